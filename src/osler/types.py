@@ -37,6 +37,16 @@ class Question:
         """One letter per option; a question has at most as many options as there are letters."""
         return tuple(LETTERS[: len(self.options)])
 
+    @property
+    def lettered(self) -> list[tuple[str, str]]:
+        """Letters with their options, in order; empty for an open question."""
+        return list(zip(self.letters, self.options, strict=True))
+
+    @property
+    def with_options(self) -> str:
+        """The question followed by its options, one per line, each after its letter."""
+        return "\n".join([self.text, *(f"{letter}. {text}" for letter, text in self.lettered)])
+
     def option_text(self, letter: str) -> str:
         """The option's text. Raises `KeyError` for a letter that is not offered."""
         try:

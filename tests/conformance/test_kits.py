@@ -16,9 +16,9 @@ from osler.llm.local.model import LlamaCpp
 from osler.llm.local.quantise import default_gguf
 from osler.llm.recording.recorders import RecordingRetriever, record_model
 from osler.llm.recording.tape import Tape
-from osler.methods.baselines.cot import ChainOfThought
-from osler.methods.baselines.direct import Direct
-from osler.methods.baselines.rag import RetrieveAndRead
+from osler.methods.baselines.episode import MethodDeps
+from osler.methods.baselines.fixed_schedule import RetrieveAndRead
+from osler.methods.baselines.single_pass import ChainOfThought, Direct
 from osler.methods.kag.boundary import GenerateThenAssess
 from osler.methods.kag.depth import DepthSolver
 from osler.methods.kag.executors import Calculator, Deducer
@@ -257,8 +257,8 @@ def solver_of(kind: str, kb: KnowledgeBase) -> Solver:
         "direct, writing": Direct(model, writing),
         "direct, quoting": Direct(model, quoting),
         "chain of thought": ChainOfThought(model, writing),
-        "rag, writing": RetrieveAndRead(model, found, writing, ("book",)),
-        "rag, quoting": RetrieveAndRead(model, found, quoting, ("book",)),
+        "rag, writing": RetrieveAndRead(MethodDeps(model, found, writing, ("book",), k=10)),
+        "rag, quoting": RetrieveAndRead(MethodDeps(model, found, quoting, ("book",), k=10)),
         "tc-rag, cppl": TuringMachine(model, tools, Cppl(model), writing, anything, sigma=10),
         "tc-rag, never sure": TuringMachine(
             model, tools, Cppl(model), quoting, anything, sigma=0.1, max_loop=3

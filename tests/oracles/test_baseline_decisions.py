@@ -13,8 +13,12 @@ from osler.methods.baselines.dragin import (
     semantic_indicator,
 )
 from osler.methods.baselines.flare import is_sure, mask_unsure, sentence_tokens
-from osler.methods.baselines.self_rag import aspect_value, critique_score, segment_likelihood
-from osler.methods.baselines.self_rag_critics import match_token
+from osler.methods.baselines.self_rag import (
+    aspect_value,
+    critique_score,
+    match_token,
+    segment_likelihood,
+)
 from osler.methods.baselines.sure import choose_candidate, rank_scores
 
 

@@ -13,9 +13,9 @@ from osler.llm.core.base import Completion, Message, Sampling, Scored
 from osler.llm.recording.players import TapePlayer, replay_model
 from osler.llm.recording.recorders import record_model
 from osler.llm.recording.tape import ModelAbilities, Tape
-from osler.methods.baselines.cot import ChainOfThought
-from osler.methods.baselines.direct import Direct
-from osler.methods.baselines.rag import RetrieveAndRead
+from osler.methods.baselines.episode import MethodDeps
+from osler.methods.baselines.fixed_schedule import RetrieveAndRead
+from osler.methods.baselines.single_pass import ChainOfThought, Direct
 from osler.methods.tcrag.machine import TuringMachine
 from osler.methods.tcrag.monitor import Cppl
 from osler.methods.tcrag.moves import AnyMove
@@ -104,7 +104,7 @@ def baseline(kind: str, model: ScriptedModel) -> Solver:
         case "cot":
             return ChainOfThought(model, WrittenComposer())
         case _:
-            return RetrieveAndRead(model, found(), WrittenComposer(), ("book",))
+            return RetrieveAndRead(MethodDeps(model, found(), WrittenComposer(), ("book",), k=10))
 
 
 @pytest.mark.parametrize("kind", ["direct", "cot", "rag"])

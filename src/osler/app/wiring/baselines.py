@@ -1,198 +1,138 @@
-"""The methods of other papers, as the settings ask for them."""
+"""Builds the methods of other papers from their settings."""
 
 from __future__ import annotations
 
-from typing import assert_never
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any
 
 from osler.answer import Composer
 from osler.app.config import baselines as chosen
 from osler.app.wiring import CHAINS, Parts
 from osler.errors import CapabilityMissing
 from osler.llm.core.base import Attentive, LanguageModel, Likelihood, Sampling
-from osler.methods.baselines import (
-    adaptive,
-    chain_of_knowledge,
-    chain_of_note,
-    direct,
-    dragin,
-    fl_rag,
-    flare,
-    fs_rag,
-    hipporag,
-    hykge,
-    i_medrag,
-    ircot,
-    kag_static,
-    medrag,
-    pike_rag,
-    protocols,
-    rag,
-    react,
-    search_o1,
-    self_rag,
-    self_rag_critics,
-    sure,
-)
+from osler.methods.baselines.adaptive import Adaptive
+from osler.methods.baselines.chain_of_knowledge import ChainOfKnowledge
+from osler.methods.baselines.chain_of_note import ChainOfNote
+from osler.methods.baselines.dragin import AttentionSensor, Dragin, EntropySensor, NeedSensor
 from osler.methods.baselines.episode import MethodDeps
+from osler.methods.baselines.fixed_schedule import EverySentence, FixedLength, RetrieveAndRead
+from osler.methods.baselines.flare import Flare
+from osler.methods.baselines.hipporag import HippoRag
+from osler.methods.baselines.hykge import HyKGE
+from osler.methods.baselines.i_medrag import IMedRag
+from osler.methods.baselines.ircot import IRCoT
+from osler.methods.baselines.kag_static import KagStatic
+from osler.methods.baselines.medrag import MedRag
+from osler.methods.baselines.pike_rag import PikeRag
+from osler.methods.baselines.protocols import PROTOCOLS, ProtocolSearch
+from osler.methods.baselines.react import ReAct
+from osler.methods.baselines.search_o1 import SearchO1
+from osler.methods.baselines.self_rag import Critic, PromptedCritic, SelfRag, TrainedCritic
+from osler.methods.baselines.single_pass import Direct
+from osler.methods.baselines.sure import SuRe
 from osler.sources.catalogue import GRAPH
 from osler.trace import Solver
-from osler.types import Relevance
+
+METHOD_CLASSES: Mapping[type[chosen.BaselineSettings], type[Any]] = {
+    chosen.FlRagSettings: FixedLength,
+    chosen.FsRagSettings: EverySentence,
+    chosen.FlareSettings: Flare,
+    chosen.DraginSettings: Dragin,
+    chosen.DraginEntropySettings: Dragin,
+    chosen.ChainOfNoteSettings: ChainOfNote,
+    chosen.ChainOfKnowledgeSettings: ChainOfKnowledge,
+    chosen.SureSettings: SuRe,
+    chosen.HyKgeSettings: HyKGE,
+    chosen.ReActSettings: ReAct,
+    chosen.SelfRagSettings: SelfRag,
+    chosen.AdaptiveRagSettings: Adaptive,
+    chosen.IrCotSettings: IRCoT,
+    chosen.SearchO1Settings: SearchO1,
+    chosen.R1GenSettings: ProtocolSearch,
+    chosen.SearchR1Settings: ProtocolSearch,
+    chosen.ZeroSearchSettings: ProtocolSearch,
+    chosen.StepSearchSettings: ProtocolSearch,
+    chosen.ReSearchSettings: ProtocolSearch,
+    chosen.HippoRagSettings: HippoRag,
+    chosen.PikeRagSettings: PikeRag,
+    chosen.KagStaticSettings: KagStatic,
+    chosen.MedRagSettings: MedRag,
+    chosen.IMedRagSettings: IMedRag,
+}
 
 
 def baseline(
     method: chosen.AnyBaseline, parts: Parts, compose: Composer, sampling: Sampling
 ) -> Solver:
     """The method over these parts. Raises `CapabilityMissing` for what its model cannot do."""
-    model = parts.model_for("reader")
-    kit = _kit(method, parts, compose, sampling)
+    kit = _method_deps(method, parts, compose, sampling)
+    # Everything that is not a setting; `_with_settings` adds the settings by their names.
+    given: dict[str, Any] = {"kit": kit}
     match method:
-        case chosen.FlRagSettings():
-            return fl_rag.FixedLength(kit, method.window, method.length)
-        case chosen.FsRagSettings():
-            return fs_rag.EverySentence(kit, method.sentences, method.look_ahead)
-        case chosen.FlareSettings():
-            return flare.Flare(
-                kit, method.theta, method.beta, method.query, method.look_ahead, method.rounds
-            )
         case chosen.DraginSettings() | chosen.DraginEntropySettings():
-            return _dragin(method, kit, model)
-        case chosen.ChainOfNoteSettings():
-            return chain_of_note.ChainOfNote(kit)
-        case chosen.ChainOfKnowledgeSettings():
-            return chain_of_knowledge.ChainOfKnowledge(
-                kit, method.samples, method.temperature, method.rationales
-            )
-        case chosen.SureSettings():
-            return sure.SuRe(kit, method.candidates)
-        case chosen.HyKgeSettings():
-            return hykge.HyKGE(kit, parts.relevance, method.candidates)
-        case chosen.ReActSettings():
-            return react.ReAct(kit, method.steps)
+            given["sensor"] = _need_sensor(method, kit.model)
         case chosen.SelfRagSettings():
-            return _self_rag(method, kit, model)
+            given["critic"] = _critic(method, kit.model)
         case chosen.AdaptiveRagSettings():
-            return _adaptive(method, kit)
-        case chosen.IrCotSettings():
-            return ircot.IRCoT(kit, method.steps, method.passages, method.reader)
-        case chosen.SearchO1Settings():
-            return search_o1.SearchO1(kit, method.searches, method.refine)
-        case chosen.R1GenSettings():
-            return protocols.ProtocolSearch(kit, protocols.SPEECHES[method.kind], turns=0)
-        case (
-            chosen.SearchR1Settings()
-            | chosen.ZeroSearchSettings()
-            | chosen.StepSearchSettings()
-            | chosen.ReSearchSettings()
-        ):
-            return protocols.ProtocolSearch(kit, protocols.SPEECHES[method.kind], method.turns)
-        case chosen.HippoRagSettings():
-            return _hipporag(method, kit, parts.relevance)
-        case chosen.PikeRagSettings():
-            return _pike_rag(method, kit, parts.relevance)
-        case chosen.KagStaticSettings():
-            return kag_static.KagStatic(kit, method.tasks)
-        case chosen.MedRagSettings():
-            return medrag.MedRag(kit)
-        case chosen.IMedRagSettings():
-            return i_medrag.IMedRag(kit, method.rounds, method.queries)
-        case _ as never:
-            assert_never(never)
+            given |= _three_levels(method, kit)
+        case chosen.HyKgeSettings() | chosen.HippoRagSettings() | chosen.PikeRagSettings():
+            given["relevance"] = parts.relevance
+        case _ if method.kind in PROTOCOLS:
+            searches = not isinstance(method, chosen.R1GenSettings)
+            given |= {"protocol": PROTOCOLS[method.kind]} | ({} if searches else {"turns": 0})
+    return _with_settings(method, **given)
 
 
-def _kit(
+def _with_settings(settings: chosen.BaselineSettings, **given: object) -> Solver:
+    """The settings' method with `given` and the settings of the same names as its fields."""
+    method = METHOD_CLASSES[type(settings)]
+    named = {field.name for field in fields(method)} & type(settings).model_fields.keys()
+    values = {name: getattr(settings, name) for name in named - given.keys()}
+    built: Solver = method(**given, **values)
+    return built
+
+
+def _method_deps(
     method: chosen.AnyBaseline, parts: Parts, compose: Composer, sampling: Sampling
 ) -> MethodDeps:
     user: str = method.kind
-    sources, k = parts.sources, 1
-    if not isinstance(method, chosen.R1GenSettings):
-        k = method.k
+    sources, k = parts.sources, getattr(method, "k", 1)
     if isinstance(method, chosen.HyKgeSettings):
         user, sources = CHAINS, (GRAPH,)
-    return MethodDeps(
-        parts.model_for("reader"), parts.retriever(user, sources), compose, sources, k, sampling
-    )
+    found = parts.retriever(user, sources)
+    return MethodDeps(parts.model_for("reader"), found, compose, sources, k, sampling)
 
 
-def _dragin(
-    method: chosen.DraginSettings | chosen.DraginEntropySettings,
-    kit: MethodDeps,
-    model: LanguageModel,
-) -> Solver:
-    sensor: dragin.NeedSensor
+def _need_sensor(
+    method: chosen.DraginSettings | chosen.DraginEntropySettings, model: LanguageModel
+) -> NeedSensor:
     if isinstance(method, chosen.DraginEntropySettings):
-        sensor = dragin.EntropySensor(method.threshold, method.words)
-    else:
-        attentive = _attentive(model)
-        sensor = dragin.AttentionSensor(attentive, method.threshold, method.words, method.scaled)
-    return dragin.Dragin(kit, sensor, method.look_ahead, method.rounds)
-
-
-def _attentive(model: LanguageModel) -> Attentive:
+        return EntropySensor(method.threshold, method.words)
     if isinstance(model, Attentive):
-        return model
+        return AttentionSensor(model, method.threshold, method.words, method.scaled)
     raise CapabilityMissing(
         f"dragin needs the model's attention, and {model.name} hides it",
         fix='set model.kind = "transformers", or strategy.kind = "dragin-entropy"',
     )
 
 
-def _hipporag(method: chosen.HippoRagSettings, kit: MethodDeps, relevance: Relevance) -> Solver:
-    return hipporag.HippoRag(
-        kit,
-        relevance,
-        method.depth,
-        method.triples,
-        method.passage_weight,
-        method.damping,
+def _critic(method: chosen.SelfRagSettings, model: LanguageModel) -> Critic:
+    if method.form == "prompted":
+        return PromptedCritic()
+    if isinstance(model, Likelihood):
+        return TrainedCritic(model)
+    raise CapabilityMissing(
+        f"reflection tokens are weighed by likelihood, and {model.name} tells none",
+        fix='set strategy.form = "prompted"',
     )
 
 
-def _pike_rag(method: chosen.PikeRagSettings, kit: MethodDeps, relevance: Relevance) -> Solver:
-    return pike_rag.PikeRag(
-        kit,
-        relevance,
-        method.steps,
-        method.proposals,
-        method.atoms,
-        method.likeness,
-        method.candidates,
-    )
-
-
-def _self_rag(method: chosen.SelfRagSettings, kit: MethodDeps, model: LanguageModel) -> Solver:
-    critic: self_rag.Critic = self_rag_critics.PromptedCritic()
-    if method.form == "trained":
-        if not isinstance(model, Likelihood):
-            raise CapabilityMissing(
-                f"reflection tokens are weighed by likelihood, and {model.name} tells none",
-                fix='set strategy.form = "prompted"',
-            )
-        critic = self_rag_critics.TrainedCritic(model)
-    return self_rag.SelfRag(
-        kit,
-        critic,
-        method.threshold,
-        method.relevance,
-        method.support,
-        method.utility,
-        method.beam,
-        method.segments,
-    )
-
-
-def _adaptive(method: chosen.AdaptiveRagSettings, kit: MethodDeps) -> Solver:
-    several = chosen.IrCotSettings()
-    steps = ircot.IRCoT(
-        MethodDeps(kit.model, kit.retriever, kit.composer, kit.sources, several.k, kit.sampling),
-        several.steps,
-        several.passages,
-        several.reader,
-    )
-    return adaptive.Adaptive(
-        kit,
-        direct.Direct(kit.model, kit.composer, kit.sampling),
-        rag.RetrieveAndRead(
-            kit.model, kit.retriever, kit.composer, kit.sources, kit.k, kit.sampling
-        ),
-        steps if method.several else None,
-    )
+def _three_levels(method: chosen.AdaptiveRagSettings, kit: MethodDeps) -> dict[str, Solver | None]:
+    """The methods for Adaptive-RAG's three levels; IRCoT has its own settings."""
+    ircot = chosen.IrCotSettings()
+    return {
+        "none": Direct(kit.model, kit.composer, kit.sampling),
+        "once": RetrieveAndRead(kit),
+        "several": _with_settings(ircot, kit=replace(kit, k=ircot.k)) if method.several else None,
+    }

@@ -32,12 +32,12 @@ class Adaptive:
 
     async def solve(self, question: Question, run: Run) -> Solution:
         level = "B"
-        with Episode(self.kit, question, run) as line:
-            prompt = line.render_prompt(
+        with Episode(self.kit, question, run) as episode:
+            prompt = episode.render(
                 "baselines/adaptive", question=question.text, summary=self.several is not None
             )
             level = classify_complexity(
-                (await line.ask_model(prompt, tokens=16, temperature=0.0)).text
+                (await episode.ask(prompt, tokens=16, temperature=0.0)).text
             )
             run.emit(Noted(f"complexity {level}"))
         methods = {"A": self.none, "B": self.once, "C": self.several or self.once}

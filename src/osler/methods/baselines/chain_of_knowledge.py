@@ -48,52 +48,52 @@ class ChainOfKnowledge:
 
     async def solve(self, question: Question, run: Run) -> Solution:
         why = "answered from corrected rationales"
-        with Episode(self.kit, question, run) as line:
-            chains = [await self._write_chain(line, n) for n in range(self.samples)]
-            line.conclude_answer(chains[0].answer, " ".join(chains[0].rationales))
+        with Episode(self.kit, question, run) as episode:
+            chains = [await self._write_chain(episode, n) for n in range(self.samples)]
+            episode.conclude_answer(chains[0].answer, " ".join(chains[0].rationales))
             answers = [_normalize_answer(chain.answer, question) for chain in chains]
             agreed, count = majority_answer([answer for answer in answers if answer])
             first = chains[answers.index(agreed)]
-            line.conclude_answer(first.answer, " ".join(first.rationales))
+            episode.conclude_answer(first.answer, " ".join(first.rationales))
             if count > self.samples / 2:
                 why = f"{count} of {self.samples} chains of thought agree"
             else:
                 told = f"{count} of {self.samples} chains agree: the first of them is corrected"
                 run.emit(Noted(told))
-                await self._correct_chain(line, first)
-        return await line.end_episode(why)
+                await self._correct_chain(episode, first)
+        return await episode.finish(why)
 
-    async def _write_chain(self, line: Episode, n: int) -> RationaleChain:
-        prompt = line.render_prompt("baselines/cok_reason", **line.question_variables, known=[])
-        said = await line.ask_model(prompt, temperature=self.temperature, seed=n)
+    async def _write_chain(self, episode: Episode, n: int) -> RationaleChain:
+        prompt = episode.render("baselines/cok_reason", **episode.variables, known=[])
+        said = await episode.ask(prompt, temperature=self.temperature, seed=n)
         return read_chain(said.text, self.rationales)
 
-    async def _correct_chain(self, line: Episode, chain: RationaleChain) -> None:
+    async def _correct_chain(self, episode: Episode, chain: RationaleChain) -> None:
         known: list[str] = []
         while len(known) < self.rationales and len(known) < len(chain.rationales):
-            known.append(await self._correct_rationale(line, chain.rationales[len(known)]))
+            known.append(await self._correct_rationale(episode, chain.rationales[len(known)]))
             if len(known) < self.rationales:
-                chain = await self._rewrite_rest(line, known)
-        prompt = line.render_prompt("baselines/cok_answer", **line.question_variables, steps=known)
-        line.conclude_answer(_clean_answer((await line.ask_model(prompt)).text), " ".join(known))
+                chain = await self._rewrite_rest(episode, known)
+        prompt = episode.render("baselines/cok_answer", **episode.variables, steps=known)
+        episode.conclude_answer(_clean_answer((await episode.ask(prompt)).text), " ".join(known))
 
-    async def _correct_rationale(self, line: Episode, rationale: str) -> str:
-        ask = line.render_prompt("baselines/cok_query", question=line.question.text, text=rationale)
-        found = await line.find_hits((await line.ask_model(ask, tokens=64)).text)
+    async def _correct_rationale(self, episode: Episode, rationale: str) -> str:
+        ask = episode.render("baselines/cok_query", question=episode.question.text, text=rationale)
+        found = await episode.search((await episode.ask(ask, tokens=64)).text)
         if not found:
             return rationale
-        correct = line.render_prompt(
+        correct = episode.render(
             "baselines/cok_correct",
-            question=line.question.text,
+            question=episode.question.text,
             text=rationale,
-            documents=line.list_documents(found),
+            documents=episode.list_documents(found),
         )
-        return _clean_step((await line.ask_model(correct)).text) or rationale
+        return _clean_step((await episode.ask(correct)).text) or rationale
 
-    async def _rewrite_rest(self, line: Episode, known: list[str]) -> RationaleChain:
+    async def _rewrite_rest(self, episode: Episode, known: list[str]) -> RationaleChain:
         """Rewrites the rest of the chain after the corrected rationales."""
-        prompt = line.render_prompt("baselines/cok_reason", **line.question_variables, known=known)
-        more = read_chain((await line.ask_model(prompt)).text, self.rationales - len(known))
+        prompt = episode.render("baselines/cok_reason", **episode.variables, known=known)
+        more = read_chain((await episode.ask(prompt)).text, self.rationales - len(known))
         return RationaleChain((*known, *more.rationales), more.answer)
 
 

@@ -27,15 +27,15 @@ class ChainOfNote:
     kit: MethodDeps
 
     async def solve(self, question: Question, run: Run) -> Solution:
-        with Episode(self.kit, question, run) as line:
-            found = await line.find_hits(question.text)
-            prompt = line.render_prompt(
+        with Episode(self.kit, question, run) as episode:
+            found = await episode.search(question.text)
+            prompt = episode.render(
                 "baselines/chain_of_note",
-                **line.question_variables,
-                documents=line.list_documents(found),
+                **episode.variables,
+                documents=episode.list_documents(found),
             )
-            line.draft = after_notes((await line.ask_model(prompt)).text)
-        return await line.end_episode("answered from notes on the passages")
+            episode.draft = after_notes((await episode.ask(prompt)).text)
+        return await episode.finish("answered from notes on the passages")
 
 
 def after_notes(text: str) -> str:

@@ -18,25 +18,25 @@ _ANSWERED = re.compile(r"<answer>[^<]*</answer>|\banswer is\b|答案(?:是|为)"
 
 
 async def go_on(
-    line: Episode, found: Sequence[Hit], text: str, *, tokens: int, top: int = 0
+    episode: Episode, found: Sequence[Hit], text: str, *, tokens: int, top: int = 0
 ) -> Completion:
     """The model's continuation of `text`, at most `tokens` long, with `hits` in the prompt.
 
     `top`: alternatives per token whose log-probabilities are wanted. Raises `BudgetExceeded`.
     """
-    return await line.ask_model(
-        _continuation_prompt(line, found), begun=text, tokens=tokens, top=top
+    return await episode.ask(
+        _continuation_prompt(episode, found), begun=text, tokens=tokens, top=top
     )
 
 
-def continuation_messages(line: Episode, found: Sequence[Hit], text: str) -> list[Message]:
+def continuation_messages(episode: Episode, found: Sequence[Hit], text: str) -> list[Message]:
     """The conversation in which the model continues `text`."""
-    return said_so_far(_continuation_prompt(line, found), text)
+    return said_so_far(_continuation_prompt(episode, found), text)
 
 
-def _continuation_prompt(line: Episode, found: Sequence[Hit]) -> RenderedPrompt:
-    return line.render_prompt(
-        "baselines/grow", **line.question_variables, documents=line.list_documents(found)
+def _continuation_prompt(episode: Episode, found: Sequence[Hit]) -> RenderedPrompt:
+    return episode.render(
+        "baselines/grow", **episode.variables, documents=episode.list_documents(found)
     )
 
 

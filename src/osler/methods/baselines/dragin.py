@@ -26,7 +26,6 @@ from typing import Protocol
 
 from osler.llm.core.ask import attend
 from osler.llm.core.base import Attended, Attentive, Completion, Message, TokenScore
-from osler.methods.baselines.base import ROLE
 from osler.methods.baselines.continuation import (
     continuation_messages,
     first_sentence,
@@ -34,7 +33,7 @@ from osler.methods.baselines.continuation import (
     has_answer,
     join_sentences,
 )
-from osler.methods.baselines.episode import Episode, MethodDeps
+from osler.methods.baselines.episode import ROLE, Episode, MethodDeps
 from osler.retrieve.words import content_terms
 from osler.trace import Noted, Run
 from osler.types import Hit, Question, Solution
@@ -58,12 +57,12 @@ class NeedSensor(Protocol):
         ...
 
     async def detect_need(
-        self, line: Episode, context: Sequence[Message], chunk: Completion
+        self, episode: Episode, context: Sequence[Message], chunk: Completion
     ) -> SearchNeed | None:
         """The first token of the chunk that triggers a search; `None` when no token does."""
         ...
 
-    async def build_query(self, line: Episode, text: str) -> str:
+    async def build_query(self, episode: Episode, text: str) -> str:
         """The query for `text`, which ends with the token that triggered the search."""
         ...
 
@@ -76,34 +75,38 @@ class Dragin:
     rounds: int = 8
 
     async def solve(self, question: Question, run: Run) -> Solution:
-        with Episode(self.kit, question, run) as line:
+        with Episode(self.kit, question, run) as episode:
             found: Sequence[Hit] = ()
             for _ in range(self.rounds):
                 chunk = await go_on(
-                    line, found, line.draft, tokens=self.look_ahead, top=self.sensor.likeliest_count
+                    episode,
+                    found,
+                    episode.draft,
+                    tokens=self.look_ahead,
+                    top=self.sensor.likeliest_count,
                 )
-                context = continuation_messages(line, found, line.draft)
-                need = await self.sensor.detect_need(line, context, chunk)
+                context = continuation_messages(episode, found, episode.draft)
+                need = await self.sensor.detect_need(episode, context, chunk)
                 if need is None:
                     more = chunk.text
                 else:
-                    found, more = await self._search_and_rewrite(line, chunk, need)
-                line.draft = join_sentences(line.draft, more, question.language)
+                    found, more = await self._search_and_rewrite(episode, chunk, need)
+                episode.draft = join_sentences(episode.draft, more, question.language)
                 if has_answer(more) or not more.strip():
                     break
-        return await line.end_episode("written, and searched where the text needed it")
+        return await episode.finish("written, and searched where the text needed it")
 
     async def _search_and_rewrite(
-        self, line: Episode, chunk: Completion, need: SearchNeed
+        self, episode: Episode, chunk: Completion, need: SearchNeed
     ) -> tuple[Sequence[Hit], str]:
         """Cuts the chunk before the token, searches, and rewrites the rest of the sentence."""
         called = next(t for t in chunk.tokens if t.start == need.start)
         kept = chunk.text[: need.start]
-        line.run.emit(Noted(f"{called.text.strip()!r} needs knowledge: {need.score:.2f}"))
-        whole = join_sentences(line.draft, chunk.text[: called.end], line.question.language)
-        found = await line.find_hits(await self.sensor.build_query(line, whole))
-        begun = join_sentences(line.draft, kept, line.question.language)
-        anew = await go_on(line, found, begun, tokens=self.look_ahead)
+        episode.run.emit(Noted(f"{called.text.strip()!r} needs knowledge: {need.score:.2f}"))
+        whole = join_sentences(episode.draft, chunk.text[: called.end], episode.question.language)
+        found = await episode.search(await self.sensor.build_query(episode, whole))
+        begun = join_sentences(episode.draft, kept, episode.question.language)
+        anew = await go_on(episode, found, begun, tokens=self.look_ahead)
         rest = first_sentence(anew.text)
         # The space before the token may stand on either side of the cut.
         return found, (kept.rstrip() if rest[:1].isspace() else kept) + rest
@@ -120,17 +123,17 @@ class AttentionSensor:
     likeliest_count: int = 1
 
     async def detect_need(
-        self, line: Episode, context: Sequence[Message], chunk: Completion
+        self, episode: Episode, context: Sequence[Message], chunk: Completion
     ) -> SearchNeed | None:
         if not chunk.text.strip():
             return None
-        seen = await attend(self.model, context, chunk.text, line.run, role=ROLE)
+        seen = await attend(self.model, context, chunk.text, episode.run, role=ROLE)
         scores = rind(seen, chunk.text, scaled=self.scaled)
         return first_need(seen.tokens, scores, self.threshold, chunk.tokens)
 
-    async def build_query(self, line: Episode, text: str) -> str:
-        whole = f"{line.question.text}\n{text}"
-        seen = await attend(self.model, "\n", whole, line.run, role=ROLE)
+    async def build_query(self, episode: Episode, text: str) -> str:
+        whole = f"{episode.question.text}\n{text}"
+        seen = await attend(self.model, "\n", whole, episode.run, role=ROLE)
         return attended_words(seen, whole, self.words)
 
 
@@ -143,18 +146,18 @@ class EntropySensor:
     likeliest_count: int = 20
 
     async def detect_need(
-        self, line: Episode, context: Sequence[Message], chunk: Completion
+        self, episode: Episode, context: Sequence[Message], chunk: Completion
     ) -> SearchNeed | None:
         if chunk.text.strip() and not chunk.tokens:
-            line.run.emit(Noted("no log-probabilities were told: nothing triggers a search"))
+            episode.run.emit(Noted("no log-probabilities were told: nothing triggers a search"))
         scores = [
             entropy(token) * semantic_indicator(chunk.text, token.start, token.end)
             for token in chunk.tokens
         ]
         return first_need(chunk.tokens, scores, self.threshold, chunk.tokens)
 
-    async def build_query(self, line: Episode, text: str) -> str:
-        return " ".join(content_terms(f"{line.question.text} {text}")[-self.words :])
+    async def build_query(self, episode: Episode, text: str) -> str:
+        return " ".join(content_terms(f"{episode.question.text} {text}")[-self.words :])
 
 
 def rind(seen: Attended, text: str, *, scaled: bool = True) -> list[float]:

@@ -14,11 +14,13 @@ from osler.answer import Composer
 from osler.answer.options import written_option
 from osler.llm.core.ask import complete
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
-from osler.methods.baselines.base import ROLE, end_single_pass, list_options
 from osler.prompts import RenderedPrompt, render_prompt
 from osler.retrieve import look_up
 from osler.trace import BudgetExceeded, Run
-from osler.types import Halt, Hit, Question, Retriever, Solution
+from osler.types import Answer, Grounding, Halt, Hit, Question, Retriever, Solution
+
+ROLE = "reader"
+"""Role of the model in every baseline."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class MethodDeps:
 
 
 class Episode:
-    """One question being answered. As a context manager it swallows `BudgetExceeded`; `end_episode`
+    """One question being answered. As a context manager it swallows `BudgetExceeded`; `finish`
     then reports the spent budget."""
 
     def __init__(self, kit: MethodDeps, question: Question, run: Run) -> None:
@@ -61,16 +63,16 @@ class Episode:
     ) -> bool:
         return isinstance(error, BudgetExceeded)
 
-    def render_prompt(self, prompt: str, **values: object) -> RenderedPrompt:
+    def render(self, prompt: str, **values: object) -> RenderedPrompt:
         """Renders a prompt in the question's language."""
         return render_prompt(prompt, self.question.language, **values)
 
     @property
-    def question_variables(self) -> dict[str, object]:
+    def variables(self) -> dict[str, object]:
         """The question and its options as prompt variables."""
-        return {"question": self.question.text, "options": list_options(self.question)}
+        return {"question": self.question.text, "options": self.question.lettered}
 
-    async def ask_model(
+    async def ask(
         self,
         prompt: RenderedPrompt,
         *,
@@ -99,7 +101,7 @@ class Episode:
             self.kit.model, messages, sampling, self.run, role=ROLE, prompt=prompt.identity
         )
 
-    async def find_hits(
+    async def search(
         self, query: str, *, k: int | None = None, keep: bool = True
     ) -> tuple[Hit, ...]:
         """Searches and keeps new passages (with `keep`). An empty query means the question.
@@ -142,10 +144,10 @@ class Episode:
         Leaves the draft unchanged without passages, or when the composer uses no draft.
         """
         if self.kit.composer.uses_draft and self.hits:
-            prompt = self.render_prompt(
-                "baselines/read", **self.question_variables, documents=self.list_documents()
+            prompt = self.render(
+                "baselines/read", **self.variables, documents=self.list_documents()
             )
-            self.draft = (await self.ask_model(prompt)).text
+            self.draft = (await self.ask(prompt)).text
 
     def conclude_answer(self, answer: str, reason: str = "") -> None:
         """Sets the draft from a method's own answer ("B", "adrenaline") and its reasoning."""
@@ -158,7 +160,7 @@ class Episode:
                 f"{reason.strip() or question.option_text(letter)}\n<answer>{letter}</answer>"
             )
 
-    async def end_episode(self, converged: str) -> Solution:
+    async def finish(self, converged: str) -> Solution:
         """Composes the answer and states why the method stopped."""
         answer = await self.kit.composer.conclude(self.question, self.hits, self.draft, self.run)
         nothing = "the passages found do not answer" if self.hits else "nothing was found"
@@ -186,8 +188,40 @@ def match_option(said: str, question: Question) -> str | None:
         return letter
     folded = said.casefold()
     within = [
-        (len(option), letter)
-        for letter, option in zip(question.letters, question.options, strict=True)
-        if option.casefold() in folded
+        (len(option), letter) for letter, option in question.lettered if option.casefold() in folded
     ]
     return max(within)[1] if within else None
+
+
+async def write_draft(
+    model: LanguageModel,
+    prompt: str,
+    question: Question,
+    sampling: Sampling,
+    run: Run,
+    **values: object,
+) -> str:
+    """The model's reply to a baseline's prompt about the question; "" where none is affordable."""
+    rendered = render_prompt(
+        prompt, question.language, question=question.text, options=question.lettered, **values
+    )
+    messages = [Message("user", rendered.text)]
+    try:
+        reply = await complete(model, messages, sampling, run, role=ROLE, prompt=rendered.identity)
+    except BudgetExceeded:
+        return ""
+    return reply.text
+
+
+def end_single_pass(
+    answer: Answer, run: Run, *, converged: str, silent: Halt, why: str
+) -> Solution:
+    """A single pass has converged when it says something; else it halts as `silent`.
+
+    Where the run's budget refused it something, it says so instead.
+    """
+    if run.spent:
+        return Solution(answer, Halt.BUDGET, f"spent: {run.spent}", run.usage)
+    if answer.grounding is Grounding.ABSTAINED:
+        return Solution(answer, silent, why, run.usage)
+    return Solution(answer, Halt.CONVERGED, converged, run.usage)

@@ -40,29 +40,29 @@ class Flare:
     rounds: int = 8
 
     async def solve(self, question: Question, run: Run) -> Solution:
-        with Episode(self.kit, question, run) as line:
-            found: Sequence[Hit] = await line.find_hits(question.text)
+        with Episode(self.kit, question, run) as episode:
+            found: Sequence[Hit] = await episode.search(question.text)
             for _ in range(self.rounds):
-                sentence = await self._next_sentence(line, found)
-                line.draft = join_sentences(line.draft, sentence, question.language)
+                sentence = await self._next_sentence(episode, found)
+                episode.draft = join_sentences(episode.draft, sentence, question.language)
                 if has_answer(sentence) or not sentence:
                     break
                 found = ()  # §3.2.1: a sentence is tentative without passages
-        return await line.end_episode("written, and searched where the model was unsure")
+        return await episode.finish("written, and searched where the model was unsure")
 
-    async def _next_sentence(self, line: Episode, found: Sequence[Hit]) -> str:
-        ahead = await go_on(line, found, line.draft, tokens=self.look_ahead, top=1)
+    async def _next_sentence(self, episode: Episode, found: Sequence[Hit]) -> str:
+        ahead = await go_on(episode, found, episode.draft, tokens=self.look_ahead, top=1)
         sentence = first_sentence(ahead.text)
         if not sentence:  # the text has come to its end
             return ""
         tokens = sentence_tokens(ahead, sentence)
         if tokens and is_sure(tokens, self.theta):
             return sentence
-        line.run.emit(Noted(f"unsure ({_describe_least_sure(tokens)}): {sentence.strip()}"))
+        episode.run.emit(Noted(f"unsure ({_describe_least_sure(tokens)}): {sentence.strip()}"))
         query = mask_unsure(sentence, tokens, self.beta) if self.query == "masked" else sentence
         # A sentence of which nothing is left asks the question: `find` sees to it.
-        fresh = await line.find_hits(query)
-        anew = await go_on(line, fresh, line.draft, tokens=self.look_ahead)
+        fresh = await episode.search(query)
+        anew = await go_on(episode, fresh, episode.draft, tokens=self.look_ahead)
         return first_sentence(anew.text)
 
 

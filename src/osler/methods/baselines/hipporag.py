@@ -15,14 +15,23 @@ relevance.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
 
 from osler.methods.baselines.episode import Episode, MethodDeps
-from osler.methods.baselines.hippo_graph import Triple, pagerank, seed_weights, verbalize_triple
 from osler.methods.baselines.replies import clean_strings, json_in
+from osler.text import split_words
 from osler.trace import Noted, Run
 from osler.types import Hit, Question, Relevance, Solution
+
+Triple = tuple[str, str, str]
+Node = int | str
+"""A passage by its position, or a phrase."""
+_SYNONYM = 0.8
+_ROUNDS = 100
 
 
 @dataclass(frozen=True)
@@ -37,21 +46,21 @@ class HippoRag:
     damping: float = 0.5
 
     async def solve(self, question: Question, run: Run) -> Solution:
-        with Episode(self.kit, question, run) as line:
-            found = await line.find_hits(question.text, k=self.depth, keep=False)
-            line.keep_hits(found[: self.kit.k])
-            best = await self._walk_graph(line, found)
+        with Episode(self.kit, question, run) as episode:
+            found = await episode.search(question.text, k=self.depth, keep=False)
+            episode.keep_hits(found[: self.kit.k])
+            best = await self._walk_graph(episode, found)
             if best:
-                line.hits = best[: self.kit.k]
-            await line.read_evidence()
-        return await line.end_episode("read where a walk over the graph ended")
+                episode.hits = best[: self.kit.k]
+            await episode.read_evidence()
+        return await episode.finish("read where a walk over the graph ended")
 
-    async def _walk_graph(self, line: Episode, found: Sequence[Hit]) -> list[Hit]:
+    async def _walk_graph(self, episode: Episode, found: Sequence[Hit]) -> list[Hit]:
         """The passages by their share of the walk; [] when no triple was recognised."""
-        stated = [await self._extract_triples(line, hit) for hit in found]
-        nearest = await self._nearest_triples(line, [t for triples in stated for t in triples])
-        kept = await self._recognise_triples(line, nearest) if nearest else []
-        line.run.emit(Noted(f"{len(kept)} of {len(nearest)} triples recognised"))
+        stated = [await self._extract_triples(episode, hit) for hit in found]
+        nearest = await self._nearest_triples(episode, [t for triples in stated for t in triples])
+        kept = await self._recognise_triples(episode, nearest) if nearest else []
+        episode.run.emit(Noted(f"{len(kept)} of {len(nearest)} triples recognised"))
         if not kept:
             return []
         scored = [(triple, score) for triple, score in nearest if triple in kept]
@@ -60,35 +69,35 @@ class HippoRag:
         order = sorted(range(len(found)), key=lambda n: (-shares[n], n))
         return [replace(found[n], score=shares[n], rank=r) for r, n in enumerate(order, 1)]
 
-    async def _extract_triples(self, line: Episode, hit: Hit) -> list[Triple]:
+    async def _extract_triples(self, episode: Episode, hit: Hit) -> list[Triple]:
         text = f"{hit.passage.heading}\n{hit.passage.text}".strip()
-        ask = line.render_prompt("baselines/hippo_names", text=text)
-        names = clean_strings(json_in((await line.ask_model(ask, temperature=0.0)).text, "["))
-        prompt = line.render_prompt("baselines/hippo_triples", text=text, known=names)
-        return read_triples((await line.ask_model(prompt, temperature=0.0)).text)
+        ask = episode.render("baselines/hippo_names", text=text)
+        names = clean_strings(json_in((await episode.ask(ask, temperature=0.0)).text, "["))
+        prompt = episode.render("baselines/hippo_triples", text=text, known=names)
+        return read_triples((await episode.ask(prompt, temperature=0.0)).text)
 
     async def _nearest_triples(
-        self, line: Episode, stated: Sequence[Triple]
+        self, episode: Episode, stated: Sequence[Triple]
     ) -> list[tuple[Triple, float]]:
         every = list(dict.fromkeys(stated))
         scores = await self.relevance.relevance(
-            line.question.text, [verbalize_triple(t) for t in every]
+            episode.question.text, [verbalize_triple(t) for t in every]
         )
         ranked = sorted(zip(every, scores, strict=True), key=lambda pair: -pair[1])
         return ranked[: self.triples]
 
     async def _recognise_triples(
-        self, line: Episode, nearest: Sequence[tuple[Triple, float]]
+        self, episode: Episode, nearest: Sequence[tuple[Triple, float]]
     ) -> list[Triple]:
         """Recognition memory (§3.3): the triples that the model calls useful."""
-        prompt = line.render_prompt(
+        prompt = episode.render(
             "baselines/hippo_filter",
-            question=line.question.text,
+            question=episode.question.text,
             known=[verbalize_triple(triple) for triple, _ in nearest],
         )
         named = {
             verbalize_triple(triple)
-            for triple in read_triples((await line.ask_model(prompt, temperature=0.0)).text)
+            for triple in read_triples((await episode.ask(prompt, temperature=0.0)).text)
         }
         return [triple for triple, _ in nearest if verbalize_triple(triple) in named]
 
@@ -103,3 +112,74 @@ def read_triples(text: str) -> list[Triple]:
         if len(parts) == 3:
             found.append((parts[0], parts[1], parts[2]))
     return list(dict.fromkeys(found))
+
+
+def verbalize_triple(triple: Triple) -> str:
+    return " ".join(triple)
+
+
+def normalize_phrase(text: str) -> str:
+    """The normal form of a phrase: its lower-cased words."""
+    return " ".join(split_words(text)) or text.casefold()
+
+
+def seed_weights(
+    triples: Sequence[tuple[Triple, float]], passages: Sequence[float], weight: float
+) -> dict[Node, float]:
+    """Restart weights of the walk: phrases by the mean score of their triples, passages by their
+    scores scaled to [0, 1], times `weight`."""
+    of: dict[str, list[float]] = {}
+    for (subject, _, object_), score in triples:
+        for name in dict.fromkeys((normalize_phrase(subject), normalize_phrase(object_))):
+            of.setdefault(name, []).append(max(0.0, score))
+    start: dict[Node, float] = {name: sum(all_) / len(all_) for name, all_ in of.items()}
+    low, high = min(passages), max(passages)
+    for n, score in enumerate(passages):
+        start[n] = weight * ((score - low) / (high - low) if high > low else 1.0)
+    return start
+
+
+def weigh_edges(stated: Sequence[Sequence[Triple]]) -> dict[tuple[Node, Node], float]:
+    """Edge weights: phrases of one triple, a passage and its phrases, synonyms; by frequency."""
+    found: dict[tuple[Node, Node], float] = {}
+    names: dict[str, None] = {}
+    for n, triples in enumerate(stated):
+        held = dict.fromkeys(normalize_phrase(end) for t in triples for end in (t[0], t[2]))
+        names |= held
+        found |= {(n, name): 1.0 for name in held}
+        for subject, _, object_ in triples:
+            pair = (normalize_phrase(subject), normalize_phrase(object_))
+            if pair[0] != pair[1]:
+                found[pair] = found.get(pair, 0.0) + 1.0
+    for one, two in combinations(names, 2):
+        if (likeness := _phrase_similarity(one, two)) >= _SYNONYM:
+            found[one, two] = found.get((one, two), 0.0) + likeness
+    return found
+
+
+def pagerank(
+    stated: Sequence[Sequence[Triple]], start: Mapping[Node, float], damping: float
+) -> list[float]:
+    """Personalised PageRank of each passage, restarting at `start`; edges are undirected."""
+    links = weigh_edges(stated)
+    nodes = list(dict.fromkeys([*range(len(stated)), *(n for link in links for n in link)]))
+    place = {node: i for i, node in enumerate(nodes)}
+    weights = np.zeros((len(nodes), len(nodes)))
+    for (one, two), weight in links.items():
+        weights[place[one], place[two]] += weight
+        weights[place[two], place[one]] += weight
+    again = np.array([start.get(node, 0.0) for node in nodes])
+    again = again / again.sum() if again.sum() else np.full(len(nodes), 1 / max(1, len(nodes)))
+    out = weights.sum(axis=1)
+    share = again.copy()
+    for _ in range(_ROUNDS):
+        # What stands at a node without edges starts again.
+        stuck = share[out == 0].sum()
+        moved = weights.T @ np.divide(share, out, out=np.zeros_like(share), where=out > 0)
+        share = (1 - damping) * again + damping * (moved + stuck * again)
+    return [round(float(value), 9) for value in share[: len(stated)]]
+
+
+def _phrase_similarity(one: str, two: str) -> float:
+    first, second = set(one.split()), set(two.split())
+    return len(first & second) / max(1, len(first | second))

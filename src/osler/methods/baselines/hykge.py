@@ -33,16 +33,16 @@ class HyKGE:
     """Chains that are reranked; `kit.k` of them are kept."""
 
     async def solve(self, question: Question, run: Run) -> Solution:
-        with Episode(self.kit, question, run) as line:
-            prompt = line.render_prompt("baselines/hykge_hypothesis", **line.question_variables)
-            hypothesis = (await line.ask_model(prompt)).text.strip()
+        with Episode(self.kit, question, run) as episode:
+            prompt = episode.render("baselines/hykge_hypothesis", **episode.variables)
+            hypothesis = (await episode.ask(prompt)).text.strip()
             text = f"{question.text}\n{hypothesis}"
-            chains = await line.find_hits(text, k=self.candidates, keep=False)
+            chains = await episode.search(text, k=self.candidates, keep=False)
             best = await rerank_chains(self.relevance, split_fragments(text), chains, self.kit.k)
             run.emit(Noted(f"{len(best)} of {len(chains)} chains stay"))
-            line.keep_hits(best)
-            await line.read_evidence()
-        return await line.end_episode("read from reasoning chains")
+            episode.keep_hits(best)
+            await episode.read_evidence()
+        return await episode.finish("read from reasoning chains")
 
 
 def split_fragments(text: str) -> list[str]:

@@ -30,33 +30,31 @@ class IMedRag:
     queries: int = 3
 
     async def solve(self, question: Question, run: Run) -> Solution:
-        with Episode(self.kit, question, run) as line:
+        with Episode(self.kit, question, run) as episode:
             known: list[str] = []
             for _ in range(self.rounds):
-                queries = await self._follow_up_queries(line, known)
+                queries = await self._follow_up_queries(episode, known)
                 for query in queries:
-                    known.append(f"Query: {query}\nAnswer: {await self._answer_query(line, query)}")
-                    line.draft = known[-1].partition("Answer: ")[2]
+                    episode.draft = await self._answer_query(episode, query)
+                    known.append(f"Query: {query}\nAnswer: {episode.draft}")
                 if not queries:
                     break
-            prompt = line.render_prompt(
-                "baselines/i_medrag_answer", **line.question_variables, known=known
-            )
-            conclude_json(line, (await line.ask_model(prompt)).text)
-        return await line.end_episode("answered from follow-up questions")
+            prompt = episode.render("baselines/i_medrag_answer", **episode.variables, known=known)
+            conclude_json(episode, (await episode.ask(prompt)).text)
+        return await episode.finish("answered from follow-up questions")
 
-    async def _follow_up_queries(self, line: Episode, known: list[str]) -> list[str]:
-        prompt = line.render_prompt(
-            "baselines/i_medrag_ask", **line.question_variables, known=known, limit=self.queries
+    async def _follow_up_queries(self, episode: Episode, known: list[str]) -> list[str]:
+        prompt = episode.render(
+            "baselines/i_medrag_ask", **episode.variables, known=known, limit=self.queries
         )
-        return read_queries((await line.ask_model(prompt)).text, self.queries)
+        return read_queries((await episode.ask(prompt)).text, self.queries)
 
-    async def _answer_query(self, line: Episode, query: str) -> str:
-        found = await line.find_hits(query)
-        prompt = line.render_prompt(
-            "baselines/i_medrag_reply", question=query, documents=line.list_documents(found)
+    async def _answer_query(self, episode: Episode, query: str) -> str:
+        found = await episode.search(query)
+        prompt = episode.render(
+            "baselines/i_medrag_reply", question=query, documents=episode.list_documents(found)
         )
-        return " ".join((await line.ask_model(prompt)).text.split())
+        return " ".join((await episode.ask(prompt)).text.split())
 
 
 def read_queries(text: str, most: int) -> list[str]:

@@ -33,22 +33,22 @@ class IRCoT:
     """Tokens that are written to get a sentence."""
 
     async def solve(self, question: Question, run: Run) -> Solution:
-        with Episode(self.kit, question, run) as line:
-            await line.find_hits(question.text)
+        with Episode(self.kit, question, run) as episode:
+            await episode.search(question.text)
             for _ in range(self.steps):
-                sentence = await self._next_sentence(line)
-                line.draft = join_sentences(line.draft, sentence, question.language)
+                sentence = await self._next_sentence(episode)
+                episode.draft = join_sentences(episode.draft, sentence, question.language)
                 if has_answer(sentence) or not sentence:
                     break
-                found = await line.find_hits(sentence, keep=False)
-                line.keep_hits(found[: max(0, self.passages - len(line.hits))])
+                found = await episode.search(sentence, keep=False)
+                episode.keep_hits(found[: max(0, self.passages - len(episode.hits))])
             if self.reader:
-                await line.read_evidence()
-        return await line.end_episode("reasoned with a search a sentence")
+                await episode.read_evidence()
+        return await episode.finish("reasoned with a search a sentence")
 
-    async def _next_sentence(self, line: Episode) -> str:
-        prompt = line.render_prompt(
-            "baselines/ircot", **line.question_variables, documents=line.list_documents()
+    async def _next_sentence(self, episode: Episode) -> str:
+        prompt = episode.render(
+            "baselines/ircot", **episode.variables, documents=episode.list_documents()
         )
-        said = await line.ask_model(prompt, begun=line.draft, tokens=self.look_ahead)
+        said = await episode.ask(prompt, begun=episode.draft, tokens=self.look_ahead)
         return first_sentence(said.text)

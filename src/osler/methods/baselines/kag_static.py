@@ -39,38 +39,41 @@ class KagStatic:
     tasks: int = 6
 
     async def solve(self, question: Question, run: Run) -> Solution:
-        with Episode(self.kit, question, run) as line:
-            plan = await self._plan_tasks(line)
+        with Episode(self.kit, question, run) as episode:
+            plan = await self._plan_tasks(episode)
             run.emit(Noted("plan: " + "; ".join(f"#{t.name} {t.query}" for t in plan)))
             answers: dict[str, str] = {}
             steps: list[str] = []
             for task in plan:
                 query = fill_query(task.query, answers)
-                answers[task.name] = await self._answer_task(line, query, steps)
+                answers[task.name] = await self._answer_task(episode, query, steps)
                 steps.append(f"#{task.name} {query} {answers[task.name]}")
-                line.draft = answers[task.name]
-            prompt = line.render_prompt(
+                episode.draft = answers[task.name]
+            prompt = episode.render(
                 "baselines/kag_answer",
-                **line.question_variables,
+                **episode.variables,
                 steps=steps,
-                documents=line.list_documents(),
+                documents=episode.list_documents(),
             )
-            line.draft = (await line.ask_model(prompt)).text
-        return await line.end_episode("answered from the tasks of one plan")
+            episode.draft = (await episode.ask(prompt)).text
+        return await episode.finish("answered from the tasks of one plan")
 
-    async def _plan_tasks(self, line: Episode) -> list[PlannedTask]:
-        prompt = line.render_prompt(
-            "baselines/kag_plan", question=line.question.text, limit=self.tasks
+    async def _plan_tasks(self, episode: Episode) -> list[PlannedTask]:
+        prompt = episode.render(
+            "baselines/kag_plan", question=episode.question.text, limit=self.tasks
         )
-        plan = order_tasks(read_plan((await line.ask_model(prompt)).text, self.tasks))
-        return plan or [PlannedTask("1", line.question.text)]
+        plan = order_tasks(read_plan((await episode.ask(prompt)).text, self.tasks))
+        return plan or [PlannedTask("1", episode.question.text)]
 
-    async def _answer_task(self, line: Episode, query: str, steps: Sequence[str]) -> str:
-        found = await line.find_hits(query)
-        prompt = line.render_prompt(
-            "baselines/kag_step", question=query, steps=steps, documents=line.list_documents(found)
+    async def _answer_task(self, episode: Episode, query: str, steps: Sequence[str]) -> str:
+        found = await episode.search(query)
+        prompt = episode.render(
+            "baselines/kag_step",
+            question=query,
+            steps=steps,
+            documents=episode.list_documents(found),
         )
-        return " ".join((await line.ask_model(prompt)).text.split())
+        return " ".join((await episode.ask(prompt)).text.split())
 
 
 def read_plan(text: str, most: int) -> list[PlannedTask]:

@@ -24,25 +24,25 @@ class MedRag:
     kit: MethodDeps
 
     async def solve(self, question: Question, run: Run) -> Solution:
-        with Episode(self.kit, question, run) as line:
-            found = await line.find_hits(question.text)
-            prompt = line.render_prompt(
-                "baselines/medrag", **line.question_variables, documents=line.list_documents(found)
+        with Episode(self.kit, question, run) as episode:
+            found = await episode.search(question.text)
+            prompt = episode.render(
+                "baselines/medrag", **episode.variables, documents=episode.list_documents(found)
             )
-            conclude_json(line, (await line.ask_model(prompt)).text)
-        return await line.end_episode("one chain of thought over fused rankings")
+            conclude_json(episode, (await episode.ask(prompt)).text)
+        return await episode.finish("one chain of thought over fused rankings")
 
 
-def conclude_json(line: Episode, text: str) -> None:
+def conclude_json(episode: Episode, text: str) -> None:
     """Sets the draft from `{"step_by_step_thinking": …, "answer_choice": …}`, else from the
     text."""
     said = json_in(text)
     if not isinstance(said, dict):
-        line.draft = text
+        episode.draft = text
         return
     thinking = str(said.get("step_by_step_thinking", ""))
     choice = str(said.get("answer_choice", ""))
-    if line.question.options:
-        line.conclude_answer(choice, thinking)
+    if episode.question.options:
+        episode.conclude_answer(choice, thinking)
     else:
-        line.draft = thinking or choice
+        episode.draft = thinking or choice

@@ -52,43 +52,43 @@ class PikeRag:
     candidates: int = 4
 
     async def solve(self, question: Question, run: Run) -> Solution:
-        with Episode(self.kit, question, run) as line:
+        with Episode(self.kit, question, run) as episode:
             tags, known = AtomTags(), list[str]()
             for _ in range(self.steps):
-                picked = await self._next_candidate(line, tags, known)
+                picked = await self._next_candidate(episode, tags, known)
                 if picked is None:
                     break
                 run.emit(Noted(f"selected: {picked.question}"))
                 known.append(picked.question)
-                line.keep_hits([picked.hit])
-            await line.read_evidence()
-        return await line.end_episode("read from the chunks of the atomic questions selected")
+                episode.keep_hits([picked.hit])
+            await episode.read_evidence()
+        return await episode.finish("read from the chunks of the atomic questions selected")
 
     async def _next_candidate(
-        self, line: Episode, tags: AtomTags, known: Sequence[str]
+        self, episode: Episode, tags: AtomTags, known: Sequence[str]
     ) -> AtomCandidate | None:
-        prompt = line.render_prompt(
+        prompt = episode.render(
             "baselines/pike_propose",
-            question=line.question.text,
-            documents=line.list_documents(),
+            question=episode.question.text,
+            documents=episode.list_documents(),
             limit=self.proposals,
         )
-        proposed = read_list((await line.ask_model(prompt)).text, self.proposals)
+        proposed = read_list((await episode.ask(prompt)).text, self.proposals)
         found: dict[str, AtomCandidate] = {}
         for proposal in proposed:
-            for candidate in await self._nearest_candidates(line, tags, proposal):
+            for candidate in await self._nearest_candidates(episode, tags, proposal):
                 if candidate.question not in known:
                     found.setdefault(candidate.question, candidate)
         best = sorted(found.values(), key=lambda c: -c.likeness)[: self.candidates]
-        return await self._select_candidate(line, best) if best else None
+        return await self._select_candidate(episode, best) if best else None
 
     async def _nearest_candidates(
-        self, line: Episode, tags: AtomTags, proposal: str
+        self, episode: Episode, tags: AtomTags, proposal: str
     ) -> list[AtomCandidate]:
-        hits = await line.find_hits(proposal, keep=False)
+        hits = await episode.search(proposal, keep=False)
         for hit in hits:
             if hit.passage.id not in tags.of:
-                tags.of[hit.passage.id] = await self._ask_atoms(line, hit)
+                tags.of[hit.passage.id] = await self._ask_atoms(episode, hit)
         return await self._likely_candidates(proposal, hits, tags.of)
 
     async def _likely_candidates(
@@ -102,19 +102,19 @@ class PikeRag:
             if score >= self.likeness
         ]
 
-    async def _ask_atoms(self, line: Episode, hit: Hit) -> list[str]:
-        prompt = line.render_prompt("baselines/pike_atoms", text=hit.passage.text, limit=self.atoms)
-        return read_list((await line.ask_model(prompt)).text, self.atoms)
+    async def _ask_atoms(self, episode: Episode, hit: Hit) -> list[str]:
+        prompt = episode.render("baselines/pike_atoms", text=hit.passage.text, limit=self.atoms)
+        return read_list((await episode.ask(prompt)).text, self.atoms)
 
     async def _select_candidate(
-        self, line: Episode, offered: Sequence[AtomCandidate]
+        self, episode: Episode, offered: Sequence[AtomCandidate]
     ) -> AtomCandidate | None:
-        prompt = line.render_prompt(
+        prompt = episode.render(
             "baselines/pike_select",
-            question=line.question.text,
-            documents=line.list_documents(),
+            question=episode.question.text,
+            documents=episode.list_documents(),
             asked=[candidate.question for candidate in offered],
         )
-        said = _NUMBER.search((await line.ask_model(prompt, tokens=16, temperature=0.0)).text)
+        said = _NUMBER.search((await episode.ask(prompt, tokens=16, temperature=0.0)).text)
         number = int(said.group()) if said else 0
         return offered[number - 1] if 1 <= number <= len(offered) else None

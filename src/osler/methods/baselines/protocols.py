@@ -53,7 +53,7 @@ class SearchProtocol:
     """Text appended after a turn without an action; empty = such a turn ends the run."""
 
 
-SPEECHES: dict[str, SearchProtocol] = {
+PROTOCOLS: dict[str, SearchProtocol] = {
     "r1-gen": SearchProtocol("baselines/r1_gen", searches=False),
     "search-r1": SearchProtocol("baselines/search_r1", retry=_RETRY),
     "zero-search": SearchProtocol("baselines/zero_search", retry=_RETRY),
@@ -65,43 +65,46 @@ SPEECHES: dict[str, SearchProtocol] = {
 @dataclass(frozen=True)
 class ProtocolSearch:
     kit: MethodDeps
-    speech: SearchProtocol
+    protocol: SearchProtocol
     turns: int = 4
     """Searches, at most; then one more reply."""
 
     async def solve(self, question: Question, run: Run) -> Solution:
-        with Episode(self.kit, question, run) as line:
-            line.capped = f"{self.turns} turns without an answer"
-            prompt, trail = line.render_prompt(self.speech.template, **line.question_variables), ""
+        with Episode(self.kit, question, run) as episode:
+            episode.capped = f"{self.turns} turns without an answer"
+            prompt, trail = (
+                episode.render(self.protocol.template, **episode.variables),
+                "",
+            )
             for turn in range(self.turns + 1):
-                said = await line.ask_model(prompt, begun=trail, stop=self._stop_texts)
+                said = await episode.ask(prompt, begun=trail, stop=self._stop_texts)
                 trail += text_with_thinking(said)
                 name, text = last_action(trail)
-                if name == "answer" or not (name or self.speech.retry):
-                    line.capped = ""
-                    line.conclude_answer(
+                if name == "answer" or not (name or self.protocol.retry):
+                    episode.capped = ""
+                    episode.conclude_answer(
                         self._extract_answer(text if name else said.text), last_thought(trail)
                     )
                     break
-                line.draft = last_thought(trail)
+                episode.draft = last_thought(trail)
                 if turn == self.turns:
                     break
-                trail += await self._react_to_turn(line, name, text)
-        return await line.end_episode("answered in its own protocol")
+                trail += await self._react_to_turn(episode, name, text)
+        return await episode.finish("answered in its own protocol")
 
     @property
     def _stop_texts(self) -> tuple[str, ...]:
-        return ("</search>", "</answer>") if self.speech.searches else ("</answer>",)
+        return ("</search>", "</answer>") if self.protocol.searches else ("</answer>",)
 
-    async def _react_to_turn(self, line: Episode, name: str, query: str) -> str:
-        if name != "search" or not self.speech.searches:
-            return self.speech.retry
-        found = await line.find_hits(query)
-        tag = self.speech.result
-        return f"</search>\n\n<{tag}>{render_documents(line, found)}</{tag}>\n\n"
+    async def _react_to_turn(self, episode: Episode, name: str, query: str) -> str:
+        if name != "search" or not self.protocol.searches:
+            return self.protocol.retry
+        found = await episode.search(query)
+        tag = self.protocol.result
+        return f"</search>\n\n<{tag}>{render_documents(episode, found)}</{tag}>\n\n"
 
     def _extract_answer(self, text: str) -> str:
-        box = boxed_span(text) if self.speech.boxed else None
+        box = boxed_span(text) if self.protocol.boxed else None
         return strip_types(text, box) if box else text.strip()
 
 
@@ -117,9 +120,9 @@ def last_thought(trail: str) -> str:
     return " ".join(said[-1].split()) if said else ""
 
 
-def render_documents(line: Episode, found: Sequence[Hit]) -> str:
+def render_documents(episode: Episode, found: Sequence[Hit]) -> str:
     """Renders passages as Search-R1 does, `Doc n(Title: …) text`, with citation numbers."""
-    numbers = {hit.passage.id: n for n, hit in enumerate(line.hits, 1)}
+    numbers = {hit.passage.id: n for n, hit in enumerate(episode.hits, 1)}
     return "".join(
         f"Doc {numbers[hit.passage.id]}(Title: {hit.passage.heading}) {hit.passage.text}\n"
         for hit in found

@@ -54,41 +54,39 @@ class ReAct:
     steps: int = 7
 
     async def solve(self, question: Question, run: Run) -> Solution:
-        with Episode(self.kit, question, run) as line:
-            line.capped = f"{self.steps} steps without Finish"
-            prompt = line.render_prompt("baselines/react", **line.question_variables)
+        with Episode(self.kit, question, run) as episode:
+            episode.capped = f"{self.steps} steps without Finish"
+            prompt = episode.render("baselines/react", **episode.variables)
             page, trail, thought = SentencePage(), "", ""
             for n in range(1, self.steps + 1):
                 begun = f"{trail}Thought {n}:"
-                said = await line.ask_model(prompt, begun=begun, stop=(f"\nObservation {n}:",))
+                said = await episode.ask(prompt, begun=begun, stop=(f"\nObservation {n}:",))
                 turn, action = said.text, _ACTION.search(said.text)
                 if action is None:
                     turn = f"{_LABEL.sub('', turn.rstrip())}\nAction {n}:"
-                    again = await line.ask_model(
-                        prompt, begun=begun + turn, tokens=64, stop=("\n",)
-                    )
+                    again = await episode.ask(prompt, begun=begun + turn, tokens=64, stop=("\n",))
                     turn += again.text
                     action = _ACTION.search(turn)
                 thought = _extract_thought(turn)
-                line.draft = thought
+                episode.draft = thought
                 if action and action.group(1).casefold() == "finish":
-                    line.capped = ""
-                    line.conclude_answer(action.group(2), thought)
+                    episode.capped = ""
+                    episode.conclude_answer(action.group(2), thought)
                     break
-                observed = await self._take_action(line, page, action)
+                observed = await self._take_action(episode, page, action)
                 turn = turn[: action.end()] if action else turn
                 trail = f"{begun}{turn}\nObservation {n}: {observed}\n"
-        return await line.end_episode("finished")
+        return await episode.finish("finished")
 
     async def _take_action(
-        self, line: Episode, page: SentencePage, action: re.Match[str] | None
+        self, episode: Episode, page: SentencePage, action: re.Match[str] | None
     ) -> str:
         if action is None:
             return "Invalid action."
         name, said = action.group(1).casefold(), action.group(2).strip()
         if name == "search":
-            page.hits, page.looked = await line.find_hits(said), {}
-            return line.list_documents(page.hits[:1])[0] if page.hits else "Nothing was found."
+            page.hits, page.looked = await episode.search(said), {}
+            return episode.list_documents(page.hits[:1])[0] if page.hits else "Nothing was found."
         sentence, n, count = page.look_up_keyword(said)
         return f"(Result {n} / {count}) {sentence}" if sentence else "No more results."
 

@@ -37,44 +37,42 @@ class SearchO1:
     """False: passages enter the reasoning as they are (the paper's RAgent)."""
 
     async def solve(self, question: Question, run: Run) -> Solution:
-        with Episode(self.kit, question, run) as line:
-            line.capped = "searched to the limit without an answer"
-            prompt = line.render_prompt(
-                "baselines/search_o1", **line.question_variables, limit=self.searches
-            )
+        with Episode(self.kit, question, run) as episode:
+            episode.capped = "searched to the limit without an answer"
+            prompt = episode.render("baselines/search_o1", **episode.variables, limit=self.searches)
             trail, seen = "", set[str]()
             # Each search is followed by a reply, and so is the refusal of one too many.
             for _ in range(self.searches + 2):
-                said = await line.ask_model(prompt, begun=trail, stop=(END_QUERY,))
+                said = await episode.ask(prompt, begun=trail, stop=(END_QUERY,))
                 trail += text_with_thinking(said)
                 query = last_query(trail)
-                line.conclude_answer(*answer_of(trail, question))
+                episode.conclude_answer(*answer_of(trail, question))
                 if query is None:
-                    line.capped = ""
+                    episode.capped = ""
                     break
-                result = await self._reason_in_documents(line, query, seen, trail)
+                result = await self._reason_in_documents(episode, query, seen, trail)
                 trail += f"{END_QUERY}\n\n{BEGIN_RESULT}{result}{END_RESULT}\n\n"
-        return await line.end_episode("reasoned to an answer")
+        return await episode.finish("reasoned to an answer")
 
     async def _reason_in_documents(
-        self, line: Episode, query: str, seen: set[str], trail: str
+        self, episode: Episode, query: str, seen: set[str], trail: str
     ) -> str:
         if query in seen:
             return AGAIN
         if len(seen) >= self.searches:
             return BEYOND
         seen.add(query)
-        found = await line.find_hits(query)
-        documents = line.list_documents(found)
+        found = await episode.search(query)
+        documents = episode.list_documents(found)
         if not self.refine or not documents:
             return "\n".join(documents) or "No helpful information found."
-        prompt = line.render_prompt(
+        prompt = episode.render(
             "baselines/search_o1_refine",
             text=trail.replace(BEGIN_QUERY, "").strip(),
             question=query,
             documents=documents,
         )
-        return _FINAL.split((await line.ask_model(prompt)).text)[-1].strip()
+        return _FINAL.split((await episode.ask(prompt)).text)[-1].strip()
 
 
 def text_with_thinking(said: Completion) -> str:

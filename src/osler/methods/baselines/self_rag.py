@@ -22,9 +22,11 @@ from math import exp
 from statistics import fmean
 from typing import Literal, Protocol
 
-from osler.llm.core.base import TokenScore
+from osler.llm.core.ask import score_all
+from osler.llm.core.base import Likelihood, Message, Scored, TokenScore
 from osler.methods.baselines.continuation import has_answer, join_sentences
-from osler.methods.baselines.episode import Episode, MethodDeps
+from osler.methods.baselines.episode import ROLE, Episode, MethodDeps
+from osler.prompts import RenderedPrompt
 from osler.trace import Noted, Run
 from osler.types import Hit, Question, Solution
 
@@ -42,6 +44,8 @@ _WEIGHTS: dict[Aspect, tuple[float, ...]] = {
     "utility": (-1.0, -0.5, 0.0, 0.5, 1.0),
 }
 """§3.3 and Appendix A.3."""
+_STOPS = (*TOKENS["support"], *TOKENS["retrieve"], "[Continue to Use Evidence]", "[Utility:")
+"""Texts that end a segment of a trained model."""
 
 
 @dataclass(frozen=True)
@@ -58,13 +62,13 @@ class CritiqueContext:
 
 class Critic(Protocol):
     async def weigh_tokens(
-        self, line: Episode, aspect: Aspect, at: CritiqueContext
+        self, episode: Episode, aspect: Aspect, at: CritiqueContext
     ) -> dict[str, float]:
         """The probability of each reflection token of the aspect; they need not sum to 1."""
         ...
 
     async def write_segment(
-        self, line: Episode, at: CritiqueContext
+        self, episode: Episode, at: CritiqueContext
     ) -> tuple[str, tuple[TokenScore, ...]]:
         """The next segment, with its tokens when the engine reports them."""
         ...
@@ -90,55 +94,57 @@ class SelfRag:
 
     async def solve(self, question: Question, run: Run) -> Solution:
         why = "the segment that its reflection tokens weigh most"
-        with Episode(self.kit, question, run) as line:
+        with Episode(self.kit, question, run) as episode:
             share = aspect_value(
-                "retrieve", await self.critic.weigh_tokens(line, "retrieve", CritiqueContext())
+                "retrieve", await self.critic.weigh_tokens(episode, "retrieve", CritiqueContext())
             )
             run.emit(Noted(f"[Retrieval] has a share of {share:.2f}, threshold {self.threshold:g}"))
             if share > self.threshold:
-                await self._search_beam(line)
+                await self._search_beam(episode)
             else:
                 why = "answered without retrieval"
-                line.draft = (await self.critic.write_segment(line, CritiqueContext()))[0].strip()
-        return await line.end_episode(why)
+                episode.draft = (await self.critic.write_segment(episode, CritiqueContext()))[
+                    0
+                ].strip()
+        return await episode.finish(why)
 
-    async def _search_beam(self, line: Episode) -> None:
+    async def _search_beam(self, episode: Episode) -> None:
         """Segment-level beam search (§3.3)."""
         paths = [SegmentPath("", 0.0)]
         for _ in range(self.segments):
-            longer = [more for path in paths for more in await self._extend_path(line, path)]
+            longer = [more for path in paths for more in await self._extend_path(episode, path)]
             if not longer:
                 return
             paths = sorted(longer, key=lambda path: -path.score)[: self.beam]
-            line.draft = paths[0].text
+            episode.draft = paths[0].text
             if has_answer(paths[0].text):
                 return
 
-    async def _extend_path(self, line: Episode, path: SegmentPath) -> list[SegmentPath]:
+    async def _extend_path(self, episode: Episode, path: SegmentPath) -> list[SegmentPath]:
         """Extends a path by one segment for each passage found at its end."""
-        found = await line.find_hits(f"{line.question.text} {path.text}")
+        found = await episode.search(f"{episode.question.text} {path.text}")
         longer = []
         for hit in found:
-            weighed, segment = await self._weigh_segment(line, CritiqueContext(path.text, hit))
+            weighed, segment = await self._weigh_segment(episode, CritiqueContext(path.text, hit))
             if segment.strip():
-                text = join_sentences(path.text, segment, line.question.language)
+                text = join_sentences(path.text, segment, episode.question.language)
                 longer.append(SegmentPath(text, path.score + weighed, hit))
         return longer
 
-    async def _weigh_segment(self, line: Episode, at: CritiqueContext) -> tuple[float, str]:
+    async def _weigh_segment(self, episode: Episode, at: CritiqueContext) -> tuple[float, str]:
         """Score and text of one segment (Eq. 4): its likelihood plus its critique."""
-        relevant = aspect_value("relevant", await self.critic.weigh_tokens(line, "relevant", at))
-        segment, tokens = await self.critic.write_segment(line, at)
+        relevant = aspect_value("relevant", await self.critic.weigh_tokens(episode, "relevant", at))
+        segment, tokens = await self.critic.write_segment(episode, at)
         at = CritiqueContext(at.before, at.passage, segment)
-        supports = await self.critic.weigh_tokens(line, "support", at)
+        supports = await self.critic.weigh_tokens(episode, "support", at)
         likeliest = max(supports, key=lambda token: supports[token])
         at = CritiqueContext(at.before, at.passage, segment, likeliest)
-        useful = aspect_value("utility", await self.critic.weigh_tokens(line, "utility", at))
+        useful = aspect_value("utility", await self.critic.weigh_tokens(episode, "utility", at))
         weights = (self.relevance, self.support, self.utility)
         score = segment_likelihood(tokens) + critique_score(
             (relevant, aspect_value("support", supports), useful), weights
         )
-        line.run.emit(
+        episode.run.emit(
             Noted(
                 f"{at.passage.passage.id if at.passage else ''}: segment {score:.2f}"
                 f" (relevant {relevant:.2f}, {likeliest}, utility {useful:.2f})"
@@ -164,3 +170,105 @@ def aspect_value(aspect: Aspect, probabilities: Mapping[str, float]) -> float:
 def segment_likelihood(tokens: Sequence[TokenScore]) -> float:
     """The segment's geometric mean token probability; 0 without tokens."""
     return exp(fmean(token.logprob for token in tokens)) if tokens else 0.0
+
+
+@dataclass(frozen=True)
+class TrainedCritic:
+    """A Self-RAG checkpoint, which writes the reflection tokens itself."""
+
+    model: Likelihood
+
+    async def weigh_tokens(
+        self, episode: Episode, aspect: Aspect, at: CritiqueContext
+    ) -> dict[str, float]:
+        prompt = episode.render("baselines/self_rag", **episode.variables)
+        context = [Message("user", prompt.text)]
+        if said := _render_transcript(at):
+            context.append(Message("assistant", said))
+        scored = await score_all(
+            self.model, context, TOKENS[aspect], episode.run, role=ROLE, prompt=prompt.identity
+        )
+        return dict(zip(TOKENS[aspect], map(_token_probability, scored), strict=True))
+
+    async def write_segment(
+        self, episode: Episode, at: CritiqueContext
+    ) -> tuple[str, tuple[TokenScore, ...]]:
+        prompt = episode.render("baselines/self_rag", **episode.variables)
+        begun = _render_transcript(at)
+        begun += "[Relevant]" if at.passage else "[No Retrieval]"
+        said = await episode.ask(prompt, begun=begun, stop=_STOPS, top=1)
+        return said.text, said.tokens
+
+
+@dataclass(frozen=True)
+class PromptedCritic:
+    """An imitation: asks any model for each reflection token in words."""
+
+    async def weigh_tokens(
+        self, episode: Episode, aspect: Aspect, at: CritiqueContext
+    ) -> dict[str, float]:
+        prompt = episode.render(
+            "baselines/self_rag_reflect",
+            question=episode.question.text,
+            op=aspect,
+            documents=[at.passage.passage.text] if at.passage else [],
+            text=at.segment,
+            names=", ".join(TOKENS[aspect]),
+        )
+        model = episode.kit.model
+        if isinstance(model, Likelihood):
+            return await _token_probabilities(model, episode, aspect, prompt)
+        said = (await episode.ask(prompt, tokens=24, temperature=0.0)).text
+        return match_token(aspect, said)
+
+    async def write_segment(
+        self, episode: Episode, at: CritiqueContext
+    ) -> tuple[str, tuple[TokenScore, ...]]:
+        prompt = episode.render(
+            "baselines/self_rag_write",
+            **episode.variables,
+            documents=episode.list_documents([at.passage]) if at.passage else [],
+        )
+        said = await episode.ask(prompt, begun=at.before, top=1)
+        return said.text, said.tokens
+
+
+def match_token(aspect: Aspect, said: str) -> dict[str, float]:
+    """1 for the token that the reply names first, with or without brackets; all 1 when it names
+    none."""
+    folded = said.casefold()
+    places = [
+        (folded.find(token.strip("[]").casefold()), -len(token), token) for token in TOKENS[aspect]
+    ]
+    there = [place for place in places if place[0] >= 0]
+    if not there:
+        return dict.fromkeys(TOKENS[aspect], 1.0)
+    first = min(there)[2]
+    return {token: float(token == first) for token in TOKENS[aspect]}
+
+
+async def _token_probabilities(
+    model: Likelihood, episode: Episode, aspect: Aspect, prompt: RenderedPrompt
+) -> dict[str, float]:
+    """Probabilities by the mean over a token's pieces: an untrained model splits it into
+    several."""
+    context = [Message("user", prompt.text)]
+    tokens: Sequence[str] = TOKENS[aspect]
+    scored = await score_all(model, context, tokens, episode.run, role=ROLE, prompt=prompt.identity)
+    means = [exp(fmean(piece.logprob for piece in one.tokens)) for one in scored]
+    return dict(zip(tokens, means, strict=True))
+
+
+def _token_probability(scored: Scored) -> float:
+    """The product over a token's pieces; to a trained model a reflection token is one piece."""
+    return exp(sum(piece.logprob for piece in scored.tokens))
+
+
+def _render_transcript(at: CritiqueContext) -> str:
+    """The text before the next reflection token, as the paper's models write it."""
+    said = at.before
+    if at.passage:
+        said += f"[Retrieval]<paragraph>{at.passage.passage.text}</paragraph>"
+    if at.segment:
+        said += f"[Relevant]{at.segment}{at.support}"
+    return said

@@ -36,17 +36,17 @@ class SuRe:
     """Two are the paper's; up to 5."""
 
     async def solve(self, question: Question, run: Run) -> Solution:
-        with Episode(self.kit, question, run) as line:
-            await line.find_hits(question.text)
-            named = await self._propose_candidates(line)
-            summaries = [await self._summarise_candidate(line, name) for name in named]
+        with Episode(self.kit, question, run) as episode:
+            await episode.search(question.text)
+            named = await self._propose_candidates(episode)
+            summaries = [await self._summarise_candidate(episode, name) for name in named]
             valid = [
-                await self._is_valid(line, name, summary)
+                await self._is_valid(episode, name, summary)
                 for name, summary in zip(named, summaries, strict=True)
             ]
             if named:
-                line.conclude_answer(named[0], summaries[0])
-            wins = await self._compare_pairs(line, summaries)
+                episode.conclude_answer(named[0], summaries[0])
+            wins = await self._compare_pairs(episode, summaries)
             best = choose_candidate(valid, wins)
             if named:
                 run.emit(
@@ -54,51 +54,51 @@ class SuRe:
                         _describe_ranking(named, valid, rank_scores(len(named), wins), named[best])
                     )
                 )
-                line.conclude_answer(named[best], summaries[best])
-        return await line.end_episode("the candidate whose summary is valid and most informative")
+                episode.conclude_answer(named[best], summaries[best])
+        return await episode.finish("the candidate whose summary is valid and most informative")
 
-    async def _propose_candidates(self, line: Episode) -> list[str]:
-        prompt = line.render_prompt(
+    async def _propose_candidates(self, episode: Episode) -> list[str]:
+        prompt = episode.render(
             "baselines/sure_candidates",
-            **line.question_variables,
-            documents=line.list_documents(),
+            **episode.variables,
+            documents=episode.list_documents(),
             limit=self.candidates,
         )
-        return read_candidates((await line.ask_model(prompt)).text, line.question, self.candidates)
+        return read_candidates((await episode.ask(prompt)).text, episode.question, self.candidates)
 
-    async def _summarise_candidate(self, line: Episode, candidate: str) -> str:
-        prompt = line.render_prompt(
+    async def _summarise_candidate(self, episode: Episode, candidate: str) -> str:
+        prompt = episode.render(
             "baselines/sure_summary",
-            question=line.question.text,
+            question=episode.question.text,
             answer=candidate,
-            documents=line.list_documents(),
+            documents=episode.list_documents(),
         )
-        return (await line.ask_model(prompt)).text.strip()
+        return (await episode.ask(prompt)).text.strip()
 
-    async def _is_valid(self, line: Episode, candidate: str, summary: str) -> bool:
-        prompt = line.render_prompt(
-            "baselines/sure_valid", question=line.question.text, answer=candidate, text=summary
+    async def _is_valid(self, episode: Episode, candidate: str, summary: str) -> bool:
+        prompt = episode.render(
+            "baselines/sure_valid", question=episode.question.text, answer=candidate, text=summary
         )
-        said = (await line.ask_model(prompt, tokens=16, temperature=0.0)).text
+        said = (await episode.ask(prompt, tokens=16, temperature=0.0)).text
         return _TRUE.search(said) is not None and _FALSE.search(said) is None
 
     async def _compare_pairs(
-        self, line: Episode, summaries: Sequence[str]
+        self, episode: Episode, summaries: Sequence[str]
     ) -> dict[tuple[int, int], float]:
         """r_pair(k, i) of each ordered pair: 1, 0, or 0.5 when the two prompt orders disagree."""
         wins: dict[tuple[int, int], float] = {}
         for one, two in combinations(range(len(summaries)), 2):
-            forth = await self._first_wins(line, summaries[one], summaries[two])
-            back = await self._first_wins(line, summaries[two], summaries[one])
+            forth = await self._first_wins(episode, summaries[one], summaries[two])
+            back = await self._first_wins(episode, summaries[two], summaries[one])
             wins[one, two] = (forth + (1.0 - back)) / 2
             wins[two, one] = 1.0 - wins[one, two]
         return wins
 
-    async def _first_wins(self, line: Episode, one: str, two: str) -> float:
-        prompt = line.render_prompt(
-            "baselines/sure_rank", question=line.question.text, known=[one, two]
+    async def _first_wins(self, episode: Episode, one: str, two: str) -> float:
+        prompt = episode.render(
+            "baselines/sure_rank", question=episode.question.text, known=[one, two]
         )
-        said = _WHICH.search((await line.ask_model(prompt, tokens=16, temperature=0.0)).text)
+        said = _WHICH.search((await episode.ask(prompt, tokens=16, temperature=0.0)).text)
         return 0.5 if said is None else float(said.group(1) == "1")
 
 

@@ -32,7 +32,7 @@ class AnswerFinisher:
             "kag/answer",
             question.language,
             question=question.text,
-            options=list(zip(question.letters, question.options, strict=True)),
+            options=question.lettered,
             steps=[answer.prompt_line for answer in answers],
             documents=[
                 f"[{n}] {hit.passage.heading}: {hit.passage.text}" for n, hit in enumerate(hits, 1)

@@ -50,7 +50,7 @@ async def ask_plan(
         template,
         question.language,
         question=question.text,
-        options=list(zip(question.letters, question.options, strict=True)),
+        options=question.lettered,
     )
     try:
         plan = await speaker.ask(prompt, lambda reply: read_plan(reply.text), run, grammar=grammar)

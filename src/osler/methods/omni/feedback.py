@@ -16,7 +16,6 @@ from osler.llm.core.grammar import Grammar, alt, free_text, seq
 from osler.llm.core.speaker import Speaker
 from osler.methods.omni.describe import SourceDescription, source_variables
 from osler.methods.omni.plan import Query
-from osler.methods.omni.planners.base import list_options
 from osler.prompts import render_prompt
 from osler.retrieve import LookupResult
 from osler.text import clean_text, one_line
@@ -77,7 +76,7 @@ class DocumentJudge:
             "omni/feedback",
             question.language,
             question=question.text,
-            options=list_options(question),
+            options=question.lettered,
             sources=source_variables(offers, question.language),
             documents=[
                 {

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from osler.answer import Composer
 from osler.llm.core.ask import complete
 from osler.llm.core.base import LanguageModel, Message, Sampling
-from osler.methods.omni.planners.base import list_options
 from osler.prompts import render_prompt
 from osler.trace import BudgetExceeded, Run
 from osler.types import Answer, Hit, Question
@@ -36,7 +35,7 @@ class Reader:
         return await self.composer.conclude(question, hits, draft, run)
 
     async def _write_draft(self, question: Question, hits: Sequence[Hit], run: Run) -> str:
-        options, language = list_options(question), question.language
+        options, language = question.lettered, question.language
         if hits:
             documents = [
                 f"[{n}] ({hit.passage.source}) {hit.passage.heading}: {hit.passage.text}"

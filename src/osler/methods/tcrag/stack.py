@@ -44,8 +44,7 @@ class MemoryStack:
     frames: list[Frame] = field(init=False)
 
     def __post_init__(self) -> None:
-        lines = (self.question.text, *_option_lines(self.question))
-        self.frames = [Frame(FrameKind.QUERY, "\n".join(lines), LARGE)]
+        self.frames = [Frame(FrameKind.QUERY, self.question.with_options, LARGE)]
 
     def __len__(self) -> int:
         return len(self.frames)
@@ -88,9 +87,3 @@ class MemoryStack:
             for hit in frame.hits:
                 seen.setdefault(hit.passage.id, hit)
         return tuple(seen.values())
-
-
-def _option_lines(question: Question) -> tuple[str, ...]:
-    return tuple(
-        f"{letter}. {text}" for letter, text in zip(question.letters, question.options, strict=True)
-    )

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from osler.app.config import Role, Settings
+from osler.app.wiring import Parts
 from osler.app.wiring.live import record_parts, replay_parts
 from osler.app.wiring.models import LoadedModel
-from osler.app.wiring import Parts
 from osler.app.wiring.strategies import build_solver
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
 from osler.llm.recording.tape import Tape

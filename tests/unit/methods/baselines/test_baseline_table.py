@@ -1,24 +1,33 @@
-"""The table of the documentation is that of the code, and the code keeps to it."""
+"""The tables of the documentation are those of the code, and the code keeps to them."""
 
+from dataclasses import MISSING, fields
 from pathlib import Path
 
 import pytest
 
 from osler.app.config import STRATEGIES
 from osler.app.config.baselines import BASELINES
-from osler.methods.baselines import default_sources
-from osler.methods.baselines.default_sources import ORIGINS, DefaultSource
-from osler.methods.baselines.table import METHODS, render_methods_table
+from osler.app.wiring.baselines import METHOD_CLASSES
+from osler.methods.baselines.table import (
+    METHODS,
+    MethodFacts,
+    render_methods_table,
+    render_sources_table,
+)
 
 PAGE = Path(__file__).parents[4] / "docs" / "guide" / "baselines.md"
 OWN = {"tc-rag", "kag-thinker", "omni-rag", "unified"}
 """Strategies that are no baselines."""
+SETTINGS = {
+    kind: [name for name in section.model_fields if name != "kind"]
+    for kind, section in STRATEGIES.items()
+}
 
 
-def test_the_page_holds_the_table_as_the_code_has_it() -> None:
+def test_the_page_holds_the_tables_as_the_code_has_them() -> None:
     page = PAGE.read_text(encoding="utf-8")
     assert render_methods_table() in page
-    assert default_sources.render_sources_table() in page
+    assert render_sources_table(SETTINGS) in page
 
 
 def test_every_baseline_that_can_be_set_stands_in_it_once() -> None:
@@ -27,17 +36,26 @@ def test_every_baseline_that_can_be_set_stands_in_it_once() -> None:
     assert set(BASELINES) <= set(kinds)
 
 
-def test_every_method_says_where_its_values_come_from() -> None:
-    assert [origin.kind for origin in ORIGINS] == [method.kind for method in METHODS]
-
-
-@pytest.mark.parametrize("origin", ORIGINS, ids=lambda origin: origin.kind)
-def test_every_default_has_one_origin(origin: DefaultSource) -> None:
-    named = [*origin.found, *origin.recalled, *origin.ours]
-    assert sorted(named) == sorted(set(STRATEGIES[origin.kind].model_fields) - {"kind"})
-    assert bool(origin.found) <= (origin.source not in ("-", "no values"))
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.kind)
+def test_every_default_has_one_origin(method: MethodFacts) -> None:
+    named = [*method.recalled, *method.ours]
+    assert len(named) == len(set(named))
+    assert set(named) <= set(SETTINGS[method.kind])
+    found = set(SETTINGS[method.kind]) - set(named)
+    assert bool(found) <= (method.source not in ("-", "no values"))
 
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.kind)
-def test_nothing_is_left_open(method: object) -> None:
+def test_nothing_is_left_open(method: MethodFacts) -> None:
     assert all(getattr(method, name) for name in ("paper", "needs", "calls", "most", "differs"))
+
+
+@pytest.mark.parametrize("kind", BASELINES)
+def test_a_setting_has_the_default_of_the_method_it_sets(kind: str) -> None:
+    section = BASELINES[kind]
+    known = [f for f in fields(METHOD_CLASSES[section]) if f.default not in (MISSING, None)]
+    defaults = {f.name: f.default for f in known}
+    if kind in ("search-r1", "zero-search", "step-search", "research"):
+        defaults.pop("turns")  # each protocol has a number of its own
+    for name in defaults.keys() & section.model_fields.keys():
+        assert section.model_fields[name].default == defaults[name], name

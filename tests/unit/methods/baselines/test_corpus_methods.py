@@ -3,7 +3,7 @@
 import json
 from fractions import Fraction
 
-from osler.methods.baselines.hippo_graph import pagerank, seed_weights
+from osler.methods.baselines.hipporag import pagerank, seed_weights
 from osler.methods.baselines.i_medrag import read_queries
 from osler.methods.baselines.kag_static import PlannedTask, fill_query, order_tasks, read_plan
 from osler.methods.baselines.replies import json_in, read_list

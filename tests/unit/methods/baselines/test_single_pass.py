@@ -1,15 +1,16 @@
 """Methods of one pass: the model alone, with a chain of thought, with one search."""
 
+from osler.answer import Composer
 from osler.answer.extractive import EvidenceGate, ExtractiveComposer, QuoteThresholds
 from osler.answer.written import WrittenComposer
 from osler.errors import SourceUnavailable
-from osler.methods.baselines.cot import ChainOfThought
-from osler.methods.baselines.direct import Direct
-from osler.methods.baselines.rag import RetrieveAndRead, fixed_plan
+from osler.methods.baselines.episode import MethodDeps
+from osler.methods.baselines.fixed_schedule import RetrieveAndRead, fixed_plan
+from osler.methods.baselines.single_pass import ChainOfThought, Direct
 from osler.retrieve.relevance import OverlapRelevance
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever
 from osler.trace import Asked, PlannedQuery, Retrieved, Run, SourcesPlanned
-from osler.types import Grounding, Halt, Hit, Passage, Question
+from osler.types import Grounding, Halt, Hit, Passage, Question, Retriever
 
 OPEN = Question("q", "Which drug treats anaphylaxis first?")
 CHOICE = Question("q", OPEN.text, ("aspirin", "adrenaline"))
@@ -22,6 +23,12 @@ GATE = EvidenceGate(
     {"en": QuoteThresholds(0.3, 0.9), "zh": QuoteThresholds(0.3, 0.9)},
 )
 QUOTING = ExtractiveComposer(GATE)
+
+
+def retrieve_and_read(
+    model: ScriptedModel, found: Retriever, composer: Composer | None = None
+) -> RetrieveAndRead:
+    return RetrieveAndRead(MethodDeps(model, found, composer or WrittenComposer(), ("book",), k=10))
 
 
 async def test_the_model_alone_is_never_grounded() -> None:
@@ -54,7 +61,7 @@ async def test_one_search_feeds_one_reading() -> None:
     model = ScriptedModel(["Adrenaline treats anaphylaxis first [1]."])
     found = ScriptedRetriever({"": [PASSAGE]})
     run = Run()
-    rag = RetrieveAndRead(model, found, WrittenComposer(), ("book",))
+    rag = retrieve_and_read(model, found)
     solution = await rag.solve(OPEN, run)
     assert found.asked == [OPEN.text]
     assert "[1] Help: Adrenaline" in model.seen[0][0].content
@@ -64,7 +71,9 @@ async def test_one_search_feeds_one_reading() -> None:
 
 async def test_finding_nothing_is_an_honest_end_without_a_model_call() -> None:
     model = ScriptedModel([])
-    rag = RetrieveAndRead(model, ScriptedRetriever({}), WrittenComposer(), ("book",))
+    rag = RetrieveAndRead(
+        MethodDeps(model, ScriptedRetriever({}), WrittenComposer(), ("book",), k=10)
+    )
     solution = await rag.solve(OPEN, Run())
     assert solution.halt is Halt.NO_EVIDENCE
     assert solution.why == "nothing was found"
@@ -72,7 +81,9 @@ async def test_finding_nothing_is_an_honest_end_without_a_model_call() -> None:
 
 async def test_passages_that_do_not_answer_are_not_called_nothing() -> None:
     model = ScriptedModel(["The evidence does not say."])
-    rag = RetrieveAndRead(model, ScriptedRetriever({"": [PASSAGE]}), WrittenComposer(), ("book",))
+    rag = RetrieveAndRead(
+        MethodDeps(model, ScriptedRetriever({"": [PASSAGE]}), WrittenComposer(), ("book",), k=10)
+    )
     solution = await rag.solve(OPEN, Run())
     assert solution.halt is Halt.NO_EVIDENCE
     assert solution.why == "the passages found do not answer"
@@ -84,7 +95,7 @@ async def test_a_source_that_is_down_is_said_and_not_an_empty_result() -> None:
             raise SourceUnavailable("book cannot be read")
 
     run = Run()
-    rag = RetrieveAndRead(ScriptedModel([]), Down(), QUOTING, ("book",))
+    rag = retrieve_and_read(ScriptedModel([]), Down(), QUOTING)
     solution = await rag.solve(OPEN, run)
     assert solution.why == "a source was down: book cannot be read"
     assert [e.failed for e in run.events if isinstance(e, Retrieved)] == [("book cannot be read",)]

@@ -36,16 +36,6 @@ class SourcePlanner(Protocol):
         ...
 
 
-def question_with_options(question: Question) -> str:
-    """The question with its options, as in the paper's training records."""
-    options = zip(question.letters, question.options, strict=True)
-    return "\n".join([question.text, *(f"{letter}. {text}" for letter, text in options)])
-
-
-def list_options(question: Question) -> list[tuple[str, str]]:
-    return list(zip(question.letters, question.options, strict=True))
-
-
 def queries_of(source: str, texts: Iterable[str], term: str = "") -> list[Query]:
     """Queries from those texts that the wire form can express."""
     made = []
@@ -60,11 +50,7 @@ def queries_of(source: str, texts: Iterable[str], term: str = "") -> list[Query]
 def as_it_stands(question: Question, offers: Iterable[SourceDescription]) -> list[Query]:
     """The question itself as a query to every text source."""
     asked = [offer for offer in offers if not offer.is_graph]
-    return [
-        query
-        for offer in asked
-        for query in queries_of(offer.name, [question_with_options(question)])
-    ]
+    return [query for offer in asked for query in queries_of(offer.name, [question.with_options])]
 
 
 def plan_fallback(

@@ -17,7 +17,7 @@ from osler.methods.omni.plan import (
     render_source_plan,
     source_plan_grammar,
 )
-from osler.methods.omni.planners.base import Proposal, list_options, plan_fallback
+from osler.methods.omni.planners.base import Proposal, plan_fallback
 from osler.prompts import RenderedPrompt, render_prompt
 from osler.trace import Run
 from osler.types import Question
@@ -46,7 +46,7 @@ def plan_prompt(
 ) -> RenderedPrompt:
     """Prompt E.7 or its brief form, in planning as in training records."""
     language, sources = question.language, source_variables(offers, question.language)
-    given = {"question": question.text, "options": list_options(question), "sources": sources}
+    given = {"question": question.text, "options": question.lettered, "sources": sources}
     if form == "brief":
         return render_prompt("omni/brief", language, **given)
     return render_prompt("omni/plan", language, **given, at_most=at_most)
@@ -98,7 +98,7 @@ class Proposer:
         if not tried:
             return plan_prompt(question, self.offers, self.at_most, self.form)
         language, sources = question.language, source_variables(self.offers, question.language)
-        asked, options = question.text, list_options(question)
+        asked, options = question.text, question.lettered
         return render_prompt(
             "omni/improve",
             language,

@@ -13,9 +13,7 @@ from osler.methods.omni.describe import SourceDescription
 from osler.methods.omni.plan import Query, SourcePlan
 from osler.methods.omni.planners.base import (
     Proposal,
-    list_options,
     queries_of,
-    question_with_options,
 )
 from osler.methods.omni.planners.terms import TermExtractor
 from osler.prompts import render_prompt
@@ -57,9 +55,7 @@ class Query2Doc:
             return await self._write_queries(question, offer, run)
         except BudgetExceeded as spent:
             run.emit(Noted(f"{offer.name} is asked as the question stands: {spent}"))
-            return (
-                [] if offer.is_graph else queries_of(offer.name, [question_with_options(question)])
-            )
+            return [] if offer.is_graph else queries_of(offer.name, [question.with_options])
 
     async def _write_queries(
         self, question: Question, offer: SourceDescription, run: Run
@@ -68,11 +64,11 @@ class Query2Doc:
             "omni/passage",
             question.language,
             question=question.text,
-            options=list_options(question),
+            options=question.lettered,
             source=offer.name,
             description=offer.describe_in(question.language),
         )
-        asked = question_with_options(question)
+        asked = question.with_options
         try:
             passage = await self.speaker.ask(
                 prompt, lambda reply: read_passage(reply.text), run, grammar=passage_grammar()

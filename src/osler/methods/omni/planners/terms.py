@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from osler.errors import MalformedOutput
 from osler.llm.core.speaker import Speaker
 from osler.methods.omni.plan import Query
-from osler.methods.omni.planners.base import list_options, queries_of, question_with_options
+from osler.methods.omni.planners.base import queries_of
 from osler.methods.omni.terms import MOST, parse_terms, terms_grammar
 from osler.prompts import render_prompt
 from osler.sources.catalogue import GRAPH
@@ -33,7 +33,7 @@ class TermExtractor:
             "omni/terms",
             question.language,
             question=question.text,
-            options=list_options(question),
+            options=question.lettered,
             at_most=self.at_most,
         )
         names = self.among(question.text) if self.among else ()
@@ -48,7 +48,5 @@ class TermExtractor:
             run.emit(Noted(f"the graph is not asked: {error.message}"))
             return []
         return [
-            query
-            for term in terms
-            for query in queries_of(GRAPH, [question_with_options(question)], term)
+            query for term in terms for query in queries_of(GRAPH, [question.with_options], term)
         ]

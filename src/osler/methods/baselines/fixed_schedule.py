@@ -1,0 +1,99 @@
+"""Methods that search at fixed points: once, every n tokens, or after every sentence.
+
+Departures of all three: no demonstrations are shown.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from osler.methods.baselines.continuation import first_sentence, go_on, has_answer, join_sentences
+from osler.methods.baselines.episode import Episode, MethodDeps
+from osler.trace import PlannedQuery, Run, SourcesPlanned
+from osler.types import Question, Solution
+
+
+@dataclass(frozen=True)
+class RetrieveAndRead:
+    """One-shot retrieve and read: the question is the query.
+
+    SR-RAG of TC-RAG App. 8.5 (method 3) when the retriever spans the graph, the documents and
+    the web; Omni-RAG's "Original Question" when it spans its five sources; Naive RAG of
+    KAG-Thinker Table 6 with k = 3.
+    """
+
+    kit: MethodDeps
+
+    async def solve(self, question: Question, run: Run) -> Solution:
+        run.emit(fixed_plan(question, self.kit.sources))
+        with Episode(self.kit, question, run) as episode:
+            await episode.search(question.text)
+            await episode.read_evidence()
+        return await episode.finish("read once")
+
+
+def fixed_plan(question: Question, sources: tuple[str, ...]) -> SourcesPlanned:
+    """The plan of a method that plans nothing: the question itself to every source."""
+    queries = tuple(PlannedQuery(source, 0, question.text) for source in sources)
+    return SourcesPlanned(queries, "fixed")
+
+
+@dataclass(frozen=True)
+class FixedLength:
+    """FL-RAG: a search every n tokens, with the last n as the query (TC-RAG App. 8.5, method 4).
+
+    After Khandelwal et al. 2020 (kNN-LM), Borgeaud et al. 2022 (RETRO) and Ram et al. 2023
+    (IC-RALM), in the form that DRAGIN (Su et al. 2024, §4.2) compares with: the first query is
+    the question; each window of n tokens is the query of the next, whose passages replace the
+    last ones.
+
+    Departures: TC-RAG gives no n; 16 is that of DRAGIN's released settings. Answers are bounded
+    at the 256 tokens of FLARE's released script, which compares with the same method, instead of
+    DRAGIN's 64 to 128, which suit answers after demonstrations.
+    """
+
+    kit: MethodDeps
+    window: int = 16
+    length: int = 256
+    """Tokens of an answer, at most."""
+
+    async def solve(self, question: Question, run: Run) -> Solution:
+        with Episode(self.kit, question, run) as episode:
+            query = question.text
+            for _ in range(0, self.length, self.window):
+                found = await episode.search(query)
+                said = await go_on(episode, found, episode.draft, tokens=self.window)
+                episode.draft += said.text
+                if said.finish == "stop" or has_answer(episode.draft):
+                    break
+                query = said.text
+        return await episode.finish(f"written with a search every {self.window} tokens")
+
+
+@dataclass(frozen=True)
+class EverySentence:
+    """FS-RAG: a search after every sentence, with that sentence (TC-RAG App. 8.5, method 5).
+
+    After Trivedi et al. 2023 (IRCoT) in the form that DRAGIN (Su et al. 2024, §4.2) compares
+    with: the first query is the question, the passages of each search replace the last ones,
+    and the text ends with its answer.
+
+    Departures: 6 sentences at most, the bound of TC-RAG's released code; the paper has none.
+    """
+
+    kit: MethodDeps
+    sentences: int = 6
+    look_ahead: int = 64
+    """Tokens that are written to get a sentence; what follows it is thrown away."""
+
+    async def solve(self, question: Question, run: Run) -> Solution:
+        with Episode(self.kit, question, run) as episode:
+            query = question.text
+            for _ in range(self.sentences):
+                found = await episode.search(query)
+                said = await go_on(episode, found, episode.draft, tokens=self.look_ahead)
+                query = first_sentence(said.text)
+                episode.draft = join_sentences(episode.draft, query, question.language)
+                if has_answer(query) or not query:
+                    break
+        return await episode.finish("written with a search a sentence")

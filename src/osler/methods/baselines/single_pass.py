@@ -1,0 +1,58 @@
+"""Methods of one model call without retrieval (TC-RAG App. 8.5, methods 1 and 2).
+
+`Direct` ("Base") is the language model alone: without a model that may word answers, options are
+still weighed by likelihood; an open question is refused, since there is nothing to quote.
+`ChainOfThought` (Wei et al. 2022) has the model reason before it answers.
+
+Departures: no demonstrations.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from osler.answer import Composer
+from osler.llm.core.base import LanguageModel, Sampling
+from osler.methods.baselines.episode import end_single_pass, write_draft
+from osler.trace import Run
+from osler.types import Halt, Question, Solution
+
+_REFUSED = "no evidence was asked for, and no model that may word medicine is configured"
+
+
+@dataclass(frozen=True)
+class Direct:
+    model: LanguageModel
+    composer: Composer
+    sampling: Sampling = field(default_factory=Sampling)
+
+    async def solve(self, question: Question, run: Run) -> Solution:
+        text = ""
+        if self.composer.uses_draft:
+            text = await write_draft(self.model, "baselines/direct", question, self.sampling, run)
+        answer = await self.composer.conclude(question, (), text, run)
+        return end_single_pass(
+            answer,
+            run,
+            converged="one pass, without evidence",
+            silent=Halt.REFUSED,
+            why=_REFUSED,
+        )
+
+
+@dataclass(frozen=True)
+class ChainOfThought:
+    model: LanguageModel
+    composer: Composer
+    sampling: Sampling = field(default_factory=Sampling)
+
+    async def solve(self, question: Question, run: Run) -> Solution:
+        thought = await write_draft(self.model, "baselines/cot", question, self.sampling, run)
+        answer = await self.composer.conclude(question, (), thought, run)
+        return end_single_pass(
+            answer,
+            run,
+            converged="one chain of thought, without evidence",
+            silent=Halt.REFUSED,
+            why=_REFUSED,
+        )
