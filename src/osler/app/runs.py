@@ -29,7 +29,7 @@ from osler.app.wiring.planning import planner_name
 from osler.app.wiring.strategies import build_solver, run_budget
 from osler.errors import BadConfig, BadRun
 from osler.llm.recording.tape import Tape
-from osler.methods.baselines.rag import fixed_plan
+from osler.methods.baselines.fixed_schedule import fixed_plan
 from osler.methods.omni.describe import SourceDescription
 from osler.methods.omni.dossier import SavedPlan, save_plan
 from osler.methods.omni.solver import OmniRag

@@ -32,7 +32,9 @@ def build_solver(settings: Settings, parts: Parts, plan: SavedPlan | None = None
 
     Raises `BadConfig` for a plan where the strategy runs none.
     """
-    from osler.methods.baselines import cot, direct, rag
+    from osler.methods.baselines.episode import MethodDeps
+    from osler.methods.baselines.fixed_schedule import RetrieveAndRead
+    from osler.methods.baselines.single_pass import ChainOfThought, Direct
 
     if plan is not None and not isinstance(settings.strategy, OmniRagSettings):
         raise BadConfig(
@@ -45,12 +47,12 @@ def build_solver(settings: Settings, parts: Parts, plan: SavedPlan | None = None
     )
     match settings.strategy:
         case DirectSettings():
-            return direct.Direct(reader, compose, sampling)
+            return Direct(reader, compose, sampling)
         case CotSettings():
-            return cot.ChainOfThought(reader, compose, sampling)
+            return ChainOfThought(reader, compose, sampling)
         case RagSettings(k=k):
             found = parts.retriever("rag", parts.sources)
-            return rag.RetrieveAndRead(reader, found, compose, parts.sources, k, sampling)
+            return RetrieveAndRead(MethodDeps(reader, found, compose, parts.sources, k, sampling))
         case TcRagSettings() as chosen:
             return build_machine(settings, chosen, parts)
         case BaselineSettings() as method:
