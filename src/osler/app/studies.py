@@ -129,14 +129,14 @@ async def run_attacks(
     chosen = _require_tc_rag(settings)
     parts = await _open_parts(settings, targets)
 
-    def build_machine(retriever: Retriever) -> TuringMachine:
+    def machine_over(retriever: Retriever) -> TuringMachine:
         return build_machine(settings, chosen, replace(parts, retriever=lambda *_: retriever))
 
     cells, seed = [], settings.sampling.seed
     for number, (kind, noise) in enumerate((k, n) for k in KINDS for n in NOISES):
         if progress is not None:
             progress(f"{kind} attack, {noise} noise", number, len(KINDS) * len(NOISES))
-        outcomes = await run_attack(build_machine, targets, kind, noise, seed=seed)
+        outcomes = await run_attack(machine_over, targets, kind, noise, seed=seed)
         if outcomes:
             cells.append(summarize_cell(kind, noise, outcomes))
     return cells

@@ -7,37 +7,41 @@ from __future__ import annotations
 
 import io
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from osler.cli import (
-    calibrate,
+    ask,
     evaluate,
-    fetch,
     graph,
-    graph_communities,
     kb,
     kb_extract,
-    kb_index,
     kb_keep,
-    kb_push,
-    models,
-    patients,
+    kb_search,
     serve,
     setup,
     studies,
-    trace,
     train,
+    train_make,
+    train_thinker,
     train_tune,
 )
-from osler.cli.ask import ask, replay
-from osler.cli.plan import plan
-from osler.cli.plans import plans
+from osler.cli.options import CommandGroup
 from osler.cli.session import CliSession, ProgressMode, RootGroup, complete_preset, parse_flags
 
-app = typer.Typer(
+
+def _group(*verbs: Callable[..., None]) -> CommandGroup:
+    """A group of verbs, in the order of its `--help`; _ in a function's name is - in the verb."""
+    group = CommandGroup(no_args_is_help=True)
+    for verb in verbs:
+        group.command()(verb)
+    return group
+
+
+app = CommandGroup(
     cls=RootGroup,
     name="osler",
     help="Answer medical questions from evidence, and know when it does not say.",
@@ -45,33 +49,75 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(setup.init)
-app.command()(setup.doctor)
+for _verb in (
+    setup.init,
+    setup.doctor,
+    ask.ask,
+    ask.plan,
+    studies.plans,
+    ask.replay,
+    setup.calibrate,
+    studies.attack,
+    studies.sigma,
+    setup.download_models,
+    serve.mcp,
+    serve.deploy,
+):
+    app.command()(_verb)
+
+_KB = _group(
+    kb.add,
+    kb.build,
+    kb.info,
+    kb.verify,
+    kb_search.search,
+    kb_search.get,
+    kb.rm,
+    kb_keep.update,
+    kb_keep.snapshot,
+    kb_keep.snapshots,
+    kb_keep.rollback,
+    kb_keep.export,
+    kb_keep.dead,
+    kb_search.patients,
+    kb_keep.fetch,
+    kb_keep.push,
+    kb_extract.extract,
+    kb_extract.index,
+)
+_GRAPH = _group(
+    graph.add,
+    graph.info,
+    graph.find,
+    graph.paths,
+    graph.fuse,
+    graph.describe,
+    graph.communities,
+)
+_TRAIN = _group(
+    train_make.make_sft,
+    train_make.make_dpo,
+    train_make.card,
+    train_make.agree,
+    train_thinker.thinker_data,
+    train_thinker.evaluate_data,
+    train_thinker.recogniser,
+    train.explore,
+    train.judge,
+    train_tune.sft,
+    train_tune.dpo,
+    train_tune.thinker,
+    train_tune.pretrain,
+    train_tune.merge,
+    train_tune.gguf,
+)
 app.add_typer(setup.config, name="config", help="The settings in force, and where they come from.")
-for command in (*kb_keep.COMMANDS, patients.patients, fetch.fetch):
-    kb.app.command()(command)
-kb.app.command()(kb_push.push)
-kb.app.command()(kb_extract.extract)
-kb.app.command()(kb_index.index)
-app.add_typer(kb.app, name="kb", help="The knowledge base: what can be found and cited.")
-graph.app.command()(graph_communities.communities)
-kb.app.add_typer(graph.app, name="graph", help="Concepts, and how they hang together.")
-app.command()(ask)
+app.add_typer(_KB, name="kb", help="The knowledge base: what can be found and cited.")
+_KB.add_typer(_GRAPH, name="graph", help="Concepts, and how they hang together.")
 app.add_typer(evaluate.app, name="eval", help="Strategies compared on data sets.")
-app.command()(plan)
-app.command()(plans)
-for tuning in train_tune.COMMANDS:
-    train.app.command()(tuning)
-app.add_typer(train.app, name="train", help="What models learn from, and how they learn it.")
-app.add_typer(trace.app, name="trace", help="Recorded runs.")
-app.command()(replay)
-app.command()(calibrate.calibrate)
-app.command()(studies.attack)
-app.command()(studies.sigma)
-app.command("download-models")(models.download_models)
+app.add_typer(_TRAIN, name="train", help="What models learn from, and how they learn it.")
+app.add_typer(ask.trace_app, name="trace", help="Recorded runs.")
 app.add_typer(serve.app, name="serve")
-app.command()(serve.mcp)
-app.command()(serve.deploy)
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""`osler ask` and `osler replay`: a question answered, or a recorded run gone through again."""
+"""`osler ask`, `plan`, `replay` and `trace …`: questions, their runs, and the runs again."""
 
 from __future__ import annotations
 
@@ -6,22 +6,21 @@ import asyncio
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from osler.cli.options import Asked, Choices, Trace
+from osler.cli.options import Asked, Choices, CommandGroup, JsonSession, Offered, Planner, Trace
 from osler.cli.session import (
     ABSTAINED,
     PARTIAL,
     REFUSED,
     CliSession,
-    Json,
-    Quiet,
     complete_preset,
     complete_strategy,
-    open_session,
+    escape_controls,
     write_json,
 )
 from osler.errors import BadQuestion, OslerError
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from osler.methods.omni.dossier import SavedPlan
     from osler.trace import Event, Sink
     from osler.types import Question
+
 
 Strategy = Annotated[
     str | None,
@@ -57,7 +57,7 @@ STDIN_LIMIT = 1_000_000
 
 
 def ask(
-    context: typer.Context,
+    here: CliSession,
     question: Asked = None,
     option: Choices = None,
     strategy: Strategy = None,
@@ -72,15 +72,12 @@ def ask(
     plan_only: Annotated[
         bool, typer.Option("--plan-only", help="Say what would be searched, and stop.")
     ] = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Answer a question from cited evidence, or say that the evidence does not.
 
     Exit code 0: answered. 1: the evidence does not say. 6: answered, but a source
     was down. 7: refused.
     """
-    here = open_session(context, as_json=as_json, quiet=quiet)
     here.preset = preset or here.preset
     given = _read_plan(plan)
     asked = _pick_question(question, tuple(option or ()), given)
@@ -100,14 +97,11 @@ def ask(
 
 
 def replay(
-    context: typer.Context,
+    here: CliSession,
     run: Annotated[str, typer.Argument(help='The start of a run\'s id, "last", or its folder.')],
     trace: Trace = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Go through a recorded run again, without a model; fails where an event differs."""
-    here = open_session(context, as_json=as_json, quiet=quiet)
     from osler.app.runs import replay as again
     from osler.cli.runs import find_run, read_report
 
@@ -229,8 +223,7 @@ def _make_report(finished: FinishedRun, question: Question) -> RunPage:
 
 
 def _show_result(here: CliSession, report: RunPage) -> None:
-    from osler.cli.document import report_document
-    from osler.cli.render import run_page, short_page
+    from osler.cli.render import report_document, run_page, short_page
 
     # Where the live film and the page meet on one terminal, the film is not shown twice.
     seen = _shows_film(here) and sys.stdout.isatty() and sys.stderr.isatty()
@@ -258,3 +251,112 @@ def _exit_code(report: RunPage) -> int:
         return ABSTAINED
     down = any(isinstance(event, Retrieved) and event.failed for event in report.events)
     return PARTIAL if down else 0
+
+
+def plan(
+    here: CliSession,
+    question: Asked = None,
+    option: Choices = None,
+    planner: Planner = None,
+    sources: Offered = None,
+    search: Annotated[
+        bool, typer.Option("--search", help="Also search, so that readers need not.")
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Write plan, question and what was found to this file, as JSON."),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Same seed, same plan.")] = None,
+    trace: Trace = None,
+) -> None:
+    """Make a source plan, to be read, edited and run with `osler ask --plan FILE`."""
+    settings = here.load_settings(
+        {
+            "strategy.kind": "omni-rag",
+            "strategy.planner": planner,
+            "kb.sources": sources,
+            "sampling.seed": seed,
+        }
+    )
+    from osler.app.runs import plan_question
+
+    asked = read_question(question, tuple(option or ()))
+    with watch_events(here, trace) as sink:
+        made = asyncio.run(plan_question(settings, asked, search=search, sink=sink))
+    if out is not None:
+        _write_plan(out, made.document)
+    if here.json:
+        sys.stdout.write(f"{made.document}\n")
+    elif out is None:
+        sys.stdout.write(f"{escape_controls(made.plan)}\n")
+    else:
+        here.print_line(f"written to {out}; run it: osler ask --plan {out}")
+
+
+def _write_plan(path: Path, text: str) -> None:
+    try:
+        path.write_text(f"{text}\n", encoding="utf-8")
+    except OSError as error:
+        raise OslerError(
+            f"cannot write {path}: {error.strerror}", fix="name another file with --out"
+        ) from error
+
+
+trace_app = CommandGroup(no_args_is_help=True)
+
+
+@trace_app.command()
+def ls(
+    here: JsonSession,
+    limit: Annotated[int, typer.Option(min=1, help="How many, the newest first.")] = 20,
+) -> None:
+    """The recorded runs, newest first."""
+    from osler.cli.runs import list_runs
+    from osler.cli.tables import runs_page
+
+    runs = list_runs(here.load_settings().runs.path, limit=limit)
+    here.show_result(runs_page(runs), {"runs": [asdict(run) for run in runs]})
+
+
+@trace_app.command()
+def show(
+    here: JsonSession,
+    run: Annotated[str, typer.Argument(help='The start of a run\'s id, "last", or a file.')],
+    html: Annotated[
+        Path | None,
+        typer.Option(help="Write one page that needs nothing else: no script, ready to print."),
+    ] = None,
+) -> None:
+    """A recorded run: answer, evidence and film. With --json: its events, as JSON Lines."""
+    from osler.cli.runs import find_run, read_report
+
+    found = read_report(find_run(run, here.load_settings().runs.path))
+    if here.json:
+        from osler.trace import to_line
+
+        sys.stdout.writelines(f"{to_line(event)}\n" for event in found.events)
+        return
+    if html is not None:
+        _write_page(html, found)
+        here.make_console().print(f"written to {html}")
+        return
+    from osler.cli.render import run_page
+
+    here.make_console().print(run_page(found))
+
+
+def _write_page(path: Path, report: RunPage) -> None:
+    """The page, wholly or not at all. Raises `BadConfig` where it cannot be written."""
+    from osler.cli.page import render_page
+    from osler.errors import BadConfig
+
+    text = render_page(report)
+    partial = path.with_name(f"{path.name}.part")
+    try:
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise BadConfig(
+            f"{path} cannot be written: {error}", fix="choose another --html"
+        ) from error

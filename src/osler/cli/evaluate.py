@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from osler.cli.evaluate_judging import agree, judge
-from osler.cli.options import Data
+from osler.cli.evaluate_results import LogDir, agree, compare, judge, merge, report, show
+from osler.cli.options import CommandGroup, Data, JsonSession
 from osler.cli.progress import show_progress
-from osler.cli.session import CliSession, Json, Quiet, open_session
+from osler.cli.session import CliSession
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -25,14 +25,6 @@ if TYPE_CHECKING:
     from osler.llm.recording.response_cache import ResponseCache
     from osler.llm.recording.tape import Tape
 
-app = typer.Typer(no_args_is_help=True)
-
-app.command()(judge)
-app.command()(agree)
-
-LogDir = Annotated[
-    Path, typer.Option("--log-dir", help="Folder of the log; it is also the checkpoint.")
-]
 Tasks = Annotated[
     str | None,
     typer.Option(
@@ -50,9 +42,8 @@ Strategies = Annotated[
 ]
 
 
-@app.command()
 def run(
-    context: typer.Context,
+    here: CliSession,
     log_dir: LogDir,
     tasks: Tasks = None,
     strategies: Strategies = None,
@@ -76,14 +67,11 @@ def run(
         Path | None,
         typer.Option(help="File of replies: what a model said there is not asked of it again."),
     ] = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Try strategies on data sets. What the log folder holds is not done again.
 
     Several processes and hosts may work on one log folder. Exit code 6: some samples failed.
     """
-    here = open_session(context, as_json=as_json, quiet=quiet)
     from osler.app import evaluation
     from osler.cli.evaluate_pages import run_page, summarise_log
     from osler.cli.session import PARTIAL
@@ -192,128 +180,24 @@ def _settings_loader(here: CliSession) -> Load:
     return load_strategy
 
 
-@app.command()
-def tasks(context: typer.Context, data: Data = None, as_json: Json = False) -> None:
+def tasks(here: JsonSession, data: Data = None) -> None:
     """The data sets that are known; with --data also what is there and what was dropped."""
-    here = open_session(context, as_json=as_json)
     from osler.cli.evaluate_pages import task_rows, tasks_page
 
     rows = task_rows(data)
     here.show_result(tasks_page(rows), {"tasks": rows})
 
 
-@app.command()
-def report(
-    context: typer.Context,
-    log_dir: LogDir,
-    out: Annotated[
-        Path | None, typer.Option(help="Folder for report.md and report.html; else the log's.")
-    ] = None,
-    samples: Annotated[
-        int, typer.Option(min=0, help="Samples shown of each strategy and data set.")
-    ] = 20,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Write what a log folder says: Markdown, and one page for a browser without scripts."""
-    here = open_session(context, as_json=as_json, quiet=quiet)
-    from osler.cli.evaluate_pages import film_lines, report_document, report_page, write_whole
-    from osler.evaluate.report import build_report, render_html, render_markdown
-
-    found = build_report(log_dir, shown=samples)
-    folder = out or log_dir
-    paths = (folder / "report.md", folder / "report.html")
-    write_whole(paths[0], render_markdown(found))
-    write_whole(paths[1], render_html(found, film_lines))
-    here.show_result(
-        report_page(found), {**report_document(found), "files": [str(p) for p in paths]}
-    )
-    here.print_line(f"written to {paths[0]} and {paths[1]}")
-
-
-@app.command()
-def compare(
-    context: typer.Context,
-    first: Annotated[Path, typer.Argument(help="A log folder.")],
-    second: Annotated[
-        Path | None,
-        typer.Argument(help="Another; without it the strategies of the first are compared."),
-    ] = None,
-    limit: Annotated[int, typer.Option(min=0, help="Changed samples that are listed.")] = 10,
-    as_json: Json = False,
-) -> None:
-    """Two logs on the same samples: change, paired test, and the samples that changed."""
-    here = open_session(context, as_json=as_json)
-    from dataclasses import asdict
-
-    from osler.cli.evaluate_pages import compare_page
-    from osler.evaluate.compare import compare_logs
-
-    found = compare_logs(first, second or first)
-    here.show_result(compare_page(found, limit), {"compared": [asdict(one) for one in found]})
-
-
-@app.command()
-def merge(
-    context: typer.Context,
-    logs: Annotated[list[Path], typer.Argument(help="Log folders.")],
-    into: Annotated[Path, typer.Option(help="The folder that will hold them all.")],
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Put several log folders into one. They must agree on data, seed and settings."""
-    here = open_session(context, as_json=as_json, quiet=quiet)
-    from osler.cli.evaluate_pages import run_page, summarise_log
-    from osler.evaluate.merge import merge_logs
-
-    merge_logs(logs, into)
-    found = summarise_log(into)
-    here.show_result(run_page(found), {"log": str(into), "cells": found})
-
-
-@app.command()
-def show(
-    context: typer.Context,
-    sample: Annotated[str, typer.Argument(help="The sample's id.")],
-    log_dir: LogDir,
-    strategy: Annotated[str | None, typer.Option(help="Where several strategies tried it.")] = None,
-    task: Annotated[str | None, typer.Option(help="Where several data sets have the id.")] = None,
-    as_json: Json = False,
-) -> None:
-    """One tried sample: question, gold, answer and the film of its run."""
-    here = open_session(context, as_json=as_json)
-    from osler.cli.evaluate_pages import sample_document, sample_page
-    from osler.errors import BadRun
-    from osler.evaluate.log import read_records
-
-    found = [
-        record
-        for record in read_records(log_dir)
-        if record.sample.id == sample
-        and strategy in (None, record.strategy)
-        and task in (None, record.sample.task)
-    ]
-    if not found:
-        raise BadRun(f"no sample {sample!r} in {log_dir}", fix="the report lists their ids")
-    here.show_result(
-        sample_page(log_dir, found), {"samples": [sample_document(log_dir, r) for r in found]}
-    )
-
-
-@app.command()
 def export(
-    context: typer.Context,
+    here: CliSession,
     tasks: Annotated[str, typer.Option(help='Data sets, as in "medqa-us,bioasq".')],
     to: Annotated[str, typer.Option(help="lm-eval or inspect.")],
     out: Annotated[Path, typer.Option(help="The folder to write.")],
     data: Data = None,
     limit: Limit = None,
     seed: Annotated[int, typer.Option(min=0, help="Which samples.")] = 0,
-    as_json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Write data sets as tasks for lm-evaluation-harness or inspect_ai."""
-    here = open_session(context, as_json=as_json, quiet=quiet)
     from osler.app import evaluation
     from osler.errors import BadConfig
     from osler.evaluate.export import HARNESSES
@@ -331,10 +215,8 @@ def export(
     here.print_line(f"next: {again[harness]}")
 
 
-@app.command()
-def experiments(context: typer.Context, as_json: Json = False) -> None:
+def experiments(here: JsonSession) -> None:
     """The experiments that come with Osler, and what of the papers each repeats."""
-    here = open_session(context, as_json=as_json)
     from dataclasses import asdict
 
     from osler.cli.evaluate_pages import experiments_page
@@ -342,3 +224,8 @@ def experiments(context: typer.Context, as_json: Json = False) -> None:
 
     found = [read_experiment(name) for name in experiment_names()]
     here.show_result(experiments_page(found), {"experiments": [asdict(one) for one in found]})
+
+
+app = CommandGroup(no_args_is_help=True)
+for _verb in (judge, agree, run, tasks, report, compare, merge, show, export, experiments):
+    app.command()(_verb)

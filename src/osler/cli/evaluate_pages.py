@@ -14,6 +14,7 @@ from rich.text import Text
 
 from osler.cli.film import draw_film
 from osler.errors import OslerError
+from osler.evaluate.agreement import HumanAgreement
 from osler.evaluate.compare import PairedComparison
 from osler.evaluate.datasets import DATA_SETS, DataSet
 from osler.evaluate.experiments import Experiment
@@ -249,7 +250,7 @@ def sample_page(folder: Path, records: Sequence[SampleRecord]) -> RenderableType
         question, gold = record.sample.question, record.sample.gold
         shown.append(Text(f"{record.strategy} on {record.sample.task}", style="bold"))
         shown.append(Text(question.text))
-        pairs = zip(question.letters, question.options, strict=True)
+        pairs = question.lettered
         shown += [Text(f"{letter}. {text}") for letter, text in pairs]
         shown.append(Text(f"gold: {' '.join(gold.letters) or ' | '.join(gold.texts)}"))
         answer = (
@@ -274,4 +275,34 @@ def experiments_page(found: Sequence[Experiment]) -> RenderableType:
         table.add_column(name)
     for one in found:
         table.add_row(one.name, one.repeats, one.about)
+    return table
+
+
+def agreement_page(found: HumanAgreement) -> Table:
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    if found.graded:
+        names: tuple[str, ...] = ("judge", "n", "accuracy", "precision", "recall", "F1")
+        rows = [
+            [g.judge, str(a.n), *(f"{x:.3f}" for x in (a.accuracy, a.precision, a.recall, a.f1))]
+            for g in found.graded
+            for a in [g.agreement]
+        ]
+    else:
+        names = ("judge", "dimension", "n", "same", "within one", "higher by", "kappa")
+        rows = [
+            [
+                m.judge,
+                m.dimension,
+                str(m.n),
+                f"{m.same:.3f}",
+                f"{m.near:.3f}",
+                f"{m.higher:+.2f}",
+                "–" if m.kappa is None else f"{m.kappa:.3f}",
+            ]
+            for m in found.marked
+        ]
+    for name in names:
+        table.add_column(name, justify="left" if name in ("judge", "dimension") else "right")
+    for row in rows:
+        table.add_row(*row)
     return table

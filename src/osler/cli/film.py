@@ -1,9 +1,4 @@
-"""A run as a film: one line for each event that a reader wants to see.
-
-For TC-RAG it is the stack: `+` pushed, `-` popped, `=` the state value against
-sigma; for the others, the searches and the model calls in words. A step of a plan that a
-machine solves has its stack below its own line.
-"""
+"""A run's events as lines of text: the memory stack, searches, and the plan of logical forms."""
 
 from __future__ import annotations
 
@@ -12,7 +7,6 @@ from typing import assert_never
 
 from rich.text import Text
 
-from osler.cli import plan_tree
 from osler.cli.session import escape_controls
 from osler.trace import (
     Answered,
@@ -23,6 +17,7 @@ from osler.trace import (
     Event,
     Focused,
     FormBegun,
+    FormNode,
     FormSolved,
     FormsPlanned,
     Noted,
@@ -82,7 +77,7 @@ class Film:
             case FormsPlanned() | BoundaryChecked() | Focused() | Calculated() | FormSolved():
                 if isinstance(event, FormSolved):
                     self._turn_to(step=False)
-                for mark, words, style in plan_tree.describe_event(event):
+                for mark, words, style in describe_event(event):
                     yield _styled_line(mark, words, style)
             case Cautioned():
                 yield self._inner_line("!", f"{event.rule}: {event.text}", "yellow")
@@ -200,3 +195,75 @@ def _styled_line(head: str, words: str, style: str) -> Text:
     """One line, cut where the page ends."""
     text = f"{head} {' '.join(words.split())}" if head else " ".join(words.split())
     return Text(escape_controls(text), style=style, no_wrap=True, overflow="ellipsis", end="\n")
+
+
+FormEvent = FormsPlanned | BoundaryChecked | Focused | Calculated | FormSolved
+Line = tuple[str, str, str]
+"""Mark, words, style."""
+
+
+def describe_event(event: FormEvent) -> Iterator[Line]:
+    match event:
+        case FormsPlanned():
+            yield from _describe_forms(event)
+        case BoundaryChecked():
+            yield (
+                "  #",
+                f"step {event.n} {_describe_boundary(event)}",
+                "green" if event.known else "yellow",
+            )
+        case Focused():
+            verdict = "enough" if event.enough else "not enough"
+            yield "  ~", f"step {event.n}, search {event.turn}: {verdict}: {event.reason}", "blue"
+        case Calculated():
+            result = f"failed: {event.error}" if event.error else event.value
+            style = "red" if event.error else "cyan"
+            yield "  =", f"step {event.n} by {event.engine}: {event.code}: {result}", style
+        case FormSolved():
+            yield _describe_solution(event)
+
+
+def _describe_forms(event: FormsPlanned) -> Iterator[Line]:
+    count = len(event.nodes)
+    steps = f"{count} step{'' if count == 1 else 's'}"
+    yield "", f"plan of {steps} ({event.origin})", "magenta"
+    for node in event.nodes:
+        depth = _node_depth(node, {each.n: each for each in event.nodes})
+        yield "  " * depth + f"  {node.n}.", _describe_node(node), "magenta"
+    for warning in event.warnings:
+        yield "  !", warning, "yellow"
+
+
+def _describe_node(node: FormNode) -> str:
+    after = f" (after {', '.join(map(str, node.needs))})" if node.needs else ""
+    return f"{node.fn}: {node.step}{after}"
+
+
+def _node_depth(node: FormNode, nodes: dict[int, FormNode]) -> int:
+    """How many steps stand before this one, along the longest way."""
+    return max((1 + _node_depth(nodes[n], nodes) for n in node.needs if n in nodes), default=0)
+
+
+def _describe_boundary(event: BoundaryChecked) -> str:
+    if not event.answer:
+        return "is not known: it must be looked up"
+    said = f'says "{event.answer}"'
+    signals = []
+    if event.probability is not None:
+        sign = ">=" if event.probability >= event.tau else "<"
+        about = "" if event.exact else "at most "
+        signals.append(f"least probability {about}{event.probability:.2f} {sign} {event.tau:g}")
+    if event.state is not None and event.sigma is not None:
+        sign = "<" if event.state < event.sigma else ">="
+        signals.append(f"{event.metric} {event.state:.3g} {sign} sigma {event.sigma:.3g}")
+    if event.self_check is not None:
+        signals.append("stands by it" if event.self_check else "does not stand by it")
+    verdict = "own knowledge" if event.known else "look it up"
+    return f"{said}, {', '.join(signals) or 'no signal'}: {verdict}"
+
+
+def _describe_solution(event: FormSolved) -> Line:
+    if event.status == "failed":
+        return "  -", f"step {event.n}: no answer", "red"
+    basis = "own knowledge" if event.own_knowledge else ", ".join(event.passages)
+    return "  +", f"step {event.n}: {event.answer}" + (f"  [{basis}]" if basis else ""), "green"

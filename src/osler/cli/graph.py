@@ -1,41 +1,46 @@
-"""`osler kb graph …`: concepts, their names and how they hang together."""
+"""`osler kb graph …`: concepts, their names, relations and communities."""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import asdict
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from osler.cli.session import ABSTAINED, PARTIAL, Json, Quiet, escape_controls, open_session
+from osler.cli.options import JsonSession
+from osler.cli.session import (
+    ABSTAINED,
+    PARTIAL,
+    CliSession,
+    escape_controls,
+)
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from osler.app.config import Settings
+    from osler.cli.session import CliSession
+    from osler.graph.communities import Communities, Community
     from osler.graph.store import Graph
 
-app = typer.Typer(no_args_is_help=True)
 
 Term = Annotated[str, typer.Argument(help="A name, or an identifier as in DOID:9352.")]
 
 
-@app.command()
 def add(
-    context: typer.Context,
+    here: CliSession,
     paths: Annotated[list[Path], typer.Argument(help="Files, and folders of them.")],
     fmt: Annotated[
         str | None, typer.Option("--format", help="Format of the files, where it is not plain.")
     ] = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Read public graphs. What is there already stays as it is, once.
 
     Exit code 6: a file could not be read, or not to its end.
     """
-    here = open_session(context, as_json=as_json, quiet=quiet)
     from osler.graph.formats import read_graph_files
     from osler.graph.store import Graph
 
@@ -56,10 +61,8 @@ _EXAMPLES = 10
 _UNREAD = frozenset({"unknown format", "empty file", "file that cannot be read to its end"})
 
 
-@app.command()
-def info(context: typer.Context, as_json: Json = False) -> None:
+def info(here: JsonSession) -> None:
     """What it holds: concepts, names, relations by predicate, vocabularies."""
-    here = open_session(context, as_json=as_json)
     with open_graph_here(here.load_settings()) as graph:
         found = asdict(graph.get_info())
     rows = [(name, f"{found[name]:,}") for name in (*_COUNTED, "merges", "size")]
@@ -68,16 +71,13 @@ def info(context: typer.Context, as_json: Json = False) -> None:
     here.show_result(plain_table(rows), found)
 
 
-@app.command()
 def find(
-    context: typer.Context,
+    here: JsonSession,
     term: Term,
     query: Annotated[str, typer.Argument(help="What is asked of it; orders the relations.")] = "",
     fuzzy: Annotated[bool, typer.Option("--fuzzy", help="Also names that are nearly so.")] = False,
-    as_json: Json = False,
 ) -> None:
     """The definition of a term and its relations. Exit code 1: no concept has the name."""
-    here = open_session(context, as_json=as_json)
     import asyncio
 
     from osler.retrieve.graph import GraphRetriever
@@ -101,17 +101,14 @@ def find(
         raise typer.Exit(ABSTAINED)
 
 
-@app.command()
 def paths(
-    context: typer.Context,
+    here: JsonSession,
     one: Term,
     other: Term,
     hops: Annotated[int, typer.Option(min=1, max=4, help="Relations at most.")] = 3,
     k: Annotated[int, typer.Option("--k", min=1, help="How many paths.")] = 10,
-    as_json: Json = False,
 ) -> None:
     """How two concepts hang together. Exit code 1: not at all, in so few relations."""
-    here = open_session(context, as_json=as_json)
     from osler.graph.chains import find_chains_between, verbalise_chain
 
     with open_graph_here(here.load_settings()) as graph:
@@ -131,9 +128,8 @@ def paths(
         raise typer.Exit(ABSTAINED)
 
 
-@app.command()
 def fuse(
-    context: typer.Context,
+    here: JsonSession,
     source: Annotated[
         list[str] | None,
         typer.Option("--source", "-s", help="Mappings to follow: sssom (the default), xref."),
@@ -143,10 +139,8 @@ def fuse(
         str, typer.Option(help="Only this vocabulary's, by name and synonym: DRUGBANK.")
     ] = "",
     undo: Annotated[bool, typer.Option("--undo", help="Take all merges back.")] = False,
-    as_json: Json = False,
 ) -> None:
     """Make concepts of several vocabularies one where they are the same thing."""
-    here = open_session(context, as_json=as_json)
     from osler.graph import fusion
 
     with open_graph_here(here.load_settings()) as graph:
@@ -166,17 +160,14 @@ def fuse(
     here.show_result(plain_table(rows), asdict(done))
 
 
-@app.command()
 def describe(
-    context: typer.Context,
+    here: JsonSession,
     source: Annotated[
         list[str] | None,
         typer.Option("--source", "-s", help="Sources of the knowledge base (wiki)."),
     ] = None,
-    as_json: Json = False,
 ) -> None:
     """Give concepts the opening of the articles that bear their names."""
-    here = open_session(context, as_json=as_json)
     from osler.graph.describe import describe_concepts
     from osler.kb.base import KnowledgeBase
     from osler.sources.catalogue import WIKI
@@ -212,3 +203,107 @@ def plain_table(rows: list[tuple[str, str]]) -> Table:
     for row in rows:
         table.add_row(*(Text(escape_controls(cell)) for cell in row))
     return table
+
+
+_SHOWN = 5
+"""Of the largest communities, how many are shown."""
+
+
+def communities(
+    here: CliSession,
+    query: Annotated[
+        str, typer.Argument(help="A question: its communities are shown. None: the largest.")
+    ] = "",
+    largest: Annotated[
+        int, typer.Option(min=2, help="Concepts over which a community is split further.")
+    ] = 60,
+    anew: Annotated[bool, typer.Option("--anew", help="Find them again.")] = False,
+    summaries: Annotated[
+        int, typer.Option(min=0, help="How many the summariser's model is to write about.")
+    ] = 0,
+    k: Annotated[int, typer.Option("--k", min=1, help="How many are shown.")] = _SHOWN,
+) -> None:
+    """Find the communities of the graph, and show those that bear on a question.
+
+    They are found when there are none of the graph as it is now. Exit code 1: none bears
+    on the question; 6: the model wrote nothing that can be used of some of them.
+    """
+    with open_graph_here(here.load_settings()) as graph:
+        found = _open_communities(graph, largest, anew=anew)
+        unusable = 0
+        if summaries:
+            unusable = _summarise_communities(
+                here, found, _pick_communities(found, query, summaries)
+            )
+        shown = [(one, found.get_passage(one)) for one in _pick_communities(found, query, k)]
+        levels = sorted(Counter(one.level for one in found.list_communities()).items())
+    rows = [(f"level {level}", f"{count:,} communities") for level, count in levels]
+    rows += [row for one, passage in shown for row in ((passage.id, ""), ("", passage.text))]
+    document = [
+        {"id": passage.id, "size": one.size, "level": one.level, "text": passage.text}
+        for one, passage in shown
+    ]
+    here.show_result(plain_table(rows), {"levels": dict(levels), "query": query, "found": document})
+    if unusable:
+        raise typer.Exit(PARTIAL)
+    if query and not shown:
+        raise typer.Exit(ABSTAINED)
+
+
+def _open_communities(graph: Graph, largest: int, *, anew: bool) -> Communities:
+    from osler.errors import KnowledgeBaseMissing
+    from osler.graph.communities import Communities, build_communities
+
+    try:
+        return build_communities(graph, largest=largest) if anew else Communities(graph)
+    except KnowledgeBaseMissing:
+        return build_communities(graph, largest=largest)
+
+
+def _pick_communities(found: Communities, query: str, count: int) -> list[Community]:
+    """Those that bear on the query, or the largest of those that are not split further."""
+    if not query:
+        parted = {
+            above
+            for one in found.list_communities()
+            for above in [*found.list_ancestors(one.number)][1:]
+        }
+        return list(
+            islice((one for one in found.list_communities() if one.number not in parted), count)
+        )
+    import asyncio
+
+    from osler.retrieve.graph_communities import CommunityRetriever
+
+    hits = asyncio.run(CommunityRetriever(found.graph).find_communities(query, k=count))
+    return [hit.community for hit in hits]
+
+
+def _summarise_communities(here: CliSession, found: Communities, wanted: list[Community]) -> int:
+    """Has them written about; how many replies could not be used."""
+    import asyncio
+
+    return asyncio.run(_write_summaries(here, found, wanted))
+
+
+async def _write_summaries(here: CliSession, found: Communities, wanted: list[Community]) -> int:
+    from osler.app.wiring.composers import may_write
+    from osler.app.wiring.models import load_roles
+    from osler.app.wiring.strategies import run_budget
+    from osler.errors import BadConfig, MalformedOutput
+    from osler.retrieve.graph_summaries import CommunitySummariser
+    from osler.trace import Run
+
+    settings = here.load_settings()
+    if not may_write(settings, "summariser"):
+        raise BadConfig(
+            "the packaged model is too small to write about medicine",
+            fix="set roles.summariser, or model, to one that may",
+        )
+    teller = CommunitySummariser((await load_roles(settings, ["summariser"]))["summariser"].model)
+    unusable = 0
+    async for one, said in teller.summarise_all(found, wanted, Run(budget=run_budget(settings))):
+        if isinstance(said, MalformedOutput):
+            unusable += 1
+            here.print_line(f"{one.id}: {said.message}")
+    return unusable

@@ -1,17 +1,24 @@
-"""`osler kb …`: keeping a knowledge base up to date, and safe."""
+"""`osler kb update|snapshot|…|push|fetch`: a knowledge base kept up to date, safe and served."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from osler.cli.kb import PATIENCE, Wait, open_kb, show_added
+from osler.cli.options import JsonSession
 from osler.cli.progress import show_progress
-from osler.cli.session import Json, Quiet, open_session
+from osler.cli.session import CliSession
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from osler.sources.download.recipes import DownloadRecipe
+
 
 OneSource = Annotated[
     str | None, typer.Option("--source", "-s", help="Only this source.", show_default=False)
@@ -20,7 +27,7 @@ Name = Annotated[str, typer.Argument(help="Name of the snapshot.")]
 
 
 def update(
-    context: typer.Context,
+    here: CliSession,
     source: OneSource = None,
     checksum: Annotated[
         bool, typer.Option("--checksum", help="Compare contents, not only size and time.")
@@ -32,14 +39,11 @@ def update(
         bool, typer.Option("--prune", help="Take out the documents of files that are gone.")
     ] = False,
     wait: Wait = PATIENCE,
-    as_json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Read what was added again: only what is new or changed. Files that are gone are listed.
 
     Exit code 6: some files could not be read.
     """
-    here = open_session(context, as_json=as_json, quiet=quiet)
     with open_kb(here.load_settings(), wait) as kb, show_progress(here) as report:
         added = kb.update(
             source=source, checksum=checksum, retry=retry, prune=prune, progress=report
@@ -48,14 +52,11 @@ def update(
 
 
 def snapshot(
-    context: typer.Context,
+    here: CliSession,
     name: Name,
     wait: Wait = PATIENCE,
-    as_json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Keep a copy of the knowledge base as it is, under a name."""
-    here = open_session(context, as_json=as_json, quiet=quiet)
     with open_kb(here.load_settings(), wait) as kb, show_progress(here) as report:
         taken = kb.take_snapshot(name, progress=report)
     if here.json:
@@ -66,14 +67,12 @@ def snapshot(
 
 
 def snapshots(
-    context: typer.Context,
+    here: JsonSession,
     drop: Annotated[
         str | None, typer.Option("--drop", help="Delete this one first.", show_default=False)
     ] = None,
-    as_json: Json = False,
 ) -> None:
     """The copies that were kept."""
-    here = open_session(context, as_json=as_json)
     from osler.cli.tables import snapshots_page
     from osler.kb.store import snapshots as kept
 
@@ -85,14 +84,11 @@ def snapshots(
 
 
 def rollback(
-    context: typer.Context,
+    here: CliSession,
     name: Name,
     wait: Wait = PATIENCE,
-    as_json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Make the knowledge base what it was when a snapshot was taken, also a damaged one."""
-    here = open_session(context, as_json=as_json, quiet=quiet)
     from osler.extract.derived import EXTRACTED_FACTS
     from osler.kb.base import KnowledgeBase
 
@@ -109,7 +105,7 @@ def rollback(
 
 
 def export(
-    context: typer.Context,
+    here: CliSession,
     path: Annotated[Path, typer.Argument(help="File to write: .jsonl or .parquet.")],
     fmt: Annotated[
         str | None, typer.Option("--format", help="jsonl or parquet, whatever its name.")
@@ -119,11 +115,8 @@ def export(
         datetime | None,
         typer.Option(help="Only documents that came in at this time (UTC) or later."),
     ] = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Write every passage with where it comes from. JSON Lines can be added again."""
-    here = open_session(context, as_json=as_json, quiet=quiet)
     from datetime import UTC
 
     from osler.kb.store.export import named_form
@@ -136,9 +129,8 @@ def export(
     here.print_line(f"{done.path}: {done.documents:,} documents, {done.passages:,} passages")
 
 
-def dead(context: typer.Context, source: OneSource = None, as_json: Json = False) -> None:
+def dead(here: JsonSession, source: OneSource = None) -> None:
     """Files and records that could not be read, with the reason; `update` tries them again."""
-    here = open_session(context, as_json=as_json)
     from osler.cli.tables import dead_page
 
     with open_kb(here.load_settings()) as kb:
@@ -146,5 +138,83 @@ def dead(context: typer.Context, source: OneSource = None, as_json: Json = False
     here.show_result(dead_page(letters), [asdict(letter) for letter in letters])
 
 
-COMMANDS: Final = (update, snapshot, snapshots, rollback, export, dead)
-"""In the order of `osler kb --help`."""
+def push(
+    here: CliSession,
+    to: Annotated[
+        str | None,
+        typer.Option("--to", help="The server, as http://HOST:6333; else kb.url.", metavar="URL"),
+    ] = None,
+    rebuild: Annotated[
+        bool, typer.Option("--rebuild", help="Replace the collections of another encoder.")
+    ] = False,
+) -> None:
+    """Make a Qdrant server hold what the knowledge base holds; only what changed travels.
+
+    A push that was cut short goes on where it stopped. Set kb.url to search there.
+    """
+    from osler.app.wiring.knowledge import search_backend
+    from osler.cli.tables import pushed_page
+    from osler.errors import BadConfig
+
+    settings = here.load_settings({"kb.url": to})
+    if not settings.kb.url:
+        raise BadConfig("there is no server to push to", fix="give --to URL, or set kb.url")
+    with open_kb(settings) as kb, show_progress(here) as report:
+        pushed = kb.push(search_backend(settings), rebuild=rebuild, progress=report)
+    if here.json or not here.quiet:
+        here.show_result(pushed_page(pushed), asdict(pushed))
+
+
+def fetch(
+    here: CliSession,
+    name: Annotated[
+        str | None, typer.Argument(help="Which one; without it, all are listed.")
+    ] = None,
+    to: Annotated[Path | None, typer.Option(help="Folder (default: fetched/NAME in home).")] = None,
+    accept: Annotated[
+        bool, typer.Option("--accept-licence", help="You have read its licence and accept it.")
+    ] = False,
+    mirror: Annotated[
+        str, typer.Option(help="Address of a copy, instead of the publisher's.", show_default=False)
+    ] = "",
+    only: Annotated[
+        int | None, typer.Option(min=1, help="Only so many files of a list, the first ones.")
+    ] = None,
+) -> None:
+    """Download a corpus or an ontology. What was interrupted goes on where it stopped."""
+    from osler.sources.download.recipes import find_recipe, load_recipes
+
+    if name is None:
+        every = list(load_recipes().values())
+        here.show_result(_recipe_table(every), [each.model_dump(mode="json") for each in every])
+        return
+    from osler.sources.download.job import DownloadJob
+
+    chosen = find_recipe(name)
+    folder = to or here.load_settings().home / "fetched" / name
+    with show_progress(here) as report:
+        done = DownloadJob(chosen, folder, mirror, only).run(accepted=accept, progress=report)
+    if here.json:
+        document = {"files": [str(path) for path in done.files], "bytes": done.bytes}
+        here.show_result("", {"recipe": name, "folder": str(folder), **document})
+    here.print_line(f"{len(done.files):,} files, {done.bytes:,} bytes in {folder}")
+    here.print_line(
+        f"next: {chosen.use}" if chosen.use else f"next: {_add_command(chosen, folder)}"
+    )
+
+
+def _add_command(recipe: DownloadRecipe, folder: Path) -> str:
+    import shlex
+
+    form = f" --format {recipe.format}" if recipe.format else ""
+    return f"osler kb add {shlex.quote(str(folder))} --source {recipe.source}{form}"
+
+
+def _recipe_table(every: list[DownloadRecipe]) -> RenderableType:
+    from rich.table import Table
+
+    table = Table("recipe", "what", "source", "about", "licence", box=None, pad_edge=False)
+    for each in every:
+        size = f"{each.bytes / 1e9:,.1f} GB" if each.bytes >= 1e8 else f"{each.bytes / 1e6:,.0f} MB"
+        table.add_row(each.name, each.title, each.source, size if each.bytes else "", each.licence)
+    return table

@@ -1,4 +1,8 @@
-"""Options that several families of commands have, and groups of options."""
+"""Options that several commands share, and how a command gets them.
+
+A command is a function of a `CliSession` and of its own options. `CommandGroup` turns it into
+what typer reads: the session becomes --json and --quiet, a dataclass of options those options.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,8 @@ from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import typer
+
+from osler.cli.session import CliSession, Json, Quiet, open_session
 
 Asked = Annotated[
     str | None,
@@ -33,34 +39,68 @@ Data = Annotated[
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what it would take, and do nothing.")]
 
 
-def group_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The command, with each parameter that is a dataclass of options given as those options.
+JsonSession = Annotated[CliSession, "no --quiet"]
+"""The session of a command that has --json alone: its result is all that it prints."""
 
-    So commands that share options share their list, and hand on what was given as one value.
+_CONTEXT, _JSON, _QUIET = (
+    inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+    for name, default, annotation in (
+        ("context", inspect.Parameter.empty, typer.Context),
+        ("as_json", False, Json),
+        ("quiet", False, Quiet),
+    )
+)
+
+
+class CommandGroup(typer.Typer):
+    """A typer app whose commands take a session and groups of options."""
+
+    def command(self, name: str | None = None) -> Callable[[Callable[..., None]], Any]:  # type: ignore[override]
+        register = super().command(name)
+        return lambda function: register(expand_options(function))
+
+
+def expand_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with its session and its dataclasses of options laid open for typer.
+
+    Commands that share options share their list, and hand on what was given as one value.
     """
-    told = inspect.signature(command, eval_str=True)
-    groups: dict[str, Any] = {
-        p.name: p.annotation for p in told.parameters.values() if is_dataclass(p.annotation)
-    }
+    signature = inspect.signature(command, eval_str=True)
+    groups: dict[str, Any] = {}
+    opened: list[inspect.Parameter] = []
+    last: list[inspect.Parameter] = []
+    session = ""
+    for parameter in signature.parameters.values():
+        if parameter.annotation in (CliSession, JsonSession):
+            session = parameter.name
+            opened.append(_CONTEXT)
+            last = [_JSON] if parameter.annotation is JsonSession else [_JSON, _QUIET]
+        elif is_dataclass(parameter.annotation):
+            groups[parameter.name] = parameter.annotation
+            opened += _group_parameters(parameter.annotation)
+        else:
+            opened.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
 
     @wraps(command)
-    def call_grouped(**given: Any) -> None:
+    def call_command(**given: Any) -> None:
+        if session:
+            flags = {name: given.pop(name) for name in ("as_json", "quiet") if name in given}
+            given[session] = open_session(given.pop("context"), **flags)
         for name, group in groups.items():
             given[name] = group(**{one.name: given.pop(one.name) for one in fields(group)})
         command(**given)
 
-    laid_open = [one for p in told.parameters.values() for one in _option_parameters(p)]
-    call_grouped.__signature__ = told.replace(parameters=laid_open)  # type: ignore[attr-defined]
-    return call_grouped
+    # typer reads the parameters of a command from its signature, in this order.
+    call_command.__signature__ = signature.replace(parameters=opened + last)  # type: ignore[attr-defined]
+    return call_command
 
 
-def _option_parameters(parameter: inspect.Parameter) -> Iterator[inspect.Parameter]:
-    group = parameter.annotation
-    if not is_dataclass(group):
-        yield parameter
-        return
+def _group_parameters(group: Any) -> Iterator[inspect.Parameter]:
     hints = get_type_hints(group, include_extras=True)
     for one in fields(group):
         yield inspect.Parameter(
-            one.name, parameter.kind, default=one.default, annotation=hints[one.name]
+            one.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=one.default,
+            annotation=hints[one.name],
         )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from osler.cli.options import CommandGroup, JsonSession
 from osler.cli.session import CliSession, Json, Quiet, open_session, write_json
 from osler.errors import BadConfig
 
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
     from osler.app.config import Settings
     from osler.serve.ledger import Ledger
 
-app = typer.Typer(invoke_without_command=True)
-key = typer.Typer(no_args_is_help=True)
+app = CommandGroup(invoke_without_command=True)
+key = CommandGroup(no_args_is_help=True)
 app.add_typer(key, name="key", help="Keys, which every address but loopback wants.")
 
 
@@ -73,13 +74,12 @@ def report_page(log: Path) -> str:
     return render_page(read_report(log))
 
 
-def mcp(context: typer.Context, as_json: Json = False, quiet: Quiet = False) -> None:
+def mcp(here: CliSession) -> None:
     """Speak the Model Context Protocol on standard input and output: read-only tools.
 
     Over HTTP the same tools are at `/mcp` of `osler serve`. Standard output belongs to the
     protocol, so --json changes nothing.
     """
-    here = open_session(context, as_json=as_json, quiet=quiet)
     settings = here.load_settings()
     _require_extra("fastapi", "uvicorn", "mcp", "prometheus_client")
     _set_up_log(here)
@@ -103,7 +103,7 @@ async def _serve_stdio(settings: Settings) -> None:
 
 @key.command()
 def add(
-    context: typer.Context,
+    here: CliSession,
     name: Annotated[str, typer.Argument(help="Whose it is.")],
     workspace: Annotated[
         str, typer.Option(help="Runs are seen within one, and nowhere else.")
@@ -114,11 +114,8 @@ def add(
     minute: Annotated[
         int | None, typer.Option(min=1, max=1_000_000, help="Requests in a minute, at most.")
     ] = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Make a key. It is shown this once; only its hash is kept."""
-    here = open_session(context, as_json=as_json, quiet=quiet)
     _require_extra("fastapi")
     from osler.serve.keys import new_key
 
@@ -130,9 +127,8 @@ def add(
 
 
 @key.command()
-def ls(context: typer.Context, as_json: Json = False) -> None:
+def ls(here: JsonSession) -> None:
     """The keys, without their secrets."""
-    here = open_session(context, as_json=as_json)
     _require_extra("fastapi")
     from rich.table import Table
     from rich.text import Text
@@ -150,13 +146,10 @@ def ls(context: typer.Context, as_json: Json = False) -> None:
 
 @key.command()
 def rm(
-    context: typer.Context,
+    here: CliSession,
     name: Annotated[str, typer.Argument(help="Its name or its id.")],
-    as_json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Take a key back, at once: a running server knows it no more."""
-    here = open_session(context, as_json=as_json, quiet=quiet)
     _require_extra("fastapi")
     if not _open_ledger(here).drop_key(name):
         raise BadConfig(f"there is no key {name!r}", fix="`osler serve key ls` lists them")
@@ -166,15 +159,12 @@ def rm(
 
 
 def deploy(
-    context: typer.Context,
+    here: CliSession,
     folder: Annotated[Path, typer.Argument(help="Where the files go.")] = Path("deploy"),
     force: Annotated[bool, typer.Option("--force", help="Write over files.")] = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Write files to run Osler as a service: a container file, a systemd unit, a compose file
     with Qdrant and vLLM."""
-    here = open_session(context, as_json=as_json, quiet=quiet)
     from osler.serve.deploy import write_files
 
     written = write_files(folder, overwrite=force)

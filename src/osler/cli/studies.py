@@ -1,4 +1,4 @@
-"""`osler attack` and `osler sigma`: the studies of TC-RAG's appendix over the model in force."""
+"""`osler attack`, `sigma` and `plans`: the papers' studies over the model in force."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from typing import Annotated
 
 import typer
 
+from osler.cli.options import Offered, Planner
 from osler.cli.progress import show_progress
-from osler.cli.session import Json, Quiet, open_session
+from osler.cli.session import CliSession
 
 
 def attack(
-    context: typer.Context,
+    here: CliSession,
     sets: Annotated[
         Path,
         typer.Argument(
@@ -24,18 +25,15 @@ def attack(
         ),
     ],
     limit: Annotated[int, typer.Option(min=1, help="Questions a cell; chosen by the seed.")] = 100,
-    as_json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Attack TC-RAG's first tool call with noise, in six ways (TC-RAG App. 8.6).
 
     Structural noise takes the place of the results, partial noise stands after them. Shown are
     the shares of runs with a Summary, with a Backtrack, and with the right answer.
     """
-    here = open_session(context, as_json=as_json, quiet=quiet)
     settings = here.load_settings()
     from osler.app import studies
-    from osler.cli.study_tables import attack_page
+    from osler.cli.pages import attack_page
 
     targets = studies.read_noise(sets, limit=limit, seed=settings.sampling.seed)
     with show_progress(here) as report:
@@ -44,7 +42,7 @@ def attack(
 
 
 def sigma(
-    context: typer.Context,
+    here: CliSession,
     questions: Annotated[
         Path, typer.Argument(help="Questions as JSON Lines; with `answer`, a letter, EM as well.")
     ],
@@ -56,14 +54,11 @@ def sigma(
     figure: Annotated[
         list[Path] | None, typer.Option(help="SVG or PNG to draw (extra plot); repeatable.")
     ] = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """See what TC-RAG's threshold does: halts, steps, tokens and EM over sigma (TC-RAG §6.5)."""
-    here = open_session(context, as_json=as_json, quiet=quiet)
     settings = here.load_settings()
     from osler.app import studies
-    from osler.cli.study_tables import sigma_page
+    from osler.cli.pages import sigma_page
     from osler.evaluate.labeled_questions import read_posed
     from osler.evaluate.sigma import summarize_points
 
@@ -95,3 +90,34 @@ def _write_file(path: Path, text: str) -> None:
         path.write_text(f"{text}\n", encoding="utf-8")
     except OSError as error:
         raise BadConfig(f"{path} cannot be written: {error}", fix="choose another --out") from error
+
+
+def plans(
+    here: CliSession,
+    questions: Annotated[
+        Path,
+        typer.Argument(
+            help='JSON Lines of {"question", "options", "answer"}; open questions are left out.'
+        ),
+    ],
+    planner: Planner = None,
+    sources: Offered = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Only so many questions, from the first.")
+    ] = None,
+) -> None:
+    """Measure source plans: accuracy without each source in turn, queries, words, diversity, cost.
+
+    Each question is planned and searched once, and read once for each row.
+    """
+    settings = here.load_settings(
+        {"strategy.kind": "omni-rag", "strategy.planner": planner, "kb.sources": sources}
+    )
+    from osler.app.plans import study_plans
+    from osler.cli.pages import plans_page
+    from osler.evaluate.labeled_questions import read_posed
+
+    posed = read_posed(questions, marked=True)[:limit]
+    with show_progress(here) as told:
+        found = asyncio.run(study_plans(settings, posed, told))
+    here.show_result(plans_page(found), asdict(found))

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from osler.cli import train_thinker
 from osler.cli.options import Data, DryRun, Offered
 from osler.cli.options_train import (
     HeldOut,
@@ -27,26 +26,15 @@ from osler.cli.options_train import (
     Workers,
 )
 from osler.cli.progress import show_progress
-from osler.cli.session import CliSession, Json, Quiet, open_session
-from osler.cli.train_make import agree, card, make_dpo, make_sft
+from osler.cli.session import CliSession
 
 if TYPE_CHECKING:
     from osler.app.wiring.training import ExploringWork, JudgingWork, TrainingWork
     from osler.train.spo.case import TrainingCase
 
-app = typer.Typer(no_args_is_help=True)
-app.command("make-sft")(make_sft)
-app.command("make-dpo")(make_dpo)
-app.command()(card)
-app.command()(agree)
-app.command("thinker-data")(train_thinker.thinker_data)
-app.command("evaluate-data")(train_thinker.evaluate_data)
-app.command()(train_thinker.recogniser)
 
-
-@app.command()
 def explore(
-    context: typer.Context,
+    here: CliSession,
     log_dir: JobFolder,
     questions: Questions = None,
     tasks: TasksInstead = None,
@@ -62,14 +50,11 @@ def explore(
     workers: Workers = None,
     on: On = "processes",
     dry_run: DryRun = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Propose diverse queries for each source, and search them (Omni-RAG §4.2.1).
 
     What the folder holds is not done again. Exit code 6: some questions failed.
     """
-    here = open_session(context, as_json=as_json, quiet=quiet)
     flags = {"strategy.kind": "omni-rag", "kb.sources": sources, "sampling.seed": seed}
     settings = here.load_settings(flags)
     from osler.app.wiring import training
@@ -123,9 +108,8 @@ def _read_cases(
     return found
 
 
-@app.command()
 def judge(
-    context: typer.Context,
+    here: CliSession,
     log_dir: JobFolder,
     by: SupportBy = None,
     unit: Unit = "list",
@@ -135,14 +119,11 @@ def judge(
     workers: Workers = None,
     on: On = "processes",
     dry_run: DryRun = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Say which queries found what supports the gold answer (Omni-RAG §4.2.2).
 
     Several judges may judge one folder. Exit code 6: some questions failed.
     """
-    here = open_session(context, as_json=as_json, quiet=quiet)
     from osler.app.wiring import training
     from osler.cli.session import parse_flags
     from osler.train import ablations

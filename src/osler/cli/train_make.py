@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from osler.cli.options import group_options
 from osler.cli.options_train import (
     Ablation,
     CountOnly,
@@ -17,16 +16,15 @@ from osler.cli.options_train import (
     Records,
     SelectionOptions,
 )
-from osler.cli.session import CliSession, Json, Quiet, open_session
+from osler.cli.session import CliSession
 
 if TYPE_CHECKING:
     from osler.train.record import Kind
     from osler.train.spo.recipe import RecordRecipe
 
 
-@group_options
 def make_sft(
-    context: typer.Context,
+    here: CliSession,
     log_dir: JudgedFolder,
     out: Records,
     judged_by: JudgedBy = "",
@@ -37,20 +35,16 @@ def make_sft(
     *,
     selection: SelectionOptions,
     dry_run: CountOnly = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Write prompts and positive plans, for supervised fine-tuning (Omni-RAG Eq. 2)."""
-    here = open_session(context, as_json=as_json, quiet=quiet)
     recipe = replace(
         _record_recipe(log_dir, selection), learns="negative" if negative else "positive"
     )
     _make_records(here, "sft", log_dir, out, judged_by, recipe, ablation, dry_run=dry_run)
 
 
-@group_options
 def make_dpo(
-    context: typer.Context,
+    here: CliSession,
     log_dir: JudgedFolder,
     out: Records,
     judged_by: JudgedBy = "",
@@ -58,11 +52,8 @@ def make_dpo(
     *,
     selection: SelectionOptions,
     dry_run: CountOnly = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Write prompts with a better and a worse plan, for DPO (Omni-RAG Eq. 3-4)."""
-    here = open_session(context, as_json=as_json, quiet=quiet)
     recipe = _record_recipe(log_dir, selection)
     _make_records(here, "dpo", log_dir, out, judged_by, recipe, ablation, dry_run=dry_run)
 
@@ -150,16 +141,13 @@ def _record_document(made: Any) -> dict[str, Any]:
 
 
 def card(
-    context: typer.Context,
+    here: CliSession,
     folder: Annotated[Path, typer.Argument(help="Folder of records.")],
     title: Annotated[str, typer.Option(help="The data set's name.")] = "",
     licence: Annotated[str, typer.Option(help="A licence as the hub words it.")] = "other",
     write: Annotated[bool, typer.Option("--write", help="Write it as README.md.")] = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Show or write the card of a data set, in the form of the Hugging Face hub."""
-    here = open_session(context, as_json=as_json, quiet=quiet)
     from osler.train import card as cards
 
     make = cards.write_card if write else cards.render_data_card
@@ -168,7 +156,7 @@ def card(
 
 
 def agree(
-    context: typer.Context,
+    here: CliSession,
     log_dir: JudgedFolder,
     judged_by: JudgedBy = "",
     reference: Annotated[
@@ -178,11 +166,8 @@ def agree(
         Path | None,
         typer.Option(help="Or people: CSV with case, source, query, verdict (yes or no)."),
     ] = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Hold one judge's verdicts against another's, or people's (Omni-RAG Table 9)."""
-    here = open_session(context, as_json=as_json, quiet=quiet)
     from osler.cli.train_pages import plain_page
     from osler.errors import BadConfig
     from osler.train.spo import agree as comparing

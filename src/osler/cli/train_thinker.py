@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from osler.cli.options import Data, DryRun, group_options
+from osler.cli.options import Data, DryRun
 from osler.cli.options_train import (
     Boundary,
     DataSet,
@@ -31,7 +31,7 @@ from osler.cli.options_train import (
     TaughtTasks,
 )
 from osler.cli.progress import show_progress
-from osler.cli.session import CliSession, Json, Quiet, open_session
+from osler.cli.session import CliSession
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 def thinker_data(
-    context: typer.Context,
+    here: CliSession,
     log_dir: JobFolder,
     out: DataSet = None,
     tasks: TaughtTasks = None,
@@ -63,15 +63,12 @@ def thinker_data(
     seed: Annotated[int | None, typer.Option(min=0, help="Same seed, same samples.")] = None,
     jobs: Annotated[int, typer.Option(min=1, max=256, help="Questions at once.")] = 1,
     dry_run: DryRun = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Have the planner solve questions as KAG-Thinker, and keep what is right as training data.
 
     What the log folder holds is not done again; several processes and hosts may share it. Exit
     code 6: some tries failed.
     """
-    here = open_session(context, as_json=as_json, quiet=quiet)
     settings = here.load_settings({"strategy.kind": "kag-thinker", "sampling.seed": seed})
     samples = _read_samples(tasks, data, part, held_out, limit, settings.sampling.seed)
     if dry_run:
@@ -192,7 +189,7 @@ def _tally_page(told: Sequence[StageTally]) -> Table:
 
 
 def evaluate_data(
-    context: typer.Context,
+    here: CliSession,
     data: Annotated[Path, typer.Argument(help="A folder with data.jsonl, or such a file.")],
     by: Annotated[
         Literal["rules", "model", "both"],
@@ -206,14 +203,11 @@ def evaluate_data(
         Path | None, typer.Option("--report", help="Write the report as Markdown here.")
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Samples, at most.")] = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Judge training data in six dimensions; against labels, where lines have them.
 
     Exit code 1: some sample is bad.
     """
-    here = open_session(context, as_json=as_json, quiet=quiet)
     from osler.app.wiring import teaching
     from osler.cli.session import ABSTAINED
     from osler.train.thinker import tables
@@ -270,23 +264,19 @@ def _make_table(names: Sequence[str], rows: Sequence[tuple[str, ...]]) -> Table:
     return table
 
 
-@group_options
 def recogniser(
-    context: typer.Context,
+    here: CliSession,
     data: Marked,
     out: RecogniserFolder = None,
     test: MeasuredOn = None,
     *,
     network: NetworkOptions,
     dry_run: DryRun = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Train what finds names of diseases, drugs and the like in texts (extra train).
 
     In the knowledge base's own folder it links queries with the concept graph from then on.
     """
-    here = open_session(context, as_json=as_json, quiet=quiet)
     from osler.train.recognise.corpus import read_marked
     from osler.train.recognise.link import FOLDER
     from osler.train.recognise.loop import RecogniserRecipe, prepare_texts, train_recogniser

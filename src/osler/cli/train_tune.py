@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from osler.cli.options import group_options
 from osler.cli.options_train import (
     Base,
     FittingOptions,
@@ -21,7 +20,7 @@ from osler.cli.options_train import (
     TrainingData,
 )
 from osler.cli.progress import show_progress
-from osler.cli.session import CliSession, Json, Quiet, open_session
+from osler.cli.session import CliSession
 
 if TYPE_CHECKING:
     from osler.train.tune.corpus import Corpus
@@ -29,9 +28,8 @@ if TYPE_CHECKING:
     from osler.train.tune.recipe import TuningRecipe
 
 
-@group_options
 def sft(
-    context: typer.Context,
+    here: CliSession,
     data: TrainingData,
     out: Result,
     base: Base = None,
@@ -42,11 +40,8 @@ def sft(
     max_tokens: MaxTokens = None,
     skip_long: SkipLong = False,
     fitting: FittingOptions,
-    as_json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Teach a model its replies (Omni-RAG, Eq. 2), by LoRA. It goes on where it was stopped."""
-    here = open_session(context, as_json=as_json, quiet=quiet)
     from osler.train.tune.recipe import OMNI_SFT
 
     start = replace(OMNI_SFT, lora=None) if full else OMNI_SFT
@@ -55,9 +50,8 @@ def sft(
     _run_tuning(here, job, dry_run=fitting.dry_run)
 
 
-@group_options
 def dpo(
-    context: typer.Context,
+    here: CliSession,
     data: TrainingData,
     out: Result,
     base: Base = None,
@@ -71,11 +65,8 @@ def dpo(
     max_tokens: MaxTokens = None,
     skip_long: SkipLong = False,
     fitting: FittingOptions,
-    as_json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Teach a model which of two replies is better (Omni-RAG, Eq. 3-4), by LoRA."""
-    here = open_session(context, as_json=as_json, quiet=quiet)
     from osler.train.tune.recipe import OMNI_DPO
 
     recipe = _tune_recipe(OMNI_DPO.with_changes(beta=beta), pace, max_tokens, fitting)
@@ -83,9 +74,8 @@ def dpo(
     _run_tuning(here, job, dry_run=fitting.dry_run)
 
 
-@group_options
 def thinker(
-    context: typer.Context,
+    here: CliSession,
     data: TrainingData,
     out: Result,
     base: Base = None,
@@ -96,11 +86,8 @@ def thinker(
     max_tokens: MaxTokens = None,
     skip_long: SkipLong = False,
     fitting: FittingOptions,
-    as_json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Teach a model all its turns of dialogues (KAG-Thinker, App. 11), all weights."""
-    here = open_session(context, as_json=as_json, quiet=quiet)
     from osler.train.tune.recipe import THINKER, LoraSettings
 
     start = (
@@ -113,9 +100,8 @@ def thinker(
     _run_tuning(here, job, dry_run=fitting.dry_run)
 
 
-@group_options
 def pretrain(
-    context: typer.Context,
+    here: CliSession,
     corpus: Annotated[
         list[str],
         typer.Argument(
@@ -138,11 +124,8 @@ def pretrain(
     pace: PaceOptions,
     max_tokens: Annotated[int | None, typer.Option("--max-tokens", help="Of a window.")] = None,
     fitting: FittingOptions,
-    as_json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Have a model read a mixed corpus (TC-RAG, App. 8.3): every next word, all weights."""
-    here = open_session(context, as_json=as_json, quiet=quiet)
     from osler.train.tune.recipe import PRETRAIN, LoraSettings
 
     start = PRETRAIN.with_changes(lora=LoraSettings()) if lora else PRETRAIN
@@ -250,7 +233,7 @@ def _base_weights(given: str | None) -> tuple[Any, str]:
 
 
 def _run_tuning(here: CliSession, job: TuningJob, *, dry_run: bool) -> None:
-    from osler.cli.train_tune_pages import plan_page, tuned_page
+    from osler.cli.train_pages import plan_page, tuned_page
     from osler.train.tune import jobs
 
     with show_progress(here) as told:
@@ -268,15 +251,12 @@ def _run_tuning(here: CliSession, job: TuningJob, *, dry_run: bool) -> None:
 
 
 def merge(
-    context: typer.Context,
+    here: CliSession,
     adapter: Annotated[Path, typer.Argument(help="Folder of the adapter.")],
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder of the merged model.")],
     base: Base = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Make one model of an adapter and its base, for transformers and vLLM."""
-    here = open_session(context, as_json=as_json, quiet=quiet)
     from osler.train.tune import export
 
     weights, _ = _base_weights(base)
@@ -284,7 +264,7 @@ def merge(
 
 
 def gguf(
-    context: typer.Context,
+    here: CliSession,
     out: Annotated[Path, typer.Option("--out", "-o", help="The file to write.")],
     adapter: Annotated[Path | None, typer.Option(help="Folder of an adapter to merge.")] = None,
     base: Base = None,
@@ -298,11 +278,8 @@ def gguf(
         Literal["f32", "f16", "q8_0"],
         typer.Option(help="Of the matrices; q8_0 may round away what a small adapter learnt."),
     ] = "f16",
-    as_json: Json = False,
-    quiet: Quiet = False,
 ) -> None:
     """Write a tuned model as a GGUF file, which the embedded engine serves."""
-    here = open_session(context, as_json=as_json, quiet=quiet)
     from osler.llm.local.quantise import default_gguf
     from osler.train.tune import export
 
@@ -322,6 +299,3 @@ def _show_written(here: CliSession, path: Path) -> None:
 def _folder_bytes(path: Path) -> int:
     files = path.rglob("*") if path.is_dir() else (path,)
     return sum(file.stat().st_size for file in files if file.is_file())
-
-
-COMMANDS = (sft, dpo, thinker, pretrain, merge, gguf)

@@ -12,7 +12,7 @@ from osler.app.config import ROLES, STRATEGIES, ModelSettings, Settings
 from osler.app.doctor import Ability, Check, DoctorReport, judge_strategies, probe_models
 from osler.app.doctor.needs import StrategyVerdict
 from osler.app.wiring.models import LoadedModel
-from osler.cli.model_tables import doctor_page
+from osler.cli.pages import doctor_page
 from osler.errors import ModelError, ModelUnreachable
 from osler.llm.core.base import Attended, Completion, Message, Sampling
 from osler.testing.scripted import ScriptedModel, TextOnly, tokens_of

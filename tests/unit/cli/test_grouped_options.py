@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from typer.testing import CliRunner
 
-from osler.cli.options import group_options
+from osler.cli.options import CommandGroup
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,6 @@ class Pace:
     name: Annotated[str | None, typer.Option("--called", help="Whose.")] = None
 
 
-@group_options
 def walk(
     where: Annotated[str, typer.Argument(help="To.")],
     *,
@@ -29,7 +28,7 @@ def walk(
 
 
 def app() -> typer.Typer:
-    made = typer.Typer()
+    made = CommandGroup()
     made.command()(walk)
     return made
 

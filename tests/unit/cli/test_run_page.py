@@ -6,8 +6,8 @@ import pytest
 from lxml import etree
 
 from osler.cli.page import render_page
-from osler.cli.page.dag import plan_dag
-from osler.cli.page.plot import state_plots
+from osler.cli.page.drawing import plan_dag
+from osler.cli.page.drawing import state_plots
 from osler.cli.render import RunPage
 from osler.trace import (
     BoundaryChecked,

@@ -1,20 +1,26 @@
-"""What models can do and how their state values are spread, as tables. Pure."""
+"""Tables of what models can do, of calibrations, and of the studies. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
 from rich.table import Table
+from rich.text import Text
 
 from osler.cli.tables import checks_page, make_table, plain_text
 
 if TYPE_CHECKING:
     from osler.app.calibrate import SigmaFit, StateValues, TauFit
     from osler.app.doctor import Ability, DoctorReport, StrategyVerdict
+    from osler.app.plans import PlanStudyReport
+    from osler.evaluate.attacks import AttackCell
+    from osler.evaluate.intervals import Estimate
+    from osler.evaluate.sigma import SigmaPoint
     from osler.methods.kag.calibration import CalibrationAttempt
     from osler.types import Language
+
 
 _STATUS_COLOURS = {"full": "green", "degraded": "yellow", "refused": "red"}
 
@@ -111,3 +117,82 @@ def tau_page(points: Sequence[CalibrationAttempt], found: TauFit) -> Group:
             f" right, so nothing is taken for known ({found.tau_n} of {len(points)} answered)"
         )
     return Group(table, plain_text(line))
+
+
+def plans_page(report: PlanStudyReport) -> Group:
+    """Table 6, then Fig. 7 with Tables 12 and 13, then what it cost."""
+    head = f"{report.n} questions, planner {report.planner}; 95 % intervals"
+    return Group(
+        plain_text(head),
+        _format_drop(report),
+        plain_text(""),
+        _plan_figures(report),
+        plain_text(""),
+        *_cost_table(report),
+    )
+
+
+def _format_drop(report: PlanStudyReport) -> Table:
+    """Accuracy and relative drop."""
+    table = make_table(("documents", "accuracy", "relative", "change"))
+    for row in report.rows:
+        name = row.sources if row.change is None or row.sources == "none" else f"- {row.sources}"
+        relative = "" if row.drop is None else f"{row.drop:+.1%}"
+        table.add_row(*map(plain_text, (name, str(row.accuracy), relative, str(row.change or ""))))
+    return table
+
+
+def _plan_figures(report: PlanStudyReport) -> Table:
+    table = make_table(("source", "queries a plan", "words a query", "diversity"))
+    for source, count in report.queries.items():
+        words, apart = report.words[source], report.diversity[source]
+        cells = (source, f"{count:.2f}", _format_figure(words, 1), _format_figure(apart, 3))
+        table.add_row(*map(plain_text, cells))
+    return table
+
+
+def _cost_table(report: PlanStudyReport) -> Iterator[Text]:
+    stages = ", ".join(f"{stage} {took:.2f} s" for stage, took in report.seconds.items())
+    yield plain_text(f"a question: {stages}")
+    for role, cost in report.costs.items():
+        told = f"  {role}: {cost.calls} calls, {cost.tokens:,} tokens, {cost.seconds:.2f} s"
+        yield plain_text(told)
+
+
+def _format_figure(value: float | None, digits: int) -> str:
+    return "-" if value is None else f"{value:.{digits}f}"
+
+
+_INTERVALS = "In brackets: 95 % intervals (Wilson for shares, bootstrap for means)."
+
+
+def attack_page(cells: Sequence[AttackCell]) -> Group:
+    """Six rows as in the paper's Table 3, with n and intervals."""
+    table = make_table(("attack", "noise", "n", "Summary", "Backtrack", "EM", "no call"))
+    for cell in cells:
+        shares = (cell.summary, cell.backtrack, cell.em)
+        told = (_format_share(share) for share in shares)
+        table.add_row(cell.kind, cell.noise, str(cell.em.n), *told, str(cell.unattacked))
+    return Group(table, Text(f'{_INTERVALS} "no call": runs without a tool call, in all shares.'))
+
+
+def sigma_page(points: Sequence[SigmaPoint]) -> Group:
+    names = ("state", "sigma", "n", "converged", "budget", "no evidence", "steps", "tokens", "EM")
+    table = make_table(names)
+    for point in points:
+        table.add_row(
+            point.metric,
+            f"{point.sigma:g}",
+            str(point.converged.n),
+            _format_share(point.converged),
+            str(point.halts["budget"]),
+            str(point.halts["no_evidence"]),
+            f"{point.steps.value:.2f}",
+            f"{point.tokens.value:,.0f}",
+            _format_share(point.em) if point.em else "-",
+        )
+    return Group(table, Text(_INTERVALS))
+
+
+def _format_share(found: Estimate) -> str:
+    return f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"

@@ -1,13 +1,18 @@
-"""`osler kb patients`: records like one that is described."""
+"""`osler kb search|get|patients`: reading a knowledge base."""
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from osler.cli.session import ABSTAINED, Json, open_session
+from osler.cli.kb import open_kb
+from osler.cli.options import JsonSession
+from osler.cli.session import ABSTAINED
+from osler.errors import UnknownPassage
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -16,8 +21,95 @@ if TYPE_CHECKING:
     from osler.sources.patients.patient_document import PatientProfile
 
 
+def search(
+    here: JsonSession,
+    query: Annotated[str, typer.Argument(help="Words, in any language of the texts.")],
+    k: Annotated[int | None, typer.Option("--k", min=1, help="How many passages.")] = None,
+    source: Annotated[
+        list[str] | None, typer.Option("--source", "-s", help="Only this; give it once for each.")
+    ] = None,
+    year_from: Annotated[
+        int | None, typer.Option("--year-from", help="Only documents from this year on.")
+    ] = None,
+    year_to: Annotated[
+        int | None, typer.Option("--year-to", help="Only documents up to this year.")
+    ] = None,
+    kind: Annotated[
+        list[str] | None,
+        typer.Option("--kind", help="Only this publication type; give it once for each."),
+    ] = None,
+    language: Annotated[
+        list[str] | None, typer.Option("--language", help="Only this language, en or zh.")
+    ] = None,
+    trust: Annotated[
+        int | None, typer.Option("--trust", min=1, max=5, help="Of at least this trust.")
+    ] = None,
+    retracted: Annotated[
+        bool, typer.Option("--retracted", help="Also what was retracted.")
+    ] = False,
+) -> None:
+    """The passages that a question would find. Exit code 1: none."""
+    settings = here.load_settings(
+        {
+            "kb.sources": source or None,
+            "retrieve.k": k,
+            "retrieve.year_from": year_from,
+            "retrieve.year_to": year_to,
+            "retrieve.kinds": kind or None,
+            "retrieve.languages": language or None,
+            "retrieve.trust": trust,
+            "retrieve.retracted": retracted or None,
+        }
+    )
+    from osler.app.wiring.knowledge import search_passages
+    from osler.cli.render import hit_document, hits_page
+
+    hits = asyncio.run(search_passages(settings, query, k=settings.retrieve.k, sources=()))
+    here.show_result(hits_page(hits), {"query": query, "hits": [hit_document(hit) for hit in hits]})
+    if not hits:
+        raise typer.Exit(ABSTAINED)
+
+
+def get(
+    here: JsonSession,
+    id: Annotated[str, typer.Argument(help="Id of a passage, as in source:document#3.")],
+    around: Annotated[
+        int, typer.Option("--context", min=0, max=100, help="Passages before and after it.")
+    ] = 0,
+) -> None:
+    """One passage, and what stands around it in its document."""
+    from rich.console import Group
+
+    from osler.cli.render import passage_document, passages_page
+    from osler.cli.tables import provenance_line
+
+    settings = here.load_settings()
+    from osler.app.wiring import graphs, online_sources
+
+    if (
+        stated := graphs.graph_passage(settings, id)
+    ) is not None:  # a graph needs no texts beside it
+        here.show_result(passages_page((stated,), id), passage_document(stated))
+        return
+    with open_kb(settings) as kb:
+        try:
+            passages, provenance = kb.neighbours(id, around), kb.provenance(id)
+        except UnknownPassage:
+            if (found := online_sources.cached_passage(settings, id)) is None:
+                raise
+            # From outside: its locator says where it was found and when.
+            here.show_result(passages_page((found,), id), passage_document(found))
+            return
+    wanted = next(passage for passage in passages if passage.id == id)
+    document = passage_document(wanted) | {"provenance": asdict(provenance)}
+    if around:
+        document["context"] = [passage_document(passage) for passage in passages]
+    page = Group(passages_page(passages, id), provenance_line(provenance))
+    here.show_result(page, document)
+
+
 def patients(
-    context: typer.Context,
+    here: JsonSession,
     query: Annotated[
         Path | None,
         typer.Argument(help="A record in a format that `kb add` reads, or a text with codes."),
@@ -29,13 +121,11 @@ def patients(
     age: Annotated[int | None, typer.Option(min=0, max=150, help="In years.")] = None,
     sex: Annotated[str | None, typer.Option(help="female, male or other.")] = None,
     k: Annotated[int, typer.Option("--k", min=1, max=200, help="How many.")] = 10,
-    as_json: Json = False,
 ) -> None:
     """The patients of source emr that are most alike, and why. Exit code 1: none.
 
     A likeness of 1 is an equal record, 0 one without anything in common.
     """
-    here = open_session(context, as_json=as_json)
     from osler.app.wiring.knowledge import open_knowledge_base
     from osler.app.wiring.online_sources import open_patients as of_knowledge_base
 
@@ -99,7 +189,7 @@ def _read_patient(held: PatientIndex, path: Path) -> PatientProfile:
 
 
 def _match_document(found: PatientMatch) -> dict[str, object]:
-    from osler.cli.document import passage_document
+    from osler.cli.render import passage_document
 
     return {
         "passage": passage_document(found.passage),

@@ -1,0 +1,158 @@
+"""`osler eval report|compare|merge|show|judge|agree`: reading and judging log folders."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from osler.cli.options import JsonSession
+from osler.cli.progress import show_progress
+from osler.cli.session import CliSession
+
+Log = Annotated[Path, typer.Option("--log-dir", help="Folder of the log.")]
+LogDir = Annotated[
+    Path, typer.Option("--log-dir", help="Folder of the log; it is also the checkpoint.")
+]
+
+
+def judge(
+    here: CliSession,
+    log_dir: Log,
+    form: Annotated[str, typer.Option(help="rubric, correct, stability or luq.")],
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Samples of each strategy and data set, at most.")
+    ] = None,
+) -> None:
+    """Have the model in the role "judge" judge what a log folder holds; the report shows it.
+
+    What was judged before is not judged again. Set the model under [roles.judge].
+    """
+    from dataclasses import asdict
+
+    from osler.app import evaluation
+    from osler.errors import BadConfig
+    from osler.evaluate.judged import FORMS
+
+    chosen = next((known for known in FORMS if known == form), None)
+    if chosen is None:
+        raise BadConfig(f"no form {form!r}", fix=f"choose of {', '.join(FORMS)}")
+    with show_progress(here) as report:
+        made = asyncio.run(
+            evaluation.judge_answers(
+                here.load_settings(), log_dir, chosen, limit=limit, progress=report
+            )
+        )
+    here.show_result(
+        f"{len(made)} judged, {sum(not one.is_read for one in made)} of them could not be read;"
+        f" {sum(one.usage.calls for one in made):,} calls,"
+        f" {sum(one.usage.tokens for one in made):,} tokens",
+        {"judgements": [asdict(one) for one in made]},
+    )
+    here.print_line(f"next: osler eval report --log-dir {log_dir}")
+
+
+def agree(
+    here: JsonSession,
+    log_dir: Log,
+    people: Annotated[
+        Path,
+        typer.Argument(
+            help="CSV: strategy, task, id, rater, and the four dimensions or verdict (yes, no)."
+        ),
+    ],
+) -> None:
+    """How far a judge agrees with people who judged the same answers."""
+    from dataclasses import asdict
+
+    from osler.cli.evaluate_pages import agreement_page
+    from osler.evaluate.agreement import compare_with_people
+
+    found = compare_with_people(log_dir, people)
+    here.show_result(agreement_page(found), asdict(found))
+
+
+def report(
+    here: CliSession,
+    log_dir: LogDir,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for report.md and report.html; else the log's.")
+    ] = None,
+    samples: Annotated[
+        int, typer.Option(min=0, help="Samples shown of each strategy and data set.")
+    ] = 20,
+) -> None:
+    """Write what a log folder says: Markdown, and one page for a browser without scripts."""
+    from osler.cli.evaluate_pages import film_lines, report_document, report_page, write_whole
+    from osler.evaluate.report import build_report, render_html, render_markdown
+
+    found = build_report(log_dir, shown=samples)
+    folder = out or log_dir
+    paths = (folder / "report.md", folder / "report.html")
+    write_whole(paths[0], render_markdown(found))
+    write_whole(paths[1], render_html(found, film_lines))
+    here.show_result(
+        report_page(found), {**report_document(found), "files": [str(p) for p in paths]}
+    )
+    here.print_line(f"written to {paths[0]} and {paths[1]}")
+
+
+def compare(
+    here: JsonSession,
+    first: Annotated[Path, typer.Argument(help="A log folder.")],
+    second: Annotated[
+        Path | None,
+        typer.Argument(help="Another; without it the strategies of the first are compared."),
+    ] = None,
+    limit: Annotated[int, typer.Option(min=0, help="Changed samples that are listed.")] = 10,
+) -> None:
+    """Two logs on the same samples: change, paired test, and the samples that changed."""
+    from dataclasses import asdict
+
+    from osler.cli.evaluate_pages import compare_page
+    from osler.evaluate.compare import compare_logs
+
+    found = compare_logs(first, second or first)
+    here.show_result(compare_page(found, limit), {"compared": [asdict(one) for one in found]})
+
+
+def merge(
+    here: CliSession,
+    logs: Annotated[list[Path], typer.Argument(help="Log folders.")],
+    into: Annotated[Path, typer.Option(help="The folder that will hold them all.")],
+) -> None:
+    """Put several log folders into one. They must agree on data, seed and settings."""
+    from osler.cli.evaluate_pages import run_page, summarise_log
+    from osler.evaluate.merge import merge_logs
+
+    merge_logs(logs, into)
+    found = summarise_log(into)
+    here.show_result(run_page(found), {"log": str(into), "cells": found})
+
+
+def show(
+    here: JsonSession,
+    sample: Annotated[str, typer.Argument(help="The sample's id.")],
+    log_dir: LogDir,
+    strategy: Annotated[str | None, typer.Option(help="Where several strategies tried it.")] = None,
+    task: Annotated[str | None, typer.Option(help="Where several data sets have the id.")] = None,
+) -> None:
+    """One tried sample: question, gold, answer and the film of its run."""
+    from osler.cli.evaluate_pages import sample_document, sample_page
+    from osler.errors import BadRun
+    from osler.evaluate.log import read_records
+
+    found = [
+        record
+        for record in read_records(log_dir)
+        if record.sample.id == sample
+        and strategy in (None, record.strategy)
+        and task in (None, record.sample.task)
+    ]
+    if not found:
+        raise BadRun(f"no sample {sample!r} in {log_dir}", fix="the report lists their ids")
+    here.show_result(
+        sample_page(log_dir, found), {"samples": [sample_document(log_dir, r) for r in found]}
+    )
