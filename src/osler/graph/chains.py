@@ -15,7 +15,7 @@ from math import log2
 import numpy as np
 from numpy.typing import NDArray
 
-from osler.graph.arrays import Array
+from osler.graph.arrays import Array, gather_slices
 from osler.graph.store import Graph
 from osler.graph.verbalize import ChainStep, ConceptChain, parse_chain, verbalise_chain
 
@@ -129,10 +129,9 @@ class _Adjacency:
             order = np.argsort(degrees, kind="stable")
             kept = order[np.cumsum(degrees[order]) <= _MOST_HALVES]
             kept = kept if len(kept) else order[:1]
-            paths, ends, degrees = paths[kept], ends[kept], degrees[kept]
-        row = np.repeat(np.arange(len(paths)), degrees)
-        offset = np.arange(len(row)) - np.repeat(np.cumsum(degrees) - degrees, degrees)
-        to = self.to[self.start[ends][row] + offset]
+            paths, ends = paths[kept], ends[kept]
+        row, index = gather_slices(self.start, ends)
+        to = self.to[index]
         # Neighbours stand in order, so that those of several relations stand together.
         fresh = np.ones(len(to), dtype=bool)
         fresh[1:] = (to[1:] != to[:-1]) | (row[1:] != row[:-1])
@@ -226,9 +225,8 @@ def random_walk(
         shares[front] += restart * mass
         lost = float(((1 - restart) * mass)[degree == 0].sum())
         front, mass, degree = front[degree > 0], mass[degree > 0], degree[degree > 0]
-        row = np.repeat(np.arange(len(front)), degree)
-        offset = np.arange(len(row)) - np.repeat(np.cumsum(degree) - degree, degree)
-        reached = to[start[front][row] + offset]
+        row, index = gather_slices(start, front)
+        reached = to[index]
         np.add.at(residue, reached, ((1 - restart) * mass / degree)[row])
         residue[first] += lost * begins  # from a dead end a walk starts anew
         touched = np.unique(np.concatenate([reached, first])).astype(np.int64)

@@ -147,15 +147,12 @@ class Communities:
         chosen = _choose_covering(pairs, degree, set(central[:CENTRAL].tolist()), relations)
         ends = [(int(nodes[a]), int(nodes[b])) for a, b in chosen]
         named = nodes[central[:names]].tolist()
-        labels = {n: texts[0] for n, texts in self._read_names({*named, *sum(ends, ())}).items()}
+        labels = {n: texts[0] for n, texts in self.graph.names_of({*named, *sum(ends, ())}).items()}
         return CommunityDigest(
             tuple(labels[n] for n in named if n in labels),
             tuple(self._read_definitions(named, labels)),
             tuple(self._read_relations(ends, labels)),
         )
-
-    def _read_names(self, numbers: set[int]) -> dict[int, tuple[str, ...]]:
-        return self.graph.names_of(numbers)
 
     def _read_definitions(
         self, numbers: Sequence[int], labels: dict[int, str]

@@ -14,7 +14,7 @@ from types import ModuleType
 import numpy as np
 from numpy.typing import NDArray
 
-from osler.graph.arrays import Array
+from osler.graph.arrays import Array, gather_slices
 from osler.graph.extras import import_igraph
 
 LARGEST = 60
@@ -129,10 +129,8 @@ def pairs_within(
     """Pairs of places in `nodes` that are neighbours, each once, and the number of relations
     that join each."""
     start, to = arrays["start"], arrays["to"]
-    degree = start[nodes + 1] - start[nodes]
-    row = np.repeat(np.arange(len(nodes)), degree)
-    offset = np.arange(len(row)) - np.repeat(np.cumsum(degree) - degree, degree)
-    other = to[start[nodes][row] + offset]
+    row, index = gather_slices(start, nodes)
+    other = to[index]
     order = np.argsort(nodes, kind="stable")
     at = np.minimum(np.searchsorted(nodes, other, sorter=order), len(nodes) - 1)
     place = order[at]

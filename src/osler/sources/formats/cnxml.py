@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from osler.sources.formats.licences import licence_of
-from osler.sources.formats.reading import id_of
+from osler.sources.formats.reading import id_of, names_in
 from osler.sources.formats.safe_xml import iterate_elements, root_tag, text_of
 from osler.sources.formats.tree import (
     Element,
@@ -67,10 +67,6 @@ class _Book:
             self.chapters += 1
             title = f"Chapter {self.chapters}: {title}" if title else f"Chapter {self.chapters}"
         self.walk_content(inner, (*path, title) if title else path)
-
-
-def _list_words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
 
 
 class Cnxml:
@@ -151,13 +147,13 @@ def _module_roles(module: Element) -> ElementRoles:
         return _pointed_at(element, kinds)
 
     return ElementRoles(
-        sections=_list_words("section note"),
+        sections=names_in("section note"),
         title="title",
-        blocks=_list_words(
+        blocks=names_in(
             "para title table tgroup thead tbody row figure caption note exercise problem solution"
             " equation example quote code"
         ),
-        left_out=_list_words("image media iframe colspec spanspec metadata annotation"),
+        left_out=names_in("image media iframe colspec spanspec metadata annotation"),
         before={"item": "\n- ", "entry": " | ", "newline": " ", "definition": "\n- "},
         instead=replace_link,
     )

@@ -11,28 +11,25 @@ from lxml import etree
 
 from osler.errors import MalformedSource
 from osler.sources.formats.headings import HeadingPath
+from osler.sources.formats.noise import finish_document
 from osler.sources.formats.reading import (
     decode_text,
     extension_of,
     id_of,
+    names_in,
     plain_head,
     read_whole,
     title_of,
     year_in,
 )
 from osler.sources.records import Document, Drop, Record, Section
-from osler.text import clean_text, language_of, one_line
+from osler.text import clean_text, one_line
 
-
-def _list_words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_LEFT_OUT = _list_words(
+_LEFT_OUT = names_in(
     "script style noscript template nav header footer aside form button select iframe object"
     " embed svg canvas dialog menu"
 )
-_BLOCKS = _list_words(
+_BLOCKS = names_in(
     "p div section article main ul ol dl dt dd table tr thead tbody caption blockquote pre figure"
     " figcaption hr"
 )
@@ -41,7 +38,7 @@ _BEFORE = {"br": "\n", "li": "\n- ", "td": " | ", "th": " | "}
 _HIDDEN = re.compile(
     r"display\s*:\s*none|visibility\s*:\s*hidden|opacity\s*:\s*0(?![.\d])|font-size\s*:\s*0(?![.\d])"
 )
-_DATES = _list_words(
+_DATES = names_in(
     "citation_publication_date citation_date article:published_time dc.date dc.date.issued"
     " dcterms.date dcterms.issued datepublished date pubdate"
 )
@@ -69,18 +66,17 @@ class Html:
                 f"{name} has more than {_MOST_TAGS:,} tags", fix="split it into pages"
             )
         page = _parse_page(_decode_page(data, name))
-        sections = () if page is None else _read_sections(_find_main(page))
-        if page is None or not sections:
+        if page is None:
             yield Drop(name, "no text")
             return
-        yield Document(
+        document = Document(
             id=id_of(name),
             title=_find_title(page) or title_of(name),
-            sections=sections,
-            language=language_of(" ".join(section.text for section in sections)),
+            sections=_read_sections(_find_main(page)),
             year=_find_year(page),
             url=_find_url(page),
         )
+        yield finish_document(document, name)
 
 
 def fragment_sections(fragment: str) -> tuple[Section, ...]:

@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from osler.sources.formats.licences import licence_of
-from osler.sources.formats.reading import id_of, year_in
+from osler.sources.formats.noise import finish_document
+from osler.sources.formats.reading import id_of, names_in, year_in
 from osler.sources.formats.safe_xml import iterate_elements, raw_text, root_tag, text_of
 from osler.sources.formats.tree import (
     GONE,
@@ -24,8 +25,8 @@ from osler.sources.formats.tree import (
     local_name,
     sections_of_tree,
 )
-from osler.sources.records import Document, Drop, Record, Section
-from osler.text import language_of, make_slug, one_line
+from osler.sources.records import Document, Record, Section
+from osler.text import make_slug, one_line
 
 _ROOTS = frozenset({"article", "book-part-wrapper", "book-part", "pmc-articleset"})
 _DOCUMENTS = ("{*}article", "{*}book-part-wrapper")
@@ -35,10 +36,6 @@ _TEX = re.compile(r"\\begin\{document\}(.*?)\\end\{document\}", re.DOTALL)
 _LETTER = re.compile(r"[^\W\d_]{2}")
 _RETRACTED_BY = frozenset({"retraction-forward", "retracted-by"})
 _PAPERS_APART = frozenset({"sub-article", "response"})
-
-
-def _list_words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
 
 
 def _replace_element(element: Element) -> str | None:
@@ -59,13 +56,13 @@ def _replace_element(element: Element) -> str | None:
 
 
 _GRAMMAR = ElementRoles(
-    sections=_list_words("sec abstract trans-abstract app boxed-text glossary"),
+    sections=names_in("sec abstract trans-abstract app boxed-text glossary"),
     title="title",
-    blocks=_list_words(
+    blocks=names_in(
         "p title list def-list def-item disp-formula disp-quote table-wrap table thead tbody tr"
         " fig caption boxed-text preformat statement speech verse-group table-wrap-foot"
     ),
-    left_out=_list_words(
+    left_out=names_in(
         "ref-list graphic inline-graphic media supplementary-material inline-supplementary-material"
         " object-id fn fn-group ack author-notes bio xref-group permissions kwd-group contrib-group"
         " back-matter processing-meta alt-text long-desc notes floats-group-title"
@@ -107,17 +104,14 @@ def _read_record(article: Element, where: str, identifier: str) -> Record:
     metas = _find_metas(article)
     title = next(filter(None, map(_find_title, metas)), "")
     sections = _find_abstracts(metas) + _find_texts(article)
-    if not sections:
-        return Drop(where, "no text")
     ids = {key: value for meta in reversed(metas) for key, value in _read_ids(meta).items()}
     if not identifier:
         identifier = _choose_identifier(ids) or id_of(where)
     book = next((text_of(t) for t in article.iter("{*}book-title")), "")
-    return Document(
+    document = Document(
         id=make_slug(identifier),
         title=title or book or identifier,
         sections=sections,
-        language=language_of(" ".join(section.text for section in sections[:20])),
         year=_find_year(metas),
         url=_choose_url(ids),
         code=_choose_code(ids),
@@ -125,6 +119,7 @@ def _read_record(article: Element, where: str, identifier: str) -> Record:
         licence=_find_licence(metas),
         retracted=_is_retracted(metas),
     )
+    return finish_document(document, where)
 
 
 def _find_metas(article: Element) -> list[Element]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from osler.sources.formats.headings import Heading, sections_of
-from osler.sources.formats.noise import without_noise
+from osler.sources.formats.noise import finish_cleaned
 from osler.sources.formats.reading import (
     decode_text,
     extension_of,
@@ -22,7 +22,7 @@ from osler.sources.formats.reading import (
     year_in,
 )
 from osler.sources.records import Document, Drop, Record, Section
-from osler.text import clean_text, language_of, one_line
+from osler.text import clean_text, one_line
 
 _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
@@ -65,19 +65,13 @@ class Markdown:
         if _is_contents(text):
             yield Drop(name, "table of contents")
             return
-        sections, removed = without_noise(markdown_sections(text))
-        if removed:
-            yield Drop(f"{name}: {removed} lines", "addresses and references left out")
-        if not sections:
-            yield Drop(name, "no text")
-            return
-        yield Document(
+        document = Document(
             id=id_of(name),
             title=first_title(text) or front.get("title") or title_of(name),
-            sections=sections,
-            language=language_of(text),
+            sections=markdown_sections(text),
             year=year_in(front.get("date", "") or front.get("year", "")),
         )
+        yield from finish_cleaned(document, name)
 
 
 def _is_contents(text: str) -> bool:

@@ -8,10 +8,11 @@ of references; a sentence that names a study or a web site stays.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
-from osler.sources.records import Section
-from osler.text import clean_text
+from osler.sources.records import Document, Drop, Record, Section
+from osler.text import clean_text, language_of
 
 _APPARATUS = re.compile(
     r"(?:\W|\d)*+(?:(?:selected |key |additional |suggested )?(?:references?|bibliography"
@@ -80,3 +81,19 @@ def without_noise(sections: Iterable[Section]) -> tuple[tuple[Section, ...], int
         elif text := clean_text("\n".join(stay)):
             kept.append(Section(text, section.path, section.page))
     return tuple(kept), removed
+
+
+def finish_document(document: Document, where: str) -> Record:
+    """The document in the language of its first sections, or a drop when it has no section."""
+    if not document.sections:
+        return Drop(where, "no text")
+    sample = " ".join(section.text for section in document.sections[:20])
+    return replace(document, language=language_of(sample))
+
+
+def finish_cleaned(document: Document, where: str) -> Iterator[Record]:
+    """As `finish_document`, without noise; what was removed is counted in a drop."""
+    sections, removed = without_noise(document.sections)
+    if removed:
+        yield Drop(f"{where}: {removed} lines", "addresses and references left out")
+    yield finish_document(replace(document, sections=sections), where)

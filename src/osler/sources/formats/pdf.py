@@ -17,11 +17,11 @@ from typing import Any, BinaryIO
 from osler.errors import MalformedSource
 from osler.sources.formats.containers import Unreadable, require_package
 from osler.sources.formats.headings import HeadingPath
-from osler.sources.formats.noise import is_apparatus, without_noise
+from osler.sources.formats.noise import finish_cleaned, is_apparatus
 from osler.sources.formats.plain import unwrap_lines
 from osler.sources.formats.reading import id_of, on_disk, title_of, year_in
 from osler.sources.records import Document, Drop, Record, Section
-from osler.text import clean_text, language_of, one_line
+from osler.text import clean_text, one_line
 
 _MOST_PAGES = 20_000
 # Characters of one document; more than any book has.
@@ -93,19 +93,13 @@ def _of_document(pdf: Any, name: str) -> Iterator[Record]:
             )
         pages.append((number, lines))
     paths, about = _bookmark_paths(pdf), pdf.get_metadata_dict()
-    sections, removed = without_noise(_build_sections(_without_furniture(pages), paths))
-    if removed:
-        yield Drop(f"{name}: {removed} lines", "addresses and references left out")
-    if not sections:
-        yield Drop(name, "no text")
-        return
-    yield Document(
+    document = Document(
         id=id_of(name),
         title=_document_title(one_line(about.get("Title", "")), name),
-        sections=sections,
-        language=language_of(" ".join(section.text for section in sections[:20])),
+        sections=tuple(_build_sections(_without_furniture(pages), paths)),
         year=year_in(about.get("CreationDate", "")[2:6]),
     )
+    yield from finish_cleaned(document, name)
 
 
 def _read_pages(pdf: Any, name: str) -> Iterator[tuple[int, list[str] | Drop]]:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from osler.sources.formats.headings import Heading, sections_of
-from osler.sources.formats.noise import without_noise
+from osler.sources.formats.noise import finish_cleaned
 from osler.sources.formats.reading import (
     decode_text,
     extension_of,
@@ -22,8 +22,8 @@ from osler.sources.formats.reading import (
     read_whole,
     title_of,
 )
-from osler.sources.records import Document, Drop, Record
-from osler.text import clean_text, is_cjk, language_of, one_line
+from osler.sources.records import Document, Record
+from osler.text import clean_text, is_cjk, one_line
 
 _SENTENCE_END = re.compile(r"[\w)\"”][.!?](?:\s|$)|[。！？；]")
 _MARKUP = re.compile(rb"[{\[]|<[!?/A-Za-z]")
@@ -48,18 +48,12 @@ class Plain:
         text = unwrap_lines(clean_text(decode_text(read_whole(stream, name), name)))
         if is_classic := _CHAPTER.search(text) is not None:
             text = _MARKS.sub("", text)
-        sections, removed = without_noise(sections_of(text, _heading_of))
-        if removed:
-            yield Drop(f"{name}: {removed} lines", "addresses and references left out")
-        if not sections:
-            yield Drop(name, "no text")
-            return
-        yield Document(
+        document = Document(
             id=id_of(name),
             title=(_book_title(text) if is_classic else "") or title_of(name),
-            sections=sections,
-            language=language_of(text),
+            sections=sections_of(text, _heading_of),
         )
+        yield from finish_cleaned(document, name)
 
 
 def _is_prose(head: bytes) -> bool:

@@ -97,6 +97,11 @@ def plain_head(head: bytes) -> bytes:
     return head.removeprefix(BOM_UTF8).lstrip()
 
 
+def names_in(text: str) -> frozenset[str]:
+    """The names that a text lists, with spaces between: for tables of tags and fields."""
+    return frozenset(text.split())
+
+
 def extension_of(name: str) -> str:
     """Lower-cased extension without compression: "books.tar.gz!a/B.MD.gz" gives ".md"."""
     return _strip_compression(name).suffix.lower()

@@ -20,13 +20,13 @@ from osler.errors import MalformedSource
 from osler.sources.formats.headings import Heading, sections_of
 from osler.sources.formats.html import fragment_sections
 from osler.sources.formats.json_lines import JsonLinesParser, Object, first_keys, text_in
-from osler.sources.formats.noise import without_noise
+from osler.sources.formats.noise import finish_document, without_noise
 from osler.sources.formats.reading import decode_text, plain_head, read_whole, year_in
 from osler.sources.formats.safe_xml import iterate_elements, root_tag, text_of
 from osler.sources.formats.tree import Element, find_descendant, first_child, local_name
 from osler.sources.formats.wikitext import plain_wikitext
 from osler.sources.records import Document, Drop, Record, Section
-from osler.text import clean_text, language_of, make_slug, one_line
+from osler.text import clean_text, make_slug, one_line
 
 _HEADING = re.compile(r"(={2,6})\s*([^=\n](?:.{0,300}?))\s*\1\s*")
 _REDIRECT = re.compile(r"\s*#(?:redirect|重定向)", re.IGNORECASE)
@@ -42,29 +42,6 @@ def parse_heading(line: str) -> Heading | None:
     """Level and text of a line "== Treatment =="."""
     match = _HEADING.fullmatch(line)
     return (len(match[1]), one_line(match[2])) if match else None
-
-
-def _article(
-    identifier: str,
-    title: str,
-    where: str,
-    parts: tuple[Section, ...] | Iterator[Section],
-    *,
-    url: str = "",
-    year: int | None = None,
-) -> Record:
-    """A page as a document, without its lists of references; a drop when no text is left."""
-    sections, _ = without_noise(parts)
-    if not sections:
-        return Drop(where, "no text")
-    return Document(
-        id=make_slug(identifier),
-        title=title,
-        sections=sections,
-        language=language_of(" ".join(section.text for section in sections[:20])),
-        year=year,
-        url=url,
-    )
 
 
 class Mediawiki:
@@ -100,15 +77,12 @@ def _read_page(page: Element, name: str, base: str) -> Record:
         return Drop(where, "redirect")
     if text_of(first_child(revision, "model")) not in {"", "wikitext"}:
         return Drop(where, "not wikitext")
-    return _article(
-        identifier,
-        title,
-        where,
-        sections_of(plain_wikitext(text), parse_heading),
-        url=f"{base}/{quote(title.replace(' ', '_'))}" if base else "",
-        # Of the revision: an article is what it was on that day.
-        year=year_in(text_of(find_descendant(revision, "timestamp"))[:4]),
-    )
+    sections, _ = without_noise(sections_of(plain_wikitext(text), parse_heading))
+    url = f"{base}/{quote(title.replace(' ', '_'))}" if base else ""
+    # Of the revision: an article is what it was on that day.
+    year = year_in(text_of(find_descendant(revision, "timestamp"))[:4])
+    document = Document(make_slug(identifier), title, sections, year=year, url=url)
+    return finish_document(document, where)
 
 
 class Wikiextractor(JsonLinesParser):
@@ -121,8 +95,9 @@ class Wikiextractor(JsonLinesParser):
         name, title = text_in(record, "id"), one_line(text_in(record, "title"))
         if not name or not title:
             return Drop(where, "no title" if name else "no id")
-        sections = sections_of(text_in(record, "text"), parse_heading)
-        return _article(name, title, where, sections, url=text_in(record, "url"))
+        sections, _ = without_noise(sections_of(text_in(record, "text"), parse_heading))
+        document = Document(make_slug(name), title, sections, url=text_in(record, "url"))
+        return finish_document(document, where)
 
 
 class Kilt(JsonLinesParser):
@@ -142,13 +117,11 @@ class Kilt(JsonLinesParser):
         if not isinstance(paragraphs, list):
             return Drop(where, "no text")
         history = record.get("history")
-        return _article(
-            text_in(record, "wikipedia_id") or text_in(record, "_id") or title,
-            title,
-            where,
-            _kilt_sections([each for each in paragraphs if isinstance(each, str)], title),
-            url=text_in(history, "url") if isinstance(history, dict) else "",
-        )
+        url = text_in(history, "url") if isinstance(history, dict) else ""
+        identifier = text_in(record, "wikipedia_id") or text_in(record, "_id") or title
+        texts = [each for each in paragraphs if isinstance(each, str)]
+        sections, _ = without_noise(_kilt_sections(texts, title))
+        return finish_document(Document(make_slug(identifier), title, sections, url=url), where)
 
 
 def _kilt_sections(paragraphs: list[str], title: str) -> Iterator[Section]:
@@ -205,13 +178,10 @@ def _read_answer_page(page: Object, name: str) -> Record:
     if not title:
         return Drop(where, "no title")
     extract = text_in(page, "extract")
-    return _article(
-        identifier or title,
-        title,
-        where,
-        # Without the parameter "explaintext" an extract is HTML.
-        fragment_sections(extract)
-        if extract.startswith("<")
-        else sections_of(clean_text(extract), parse_heading),
-        url=text_in(page, "fullurl") or text_in(page, "canonicalurl"),
-    )
+    if extract.startswith("<"):  # without the parameter "explaintext" an extract is HTML
+        parts = fragment_sections(extract)
+    else:
+        parts = sections_of(clean_text(extract), parse_heading)
+    url = text_in(page, "fullurl") or text_in(page, "canonicalurl")
+    document = Document(make_slug(identifier or title), title, without_noise(parts)[0], url=url)
+    return finish_document(document, where)

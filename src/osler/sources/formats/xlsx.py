@@ -14,9 +14,10 @@ from typing import Any, BinaryIO
 
 from osler.errors import MalformedSource
 from osler.sources.formats.containers import Unreadable, require_package
+from osler.sources.formats.noise import finish_document
 from osler.sources.formats.reading import extension_of, id_of, on_disk, title_of
 from osler.sources.records import Document, Drop, Record, Section
-from osler.text import language_of, make_slug, one_line
+from osler.text import make_slug, one_line
 
 # Bytes of all parts of a workbook, unpacked.
 _LARGEST = 512 * 2**20
@@ -74,15 +75,12 @@ def _build_document(sheet: Any, name: str) -> Record:
     title, where = one_line(str(sheet.title)), f"{name}: sheet {one_line(str(sheet.title))}"
     if sheet.sheet_state != "visible":
         return Drop(where, "hidden sheet")
-    sections = tuple(_build_sections(_read_rows(sheet)))
-    if not sections:
-        return Drop(where, "no text")
-    return Document(
+    document = Document(
         id=make_slug(f"{id_of(name)}-{title}"),
         title=f"{title_of(name)}: {title}",
-        sections=sections,
-        language=language_of(" ".join(section.text for section in sections[:20])),
+        sections=tuple(_build_sections(_read_rows(sheet))),
     )
+    return finish_document(document, where)
 
 
 def _read_rows(sheet: Any) -> Iterator[Row]:
