@@ -96,9 +96,6 @@ class _Adjacency:
         degrees: NDArray[np.int64] = self.start[nodes + 1] - self.start[nodes]
         return degrees
 
-    def neighbours_of(self, node: int) -> Nodes:
-        return np.unique(self.to[self.start[node] : self.start[node + 1]])
-
     def score_path(self, path: Sequence[int]) -> float:
         inner = self.count_neighbours(np.array(path[1:-1], dtype=np.int32)).tolist()
         score = 1 / (len(path) - 1)

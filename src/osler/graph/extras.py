@@ -32,8 +32,7 @@ def import_igraph() -> ModuleType:
         import igraph
     except ImportError as error:
         raise CapabilityMissing(
-            "communities cannot be found: igraph is not installed",
-            fix='pip install "osler[graph]"',
+            "communities cannot be found: igraph is not installed", fix='pip install "osler[graph]"'
         ) from error
     found: ModuleType = igraph
     return found

@@ -17,13 +17,7 @@ from osler.errors import MalformedSource
 from osler.sources.companions import Companions, is_companion, load_companions
 from osler.sources.duplicates import without_doubles
 from osler.sources.formats import FolderParser, by_name, sniff_folder
-from osler.sources.formats.containers import (
-    Member,
-    Unreadable,
-    is_archive,
-    open_file,
-    open_members,
-)
+from osler.sources.formats.containers import Member, Unreadable, is_archive, open_file, open_members
 from osler.sources.records import Drop, Parser, Record, SourceFile
 from osler.text import one_line
 
@@ -223,10 +217,7 @@ def _no_unit(folder: Path) -> FolderParser | None:
 
 
 def _walk_folder(
-    folder: Path,
-    root: Path,
-    unit_of: Callable[[Path], FolderParser | None],
-    depth: int = 0,
+    folder: Path, root: Path, unit_of: Callable[[Path], FolderParser | None], depth: int = 0
 ) -> Iterator[str | FoundFolder | Drop]:
     """Regular files in sorted order, folders that are one unit, and what is passed over."""
     name = _display_path(folder, root.parent)
@@ -299,11 +290,7 @@ def _open_archived(
 
 
 def _match_parser(
-    file: SourceFile,
-    name: str,
-    head: bytes,
-    companions: Companions,
-    opener: Callable[[], BinaryIO],
+    file: SourceFile, name: str, head: bytes, companions: Companions, opener: Callable[[], BinaryIO]
 ) -> FoundFile | Drop:
     if not head:
         return Drop(name, "empty file")

@@ -13,7 +13,7 @@ from osler.graph.formats.base import read_table, text_lines
 from osler.graph.formats.zh_disease import KINDS, SOURCE
 from osler.graph.items import Definition, Item, Name, Relation, SemanticType
 from osler.sources.formats.containers import open_file
-from osler.sources.formats.reading import decode_text, plain_head, read_whole
+from osler.sources.formats.reading import plain_head, read_json
 from osler.sources.records import Drop
 from osler.text import language_of, one_line
 
@@ -58,11 +58,7 @@ def _by_line(file: Any, name: str) -> Iterator[tuple[str, Any]]:
 
 
 def _read_array(file: Any, name: str) -> Iterator[tuple[str, Any]]:
-    try:
-        records = json.loads(decode_text(read_whole(file, name), name))
-    except (ValueError, RecursionError) as error:
-        raise MalformedSource(f"{name} is not JSON", fix="fetch it again") from error
-    for number, record in enumerate(records):
+    for number, record in enumerate(read_json(file, name)):
         yield f"{name}: record {number}", record
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,7 +13,7 @@ from osler.graph.formats.base import TableImporter, TableRow, concept_items, rel
 from osler.graph.items import ConceptMapping, Item, Relation
 from osler.sources.formats.containers import open_file
 from osler.sources.formats.obo import OboTerm, is_obo, read_terms
-from osler.sources.formats.reading import decode_text, plain_head, read_whole
+from osler.sources.formats.reading import plain_head, read_json
 from osler.sources.records import Drop
 
 # An exact synonym is another name of the concept; the other scopes are only near to it.
@@ -72,11 +71,10 @@ class OboGraphs:
     def read(self, path: Path) -> Iterator[Item]:
         """The facts of a file that is small enough to be read as a whole."""
         with open_file(path) as file:
-            text = decode_text(read_whole(file, path.name), path.name)
+            document = read_json(file, path.name)
         try:
-            document = json.loads(text)
             graphs = [(each.get("nodes", []), each.get("edges", [])) for each in document["graphs"]]
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        except (KeyError, TypeError, AttributeError) as error:
             raise MalformedSource(
                 f"{path.name} is not an OBO graph in JSON", fix="fetch it again"
             ) from error

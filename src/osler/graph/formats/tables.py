@@ -6,13 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from osler.graph.curies import make_curie, parse_curie
-from osler.graph.formats.base import (
-    TableImporter,
-    TableRow,
-    has_columns,
-    read_table,
-    text_lines,
-)
+from osler.graph.formats.base import TableImporter, TableRow, has_columns, read_table, text_lines
 from osler.graph.formats.chinese import triple_items
 from osler.graph.items import Item, Name, Relation, SemanticType
 from osler.sources.formats.containers import open_file
@@ -196,11 +190,7 @@ class DrugBankVocabulary(TableImporter):
             yield Name(id, synonym, "DRUGBANK", 1, language_of(synonym), row.where)
 
 
-_TRIPLES = (
-    ("S", "P", "O"),
-    ("subject", "predicate", "object"),
-    ("head", "relation", "tail"),
-)
+_TRIPLES = (("S", "P", "O"), ("subject", "predicate", "object"), ("head", "relation", "tail"))
 
 
 class Triples:

@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from osler.errors import MalformedSource
 from osler.sources.formats.pubmed_xml import RETRACTED, most_telling, url_of
-from osler.sources.formats.reading import lines_of, plain_head, year_in
+from osler.sources.formats.reading import plain_head, utf8_lines, year_in
 from osler.sources.records import Document, Drop, Record, Section
 from osler.text import language_of, one_line
 
@@ -33,7 +32,7 @@ def _read_fields(stream: BinaryIO, name: str) -> Iterator[tuple[int, Fields]]:
     """Each record's first line number and fields."""
     fields: Fields = {}
     begin, tag = 1, ""
-    for number, line in enumerate(_decode_lines(stream, name), start=1):
+    for number, line in enumerate(utf8_lines(stream, name), start=1):
         match = _FIELD.match(line)
         if match and match[1] == "PMID" and fields:
             yield begin, fields
@@ -46,16 +45,6 @@ def _read_fields(stream: BinaryIO, name: str) -> Iterator[tuple[int, Fields]]:
             fields[tag][-1] += " " + line.strip()
     if fields:
         yield begin, fields
-
-
-def _decode_lines(stream: BinaryIO, name: str) -> Iterator[str]:
-    for line in lines_of(stream, name):
-        try:
-            yield line.decode("utf-8-sig").rstrip("\r\n")
-        except UnicodeDecodeError as error:
-            raise MalformedSource(
-                f"{name} is not UTF-8 text", fix=f"iconv -t utf-8 {name} and add that"
-            ) from error
 
 
 def _read_record(fields: Fields, place: str) -> Record:

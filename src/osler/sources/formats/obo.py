@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import BinaryIO, cast
 
-from osler.errors import MalformedSource
 from osler.sources.formats.concept_text import Triple, concept_sections, names_line
-from osler.sources.formats.reading import extension_of, lines_of, plain_head
+from osler.sources.formats.reading import extension_of, plain_head, utf8_lines
 from osler.sources.records import Document, Drop, Record
 from osler.text import language_of, make_slug, one_line
 
@@ -97,8 +96,8 @@ def is_obo(name: str, head: bytes) -> bool:
 def read_terms(file: BinaryIO, name: str) -> Iterator[OboTerm]:
     """All terms, in order. Raises `MalformedSource` for text that is not UTF-8."""
     kind, begin, tags, namespace = "", 1, _Tags(), ""
-    for number, line in enumerate(chain(lines_of(file, name), [b"[]"]), start=1):
-        text = _decode_line(line, name).strip()
+    for number, line in enumerate(chain(utf8_lines(file, name), ["[]"]), start=1):
+        text = line.strip()
         if text.startswith("[") and text.endswith("]"):
             if not kind:  # the header, before the first stanza
                 namespace = _first_value(tags, "default-namespace")
@@ -126,15 +125,6 @@ class Obo:
             copy.seek(0)
             for term in read_terms(copy, name):
                 yield _read_record(term, names)
-
-
-def _decode_line(line: bytes, name: str) -> str:
-    try:
-        return line.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise MalformedSource(
-            f"{name} is not UTF-8 text", fix=f"iconv -t utf-8 {name} and add that"
-        ) from error
 
 
 def _read_record(term: OboTerm, names: dict[str, str]) -> Record:

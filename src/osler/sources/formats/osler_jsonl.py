@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, BinaryIO
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, Field, ValidationError
 
 from osler.errors import MalformedSource
 from osler.sources.formats.containers import open_file
@@ -22,28 +22,31 @@ from osler.types import Language
 HEADER, VERSION = "osler-passages", 1
 
 
+_Line = Annotated[str, AfterValidator(one_line)]
+
+
 class _PassageLine(BaseModel):
     """A passage. Fields that a newer version of Osler adds are ignored."""
 
     source: str
     document: str
-    title: str
-    text: str
-    section: str = ""
+    title: _Line
+    text: Annotated[str, AfterValidator(clean_text)]
+    section: _Line = ""
     page: int | None = None
     year: int | None = None
-    url: str = ""
-    code: str = ""
-    kind: str = ""
-    licence: str = ""
+    url: _Line = ""
+    code: _Line = ""
+    kind: _Line = ""
+    licence: _Line = ""
     language: Language = "en"
     illustrative: bool = False
-    kinds: tuple[str, ...] = ()
+    kinds: tuple[_Line, ...] = ()
     retracted: bool = False
     trust: Annotated[int, Field(ge=1, le=5)] | None = None
     version: int = 0
-    origin: str = ""
-    checksum: str = ""
+    origin: _Line = ""
+    checksum: _Line = ""
 
 
 class _HeaderLine(BaseModel):
@@ -112,28 +115,8 @@ def _parse_line(where: str, value: dict[str, object]) -> _PassageLine | Drop:
 
 
 def _join_document(lines: list[_PassageLine]) -> Document:
-    first = lines[0]
-    return Document(
-        id=first.document,
-        title=one_line(first.title),
-        sections=tuple(
-            Section(
-                clean_text(line.text), (one_line(line.section),) if line.section else (), line.page
-            )
-            for line in lines
-        ),
-        language=first.language,
-        year=first.year,
-        url=one_line(first.url),
-        code=one_line(first.code),
-        kind=one_line(first.kind),
-        licence=one_line(first.licence),
-        illustrative=first.illustrative,
-        kinds=tuple(map(one_line, first.kinds)),
-        retracted=first.retracted,
-        trust=first.trust,
-        version=first.version,
-        origin=one_line(first.origin),
-        checksum=one_line(first.checksum),
-        source=first.source,
+    sections = tuple(
+        Section(line.text, (line.section,) if line.section else (), line.page) for line in lines
     )
+    fields = lines[0].model_dump(exclude={"document", "text", "section", "page"})
+    return Document(id=lines[0].document, sections=sections, **fields)

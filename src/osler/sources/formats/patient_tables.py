@@ -210,12 +210,7 @@ class PatientTables:
 
 
 def person_row(
-    key: str,
-    ids: tuple[str, str],
-    sex: str,
-    *,
-    born: str = "",
-    anchor: tuple[str, str] = ("", ""),
+    key: str, ids: tuple[str, str], sex: str, *, born: str = "", anchor: tuple[str, str] = ("", "")
 ) -> ScratchRow:
     """`ids`: see `published_ids` and `hashed_ids`. `anchor`: an age and the year of that age."""
     return "person", (key, *ids, sex, born, *anchor)

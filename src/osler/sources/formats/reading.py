@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import tempfile
@@ -9,7 +10,7 @@ from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from osler.errors import MalformedSource
 from osler.text import language_of, make_slug
@@ -50,6 +51,17 @@ def lines_of(stream: BinaryIO, name: str) -> Iterator[bytes]:
         yield line
 
 
+def utf8_lines(stream: BinaryIO, name: str) -> Iterator[str]:
+    """The lines without their ends; raises `MalformedSource` for one that is not UTF-8."""
+    for line in lines_of(stream, name):
+        try:
+            yield line.decode("utf-8-sig").rstrip("\r\n")
+        except UnicodeDecodeError as error:
+            raise MalformedSource(
+                f"{name} is not UTF-8 text", fix=f"iconv -t utf-8 {name} and add that"
+            ) from error
+
+
 @contextmanager
 def on_disk(stream: BinaryIO, suffix: str) -> Iterator[Path]:
     """The content as a temporary file, for libraries that need random access."""
@@ -58,6 +70,17 @@ def on_disk(stream: BinaryIO, suffix: str) -> Iterator[Path]:
         with path.open("wb") as file:
             shutil.copyfileobj(stream, file, 2**20)
         yield path
+
+
+def read_json(stream: BinaryIO, name: str, limit: int = 0) -> Any:
+    """The value of a JSON file of at most `limit` bytes (0: 16 MiB).
+
+    Raises `MalformedSource` for other text, and for a larger file.
+    """
+    try:
+        return json.loads(decode_text(read_whole(stream, name, limit), name))
+    except (ValueError, RecursionError) as error:
+        raise MalformedSource(f"{name} is not JSON", fix="fetch it again") from error
 
 
 def decode_text(data: bytes, name: str) -> str:

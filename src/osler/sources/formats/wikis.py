@@ -10,18 +10,16 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 from urllib.parse import quote
 
-from osler.errors import MalformedSource
 from osler.sources.formats.headings import Heading, sections_of
 from osler.sources.formats.html import fragment_sections
 from osler.sources.formats.json_lines import JsonLinesParser, Object, first_keys, text_in
 from osler.sources.formats.noise import finish_document, without_noise
-from osler.sources.formats.reading import decode_text, plain_head, read_whole, year_in
+from osler.sources.formats.reading import plain_head, read_json, year_in
 from osler.sources.formats.safe_xml import iterate_elements, root_tag, text_of
 from osler.sources.formats.tree import Element, find_descendant, first_child, local_name
 from osler.sources.formats.wikitext import plain_wikitext
@@ -152,11 +150,7 @@ class WikiApi:
 
     def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
         """A document or drop for each page of the answer."""
-        try:
-            answer = json.loads(decode_text(read_whole(stream, name, _LARGEST), name))
-        except (ValueError, RecursionError) as error:
-            raise MalformedSource(f"{name} is not JSON", fix="fetch it again") from error
-        for page in _answer_pages(answer):
+        for page in _answer_pages(read_json(stream, name, _LARGEST)):
             yield _read_answer_page(page, name)
 
 

@@ -7,9 +7,7 @@ time, whole pages one at a time; the rest is requested with the `continue` of th
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field, replace
-from io import BytesIO
 from typing import Any
 
 from osler.sources.formats.wikis import Wikiextractor
@@ -116,7 +114,7 @@ class MediaWikiService:
             "url": text_at(page, "canonicalurl") or text_at(page, "fullurl"),
             "text": text,
         }
-        record = next(Wikiextractor().parse(BytesIO(json.dumps(fields).encode()), self.name), None)
+        record = Wikiextractor().read_record(fields, self.name)
         if not isinstance(record, Document):
             return None
         return replace(record, kind=dated_kind("Encyclopaedia article", at), licence=self.licence)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 from osler.sources.patients.patient_document import LABS, LINE
 from osler.types import Passage
@@ -24,7 +24,6 @@ Resource = Literal[
     "AllergyIntolerance",
 ]
 """Resource types of FHIR R4."""
-RESOURCES: tuple[Resource, ...] = get_args(Resource)
 FIELDS = ("text", "display", "code", "says", "at", "section")
 _HEADED: dict[str, Resource] = {
     "Diagnoses": "Condition",
