@@ -28,8 +28,8 @@ from osler.app.config.strategies import (
     RagSettings,
     Strategy,
     TcRagSettings,
+    UnifiedSettings,
 )
-from osler.app.config.unified import UnifiedSettings
 
 __all__ = [
     "DEFAULT",

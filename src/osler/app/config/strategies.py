@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field
 
 from osler.app.config.baselines import BASELINES, AnyBaseline
 from osler.app.config.fields import RealLimit, SettingsSection, ShareLimit, Whole, split_list
-from osler.app.config.unified import UnifiedSettings
+from osler.methods.omni import PlannerName
 
 _PASSAGES = Field(default=5, ge=1, le=200, description="Passages a search gives to the model.")
 
@@ -37,27 +37,15 @@ class RagSettings(SettingsSection):
     )
 
 
-ToolName = Literal[
-    "DOC_RAG",
-    "KG_RAG",
-    "KG_CHAINS",
-    "KG_COMMUNITIES",
-    "KG_NEAR",
-    "PEDIA_RAG",
-    "WEB_RAG",
-    "EMR_RAG",
-    "HYPOTHESIS_OUTPUT",
-    "MEDICAL_NER",
-    "KNOWLEDGE_ORGANIZE",
-    "FILTER",
-]
-"""The tools of `osler.methods.tcrag.tools`."""
+class StrategySection(SettingsSection):
+    """A strategy's settings: `kind` comes first, the fields that strategies share after it."""
+
+    kind: str
 
 
-class TcRagSettings(SettingsSection):
-    """A memory stack whose state value says when a conclusion may stand."""
+class MachineFields(StrategySection):
+    """The memory stack and its monitor: TC-RAG, and the machine of the unified system."""
 
-    kind: Literal["tc-rag"] = "tc-rag"
     metric: Literal["cppl", "uct", "off"] = Field(
         default="cppl",
         description="State value: conditional perplexity (Eq. 4), uncertainty (Eq. 5), or none.",
@@ -76,37 +64,19 @@ class TcRagSettings(SettingsSection):
     backtrack: bool = Field(default=True, description="False: the ablation without Backtrack.")
     summary: bool = Field(default=True, description="False: the ablation without Summary.")
     visible: bool = Field(default=False, description="Also show the state value to the model.")
-    k: Whole = _PASSAGES
     moves: Literal["auto", "any", "guided"] = Field(
         default="auto",
         description="any: every action at every step, as in the paper; guided: only those that"
         " the memory makes sense of, for small models; auto: guided where the model does not"
         " word answers.",
     )
-    tools: Annotated[tuple[ToolName, ...], BeforeValidator(split_list)] = Field(
-        default=(),
-        description="The tools that are offered; empty = a search for each kind of source and"
-        " for the concept graph. The released code's helpers are offered only when named"
-        " (HYPOTHESIS_OUTPUT, MEDICAL_NER, KNOWLEDGE_ORGANIZE, FILTER).",
-    )
-    dialect: Literal["paper", "released"] = Field(
-        default="paper",
-        description="How replies are read: by the paper's tags, or by the rules of the authors'"
-        " program (Action, Action Input, Final Answer).",
-    )
 
 
-class KagThinkerSettings(SettingsSection):
-    """A question taken apart into logical forms, each solved in depth."""
+class ThinkerFields(StrategySection):
+    """Logical forms and the knowledge boundary: KAG-Thinker, and the unified system."""
 
-    kind: Literal["kag-thinker"] = "kag-thinker"
     decompose: bool = Field(
         default=True, description="False: the question itself is the only step (an ablation)."
-    )
-    boundary: Literal["both", "self-check", "likelihood", "none"] = Field(
-        default="both",
-        description="What must hold for the model's own answer to stand (KAG-Thinker §3.2);"
-        " none: everything is looked up.",
     )
     tau: ShareLimit = Field(
         default=None,
@@ -117,9 +87,6 @@ class KagThinkerSettings(SettingsSection):
         default="hybrid",
         description="hybrid: the graph source is asked by logical form as well (KAG-Thinker §3.4);"
         " text: by words alone, as all others (§4.1).",
-    )
-    k: Whole = Field(
-        default=3, ge=1, le=200, description="Passages of one search (KAG-Thinker §4.1)."
     )
     turns: Whole = Field(
         default=10,
@@ -133,33 +100,11 @@ class KagThinkerSettings(SettingsSection):
     )
 
 
-class OmniRagSettings(SettingsSection):
-    """A plan says which source is asked, and in which words; one reading answers."""
+class PlannerFields(StrategySection):
+    """Source plans: Omni-RAG, and the searches of the unified system."""
 
-    kind: Literal["omni-rag"] = "omni-rag"
-    planner: Literal[
-        "auto", "original", "query2doc", "prompting", "reflexion", "serts", "trained"
-    ] = Field(
-        default="auto",
-        description="Who plans (Omni-RAG App. D.3); trained: the planner's model as it was trained"
-        " (an adapter, say); auto: prompting, but original where the planner's model may not"
-        " word medicine.",
-    )
-    prompt: Literal["full", "brief"] = Field(
-        default="full",
-        description="What a trained planner is asked, as its training records have it: full, the"
-        " paper's (App. E.7), or brief, the question and the names of the sources.",
-    )
-    hold: Literal["nothing", "form", "query"] = Field(
-        default="nothing",
-        description="What a trained planner's plan is held to, by an engine that can: nothing, as"
-        " in the paper; its form; or its form with at least one query.",
-    )
     queries: Whole = Field(
         default=3, ge=1, le=20, description="Queries for a source, at most (Omni-RAG §4.1)."
-    )
-    k: Whole = Field(
-        default=10, ge=1, le=200, description="Passages that one query finds (Omni-RAG §5.1.2)."
     )
     per_source: Whole = Field(
         default=5, ge=1, le=200, description="Passages of one source that are read, at most."
@@ -176,6 +121,117 @@ class OmniRagSettings(SettingsSection):
         le=200,
         description="Passages of one query that the judge of reflexion and serts reads: the"
         " better half (Omni-RAG §5.1.2).",
+    )
+
+
+ToolName = Literal[
+    "DOC_RAG",
+    "KG_RAG",
+    "KG_CHAINS",
+    "KG_COMMUNITIES",
+    "KG_NEAR",
+    "PEDIA_RAG",
+    "WEB_RAG",
+    "EMR_RAG",
+    "HYPOTHESIS_OUTPUT",
+    "MEDICAL_NER",
+    "KNOWLEDGE_ORGANIZE",
+    "FILTER",
+]
+"""The tools of `osler.methods.tcrag.tools`."""
+
+
+class TcRagSettings(MachineFields):
+    """A memory stack whose state value says when a conclusion may stand."""
+
+    kind: Literal["tc-rag"] = "tc-rag"
+    k: Whole = _PASSAGES
+    tools: Annotated[tuple[ToolName, ...], BeforeValidator(split_list)] = Field(
+        default=(),
+        description="The tools that are offered; empty = a search for each kind of source and"
+        " for the concept graph. The released code's helpers are offered only when named"
+        " (HYPOTHESIS_OUTPUT, MEDICAL_NER, KNOWLEDGE_ORGANIZE, FILTER).",
+    )
+    dialect: Literal["paper", "released"] = Field(
+        default="paper",
+        description="How replies are read: by the paper's tags, or by the rules of the authors'"
+        " program (Action, Action Input, Final Answer).",
+    )
+
+
+class KagThinkerSettings(ThinkerFields):
+    """A question taken apart into logical forms, each solved in depth."""
+
+    kind: Literal["kag-thinker"] = "kag-thinker"
+    boundary: Literal["both", "self-check", "likelihood", "none"] = Field(
+        default="both",
+        description="What must hold for the model's own answer to stand (KAG-Thinker §3.2);"
+        " none: everything is looked up.",
+    )
+    k: Whole = Field(
+        default=3, ge=1, le=200, description="Passages of one search (KAG-Thinker §4.1)."
+    )
+
+
+class OmniRagSettings(PlannerFields):
+    """A plan says which source is asked, and in which words; one reading answers."""
+
+    kind: Literal["omni-rag"] = "omni-rag"
+    planner: Literal["auto", PlannerName] = Field(
+        default="auto",
+        description="Who plans (Omni-RAG App. D.3); trained: the planner's model as it was trained"
+        " (an adapter, say); auto: prompting, but original where the planner's model may not"
+        " word medicine.",
+    )
+    prompt: Literal["full", "brief"] = Field(
+        default="full",
+        description="What a trained planner is asked, as its training records have it: full, the"
+        " paper's (App. E.7), or brief, the question and the names of the sources.",
+    )
+    hold: Literal["nothing", "form", "query"] = Field(
+        default="nothing",
+        description="What a trained planner's plan is held to, by an engine that can: nothing, as"
+        " in the paper; its form; or its form with at least one query.",
+    )
+    k: Whole = Field(
+        default=10, ge=1, le=200, description="Passages that one query finds (Omni-RAG §5.1.2)."
+    )
+
+
+class UnifiedSettings(MachineFields, ThinkerFields, PlannerFields):
+    """A question taken apart; each lookup solved by a memory stack; each search planned."""
+
+    kind: Literal["unified"] = "unified"
+    machine: bool = Field(
+        default=True,
+        description="TC-RAG's machine solves each lookup; false: KAG-Thinker's own searches.",
+    )
+    planner: Literal["auto", PlannerName, "off"] = Field(
+        default="auto",
+        description="Who plans the sources of each search, as for omni-rag; off: the ordinary"
+        " search of all sources (of TC-RAG one for each kind of source).",
+    )
+    boundary: Literal["all", "both", "self-check", "likelihood", "state", "none"] = Field(
+        default="all",
+        description="What must hold for the model's own answer to stand: self-check, least"
+        " probability (these are both), the state value below sigma, all of them; none:"
+        " everything is looked up.",
+    )
+    short: bool = Field(
+        default=True,
+        description="A step's conclusion is also said in a few words, for later steps to be asked"
+        " with: a call more a step; never where answers are quoted.",
+    )
+    k: Whole = Field(
+        default=5, ge=1, le=200, description="Passages that one search gives to the model."
+    )
+    query_k: Whole = Field(
+        default=10, ge=1, le=200, description="Passages that one planned query finds."
+    )
+    order: Literal["plan", "coverage"] = Field(
+        default="coverage",
+        description="Which k passages of a planned search are read: those that hold the most of"
+        " what is looked for; or, plan, the first of each query in turn.",
     )
 
 

@@ -14,9 +14,8 @@ from osler.llm.core.speaker import Speaker
 from osler.methods.omni import solver as omni
 from osler.methods.omni.dossier import SavedPlan
 from osler.methods.omni.feedback import DocumentJudge
-from osler.methods.omni.planners.base import SourcePlanner
-from osler.methods.omni.planners.given import GivenPlan
-from osler.methods.omni.planners.original import OriginalQuestion
+from osler.methods.omni.planners import SourcePlanner
+from osler.methods.omni.planners.fixed import GivenPlan, OriginalQuestion
 from osler.methods.omni.planners.prompting import Prompting, Proposer
 from osler.methods.omni.planners.query2doc import Query2Doc
 from osler.methods.omni.planners.reflexion import Reflexion

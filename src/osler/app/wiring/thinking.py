@@ -12,6 +12,7 @@ from osler.app.wiring.composers import may_write
 from osler.app.wiring.graphs import FORMS
 from osler.errors import BadConfig
 from osler.llm.core.base import Sampling
+from osler.llm.core.speaker import Speaker
 from osler.methods.kag.boundary import TAU, GenerateThenAssess, NoBoundary
 from osler.methods.kag.depth import Depth, DepthSolver, FormRetriever
 from osler.methods.kag.executors import Calculator, Deducer
@@ -21,7 +22,6 @@ from osler.methods.kag.outline import Outliner
 from osler.methods.kag.output import AnswerFinisher
 from osler.methods.kag.planner import Decomposer, FormPlanner, GivenForms
 from osler.methods.kag.solver import Thinker
-from osler.methods.kag.speaker import Speaker
 from osler.sources.catalogue import GRAPH
 
 _BRIEF = 80

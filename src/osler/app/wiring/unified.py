@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 from osler.answer import Composer
 from osler.answer.extractive import ExtractiveComposer
@@ -15,6 +15,12 @@ from osler.app.config import (
     TcRagSettings,
     UnifiedSettings,
 )
+from osler.app.config.strategies import (
+    MachineFields,
+    PlannerFields,
+    StrategySection,
+    ThinkerFields,
+)
 from osler.app.wiring import Parts, composers, tc_rag, thinking
 from osler.app.wiring.planning import source_planner, source_retriever
 from osler.app.wiring.tools import graph_tools, make_tools
@@ -23,9 +29,8 @@ from osler.methods.kag.boundary import Boundary, GenerateThenAssess, NoBoundary
 from osler.methods.kag.depth import Depth
 from osler.methods.kag.solver import Thinker
 from osler.methods.tcrag.tools import Tool
-from osler.methods.unified.depth import MachineDepth
+from osler.methods.unified.depth import MachineDepth, StateSignal
 from osler.methods.unified.search import FormTool, PlannedSearch, PlannedTool
-from osler.methods.unified.signal import StateSignal
 
 _PAPERS: Mapping[str, Literal["both", "self-check", "likelihood", "none"]] = {
     "both": "both",
@@ -62,43 +67,24 @@ def build_unified(
 
 
 def thinking_settings(chosen: UnifiedSettings) -> KagThinkerSettings:
-    """What KAG-Thinker's parts are set to; the state value is no matter of theirs."""
-    return KagThinkerSettings(
-        decompose=chosen.decompose,
-        boundary=_PAPERS.get(chosen.boundary, "both"),
-        tau=chosen.tau,
-        retriever=chosen.retriever,
-        k=chosen.k,
-        turns=chosen.turns,
-        formulas=chosen.formulas,
-    )
+    """What KAG-Thinker's parts are set to; the state value is no signal of theirs."""
+    boundary = _PAPERS.get(chosen.boundary, "both")
+    return KagThinkerSettings(boundary=boundary, k=chosen.k, **_shared(chosen, ThinkerFields))
 
 
 def machine_settings(chosen: UnifiedSettings) -> TcRagSettings:
     """What TC-RAG's machine is set to."""
-    return TcRagSettings(
-        metric=chosen.metric,
-        sigma=chosen.sigma,
-        max_loop=chosen.max_loop,
-        backtrack=chosen.backtrack,
-        summary=chosen.summary,
-        visible=chosen.visible,
-        moves=chosen.moves,
-        k=chosen.k,
-    )
+    return TcRagSettings(k=chosen.k, **_shared(chosen, MachineFields))
 
 
 def planning_settings(chosen: UnifiedSettings) -> OmniRagSettings:
     """What Omni-RAG's planner is set to; for `planner = "off"` there is none to ask."""
-    return OmniRagSettings(
-        planner="auto" if chosen.planner == "off" else chosen.planner,
-        queries=chosen.queries,
-        k=chosen.query_k,
-        per_source=chosen.per_source,
-        rounds=chosen.rounds,
-        width=chosen.width,
-        judged=chosen.judged,
-    )
+    planner = "auto" if chosen.planner == "off" else chosen.planner
+    return OmniRagSettings(planner=planner, k=chosen.query_k, **_shared(chosen, PlannerFields))
+
+
+def _shared(chosen: UnifiedSettings, fields: type[StrategySection]) -> dict[str, Any]:
+    return chosen.model_dump(include=set(fields.model_fields) - {"kind"})
 
 
 def _build_planner(parts: Parts) -> str:

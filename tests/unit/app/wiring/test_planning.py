@@ -27,8 +27,7 @@ from osler.evaluate.labeled_questions import read_posed
 from osler.kb.base import KnowledgeBase
 from osler.methods.omni.describe import SourceDescription
 from osler.methods.omni.dossier import parse_saved_plan
-from osler.methods.omni.planners.given import GivenPlan
-from osler.methods.omni.planners.original import OriginalQuestion
+from osler.methods.omni.planners.fixed import GivenPlan, OriginalQuestion
 from osler.methods.omni.planners.prompting import Prompting
 from osler.methods.omni.planners.query2doc import Query2Doc
 from osler.methods.omni.planners.reflexion import Reflexion

@@ -9,12 +9,12 @@ from osler.app.config import KagThinkerSettings, ModelSettings, Settings
 from osler.app.wiring import Parts, roles_of
 from osler.app.wiring.models import LoadedModel
 from osler.app.wiring.strategies import build_solver
+from osler.llm.core.speaker import Speaker
 from osler.methods.kag.boundary import GenerateThenAssess, NoBoundary
 from osler.methods.kag.depth import DepthSolver
 from osler.methods.kag.outline import Outliner
 from osler.methods.kag.planner import Decomposer, GivenForms
 from osler.methods.kag.solver import Thinker
-from osler.methods.kag.speaker import Speaker
 from osler.retrieve.relevance import OverlapRelevance
 from osler.testing.scripted import KeyedModel, ScriptedRetriever
 from osler.trace import Asked, Run

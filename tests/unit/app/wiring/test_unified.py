@@ -16,7 +16,7 @@ from osler.methods.kag.outline import Outliner
 from osler.methods.kag.planner import Decomposer, GivenForms
 from osler.methods.kag.solver import Thinker
 from osler.methods.omni.describe import SourceDescription
-from osler.methods.omni.planners.original import OriginalQuestion
+from osler.methods.omni.planners.fixed import OriginalQuestion
 from osler.methods.omni.planners.prompting import Prompting
 from osler.methods.omni.planners.reflexion import Reflexion
 from osler.methods.tcrag.monitor import Unmonitored
