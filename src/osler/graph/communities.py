@@ -49,7 +49,7 @@ class Community:
 
     @property
     def id(self) -> str:
-        """Of its passages, before the "#"."""
+        """The id of its passages, up to the "#"."""
         return f"{GRAPH}:{PREFIX}{self.mark}"
 
 

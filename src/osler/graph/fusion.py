@@ -174,6 +174,7 @@ class _Groups:
         return root
 
     def join_groups(self, one: int, other: int) -> bool:
+        # The smaller number becomes the root: heads do not depend on the order of merging.
         a, b = sorted((self.find_root(one), self.find_root(other)))
         mine, yours = self._vocabularies_of(a), self._vocabularies_of(b)
         if a == b or mine & yours:

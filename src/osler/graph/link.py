@@ -1,4 +1,4 @@
-"""Mentions of concepts in a text: the longest names that stand in it, English and Chinese."""
+"""Mentions of concepts in a text: the longest names in it, English and Chinese."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class Recogniser(Protocol):
 
 @dataclass(frozen=True)
 class Dictionary:
-    """All names of a graph of up to 16 words or characters; of two that overlap the first,
-    of two that begin together the longer.
+    """Finder of a graph's names of up to 16 words or characters; of two that overlap the first
+    counts, of two that begin together the longer.
 
     The text's stretches are hashed all at once and looked for among the names' hashes;
     what is found is compared with the name itself, so a mention is never a collision.

@@ -41,7 +41,7 @@ class Lookup:
     def find(self, text: str, *, k: int = 10, fuzzy: bool = True) -> list[NamedConcept]:
         """Concepts that have this very name; if there are none, the `k` with the likest names.
 
-        Raises `CapabilityMissing` when it comes to the second without the extra.
+        Raises `CapabilityMissing` when the second step is needed without the extra.
         """
         exact = self.graph.find_exact(text)
         return exact[:k] if exact or not fuzzy else self.find_fuzzy(text, k=k)

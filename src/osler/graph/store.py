@@ -172,8 +172,8 @@ class Graph:
     ) -> list[Edge]:
         """One-hop relations of the concepts, each once; those stated from them come first.
 
-        `predicates` = () means all. Of equal rights they stand in the order of predicates
-        and ends as they were first seen. Relations inside a fused concept are left out.
+        `predicates` = () means all. Otherwise they are in the order in which predicates
+        and ends were first seen. Relations inside a fused concept are left out.
         """
         with self._readers.borrow() as db:
             members = [number for id in ids for number in rows.read_members(db, id)]

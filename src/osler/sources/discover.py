@@ -58,7 +58,7 @@ Found = FoundFile | FoundFolder
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """All that lies at one path, listed once; see `list_path`."""
+    """The content of one path, listed once; see `list_path`."""
 
     above: Path
     """The folder from which names are shown."""
@@ -130,7 +130,7 @@ def _load_below(paths: Iterator[Path], parser: Parser | None) -> Companions:
 def open_listing(
     listing: Listing, *, settled: Callable[[Path], bool] | None = None
 ) -> Iterator[Found | Drop]:
-    """What is listed, in order; archives are opened.
+    """The files and folders of the listing with their parsers, in order; archives are opened.
 
     A regular file for which `settled` is true is not opened and not yielded. A file that
     went since it was listed is a drop.
@@ -200,9 +200,10 @@ def _parse_records(found: Found) -> Iterator[Record]:
 
 
 def _resolve_unit(path: Path) -> Path:
-    """The path without links in its own name; of MRCONSO.RRF, the folder that it stands in."""
+    """The absolute path, which must exist; for MRCONSO.RRF its folder, which is the unit."""
     if not path.exists():
         raise MalformedSource(f"{path} does not exist", fix="check the path")
+    # Not resolved: a link that the user names is followed, and keeps its name.
     path = Path(os.path.abspath(path))
     return path.parent if _CONCEPTS.fullmatch(path.name) else path
 

@@ -1,4 +1,4 @@
-"""Documents that stand in one file twice, word for word (Omni-RAG §3.1)."""
+"""Duplicates: documents that are twice in one file, word for word (Omni-RAG §3.1)."""
 
 from __future__ import annotations
 

@@ -17,6 +17,7 @@ from osler.sources.formats.reading import plain_head, read_json
 from osler.sources.records import Drop
 from osler.text import language_of, one_line
 
+# Separators of a list of aliases, in Chinese and Latin script.
 _ALIASES = re.compile(r"[,，、;；|]")
 
 

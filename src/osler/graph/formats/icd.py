@@ -18,6 +18,7 @@ _CMS = re.compile(rb"([0-9EV]\d{2,4}|\d{2,4}) {1,3}[^\s,|]")
 _CODE_10 = re.compile(rb'[A-TV-Z]\d[0-9A-Z]{1,5},"')
 _BARE = re.compile(r"[A-Z0-9]{2,7}")
 _TITLED = re.compile(r"(\S+)\s+(\S.*)")
+# By column: the prefix of the identifiers, and the version for the place of the dot.
 _SYSTEMS = {"icd9cm": ("ICD9CM", "9"), "icd10cm": ("ICD10CM", "10")}
 
 

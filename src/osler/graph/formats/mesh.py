@@ -39,6 +39,7 @@ def _descriptor_items(record: etree._Element, file: str, trees: dict[str, str]) 
     id = f"MESH:{ui}"
     yield Name(id, name, "MSH", 0, "en", where)
     for concept in record.iterfind("ConceptList/Concept"):
+        # Terms of the other concepts of a descriptor are narrower or related, not the same.
         rank = 1 if concept.get("PreferredConceptYN") == "Y" else 2
         for term in concept.iterfind("TermList/Term/String"):
             if (text := text_of(term)) and text != name:

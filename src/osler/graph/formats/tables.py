@@ -14,6 +14,7 @@ from osler.sources.formats.reading import plain_head
 from osler.sources.records import Drop
 from osler.text import language_of, one_line
 
+# HPO's aspects of an annotation, as predicates.
 _ASPECTS = {
     "P": "has_phenotype",
     "I": "has_mode_of_inheritance",

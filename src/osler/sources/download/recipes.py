@@ -16,7 +16,7 @@ Check = Literal["none", "md5-beside", "md5-list", "hub"]
 
 
 class DownloadRecipe(BaseModel):
-    """One download. Immutable; `recipes.toml` says what the fields hold."""
+    """One download. Immutable; the fields are those of `recipes.toml`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

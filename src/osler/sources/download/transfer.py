@@ -204,7 +204,7 @@ def _write_body(
     remote: RemoteFile, part: _PartialFile, response: httpx2.Response, progress: Progress | None
 ) -> None:
     with part.path.open("ab") as file:
-        # In the pieces that come: gathered ones would be lost with the line.
+        # Written as they arrive: gathered pieces would be lost with the connection.
         for piece in response.iter_raw():
             file.write(piece)
             if progress:
@@ -244,6 +244,7 @@ class _PartialFile:
         total = self._known.get("total")
         return total if isinstance(total, int) else None
 
+    # Writing the total writes the note on the disk: it must outlive the process.
     @total.setter
     def total(self, value: int | None) -> None:
         if value != self.total:

@@ -57,6 +57,7 @@ def _guess_encoding(data: bytes) -> str:
     try:
         data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
+        # The head of a file may end inside a character of up to four bytes.
         if error.start < len(data) - 3:
             return "gb18030"
     return "utf-8-sig"

@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from typing import ClassVar
 
 from osler.sources.formats import patient_tables as to
-from osler.sources.formats.patient_tables import PatientTables, ScratchRow, need
+from osler.sources.formats.patient_tables import PatientTables, need
+from osler.sources.formats.scratch import ScratchRow
 from osler.sources.formats.tables import Row
-from osler.sources.patients.codes import icd_code, version_of
+from osler.sources.patients.codes import Code, icd_code, version_of
 from osler.sources.patients.patient import OLDEST, FactKind
 
 _RANKS = {"primary": "1", "major": "2", "other": "3"}
@@ -51,7 +52,7 @@ def _diagnosis_rows(row: Row) -> Iterator[ScratchRow]:
     """A cell holds codes of both versions for one diagnosis ("491.20, J44.9"), or none."""
     stay, words = need(row.digits("patientunitstayid")), _leaf_words(row, "diagnosisstring")
     seq = _RANKS.get(row.text("diagnosispriority").lower(), "4")
-    codes = [
+    codes: list[Code | None] = [
         icd_code(part, version)
         for part in row.text("icd9code").split(",")
         if (version := version_of(part.strip()))

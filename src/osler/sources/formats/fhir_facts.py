@@ -46,6 +46,7 @@ _WHEN = (
 _DATE = re.compile(r"(\d{4})(?:-(\d\d))?(?:-(\d\d))?")
 _CODE = re.compile(r"[A-Za-z0-9][A-Za-z0-9.^-]{0,63}")
 _WORDS = re.compile(r"\w+")
+# States of a resource that deny or withdraw what it says.
 _NOT_SO = frozenset({"entered-in-error", "refuted", "cancelled", "not-done"})
 
 

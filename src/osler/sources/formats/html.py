@@ -133,6 +133,7 @@ def _remove_element(element: etree._Element) -> None:
 def _find_main(page: etree._Element) -> etree._Element:
     for path in (".//main", ".//*[@role='main']", ".//article"):
         elements = page.findall(path)
+        # Several are teasers or comments: then the body is the article.
         if len(elements) == 1:
             return elements[0]
     body = page.find("body")

@@ -12,6 +12,7 @@ from osler.sources.records import Document, Drop, Record, Section
 from osler.text import language_of, one_line
 
 _FIELD = re.compile(r"([A-Z][A-Z0-9]{1,3}) *- ?(.*)")
+# A value goes on in lines that begin with six blanks.
 _CONTINUATION = "      "
 
 Fields = dict[str, list[str]]

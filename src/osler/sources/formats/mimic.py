@@ -2,7 +2,7 @@
 
 The folder is one unit: PATIENTS, ADMISSIONS and DIAGNOSES_ICD must be there, the procedures, the
 prescriptions, the laboratory values and the dictionaries of codes may be. MIMIC is de-identified
-by its publisher; of what it still tells, dates, insurance, language, religion, marital status,
+by its publisher; of what it still contains, dates, insurance, language, religion, marital status,
 ethnicity and all notes are left out, and ages above 89 become "90 or over".
 """
 
@@ -13,7 +13,8 @@ from functools import partial
 from typing import ClassVar
 
 from osler.sources.formats import patient_tables as to
-from osler.sources.formats.patient_tables import PatientTables, ScratchRow, need
+from osler.sources.formats.patient_tables import PatientTables, need
+from osler.sources.formats.scratch import ScratchRow
 from osler.sources.formats.tables import Row
 from osler.sources.patients.codes import Code, CodeSystem, icd_code
 from osler.sources.patients.patient import FactKind

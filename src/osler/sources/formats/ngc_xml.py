@@ -18,6 +18,7 @@ from osler.sources.formats.tree import Element
 from osler.sources.records import Document, Drop, Record, Section
 from osler.text import language_of, make_slug, one_line
 
+# Sections about medicine; the others are about the summary itself.
 _KEPT = frozenset(
     {
         "Scope",

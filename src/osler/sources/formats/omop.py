@@ -3,8 +3,8 @@
 The folder is one unit: `person` and `condition_occurrence` must be there; `visit_occurrence`,
 `procedure_occurrence`, `drug_exposure`, `measurement`, `death` and the vocabulary (`concept`, as
 it comes from Athena) may be. With `concept` each source code has its vocabulary and its words.
-Without it the code itself tells ICD-9-CM from ICD-10-CM; codes that could be either are named
-after the other codes of their visit, and if these do not tell, stay "source code".
+Without it the code's form decides between ICD-9-CM and ICD-10-CM; a code that could be either
+takes the version of the other codes of its visit, or else stays a "source code".
 
 Birth dates, race, ethnicity, locations, providers, source identifiers and notes are not read into
 the record; a person's number is hashed.
@@ -22,7 +22,8 @@ from pathlib import Path
 from typing import ClassVar
 
 from osler.sources.formats import patient_tables as to
-from osler.sources.formats.patient_tables import PatientTables, ScratchRow, need
+from osler.sources.formats.patient_tables import PatientTables, need
+from osler.sources.formats.scratch import ScratchRow
 from osler.sources.formats.tables import Row, find_table, read_rows
 from osler.sources.patients.codes import Code, CodeSystem, icd_code, version_of
 from osler.sources.patients.patient import FactKind, Patient

@@ -288,7 +288,7 @@ class _Person:
     year: str
 
     def age_at(self, moment: str) -> int | None:
-        """From a birth date, or from an age in an anchor year."""
+        """Whole years of age, by the birth date or by an age in an anchor year."""
         then, born = _parse_date(moment), _parse_date(self.born)
         if then and born:
             return age_between(born, then)

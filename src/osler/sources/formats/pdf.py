@@ -26,6 +26,7 @@ from osler.text import clean_text, one_line
 _MOST_PAGES = 20_000
 # Characters of one document; more than any book has.
 _MOST_TEXT = 64 * 2**20
+# A damaged outline may have no end.
 _MOST_BOOKMARKS = 20_000
 _EDGE_LINES = 3
 _FEWEST_REPEATS = 3

@@ -27,6 +27,7 @@ from osler.text import clean_text, is_cjk, one_line
 
 _SENTENCE_END = re.compile(r"[\w)\"”][.!?](?:\s|$)|[。！？；]")
 _MARKUP = re.compile(rb"[{\[]|<[!?/A-Za-z]")
+# Marks of the corpus of TCM classics, with the levels of their headings.
 _CLASSIC = {"<目录>": 1, "<篇名>": 2}
 _CHAPTER = re.compile(r"^<(?:篇名|目录)>", re.MULTILINE)
 _BOOK = re.compile(r"^书名：(.{1,60})$", re.MULTILINE)
@@ -58,6 +59,7 @@ class Plain:
 
 def _is_prose(head: bytes) -> bool:
     """Whether at least a fifth of the lines hold the end of a sentence, and most no columns."""
+    # Read as the wrong encoding, a text has no sentence ends: the right one is found by trying.
     for encoding in ("utf-8", "gb18030"):
         text = head.decode(encoding, errors="ignore")
         lines = [line for raw in text.splitlines() if (line := raw.strip())]

@@ -20,6 +20,7 @@ LARGEST = 16 * 2**20
 LONGEST_LINE = 8 * 2**20
 """Bytes of a line of a text format; no published one has more."""
 
+# Endings of compression and archives: they are no part of a name or a format.
 _SUFFIXES = frozenset({".gz", ".bz2", ".tar", ".tgz", ".tbz2", ".zip"})
 _YEAR = re.compile(r"(?<!\d)(?:1[89]|20)\d\d(?!\d)")
 

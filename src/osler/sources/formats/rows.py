@@ -56,7 +56,7 @@ def is_exam(names: Iterable[str]) -> bool:
 
 
 def wanted_fields(names: Iterable[str]) -> list[str]:
-    """Those of the names that `record_of` reads."""
+    """The names of fields that `record_of` reads, out of these."""
     known = {
         *_ID,
         *_TITLE,

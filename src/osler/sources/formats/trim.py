@@ -15,6 +15,7 @@ _BLOCK = 1 << 18
 _LONGEST = 1 << 24
 
 _LONGEST_MARK = 32
+# What may follow a name: otherwise "<Author" would be found in "<AuthorList".
 _AFTER_A_NAME = (b">", b" ", b"/", b"\n", b"\r", b"\t", b"")
 
 
@@ -92,7 +93,7 @@ def _cut_elements(data: bytes, opener: bytes, closer: bytes) -> tuple[bytes, byt
 
 
 def _find_opening(data: bytes, opener: bytes, place: int, limit: int) -> int:
-    """Where the next element of exactly this name begins; -1 for nowhere before `limit`."""
+    """The start of the next element of exactly this name; -1 for none before `limit`."""
     while (start := data.find(opener, place, limit)) >= 0:
         after = start + len(opener)
         if data[after : after + 1] in _AFTER_A_NAME:
@@ -102,12 +103,13 @@ def _find_opening(data: bytes, opener: bytes, place: int, limit: int) -> int:
 
 
 def _find_end(data: bytes, start: int, opener: bytes, closer: bytes) -> int:
-    """Where the element that begins at `start` ends; -1: not in `data`. They may be nested."""
+    """The end of the element at `start`, which may hold others of its name; -1: not in `data`."""
     depth, place = 0, start
     while True:
         head = data.find(b">", place)
         if head < 0:
             return -1
+        # "<a/>" is whole in itself.
         if data[head - 1 : head] != b"/":
             depth += 1
         place = head + 1

@@ -45,6 +45,7 @@ class Xlsx:
 
 def _check_size(path: Path, name: str) -> None:
     try:
+        # By the sizes that the archive claims; zipfile reads no further than these.
         with zipfile.ZipFile(path) as archive:
             size = sum(part.file_size for part in archive.infolist())
     except (zipfile.BadZipFile, OSError) as error:

@@ -22,6 +22,7 @@ CREATE TABLE IF NOT EXISTS passage(
 """
 _SIZE = "SELECT coalesce(sum(length(body)), 0) FROM reply"
 _OLDEST = "SELECT key, length(body) FROM reply ORDER BY used, key"
+# SQLite has no DELETE … LIMIT by default: the passages beyond the limit are selected.
 _TOO_MANY = """
 DELETE FROM passage WHERE id IN (
   SELECT id FROM passage ORDER BY used DESC, id LIMIT -1 OFFSET ?)

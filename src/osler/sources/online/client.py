@@ -38,6 +38,7 @@ AGENT = "osler/0.1 (medical question answering from cited evidence; local instal
 
 _BUSY = frozenset({429, 500, 502, 503, 504})
 _MOVED = frozenset({301, 302, 303, 307, 308})
+# Seconds between two tries: doubled from the first to the last.
 _FIRST_WAIT, _LAST_WAIT = 1.0, 30.0
 
 Sleep = Callable[[float], Awaitable[object]]

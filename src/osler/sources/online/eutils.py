@@ -52,6 +52,7 @@ class PubMedService:
         if error := text_at(result, "ERROR"):
             raise unreadable_reply(self.name, f"an error: {error[:200]}")
         numbers = [str(each) for each in result.get("idlist", ())][:k]
+        # The history server saves sending hundreds of PMIDs back.
         history = {"WebEnv": text_at(result, "webenv"), "query_key": text_at(result, "querykey")}
         if not all(history.values()) or self.net.clock() - reply.at > _HISTORY:
             history = {}

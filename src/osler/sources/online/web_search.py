@@ -26,6 +26,7 @@ PAGE, WORDS = "Web page", "Web search result, page not read"
 """Kinds of documents from the web."""
 
 _PAGES = ("text/html", "application/xhtml+xml")
+# Pages fetched at a time.
 _AT_ONCE = 4
 
 

@@ -225,6 +225,7 @@ def _gem_csv(lines: Iterable[str]) -> Iterator[CodeMapping | None]:
 
 
 def _gem_mapping(source: str, target: str, flags: str, version: str) -> CodeMapping:
+    # Five digits, in the order of the GEM user's guide.
     approximate, no_map, combination, scenario, choice = map(int, flags)
     other = "10" if version == "9" else "9"
     return CodeMapping(

@@ -87,6 +87,7 @@ def _build_entry(kind: Resource, passage: str, section: str, at: int, text: str)
     age = _AT.search(text)
     rest = text[: age.start()] if age else text
     display = words or (rest.partition(": ")[0] if not coded else "")
+    # The first ": " of an uncoded line ends its words; a code ends with "]: ".
     after = rest.partition("]: " if coded and words else ": ")[2]
     return RecordEntry(
         kind,

@@ -41,6 +41,7 @@ LINE = re.compile(
 )
 # Text in the words of a fact that would read as its code.
 _FORGED = re.compile(rf"\[(?=(?:{_SYSTEMS}) )")
+# Words without a code must not end like a coded line.
 _ROUND = str.maketrans("[]", "()")
 _TITLE = re.compile(r"Patient, (?P<sex>.+), age (?P<age>\d+|90 or over|unknown)")
 

@@ -192,6 +192,7 @@ class Cohort:
     def _best_places(self, scores: Floats, k: int) -> list[int]:
         places = np.flatnonzero(scores > 0)
         if len(places) > k:
+            # Only those that can be among the best are sorted; ties at the edge stay in.
             least = np.partition(scores[places], len(places) - k)[len(places) - k]
             places = places[scores[places] >= least]
         return sorted(places.tolist(), key=lambda at: (-scores[at], self._ids[at]))[:k]
