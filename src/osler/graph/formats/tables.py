@@ -237,6 +237,7 @@ def _bare_triples(path: Path) -> Iterator[Item]:
             number, text = line
             cells, where = text.rstrip("\r\n").split("\t"), f"{path.name}:{number}"
             if len(cells) == 3:
-                yield from triple_items(*map(one_line, cells), path.stem, "", where)
+                one, predicate, other = map(one_line, cells)
+                yield from triple_items(one, predicate, other, path.stem, "", where)
             else:
                 yield Drop(where, "wrong number of columns", number)

@@ -191,7 +191,7 @@ class PatientTables:
             return Drop(f"{folder}: {self.person} {person.key}", "no coded fact")
         latest = encounters[-1].age if encounters else None
         if latest is None or not self.by_stay:
-            ages = (entry.age for entry in (*encounters, *facts))
+            ages = [*(each.age for each in encounters), *(each.age for each in facts)]
             latest = max((age for age in ages if age is not None), default=None)
         died = database.execute("SELECT 1 FROM death WHERE person = ?", (person.key,)).fetchone()
         return Patient(

@@ -20,6 +20,8 @@ from osler.sources.formats.tables import Row
 from osler.sources.patients.codes import Code, CodeSystem
 from osler.sources.patients.patient import FactKind
 
+_SYSTEMS = {"SNOMED-CT": CodeSystem.SNOMED, "RxNorm": CodeSystem.RXNORM}
+
 
 def _patient_rows(row: Row) -> Iterator[ScratchRow]:
     key, sex = need(row.text("id")), SEXES.get(row.text("gender").upper(), "")
@@ -36,8 +38,8 @@ def _encounter_rows(row: Row) -> Iterator[ScratchRow]:
 
 def _coded_rows(row: Row, kind: FactKind, system: CodeSystem) -> Iterator[ScratchRow]:
     person, value = need(row.text("patient")), need(row.text("code"))
-    # Allergies name their vocabulary: some are SNOMED CT, drugs are RxNorm.
-    code = Code(CodeSystem.SNOMED if "SNOMED" in row.get("system", "") else system, value)
+    # Allergies name their vocabulary: SNOMED CT for most, RxNorm for drugs.
+    code = Code(_SYSTEMS.get(row.text("system"), system), value)
     words, at = row.text("description"), row.text("start", "date")
     yield to.fact_row(person, row.text("encounter"), kind, code, words=words, at=at)
 

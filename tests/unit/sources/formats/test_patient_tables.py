@@ -242,7 +242,7 @@ def test_a_synthea_patient_is_a_life_with_ages_and_says_that_it_is_nobody_s(
         "Patient: female, age 39 at the latest entry. Synthetic: the record of nobody."
         "\nMain diagnoses: Acute bronchitis (disorder).",
         "- Acute bronchitis (disorder) [SNOMED CT 10509002], at age 39",
-        "- Aspirin [SNOMED CT 1191], at age 39",
+        "- Aspirin [RxNorm 1191], at age 39",
         "- Body weight: 61.2 kg",
     ]
     told = repr(records)
