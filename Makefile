@@ -9,7 +9,7 @@ STRATEGY ?= tc-rag
 LIGHT := pdf parquet xlsx fast edge qdrant graph math plot serve
 OSLER := OSLER__HOME=$(HOME_DIR) $(BIN)/osler
 
-.PHONY: ask test test-extra check laws docs lock bench fuzz page test-page screenshots coverage release-check clean
+.PHONY: ask house test test-extra check laws docs lock bench fuzz page test-page screenshots coverage release-check clean
 
 $(VENV)/core: requirements.lock pyproject.toml
 	@echo "installing into $(VENV) (once, about half a minute)"
@@ -50,13 +50,17 @@ check: $(VENV)/dev
 	$(BIN)/mypy
 	HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest tests/house tests/laws tests/oracles
 
+## How the package measures: sizes, names, comments, import circles, lost references.
+house:
+	@$(PYTHON) scripts/house.py
+
 ## TC-RAG's laws and its Turing simulation at 2,000 examples each.
 laws: $(VENV)/dev
 	HYPOTHESIS_PROFILE=laws $(BIN)/python -m pytest tests/laws/test_stack_laws.py \
 	  tests/laws/test_machine_laws.py tests/laws/test_action_laws.py \
 	  tests/laws/test_turing_laws.py tests/oracles/test_named_machines.py
 
-$(VENV)/docs: $(VENV)/dev requirements-docs.lock
+$(VENV)/docs: $(VENV)/core requirements-docs.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-docs.lock
 	@touch $@
 
@@ -109,7 +113,7 @@ lock:
 	$(PYTHON) -m pip install --quiet --target .lock-tool uv
 	.lock-tool/bin/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --group build pyproject.toml -o requirements.lock
 	.lock-tool/bin/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --group build --group dev $(LIGHT:%=--extra %) pyproject.toml -o requirements-dev.lock
-	.lock-tool/bin/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --group docs --constraint requirements-dev.lock -o requirements-docs.lock
+	.lock-tool/bin/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --group build --group docs --extra serve --constraint requirements-dev.lock pyproject.toml -o requirements-docs.lock
 	rm -rf .lock-tool
 
 clean:

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tokenize
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -112,27 +112,36 @@ def quantile(values: list[int], share: float) -> int:
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
+def read_sources() -> list[SourceFile]:
+    return [SourceFile(path) for path in sorted(SRC.rglob("*.py"))]
+
+
+def imported_names(tree: ast.Module) -> Iterator[str]:
+    """Dotted names of the package that a module imports, wherever the import stands."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "osler":
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from (a.name for a in node.names if a.name.split(".")[0] == "osler")
+
+
+def module_of(name: str, modules: Container[str]) -> str:
+    """The longest prefix of a dotted name that is a module."""
+    while name and name not in modules:
+        name = name.rpartition(".")[0]
+    return name
+
+
 def import_graph(files: list[SourceFile]) -> dict[str, set[str]]:
-    """Module to the modules of the package that it imports, wherever the import stands."""
+    """Module to the modules of the package that it imports."""
     modules: dict[str, SourceFile] = {}
     for file in files:
         parts = file.path.relative_to(SRC.parent).with_suffix("").parts
         modules[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = file
-
-    def module_of(name: str) -> str:
-        while name and name not in modules:
-            name = name.rpartition(".")[0]
-        return name
-
-    graph: dict[str, set[str]] = {name: set() for name in modules}
-    for name, file in modules.items():
-        for node in ast.walk(file.tree):
-            if isinstance(node, ast.ImportFrom) and not node.level:
-                graph[name] |= {module_of(f"{node.module}.{a.name}") for a in node.names}
-            elif isinstance(node, ast.Import):
-                graph[name] |= {module_of(alias.name) for alias in node.names}
-        graph[name] -= {name, ""}
-    return graph
+    return {
+        name: {module_of(other, modules) for other in imported_names(file.tree)} - {name, ""}
+        for name, file in modules.items()
+    }
 
 
 def find_circles(graph: dict[str, set[str]]) -> list[set[str]]:
@@ -228,7 +237,7 @@ class Measures:
 
 
 def measure_house() -> Measures:
-    files = [SourceFile(path) for path in sorted(SRC.rglob("*.py"))]
+    files = read_sources()
     lines = [file.lines for file in files]
     counted = [file.count_lines() for file in files]
     code, comments = sum(c for c, _ in counted), sum(c for _, c in counted)

@@ -1,10 +1,11 @@
 """Imports go one way only, as drawn in docs/architecture.md, and never in a circle."""
 
 import ast
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+import house
 
 SRC = Path(__file__).parents[2] / "src" / "osler"
 
@@ -40,36 +41,13 @@ ROOMS = {
 """Rooms of one part, low to high; what stands beside them may import them all."""
 
 
-def module_name(path: Path) -> str:
-    parts = path.relative_to(SRC.parent).with_suffix("").parts
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+SOURCES = house.read_sources()
+IMPORTS = house.import_graph(SOURCES)
 
 
-MODULES = {module_name(path): path for path in sorted(SRC.rglob("*.py"))}
-
-
-def imported_names(source: str) -> Iterator[str]:
-    """Dotted names that a module imports from Osler, wherever the import stands."""
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "osler":
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
-        elif isinstance(node, ast.Import):
-            yield from (a.name for a in node.names if a.name.split(".")[0] == "osler")
-
-
-def module_of(name: str) -> str:
-    """The longest prefix of a dotted name that is a module."""
-    while name not in MODULES:
-        name = name.rpartition(".")[0]
-    return name
-
-
-def imports(module: str) -> set[str]:
-    source = MODULES[module].read_text(encoding="utf-8")
-    return {module_of(name) for name in imported_names(source)} - {module}
-
-
-IMPORTS = {module: imports(module) for module in MODULES}
+def imported_modules(source: str) -> set[str]:
+    """Modules of Osler that a source imports, wherever the import stands."""
+    return {house.module_of(name, IMPORTS) for name in house.imported_names(ast.parse(source))}
 
 
 def part(module: str) -> str:
@@ -101,7 +79,7 @@ def is_breach(module: str, other: str) -> bool:
 
 
 def test_every_part_has_its_layer() -> None:
-    assert {part(module) for module in MODULES if not is_free(module)} <= LEVEL.keys()
+    assert {part(module) for module in IMPORTS if not is_free(module)} <= LEVEL.keys()
 
 
 def test_only_core_modules_stand_loose_at_the_root() -> None:
@@ -120,40 +98,13 @@ def test_imports_go_one_way_only() -> None:
     assert breaches == []
 
 
-def circles(graph: dict[str, set[str]]) -> list[set[str]]:
-    """Sets of modules that import each other in a circle (Tarjan's components of two and more)."""
-    index: dict[str, int] = {}
-    low: dict[str, int] = {}
-    stack: list[str] = []
-    found: list[set[str]] = []
-
-    def visit(node: str) -> None:
-        index[node] = low[node] = len(index)
-        stack.append(node)
-        for other in graph[node]:
-            if other not in index:
-                visit(other)
-                low[node] = min(low[node], low[other])
-            elif other in stack:
-                low[node] = min(low[node], index[other])
-        if low[node] == index[node]:
-            at = stack.index(node)
-            found.append(set(stack[at:]))
-            del stack[at:]
-
-    for node in graph:
-        if node not in index:
-            visit(node)
-    return [component for component in found if len(component) > 1]
-
-
 def test_no_modules_import_each_other_in_a_circle() -> None:
-    assert circles(IMPORTS) == []
+    assert house.find_circles(IMPORTS) == []
 
 
 def test_a_circle_would_be_seen() -> None:
     graph = {"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}
-    assert circles(graph) == [{"b", "c"}]
+    assert house.find_circles(graph) == [{"b", "c"}]
 
 
 def test_nothing_but_tests_imports_the_doubles() -> None:
@@ -186,5 +137,5 @@ def test_only_wiring_and_the_doors_read_settings() -> None:
 )
 def test_an_upward_import_would_be_seen(line: str, breach: bool) -> None:
     """The test tests itself: the same reading finds each way to write it."""
-    (name,) = imported_names(line)
-    assert is_breach("osler.methods.kag.solver", module_of(name)) is breach
+    (module,) = imported_modules(line)
+    assert is_breach("osler.methods.kag.solver", module) is breach

@@ -1,0 +1,48 @@
+"""The bounds of `make house`: sizes, names, comments and references of the package."""
+
+import pytest
+
+import house
+
+
+@pytest.fixture(scope="module")
+def measures() -> house.Measures:
+    return house.measure_house()
+
+
+def test_files_are_neither_crumbs_nor_heaps(measures: house.Measures) -> None:
+    assert measures.under_40 <= 40
+    assert measures.over_400 == 0
+
+
+def test_functions_fit_a_screen(measures: house.Measures) -> None:
+    assert measures.over_60 == 0
+    assert measures.function_median <= 12
+
+
+def test_functions_are_named_verb_and_noun(measures: house.Measures) -> None:
+    assert measures.one_word <= 0.45
+
+
+def test_class_names_are_unique(measures: house.Measures) -> None:
+    assert measures.shared <= 0.03
+
+
+def test_arguments_are_typed(measures: house.Measures) -> None:
+    assert measures.typed == 1.0
+
+
+def test_comments_stand_where_a_reader_would_stop(measures: house.Measures) -> None:
+    assert 0.02 <= measures.comments <= 0.05
+
+
+def test_references_lead_to_files_that_are_here(measures: house.Measures) -> None:
+    assert measures.lost == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "one_word"),
+    [("read", True), ("_read", True), ("read_page", False), ("_read_page", False), ("__x", True)],
+)
+def test_a_name_is_one_word_without_an_underscore_inside(name: str, one_word: bool) -> None:
+    assert house.is_one_word(name) is one_word
