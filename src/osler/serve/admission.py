@@ -9,6 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from osler.serve.problems import RefusedRequest
 
 GAP = 0.02
 """Seconds without a new request, after which there is calm."""
@@ -29,3 +33,24 @@ class Admission:
         latest = time.monotonic() + MOST
         while (wait := min(self._last + GAP, latest) - time.monotonic()) > 0:  # noqa: ASYNC110
             await asyncio.sleep(wait)
+
+
+class SearchLimiter:
+    """So many at once, so many waiting; whoever comes then is sent away."""
+
+    def __init__(self, at_once: int, waiting: int) -> None:
+        self._room = asyncio.Semaphore(at_once)
+        self._most = at_once + waiting
+        self._inside = 0
+
+    @asynccontextmanager
+    async def pass_through(self) -> AsyncIterator[None]:
+        """Raises `RefusedRequest` (503)."""
+        if self._inside >= self._most:
+            raise RefusedRequest(503, "busy", "too many searches at once", retry_after=1.0)
+        self._inside += 1
+        try:
+            async with self._room:
+                yield
+        finally:
+            self._inside -= 1

@@ -16,10 +16,18 @@ from osler.graph.store import Graph
 from osler.kb.check import Provenance
 from osler.methods.omni.dossier import SavedPlan
 from osler.questions import parse_question
-from osler.serve import choices, documents, schemas, schemas_kb, stream
+from osler.serve import choices, documents, schemas, schemas_kb
 from osler.serve.keys import Caller
-from osler.serve.load_run import active_run, finished_folder, load_run
 from osler.serve.problems import RefusedRequest
+from osler.serve.run_views import (
+    SSE_HEADERS,
+    SSE_MEDIA,
+    active_run,
+    finished_folder,
+    load_run,
+    stream_active,
+    stream_recorded,
+)
 from osler.serve.state import ServerState, current_caller, current_state
 from osler.types import Hit, Passage
 
@@ -137,7 +145,7 @@ async def get_run(id: RunId, site: At, caller: Who) -> schemas.RunReport:
     "/runs/{id}/events",
     tags=["runs"],
     response_class=StreamingResponse,
-    responses={200: {"content": {stream.MEDIA: {"schema": {"type": "string"}}}}},
+    responses={200: {"content": {SSE_MEDIA: {"schema": {"type": "string"}}}}},
 )
 async def run_events(
     id: RunId,
@@ -152,10 +160,10 @@ async def run_events(
     """
     seen = after if after is not None else _event_number(last_event_id)
     if live := active_run(site.desk, caller, id):
-        body = stream.stream_active(site.desk, live, seen)
+        body = stream_active(site.desk, live, seen)
     else:
-        body = stream.stream_recorded((await load_run(site.desk, caller, id)).lines, seen)
-    return StreamingResponse(body, media_type=stream.MEDIA, headers=stream.HEADERS)
+        body = stream_recorded((await load_run(site.desk, caller, id)).lines, seen)
+    return StreamingResponse(body, media_type=SSE_MEDIA, headers=SSE_HEADERS)
 
 
 def _event_number(given: str) -> int:

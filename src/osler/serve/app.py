@@ -16,12 +16,13 @@ from starlette.middleware import Middleware
 from osler.app.config import Settings
 from osler.app.wiring.resource_cache import ResourceCache
 from osler.errors import OslerError
-from osler.serve import api, chat, evaluations, otel, page, problems, status, tooling, tools
+from osler.serve import api, chat, evaluations, otel, page, problems, status, tools
 from osler.serve import schemas as wire
 from osler.serve.keys import Authenticator, check_binding
 from osler.serve.ledger import Ledger
 from osler.serve.metrics import ServerMetrics
 from osler.serve.middleware import AuthMiddleware
+from osler.serve.reading_tools import calling_caller
 from osler.serve.run_manager import RunManager
 from osler.serve.state import Page, SearchLimiter, ServerState
 
@@ -51,7 +52,7 @@ def build_state(
 def create_app(site: ServerState) -> FastAPI:
     """The application. What it opens it closes at the end of its life."""
     mcp = tools.build_mcp_server(
-        lambda context: (site, tooling.calling_caller(context)),
+        lambda context: (site, calling_caller(context)),
         patients=site.settings.serve.patients,
     )
     served = tools.http_routes(mcp)

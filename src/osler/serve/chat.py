@@ -19,11 +19,10 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 from osler.questions import parse_question
 from osler.serve import chat_wire as wire
 from osler.serve import choices, documents
-from osler.serve import stream as events
 from osler.serve.api import At, Who
-from osler.serve.load_run import load_run
 from osler.serve.problems import BadParameter, RefusedRequest
 from osler.serve.run_manager import ActiveRun
+from osler.serve.run_views import SSE_HEADERS, SSE_MEDIA, SSE_PING, load_run
 from osler.serve.state import ServerState
 from osler.trace import Asked, Focused, FormsPlanned, Popped, Pushed, Retrieved, Searched, from_line
 from osler.types import Answer, Evidence, Halt, Usage
@@ -75,7 +74,7 @@ def strategy_for_model(model: str) -> str | None:
 @router.post(
     "/chat/completions",
     response_model=wire.ChatCompletion,
-    responses={200: {"content": {events.MEDIA: {"schema": {"type": "string"}}}}},
+    responses={200: {"content": {SSE_MEDIA: {"schema": {"type": "string"}}}}},
 )
 async def complete(
     asked: wire.ChatRequest,
@@ -96,8 +95,8 @@ async def complete(
     inline = asked.inline_sources or x_osler_inline_sources in ("1", "true")
     talk = ChatAnswer(site, live, asked, str(request.base_url).rstrip("/"), inline)
     if asked.stream:
-        headers = {**events.HEADERS, "X-Osler-Run": live.id}
-        return StreamingResponse(talk.stream_chunks(), media_type=events.MEDIA, headers=headers)
+        headers = {**SSE_HEADERS, "X-Osler-Run": live.id}
+        return StreamingResponse(talk.stream_chunks(), media_type=SSE_MEDIA, headers=headers)
     return await _complete_whole(talk, request)
 
 
@@ -235,7 +234,7 @@ class ChatAnswer:
             pings = self.site.settings.serve.ping_seconds
             async for item in self.site.desk.follow_lines(self.live, ping=pings):
                 if item is None:
-                    yield events.PING
+                    yield SSE_PING
                 for note in reasoning_notes([item[1]] if item else []):
                     yield self.encode_delta({"reasoning_content": f"{note}\n"})
             if self.live.solution is None:
@@ -314,7 +313,7 @@ def _event_note(line: str) -> str:
 
 
 def _abstention_text(answer: Answer) -> str:
-    from osler.answer.base import NOTHING_SAID
+    from osler.answer import NOTHING_SAID
 
     return answer.option or answer.note or NOTHING_SAID[answer.language]
 

@@ -9,7 +9,7 @@ from osler.graph.items import Concept, Edge
 from osler.kb.check import Provenance, SourceInfo
 from osler.methods.omni.dossier import SavedPlan
 from osler.serve import schemas, schemas_kb
-from osler.serve.load_run import RunView
+from osler.serve.run_views import RunView
 
 
 def passage_view(given: types.Passage) -> schemas_kb.PassageView:

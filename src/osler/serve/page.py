@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 
 from fastapi import APIRouter
 from fastapi.responses import Response
 
-from osler.serve import static
 from osler.serve.problems import RefusedRequest
 
+BUILT = Path(__file__).parent / "static" / "dist"
+"""Where `make page` puts the page, whose source is `web/`; the wheel carries it."""
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self';"
     " connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -23,7 +25,17 @@ _TYPES = {
 _FOR_EVER = "public, max-age=31536000, immutable"
 
 router = APIRouter(include_in_schema=False)
-_files = cache(static.read_files)
+
+
+def read_files() -> dict[str, bytes]:
+    """The built files by their address below the page's; empty where it was not built."""
+    if not (BUILT / "index.html").is_file():
+        return {}
+    found = (path for path in sorted(BUILT.rglob("*")) if path.is_file())
+    return {path.relative_to(BUILT).as_posix(): path.read_bytes() for path in found}
+
+
+_files = cache(read_files)
 """Read once: what is not among them has no address, whatever a request calls it."""
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from osler.app.config import STRATEGIES
+from osler.methods.omni import PlannerName
 from osler.methods.omni.plan import LONGEST
 from osler.questions import LIMIT
 from osler.serve.ledger import STATUSES
@@ -40,7 +41,7 @@ StrategyName = Annotated[
     Field(json_schema_extra={"enum": [*STRATEGIES]}),
 ]
 SourceName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")]
-PlannerName = Literal["auto", "original", "query2doc", "prompting", "reflexion", "serts", "trained"]
+PlannerChoice = Literal["auto", PlannerName]
 Year = Annotated[int, Field(ge=1000, le=9999, strict=True)]
 Status = Literal["queued", "running", "finished", "failed", "cancelled", "interrupted"]
 assert set(STATUSES) == set(Status.__args__)  # type: ignore[attr-defined]  # noqa: S101
@@ -82,7 +83,7 @@ class _QuestionRequest(RequestModel):
 class PlanRequest(_QuestionRequest):
     """A question of which only the source plan is wanted."""
 
-    planner: PlannerName | None = None
+    planner: PlannerChoice | None = None
     sources: Annotated[list[SourceName], Field(max_length=32)] = []
     seed: Annotated[int, Field(ge=0, le=2**32 - 1, strict=True)] | None = None
     limits: RunLimits = RunLimits()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -12,36 +12,45 @@ from fastapi import Request
 
 from osler.app.config import Settings
 from osler.app.wiring.resource_cache import ResourceCache
+from osler.evaluate.report import EvaluationReport, build_report
+from osler.serve.admission import SearchLimiter
 from osler.serve.keys import Authenticator, Caller
 from osler.serve.ledger import Ledger
 from osler.serve.metrics import ServerMetrics
-from osler.serve.problems import RefusedRequest
-from osler.serve.reports import ReportCache
 from osler.serve.run_manager import RunManager
 
 Page = Callable[[Path], str]
 """The events file of a run → its report as HTML, which needs nothing else."""
 
 
-class SearchLimiter:
-    """So many at once, so many waiting; whoever comes then is sent away."""
+_KEPT_REPORTS = 8
+Stamp = tuple[tuple[str, int, int], ...]
 
-    def __init__(self, at_once: int, waiting: int) -> None:
-        self._room = asyncio.Semaphore(at_once)
-        self._most = at_once + waiting
-        self._inside = 0
 
-    @asynccontextmanager
-    async def pass_through(self) -> AsyncIterator[None]:
-        """Raises `RefusedRequest` (503)."""
-        if self._inside >= self._most:
-            raise RefusedRequest(503, "busy", "too many searches at once", retry_after=1.0)
-        self._inside += 1
-        try:
-            async with self._room:
-                yield
-        finally:
-            self._inside -= 1
+class ReportCache:
+    """The reports of log folders, each built once for as long as its files stay as they are."""
+
+    def __init__(self) -> None:
+        self._built: OrderedDict[Path, tuple[Stamp, EvaluationReport]] = OrderedDict()
+        self._one_by_one = asyncio.Lock()
+
+    async def load_report(self, folder: Path) -> EvaluationReport:
+        """Raises `BadRun` as `build_report` does."""
+        async with self._one_by_one:
+            stamp = await asyncio.to_thread(_file_stamps, folder)
+            known = self._built.get(folder)
+            if known is None or known[0] != stamp:
+                known = (stamp, await asyncio.to_thread(build_report, folder))
+            self._built[folder] = known
+            self._built.move_to_end(folder)
+            while len(self._built) > _KEPT_REPORTS:
+                self._built.popitem(last=False)
+            return known[1]
+
+
+def _file_stamps(folder: Path) -> Stamp:
+    files = sorted(path for path in folder.glob("*.json*") if path.is_file())
+    return tuple((path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in files)
 
 
 @dataclass(frozen=True)

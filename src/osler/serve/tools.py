@@ -27,11 +27,19 @@ from osler.methods.kag.formulas import (
 )
 from osler.methods.kag.sandbox import LONGEST
 from osler.questions import parse_question
-from osler.serve import api, checking, choices, documents, records, schemas, schemas_kb
+from osler.serve import api, choices, documents, schemas, schemas_kb
 from osler.serve.keys import Caller
-from osler.serve.load_run import load_run
+from osler.serve.reading_tools import (
+    At,
+    Many,
+    PassageId,
+    add_claim_tool,
+    add_record_tool,
+    read_only_hints,
+    report_refusals,
+)
+from osler.serve.run_views import load_run
 from osler.serve.state import ServerState
-from osler.serve.tooling import At, Many, PassageId, read_only_hints, report_refusals
 
 INSTRUCTIONS = (
     f"{schemas.NOTICE} Search first, then open the passages: every statement must rest on a quote."
@@ -125,9 +133,9 @@ def build_mcp_server(
     _add_answers(mcp, find_site)
     _add_plans(mcp, find_site)
     _add_calculation(mcp)
-    checking.add_claim_tool(mcp, find_site)
+    add_claim_tool(mcp, find_site)
     if patients:
-        records.add_record_tool(mcp, find_site)
+        add_record_tool(mcp, find_site)
     return mcp
 
 

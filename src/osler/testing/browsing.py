@@ -17,7 +17,7 @@ from typing import Any
 from osler.graph.items import Definition, Name, Relation
 from osler.graph.store import Graph
 from osler.kb.base import KnowledgeBase
-from osler.serve import static
+from osler.serve import page as page_files
 from osler.serve.ledger import LedgerEntry
 from osler.testing.encoders import HashingEncoder
 from osler.testing.served import ServedOsler, fill_knowledge_base
@@ -48,7 +48,7 @@ def missing_program() -> str:
         return "not installed: playwright"
     if find_chromium() is None:
         return "there is no chromium"
-    return "" if static.read_files() else "the page is not built: make page"
+    return "" if page_files.read_files() else "the page is not built: make page"
 
 
 @contextmanager

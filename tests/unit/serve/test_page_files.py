@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from osler.serve import page, static
+from osler.serve import page
 from osler.serve.keys import new_key
 from osler.serve.ledger import Ledger
 from osler.testing.served import serve_osler
@@ -77,17 +77,17 @@ def test_the_empty_page_opens_without_a_key_and_what_it_shows_does_not(home: Pat
 def test_page_files_are_keyed_by_their_path_in_the_page_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(static, "BUILT", tmp_path)
-    assert static.read_files() == {}
+    monkeypatch.setattr(page, "BUILT", tmp_path)
+    assert page.read_files() == {}
     (tmp_path / "assets").mkdir()
     for name, content in BUILT.items():
         (tmp_path / name).write_bytes(content)
-    assert static.read_files() == BUILT
+    assert page.read_files() == BUILT
 
 
-@pytest.mark.skipif(not static.read_files(), reason="the page is not built: make page")
+@pytest.mark.skipif(not page.read_files(), reason="the page is not built: make page")
 def test_built_page_is_small_and_names_no_other_host() -> None:
-    files = static.read_files()
+    files = page.read_files()
     scripts = [content for name, content in files.items() if name.endswith(".js")]
     assert scripts
     assert sum(len(gzip.compress(content)) for content in scripts) <= 250_000
@@ -97,7 +97,7 @@ def test_built_page_is_small_and_names_no_other_host() -> None:
         assert named <= {b"http://www.w3.org", b"https://react.dev"}, name
 
 
-@pytest.mark.skipif(not static.read_files(), reason="the page is not built: make page")
+@pytest.mark.skipif(not page.read_files(), reason="the page is not built: make page")
 def test_the_wheel_carries_the_page(tmp_path: Path) -> None:
     pytest.importorskip("hatchling")
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
@@ -105,5 +105,5 @@ def test_the_wheel_carries_the_page(tmp_path: Path) -> None:
     subprocess.run(command, cwd=root, check=True, capture_output=True, timeout=120)  # noqa: S603
     (wheel,) = tmp_path.glob("*.whl")
     with zipfile.ZipFile(wheel) as held:
-        for name, content in static.read_files().items():
+        for name, content in page.read_files().items():
             assert held.read(f"osler/serve/static/dist/{name}") == content

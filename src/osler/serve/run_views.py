@@ -1,9 +1,10 @@
-"""A run as it can be told, wherever it is: in this process, in its folder, in the ledger."""
+"""A run wherever it is: in this process, in its folder or in the ledger, whole or as a stream."""
 
 from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -155,3 +156,35 @@ def _started_event(lines: list[str]) -> Started | None:
         return None
     event = from_line(lines[0])
     return event if isinstance(event, Started) else None
+
+
+SSE_MEDIA = "text/event-stream"
+SSE_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+_TYPE = re.compile(r'"type":"([a-z._]+)"\}$')
+SSE_PING = b": ping\n\n"
+_QUEUED = b'event: run.queued\ndata: {"type":"run.queued"}\n\n'
+
+
+async def stream_active(desk: RunManager, live: ActiveRun, after: int) -> AsyncIterator[bytes]:
+    """The events after number `after`, to the run's end; a comment when there is long none.
+
+    Who watches a run that waits for its turn is told so at once, outside the numbers: it is
+    no event of the run.
+    """
+    if live.status == "queued":
+        yield _QUEUED
+    async for item in desk.follow_lines(live, after, ping=desk.limits.ping_seconds):
+        yield SSE_PING if item is None else frame_event(*item)
+
+
+async def stream_recorded(lines: Sequence[str], after: int) -> AsyncIterator[bytes]:
+    """The same of a run that is over."""
+    for number, line in enumerate(lines[after:], after + 1):
+        yield frame_event(number, line)
+
+
+def frame_event(number: int, line: str) -> bytes:
+    """One event. A line holds no line break, so nothing in it can end it."""
+    found = _TYPE.search(line)
+    name = found.group(1) if found else "message"
+    return f"id: {number}\nevent: {name}\ndata: {line}\n\n".encode()

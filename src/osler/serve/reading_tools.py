@@ -1,0 +1,187 @@
+"""What every tool of MCP shares, and two tools that read closely: `verify_claim`, `read_patient`.
+
+`read_patient` is there only where `serve.patients` says so, and only for whoever is on this
+machine: over standard input and output, or on a loopback address.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from functools import wraps
+from typing import Annotated, Any, Literal, ParamSpec, TypeVar
+
+from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.types import ToolAnnotations
+from pydantic import BaseModel, Field
+
+from osler.answer.verify import BearingSentence, Verdict, weigh_claim
+from osler.errors import OslerError, UnknownPassage
+from osler.kb.base import KnowledgeBase
+from osler.serve import api, documents, schemas
+from osler.serve.keys import Caller, is_loopback
+from osler.serve.state import ServerState
+from osler.sources.catalogue import EMR
+from osler.sources.patients.entries import RecordEntry, Resource, list_entries
+from osler.text import language_of
+from osler.types import Hit
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+Many = Annotated[int, Field(ge=1, le=50)]
+PassageId = Annotated[str, Field(min_length=1, max_length=500)]
+At = Callable[[Context[Any, Any]], tuple[ServerState, Caller]]
+
+
+def calling_caller(context: Context[Any, Any]) -> Caller | None:
+    """Whose request carries the call; `None` over stdio, which only this machine's user has."""
+    request = context.request_context.request
+    return request.scope["osler.caller"] if request is not None else None
+
+
+def read_only_hints(title: str, *, same: bool = True) -> ToolAnnotations:
+    return ToolAnnotations(
+        title=title,
+        read_only_hint=True,
+        destructive_hint=False,
+        idempotent_hint=same,
+        open_world_hint=False,
+    )
+
+
+def report_refusals(tool: Callable[_P, Awaitable[_T]]) -> Callable[_P, Awaitable[_T]]:
+    """What Osler refuses is told the model in words, not as a crash."""
+
+    @wraps(tool)
+    async def call_tool(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+        try:
+            return await tool(*args, **kwargs)
+        except OslerError as error:
+            raise ToolError(str(error)) from error
+
+    return call_tool
+
+
+_SEARCHED = 20
+"""Passages that a claim is held against where none are named."""
+_QUOTES = 10
+
+
+class ClaimSentence(BaseModel):
+    """A sentence that speaks for the claim, or against it."""
+
+    supports: bool
+    why: str
+    """The words of content that both share, or the two that differ."""
+    quoted: schemas.QuotedView
+
+
+class ClaimVerdict(BaseModel):
+    claim: str
+    verdict: Verdict
+    """"not stated": nothing was found that says it in these words, nor denies it."""
+    quotes: list[ClaimSentence]
+    passages: int
+    """Held against the claim."""
+    rule: str = (
+        "By shared words, amounts, directions and negations; nothing is inferred. A paraphrase is"
+        " not seen: read the passages before concluding from `not stated`."
+    )
+
+
+def add_claim_tool(mcp: MCPServer[Any], at: At) -> None:
+    @mcp.tool(annotations=read_only_hints("Verify a claim"))
+    @report_refusals
+    async def verify_claim(
+        context: Context[Any, Any],
+        claim: Annotated[schemas.Words, Field(min_length=1, max_length=2_000)],
+        passage_ids: Annotated[list[PassageId], Field(max_length=50)] = [],  # noqa: B006
+    ) -> ClaimVerdict:
+        """Whether passages state a claim, say otherwise, or neither, with their quotes. Without
+        `passage_ids` the claim itself is searched for."""
+        site, _ = at(context)
+        asked = schemas.SearchRequest(query=claim, k=_SEARCHED)
+        hits = await (
+            _find_passages(site, passage_ids) if passage_ids else api.find_hits(site, asked)
+        )
+        found = await asyncio.to_thread(weigh_claim, claim, hits, language_of(claim))
+        quotes = [_sentence_view(one) for one in found.said[:_QUOTES]]
+        return ClaimVerdict(claim=claim, verdict=found.verdict, quotes=quotes, passages=len(hits))
+
+
+async def _find_passages(site: ServerState, ids: Sequence[str]) -> list[Hit]:
+    """Raises `UnknownPassage`."""
+    found = [await api.passage_context(site, id) for id in dict.fromkeys(ids)]
+    passages = [passage for (passage,), _ in found]
+    return [Hit(passage, 0.0, rank, "", "named") for rank, passage in enumerate(passages, 1)]
+
+
+def _sentence_view(said: BearingSentence) -> ClaimSentence:
+    return ClaimSentence(
+        supports=said.supports, why=said.why, quoted=documents.quoted_view(said.evidence)
+    )
+
+
+FieldName = Literal["text", "display", "code", "says", "at", "section"]
+_LONGEST = 100_000
+"""Passages of one record."""
+
+
+class RecordEntryView(BaseModel):
+    """A pointer to a line of the record, with the fields that were asked for."""
+
+    passage_id: str
+    span: tuple[int, int]
+    """In the passage's text."""
+    fields: dict[str, str]
+
+
+class RecordPage(BaseModel):
+    patient: str
+    resource: Resource
+    total: int
+    """Entries of this kind; `list_entries` may hold fewer."""
+    entries: list[RecordEntryView]
+
+
+def add_record_tool(mcp: MCPServer[Any], at: At) -> None:
+    @mcp.tool(annotations=read_only_hints("Read a patient's record"))
+    @report_refusals
+    async def read_patient(
+        context: Context[Any, Any],
+        patient: PassageId,
+        resource: Resource,
+        fields: Annotated[list[FieldName], Field(min_length=1, max_length=6)] = ["text"],  # noqa: B006
+        count: Annotated[int, Field(ge=1, le=20)] = 10,
+        skip: Annotated[int, Field(ge=0, le=100_000)] = 0,
+    ) -> RecordPage:
+        """Entries of one kind in a de-identified record of the source emr, in the record's order.
+        `patient` is the id of the record, or of any of its passages."""
+        site, _ = at(context)
+        if calling_caller(context) is not None and not is_loopback(site.settings.serve.host):
+            raise ToolError("records are read on the machine that keeps them, and nowhere else")
+        kb = (await site.shelf.open_knowledge()).kb
+        found = await asyncio.to_thread(_read_entries, kb, patient, resource)
+        shown = [_entry_view(each, fields) for each in found[skip : skip + count]]
+        record = patient.partition("#")[0]
+        return RecordPage(patient=record, resource=resource, total=len(found), entries=shown)
+
+
+def _read_entries(kb: KnowledgeBase, patient: str, resource: Resource) -> list[RecordEntry]:
+    """Raises `UnknownPassage`, also for a passage that is of no patient."""
+    first = patient if "#" in patient else f"{patient}#0"
+    passages = kb.neighbours(first, _LONGEST)
+    if passages[0].source != EMR:
+        raise UnknownPassage(f"{patient!r} is no record of the source {EMR}")
+    return [each for each in list_entries(passages) if each.resource == resource]
+
+
+def _entry_view(entry: RecordEntry, fields: list[FieldName]) -> RecordEntryView:
+    values = {name: str(getattr(entry, name)) for name in fields}
+    return RecordEntryView(
+        passage_id=entry.passage,
+        span=(entry.start, entry.end),
+        fields={name: value for name, value in values.items() if value},
+    )
