@@ -31,7 +31,7 @@ from osler.methods.kag.reader import read_form
 from osler.methods.omni import plan
 from osler.methods.omni.feedback import feedback_grammar, read_feedback
 from osler.methods.omni.planners.query2doc import passage_grammar, read_passage
-from osler.methods.omni.terms import parse_terms, terms_grammar
+from osler.methods.omni.planners.terms import parse_terms, terms_grammar
 from osler.methods.tcrag import actions
 from osler.testing.derivations import grammar_texts
 from osler.types import Question

@@ -28,9 +28,8 @@ from osler.methods.kag.planner import Decomposer
 from osler.methods.kag.solver import Thinker
 from osler.methods.omni.describe import SourceDescription
 from osler.methods.omni.dossier import parse_saved_plan
-from osler.methods.omni.planners.base import SourcePlanner
-from osler.methods.omni.planners.given import GivenPlan
-from osler.methods.omni.planners.original import OriginalQuestion
+from osler.methods.omni.planners import SourcePlanner
+from osler.methods.omni.planners.fixed import GivenPlan, OriginalQuestion
 from osler.methods.omni.planners.prompting import Prompting, Proposer
 from osler.methods.omni.planners.query2doc import Query2Doc
 from osler.methods.omni.planners.terms import TermExtractor
@@ -41,9 +40,8 @@ from osler.methods.tcrag.machine import TuringMachine
 from osler.methods.tcrag.monitor import Cppl, Unmonitored
 from osler.methods.tcrag.moves import AnyMove, GuidedMoves
 from osler.methods.tcrag.tools import DOC_RAG, PLANNED_RAG, SearchTool
-from osler.methods.unified.depth import MachineDepth
+from osler.methods.unified.depth import MachineDepth, StateSignal
 from osler.methods.unified.search import PlannedSearch, PlannedTool
-from osler.methods.unified.signal import StateSignal
 from osler.retrieve.hybrid import HybridRetriever, LexicalRetriever
 from osler.retrieve.relevance import (
     CoverageRelevance,
@@ -59,8 +57,7 @@ from osler.testing.conformance import (
     RetrieverKit,
     SolverKit,
 )
-from osler.testing.encoders import HashingEncoder
-from osler.testing.scripted import ScriptedModel
+from osler.testing.scripted import HashingEncoder, ScriptedModel
 from osler.trace import Solver
 from osler.types import Question, Relevance, Retriever
 

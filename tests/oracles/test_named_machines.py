@@ -1,8 +1,7 @@
 """Three machines whose results are known, run as TC-RAG's pushes and pops (§4)."""
 
 import pytest
-
-from osler.methods.tcrag.turing import Configuration, Machine, Rule, Word, begin, move, run
+from turing import Configuration, Machine, Rule, Word, begin, move, run
 
 INCREMENT = Machine(
     {

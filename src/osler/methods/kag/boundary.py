@@ -14,9 +14,9 @@ from osler.errors import MalformedOutput
 from osler.llm.core.base import Completion, Message, TokenScore
 from osler.llm.core.grammar import Grammar, alt
 from osler.llm.core.spans import Probability, answer_span, least_probability
+from osler.llm.core.speaker import Speaker
 from osler.llm.core.verdict import after_reasoning, parse_verdict, verdict_grammar
-from osler.methods.kag.boxed import boxed_answer
-from osler.methods.kag.speaker import Speaker, reply_answer
+from osler.methods.kag.boxed import boxed_answer, reply_answer
 from osler.prompts import RenderedPrompt, render_prompt
 from osler.trace import BoundaryChecked, Noted, Run
 from osler.types import Language

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from osler.errors import MalformedOutput
+from osler.llm.core.speaker import Speaker
 from osler.methods.kag.boundary import Boundary
-from osler.methods.kag.boxed import boxed_grammar
+from osler.methods.kag.boxed import boxed_grammar, reply_answer
 from osler.methods.kag.focus import Focus, Focuser
 from osler.methods.kag.grammar import search_grammar
 from osler.methods.kag.logical_forms import PlanStep, Retrieval
 from osler.methods.kag.parse import read_search
-from osler.methods.kag.speaker import Speaker, reply_answer
 from osler.prompts import render_prompt
 from osler.retrieve import LookupResult, look_up, rrf
 from osler.trace import Focused, Noted, Run

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from osler.errors import BadCalculation, MalformedOutput
 from osler.llm.core.base import Completion
-from osler.methods.kag.boxed import boxed_grammar
+from osler.llm.core.speaker import Speaker
+from osler.methods.kag.boxed import boxed_grammar, reply_answer
 from osler.methods.kag.formulas import (
     FORMULAS,
     ChoiceInput,
@@ -21,7 +22,6 @@ from osler.methods.kag.formulas import (
 )
 from osler.methods.kag.logical_forms import Deduce, Math
 from osler.methods.kag.sandbox import LACKING, run_calculation
-from osler.methods.kag.speaker import Speaker, reply_answer
 from osler.prompts import render_prompt
 from osler.retrieve.words import content_terms
 from osler.text import join_all_surrogates

@@ -10,8 +10,8 @@ from osler.errors import MalformedOutput
 from osler.llm.core.base import Completion
 from osler.llm.core.grammar import Grammar, alt, free_text, maybe, seq
 from osler.llm.core.spans import tagged_span
+from osler.llm.core.speaker import Speaker
 from osler.llm.core.verdict import parse_verdict
-from osler.methods.kag.speaker import Speaker
 from osler.prompts import render_prompt
 from osler.retrieve.words import content_terms
 from osler.text import split_sentences

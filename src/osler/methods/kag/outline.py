@@ -22,10 +22,10 @@ from osler.llm.core.grammar import (
     seq,
     visible_char,
 )
+from osler.llm.core.speaker import Speaker
 from osler.methods.kag.grammar import EDGE_MARKS
 from osler.methods.kag.logical_forms import LogicalPlan, Operation
 from osler.methods.kag.planner import ask_plan
-from osler.methods.kag.speaker import Speaker
 from osler.retrieve.names import MARKS, names_in
 from osler.trace import Run
 from osler.types import Question

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from osler.llm.core.spans import answer_span, strip_types
+from osler.llm.core.speaker import Speaker
 from osler.methods.kag.depth import SubAnswer
-from osler.methods.kag.speaker import Speaker
 from osler.prompts import render_prompt
 from osler.trace import Run
 from osler.types import Answer, Hit, Question

@@ -7,12 +7,12 @@ from typing import Literal, Protocol
 
 from osler.errors import MalformedOutput
 from osler.llm.core.grammar import Grammar
+from osler.llm.core.speaker import Speaker
 from osler.methods.kag.dependencies import find_dependencies
 from osler.methods.kag.grammar import plan_grammar
 from osler.methods.kag.logical_forms import LogicalPlan
 from osler.methods.kag.notation import render_form
 from osler.methods.kag.parse import read_plan
-from osler.methods.kag.speaker import Speaker
 from osler.prompts import render_prompt
 from osler.trace import FormNode, FormsPlanned, Run
 from osler.types import Question

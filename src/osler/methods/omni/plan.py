@@ -19,8 +19,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from osler.errors import MalformedOutput
-from osler.llm.core.grammar import Grammar, Node, alt, free_text, maybe, named_rule, repeat, seq
-from osler.methods.omni.terms import term_part
+from osler.llm.core.grammar import (
+    Grammar,
+    Named,
+    Node,
+    alt,
+    free_text,
+    maybe,
+    named_rule,
+    repeat,
+    seq,
+    visible_char,
+)
 from osler.sources.catalogue import ALL_SOURCES, GRAPH, SOURCES
 from osler.text import clean_text, one_line
 from osler.trace import PlannedQuery
@@ -31,6 +41,8 @@ LONGEST = 4000
 """Characters of a query or term, which may be a whole question or passage; longer ones are cut."""
 WRITTEN = 300
 """Characters of a query that a model was asked to write."""
+LONGEST_WORD = 24
+"""Characters of one word under the grammar."""
 
 _OWN_SEPARATORS = str.maketrans({";": ",", "；": "，", "{": " ", "}": " "})
 # What E.2 writes where the model should write its own words.
@@ -300,6 +312,15 @@ def source_plan_grammar(
     tags = [_Tag(source, item if source == GRAPH else query, at_most) for source in sources]
     plan = _asking_node(tags) if asking and tags else _join_parts([tag.either for tag in tags])
     return Grammar("source-plan", plan)
+
+
+def term_part(longest: int) -> Named:
+    """A term of up to `longest` words; it may have commas, but no " , ", which ends it."""
+    word = named_rule(
+        "word", repeat(visible_char(",，、;；<>＜＞{}", spaces=False), 1, LONGEST_WORD)
+    )
+    joined = seq(alt(" ", ", ", ","), word)
+    return named_rule("term", seq(word, repeat(joined, 0, longest - 1)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from osler.methods.omni.dossier import left_out
 from osler.methods.omni.plan import Query
-from osler.methods.omni.planners.base import Proposal, SourcePlanner
+from osler.methods.omni.planners import Proposal, SourcePlanner
 from osler.methods.omni.reader import Reader
 from osler.methods.omni.retriever import PlannedRetriever, interleave_hits, missing_sources
 from osler.retrieve import LookupResult

@@ -7,7 +7,7 @@ It is KAG-Thinker's solver (`osler.methods.kag.solver.Thinker`) with other parts
 |---|---|---|
 | what answers a Retrieval | `depth.MachineDepth` | `osler.methods.kag.depth.DepthSolver` |
 | a search | `search.PlannedSearch` | an ordinary retriever |
-| a signal of the knowledge boundary | `signal.StateSignal` | the paper's two |
+| a signal of the knowledge boundary | `depth.StateSignal` | the paper's two |
 
 So there is one run, with one trace and one budget, and one list of evidence.
 """

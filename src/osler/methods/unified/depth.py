@@ -1,4 +1,4 @@
-"""A step of KAG-Thinker's plan, solved by TC-RAG's machine.
+"""A step of KAG-Thinker's plan, solved by TC-RAG's machine; its state value as a boundary signal.
 
 The boundary first checks whether the model knows the answer. If not, the machine runs on the
 sub-question with a memory of its own: its conclusion is the step's answer, and the passages in
@@ -11,11 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from osler.answer import plain_text
-from osler.methods.kag.boundary import Boundary
+from osler.llm.core.base import Message, TokenScore
+from osler.methods.kag.boundary import Boundary, SignalValue
 from osler.methods.kag.depth import DepthSolver, SubAnswer
 from osler.methods.kag.logical_forms import PlanStep, Retrieval
 from osler.methods.tcrag.machine import TuringMachine
-from osler.methods.tcrag.monitor import mean_token_probability
+from osler.methods.tcrag.monitor import Draft, Monitor, mean_token_probability
 from osler.methods.tcrag.stack import FrameKind, MemoryStack
 from osler.methods.unified.search import FormTool
 from osler.trace import FormBegun, Noted, Run
@@ -99,3 +100,24 @@ class MachineDepth:
 def _cited_hits(solution: Solution) -> tuple[Hit, ...]:
     """The passages cited by the conclusion, each once."""
     return tuple({each.passage.id: each.hit for each in solution.answer.evidence}.values())
+
+
+@dataclass(frozen=True)
+class StateSignal:
+    """The state value of the model's own answer, over a memory that contains only the question.
+
+    So an own answer is accepted on the same terms as a Conclusion (Alg. 1, line 8).
+    """
+
+    monitor: Monitor
+    sigma: float
+
+    async def weigh_answer(
+        self, question: str, answer: str, tokens: Sequence[TokenScore], language: Language, run: Run
+    ) -> SignalValue:
+        """Values the boxed answer alone, without the reasoning before it. Raises
+        `BudgetExceeded`."""
+        memory = MemoryStack(Question("boundary", question, language=language))
+        draft = Draft(answer, tuple(tokens), (Message("user", question),))
+        valued = await self.monitor.state_value(draft, memory, run)
+        return SignalValue(self.monitor.metric, valued.value, self.sigma, valued.exact)

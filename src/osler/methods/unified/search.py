@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from osler.methods.kag.depth import BoundFormRetriever, FormRetriever
 from osler.methods.kag.logical_forms import Retrieval
 from osler.methods.kag.notation import render_form
-from osler.methods.omni.planners.base import SourcePlanner
+from osler.methods.omni.planners import SourcePlanner
 from osler.methods.omni.retriever import PlannedRetriever, interleave_hits, missing_sources
 from osler.methods.omni.solver import request_plan
 from osler.methods.tcrag.tools import (

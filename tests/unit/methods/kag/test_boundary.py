@@ -7,8 +7,8 @@ from math import log
 import pytest
 
 from osler.llm.core.base import Completion, Message, Sampling, TokenScore
+from osler.llm.core.speaker import Speaker
 from osler.methods.kag.boundary import GenerateThenAssess, NoBoundary
-from osler.methods.kag.speaker import Speaker
 from osler.testing.scripted import KeyedModel, ScriptedModel, TextOnly
 from osler.trace import BoundaryChecked, Noted, Run
 

@@ -2,9 +2,9 @@
 
 import pytest
 
+from osler.llm.core.speaker import Speaker
 from osler.methods.kag.logical_forms import Output, Retrieval
 from osler.methods.kag.outline import Outliner, outline_grammar
-from osler.methods.kag.speaker import Speaker
 from osler.retrieve.names import names_in
 from osler.testing.scripted import ScriptedModel
 from osler.trace import FormsPlanned, Run

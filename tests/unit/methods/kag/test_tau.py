@@ -2,6 +2,7 @@
 
 import pytest
 
+from osler.llm.core.speaker import Speaker
 from osler.methods.kag.boundary import GenerateThenAssess
 from osler.methods.kag.calibration import (
     CalibrationAttempt,
@@ -10,7 +11,6 @@ from osler.methods.kag.calibration import (
     attempt_question,
     tau_of,
 )
-from osler.methods.kag.speaker import Speaker
 from osler.testing.scripted import ScriptedModel
 from osler.trace import Run
 from osler.types import Question

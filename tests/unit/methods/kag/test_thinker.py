@@ -9,6 +9,7 @@ import pytest
 from osler.answer.written import WrittenComposer
 from osler.errors import ModelUnreachable, SourceUnavailable
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
+from osler.llm.core.speaker import Speaker
 from osler.methods.kag.boundary import Boundary, GenerateThenAssess, NoBoundary
 from osler.methods.kag.depth import DepthSolver
 from osler.methods.kag.executors import Calculator, Deducer, nearest_formulas
@@ -18,7 +19,6 @@ from osler.methods.kag.logical_forms import LogicalPlan, Retrieval
 from osler.methods.kag.output import AnswerFinisher
 from osler.methods.kag.planner import Decomposer, FormPlanner, GivenForms
 from osler.methods.kag.solver import Thinker
-from osler.methods.kag.speaker import Speaker
 from osler.testing.scripted import KeyedModel, ScriptedRetriever
 from osler.trace import (
     BoundaryChecked,

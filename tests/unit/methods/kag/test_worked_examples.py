@@ -8,6 +8,7 @@ question sum to 4894.30, which is what is asked for here.
 import pytest
 
 from osler.answer.written import WrittenComposer
+from osler.llm.core.speaker import Speaker
 from osler.methods.kag.boundary import NoBoundary
 from osler.methods.kag.depth import DepthSolver
 from osler.methods.kag.executors import Calculator, Deducer
@@ -17,7 +18,6 @@ from osler.methods.kag.output import AnswerFinisher
 from osler.methods.kag.parse import read_plan
 from osler.methods.kag.planner import Decomposer
 from osler.methods.kag.solver import Thinker
-from osler.methods.kag.speaker import Speaker
 from osler.testing.scripted import KeyedModel, ScriptedRetriever
 from osler.trace import Calculated, FormSolved, Run
 from osler.types import Halt, Passage, Question

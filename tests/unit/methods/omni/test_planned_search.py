@@ -13,8 +13,8 @@ from osler.errors import BadRun, SourceUnavailable
 from osler.llm.core.base import Sampling
 from osler.methods.omni.dossier import SavedPlan, parse_saved_plan, read_saved_plan, save_plan
 from osler.methods.omni.plan import DroppedQuery, Query, SourcePlan
-from osler.methods.omni.planners.base import Proposal, SourcePlanner
-from osler.methods.omni.planners.given import GivenPlan
+from osler.methods.omni.planners import Proposal, SourcePlanner
+from osler.methods.omni.planners.fixed import GivenPlan
 from osler.methods.omni.reader import Reader
 from osler.methods.omni.retriever import PlannedRetriever, interleave_hits, missing_sources
 from osler.methods.omni.solver import OmniRag

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 from osler.methods.omni.plan import Query, SourcePlan
-from osler.methods.omni.planners.base import Proposal
+from osler.methods.omni.planners import Proposal
 from osler.methods.omni.retriever import PlannedRetriever
 from osler.methods.unified.search import PlannedSearch
 from osler.retrieve.relevance import OverlapRelevance

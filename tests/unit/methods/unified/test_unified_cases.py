@@ -21,6 +21,7 @@ from osler.cli.film import draw_film
 from osler.cli.page import render_page
 from osler.cli.render import RunPage
 from osler.llm.core.base import Message, Scored
+from osler.llm.core.speaker import Speaker
 from osler.methods.kag.boundary import GenerateThenAssess
 from osler.methods.kag.depth import DepthSolver
 from osler.methods.kag.executors import Calculator, Deducer
@@ -29,7 +30,6 @@ from osler.methods.kag.logical_forms import Retrieval
 from osler.methods.kag.output import AnswerFinisher
 from osler.methods.kag.planner import Decomposer
 from osler.methods.kag.solver import Thinker
-from osler.methods.kag.speaker import Speaker
 from osler.methods.omni.describe import SourceDescription
 from osler.methods.omni.planners.prompting import Prompting, Proposer
 from osler.methods.omni.retriever import PlannedRetriever
@@ -37,9 +37,8 @@ from osler.methods.tcrag.machine import TuringMachine
 from osler.methods.tcrag.monitor import Cppl
 from osler.methods.tcrag.moves import AnyMove
 from osler.methods.tcrag.tools import KG_FORM, PLANNED_RAG
-from osler.methods.unified.depth import MachineDepth
+from osler.methods.unified.depth import MachineDepth, StateSignal
 from osler.methods.unified.search import FormTool, PlannedSearch, PlannedTool
-from osler.methods.unified.signal import StateSignal
 from osler.testing.scripted import KeyedModel, ScriptedRetriever, tokens_of
 from osler.trace import (
     Asked,

@@ -1,17 +1,27 @@
-"""Verified medical formulas: what a Math step tries before any code is run."""
+"""Verified medical formulas, which a Math step tries before any code is run.
+
+`formulas.toml` has the formulas' titles, inputs with units and ranges, and publications; `compute`
+has their functions; `base` reads inputs, converts units and evaluates.
+"""
 
 from __future__ import annotations
 
-from osler.methods.kag.formulas import body, fluids, organs, scores
+import tomllib
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Any
+
 from osler.methods.kag.formulas.base import (
     ChoiceInput,
     FlagInput,
     Formula,
     FormulaResult,
     Given,
+    Input,
     NumberInput,
     evaluate_formula,
 )
+from osler.methods.kag.formulas.compute import COMPUTE
 
 __all__ = [
     "FORMULAS",
@@ -24,7 +34,29 @@ __all__ = [
     "evaluate_formula",
 ]
 
-FORMULAS: dict[str, Formula] = {
-    formula.id: formula for group in (fluids, organs, body, scores) for formula in group.FORMULAS
-}
+
+def _read_input(entry: str | Mapping[str, Any]) -> Input:
+    if isinstance(entry, str):
+        return FlagInput(entry)
+    if "choices" in entry:
+        return ChoiceInput(**{**entry, "choices": tuple(entry["choices"])})
+    return NumberInput(**entry)
+
+
+def _load_formulas() -> dict[str, Formula]:
+    text = files(__package__).joinpath("formulas.toml").read_text(encoding="utf-8")
+    entries = tomllib.loads(text)
+    if entries.keys() != COMPUTE.keys():
+        raise ValueError(f"formulas.toml and compute.py differ: {entries.keys() ^ COMPUTE.keys()}")
+    return {
+        id: Formula(
+            **{**entry, "inputs": tuple(map(_read_input, entry["inputs"]))},
+            id=id,
+            compute=COMPUTE[id],
+        )
+        for id, entry in entries.items()
+    }
+
+
+FORMULAS: dict[str, Formula] = _load_formulas()
 """By id."""

@@ -84,11 +84,11 @@ class Formula:
     title: str
     title_zh: str
     inputs: tuple[Input, ...]
-    unit: str
-    """Empty = a score or a ratio."""
     compute: Callable[..., float]
     source: str
     """Publication."""
+    unit: str = ""
+    """Of the result; empty = a score or a ratio."""
     note: str = ""
     """Limits of validity."""
 

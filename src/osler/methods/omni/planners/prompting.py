@@ -17,7 +17,7 @@ from osler.methods.omni.plan import (
     render_source_plan,
     source_plan_grammar,
 )
-from osler.methods.omni.planners.base import Proposal, plan_fallback
+from osler.methods.omni.planners import Proposal, plan_fallback
 from osler.prompts import RenderedPrompt, render_prompt
 from osler.trace import Run
 from osler.types import Question

@@ -11,7 +11,7 @@ from osler.llm.core.grammar import Grammar, free_text, seq
 from osler.llm.core.speaker import Speaker
 from osler.methods.omni.describe import SourceDescription
 from osler.methods.omni.plan import Query, SourcePlan
-from osler.methods.omni.planners.base import (
+from osler.methods.omni.planners import (
     Proposal,
     queries_of,
 )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from osler.errors import MalformedOutput
 from osler.methods.omni.feedback import BEST, Evaluator
 from osler.methods.omni.plan import DroppedQuery, Query, SourcePlan
-from osler.methods.omni.planners.base import Proposal, plan_fallback
+from osler.methods.omni.planners import Proposal, plan_fallback
 from osler.methods.omni.planners.prompting import PlanAttempt, Proposer
 from osler.methods.omni.retriever import PlannedRetriever
 from osler.retrieve import LookupResult

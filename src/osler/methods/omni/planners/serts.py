@@ -15,7 +15,7 @@ from math import log, sqrt
 from osler.errors import MalformedOutput
 from osler.methods.omni.feedback import BEST, Evaluator
 from osler.methods.omni.plan import DroppedQuery, Query, SourcePlan
-from osler.methods.omni.planners.base import Proposal, plan_fallback
+from osler.methods.omni.planners import Proposal, plan_fallback
 from osler.methods.omni.planners.prompting import PlanAttempt, Proposer
 from osler.methods.omni.planners.reflexion import ROUNDS
 from osler.methods.omni.retriever import PlannedRetriever

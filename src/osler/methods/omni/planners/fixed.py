@@ -1,12 +1,16 @@
-"""Original Question: the question itself to every source (Omni-RAG App. D.3, after MedRAG)."""
+"""Plans without planning: the question itself to every source, or a plan given by the user.
+
+Original Question is a baseline of Omni-RAG (App. D.3, after MedRAG).
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from osler.methods.omni.describe import SourceDescription
+from osler.methods.omni.dossier import SavedPlan
 from osler.methods.omni.plan import SourcePlan
-from osler.methods.omni.planners.base import Proposal, as_it_stands
+from osler.methods.omni.planners import Proposal, as_it_stands
 from osler.methods.omni.planners.terms import TermExtractor
 from osler.trace import BudgetExceeded, Noted, Run
 from osler.types import Question
@@ -27,3 +31,14 @@ class OriginalQuestion:
             except BudgetExceeded as spent:
                 run.emit(Noted(f"the graph is not asked: {spent}"))
         return Proposal(SourcePlan.of(queries), "fixed")
+
+
+@dataclass(frozen=True)
+class GivenPlan:
+    """Runs a plan as it is, with any number of queries per source; stored results are reused."""
+
+    saved: SavedPlan
+
+    async def plan(self, question: Question, run: Run) -> Proposal:
+        reading = self.saved.plan_reading
+        return Proposal(reading.plan, "user", reading.dropped, self.saved.results_by_query)
