@@ -13,6 +13,7 @@ import asyncio
 import time
 
 from osler.answer.written import WrittenComposer
+from osler.llm.core.speaker import Speaker
 from osler.methods.kag.boundary import NoBoundary
 from osler.methods.kag.depth import DepthSolver
 from osler.methods.kag.executors import Calculator, Deducer
@@ -20,7 +21,6 @@ from osler.methods.kag.focus import Focuser
 from osler.methods.kag.output import AnswerFinisher
 from osler.methods.kag.planner import Decomposer
 from osler.methods.kag.solver import Thinker
-from osler.methods.kag.speaker import Speaker
 from osler.testing.scripted import KeyedModel, ScriptedRetriever
 from osler.trace import Run
 from osler.types import Passage, Question

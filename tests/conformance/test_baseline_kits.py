@@ -8,8 +8,8 @@ import pytest
 
 from osler.app.config import Settings
 from osler.app.config.baselines import BASELINES
-from osler.app.wiring.models import LoadedModel
 from osler.app.wiring import Parts
+from osler.app.wiring.models import LoadedModel
 from osler.app.wiring.strategies import build_solver
 from osler.llm.core.base import Attended, Message
 from osler.methods.baselines.table import METHODS

@@ -16,7 +16,7 @@ from osler.evaluate.planning import (
 )
 from osler.methods.omni.plan import Query, SourcePlan
 from osler.sources.catalogue import BOOK, GRAPH, WIKI
-from osler.testing.encoders import HashingEncoder
+from osler.testing.scripted import HashingEncoder
 from osler.trace import Asked
 from osler.types import Usage
 

@@ -12,7 +12,7 @@ from osler.app.wiring import knowledge
 from osler.app.wiring.knowledge import build_sample, open_knowledge_base
 from osler.kb.base import KnowledgeBase
 from osler.sources.catalogue import ALL_SOURCES
-from osler.testing.encoders import HashingEncoder
+from osler.testing.scripted import HashingEncoder
 
 SAMPLE = Path(str(files("osler.sample")))
 FILES = ("questions_en.jsonl", "questions_zh.jsonl", "calibration_en.jsonl", "calibration_zh.jsonl")

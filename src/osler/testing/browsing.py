@@ -19,7 +19,7 @@ from osler.graph.store import Graph
 from osler.kb.base import KnowledgeBase
 from osler.serve import page as page_files
 from osler.serve.ledger import LedgerEntry
-from osler.testing.encoders import HashingEncoder
+from osler.testing.scripted import HashingEncoder
 from osler.testing.served import ServedOsler, fill_knowledge_base
 from osler.trace import from_line
 

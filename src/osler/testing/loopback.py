@@ -1,22 +1,32 @@
-"""A server on loopback that is called by the names of others, and time that passes at once.
+"""Servers on loopback that clients are tried on, and time that passes at once.
 
-For tests of what calls out: `serve_named_hosts` speaks HTTP byte by byte, so that it can misbehave, and
-`NetworkFactory` makes a way out that finds it under every name that ends in ".test".
+`serve_named_hosts` is called by the names of others and can misbehave; `NetworkFactory` makes a
+way out that finds it under every name that ends in ".test". `serve_posts` runs in a thread, for
+clients that are called without an event loop.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from osler.sources.online.cache import ReplyCache
 from osler.sources.online.client import OnlineClient, ReplyLimits
+from osler.testing.servers import (
+    HOLD,
+    JSON,
+    LoopbackReply,
+    LoopbackRequest,
+    json_reply,
+    serve_loopback,
+)
 
 HOSTS = frozenset({"en.wiki.test", "zh.wiki.test", "ncbi.test", "searx.test", "bing.test"})
 START = 1_700_000_000.0
@@ -42,55 +52,37 @@ Answer = Callable[[NamedHostRequest], bytes | None]
 
 @dataclass
 class NamedHostServer:
-    answer: Answer
+    """A server that was started, and the requests that it saw."""
+
     port: int = 0
     asked: list[NamedHostRequest] = field(default_factory=list)
-    tasks: set[asyncio.Task[Any]] = field(default_factory=set)
 
     def url_of(self, host: str, path: str = "") -> str:
         return f"http://{host}:{self.port}{path}"
 
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        if task := asyncio.current_task():
-            self.tasks.add(task)
-        with suppress(ConnectionError, asyncio.IncompleteReadError):
-            head = (await reader.readuntil(b"\r\n\r\n")).decode()
-            first, *lines = head.strip().split("\r\n")
-            target = urlsplit(first.split(" ")[1])
-            params = {k: v[0] for k, v in parse_qs(target.query).items()}
-            headers = {k.lower(): v for k, v in (line.split(": ", 1) for line in lines)}
-            asked = NamedHostRequest(target.path, params, headers)
-            self.asked.append(asked)
-            said = self.answer(asked)
-            if said is None:
-                await reader.read()  # until the client gives up
-            else:
-                writer.write(said)
-                await writer.drain()
-        writer.close()
-        with suppress(ConnectionError):
-            await writer.wait_closed()
-
 
 @asynccontextmanager
 async def serve_named_hosts(answer: Answer) -> AsyncIterator[NamedHostServer]:
-    place = NamedHostServer(answer)
-    server = await asyncio.start_server(place.serve, "127.0.0.1", 0)
-    place.port = server.sockets[0].getsockname()[1]
-    async with server:
-        yield place
-        await asyncio.gather(*place.tasks)
+    """A server on loopback that is called by other names; `None` keeps the client waiting."""
+    server = NamedHostServer()
+
+    def answer_named(request: LoopbackRequest) -> LoopbackReply | bytes:
+        target = urlsplit(request.path)
+        params = {name: values[0] for name, values in parse_qs(target.query).items()}
+        named = NamedHostRequest(target.path, params, request.headers)
+        server.asked.append(named)
+        reply = answer(named)
+        return HOLD if reply is None else reply
+
+    async with serve_loopback(answer_named) as place:
+        server.port = urlsplit(place.url).port or 0
+        yield server
 
 
-def whole_reply(
-    body: object, status: int = 200, *, kind: str = "application/json", more: str = ""
-) -> bytes:
+def whole_reply(body: object, status: int = 200, *, kind: str = JSON, more: str = "") -> bytes:
     """A reply: bytes and text as they are, anything else as JSON."""
-    sent = body if isinstance(body, bytes) else None
-    if sent is None:
-        sent = (body if isinstance(body, str) else json.dumps(body, ensure_ascii=False)).encode()
-    head = f"HTTP/1.1 {status} X\r\nContent-Type: {kind}\r\nContent-Length: {len(sent)}\r\n{more}"
-    return f"{head}Connection: close\r\n\r\n".encode() + sent
+    sent = body.encode() if isinstance(body, str) else body
+    return json_reply(sent, status, kind=kind, more=more)
 
 
 def redirect_reply(to: str, status: int = 302) -> bytes:
@@ -134,3 +126,68 @@ class NetworkFactory:
 async def resolve_to_loopback(host: str, port: int) -> list[str]:
     """Every name of the tests is this machine; addresses are themselves."""
     return ["127.0.0.1"] if host.endswith(".test") else [host.strip("[]")]
+
+
+@dataclass(frozen=True)
+class PostRequest:
+    path: str
+    key: str
+    """The header's, "" where there was none."""
+    body: Any
+
+
+@dataclass(frozen=True)
+class PostReply:
+    """A reply; `body` is JSON unless it is bytes, which are sent as they are."""
+
+    body: Any
+    status: int = 200
+    headers: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def content(self) -> bytes:
+        return self.body if isinstance(self.body, bytes) else json.dumps(self.body).encode()
+
+
+@dataclass
+class PostServer:
+    url: str
+    """Ends in `/v1`."""
+    asked: list[PostRequest] = field(default_factory=list)
+
+
+@contextmanager
+def serve_posts(answer: Callable[[PostRequest], PostReply | None]) -> Iterator[PostServer]:
+    """Answers POSTs as `answer` says; `None` hangs up without a word."""
+    place = PostServer("")
+
+    class PostHandler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            asked = PostRequest(self.path, self.headers.get("Authorization", ""), json.loads(body))
+            place.asked.append(asked)
+            said = answer(asked)
+            if said is None:
+                self.close_connection = True
+                return
+            self.send_response(said.status)
+            for name, value in {"Content-Type": "application/json", **said.headers}.items():
+                self.send_header(name, value)
+            self.send_header("Content-Length", str(len(said.content)))
+            self.end_headers()
+            self.wfile.write(said.content)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Says nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), PostHandler)
+    server.daemon_threads = True
+    place.url = f"http://127.0.0.1:{server.server_port}/v1"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    try:
+        yield place
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

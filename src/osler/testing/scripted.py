@@ -1,17 +1,22 @@
-"""Models whose every word is written in the test."""
+"""Models, retrievers and an encoder that answer what a test says they answer."""
 
 from __future__ import annotations
 
 import asyncio
 import re
+import zlib
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import log
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from osler.llm.core.base import Completion, Message, Sampling, Scored, TokenScore
-from osler.types import Hit, Passage, Usage
+from osler.types import Hit, Language, Passage, Usage
+
+if TYPE_CHECKING:
+    from osler.kb.encoders.base import Kind, Vectors
+
 
 _TOKENS = re.compile(r"[a-zA-Z0-9_']+|\s+|[^\sa-zA-Z0-9_']")
 
@@ -124,3 +129,28 @@ class ScriptedRetriever:
             Hit(passage, 1.0 / rank, rank, query, passage.source)
             for rank, passage in enumerate(passages[:k], 1)
         ]
+
+
+_WORD = re.compile(r"[a-z0-9]+|[\u4e00-\u9fff]")
+
+
+class HashingEncoder:
+    """A test double: counts of English words and Chinese characters, hashed into 64 places.
+
+    Texts that share words are near each other; two different words may share a place.
+    A text without a word counts as the empty word.
+    """
+
+    identity = "hashing-64"
+    dimension = 64
+    languages: frozenset[Language] = frozenset({"en", "zh"})
+
+    def encode(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
+        import numpy as np
+
+        counts = np.zeros((len(texts), self.dimension), np.float32)
+        for row, text in enumerate(texts):
+            for word in _WORD.findall(text.lower()) or [""]:
+                counts[row, zlib.crc32(word.encode()) % self.dimension] += 1
+        counts /= np.linalg.norm(counts, axis=1, keepdims=True)
+        return counts

@@ -27,8 +27,7 @@ from osler.llm.core.base import Completion, Message, Sampling, Scored
 from osler.serve.app import build_state, create_app
 from osler.serve.state import Page, ServerState
 from osler.serve.transport import DrainingServer, build_server, open_sockets
-from osler.testing.encoders import HashingEncoder
-from osler.testing.scripted import tokens_of
+from osler.testing.scripted import HashingEncoder, tokens_of
 from osler.testing.waiting import AwaitableEvent
 from osler.types import Usage
 

@@ -1,13 +1,20 @@
-"""Small knowledge bases for tests, and how they are damaged."""
+"""Small knowledge bases and log folders for tests, and how they are damaged."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
+from osler.evaluate import plan as planning
+from osler.evaluate.log import LogWriter
+from osler.evaluate.plan import EvaluatedTask, EvaluationPlan
+from osler.evaluate.record import RecordedOutcome, RecordedStatement, SampleRecord
+from osler.evaluate.sample import Gold, Sample
 from osler.kb.base import KnowledgeBase
 from osler.kb.store import access
+from osler.types import Question, Usage
 
 
 def write_corpus(path: Path, count: int, word: str = "iron", *, more: str = "") -> Path:
@@ -30,3 +37,42 @@ def damage_database(kb: KnowledgeBase, sql: str) -> None:
     with sqlite3.connect(kb.path / access.FILE) as db:
         db.execute(sql)
     db.close()
+
+
+QUESTIONS = 10
+RIGHTS = {"direct": 4, "rag:k=5": 9}
+"""Strategy to the number of questions that it has right."""
+HOSTILE = '<img src=x onerror=alert(1)> & "quoted" 糖尿病？'
+
+
+def write_log_folder(folder: Path) -> None:
+    """Writes the folder; one sample of the second strategy failed, and one was not tried."""
+    entrants = {}
+    for label in RIGHTS:
+        kind = label.partition(":")[0]
+        found = planning.make_entrant(label, {"strategy": {"kind": kind}, "sampling": {"seed": 3}})
+        entrants[label] = replace(found, models={"reader": "tiny"}, snapshot="snap1")
+    task = EvaluatedTask("pubmedqa", "choice", "d" * 64, 14, 12, {"no gold option": 2})
+    asked = {"direct": {"pubmedqa": QUESTIONS}, "rag:k=5": {"pubmedqa": QUESTIONS + 2}}
+    planning.save_plan(folder, EvaluationPlan(0, {"pubmedqa": task}, entrants, asked, "0.1"))
+    with LogWriter(folder, "w") as writer:
+        for number in range(QUESTIONS):
+            for strategy, rights in RIGHTS.items():
+                writer.write_record(_make_record(strategy, number, "A" if number < rights else "B"))
+        failed = _make_record("rag:k=5", QUESTIONS, None)
+        writer.write_record(replace(failed, status="failed", error="ModelUnreachable: away"))
+
+
+def _make_record(strategy: str, number: int, option: str | None) -> SampleRecord:
+    question = Question(f"q{number:02d}", f"Case {number}: {HOSTILE}", ("yes", "no"))
+    sample = Sample("pubmedqa", "choice", question, Gold(("A",), ()))
+    outcome = RecordedOutcome(
+        option,
+        "Because.",
+        "ungrounded",
+        "converged",
+        "said so",
+        (RecordedStatement("Because."),),
+        usage=Usage(calls=2, prompt_tokens=100, seconds=0.5),
+    )
+    return SampleRecord(strategy, sample, "done", "2026-01-01T00:00:00", 1.5, 0, outcome)

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from osler.testing.browsing import expect_count, expect_exact_text, expect_text
-from osler.testing.evaluated import HOSTILE
 from osler.testing.served import ServedOsler, serve_osler
+from osler.testing.stores import HOSTILE
 
 Window = Callable[..., Any]
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from osler.app.wiring import knowledge
-from osler.testing.encoders import HashingEncoder
+from osler.testing.scripted import HashingEncoder
 
 TEXT = "Chronic kidney disease (CKD) is common. CKD is caused by hypertension."
 

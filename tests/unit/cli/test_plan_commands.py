@@ -13,8 +13,7 @@ from osler.app.wiring import Parts, roles_of
 from osler.app.wiring.models import LoadedModel
 from osler.methods.omni.describe import SourceDescription
 from osler.retrieve.relevance import OverlapRelevance
-from osler.testing.encoders import HashingEncoder
-from osler.testing.scripted import KeyedModel, ScriptedRetriever
+from osler.testing.scripted import HashingEncoder, KeyedModel, ScriptedRetriever
 from osler.types import Passage
 
 FACT = Passage("book:inr#0", "Amiodarone raises the INR.", "book", "INR")

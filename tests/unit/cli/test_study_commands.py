@@ -15,8 +15,7 @@ from osler.app.wiring import Parts, roles_of
 from osler.app.wiring.models import LoadedModel
 from osler.llm.core.base import Completion, Message, Sampling, Scored
 from osler.retrieve.relevance import OverlapRelevance
-from osler.testing.encoders import HashingEncoder
-from osler.testing.scripted import ScriptedRetriever, tokens_of
+from osler.testing.scripted import HashingEncoder, ScriptedRetriever, tokens_of
 from osler.types import Passage, Usage
 
 FACT = "Laparoscopic repair of hernias is feasible."

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from osler.app.wiring import graphs, models, teaching
-from osler.testing.encoders import HashingEncoder
-from osler.testing.scripted import KeyedModel
+from osler.testing.scripted import HashingEncoder, KeyedModel
 from osler.train.thinker.quality import FRAMEWORK
 
 REFUSED = "I can't answer this question, I need to retrieve external knowledge."

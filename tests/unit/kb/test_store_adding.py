@@ -9,7 +9,7 @@ import pytest
 
 from osler.errors import BadConfig, KnowledgeBaseError, MalformedSource
 from osler.kb.base import KnowledgeBase
-from osler.testing.encoders import HashingEncoder
+from osler.testing.scripted import HashingEncoder
 
 Row = tuple[str, str, str]
 

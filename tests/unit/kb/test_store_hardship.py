@@ -12,7 +12,7 @@ import pytest
 from osler.errors import KnowledgeBaseError
 from osler.kb.base import KnowledgeBase
 from osler.kb.store import access
-from osler.testing.encoders import HashingEncoder
+from osler.testing.scripted import HashingEncoder
 from osler.testing.stores import write_corpus
 
 TEXT = " A text of some length on iron, zinc, gold and lead, and what they do. " * 8
@@ -32,7 +32,7 @@ import resource, signal, sys
 from pathlib import Path
 from osler.errors import KnowledgeBaseError
 from osler.kb.base import KnowledgeBase
-from osler.testing.encoders import HashingEncoder
+from osler.testing.scripted import HashingEncoder
 
 what, path, other = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

@@ -19,7 +19,7 @@ from osler.errors import (
 )
 from osler.kb.base import KnowledgeBase
 from osler.kb.store import access
-from osler.testing.encoders import HashingEncoder
+from osler.testing.scripted import HashingEncoder
 from osler.testing.stores import damage_database, write_corpus
 
 

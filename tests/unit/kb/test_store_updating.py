@@ -12,7 +12,7 @@ import pytest
 from osler.errors import KnowledgeBaseError
 from osler.kb.base import KnowledgeBase
 from osler.kb.ingest import files
-from osler.testing.encoders import HashingEncoder
+from osler.testing.scripted import HashingEncoder
 
 OLD = 1_600_000_000
 
@@ -326,7 +326,7 @@ def test_a_source_has_its_trust_and_the_user_may_set_another(
 
 @pytest.mark.parametrize("trust", [0, 6])
 def test_trust_goes_from_one_to_five(kb: KnowledgeBase, books: Path, trust: int) -> None:
-    with pytest.raises(KnowledgeBaseError, match="no trust"):
+    with pytest.raises(KnowledgeBaseError, match="trust must be 1 to 5"):
         kb.add([books], source="web", trust=trust)
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from osler.app.config import Settings
+from osler.app.wiring import Parts
 from osler.app.wiring.live import record_parts, replay_parts
 from osler.app.wiring.models import LoadedModel
-from osler.app.wiring import Parts
 from osler.app.wiring.strategies import build_solver
 from osler.llm.core.base import Attended, Attentive, Likelihood, Message
 from osler.llm.core.token_bytes import TokenCodec

@@ -95,8 +95,8 @@ async def test_looked_up_log_probability_equals_the_forced_one(model: LlamaCpp) 
 async def test_a_grammar_holds_the_reply_to_one_action(model: LlamaCpp) -> None:
     moves, tools = {Move.TOOL_USE, Move.THOUGHT}, {"DOC_RAG", "KG_RAG"}
     rules = action_grammar(moves, tools, argument=True)
-    for seed in range(6):
-        reply = await model.complete(QUERY, Sampling(max_tokens=160, seed=seed, grammar=rules))
+    for seed in range(4):
+        reply = await model.complete(QUERY, Sampling(max_tokens=100, seed=seed, grammar=rules))
         parse_action(reply.text, tools=tools)
         assert reply.text.startswith(("Thought: ", "Tool_Use: "))
 

@@ -22,7 +22,7 @@ from osler.kb.search.base import PassageFilter
 from osler.retrieve.hybrid import Fusion
 from osler.retrieve.indexed import IndexedRetriever, IndexWeights, NameRankings
 from osler.testing.conformance import RetrieverKit
-from osler.testing.encoders import HashingEncoder
+from osler.testing.scripted import HashingEncoder
 from osler.types import Passage, Retriever
 
 TEXTS = {

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from osler.retrieve.relevance import EncoderRelevance, OverlapRelevance, RelevanceByLanguage
-from osler.testing.encoders import HashingEncoder
+from osler.testing.scripted import HashingEncoder
 from osler.types import Language
 
 

@@ -23,8 +23,8 @@ from osler.retrieve.relevance import EncoderRelevance, OverlapRelevance
 from osler.retrieve.rerank import BestSentence, RerankedRetriever
 from osler.retrieve.served_reranker import OpenAIReranker
 from osler.testing.conformance import RelevanceKit, RetrieverKit
-from osler.testing.encoders import HashingEncoder
-from osler.testing.post_server import PostReply, PostRequest, serve_posts
+from osler.testing.loopback import PostReply, PostRequest, serve_posts
+from osler.testing.scripted import HashingEncoder
 from osler.testing.tiny import save_tiny_bert
 from osler.testing.waiting import AwaitableEvent
 from osler.types import Hit, Passage, Relevance, Retriever

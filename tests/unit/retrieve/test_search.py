@@ -21,7 +21,7 @@ from osler.kb.store import access
 from osler.retrieve import rank_hits, source_errors
 from osler.retrieve.hybrid import HybridRetriever, LexicalRetriever, retriever_over
 from osler.retrieve.words import content_terms
-from osler.testing.encoders import HashingEncoder
+from osler.testing.scripted import HashingEncoder
 from osler.text import language_of
 from osler.types import Hit, Language
 

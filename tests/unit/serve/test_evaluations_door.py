@@ -10,9 +10,9 @@ import pytest
 
 from osler.evaluate.report import build_report
 from osler.kb.base import KnowledgeBase
-from osler.testing.encoders import HashingEncoder
-from osler.testing.evaluated import HOSTILE, write_log_folder
+from osler.testing.scripted import HashingEncoder
 from osler.testing.served import ServedOsler, serve_osler
+from osler.testing.stores import HOSTILE, write_log_folder
 
 
 @pytest.fixture(scope="module")

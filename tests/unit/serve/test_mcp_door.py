@@ -17,7 +17,7 @@ from osler.kb.base import KnowledgeBase
 from osler.methods.kag.formulas import FORMULAS
 from osler.serve.keys import new_key
 from osler.serve.ledger import Ledger
-from osler.testing.encoders import HashingEncoder
+from osler.testing.scripted import HashingEncoder
 from osler.testing.served import ServedOsler, fill_knowledge_base, serve_osler
 
 mcp = pytest.importorskip("mcp")

@@ -12,7 +12,7 @@ from osler.graph.formats import read_graph_files
 from osler.graph.store import Graph
 from osler.kb.base import KnowledgeBase
 from osler.sources.catalogue import GRAPH
-from osler.testing.encoders import HashingEncoder
+from osler.testing.scripted import HashingEncoder
 
 TRIPLES = "subject,predicate,object\nscurvy,treated_by,ascorbic acid\nscurvy,causes,gum bleeding\n"
 

@@ -18,8 +18,8 @@ from osler.errors import BadConfig, KnowledgeBaseMismatch, ModelError
 from osler.kb.base import KnowledgeBase
 from osler.llm.core.base import BatchLikelihood, Message, Sampling
 from osler.retrieve.rerank import BestSentence, RerankedRetriever
-from osler.testing.encoders import HashingEncoder
-from osler.testing.post_server import PostReply, PostRequest, serve_posts
+from osler.testing.loopback import PostReply, PostRequest, serve_posts
+from osler.testing.scripted import HashingEncoder
 from osler.testing.tiny import save_tiny, save_tiny_bert
 
 REVISION = "0123456789abcdef0123456789abcdef01234567"

@@ -17,7 +17,7 @@ from osler.extract.indexes import job as indexing
 from osler.kb.base import KnowledgeBase
 from osler.retrieve.hybrid import HybridRetriever
 from osler.retrieve.indexed import IndexedRetriever
-from osler.testing.encoders import HashingEncoder
+from osler.testing.scripted import HashingEncoder
 
 
 class Other(HashingEncoder):

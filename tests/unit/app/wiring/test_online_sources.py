@@ -23,7 +23,7 @@ from osler.sources.online.eutils import PubMedService
 from osler.sources.online.mediawiki import MediaWikiService
 from osler.sources.online.web_search import BingService, SearxngService
 from osler.sources.patients.codes import CodeSystem
-from osler.testing.encoders import HashingEncoder
+from osler.testing.scripted import HashingEncoder
 
 SAMPLE = Path(__file__).parents[4] / "src" / "osler" / "sample"
 

@@ -35,8 +35,7 @@ from osler.methods.omni.planners.serts import SeRTS
 from osler.methods.omni.planners.trained import SYSTEM
 from osler.methods.omni.solver import OmniRag as Solver
 from osler.retrieve.relevance import OverlapRelevance
-from osler.testing.encoders import HashingEncoder
-from osler.testing.scripted import KeyedModel, ScriptedRetriever
+from osler.testing.scripted import HashingEncoder, KeyedModel, ScriptedRetriever
 from osler.trace import Retrieved, SourcesPlanned
 from osler.types import Hit, Passage, Question
 

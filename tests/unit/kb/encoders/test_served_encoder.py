@@ -17,7 +17,7 @@ from osler.kb.encoders.served import OpenAIEncoder
 from osler.kb.search.vectors import unit_problem
 from osler.llm.local.quantise import default_gguf
 from osler.llm.server.connection import Clock, Endpoint, KeyRefused, ServerClient
-from osler.testing.post_server import PostReply, PostRequest, serve_posts
+from osler.testing.loopback import PostReply, PostRequest, serve_posts
 
 KEY = "sk-do-not-tell"
 

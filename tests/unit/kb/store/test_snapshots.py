@@ -14,7 +14,7 @@ import pytest
 from osler.errors import KnowledgeBaseBusy, KnowledgeBaseError
 from osler.kb.base import KnowledgeBase
 from osler.kb.store import access
-from osler.testing.encoders import HashingEncoder
+from osler.testing.scripted import HashingEncoder
 from osler.testing.stores import write_corpus
 
 
@@ -168,7 +168,7 @@ def test_a_damaged_snapshot_is_not_rolled_back_to(kb: KnowledgeBase) -> None:
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from osler.kb import snapshots
+from osler.kb.store import snapshots
 from osler.kb.base import KnowledgeBase
 
 at, what, path = int(sys.argv[1]), sys.argv[2], Path(sys.argv[3])

@@ -13,7 +13,7 @@ from osler.evaluate.judges import Judge
 from osler.evaluate.sample import Gold, Kind, Sample
 from osler.jobs.runner import HOPELESS
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
-from osler.methods.kag.speaker import Speaker
+from osler.llm.core.speaker import Speaker
 from osler.testing.scripted import KeyedModel, ScriptedRetriever
 from osler.testing.waiting import TaskBarrier
 from osler.train.record import read_dialogues

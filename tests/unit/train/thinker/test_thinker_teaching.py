@@ -3,8 +3,8 @@
 import pytest
 
 from osler.errors import MalformedOutput
+from osler.llm.core.speaker import Speaker
 from osler.methods.kag.parse import read_plan, read_search
-from osler.methods.kag.speaker import Speaker
 from osler.testing.scripted import KeyedModel, ScriptedRetriever
 from osler.train.thinker.dialogue import call_messages, stage_messages
 from osler.train.thinker.filters import find_fault
