@@ -10,17 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from osler.errors import KnowledgeBaseError
+from osler.kb import index, store
 from osler.kb.check import KnowledgeBaseInfo
-from osler.kb.index import build as index
-from osler.kb.index import coordination
-from osler.kb.index.build import BuildResult
+from osler.kb.index import BuildResult
 from osler.kb.ingest import file_table, files
 from osler.kb.ingest.chunk import parse_chunking
 from osler.kb.ingest.files import IngestResult, UpdateOptions
 from osler.kb.ingest.prepare import IngestOptions
 from osler.kb.reader import Derived, KnowledgeBaseReader
 from osler.kb.search.base import BackendChoice
-from osler.kb.store import access, schema, snapshots
+from osler.kb.store import access, snapshots
 from osler.kb.store.passages import Progress, check_source, ignore_progress, set_meta
 from osler.kb.store.snapshots import Snapshot
 from osler.sources.formats.osler_jsonl import OslerJsonl, sources_of
@@ -37,11 +36,11 @@ _PATIENCE = 10.0
 
 
 class KnowledgeBase(KnowledgeBaseReader):
-    """One knowledge base, open for reading; what writes says so and takes the writer's lock.
+    """One knowledge base: the methods that write; `KnowledgeBaseReader` has those that read.
 
-    Any number of processes and threads may read, also while one writes. Every method
-    blocks: an async caller puts it in a thread. Every method raises
-    `KnowledgeBaseError` when the file is damaged or gone. What reads stands in `KnowledgeBaseReader`.
+    Any number of processes and threads may read, also while one writes; a method that writes
+    takes the writer's lock. Every method blocks: an async caller puts it in a thread. Every
+    method raises `KnowledgeBaseError` when the file is damaged or gone.
     """
 
     wait = 0.0
@@ -54,8 +53,8 @@ class KnowledgeBase(KnowledgeBaseReader):
         engine: BackendChoice = BackendChoice(),  # noqa: B008 - frozen
         derived: Derived | None = None,
     ) -> Self:
-        """A new, empty one. Raises `KnowledgeBaseError` when there is one already."""
-        schema.create_store(path)
+        """Creates an empty one. Raises `KnowledgeBaseError` when there is one already."""
+        store.create_store(path)
         return cls(path, engine, derived)
 
     @classmethod
@@ -65,12 +64,12 @@ class KnowledgeBase(KnowledgeBaseReader):
         engine: BackendChoice = BackendChoice(),  # noqa: B008 - frozen
         derived: Derived | None = None,
     ) -> Self:
-        """One that exists, searched by `engine`.
+        """Opens an existing one, searched by `engine`.
 
         Raises `KnowledgeBaseMissing` (no folder, or nothing in it) and
-        `KnowledgeBaseMismatch` (another schema, or a file that is none of ours).
+        `KnowledgeBaseMismatch` (another schema, or a file of another kind).
         """
-        schema.check_store(path)
+        store.check_store(path)
         return cls(path, engine, derived)
 
     def add(
@@ -88,32 +87,33 @@ class KnowledgeBase(KnowledgeBaseReader):
     ) -> IngestResult:
         """Reads files, folders and archives into `source`; each file wholly or not at all.
 
-        A file with the content that it had is skipped; of one whose content changed, the
-        documents that changed are replaced. The paths are remembered, with these terms, for
-        `update`. `fmt` names the format instead of finding it out; `licence` holds where a
-        document states none; `illustrative` marks all as samples; `trust` (1 least, to 5)
-        stands in place of the source's own (`osler.sources.catalogue.trust_of`); `chunk` says how
-        texts are cut (`osler.kb.ingest.chunk.parse_chunking`): added again with another, a file is cut
-        anew.
-        The workers of `runner` read the files; without one, this process and another do.
-        Raises `BadConfig` for a bad way of cutting, `KnowledgeBaseError` for a bad source name
-        or while another process writes.
+        A file with unchanged content is skipped; of a changed one, the documents that changed
+        are replaced. The paths are remembered, with these terms, for `update`. `fmt` names the
+        format instead of detecting it; `licence` holds where a document states none;
+        `illustrative` marks all as samples; `trust` (1 least, to 5) replaces the source's own
+        (`osler.sources.catalogue.trust_of`); `chunk` names the chunking
+        (`osler.kb.ingest.chunk.parse_chunking`): with another one, a file is cut anew. The
+        workers of `runner` read the files; without one, this process and another do. Raises
+        `BadConfig` for an unknown chunking, `KnowledgeBaseError` for a bad source name or while
+        another process writes.
         """
         check_source(source)
         if trust is not None and not 1 <= trust <= 5:
-            raise KnowledgeBaseError(f"{trust} is no trust", fix="give a number from 1 to 5")
+            raise KnowledgeBaseError(
+                f"trust must be 1 to 5, not {trust}", fix="give a number from 1 to 5"
+            )
         how = IngestOptions(
             source, fmt, licence, illustrative, trust, chunk=parse_chunking(chunk).name
         )
-        named, told = list(paths), progress or ignore_progress
+        roots, report = list(paths), progress or ignore_progress
         with self._open_for_writing(progress) as db:
             if runner is None:
-                return files.add_paths(db, named, how, told)
+                return files.add_paths(db, roots, how, report)
             from osler.kb.ingest import bulk
 
             with bulk.open_spool(self.path) as folder:
-                outcomes = bulk.prepare_files(db, named, how, folder, runner, told)
-                return files.add_paths(db, named, how, told, outcomes)
+                outcomes = bulk.prepare_files(db, roots, how, folder, runner, report)
+                return files.add_paths(db, roots, how, report, outcomes)
 
     def add_export(
         self,
@@ -125,7 +125,7 @@ class KnowledgeBase(KnowledgeBaseReader):
     ) -> IngestResult:
         """Adds exports of Osler's, each document to the source that it came from.
 
-        Raises `KnowledgeBaseError` for a file that is none, and while another process writes.
+        Raises `KnowledgeBaseError` for another kind of file, and while another process writes.
         """
         each = [(path, source) for path in paths for source in _sources_of(path)]
         for _, source in each:
@@ -166,7 +166,7 @@ class KnowledgeBase(KnowledgeBaseReader):
         progress: Progress | None = None,
         batch: int = 64,
     ) -> BuildResult:
-        """Gives each passage that wants one its vector, then takes the snapshot.
+        """Encodes every passage in the encoder's languages, then declares the index built.
 
         `None` builds for search by words alone. A build that was killed goes on where
         it stopped, and several at a time share the work. `rebuild` throws away what
@@ -174,23 +174,13 @@ class KnowledgeBase(KnowledgeBaseReader):
         `ModelError` for vectors that are not finite, of length 1 and of the encoder's
         dimension.
         """
-        told = progress or ignore_progress
+        report = progress or ignore_progress
 
-        def finish_build(db: sqlite3.Connection) -> BuildResult:
-            def follow_build(number: str) -> None:
-                self._engines.follow_build(db, number, told, afresh=rebuild)
+        def follow(db: sqlite3.Connection, number: str) -> None:
+            self._engines.follow_build(db, number, report, afresh=rebuild)
 
-            return index.build_index(
-                db, encoder, rebuild=False, progress=told, batch=batch, beside=follow_build
-            )
-
-        return coordination.build_together(
-            coordination.BuildSite(self.path, self.wait, told),
-            finish_build,
-            encoder,
-            rebuild=rebuild,
-            batch=batch,
-        )
+        site = index.BuildSite(self.path, self.wait, report)
+        return index.build_together(site, encoder, rebuild=rebuild, batch=batch, follow=follow)
 
     def build_on(
         self,
@@ -200,26 +190,26 @@ class KnowledgeBase(KnowledgeBaseReader):
         rebuild: bool = False,
         progress: Progress | None = None,
     ) -> BuildResult:
-        """As `build`, with the encoder that each worker of `runner` makes for itself.
+        """Builds as `build` does, with an encoder that each worker of `runner` makes for itself.
 
         The folder must be one that all workers see. Raises what `build` raises, and
         `KnowledgeBaseError` for a batch of which worker after worker dies.
         """
         from osler.kb.ingest import bulk
 
-        encoder, told = make(), progress or ignore_progress
+        encoder, report = make(), progress or ignore_progress
         with self._open_for_writing(progress) as db, bulk.open_spool(self.path) as folder:
             index.begin_build(db, encoder, rebuild=rebuild)
-            total = index.count_pending(db)
-            encoded = bulk.encode_pending(db, folder, make, runner, progress=told, total=total)
+            encoded = bulk.encode_pending(db, folder, make, runner, progress=report)
         built = self.build(encoder, progress=progress)
         return replace(built, encoded=built.encoded + encoded)
 
     def push(
         self, to: BackendChoice, *, rebuild: bool = False, progress: Progress | None = None
     ) -> PushResult:
-        """Makes the collections of the Qdrant server `to` hold what this holds; only what
-        changed travels, and a push that was cut short goes on where it stopped.
+        """Pushes the passages to the collections of the Qdrant server `to`.
+
+        Only changes travel, and a push that was cut short goes on where it stopped.
 
         Raises what `require_built` raises, `BadConfig` without the extra `qdrant`,
         `KnowledgeBaseMismatch` for collections of another encoder unless `rebuild`
@@ -234,9 +224,8 @@ class KnowledgeBase(KnowledgeBaseReader):
             self.readers.borrow() as db,
             access.read_transaction(db),
         ):
-            return push.push_passages(
-                db, client, to.name, progress or ignore_progress, afresh=rebuild
-            )
+            report = progress or ignore_progress
+            return push.push_passages(db, client, to.name, report, afresh=rebuild)
 
     def remove(self, *, source: str, document: str | None = None) -> int:
         """Takes out one document, or a whole source; returns how many passages went.
@@ -245,12 +234,12 @@ class KnowledgeBase(KnowledgeBaseReader):
         there is no such thing.
         """
         with self._open_for_writing(None) as db, access.write_transaction(db):
-            gone = file_table.remove_documents(db, source, document)
+            removed = file_table.remove_documents(db, source, document)
             set_meta(db, built="")
-        return gone
+        return removed
 
     def take_snapshot(self, name: str, *, progress: Progress | None = None) -> Snapshot:
-        """A consistent copy of it all under a name, checked before it gets it.
+        """Makes a consistent copy of everything, checked before it gets its name.
 
         Raises `KnowledgeBaseError` for a bad or used name, when there is no room, and while
         another process writes.
@@ -267,17 +256,17 @@ class KnowledgeBase(KnowledgeBaseReader):
         wait: float = 0.0,
         progress: Progress | None = None,
     ) -> Snapshot:
-        """Makes the knowledge base in `path` what it was when the snapshot was taken.
+        """Restores the knowledge base in `path` to a snapshot.
 
         In one transaction: readers see the one or the other, and whoever holds its vectors
         reads them again. Works also where the file is damaged or lost. Raises
         `KnowledgeBaseError` when there is no such snapshot and while another process writes.
         """
-        found = snapshots.restore_snapshot(path, name, progress or ignore_progress, wait=wait)
+        snapshot = snapshots.restore_snapshot(path, name, progress or ignore_progress, wait=wait)
         if derived is not None:
             with access.open_for_writing(path, wait=max(wait, _PATIENCE)) as db:
                 derived.bring_in_step(path, db)
-        return found
+        return snapshot
 
     def drop_snapshot(self, name: str) -> None:
         """Deletes a named copy. Raises `KnowledgeBaseError` when there is none."""
@@ -295,8 +284,6 @@ class KnowledgeBase(KnowledgeBaseReader):
 
 
 def _sources_of(path: Path) -> tuple[str, ...]:
-    if found := sources_of(path) if path.exists() else ("",):
-        return found
-    raise KnowledgeBaseError(
-        f"{path} does not say to which source it belongs", fix="give it with --source"
-    )
+    if sources := sources_of(path) if path.exists() else ("",):
+        return sources
+    raise KnowledgeBaseError(f"{path} does not name its source", fix="give it with --source")

@@ -1,4 +1,4 @@
-"""What a knowledge base holds, and whether it is whole."""
+"""Contents, provenance and integrity checks of a knowledge base."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from osler.kb.index import build
+from osler.kb import index
+from osler.kb.index import leases
 from osler.kb.ingest import rejects
 from osler.kb.search.vectors import unit_problem
 from osler.kb.store.passages import read_meta
@@ -48,12 +49,12 @@ class SourceInfo:
     origins: int = 0
     """Paths that were added."""
     latest: int = 0
-    """When the youngest document came in: seconds since 1970, UTC."""
+    """Time of the youngest document: seconds since 1970, UTC."""
 
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Where a document comes from."""
+    """Origin, terms and state of one document."""
 
     document: str
     origin: str
@@ -62,7 +63,7 @@ class Provenance:
     """SHA-256 of that file, in hexadecimal; empty where it is not known."""
     format: str
     added: int
-    """When it came in: seconds since 1970, UTC."""
+    """Time of its arrival: seconds since 1970, UTC."""
     trust: int
     """1 (least) to 5."""
     kinds: tuple[str, ...]
@@ -73,12 +74,12 @@ class Provenance:
 
 
 State = Literal["stored", "indexed"]
-"""Of a document. A file that waits to be read is "queued" and one that cannot be "failed"."""
+"""The state of a document. A waiting file is "queued", an unreadable one "failed"."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnowledgeBaseInfo:
-    """What `osler kb read_info` shows."""
+    """Counts and sizes of a knowledge base, as `osler kb info` shows them."""
 
     path: Path
     sources: tuple[SourceInfo, ...]
@@ -86,7 +87,7 @@ class KnowledgeBaseInfo:
     """Empty for words alone, or before the first build."""
     dimension: int
     snapshot: str
-    """Of the last build."""
+    """Identity of the last build's contents."""
     built: bool
     pending: int
     """Passages that still want a vector."""
@@ -105,19 +106,22 @@ class KnowledgeBaseInfo:
 
 
 def read_info(db: sqlite3.Connection, path: Path) -> KnowledgeBaseInfo:
+    """Counts everything that `osler kb info` shows."""
     return KnowledgeBaseInfo(
         path=path,
         sources=tuple(_read_sources(db)),
         encoder=read_meta(db, "encoder"),
         dimension=int(read_meta(db, "dimension") or 0),
         snapshot=read_meta(db, "snapshot"),
-        built=build.is_built(db),
-        pending=build.count_pending(db),
+        built=index.is_built(db),
+        pending=leases.count_pending(db),
         size=sum(file.stat().st_size for file in path.glob("*") if file.is_file()),
         snapshots=len(list((path / "snapshots").glob("*.sqlite"))),
     )
 
 
+# A record that names its origin counts for more than the file it was read from, which may
+# be an export of another knowledge base.
 _PROVENANCE = """
 SELECT document.id, iif(origin = '', path, origin),
   iif(origin = '', file.checksum, document.checksum), format, added, trust, kinds, retracted,
@@ -130,7 +134,7 @@ WHERE document.number = (SELECT document FROM passage WHERE id = ?2)
 
 
 def read_provenance(db: sqlite3.Connection, id: str) -> Provenance:
-    """Of the passage `id`, which is there."""
+    """Reads the provenance of the document that the existing passage `id` belongs to."""
     languages = json.dumps(read_meta(db, "languages").split())
     row = db.execute(_PROVENANCE, (languages, id)).fetchone()
     document, origin, checksum, format, added, trust, kinds, retracted, version, waits = row
@@ -144,7 +148,7 @@ def read_provenance(db: sqlite3.Connection, id: str) -> Provenance:
         kinds=tuple(kinds.split("\n")) if kinds else (),
         retracted=bool(retracted),
         version=version,
-        state="indexed" if build.is_begun(db) and not waits else "stored",
+        state="indexed" if index.is_begun(db) and not waits else "stored",
     )
 
 
@@ -182,8 +186,8 @@ def _read_sources(db: sqlite3.Connection) -> Iterator[SourceInfo]:
 
 
 def _count_stored(db: sqlite3.Connection, documents: dict[str, int]) -> dict[str, int]:
-    """By source, the documents that no build has finished."""
-    if not build.is_begun(db):
+    """Counts, by source, the documents that no build has finished."""
+    if not index.is_begun(db):
         return documents
     rows = db.execute(
         "SELECT source, count(DISTINCT document) FROM passage WHERE language IN"
@@ -236,7 +240,7 @@ def _count_drops(db: sqlite3.Connection, source: str) -> dict[str, int]:
 
 
 def find_problems(db: sqlite3.Connection) -> Iterator[str]:
-    """Every problem, in words; nothing when the knowledge base is whole.
+    """Yields every problem as a sentence; nothing when the knowledge base is whole.
 
     Damage does not end it: what else can still be read is looked at too.
     """
@@ -268,13 +272,14 @@ def _find_orphans(db: sqlite3.Connection) -> Iterator[str]:
 
 
 def _find_bad_lexical(db: sqlite3.Connection) -> Iterator[str]:
-    if differing := build.lexical_differs(db):
+    if differing := index.lexical_differs(db):
         yield f"{differing:,} passages are not in both store and full-text index"
 
 
 def _find_bad_vectors(db: sqlite3.Connection) -> Iterator[str]:
     width = 4 * int(read_meta(db, "dimension") or 0)
     languages = set(read_meta(db, "languages").split())
+    # Row by row: all vectors of a large knowledge base would not fit into memory.
     rows = db.execute(
         "SELECT passage.id, language, value FROM vector"
         " JOIN passage ON passage.number = vector.passage ORDER BY passage.id"
@@ -291,11 +296,11 @@ def _find_bad_vectors(db: sqlite3.Connection) -> Iterator[str]:
 
 
 def _find_bad_build(db: sqlite3.Connection) -> Iterator[str]:
-    missing = build.count_pending(db)
-    if not build.is_built(db):
-        yield f"it is not built: {missing:,} of {build.count_passages(db):,} passages want a vector"
+    missing = leases.count_pending(db)
+    if not index.is_built(db):
+        yield f"it is not built: {missing:,} of {index.count_passages(db):,} passages want a vector"
         return
     if missing:
         yield f"{missing:,} passages have no vector"
-    if (now := build.snapshot_of(db)) != (then := read_meta(db, "snapshot")):
+    if (now := index.snapshot_of(db)) != (then := read_meta(db, "snapshot")):
         yield f"its passages changed since it was built: snapshot {now} instead of {then}"

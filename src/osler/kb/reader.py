@@ -12,9 +12,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Protocol, Self, TypeVar, cast
 
 from osler.errors import UnknownPassage
-from osler.kb import check, search
+from osler.kb import check, index, search
 from osler.kb.check import KnowledgeBaseInfo, Provenance
-from osler.kb.index import build
 from osler.kb.ingest import rejects
 from osler.kb.ingest.rejects import DeadLetter
 from osler.kb.search import lexicon
@@ -164,9 +163,11 @@ class KnowledgeBaseReader:
 
     def missing_sources(self, sources: Iterable[str]) -> tuple[str, ...]:
         """Those of `sources` that hold no document."""
-        held = "SELECT 1 FROM document WHERE source = ? LIMIT 1"
+        has_document = "SELECT 1 FROM document WHERE source = ? LIMIT 1"
         with self.readers.borrow() as db:
-            return tuple(name for name in sources if not db.execute(held, (name,)).fetchone())
+            return tuple(
+                name for name in sources if not db.execute(has_document, (name,)).fetchone()
+            )
 
     def require_built(self, encoder: str | None) -> None:
         """Raises unless it can be searched with the encoder of this identity.
@@ -175,7 +176,7 @@ class KnowledgeBaseReader:
         ("12 of 240 passages are not indexed") and `KnowledgeBaseMismatch` (another encoder).
         """
         with self.readers.borrow() as db:
-            build.require_built(db, encoder)
+            index.require_built(db, encoder)
         self._engines.require_backend()
 
     def get(self, id: str) -> Passage:
@@ -203,8 +204,8 @@ class KnowledgeBaseReader:
     def read_documents(self, source: str) -> Iterator[tuple[Passage, ...]]:
         """The passages of each document of a source, in order; memory holds one document."""
         with self.readers.borrow() as db, access.read_transaction(db):
-            every = "SELECT * FROM passage WHERE source = ? ORDER BY document, n"
-            passages = (passage for _, passage in read_numbered(db, every, (source,)))
+            select = "SELECT * FROM passage WHERE source = ? ORDER BY document, n"
+            passages = (passage for _, passage in read_numbered(db, select, (source,)))
             for _, group in groupby(passages, key=lambda passage: passage.id.rpartition("#")[0]):
                 yield tuple(group)
 

@@ -16,11 +16,12 @@ from osler.errors import (
     KnowledgeBaseUnbuilt,
     ModelError,
 )
+from osler.kb import store
 from osler.kb.base import KnowledgeBase
 from osler.kb.encoders.base import Kind
 from osler.kb.search.vectors import Floats
-from osler.kb.store import access, schema
-from osler.testing.encoders import HashingEncoder
+from osler.kb.store import access
+from osler.testing.scripted import HashingEncoder
 from osler.testing.stores import write_corpus
 from osler.text import split_words
 from osler.types import Language
@@ -188,7 +189,7 @@ def test_what_was_removed_leaves_no_trace_in_the_scores(kb: KnowledgeBase, tmp_p
 def test_the_words_in_the_index_are_those_of_this_schema() -> None:
     """Whoever changes `split_words` must raise `SCHEMA`: indexes hold the old words."""
     probe = "IL-6, CD4+ 1.5 mg β-blocker naïve patient's 糖尿病A型"
-    assert schema.SCHEMA == 4
+    assert store.SCHEMA == 4
     assert " ".join(split_words(probe)) == (
         "il 6 cd4 1.5 mg β blocker naïve patient s 糖 糖尿 尿 尿病 病 a 型"
     )
@@ -200,8 +201,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from osler.kb.base import KnowledgeBase
-from osler.testing.encoders import HashingEncoder
-from osler.text import words
+from osler.testing.scripted import HashingEncoder
 
 class Slow(HashingEncoder):
     batches = 0

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from osler.errors import KnowledgeBaseBusy, KnowledgeBaseMismatch
+from osler.kb import index
 from osler.kb.base import KnowledgeBase
 from osler.kb.encoders.base import Kind
-from osler.kb.index import build as index
 from osler.kb.index import leases
 from osler.kb.search.vectors import Floats
 from osler.kb.store import access
-from osler.testing.encoders import HashingEncoder
+from osler.testing.scripted import HashingEncoder
 from osler.testing.stores import write_corpus
 
 
@@ -65,7 +65,7 @@ TWO = """
 import sys
 from pathlib import Path
 from osler.kb.base import KnowledgeBase
-from osler.testing.encoders import HashingEncoder
+from osler.testing.scripted import HashingEncoder
 
 class Met(HashingEncoder):
     met = False
@@ -127,7 +127,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from osler.kb.base import KnowledgeBase
-from osler.testing.encoders import HashingEncoder
+from osler.testing.scripted import HashingEncoder
 
 class Killed(HashingEncoder):
     batches = 0
@@ -169,7 +169,7 @@ def test_another_encoder_does_not_join(kb: KnowledgeBase, monkeypatch: pytest.Mo
     class Other(HashingEncoder):
         identity = "other-64"
 
-    monkeypatch.setattr("osler.kb.index.coordination._PATIENCE", 0.2)
+    monkeypatch.setattr("osler.kb.index._PATIENCE", 0.2)
     with access.open_for_writing(kb.path) as db:
         index.begin_build(db, HashingEncoder(), rebuild=False)
     with access.hold_lock(kb.path, access.LockMode.TOGETHER), pytest.raises(KnowledgeBaseBusy):

@@ -1,5 +1,6 @@
 """The client against a real llama.cpp server on loopback."""
 
+import asyncio
 from collections.abc import Iterator
 
 import pytest
@@ -37,9 +38,10 @@ def address() -> Iterator[str]:
     del server
 
 
-@pytest.fixture
-async def served(address: str) -> ScoringOpenAIModel:
-    model = await connect_server(Endpoint(base_url=address, model="packaged"))
+@pytest.fixture(scope="module")
+def served(address: str) -> ScoringOpenAIModel:
+    """Asked once what it can do, and then used in the event loop of each test."""
+    model = asyncio.run(connect_server(Endpoint(base_url=address, model="packaged")))
     assert isinstance(model, ScoringOpenAIModel)
     return model
 

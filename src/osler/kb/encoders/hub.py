@@ -34,7 +34,7 @@ _BATCH = 32
 
 @dataclass(frozen=True, slots=True)
 class EncoderSide:
-    """How one kind of text is read."""
+    """Settings for encoding one kind of text: questions or passages."""
 
     weights: Weights
     longest: int = 512
@@ -60,21 +60,21 @@ class HubEncoder:
     ) -> None:
         """Loads the weights. Raises as `osler.llm.transformers.hub.load_pair`."""
         same = query.weights == passage.weights
-        asked = _LoadedEncoder(query.weights, dtype, device)
-        read = asked if same else _LoadedEncoder(passage.weights, dtype, device)
-        if asked.dimension != read.dimension:
+        query_model = _LoadedEncoder(query.weights, dtype, device)
+        passage_model = query_model if same else _LoadedEncoder(passage.weights, dtype, device)
+        if query_model.dimension != passage_model.dimension:
             raise ModelError(
-                f"{weights_name(query.weights)} gives {asked.dimension} numbers and"
-                f" {weights_name(passage.weights)} {read.dimension}: they are no pair"
+                f"{weights_name(query.weights)} gives {query_model.dimension} numbers and"
+                f" {weights_name(passage.weights)} {passage_model.dimension}: they are no pair"
             )
         self._sides: dict[Kind, tuple[EncoderSide, _LoadedEncoder]] = {
-            "query": (query, asked),
-            "passage": (passage, read),
+            "query": (query, query_model),
+            "passage": (passage, passage_model),
         }
         self._pooling: Pooling = pooling
         self._batch = batch
         self.languages = languages
-        self.dimension = asked.dimension
+        self.dimension = query_model.dimension
         self.identity = _identity_of(query, passage, pooling, dtype)
 
     def encode(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
@@ -133,11 +133,12 @@ def _pool_first(states: Any, mask: Any) -> Any:
 
 
 def _pool_mean(states: Any, mask: Any) -> Any:
-    seen = mask[..., None].to(states.dtype)
-    return (states * seen).sum(1) / seen.sum(1).clamp(min=1)
+    weights = mask[..., None].to(states.dtype)
+    return (states * weights).sum(1) / weights.sum(1).clamp(min=1)
 
 
 def _pool_last(states: Any, mask: Any) -> Any:
+    # Padding is on the right, so the mask's sum is where the text ends.
     torch, _ = load_libraries()
     rows = torch.arange(len(states), device=states.device)
     return states[rows, mask.sum(1) - 1]
@@ -147,12 +148,12 @@ _POOLS = {"cls": _pool_first, "mean": _pool_mean, "last": _pool_last}
 
 
 def _identity_of(query: EncoderSide, passage: EncoderSide, pooling: Pooling, dtype: Dtype) -> str:
-    """Of all that the vectors depend on."""
+    """Names everything that the vectors depend on."""
     sides = [query] if query == passage else [query, passage]
-    told = "|".join(
+    names = "|".join(
         f"{weights_name(s.weights).split('@')[0]}@{weights_fingerprint(s.weights)}:{s.longest}"
         + (":titled" if s.titled else "")
         + (f":{s.prefix!r}" if s.prefix else "")
         for s in sides
     )
-    return f"{told}/{pooling}/{dtype}"
+    return f"{names}/{pooling}/{dtype}"

@@ -31,15 +31,17 @@ LAYERS = 6
 HEADS = 12
 DIMENSION = 384
 MAX_TOKENS = 256
-"""What the model was made for; longer texts are cut (its `sentence_bert_config.json`)."""
+"""The length it was trained for (`sentence_bert_config.json`); longer texts are cut."""
 _EPSILON = 1e-12
+# Opset 17 is the last in which reductions take their axes as attributes. The IR version is
+# fixed, since the onnx package would write its newest, which onnxruntime may not read yet.
 _OPSET, _FUSED_OPSET, _IR = 17, 1, 10
 _FUSED = "com.microsoft"
 _TYPES = {"F32": "<f4", "I64": "<i8"}
 
 
 def read_safetensors(path: Path) -> dict[str, Tensor]:
-    """All tensors of a file: 8 bytes of length, a JSON header, then the numbers."""
+    """Reads all tensors of a file: 8 bytes of length, a JSON header, then the numbers."""
     import numpy as np
 
     content = path.read_bytes()
@@ -56,17 +58,17 @@ def read_safetensors(path: Path) -> dict[str, Tensor]:
 
 
 def float32_graph(tensors: Tensors) -> bytes:
-    """The reference, as a serialised ONNX model."""
+    """Serialises the reference ONNX model."""
     return _write_graph(_Float32Graph(), tensors)
 
 
 def int8_graph(tensors: Tensors) -> bytes:
-    """The one in use, a quarter of the size; equal tensors give equal bytes."""
+    """Serialises the ONNX model in use, a quarter of the size; equal tensors give equal bytes."""
     return _write_graph(_Int8Graph(), tensors)
 
 
 class _Float32Graph:
-    """Collects the nodes and constants of a graph; the three heavy steps in float32."""
+    """The nodes and constants of a graph, with the three heavy steps in float32."""
 
     def __init__(self) -> None:
         self.nodes: list[Any] = []
@@ -122,7 +124,7 @@ class _Int8Graph(_Float32Graph):
         return self.add_op("Mul", row, scale)
 
     def multiply_matrix(self, x: str, weight: Tensor) -> str:
-        """Each token is first divided by its largest value, so that it has a scale of its own.
+        """Divides each token by its largest value first, so that it has a scale of its own.
 
         A few tokens are far larger than the rest, and one scale for all would drown these:
         cosine to float32 .984 at worst instead of .994 (192 abstracts' sections).
@@ -158,7 +160,7 @@ class _Int8Graph(_Float32Graph):
 
 
 def _quantise_columns(weight: Tensor, *, levels: int) -> tuple[Tensor, Tensor]:
-    """Integers from -levels to levels, and a scale for each column."""
+    """Rounds each column to integers from -levels to levels, with a scale for each."""
     import numpy as np
 
     scales = (np.abs(weight).max(axis=0) / levels).astype(np.float32)
@@ -171,6 +173,7 @@ def _write_graph(graph: _Float32Graph, tensors: Tensors) -> bytes:
     x = _embed_tokens(graph, tensors, "ids")
     for number in range(LAYERS):
         x = _encoder_layer(graph, tensors, f"encoder.layer.{number}.", x)
+    # One text without padding: the mean needs no mask.
     mean = graph.add_op("ReduceMean", x, axes=[1], keepdims=0)
     graph.add_op("LpNormalization", mean, axis=-1, p=2)
     (vector,) = graph.nodes[-1].output
@@ -190,10 +193,11 @@ def _write_graph(graph: _Float32Graph, tensors: Tensors) -> bytes:
 
 
 def _embed_tokens(graph: _Float32Graph, tensors: Tensors, ids: str) -> str:
-    """Word + position + segment (always the first), normalised."""
+    """Adds word, position and segment (always the first) embeddings, normalised."""
     import numpy as np
 
     words = graph.gather_rows(tensors["embeddings.word_embeddings.weight"], ids)
+    # A text has one segment, so its embedding is added to all positions beforehand.
     segment = tensors["embeddings.token_type_embeddings.weight"][0]
     positions = tensors["embeddings.position_embeddings.weight"][:MAX_TOKENS] + segment
     start = graph.add_constant(np.array([0], np.int64))

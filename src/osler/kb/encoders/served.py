@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _BATCH = 64
 _FIX = "set embedder.url and embedder.name to a server and a model that embed"
 _BLANK = "."
-"""What is sent for a text of nothing, which servers refuse."""
+"""Stands for an empty text, which servers refuse."""
 
 
 class OpenAIEncoder:
@@ -54,6 +54,7 @@ class OpenAIEncoder:
 
     @property
     def identity(self) -> str:
+        # Another prefix gives other vectors, though model and server are the same.
         prefixes = "\n".join(self._prefixes.values())
         mark = f"+{sha256(prefixes.encode()).hexdigest()[:6]}" if prefixes.strip("\n") else ""
         return f"openai:{self._door.model}{mark}"
@@ -87,16 +88,16 @@ class OpenAIEncoder:
         return np.vstack(read)
 
     async def _request_batches(self, batches: Sequence[Sequence[str]]) -> list[Any]:
-        asked = {"model": self._door.model, "encoding_format": "float"}
-        bodies = [{**asked, "input": list(batch)} for batch in batches]
+        fields = {"model": self._door.model, "encoding_format": "float"}
+        bodies = [{**fields, "input": list(batch)} for batch in batches]
         return await ask_all(self._door, "/embeddings", bodies)
 
     def _read_vectors(self, reply: Any, count: int) -> Vectors:
         import numpy as np
 
-        listed = [one.get("embedding") for one in objects_by_index(reply, "data", count)]
+        embeddings = [one.get("embedding") for one in objects_by_index(reply, "data", count)]
         try:
-            vectors = np.array(listed, np.float32)
+            vectors = np.array(embeddings, np.float32)
         except (TypeError, ValueError) as error:
             raise BadReply("the embeddings are no vectors") from error
         if vectors.ndim != 2 or not vectors.shape[1]:

@@ -1,0 +1,273 @@
+"""Building the index: a vector for every passage whose language the encoder knows.
+
+Any number of builds share the work. The first that is alone adopts the encoder; then all
+encode, each the batches that it leases (`leases.py`). The first to find nothing more to
+lease waits for the others to leave, does what a dead one left behind, and finishes; the
+others find it finished. Each batch is committed, so that a killed build goes on where it
+stopped.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from osler.errors import KnowledgeBaseBusy, KnowledgeBaseUnbuilt
+from osler.kb.index import leases
+from osler.kb.search import other_encoder_error
+from osler.kb.store.access import LockMode, busy_error, open_for_writing, write_transaction
+from osler.kb.store.passages import Progress, index_words, read_meta, read_numbered, set_meta
+
+if TYPE_CHECKING:
+    from osler.kb.encoders.base import Encoder
+
+NO_ENCODER = ""
+"""Identity of the encoder in a knowledge base that is searched by words alone."""
+_PATIENCE = 10.0
+"""Seconds that a build always waits: another may be preparing or finishing."""
+_AGAIN = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class BuildResult:
+    """Counts and duration of a build."""
+
+    passages: int
+    """All that the knowledge base holds."""
+    encoded: int
+    """Those that got their vector in this build."""
+    seconds: float
+    snapshot: str
+
+
+@dataclass(frozen=True, slots=True)
+class BuildSite:
+    """Folder of a build, the wait for another writer in seconds, and the progress callback."""
+
+    path: Path
+    wait: float
+    progress: Progress
+
+    def report_waiting(self) -> None:
+        self.progress("waiting", 0, None)
+
+
+def build_together(
+    site: BuildSite,
+    encoder: Encoder | None,
+    *,
+    rebuild: bool,
+    batch: int,
+    follow: Callable[[sqlite3.Connection, str], None],
+) -> BuildResult:
+    """Implements `KnowledgeBase.build`; `follow` is that of `build_index`."""
+    start, encoded, patience = time.perf_counter(), 0, max(site.wait, _PATIENCE)
+    if encoder is not None:
+        _prepare_build(site, encoder, rebuild=rebuild)
+        encoded = _encode_share(site, encoder, batch)
+        patience = max(patience, leases.LEASE)  # others may still have a batch to end
+        rebuild = False  # done by now, and others have added vectors since
+    with open_for_writing(site.path, wait=patience, waiting=site.report_waiting) as db:
+        built = build_index(db, encoder, site.progress, rebuild=rebuild, batch=batch, follow=follow)
+    seconds = time.perf_counter() - start
+    return replace(built, encoded=built.encoded + encoded, seconds=seconds)
+
+
+def _prepare_build(site: BuildSite, encoder: Encoder, *, rebuild: bool) -> None:
+    """Adopts the encoder alone, or joins those who build with it already."""
+    until = time.monotonic() + max(site.wait, _PATIENCE)
+    while not (_try_adopt(site, encoder, rebuild) or (not rebuild and _can_join(site, encoder))):
+        if time.monotonic() >= until:
+            raise busy_error(site.path)
+        time.sleep(_AGAIN)
+
+
+def _try_adopt(site: BuildSite, encoder: Encoder, rebuild: bool) -> bool:
+    """Adopts the encoder; returns False while another process writes or builds."""
+    try:
+        with open_for_writing(site.path) as db:
+            begin_build(db, encoder, rebuild=rebuild)
+    except KnowledgeBaseBusy:
+        return False
+    return True
+
+
+def _can_join(site: BuildSite, encoder: Encoder) -> bool:
+    """Returns whether others are building with this encoder right now."""
+    try:
+        with open_for_writing(site.path, LockMode.TOGETHER) as db:
+            return is_of(db, encoder)
+    except KnowledgeBaseBusy:
+        return False
+
+
+def _encode_share(site: BuildSite, encoder: Encoder, batch: int) -> int:
+    wait = max(site.wait, _PATIENCE)
+    with open_for_writing(
+        site.path, LockMode.TOGETHER, wait=wait, waiting=site.report_waiting
+    ) as db:
+        # Between adoption and this lock another build may have adopted another encoder.
+        if not is_of(db, encoder):
+            raise other_encoder_error(read_meta(db, "encoder"), encoder.identity)
+        total = leases.count_pending(db)
+        return leases.encode_share(db, encoder, progress=site.progress, total=total, batch=batch)
+
+
+def build_index(
+    db: sqlite3.Connection,
+    encoder: Encoder | None,
+    progress: Progress,
+    *,
+    rebuild: bool,
+    batch: int,
+    follow: Callable[[sqlite3.Connection, str], None],
+) -> BuildResult:
+    """Finishes a build, under the exclusive lock.
+
+    `follow` brings whatever lies beside the file up to this build, whose number it is given;
+    only then is the build declared done. It is called for a finished build too.
+    """
+    start, encoded = time.perf_counter(), 0
+    begin_build(db, encoder, rebuild=rebuild)
+    if encoder and (total := leases.count_pending(db)):
+        encoded = leases.encode_share(db, encoder, progress=progress, total=total, batch=batch)
+    passages = count_passages(db)
+    if is_built(db):
+        follow(db, read_meta(db, "builds"))
+    else:
+        _delete_foreign_vectors(db)
+        number = str(int(read_meta(db, "builds") or 0) + 1)
+        follow(db, number)
+        _finish_build(db, number)
+    return BuildResult(passages, encoded, time.perf_counter() - start, read_meta(db, "snapshot"))
+
+
+def begin_build(db: sqlite3.Connection, encoder: Encoder | None, *, rebuild: bool) -> None:
+    """Prepares the tables before the first passage is encoded; run by one process alone."""
+    _adopt_encoder(db, encoder, rebuild)
+    _mend_lexical(db, afresh=rebuild)
+    # The caller is alone, so a lease that is left belongs to a process that died.
+    leases.clear_leases(db)
+
+
+def is_of(db: sqlite3.Connection, encoder: Encoder) -> bool:
+    """Returns whether the vectors that are being made are this encoder's."""
+    return _stored_encoder(db) == _describe_encoder(encoder)
+
+
+def _describe_encoder(encoder: Encoder | None) -> dict[str, str]:
+    """Returns the values of `meta` for vectors of this encoder."""
+    if encoder is None:
+        return {"encoder": NO_ENCODER, "dimension": "0", "languages": ""}
+    return {
+        "encoder": encoder.identity,
+        "dimension": str(encoder.dimension),
+        "languages": " ".join(sorted(encoder.languages)),
+    }
+
+
+def _stored_encoder(db: sqlite3.Connection) -> dict[str, str]:
+    return {key: read_meta(db, key) for key in ("encoder", "dimension", "languages")}
+
+
+def _adopt_encoder(db: sqlite3.Connection, encoder: Encoder | None, rebuild: bool) -> None:
+    """Records the encoder before the first vector is written."""
+    stored, wanted = _stored_encoder(db), _describe_encoder(encoder)
+    if not rebuild and stored == wanted:
+        return
+    # A language that joins or leaves does not change the vectors that are there.
+    kept = {"encoder", "dimension"}
+    other = stored["encoder"] != NO_ENCODER and any(stored[key] != wanted[key] for key in kept)
+    if other and not rebuild:
+        raise other_encoder_error(stored["encoder"], wanted["encoder"])
+    with write_transaction(db):
+        if other or rebuild:
+            db.execute("DELETE FROM vector")
+        set_meta(db, built="", **wanted)
+
+
+def _mend_lexical(db: sqlite3.Connection, *, afresh: bool) -> None:
+    """Refills the full-text index where it does not hold exactly what the store holds.
+
+    `add` and `remove` keep the two equal; only damage from outside can part them.
+    """
+    if not afresh and not lexical_differs(db):
+        return
+    with write_transaction(db):
+        db.execute("INSERT INTO lexical(lexical) VALUES ('delete-all')")
+        index_words(db, read_numbered(db, "SELECT * FROM passage ORDER BY number"))
+
+
+def lexical_differs(db: sqlite3.Connection) -> int:
+    """Counts the passages that are in only one of store and full-text index."""
+    lost = "SELECT count(*) FROM (SELECT number FROM passage EXCEPT SELECT rowid FROM lexical)"
+    stray = "SELECT count(*) FROM (SELECT rowid FROM lexical EXCEPT SELECT number FROM passage)"
+    return sum(int(db.execute(sql).fetchone()[0]) for sql in (lost, stray))
+
+
+def _delete_foreign_vectors(db: sqlite3.Connection) -> None:
+    """Deletes vectors of languages that the encoder does not know."""
+    with write_transaction(db):
+        db.execute(
+            "DELETE FROM vector WHERE passage NOT IN (SELECT number FROM passage"
+            " WHERE language IN (SELECT value FROM json_each(?)))",
+            (leases.encoder_languages(db),),
+        )
+
+
+def _finish_build(db: sqlite3.Connection, number: str) -> None:
+    """Merges the full-text index into one segment, and declares the knowledge base built."""
+    with write_transaction(db):
+        db.execute("INSERT INTO lexical(lexical) VALUES ('optimize')")
+        set_meta(db, snapshot=snapshot_of(db), builds=number, built="yes")
+
+
+def snapshot_of(db: sqlite3.Connection) -> str:
+    """Hashes passages and encoder to 16 hexadecimal digits, equal for equal contents.
+
+    The order and the day of adding do not matter.
+    """
+    digest = sha256(read_meta(db, "encoder").encode() + b"\n")
+    for id, text in db.execute("SELECT id, text FROM passage ORDER BY id"):
+        digest.update(id.encode() + b"\n" + sha256(text.encode()).digest())
+    return digest.hexdigest()[:16]
+
+
+def count_passages(db: sqlite3.Connection) -> int:
+    return int(db.execute("SELECT count(*) FROM passage").fetchone()[0])
+
+
+def is_built(db: sqlite3.Connection) -> bool:
+    return read_meta(db, "built") == "yes"
+
+
+def require_built(db: sqlite3.Connection, encoder: str | None) -> None:
+    """Implements `KnowledgeBase.require_built`."""
+    if db.execute("SELECT 1 FROM passage LIMIT 1").fetchone() is None:
+        raise KnowledgeBaseUnbuilt(
+            "the knowledge base holds no passages",
+            fix="run `osler kb build --sample` or `osler kb add PATH --source SOURCE`",
+        )
+    stored = read_meta(db, "encoder")
+    if encoder is not None and encoder != stored and (is_built(db) or stored != NO_ENCODER):
+        raise other_encoder_error(stored, encoder)
+    if not is_built(db):
+        # Before the first build nobody has said which languages get vectors: all are missing.
+        total = count_passages(db)
+        missing = leases.count_pending(db) if is_begun(db) else total
+        what = (
+            f"{missing:,} of {total:,} passages are not indexed"
+            if missing
+            else "passages were added or removed since the last build"
+        )
+        raise KnowledgeBaseUnbuilt(what, fix="run `osler kb build`")
+
+
+def is_begun(db: sqlite3.Connection) -> bool:
+    """Returns whether any build has recorded an encoder, and so its languages."""
+    return db.execute("SELECT 1 FROM meta WHERE key = 'encoder'").fetchone() is not None

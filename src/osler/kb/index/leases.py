@@ -1,6 +1,6 @@
-"""Several builds at a time share the work: each claims a batch of passages for a while.
+"""Leases on batches of passages, by which several builds at a time share the work.
 
-A claim is a row that expires, so that the work of a process that died is done by another.
+A lease is a row that expires, so that the work of a process that died is done by another.
 Doing a batch twice would do no harm, as equal texts get equal vectors; it is only waste.
 """
 
@@ -28,9 +28,34 @@ LEASE = 600.0
 
 Batch = list[tuple[int, Passage]]
 
+PENDING = (
+    "language IN (SELECT value FROM json_each(?)) AND number NOT IN (SELECT passage FROM vector)"
+)
+"""The condition on passages that want a vector; its value is `encoder_languages`."""
+
+
+def encoder_languages(db: sqlite3.Connection) -> str:
+    """Returns the encoder's languages as a JSON list."""
+    return json.dumps(read_meta(db, "languages").split())
+
+
+def count_pending(db: sqlite3.Connection) -> int:
+    """Counts the passages that should have a vector and have none."""
+    pending = f"SELECT count(*) FROM passage WHERE {PENDING}"  # noqa: S608 - a constant
+    return int(db.execute(pending, (encoder_languages(db),)).fetchone()[0])
+
+
+def pending_batches(db: sqlite3.Connection, size: int) -> Iterator[Batch]:
+    """Yields the passages that want a vector, `size` at a time, in order of row number."""
+    last = 0
+    pending = f"SELECT * FROM passage WHERE number > ? AND {PENDING} ORDER BY number LIMIT ?"  # noqa: S608
+    while rows := list(read_numbered(db, pending, (last, encoder_languages(db), size))):
+        yield rows
+        last = rows[-1][0]
+
 
 def encode_batch(encoder: Encoder, passages: Sequence[Passage]) -> Floats:
-    """The passages' vectors, in order. Pure, so that any process or machine may do it.
+    """Encodes passages in order. Pure, so that any process or machine may do it.
 
     Raises `ModelError` for vectors that are not finite, of length 1 and of the encoder's
     dimension.
@@ -39,6 +64,18 @@ def encode_batch(encoder: Encoder, passages: Sequence[Passage]) -> Floats:
     if problem := unit_problem(vectors, (len(passages), encoder.dimension)):
         raise ModelError(f"encoder {encoder.identity} gave vectors {problem}")
     return vectors
+
+
+def insert_vectors(db: sqlite3.Connection, rows: Batch, vectors: Floats) -> int:
+    """Stores a batch's vectors; returns how many were new.
+
+    An expired lease, or a worker that was believed dead, may have two processes encode the
+    same batch: the first result stays.
+    """
+    return db.executemany(
+        "INSERT OR IGNORE INTO vector VALUES (?, ?)",
+        [(number, vector.tobytes()) for (number, _), vector in zip(rows, vectors, strict=True)],
+    ).rowcount
 
 
 def encode_share(
@@ -50,10 +87,11 @@ def encode_share(
     batch: int,
     lease: float = LEASE,
 ) -> int:
-    """Encodes what nobody else has claimed, batch by batch; returns how many vectors it wrote.
+    """Encodes what nobody else has leased, batch by batch; returns how many vectors it wrote.
 
-    `total` is what wants a vector now, whoever makes it.
+    `total` is the number of passages that want a vector now, whoever makes it.
     """
+    # Process ids are used again after a crash; the random part tells two workers apart.
     worker, done = f"{os.getpid()}-{uuid.uuid4().hex[:8]}", 0
     progress("encode", 0, total)
     for rows in _claim_batches(db, worker, batch, lease):
@@ -64,7 +102,7 @@ def encode_share(
 
 
 def clear_leases(db: sqlite3.Connection) -> None:
-    """Frees every batch; for who knows that nobody else is building."""
+    """Frees every batch; only for a process that knows it builds alone."""
     if db.execute("SELECT 1 FROM lease LIMIT 1").fetchone():
         with write_transaction(db):
             db.execute("DELETE FROM lease")
@@ -77,20 +115,20 @@ def _claim_batches(db: sqlite3.Connection, worker: str, size: int, lease: float)
         last = rows[-1][0]
 
 
-# A claim that ends later than a lease from now was made before the clock was set back.
+# A lease that ends later than a whole one from now was taken before the clock was set back.
 _FREE = (
-    "SELECT * FROM passage WHERE number > ? AND language IN (SELECT value FROM json_each(?))"
-    " AND number NOT IN (SELECT passage FROM vector)"
+    f"SELECT * FROM passage WHERE number > ? AND {PENDING}"  # noqa: S608 - a constant
     " AND number NOT IN (SELECT passage FROM lease WHERE expires BETWEEN ? AND ?)"
     " ORDER BY number LIMIT ?"
 )
 
 
 def _claim_batch(db: sqlite3.Connection, worker: str, last: int, size: int, lease: float) -> Batch:
-    languages = json.dumps(read_meta(db, "languages").split())
+    # Choice and claim are one transaction: no two workers get the same passage.
     with write_transaction(db):
         now = time.time()
-        rows = list(read_numbered(db, _FREE, (last, languages, now, now + lease, size)))
+        values = (last, encoder_languages(db), now, now + lease, size)
+        rows = list(read_numbered(db, _FREE, values))
         db.executemany(
             "INSERT OR REPLACE INTO lease VALUES (?, ?, ?)",
             [(number, worker, now + lease) for number, _ in rows],
@@ -100,9 +138,6 @@ def _claim_batch(db: sqlite3.Connection, worker: str, last: int, size: int, leas
 
 def _store_vectors(db: sqlite3.Connection, worker: str, rows: Batch, vectors: Floats) -> int:
     with write_transaction(db):
-        done = db.executemany(
-            "INSERT OR IGNORE INTO vector VALUES (?, ?)",
-            [(number, vector.tobytes()) for (number, _), vector in zip(rows, vectors, strict=True)],
-        ).rowcount
+        written = insert_vectors(db, rows, vectors)
         db.execute("DELETE FROM lease WHERE worker = ?", (worker,))
-    return done
+    return written

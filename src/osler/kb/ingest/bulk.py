@@ -1,4 +1,4 @@
-"""Bulk work on many processes or machines: the same pure functions, mapped over shards.
+"""Bulk work on many processes or machines: pure functions, mapped over shards of the work.
 
 Whatever a shard gives is a function of the shard alone, and is written under a name that
 is a hash of the shard: a shard that is done twice is done once, one whose worker died is
@@ -8,7 +8,6 @@ was asked, writes to the knowledge base; workers share with it only the folder.
 
 from __future__ import annotations
 
-import io
 import os
 import pickle
 import sqlite3
@@ -17,38 +16,37 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from hashlib import sha256
 from importlib.util import find_spec
 from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 import numpy as np
 
 from osler.errors import BadConfig, KnowledgeBaseError
-from osler.kb.index.leases import encode_batch
+from osler.kb.index import leases
 from osler.kb.ingest import file_table, reader_process
 from osler.kb.ingest.prepare import IngestOptions, Outcome, prepare_batch
 from osler.kb.store.access import write_transaction
-from osler.kb.store.passages import Progress, indexed_text, read_meta, read_numbered
+from osler.kb.store.passages import Progress, indexed_text, read_meta
 from osler.sources.discover import Found, discover
 from osler.sources.formats import by_name
 from osler.sources.records import Drop
-from osler.types import Passage
 
 if TYPE_CHECKING:
     from osler.kb.encoders.base import Encoder
 
 FOLDER = "bulk"
-"""Of a knowledge base: what shards have given and the knowledge base has not taken yet."""
+"""Subfolder of a knowledge base with results that it has not stored yet."""
 
 SIZE = 1024
 """Passages of a shard: about 15 s of the default encoder on one core."""
 
 _TRIES = 4
-"""Times that a shard is begun before a worker that always dies of it is believed."""
+"""Tries of a shard before it is held responsible for the death of its workers."""
 
 Outcomes = Callable[[Found, IngestOptions], Iterator[list[Outcome]]]
 """A file's records, prepared, some at a time; `aside.outcomes` is the ordinary one."""
@@ -68,8 +66,8 @@ class WorkerPool(Protocol):
 
 @lru_cache(maxsize=2)
 def _make_stage(make: bytes) -> Callable[[Any], Any]:
-    made: Callable[[Any], Any] = pickle.loads(make)()  # noqa: S301 - from our own process
-    return made
+    stage: Callable[[Any], Any] = pickle.loads(make)()  # noqa: S301 - from our own process
+    return stage
 
 
 def _call_stage(make: bytes, task: Any) -> Any:
@@ -86,6 +84,7 @@ class ProcessWorkerPool:
         pickled, waiting, tries = pickle.dumps(make), iter(tasks), dict[bytes, int]()
         begun: list[Any] = []
         while True:
+            # spawn: a child forked from a process with threads may inherit locks held for ever.
             with ProcessPoolExecutor(self.workers, get_context("spawn")) as pool:
                 try:
                     yield from self._map_through(pool, pickled, waiting, begun)
@@ -102,6 +101,7 @@ class ProcessWorkerPool:
             pool.submit(_call_stage, make, task): task for task in begun
         }
         while True:
+            # Two tasks a worker: none stands idle, and a broken pool repeats little.
             for task in islice(waiting, max(0, 2 * self.workers - len(running))):
                 begun.append(task)
                 running[pool.submit(_call_stage, make, task)] = task
@@ -182,6 +182,15 @@ def open_spool(kb: Path) -> Iterator[Path]:
     folder.rmdir()
 
 
+@contextmanager
+def _write_spooled(target: Path) -> Iterator[BinaryIO]:
+    """Writes a result whole or not at all: a shard that another worker did too stays whole."""
+    draft = target.with_suffix(f".{os.getpid()}.new")
+    with draft.open("wb") as file:
+        yield file
+    os.replace(draft, target)
+
+
 # Encoding
 
 
@@ -191,46 +200,29 @@ class EncodingShard:
 
     key: str
     """Hash of the encoder's identity and of all ids and texts."""
-    passages: tuple[tuple[int, Passage], ...]
+    passages: leases.Batch
     file: Path
 
 
-def make_shard(
-    identity: str, passages: Sequence[tuple[int, Passage]], folder: Path
-) -> EncodingShard:
+def make_shard(identity: str, passages: leases.Batch, folder: Path) -> EncodingShard:
     digest = sha256(identity.encode() + b"\n")
     for _, passage in passages:
         digest.update(passage.id.encode() + b"\n")
         digest.update(sha256(indexed_text(passage).encode()).digest())
     key = digest.hexdigest()[:32]
-    return EncodingShard(key, tuple(passages), folder / f"{key}.npy")
+    return EncodingShard(key, passages, folder / f"{key}.npy")
 
 
-@dataclass(frozen=True)
-class EncodingStage:
-    """The stage: vectors of a shard, written whole or not at all."""
-
-    encoder: Encoder
-
-    def __call__(self, given: EncodingShard) -> EncodingShard:
-        if not given.file.exists():
-            vectors = encode_batch(self.encoder, [passage for _, passage in given.passages])
-            whole = io.BytesIO()
-            np.save(whole, vectors)
-            draft = given.file.with_suffix(f".{os.getpid()}.new")
-            draft.write_bytes(whole.getvalue())
-            os.replace(draft, given.file)
-        return given
+def _load_encoding(make: Callable[[], Encoder]) -> Callable[[EncodingShard], EncodingShard]:
+    return partial(_encode_shard, make())
 
 
-@dataclass(frozen=True)
-class EncodingStageFactory:
-    """Makes the stage in a worker."""
-
-    encoder: Callable[[], Encoder]
-
-    def __call__(self) -> EncodingStage:
-        return EncodingStage(self.encoder())
+def _encode_shard(encoder: Encoder, shard: EncodingShard) -> EncodingShard:
+    if not shard.file.exists():
+        vectors = leases.encode_batch(encoder, [passage for _, passage in shard.passages])
+        with _write_spooled(shard.file) as file:
+            np.save(file, vectors)
+    return shard
 
 
 def encode_pending(
@@ -240,42 +232,22 @@ def encode_pending(
     runner: WorkerPool,
     *,
     progress: Progress,
-    total: int,
     size: int = SIZE,
 ) -> int:
-    """Vectors for all passages that want one; returns how many it wrote.
+    """Encodes all passages that want a vector; returns how many vectors it wrote.
 
-    `db` is that of the one process that builds, whose encoder is adopted (`index.begin`);
-    `folder` is one that all workers see.
+    `db` is that of the one process that builds, whose encoder is adopted
+    (`index.begin_build`); `folder` is one that all workers see.
     """
+    total, written = leases.count_pending(db), 0
     progress("encode", 0, total)
-    written = 0
-    for done in runner.map(EncodingStageFactory(make), _pending_shards(db, folder, size)):
-        written += _store_shard(db, done)
+    identity = read_meta(db, "encoder")
+    shards = (make_shard(identity, rows, folder) for rows in leases.pending_batches(db, size))
+    for done in runner.map(partial(_load_encoding, make), shards):
+        with write_transaction(db):
+            written += leases.insert_vectors(db, done.passages, np.load(done.file))
+        done.file.unlink(missing_ok=True)
         progress("encode", written, total)
-    return written
-
-
-_WANTING = (
-    "SELECT * FROM passage WHERE number > ? AND instr(?, ' ' || language || ' ')"
-    " AND number NOT IN (SELECT passage FROM vector) ORDER BY number LIMIT ?"
-)
-
-
-def _pending_shards(db: sqlite3.Connection, folder: Path, size: int) -> Iterator[EncodingShard]:
-    last, languages = 0, f" {read_meta(db, 'languages')} "
-    while rows := list(read_numbered(db, _WANTING, (last, languages, size))):
-        yield make_shard(read_meta(db, "encoder"), rows, folder)
-        last = rows[-1][0]
-
-
-def _store_shard(db: sqlite3.Connection, done: EncodingShard) -> int:
-    """The vectors into the knowledge base; once, however often the shard was done."""
-    vectors = np.load(done.file)
-    with write_transaction(db):
-        rows = [(n, v.tobytes()) for (n, _), v in zip(done.passages, vectors, strict=True)]
-        written = db.executemany("INSERT OR IGNORE INTO vector VALUES (?, ?)", rows).rowcount
-    done.file.unlink(missing_ok=True)
     return written
 
 
@@ -293,20 +265,18 @@ class UnreadFile:
     file: Path
 
 
-@dataclass(frozen=True)
-class PreparationStage:
-    """The stage: a file's records, each ready for the store, written whole or not at all."""
+def _load_preparation() -> Callable[[UnreadFile], UnreadFile]:
+    return _prepare_file
 
-    def __call__(self, given: UnreadFile) -> UnreadFile:
-        if not given.file.exists():
-            found = reader_process.found_file(given.path, given.name, by_name(given.parser))
-            draft = given.file.with_suffix(f".{os.getpid()}.new")
-            with draft.open("wb") as file:
-                for batch in reader_process.read_here(found):
-                    prepared = prepare_batch(batch, given.how)
-                    pickle.dump(prepared, file, protocol=pickle.HIGHEST_PROTOCOL)
-            os.replace(draft, given.file)
-        return given
+
+def _prepare_file(task: UnreadFile) -> UnreadFile:
+    if not task.file.exists():
+        found = reader_process.found_file(task.path, task.name, by_name(task.parser))
+        with _write_spooled(task.file) as file:
+            for batch in reader_process.read_here(found):
+                prepared = prepare_batch(batch, task.how)
+                pickle.dump(prepared, file, protocol=pickle.HIGHEST_PROTOCOL)
+    return task
 
 
 def prepare_files(
@@ -317,15 +287,17 @@ def prepare_files(
     runner: WorkerPool,
     progress: Progress,
 ) -> Outcomes:
-    """Reads and prepares the files that are new or changed, and returns what `ingest` asks for
-    their records. Members of archives are left to the process that writes."""
+    """Reads and prepares new and changed files; returns a reader of the prepared records.
+
+    Members of archives are left to the process that writes.
+    """
     for done, _ in enumerate(
-        runner.map(PreparationStage, _unread_files(db, paths, how, folder)), 1
+        runner.map(_load_preparation, _unread_files(db, paths, how, folder)), 1
     ):
         progress("files read", done, None)
 
     def spooled_outcomes(found: Found, how: IngestOptions) -> Iterator[list[Outcome]]:
-        file = folder / f"{_spool_key(found, how)}.records"
+        file = _spool_path(folder, found, how)
         yield from _read_spool(file) if file.exists() else reader_process.read_outcomes(found, how)
 
     return spooled_outcomes
@@ -334,24 +306,20 @@ def prepare_files(
 def _unread_files(
     db: sqlite3.Connection, paths: Sequence[Path], how: IngestOptions, folder: Path
 ) -> Iterator[UnreadFile]:
-    known = (
-        "SELECT 1 FROM file WHERE source = ? AND path = ? AND complete AND (size, mtime) = (?, ?)"
-    )
     for found in discover(paths, fmt=how.fmt):
         if isinstance(found, Drop) or found.file.member or not reader_process.is_registered(found):
             continue
-        path = found.file.path
-        stamp = file_table.stamp_of(path)
-        if db.execute(known, (how.source, str(path), stamp.size, stamp.mtime)).fetchone() is None:
-            file = folder / f"{_spool_key(found, how)}.records"
-            yield UnreadFile(path, found.name, found.parser.name, how, file)
+        if not file_table.is_unchanged(db, how.source, found.file.path):
+            file = _spool_path(folder, found, how)
+            yield UnreadFile(found.file.path, found.name, found.parser.name, how, file)
 
 
-def _spool_key(found: Found, how: IngestOptions) -> str:
-    """Equal for a file that has not changed and is read in the same way."""
+def _spool_path(folder: Path, found: Found, how: IngestOptions) -> Path:
+    """Returns a name that is equal for a file that has not changed and is read alike."""
     stamp = file_table.stamp_of(found.file.path)
     parts = (str(found.file), str(found.file.path), stamp, found.parser.name, how)
-    return sha256(repr(parts).encode(errors="surrogatepass")).hexdigest()[:32]
+    key = sha256(repr(parts).encode(errors="surrogatepass")).hexdigest()[:32]
+    return folder / f"{key}.records"
 
 
 def _read_spool(file: Path) -> Iterator[list[Outcome]]:

@@ -27,17 +27,17 @@ Unit = Literal["characters", "tokens"]
 
 @dataclass(frozen=True, slots=True)
 class Chunking:
-    """How texts are cut. `name` is what is stored with each document, and read back."""
+    """Sizes and units for cutting texts; `name` is stored with each document, and read back."""
 
     name: str
     size: int
     """The most that a chunk holds, in `unit`s; at least 1."""
     overlap: int = 0
-    """How much of the end of a chunk the next one repeats; less than half of `size`."""
+    """Length of a chunk's end that the next one repeats; less than half of `size`."""
     unit: Unit = "characters"
     """A token is a Han character, a word or number of another script, or a mark."""
     web_by_paragraph: bool = False
-    """Whether each paragraph of a web page is a chunk of its own."""
+    """Makes each paragraph of a web page a chunk of its own."""
 
     def __post_init__(self) -> None:
         if self.size < 1 or not 0 <= 2 * self.overlap < self.size:
@@ -63,22 +63,22 @@ _BLOCK_ENDS = ("\n", "。", ". ", " ")
 
 
 def parse_chunking(name: str) -> Chunking:
-    """A preset by its name, or the user's numbers: "800", "800+100", "256t+64".
+    """Reads a preset by its name, or the user's numbers: "800", "800+100", "256t+64".
 
     A size alone is in characters ("c"); "t" counts tokens; what follows "+" is the
     overlap. Raises `BadConfig` for anything else.
     """
     if name in PRESETS:
         return PRESETS[name]
-    found = _NUMBERS.fullmatch(name)
-    if found is None or int(found["size"]) < _SMALLEST:
+    numbers = _NUMBERS.fullmatch(name)
+    if numbers is None or int(numbers["size"]) < _SMALLEST:
         raise BadConfig(
-            f"{name!r} is no way to cut texts",
+            f"unknown chunking {name!r}",
             fix=f"use {', '.join(PRESETS)}, or numbers as in 800, 800+100 or 256t+64"
             f" (at least {_SMALLEST})",
         )
-    unit: Unit = "tokens" if found["unit"] == "t" else "characters"
-    return Chunking(name, int(found["size"]), int(found["overlap"] or 0), unit)
+    unit: Unit = "tokens" if numbers["unit"] == "t" else "characters"
+    return Chunking(name, int(numbers["size"]), int(numbers["overlap"] or 0), unit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +97,14 @@ class Chunk:
 def chunk_document(
     document: Document, *, limit: int = LIMIT, how: Chunking | None = None, source: str = ""
 ) -> Iterator[Chunk]:
-    """Chunks section by section, in order; `how` goes before `limit` (characters, >= 1).
+    """Cuts a document section by section, in order; `how` goes before `limit` (characters, >= 1).
 
     A chunk never crosses a section, so that its heading path is true for all of
     it; a section that fits is one chunk, and an empty one is none.
     """
     how = how or Chunking("", limit)
     by_paragraph = how.web_by_paragraph and source == WEB
+    # trim=False: the pieces, joined, must be the section's text.
     splitter = TextSplitter(how.size, trim=False)
     for section in document.sections:
         for start, end in (
@@ -126,7 +127,7 @@ def _cut_text(text: str, how: Chunking, splitter: TextSplitter) -> Iterator[tupl
 
 
 def _text_blocks(text: str) -> Iterator[tuple[int, int]]:
-    """Long texts in stretches: the splitter's work grows with the square of a line's length."""
+    """Splits long texts into blocks: the splitter's work grows with a line's length squared."""
     start = 0
     while len(text) - start > _BLOCK:
         limit, earliest = start + _BLOCK, start + _BLOCK // 2
@@ -138,7 +139,7 @@ def _text_blocks(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _paragraph_spans(text: str) -> Iterator[tuple[int, int]]:
-    """Each paragraph with the line ends behind it."""
+    """Yields each paragraph with the line ends behind it."""
     start = 0
     for gap in re.finditer(r"\n+", text):
         yield start, gap.end()
@@ -150,7 +151,7 @@ def _paragraph_spans(text: str) -> Iterator[tuple[int, int]]:
 def document_passages(
     document: Document, source: str, licence: str = "", how: Chunking = OMNI
 ) -> Iterator[Passage]:
-    """The document's passages, numbered from 0: id `source:document#n`.
+    """Makes the document's passages, numbered from 0: id `source:document#n`.
 
     Each is a chunk without the white space at its two ends; a chunk of nothing but
     white space is skipped and takes no number. Offsets into a passage's text

@@ -1,4 +1,4 @@
-"""One file comes in: each document is new, the same as before, newer, older or a double.
+"""Upserts one file's documents: each is new, unchanged, newer, older or a double.
 
 A publisher that counts versions (PubMed) may bring one document in several files. The
 greater version stays, whichever file is read first; of equal versions, that of the file
@@ -26,7 +26,7 @@ _BY_MARK = "SELECT number, id, file FROM document WHERE mark = ? AND source = ?"
 
 
 class _StoredDocument(NamedTuple):
-    """A document of the same id that is there already."""
+    """A stored document with the id of an incoming one."""
 
     number: int
     file: int
@@ -52,7 +52,7 @@ class DocumentUpsert:
         by_hand: bool,
     ) -> None:
         self.changed = False
-        """Whether anything but the file's own new documents came or went."""
+        """Set when anything but the file's own new documents came or went."""
         self._db = db
         self._source = entry.source
         self._token = source_token(entry.source)
@@ -62,20 +62,21 @@ class DocumentUpsert:
         self._withdrawn = file_table.withdrawn_by(db, entry)
         self._file = file_table.begin_file(db, entry, name, reader)
         self._now = int(time.time())
+        # Numbers are given out here, so that passages and index are filled by executemany.
         self._passage = _last_number(db, "SELECT seq FROM sqlite_sequence WHERE name = 'passage'")
         self._rows: list[tuple[object, ...]] = []
         self._tokens: list[tuple[int, str, str]] = []
         self._gone: list[str] = []
         self._altered: list[str] = []
-        held = "SELECT 1 FROM document WHERE file = ? LIMIT 1"
-        self._had_some = db.execute(held, (self._file,)).fetchone() is not None
+        any_document = "SELECT 1 FROM document WHERE file = ? LIMIT 1"
+        self._had_some = db.execute(any_document, (self._file,)).fetchone() is not None
         self._some_deleted = _has_row(db, "SELECT 1 FROM deleted WHERE source = ?", entry.source)
         # On disk, not in memory: a file may hold any number of documents.
         db.execute("CREATE TEMP TABLE IF NOT EXISTS kept(number INTEGER PRIMARY KEY)")
         db.execute("DELETE FROM temp.kept")
 
     def take_outcome(self, outcome: Outcome, record: int) -> int | Drop:
-        """How many passages came in (0: they are there already), or why none did."""
+        """Returns how many passages came in (0: they are there already), or why none did."""
         match outcome:
             case PreparedDocument():
                 return self._take_document(outcome, record)
@@ -86,7 +87,7 @@ class DocumentUpsert:
                 return outcome
 
     def finish_file(self) -> int:
-        """How many documents went: what the file no longer brings, was replaced or withdrawn."""
+        """Removes what the file no longer brings; returns how many documents went in all."""
         self._flush_rows()
         if self._had_some:
             stale = self._db.execute(
@@ -97,7 +98,7 @@ class DocumentUpsert:
             delete_documents(self._db, [number for number, _ in stale])
             self._gone += [id for _, id in stale]
         back = self._withdrawn - file_table.withdrawn_documents(self._db, self._file)
-        rejects.reconsider_files(self._db, self._source, {*self._gone, *self._altered, *back})
+        file_table.reconsider_files(self._db, self._source, {*self._gone, *self._altered, *back})
         return len(self._gone)
 
     # Documents
@@ -106,27 +107,27 @@ class DocumentUpsert:
         if new.id in self._removed:
             return self._drop_document(new, rejects.REMOVED, "", record)
         row = self._db.execute(_BY_ID, (self._source, new.id)).fetchone()
-        held = None if row is None else _StoredDocument(*row)
-        if held is not None and not self._is_superseded(held, new):
+        stored = None if row is None else _StoredDocument(*row)
+        if stored is not None and not self._is_superseded(stored, new):
             reason = rejects.OLDER if new.version else rejects.DUPLICATE
             return self._drop_document(new, reason, new.id, record)
         if self._some_deleted and self._is_withdrawn(new.id):
             return self._drop_document(new, rejects.WITHDRAWN, new.id, record)
         if first := self._find_double(new):
             return self._drop_document(new, rejects.DOUBLE, first, record)
-        return self._insert_document(new) if held is None else self._replace_document(new, held)
+        return self._insert_document(new) if stored is None else self._replace_document(new, stored)
 
     def _is_stale(self, file: int, number: int) -> bool:
-        """Whether it is of an earlier content of this file, and not met again so far."""
+        """Returns whether a row is of an earlier content of this file, and not met again so far."""
         if file != self._file or not self._had_some:
             return False
         kept = "SELECT 1 FROM temp.kept WHERE number = ?"
         return self._db.execute(kept, (number,)).fetchone() is None
 
-    def _is_superseded(self, held: _StoredDocument, new: PreparedDocument) -> bool:
-        if self._is_stale(held.file, held.number):
+    def _is_superseded(self, stored: _StoredDocument, new: PreparedDocument) -> bool:
+        if self._is_stale(stored.file, stored.number):
             return True
-        theirs = (held.version, _issue_order(held.path, held.member))
+        theirs = (stored.version, _issue_order(stored.path, stored.member))
         return new.version > 0 and (new.version, self._order) >= theirs
 
     def _is_withdrawn(self, id: str) -> bool:
@@ -138,7 +139,7 @@ class DocumentUpsert:
         return any(_issue_order(path, member) > self._order for path, member in rows)
 
     def _find_double(self, new: PreparedDocument) -> str:
-        """The id of another document with the same words; empty for none."""
+        """Finds the id of another document with the same words; empty for none."""
         for number, id, file in self._db.execute(_BY_MARK, (new.mark, self._source)):
             if id != new.id and not self._is_stale(file, number):
                 return str(id)
@@ -155,10 +156,10 @@ class DocumentUpsert:
         )
         return drop
 
-    def _note_replaced(self, id: str, held: _StoredDocument) -> None:
+    def _note_replaced(self, id: str, stored: _StoredDocument) -> None:
         self.changed = True
         drop = Drop(id, rejects.OLDER)
-        rejects.insert_drop(self._db, self._source, held.file, drop, document=id, first=id)
+        rejects.insert_drop(self._db, self._source, stored.file, drop, document=id, first=id)
 
     # Rows
 
@@ -182,13 +183,14 @@ class DocumentUpsert:
             self._flush_rows()
         return len(new.rows)
 
-    def _replace_document(self, new: PreparedDocument, held: _StoredDocument) -> int:
-        """The passages that are there stay, with their vectors, where they are the same."""
-        if held.file != self._file:
-            self._note_replaced(new.id, held)
-        if held.digest != new.digest:
+    def _replace_document(self, new: PreparedDocument, stored: _StoredDocument) -> int:
+        """Replaces a document; passages that are the same stay, with their vectors."""
+        if stored.file != self._file:
+            self._note_replaced(new.id, stored)
+        if stored.digest != new.digest:
+            # The old document may be of this very file, its passages not yet written.
             self._flush_rows()
-            delete_documents(self._db, [held.number])
+            delete_documents(self._db, [stored.number])
             self._altered.append(new.id)
             return self._insert_document(new)
         columns = (
@@ -200,10 +202,10 @@ class DocumentUpsert:
             " retracted = ?6, trust = ?7, version = ?8, origin = ?9, checksum = ?10, mark = ?11"
             " WHERE number = ?12 AND (file, title, year, lang, kinds, retracted, trust, version,"
             " origin, checksum, mark) IS NOT (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
-            (*columns, held.number),
+            (*columns, stored.number),
         )
         self.changed |= done.rowcount > 0
-        self._mark_kept(held.number)
+        self._mark_kept(stored.number)
         return 0
 
     def _mark_kept(self, number: int) -> None:
@@ -232,16 +234,16 @@ class DocumentUpsert:
         row = self._db.execute(_BY_ID, (self._source, deleted.document)).fetchone()
         if row is None:
             return 0
-        held = _StoredDocument(*row)
-        if _issue_order(held.path, held.member) > self._order:
+        stored = _StoredDocument(*row)
+        if _issue_order(stored.path, stored.member) > self._order:
             return 0
         self._flush_rows()
-        delete_documents(self._db, [held.number])
+        delete_documents(self._db, [stored.number])
         self._gone.append(deleted.document)
         drop = Drop(deleted.document, rejects.WITHDRAWN)
         rejects.insert_drop(
             self._db,
-            *(self._source, held.file, drop),
+            *(self._source, stored.file, drop),
             document=deleted.document,
             first=deleted.document,
         )
@@ -249,7 +251,7 @@ class DocumentUpsert:
 
 
 def _issue_order(path: str, member: str) -> str:
-    """A publisher's update files are numbered: their names sort in the order of issue."""
+    """Returns the sort key of a publisher's update files, which are numbered in order of issue."""
     return PurePath(member or path).name
 
 

@@ -1,4 +1,4 @@
-"""The rows of roots and files: what is known, waits, has changed or moved, is taken out."""
+"""The tables of roots and files: what is known, waits, has changed, moved or is taken out."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import sqlite3
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from osler.errors import KnowledgeBaseError
@@ -14,7 +14,7 @@ from osler.kb.ingest import rejects
 from osler.kb.ingest.prepare import IngestOptions
 from osler.kb.store.access import write_transaction
 from osler.kb.store.passages import delete_documents
-from osler.sources.patients.pseudonymize import pseudonymize_place
+from osler.sources.patients.patient import pseudonymize_place
 from osler.sources.records import Drop
 
 RACY = 2 * 10**9
@@ -24,7 +24,7 @@ without a sign of it in its time."""
 
 @dataclass(frozen=True, slots=True)
 class FileStamp:
-    """What tells without reading it that a file has changed."""
+    """Size and time of a file, which show a change without reading it."""
 
     size: int
     mtime: int
@@ -32,10 +32,10 @@ class FileStamp:
 
 
 def stamp_of(path: Path) -> FileStamp:
-    """Of a folder that is one unit: the sum of sizes and the latest time of its files."""
+    """Takes a file's stamp; of a folder read as a unit, total size and latest time."""
     if not path.is_dir():
-        found = path.stat()
-        return FileStamp(found.st_size, found.st_mtime_ns)
+        status = path.stat()
+        return FileStamp(status.st_size, status.st_mtime_ns)
     inside = [file.stat() for file in path.rglob("*") if file.is_file()]
     latest = max((file.st_mtime_ns for file in inside), default=0)
     return FileStamp(sum(file.st_size for file in inside), latest)
@@ -43,7 +43,7 @@ def stamp_of(path: Path) -> FileStamp:
 
 @dataclass(frozen=True, slots=True)
 class IngestRoot:
-    """What the user named to `add`, with the terms; `update` reads it again."""
+    """A path given to `add`, with its terms; `update` reads it again."""
 
     id: int
     path: Path
@@ -60,51 +60,66 @@ class FileEntry:
     """On disk; of a member, the archive's, "!" and the member's name. In `emr`, hashes."""
     member: str
     fingerprint: str
-    """Of its content and of how it is read: equal ones give equal documents."""
+    """Hash of content and reading terms: equal ones give equal documents."""
     format: str
     checksum: str
     """SHA-256 of the file on disk, in hexadecimal."""
     stamp: FileStamp
+
+    def columns(self) -> dict[str, object]:
+        """Returns the values of the table's columns, read now."""
+        values = asdict(self)
+        stamp: dict[str, object] = values.pop("stamp")
+        return values | stamp | {"read": int(time.time())}
+
+
+def disk_path(path: str, member: str) -> str:
+    """Returns the path on disk of a stored file, which may be an archive's member."""
+    return path.removesuffix(f"!{member}") if member else path
+
+
+def _upsert(
+    db: sqlite3.Connection, table: str, values: dict[str, object], only: Iterable[str] = ()
+) -> int:
+    """Inserts a row, or updates the one of the same source and path; returns its id.
+
+    An update changes the columns in `only`, by default all of `values`.
+    """
+    changes = ", ".join(f"{name} = excluded.{name}" for name in only or values)
+    (id,) = db.execute(
+        f"INSERT INTO {table}({', '.join(values)}) VALUES ({', '.join('?' * len(values))})"  # noqa: S608 - names of ours
+        f" ON CONFLICT(source, path) DO UPDATE SET {changes} RETURNING id",
+        list(values.values()),
+    ).fetchone()
+    return int(id)
 
 
 # Roots
 
 
 def note_root(db: sqlite3.Connection, path: Path, how: IngestOptions) -> tuple[IngestRoot, bool]:
-    """The root of this path, and whether it had other terms before."""
-    terms = (how.fmt or "", how.licence, how.illustrative, how.trust, how.only, how.chunk)
-    held = db.execute(
-        "SELECT id, format, licence, illustrative, trust, only, chunk FROM root"
-        " WHERE source = ? AND path = ?",
-        (how.source, str(path)),
-    ).fetchone()
-    if held and tuple(held[1:]) == terms:
-        return IngestRoot(held[0], path, how), False
+    """Stores a root; returns it, and whether it had other terms before."""
+    for root in list_roots(db, how.source):
+        if root.path == path and root.how == how:
+            return root, False
     with write_transaction(db):
-        (id,) = db.execute(
-            "INSERT INTO root(source, path, format, licence, illustrative, trust, only, chunk)"
-            " VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT(source, path) DO UPDATE SET"
-            " format = excluded.format, licence = excluded.licence,"
-            " illustrative = excluded.illustrative, trust = excluded.trust, only = excluded.only,"
-            " chunk = excluded.chunk"
-            " RETURNING id",
-            (how.source, str(path), *terms),
-        ).fetchone()
-    return IngestRoot(id, path, how), True
+        values = asdict(how) | {"path": str(path), "format": how.fmt or ""}
+        del values["fmt"]
+        return IngestRoot(_upsert(db, "root", values), path, how), True
 
 
 def list_roots(db: sqlite3.Connection, source: str | None) -> list[IngestRoot]:
-    """Those of one source, or of all, in the order in which they were added."""
+    """Lists the roots of one source, or of all, in the order in which they were added."""
     rows = db.execute(
-        "SELECT id, path, source, format, licence, illustrative, trust, only, chunk FROM root"
-        " WHERE ?1 IS NULL OR source = ?1 ORDER BY id",
+        "SELECT id, path, source, nullif(format, ''), licence, illustrative, trust, only, chunk"
+        " FROM root WHERE ?1 IS NULL OR source = ?1 ORDER BY id",
         (source,),
     )
     return [
         IngestRoot(
             id,
             Path(path),
-            IngestOptions(name, fmt or None, licence, bool(sample), trust, bool(only), chunk),
+            IngestOptions(name, fmt, licence, bool(sample), trust, bool(only), chunk),
         )
         for id, path, name, fmt, licence, sample, trust, only, chunk in rows
     ]
@@ -114,7 +129,7 @@ def list_roots(db: sqlite3.Connection, source: str | None) -> list[IngestRoot]:
 
 
 def on_disk(source: str, path: Path) -> tuple[str, str, str]:
-    """Values for `ON_DISK`: the file at `path` and all members of it."""
+    """Returns the values for `ON_DISK`: the file at `path` and all members of it."""
     name = pseudonymize_place(source, str(path))
     return name, f"{name}!", f'{name}"'  # '"' is the character after "!"
 
@@ -123,7 +138,7 @@ ON_DISK = "(path = ? OR (path > ? AND path < ?))"
 
 
 def is_settled(db: sqlite3.Connection, root: IngestRoot, path: Path) -> bool:
-    """Whether all in the file was read to its end and its stamp is still the same."""
+    """Returns whether everything in the file was read to its end and its stamp still holds."""
     rows = db.execute(
         f"SELECT complete, size, mtime, read, root FROM file WHERE source = ? AND {ON_DISK}",  # noqa: S608
         (root.how.source, *on_disk(root.how.source, path)),
@@ -140,7 +155,7 @@ def is_settled(db: sqlite3.Connection, root: IngestRoot, path: Path) -> bool:
 
 
 def known_checksum(db: sqlite3.Connection, source: str, path: Path, stamp: FileStamp) -> str:
-    """The checksum that was taken of a file with this stamp; empty for none."""
+    """Returns the checksum that was taken of a file with this stamp; empty for none."""
     row = db.execute(
         f"SELECT checksum FROM file WHERE source = ? AND {ON_DISK}"  # noqa: S608
         " AND size = ? AND mtime = ? AND mtime < read * 1000000000 - ? LIMIT 1",
@@ -150,7 +165,7 @@ def known_checksum(db: sqlite3.Connection, source: str, path: Path, stamp: FileS
 
 
 def is_known(db: sqlite3.Connection, entry: FileEntry) -> bool:
-    """Whether this content was read to its end, from this path or, for a new path, another.
+    """Returns whether this content was read to its end, from this path or, for a new path, another.
 
     When the other path is gone, the file has moved, and its documents belong to the new one.
     """
@@ -164,52 +179,45 @@ def is_known(db: sqlite3.Connection, entry: FileEntry) -> bool:
         _restamp_file(db, entry, entry.path)
         return True
     twins = "SELECT path, member FROM file WHERE source = ? AND fingerprint = ? AND complete"
-    found = db.execute(twins, (entry.source, entry.fingerprint)).fetchall()
-    for path, member in found:
-        if not Path(path.removesuffix(f"!{member}") if member else path).exists():
+    rows = db.execute(twins, (entry.source, entry.fingerprint)).fetchall()
+    for path, member in rows:
+        if not Path(disk_path(path, member)).exists():
             _restamp_file(db, entry, path)
             break
-    return bool(found)
+    return bool(rows)
 
 
 def _restamp_file(db: sqlite3.Connection, entry: FileEntry, path: str) -> None:
-    """What the file at `path` holds is, unchanged, what `entry` says."""
+    """Records that the unchanged file at `path` is now what `entry` describes."""
     with write_transaction(db):
         if path != entry.path:
             db.execute("DELETE FROM file WHERE source = ? AND path = ?", (entry.source, entry.path))
-        db.execute(
-            "UPDATE file SET path = ?, member = ?, root = ?, checksum = ?, size = ?, mtime = ?,"
-            " read = ? WHERE source = ? AND path = ?",
-            (
-                *(entry.path, entry.member, entry.root, entry.checksum),
-                *(entry.stamp.size, entry.stamp.mtime, int(time.time()), entry.source, path),
-            ),
-        )
+            moved = "UPDATE file SET path = ? WHERE source = ? AND path = ?"
+            db.execute(moved, (entry.path, entry.source, path))
+        _upsert(db, "file", entry.columns() | {"complete": 1})
+
+
+def is_unchanged(db: sqlite3.Connection, source: str, path: Path) -> bool:
+    """Returns whether a plain file was read to its end and has the same stamp."""
+    stamp = stamp_of(path)
+    row = db.execute(
+        "SELECT 1 FROM file WHERE source = ? AND path = ? AND complete AND (size, mtime) = (?, ?)",
+        (source, str(path), stamp.size, stamp.mtime),
+    ).fetchone()
+    return row is not None
 
 
 def begin_file(db: sqlite3.Connection, entry: FileEntry, name: str, reader: str) -> int:
-    """The row of a file that is read now; what was dropped of it before is forgotten."""
+    """Makes the row of a file that is read now, and forgets what was dropped of it before."""
     rejects.forget_place(db, entry.source, name)
-    (file,) = db.execute(
-        "INSERT INTO file(source, path, fingerprint, format, complete, root, member, checksum,"
-        " size, mtime, read, reader) VALUES (?,?,?,?,1, ?,?,?, ?,?,?,?)"
-        " ON CONFLICT(source, path) DO UPDATE SET fingerprint = excluded.fingerprint,"
-        " format = excluded.format, complete = 1, root = excluded.root, member = excluded.member,"
-        " checksum = excluded.checksum, size = excluded.size, mtime = excluded.mtime,"
-        " read = excluded.read, reader = excluded.reader RETURNING id",
-        (
-            *(entry.source, entry.path, entry.fingerprint, entry.format),
-            *(entry.root, entry.member, entry.checksum),
-            *(entry.stamp.size, entry.stamp.mtime, int(time.time()), reader),
-        ),
-    ).fetchone()
-    db.execute("DELETE FROM dropped WHERE file = ?", (file,))
-    db.execute("DELETE FROM deleted WHERE file = ?", (file,))
-    return int(file)
+    file = _upsert(db, "file", entry.columns() | {"complete": 1, "reader": reader})
+    for table in ("dropped", "deleted"):
+        db.execute(f"DELETE FROM {table} WHERE file = ?", (file,))  # noqa: S608 - names of ours
+    return file
 
 
 def removed_by_hand(db: sqlite3.Connection, entry: FileEntry) -> set[str]:
-    """Ids of documents of this file that the user took out."""
+    """Lists ids of documents of this file that the user took out."""
     rows = db.execute(
         "SELECT document FROM dropped JOIN file ON file.id = dropped.file"
         " WHERE file.source = ? AND path = ? AND reason = ?",
@@ -219,19 +227,19 @@ def removed_by_hand(db: sqlite3.Connection, entry: FileEntry) -> set[str]:
 
 
 def withdrawn_by(db: sqlite3.Connection, entry: FileEntry) -> set[str]:
-    """Ids of documents that what this file held before takes back."""
+    """Lists ids of documents that the file's earlier content withdraws."""
     where = "SELECT id FROM file WHERE source = ? AND path = ?"
     row = db.execute(where, (entry.source, entry.path)).fetchone()
     return withdrawn_documents(db, row[0]) if row else set()
 
 
 def withdrawn_documents(db: sqlite3.Connection, file: int) -> set[str]:
-    """Ids of documents that the file takes back."""
+    """Lists ids of documents that the file withdraws."""
     return {row[0] for row in db.execute("SELECT document FROM deleted WHERE file = ?", (file,))}
 
 
 def queue_file(db: sqlite3.Connection, root: IngestRoot, path: Path) -> None:
-    """Writes down that a file waits to be read, if nothing is known of it yet."""
+    """Records that a file waits to be read, if nothing is known of it yet."""
     db.execute(
         "INSERT INTO file(source, path, fingerprint, format, complete, root)"  # noqa: S608
         " SELECT ?, ?, '', '', 0, ? WHERE NOT EXISTS"
@@ -244,34 +252,69 @@ def queue_file(db: sqlite3.Connection, root: IngestRoot, path: Path) -> None:
 
 
 def clear_queue(db: sqlite3.Connection, root: IngestRoot) -> None:
-    """All that waited has been looked at: an archive's members, or a drop, stand for it now."""
+    """Deletes the rows that still wait: an archive's members, or a drop, stand for them now."""
     db.execute("DELETE FROM file WHERE root = ? AND NOT complete AND read = 0", (root.id,))
 
 
+def has_waiting(db: sqlite3.Connection, root: IngestRoot) -> bool:
+    """Returns whether a file of the root waits for another reason than being broken."""
+    waiting = (
+        "SELECT 1 FROM file WHERE root = ? AND NOT complete AND id NOT IN"
+        " (SELECT file FROM dropped WHERE reason IN (SELECT value FROM json_each(?)))"
+    )
+    return db.execute(waiting, (root.id, rejects.BROKEN_JSON)).fetchone() is not None
+
+
 def note_broken(db: sqlite3.Connection, entry: FileEntry, drop: Drop) -> None:
-    """Writes down why a file could not be read; it will be tried again."""
+    """Records why a file could not be read; it will be tried again."""
     with write_transaction(db):
-        (file,) = db.execute(
-            "INSERT INTO file(source, path, fingerprint, format, complete, root, member, read)"
-            " VALUES (?, ?, '', ?, 0, ?, ?, ?) ON CONFLICT(source, path)"
-            " DO UPDATE SET complete = 0, read = excluded.read, root = excluded.root RETURNING id",
-            (
-                *(entry.source, entry.path, entry.format),
-                *(entry.root, entry.member, int(time.time())),
-            ),
-        ).fetchone()
+        # What an earlier reading left of it stays: fingerprint, checksum and stamp too.
+        unread = {"fingerprint": "", "checksum": "", "size": -1, "mtime": -1, "complete": 0}
+        values = entry.columns() | unread
+        file = _upsert(db, "file", values, only=("complete", "read", "root"))
         db.execute(
             "DELETE FROM dropped WHERE file = ? AND reason IN (SELECT value FROM json_each(?))",
-            (file, json.dumps(sorted(rejects.BROKEN))),
+            (file, rejects.BROKEN_JSON),
         )
         where = pseudonymize_place(entry.source, drop.where)
         rejects.insert_drop(db, entry.source, file, replace(drop, where=where))
 
 
+def requeue_removed(db: sqlite3.Connection, root: IngestRoot) -> None:
+    """Marks files to be read again of which documents were taken out by hand."""
+    with write_transaction(db):
+        db.execute(
+            "UPDATE file SET complete = 0 WHERE root = ?"
+            " AND id IN (SELECT file FROM dropped WHERE reason = ?)",
+            (root.id, rejects.REMOVED),
+        )
+
+
+def reconsider_files(db: sqlite3.Connection, source: str, gone: Iterable[str]) -> None:
+    """Marks files to be read again with a document that gave way to one that is `gone`."""
+    db.executemany(
+        "UPDATE file SET complete = 0 WHERE id IN"
+        " (SELECT file FROM dropped WHERE source = ? AND first = ?)",
+        [(source, id) for id in gone],
+    )
+
+
+def vanished_files(
+    db: sqlite3.Connection, root: IngestRoot, seen: set[str]
+) -> list[tuple[int, str]]:
+    """Lists ids and paths of the root's files that are neither `seen` nor on disk."""
+    rows = db.execute("SELECT id, path, member FROM file WHERE root = ?", (root.id,)).fetchall()
+    return [
+        (id, path)
+        for id, path, member in rows
+        if (disk := disk_path(path, member)) not in seen and not Path(disk).exists()
+    ]
+
+
 def retry_dead_letters(
     db: sqlite3.Connection, source: str | None, reader: str, *, all: bool
 ) -> None:
-    """Files with dead letters are read again: those that another version of Osler read, or all."""
+    """Marks files with dead letters to be read again: those read by another version, or all."""
     reasons = [row[0] for row in db.execute("SELECT DISTINCT reason FROM dropped")]
     with write_transaction(db):
         db.execute(
@@ -286,7 +329,7 @@ def retry_dead_letters(
 
 
 def remove_documents(db: sqlite3.Connection, source: str, document: str | None) -> int:
-    """See `KnowledgeBase.remove`."""
+    """Implements `KnowledgeBase.remove`."""
     rows = db.execute(
         "SELECT number, file, id FROM document WHERE source = ? AND ? IN ('', id)",
         (source, document or ""),
@@ -299,29 +342,30 @@ def remove_documents(db: sqlite3.Connection, source: str, document: str | None) 
     if not rows and not left:
         what = f"source {source}" if document is None else f"document {document} in {source}"
         raise KnowledgeBaseError(f"there is no {what}", fix="`osler kb info` lists the sources")
-    gone = delete_documents(db, [number for number, _, _ in rows])
+    removed = delete_documents(db, [number for number, _, _ in rows])
+    # Remembered as drops, so that `update` does not bring the documents back.
     for _, file, id in rows:
         drop = Drop(id, rejects.REMOVED)
         rejects.insert_drop(db, source, file, drop, document=id)
     if document is None:
         for table in ("file", "dropped", "root"):
             db.execute(f"DELETE FROM {table} WHERE source = ?", (source,))  # noqa: S608
-    rejects.reconsider_files(db, source, (id for _, _, id in rows))
-    return gone
+    reconsider_files(db, source, (id for _, _, id in rows))
+    return removed
 
 
 def prune_files(db: sqlite3.Connection, files: Iterable[int]) -> int:
-    """Takes out files with their documents; returns how many passages went."""
-    gone = 0
+    """Deletes files with their documents; returns how many passages went."""
+    removed = 0
     for file in files:
         rows = db.execute(
             "SELECT number, source, id FROM document WHERE file = ?", (file,)
         ).fetchall()
-        gone += delete_documents(db, [number for number, _, _ in rows])
+        removed += delete_documents(db, [number for number, _, _ in rows])
         taken_back = db.execute(
             "SELECT source, document FROM deleted WHERE file = ?", (file,)
         ).fetchall()
         db.execute("DELETE FROM file WHERE id = ?", (file,))
         for source, id in {(row[1], row[2]) for row in rows} | set(taken_back):
-            rejects.reconsider_files(db, source, [id])
-    return gone
+            reconsider_files(db, source, [id])
+    return removed

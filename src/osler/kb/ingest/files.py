@@ -1,6 +1,6 @@
-"""Files into the store: each wholly or not at all, each record counted or dropped with a reason.
+"""Reads files into the store: each wholly or not at all, each record counted or dropped.
 
-What was added is remembered with its terms. Adding it again, or `update_roots`, reads what
+What was added is remembered with its terms. Adding it again, or updating, reads what
 changed, keeps the documents that stayed as they were, and finds what is gone.
 """
 
@@ -20,6 +20,7 @@ from osler.errors import KnowledgeBaseError
 from osler.kb.ingest import file_table, reader_process, rejects
 from osler.kb.ingest.chunk import OMNI
 from osler.kb.ingest.document_upsert import DocumentUpsert
+from osler.kb.ingest.file_table import FileEntry, FileStamp, IngestRoot
 from osler.kb.ingest.prepare import IngestOptions, Outcome, PreparedDocument
 from osler.kb.store.access import write_transaction
 from osler.kb.store.passages import Progress, set_meta
@@ -87,43 +88,30 @@ class _IngestTally:
         if drop.reason in rejects.BROKEN:
             self.failed.append(f"{drop.where}: {drop.reason}")
 
-    def add_counts(self, file: _IngestTally) -> None:
-        self.files += 1
-        self.documents += file.documents
-        self.passages += file.passages
-        self.kept += file.kept
-        self.gone += file.gone
-        self.drops += file.drops
+    def count_document(self, passages: int) -> None:
+        """Counts a document with so many new passages; one without any stayed as it was."""
+        self.kept += not passages
+        self.documents += passages > 0
+        self.passages += passages
+
+    def add_counts(self, other: _IngestTally | IngestResult) -> None:
+        for name, value in vars(self).items():
+            more = getattr(other, name)
+            if isinstance(value, Counter):
+                value.update(more)
+            else:
+                setattr(self, name, value + type(value)(more))
 
     def to_result(self) -> IngestResult:
-        return IngestResult(
-            files=self.files,
-            unchanged=self.unchanged,
-            documents=self.documents,
-            passages=self.passages,
-            drops=dict(self.drops.most_common()),
-            unknown=tuple(self.unknown),
-            failed=tuple(self.failed),
-            kept=self.kept,
-            gone=self.gone,
-            vanished=tuple(self.vanished),
-        )
+        lists = {name: tuple(v) for name, v in vars(self).items() if isinstance(v, list)}
+        return IngestResult(**vars(self) | lists | {"drops": dict(self.drops.most_common())})
 
 
 def sum_results(parts: Sequence[IngestResult]) -> IngestResult:
     """Adds up several results."""
     total = _IngestTally()
     for part in parts:
-        total.files += part.files
-        total.unchanged += part.unchanged
-        total.documents += part.documents
-        total.passages += part.passages
-        total.kept += part.kept
-        total.gone += part.gone
-        total.drops.update(part.drops)
-        total.unknown += part.unknown
-        total.failed += part.failed
-        total.vanished += part.vanished
+        total.add_counts(part)
     return total.to_result()
 
 
@@ -163,20 +151,21 @@ def add_paths(
 ) -> IngestResult:
     """Implements `KnowledgeBase.add`."""
     check_paths(paths, fmt=how.fmt)  # before anything is written
-    tally = _IngestTally()
+    job = _IngestJob(db, UpdateOptions(by_hand=True, outcomes=outcomes), progress)
     for path in paths:
         root, other_terms = file_table.note_root(db, _absolute_path(path), how)
         file_table.requeue_removed(db, root)
-        care = UpdateOptions(checksum=other_terms, by_hand=True, outcomes=outcomes)
-        _read_root(db, root, care, tally, progress)
-    return tally.to_result()
+        # With other terms equal files give other documents, so that stamps say nothing.
+        job.care = replace(job.care, checksum=other_terms)
+        job.read_root(root)
+    return job.tally.to_result()
 
 
 def update_roots(
     db: sqlite3.Connection, source: str | None, care: UpdateOptions, progress: Progress
 ) -> IngestResult:
     """Implements `KnowledgeBase.update`."""
-    roots, tally = file_table.list_roots(db, source), _IngestTally()
+    roots, job = file_table.list_roots(db, source), _IngestJob(db, care, progress)
     if not roots:
         raise KnowledgeBaseError(
             f"nothing was added to {source}" if source else "nothing was added yet",
@@ -185,11 +174,18 @@ def update_roots(
     file_table.retry_dead_letters(db, source, READER, all=care.retry)
     for root in roots:
         if root.path.exists():
-            _read_root(db, root, care, tally, progress)
+            job.read_root(root)
         else:
-            _note_vanished(db, root, set(), care, tally)
-    _read_reconsidered(db, roots, care, tally, progress)
-    return tally.to_result()
+            job.note_vanished(root, set())
+    # Documents that had given way to one that went just now come in; the others wait.
+    again = _IngestJob(db, replace(care, checksum=False), progress)
+    for root in roots:
+        if root.path.exists() and file_table.has_waiting(db, root):
+            again.read_root(root)
+    job.tally.files += again.tally.files
+    job.tally.documents += again.tally.documents
+    job.tally.passages += again.tally.passages
+    return job.tally.to_result()
 
 
 def _absolute_path(path: Path) -> Path:
@@ -203,107 +199,106 @@ def _absolute_path(path: Path) -> Path:
     return path
 
 
-def _read_reconsidered(
-    db: sqlite3.Connection,
-    roots: Sequence[file_table.IngestRoot],
-    care: UpdateOptions,
-    tally: _IngestTally,
-    progress: Progress,
-) -> None:
-    """Reads files with documents that had given way to one that went now; the rest waits."""
-    waiting = (
-        "SELECT 1 FROM file WHERE root = ? AND NOT complete AND id NOT IN"
-        " (SELECT file FROM dropped WHERE reason IN (SELECT value FROM json_each(?)))"
-    )
-    broken = "[" + ",".join(f'"{reason}"' for reason in sorted(rejects.BROKEN)) + "]"
-    for root in roots:
-        if root.path.exists() and db.execute(waiting, (root.id, broken)).fetchone():
-            again = _IngestTally()
-            _read_root(db, root, replace(care, checksum=False), again, progress)
-            tally.files += again.files
-            tally.documents += again.documents
-            tally.passages += again.passages
+class _IngestJob:
+    """One `add` or `update`: reads roots, and counts what comes of it."""
+
+    def __init__(self, db: sqlite3.Connection, care: UpdateOptions, progress: Progress) -> None:
+        self.care = care
+        self.tally = _IngestTally()
+        self._db = db
+        self._progress = progress
+
+    def read_root(self, root: IngestRoot) -> None:
+        """Reads everything below one path that was added."""
+        listing = list_path(root.path, fmt=root.how.fmt)
+        seen = self._queue_files(root, listing.paths)
+        read_checksum = lru_cache(maxsize=1)(self._read_checksum)  # once for all members
+
+        def skip_settled(path: Path) -> bool:
+            settled = self._is_settled(root, path)
+            self.tally.unchanged += settled
+            return settled
+
+        for number, item in enumerate(open_listing(listing, settled=skip_settled)):
+            self._progress("files", number, None)
+            if isinstance(item, Drop):
+                rejects.note_passed_over(self._db, root.how.source, item)
+                self.tally.count_drop(item)
+                continue
+            stamp = file_table.stamp_of(item.file.path)
+            checksum = read_checksum(root.how.source, item.file.path, stamp)
+            entry = _make_entry(item, root, stamp, checksum)
+            if file_table.is_known(self._db, entry):
+                self.tally.unchanged += 1
+                continue
+            try:
+                self.tally.add_counts(self._read_file(item, entry, root.how))
+            except _BrokenFile as broken:
+                file_table.note_broken(self._db, entry, broken.drop)
+                self.tally.count_drop(broken.drop)
+        with write_transaction(self._db):
+            file_table.clear_queue(self._db, root)
+        self.note_vanished(root, seen)
+
+    def note_vanished(self, root: IngestRoot, seen: set[str]) -> None:
+        gone = file_table.vanished_files(self._db, root, seen)
+        if gone and self.care.prune:
+            with write_transaction(self._db):
+                self.tally.gone += file_table.prune_files(self._db, [id for id, _ in gone])
+                set_meta(self._db, built="")
+        else:
+            self.tally.vanished += [path for _, path in gone]
+
+    def _is_settled(self, root: IngestRoot, path: Path) -> bool:
+        return not self.care.checksum and file_table.is_settled(self._db, root, path)
+
+    def _queue_files(self, root: IngestRoot, paths: Iterable[Path]) -> set[str]:
+        """Queues every file, so that an interrupted reading is known; returns all names."""
+        seen: set[str] = set()
+        with write_transaction(self._db):
+            for path in paths:
+                seen.add(pseudonymize_place(root.how.source, str(path)))
+                if not self._is_settled(root, path):
+                    file_table.queue_file(self._db, root, path)
+        return seen
+
+    def _read_checksum(self, source: str, path: Path, stamp: FileStamp) -> str:
+        if self.care.checksum:
+            return hash_tree(path)
+        return file_table.known_checksum(self._db, source, path, stamp) or hash_tree(path)
+
+    def _read_file(self, item: Found, entry: FileEntry, how: IngestOptions) -> _IngestTally:
+        """Reads one file in one transaction; it takes the place of what the path held before."""
+        tally = _IngestTally(files=1)
+        with write_transaction(self._db):
+            upsert = DocumentUpsert(self._db, entry, item.name, READER, by_hand=self.care.by_hand)
+            for record, outcome in enumerate(chain.from_iterable(self.care.outcomes(item, how)), 1):
+                result = upsert.take_outcome(outcome, record)
+                if isinstance(result, Drop):
+                    if result.reason in rejects.BROKEN:
+                        raise _BrokenFile(result)
+                    tally.count_drop(result)
+                elif isinstance(outcome, PreparedDocument):
+                    tally.count_document(result)
+                    if result and tally.documents % _REPORT_EVERY == 0:
+                        self._progress("documents", tally.documents, None)
+            tally.gone = upsert.finish_file()
+            if tally.documents or tally.gone or upsert.changed:
+                set_meta(self._db, built="")
+        return tally
 
 
-def _read_root(
-    db: sqlite3.Connection,
-    root: file_table.IngestRoot,
-    care: UpdateOptions,
-    tally: _IngestTally,
-    progress: Progress,
-) -> None:
-    """Reads everything below one path that was added."""
-    listing = list_path(root.path, fmt=root.how.fmt)
-    seen = _queue_files(db, root, listing.paths, care)
-    content = _checksum_reader(db, root.how.source, care)
-
-    def skip_settled(path: Path) -> bool:
-        if care.checksum or not file_table.is_settled(db, root, path):
-            return False
-        tally.unchanged += 1
-        return True
-
-    for number, item in enumerate(open_listing(listing, settled=skip_settled)):
-        progress("files", number, None)
-        if isinstance(item, Drop):
-            rejects.note_passed_over(db, root.how.source, item)
-            tally.count_drop(item)
-            continue
-        entry = _make_entry(item, root, content)
-        if file_table.is_known(db, entry):
-            tally.unchanged += 1
-            continue
-        try:
-            tally.add_counts(_read_file(db, item, entry, root.how, care, progress))
-        except _BrokenFile as broken:
-            file_table.note_broken(db, entry, broken.drop)
-            tally.count_drop(broken.drop)
-    with write_transaction(db):
-        file_table.clear_queue(db, root)
-    _note_vanished(db, root, seen, care, tally)
-
-
-def _queue_files(
-    db: sqlite3.Connection, root: file_table.IngestRoot, paths: Iterable[Path], care: UpdateOptions
-) -> set[str]:
-    """Queues every file, so that an interrupted reading is known; returns the names of all."""
-    seen: set[str] = set()
-    with write_transaction(db):
-        for path in paths:
-            seen.add(pseudonymize_place(root.how.source, str(path)))
-            if care.checksum or not file_table.is_settled(db, root, path):
-                file_table.queue_file(db, root, path)
-    return seen
-
-
-def _checksum_reader(
-    db: sqlite3.Connection, source: str, care: UpdateOptions
-) -> Callable[[Path, file_table.FileStamp], str]:
-    @lru_cache(maxsize=1)  # an archive is hashed once for all its members
-    def read_checksum(path: Path, stamp: file_table.FileStamp) -> str:
-        known = "" if care.checksum else file_table.known_checksum(db, source, path, stamp)
-        return known or hash_tree(path)
-
-    return read_checksum
-
-
-def _make_entry(
-    item: Found, root: file_table.IngestRoot, content: Callable[[Path, file_table.FileStamp], str]
-) -> file_table.FileEntry:
+def _make_entry(item: Found, root: IngestRoot, stamp: FileStamp, checksum: str) -> FileEntry:
     file, name, how = item.file, item.parser.name, root.how
-    stamp = file_table.stamp_of(file.path)
-    checksum = content(file.path, stamp)
     terms = [checksum, file.member, name, how.licence, str(how.illustrative)]
-    disk, member = (
-        pseudonymize_place(how.source, str(file.path)),
-        pseudonymize_place(how.source, file.member),
-    )
-    # What the first version did not know is left out where it says nothing: it knew files so.
+    # Terms that came later are left out where they say nothing: older fingerprints stay valid.
     terms += [] if how.trust is None else [str(how.trust)]
     terms += ["only"] if how.only else []
     terms += [] if how.chunk == OMNI.name else [how.chunk]
     terms += [item.beside] if isinstance(item, FoundFile) and item.beside else []
-    return file_table.FileEntry(
+    disk = pseudonymize_place(how.source, str(file.path))
+    member = pseudonymize_place(how.source, file.member)
+    return FileEntry(
         root=root.id,
         source=how.source,
         path=f"{disk}!{member}" if member else disk,
@@ -313,61 +308,3 @@ def _make_entry(
         checksum=checksum,
         stamp=stamp,
     )
-
-
-def _read_file(
-    db: sqlite3.Connection,
-    item: Found,
-    entry: file_table.FileEntry,
-    how: IngestOptions,
-    care: UpdateOptions,
-    progress: Progress,
-) -> _IngestTally:
-    """Reads one file in one transaction; it takes the place of what the path held before."""
-    tally = _IngestTally()
-    with write_transaction(db):
-        incoming = DocumentUpsert(db, entry, item.name, READER, by_hand=care.by_hand)
-        for record, outcome in enumerate(chain.from_iterable(care.outcomes(item, how)), 1):
-            result = incoming.take_outcome(outcome, record)
-            if isinstance(result, Drop):
-                if result.reason in rejects.BROKEN:
-                    raise _BrokenFile(result)
-                tally.count_drop(result)
-            elif isinstance(outcome, PreparedDocument):
-                _count_document(tally, result, progress)
-        tally.gone = incoming.finish_file()
-        if tally.documents or tally.gone or incoming.changed:
-            set_meta(db, built="")
-    return tally
-
-
-def _count_document(tally: _IngestTally, passages: int, progress: Progress) -> None:
-    if not passages:
-        tally.kept += 1
-        return
-    tally.documents += 1
-    tally.passages += passages
-    if tally.documents % _REPORT_EVERY == 0:
-        progress("documents", tally.documents, None)
-
-
-def _note_vanished(
-    db: sqlite3.Connection,
-    root: file_table.IngestRoot,
-    seen: set[str],
-    care: UpdateOptions,
-    tally: _IngestTally,
-) -> None:
-    rows = db.execute("SELECT id, path, member FROM file WHERE root = ?", (root.id,)).fetchall()
-    gone = [
-        (id, path)
-        for id, path, member in rows
-        if (disk := path.removesuffix(f"!{member}") if member else path) not in seen
-        and not Path(disk).exists()
-    ]
-    if gone and care.prune:
-        with write_transaction(db):
-            tally.gone += file_table.prune_files(db, [id for id, _ in gone])
-            set_meta(db, built="")
-    else:
-        tally.vanished += [path for _, path in gone]

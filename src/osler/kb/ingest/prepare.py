@@ -1,4 +1,4 @@
-"""A document made ready for the store: pure work on values, for any process or machine.
+"""Prepares documents for the store: pure work on values, for any process or machine.
 
 `prepare_batch` is what a distributed job maps over its batches: it needs no knowledge
 base, and equal documents give equal rows with equal ids, however often and wherever it runs.
@@ -25,7 +25,7 @@ RETRACTED = "Retracted Publication"
 
 @dataclass(frozen=True, slots=True)
 class IngestOptions:
-    """Under which name and terms files are added."""
+    """Source name, terms and chunking under which files are added."""
 
     source: str
     fmt: str | None = None
@@ -34,9 +34,9 @@ class IngestOptions:
     trust: int | None = None
     """1 (least) to 5; `None` = that of the source."""
     only: bool = False
-    """Of an export, take only the documents that came from this source."""
+    """Takes only the documents of this source out of an export."""
     chunk: str = OMNI.name
-    """How texts are cut, see `osler.kb.ingest.chunk.parse_chunking`."""
+    """Name of the chunking, see `osler.kb.ingest.chunk.parse_chunking`."""
 
 
 class PassageRow(NamedTuple):
@@ -84,7 +84,7 @@ Outcome = PreparedDocument | Deleted | Drop
 
 
 def prepare_batch(records: Iterable[Record], how: IngestOptions) -> list[Outcome]:
-    """Each record ready for the store, in order. Pure: no file, no clock, no chance."""
+    """Prepares records for the store, in order. Pure: no file, no clock, no randomness."""
     return [prepare_record(record, how) for record in records if not _is_foreign(record, how)]
 
 
@@ -93,7 +93,7 @@ def _is_foreign(record: Record, how: IngestOptions) -> bool:
 
 
 def prepare_record(record: Record, how: IngestOptions) -> Outcome:
-    """A document's rows, or why it gives none; other records as they are."""
+    """Makes a document's rows, or a drop for one without text; other records stay as they are."""
     if not isinstance(record, Document):
         return record
     if how.illustrative:
@@ -155,13 +155,13 @@ def _make_prepared(
 
 
 def _digest_rows(rows: Iterable[PassageRow]) -> bytes:
-    """Of all columns but the words, which follow from the others."""
+    """Hashes all columns but the words, which follow from the others."""
     whole = "\x1e".join("\x1f".join(map(str, row[:-1])) for row in rows)
     return blake2b(whole.encode(errors="surrogatepass"), digest_size=16).digest()
 
 
 def mark_of(title: str, texts: Sequence[str]) -> bytes:
-    """A hash that is equal for equal title and words, whatever their case and white space."""
+    """Hashes title and words, equal whatever their case and white space."""
     whole = "\n".join((title, *texts))
     if whole.isascii():
         folded = "".join(whole.split()).lower()

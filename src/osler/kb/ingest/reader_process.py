@@ -36,13 +36,14 @@ WORTH = 1 << 21
 """Bytes of a file on disk from which on a second process (0.4 s to start) saves time."""
 _BLOCK, _BLOCKS_AHEAD = 1 << 18, 8
 _PIPE = 1 << 20
+"""The most that Linux grants an ordinary user (`/proc/sys/fs/pipe-max-size`)."""
 _CHILD = (
     "import sys; sys.path[:] = {path!r}; from osler.kb.ingest.reader_process import work; work()"
 )
 
 
 def read_batches(found: Found) -> Iterator[list[Record]]:
-    """The records of a file in order, some at a time.
+    """Yields the records of a file in order, some at a time.
 
     Raises `KnowledgeBaseError` when the second process dies.
     """
@@ -50,13 +51,13 @@ def read_batches(found: Found) -> Iterator[list[Record]]:
 
 
 def read_outcomes(found: Found, how: IngestOptions) -> Iterator[list[Outcome]]:
-    """The same, prepared. Raises as `read_batches` does."""
+    """Yields the records of `read_batches`, prepared for the store. Raises the same."""
     for batch in read_batches(found):
         yield prepare_batch(batch, how)
 
 
 def work() -> None:
-    """The second process: what to read comes in, batches go out, `None` ends them."""
+    """Runs the second process: what to read comes in, batches go out, `None` ends them."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process ends this one
     sys.setswitchinterval(0.0005)  # the thread that decompresses waits less for its turn
     path, name, parser = pickle.load(sys.stdin.buffer)  # noqa: S301 - from our own process
@@ -80,12 +81,12 @@ def _is_worth_it(found: Found) -> bool:
 
 
 def is_registered(found: Found) -> bool:
-    """Whether another process finds its parser by name."""
+    """Returns whether another process finds the file's parser by name."""
     return type(by_name(found.parser.name)) is type(found.parser)
 
 
 def read_here(found: Found) -> Iterator[list[Record]]:
-    """As `read_batches`, in this process."""
+    """Yields the same batches as `read_batches`, in this process."""
     records = read_records(found)
     while batch := list(islice(records, BATCH)):
         yield batch
@@ -98,18 +99,18 @@ def _read_in_process(found: Found) -> Iterator[list[Record]]:
         stdout=subprocess.PIPE,
     ) as child:
         try:
-            asked, told = cast(BinaryIO, child.stdin), cast(BinaryIO, child.stdout)
-            _widen_pipe(told)
-            with asked:
-                pickle.dump((found.file.path, found.name, found.parser.name), asked)
-            while (batch := _receive_batch(told, found)) is not None:
+            requests, replies = cast(BinaryIO, child.stdin), cast(BinaryIO, child.stdout)
+            _widen_pipe(replies)
+            with requests:
+                pickle.dump((found.file.path, found.name, found.parser.name), requests)
+            while (batch := _receive_batch(replies, found)) is not None:
                 yield batch
         finally:
             child.kill()
 
 
 def _widen_pipe(pipe: BinaryIO) -> None:
-    """Room for some batches, so that neither process waits for the other at each of them."""
+    """Enlarges the pipe to hold some batches, so that neither process waits at each of them."""
     with suppress(ImportError, AttributeError, OSError):  # a smaller one is only slower
         import fcntl
 
@@ -128,7 +129,7 @@ def _receive_batch(stream: BinaryIO, found: Found) -> list[Record] | None:
 
 
 def found_file(path: Path, name: str, parser: Parser | FolderParser) -> Found:
-    """A file on disk, to be read and decompressed some blocks ahead."""
+    """Describes a file on disk, to be read and decompressed some blocks ahead."""
     if isinstance(parser, FolderParser):
         return FoundFolder(SourceFile(path), name, parser)
     return FoundFile(

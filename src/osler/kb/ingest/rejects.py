@@ -1,4 +1,4 @@
-"""What did not become a document, and why: drops on purpose, and dead letters.
+"""Records that became no document: deliberate drops, and dead letters.
 
 A dead letter is what was to be read and could not be. Both are rows of one table.
 """
@@ -8,13 +8,15 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from osler.kb.store.access import write_transaction
-from osler.sources.patients.pseudonymize import pseudonymize_place
+from osler.sources.patients.patient import pseudonymize_place
 from osler.sources.records import Drop
 
+# The reasons are stored in the table and compared with what is there: their wording is part of
+# the schema.
 DUPLICATE, UNKNOWN = "duplicate document id", "unknown format"
 DOUBLE = "same title and text as another document"
 REMOVED = "taken out by hand"
@@ -26,6 +28,7 @@ BROKEN = frozenset(
     }
 )
 """Reasons for which a whole file, and not one record of it, is dropped."""
+BROKEN_JSON = json.dumps(sorted(BROKEN))
 _UNREADABLE = BROKEN | {
     *("unknown format", "unknown compression", "unsafe path in an archive"),
     *("archive in an archive", "name is not text", "line too long", "no record", "no id"),
@@ -35,7 +38,7 @@ _UNREADABLE = BROKEN | {
 
 
 def is_dead(reason: str) -> bool:
-    """Whether it was to be read and could not be, rather than left out on purpose."""
+    """Returns whether it was to be read and could not be, rather than left out on purpose."""
     return reason in _UNREADABLE or reason.startswith("malformed")
 
 
@@ -45,7 +48,7 @@ class DeadLetter:
 
     source: str
     path: str
-    """Of the file on disk; of what has no row of its own, its place."""
+    """Path of the file on disk; the place of a drop that belongs to no file."""
     member: str
     """In an archive; empty for a plain file."""
     place: str
@@ -58,7 +61,7 @@ class DeadLetter:
 
 
 def list_dead_letters(db: sqlite3.Connection, source: str | None) -> Iterator[DeadLetter]:
-    """The latest first."""
+    """Yields dead letters, the latest first."""
     reasons = [row[0] for row in db.execute("SELECT DISTINCT reason FROM dropped")]
     rows = db.execute(
         "SELECT dropped.source, coalesce(path, place), coalesce(member, ''), place, record, line,"
@@ -81,7 +84,7 @@ def insert_drop(
     first: str = "",
     record: int | None = None,
 ) -> None:
-    """`first` is the id of the document that stands where `document` does not."""
+    """Stores a drop; `first` is the id of the document that stands where `document` does not."""
     db.execute(
         "INSERT INTO dropped(source, file, place, reason, document, first, record, line, at)"
         " VALUES (?,?,?,?, ?,?,?,?,?)",
@@ -93,7 +96,7 @@ def insert_drop(
 
 
 def note_passed_over(db: sqlite3.Connection, source: str, drop: Drop) -> None:
-    """Writes down a file of which nothing was read; once, however often it is met."""
+    """Records a file of which nothing was read; once, however often it is met."""
     known = "SELECT 1 FROM dropped WHERE file IS NULL AND source = ? AND place = ? AND reason = ?"
     stored = replace(drop, where=pseudonymize_place(source, drop.where))
     if db.execute(known, (source, stored.where, drop.reason)).fetchone():
@@ -107,13 +110,4 @@ def forget_place(db: sqlite3.Connection, source: str, name: str) -> None:
     db.execute(
         "DELETE FROM dropped WHERE file IS NULL AND source = ? AND place = ?",
         (source, pseudonymize_place(source, name)),
-    )
-
-
-def reconsider_files(db: sqlite3.Connection, source: str, gone: Iterable[str]) -> None:
-    """Files with a document that gave way to one of those that are `gone` are read again."""
-    db.executemany(
-        "UPDATE file SET complete = 0 WHERE id IN"
-        " (SELECT file FROM dropped WHERE source = ? AND first = ?)",
-        [(source, id) for id in gone],
     )

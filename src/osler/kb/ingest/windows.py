@@ -1,4 +1,4 @@
-"""Windows over a text that repeat the end of the one before, counted in tokens or characters.
+"""Overlapping windows over a text, counted in tokens or characters.
 
 The text is first cut into atoms that stay whole: a word or number, a Han character, a
 mark, each with the combining marks and the white space behind it. A window is a run of
@@ -17,12 +17,13 @@ from itertools import accumulate, pairwise
 from osler.text import is_cjk, split_sentences
 
 _CJK = "\u2e80-\u9fff\uf900-\ufaff\U00020000-\U000323af"
+# Possessive quantifiers: without backtracking the work is linear in the text.
 _ATOM = re.compile(rf"(?:\d+(?:[.,]\d+)*+|(?:(?![{_CJK}])[^\W_])++|[\s\S])\s*+")
 _JOINER = "\u200d"
 
 
 def cut_windows(text: str, size: int, overlap: int, unit: str) -> Iterator[tuple[int, int]]:
-    """Spans of at most `size` units; each begins `overlap` units before the last one's end.
+    """Yields spans of at most `size` units; each begins `overlap` units before the last one's end.
 
     Counted in tokens the overlap is exact; counted in characters it is the most that
     fits without cutting a word. A word longer than a window is cut between characters,
@@ -45,7 +46,7 @@ def cut_windows(text: str, size: int, overlap: int, unit: str) -> Iterator[tuple
 
 
 def _text_atoms(text: str, size: int, unit: str) -> tuple[list[int], list[int]]:
-    """Where each atom begins, and at last the end of the text; and what each weighs."""
+    """Returns where each atom begins, with the text's end last, and the weight of each."""
     in_characters = unit == "characters"
     starts: list[int] = []
     for start, end in _atom_spans(text):
@@ -63,7 +64,7 @@ def _text_atoms(text: str, size: int, unit: str) -> tuple[list[int], list[int]]:
 
 
 def _atom_spans(text: str) -> Iterator[tuple[int, int]]:
-    """Words, Han characters and marks; a combining mark holds together what is around it."""
+    """Yields words, Han characters and marks; a combining mark holds together what is around it."""
     begun, ended = 0, 0
     for atom in _ATOM.finditer(text):
         if ended and not _is_joined(text, atom.start()):
@@ -75,7 +76,7 @@ def _atom_spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _is_joined(text: str, place: int) -> bool:
-    """Whether the character at `place` must not be parted from the one before it."""
+    """Returns whether the character at `place` must not be parted from the one before it."""
     here, before = text[place], text[place - 1]
     if unicodedata.category(here)[0] == "M" or _JOINER in (here, before):
         return True
@@ -84,7 +85,7 @@ def _is_joined(text: str, place: int) -> bool:
 
 
 def _split_atom(text: str, start: int, end: int, size: int) -> Iterator[int]:
-    """Where to cut an atom that is too long; between letters, not before their marks."""
+    """Yields cuts in an atom that is too long: between letters, not before their marks."""
     while start < end:
         yield start
         place = min(start + size, end)
@@ -98,17 +99,17 @@ def _is_mark(char: str) -> bool:
 
 
 def _sentence_ends(text: str, starts: Sequence[int]) -> list[int]:
-    """Numbers of the atoms before which a sentence has just ended, in order."""
+    """Lists numbers of the atoms before which a sentence has just ended, in order."""
     places = (bisect_left(starts, end) for _, end in split_sentences(text))
     return [place for place in places if place < len(starts)]
 
 
 def _at_sentence(ends: Sequence[int], end: int, earliest: int) -> int:
-    """The last sentence end from `earliest` to `end`; `end` where there is none."""
+    """Returns the last sentence end from `earliest` to `end`; `end` where there is none."""
     place = bisect_right(ends, end) - 1
     return ends[place] if place >= 0 and ends[place] >= earliest else end
 
 
 def token_count(text: str) -> int:
-    """Tokens as `cut_windows` counts them."""
+    """Counts tokens as `cut_windows` does."""
     return sum(1 for start, end in _atom_spans(text) if text[start:end].strip())

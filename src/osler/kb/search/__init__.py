@@ -34,12 +34,12 @@ some 14 s more. With fewer, a model's answer takes so long that nobody sees the 
 
 class _EncodedBackend(SearchBackend, Protocol):
     def encoder_identity(self) -> str:
-        """Identity of the encoder whose vectors it searches."""
+        """Returns the identity of the encoder whose vectors it searches."""
         ...
 
 
 class SearchBackends:
-    """The engines of one open knowledge base, each made when it is first asked."""
+    """The backends of one open knowledge base, each made when it is first asked."""
 
     def __init__(self, path: Path, readers: access.ReaderPool, choice: BackendChoice) -> None:
         self._path, self._readers, self._choice = path, readers, choice
@@ -50,21 +50,22 @@ class SearchBackends:
         self._seen: tuple[int, CurrentGeneration | None] | None = None
 
     def word_backend(self) -> SearchBackend:
-        """Who searches by words. Raises `KnowledgeBaseUnbuilt`, `BadConfig`."""
+        """Returns the backend for words. Raises `KnowledgeBaseUnbuilt`, `BadConfig`."""
         return self._chosen_backend()
 
     def vector_backend(self, encoder: str) -> SearchBackend:
-        """Who searches the vectors of this encoder; raises `KnowledgeBaseMismatch` when the
-        vectors are another one's."""
-        chosen = self._chosen_backend()
-        if (stored := chosen.encoder_identity()) != encoder:
+        """Returns the backend for this encoder's vectors; raises `KnowledgeBaseMismatch` when the
+        vectors are another encoder's.
+        """
+        backend = self._chosen_backend()
+        if (stored := backend.encoder_identity()) != encoder:
             raise other_encoder_error(stored, encoder)
-        return chosen
+        return backend
 
     def follow_build(
         self, db: sqlite3.Connection, build: str, progress: Progress, *, afresh: bool
     ) -> None:
-        """Brings the embedded index up to a build, or takes it away where none is wanted."""
+        """Brings the embedded index up to a build, or deletes it where none is wanted."""
         if not self._wants_edge(db):
             edge.remove_index(self._path)
             return
@@ -93,7 +94,7 @@ class SearchBackends:
                 assert_never(never)
 
     def find_problems(self) -> Iterator[str]:
-        """Where the embedded index, if there is one, does not hold what the last build holds."""
+        """Yields differences between the embedded index, if there is one, and the last build."""
         if (current := self._current_generation()) is None:
             return
         folder = self._path / generation.FOLDER / current.name
@@ -131,8 +132,9 @@ class SearchBackends:
         return self._exact
 
     def _has_edge(self) -> bool:
-        """Whether there is an index to search. While a build is under way it is that of the
-        build before; after a rollback it is of no state that still counts."""
+        """Returns whether there is an embedded index to search. While a build is under way it is
+        that of the build before; after a rollback it is of no state that still counts.
+        """
         with self._readers.borrow() as db:
             built, builds = read_meta(db, "built"), int(read_meta(db, "builds") or 0)
         # Looked at second: it may be of the next build already, which is about to be declared.

@@ -1,4 +1,4 @@
-"""The seam between a knowledge base and what searches it."""
+"""The interface between a knowledge base and its search backends."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TIES = 32
 
 @dataclass(frozen=True, slots=True)
 class BackendChoice:
-    """Which engine searches."""
+    """Settings that choose the search backend."""
 
     kind: Kind = "auto"
     """auto: the server where `url` is set, else the embedded engine where the last build
@@ -34,12 +34,12 @@ class BackendChoice:
     key: str | None = None
     """Its API key."""
     name: str = "osler"
-    """What its collections' names begin with."""
+    """Prefix of its collections' names."""
 
 
 @dataclass(frozen=True, slots=True)
 class PassageFilter:
-    """Which passages may be found; each condition that is set must hold."""
+    """Conditions on the passages that may be found; each condition that is set must hold."""
 
     sources: Scope = None
     years: tuple[int | None, int | None] = (None, None)
@@ -48,7 +48,7 @@ class PassageFilter:
     kinds: tuple[str, ...] = ()
     """Publication or study types, any of them, whatever their case."""
     retracted: bool = False
-    """Whether retracted documents may be found too."""
+    """Lets retracted documents through too."""
     trust: int = 1
     """At least this much, 1 to 5 (`osler.sources.catalogue.trust_of`)."""
 
@@ -68,7 +68,7 @@ EVERYTHING = PassageFilter()
 
 
 def fold_kind(kind: str) -> str:
-    """A publication type as it is compared."""
+    """Normalises a publication type for comparison."""
     return " ".join(kind.split()).casefold()
 
 
@@ -79,14 +79,14 @@ condition took five times as long as the search itself."""
 
 
 def shelves_for(within: PassageFilter) -> tuple[str, ...]:
-    """Where to look for what `within` lets through."""
+    """Lists the shelves that can hold what `within` lets through."""
     names = within.sources
-    found = [TEXTS] if names is None or set(names) - {EMR} else []
+    shelves = [TEXTS] if names is None or set(names) - {EMR} else []
     if names is not None and EMR in names:
-        found.append(PATIENTS)
-    if found and within.retracted:
-        found.append(RETRACTED)
-    return tuple(found)
+        shelves.append(PATIENTS)
+    if shelves and within.retracted:
+        shelves.append(RETRACTED)
+    return tuple(shelves)
 
 
 class SearchBackend(Protocol):
@@ -116,15 +116,15 @@ class SearchBackend(Protocol):
 def fetch_allowed(
     fetch: Callable[[int], Ranking], allowed: Callable[[Ranking], Ranking], k: int
 ) -> Ranking:
-    """At least the `k` best of a ranking that are allowed, if there are so many.
+    """Fetches until at least `k` allowed passages are found, or no more are left.
 
     `fetch` gives the n best of all; it is asked for more until enough are allowed.
     """
     n = k
     while True:
-        found = fetch(n)
-        kept = allowed(found)
-        if len(kept) >= k or len(found) < n:
+        ranking = fetch(n)
+        kept = allowed(ranking)
+        if len(kept) >= k or len(ranking) < n:
             return kept
         n *= 4
 
@@ -133,7 +133,7 @@ Key = TypeVar("Key", int, str)
 
 
 def merge_rankings(rankings: Sequence[list[tuple[Key, float]]], k: int) -> list[tuple[Key, float]]:
-    """One ranking of several whose scores compare; equal ones in order of their keys."""
+    """Merges rankings whose scores compare; equal ones in order of their keys."""
     if len(rankings) == 1:
         return rankings[0]
     together = [pair for ranking in rankings for pair in ranking]

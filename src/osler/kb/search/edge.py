@@ -1,4 +1,4 @@
-"""The embedded engine: Qdrant Edge, in worker processes of its own.
+"""The embedded search backend: Qdrant Edge, in worker processes of its own.
 
 Edge holds the interpreter's lock in every call, so it may not live in the process that
 serves. Each process that searches starts its own workers, up to one a core, and they all
@@ -29,7 +29,7 @@ from osler.kb.search.generation import CurrentGeneration
 from osler.kb.search.vectors import Floats
 
 VERSION = f"2/{sparse.VERSION}"
-"""Of the layout and of the words' vectors: an index of another version is made anew."""
+"""Version of layout and word vectors: an index of another version is made anew."""
 
 _STOP_S = 5.0
 """Seconds that a worker gets to end by itself."""
@@ -58,7 +58,7 @@ class _OpenGeneration:
 
 
 class EdgeBackend:
-    """An `Engine` over the current generation in the folder of a knowledge base."""
+    """A `SearchBackend` over the current generation in the folder of a knowledge base."""
 
     def __init__(self, kb: Path, *, workers: int | None = None) -> None:
         """`workers` at a time, at most; by default one a core. Raises `BadConfig`."""
@@ -76,12 +76,12 @@ class EdgeBackend:
     def by_words(self, terms: Sequence[str], *, k: int, within: PassageFilter) -> Ranking:
         if not terms:
             return []
-        (found,) = self._search_shelves(k, within, words=sparse.query_vector(self._stems, terms))
-        return found
+        (ranking,) = self._search_shelves(k, within, words=sparse.query_vector(self._stems, terms))
+        return ranking
 
     def by_vector(self, query: Floats, *, k: int, within: PassageFilter) -> Ranking:
-        (found,) = self._search_shelves(k, within, dense=query)
-        return _positive_only(found)
+        (ranking,) = self._search_shelves(k, within, dense=query)
+        return _positive_only(ranking)
 
     def by_both(
         self, terms: Sequence[str], query: Floats, *, k: int, within: PassageFilter
@@ -123,7 +123,7 @@ class EdgeBackend:
         dense: Floats | None,
     ) -> list[Ranking]:
         present = [name for name in shelves_for(within) if name in opened.current.points]
-        found = [
+        replies = [
             opened.pool.send_request(
                 {
                     "shelf": name,
@@ -136,19 +136,19 @@ class EdgeBackend:
             for name in present
         ]
         rankings = (words is not None) + (dense is not None)
-        if not found:
+        if not replies:
             return [[] for _ in range(rankings)]
-        return [merge_rankings(of, k) for of in zip(*found, strict=True)]
+        return [merge_rankings(of, k) for of in zip(*replies, strict=True)]
 
     def _open_generation(self) -> _OpenGeneration:
         """The current generation. After a swap one caller opens the new one; the others go on
         with the old one until it is there."""
-        stamp, held = generation.read_stamp(self._kb), self._open
-        if held is not None and held.stamp == stamp:
-            return held
-        if not self._opening.acquire(blocking=held is None):
-            assert held is not None  # noqa: S101 - else it would have waited
-            return held
+        stamp, opened = generation.read_stamp(self._kb), self._open
+        if opened is not None and opened.stamp == stamp:
+            return opened
+        if not self._opening.acquire(blocking=opened is None):
+            assert opened is not None  # noqa: S101 - else it would have waited
+            return opened
         try:
             return self._opened_now()
         finally:
@@ -156,9 +156,9 @@ class EdgeBackend:
 
     def _opened_now(self) -> _OpenGeneration:
         while True:
-            stamp, held = generation.read_stamp(self._kb), self._open
-            if held is not None and held.stamp == stamp:
-                return held
+            stamp, previous = generation.read_stamp(self._kb), self._open
+            if previous is not None and previous.stamp == stamp:
+                return previous
             current = generation.read_current(self._kb)
             if current is None:
                 raise KnowledgeBaseError(
@@ -173,18 +173,18 @@ class EdgeBackend:
                     continue  # swept away in this moment: another one is current
                 raise
             self._open = _OpenGeneration(stamp, current, pool)
-            if held is not None:
-                held.pool.close()
+            if previous is not None:
+                previous.pool.close()
             return self._open
 
 
-def _positive_only(found: Ranking) -> Ranking:
+def _positive_only(ranking: Ranking) -> Ranking:
     """Products of zero or less are no likeness."""
-    return [pair for pair in found if pair[1] > 0]
+    return [pair for pair in ranking if pair[1] > 0]
 
 
 def _filter_conditions(within: PassageFilter, present: Sequence[str]) -> dict[str, Any]:
-    """Those that a shelf with the sources `present` is not sure to fulfil."""
+    """Lists the conditions that a shelf with the sources `present` does not meet by itself."""
     conditions: dict[str, Any] = {}
     if within.sources is not None and set(present) - set(within.sources):
         conditions["source"] = list(within.sources)
@@ -200,11 +200,11 @@ def _filter_conditions(within: PassageFilter, present: Sequence[str]) -> dict[st
 
 
 class _PoolClosed(Exception):
-    """The pool's generation is no longer searched."""
+    """Raised when the group's generation is no longer searched."""
 
 
 class _WorkerDied(Exception):
-    """A worker ended, or what it says cannot be read."""
+    """Raised when a worker ended, or its reply cannot be read."""
 
 
 class _Worker:
@@ -225,9 +225,9 @@ class _Worker:
             self.stop()
             raise
 
-    def send_request(self, asked: dict[str, Any], data: bytes) -> list[Ranking]:
+    def send_request(self, request: dict[str, Any], data: bytes) -> list[Ranking]:
         try:
-            messages.send_message(self._require_pipe(self._process.stdin), asked, data)
+            messages.send_message(self._require_pipe(self._process.stdin), request, data)
         except (OSError, ValueError) as error:
             raise _WorkerDied(self._last_words()) from error
         reply, found = self._read_reply()
@@ -267,7 +267,7 @@ class _Worker:
         return stream
 
     def _last_words(self) -> str:
-        """How it ended, and the last line that it wrote."""
+        """Describes how the process ended, with the last line that it wrote."""
         try:
             status = self._process.wait(_STOP_S)
         except subprocess.TimeoutExpired:
@@ -307,26 +307,26 @@ class _WorkerGroup:
         self._started = 1
         self._return_worker(self._start_worker())
 
-    def send_request(self, asked: dict[str, Any], data: bytes) -> list[Ranking]:
+    def send_request(self, request: dict[str, Any], data: bytes) -> list[Ranking]:
         """A worker that dies is replaced once. Raises `KnowledgeBaseError` when the next one
         dies of the same request, and `_PoolClosed`."""
         worker: _Worker | None = self._take_worker()
         try:
             assert worker is not None  # noqa: S101
             try:
-                return worker.send_request(asked, data)
+                return worker.send_request(request, data)
             except _WorkerDied:
                 worker.stop()
                 worker = None
                 worker = self._start_worker()
-                return self._ask_again(worker, asked, data)
+                return self._ask_again(worker, request, data)
         finally:
             self._return_worker(worker)
 
     @staticmethod
-    def _ask_again(worker: _Worker, asked: dict[str, Any], data: bytes) -> list[Ranking]:
+    def _ask_again(worker: _Worker, request: dict[str, Any], data: bytes) -> list[Ranking]:
         try:
-            return worker.send_request(asked, data)
+            return worker.send_request(request, data)
         except _WorkerDied as died:
             raise _worker_error(died) from died
 
@@ -358,7 +358,7 @@ class _WorkerGroup:
             raise
 
     def _add_worker(self) -> None:
-        """A helper for those who wait; without it they go on with the workers there are."""
+        """Starts one more worker for those who wait; they go on without it if that fails."""
         try:
             worker = self._start_worker()
         except KnowledgeBaseError:
@@ -396,5 +396,5 @@ def _worker_error(died: _WorkerDied) -> KnowledgeBaseError:
 
 
 def remove_index(kb: Path) -> None:
-    """Takes the embedded index away."""
+    """Deletes the embedded index."""
     shutil.rmtree(kb / generation.FOLDER, ignore_errors=True)

@@ -27,7 +27,7 @@ _BATCH = 1000
 
 
 def make_generation(kb: Path, folder: Path, base: Path | None, dimension: int) -> None:
-    """A complete generation in `folder`, whose name nobody uses yet."""
+    """Builds a complete generation in `folder`, whose name nobody uses yet."""
     if base is None:
         folder.mkdir(parents=True)
     else:
@@ -64,7 +64,7 @@ class _ShelfWriter:
         return self._open[shelf]
 
     def put_points(self, shelf: str, points: list[shard.Point]) -> None:
-        """When a piece is full its graph is built, which also frees the memory of loose points."""
+        """Adds points; a full piece gets its graph, which also frees the memory of loose points."""
         shard.put_points(self[shelf], points)
         self._loose[shelf] += len(points)
         if self._loose[shelf] >= self._piece:
@@ -72,10 +72,10 @@ class _ShelfWriter:
             self._loose[shelf] = 0
 
     def finish_shards(self, expected: dict[str, int]) -> None:
-        """Raises `RuntimeError` for a shard that does not hold what was put in."""
+        """Optimises and closes. Raises `RuntimeError` for a shard that lacks what was put in."""
         for shelf, opened in self._open.items():
-            if (held := shard.count_points(opened)) != expected.get(shelf, 0):
-                raise RuntimeError(f"{shelf} holds {held} passages, not {expected.get(shelf, 0)}")
+            if (count := shard.count_points(opened)) != expected.get(shelf, 0):
+                raise RuntimeError(f"{shelf} holds {count} passages, not {expected.get(shelf, 0)}")
             opened.optimize()
             opened.flush()
             opened.close()
@@ -87,7 +87,7 @@ class _ShelfWriter:
 def _apply_changes(
     points: sqlite3.Connection, db: sqlite3.Connection, shelves: _ShelfWriter, total: int
 ) -> Iterator[int]:
-    """Yields how many passages are in so far."""
+    """Applies drops and additions; yields how many passages are in so far."""
     for shelf, numbers in _gone_by_shelf(points):
         shard.drop_points(shelves[shelf], numbers)
     points.execute("DELETE FROM point WHERE number IN (SELECT number FROM gone)")
@@ -115,15 +115,15 @@ def _vector_list(row: IndexRow) -> list[float] | None:
 
 
 def _gone_by_shelf(points: sqlite3.Connection) -> Iterator[tuple[str, list[int]]]:
-    found: defaultdict[str, list[int]] = defaultdict(list)
+    numbers: defaultdict[str, list[int]] = defaultdict(list)
     for number, shelf in points.execute("SELECT number, shelf FROM gone"):
-        found[shelf].append(number)
-    yield from found.items()
+        numbers[shelf].append(number)
+    yield from numbers.items()
 
 
-def _group_by_shelf(found: Iterator[IndexRow]) -> dict[str, list[IndexRow]]:
+def _group_by_shelf(rows: Iterator[IndexRow]) -> dict[str, list[IndexRow]]:
     groups: defaultdict[str, list[IndexRow]] = defaultdict(list)
-    for row in found:
+    for row in rows:
         groups[row.shelf].append(row)
     return groups
 

@@ -75,9 +75,9 @@ def _run_builder(
                 raise
         if child.returncode:
             errors.seek(0)
-            said = errors.read().decode(errors="replace").strip().splitlines()
+            lines = errors.read().decode(errors="replace").strip().splitlines()
             raise KnowledgeBaseError(
                 f"the embedded index could not be made (exit status {child.returncode})"
-                + (f": {said[-1]}" if said else ""),
+                + (f": {lines[-1]}" if lines else ""),
                 fix="free some disk space and memory, then run `osler kb build` again",
             )

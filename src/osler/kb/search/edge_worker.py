@@ -27,7 +27,7 @@ def main(folder: Path) -> None:
 
 
 def _answer_request(
-    shelves: dict[str, Any], asked: dict[str, Any], data: bytes
+    shelves: dict[str, Any], request: dict[str, Any], data: bytes
 ) -> tuple[dict[str, Any], bytes]:
     """Sizes of the rankings, and then of all of them the numbers, then the scores."""
     dense = None
@@ -36,10 +36,10 @@ def _answer_request(
         dense.frombytes(data)
     try:
         rankings = shard.search_shard(
-            shelves[asked["shelf"]],
-            k=asked["k"],
-            conditions=asked["conditions"],
-            words=asked["words"],
+            shelves[request["shelf"]],
+            k=request["k"],
+            conditions=request["conditions"],
+            words=request["words"],
             dense=dense.tolist() if dense is not None else None,
         )
     except Exception as error:

@@ -1,4 +1,4 @@
-"""The engine of the core install: full-text index and exact vectors of the one SQLite file.
+"""The backend of the core install: full-text index and exact vectors of the SQLite file.
 
 It needs nothing built beside the file and is the reference for the others. Beyond a few
 hundred thousand passages it is slow: its time grows with the passages that share a word.
@@ -20,7 +20,7 @@ from osler.kb.store.passages import read_meta
 
 @dataclass(frozen=True)
 class _LoadedVectors:
-    """The vectors of one build."""
+    """The vectors of one build, in memory."""
 
     build: str
     """Its number; the snapshot does not tell a passage from one taken out and added again."""
@@ -30,7 +30,7 @@ class _LoadedVectors:
 
 @dataclass
 class ExactBackend:
-    """An `Engine` over an open knowledge base. Its owner closes `readers`."""
+    """A `SearchBackend` over an open knowledge base. Its owner closes `readers`."""
 
     readers: access.ReaderPool
     _held: _LoadedVectors | None = None
@@ -45,12 +45,12 @@ class ExactBackend:
             return fetch_allowed(fetch_best, allowed_by(db, within), k)
 
     def by_vector(self, query: vectors.Floats, *, k: int, within: PassageFilter) -> Ranking:
-        held = self._load_vectors()
-        scores = held.score_rows(query, within.sources)
+        loaded = self._load_vectors()
+        scores = loaded.score_rows(query, within.sources)
         with self.readers.borrow() as db:
 
             def fetch(n: int) -> Ranking:
-                return held.best_rows(scores, n)
+                return loaded.best_rows(scores, n)
 
             return fetch_allowed(fetch, allowed_by(db, within), k)[:k]
 
@@ -69,7 +69,7 @@ class ExactBackend:
         self._held = None
 
     def _load_vectors(self) -> vectors.VectorMatrix:
-        """Held in memory, and read again when a build has ended since."""
+        """Returns the vectors, held in memory and read again when a build has ended since."""
         with self._loading, self.readers.borrow() as db, access.read_transaction(db):
             build = read_meta(db, "builds") if read_meta(db, "built") == "yes" else ""
             if self._held is None or (build and self._held.build != build):
@@ -87,24 +87,24 @@ _AMONG = (
 
 
 def allowed_by(db: sqlite3.Connection, within: PassageFilter) -> Callable[[Ranking], Ranking]:
-    """Keeps of a ranking what meets the conditions; sources are a matter of the indexes."""
+    """Makes a filter for rankings by the conditions; sources are handled by the indexes."""
     conditions, values = _filter_conditions(within)
     if not conditions:
-        return lambda found: found
+        return lambda ranking: ranking
     sql = " AND ".join((_AMONG, *conditions))
 
-    def keep_allowed(found: Ranking) -> Ranking:
-        numbers = json.dumps([number for number, _ in found])
+    def keep_allowed(ranking: Ranking) -> Ranking:
+        numbers = json.dumps([number for number, _ in ranking])
         passed = {number for (number,) in db.execute(sql, (numbers, *values))}
-        return [pair for pair in found if pair[0] in passed]
+        return [pair for pair in ranking if pair[0] in passed]
 
     return keep_allowed
 
 
 def _filter_conditions(within: PassageFilter) -> tuple[list[str], list[object]]:
-    """Of the documents' columns."""
+    """Returns SQL conditions on the documents' columns, and their values."""
     first, last = within.years
-    given: list[tuple[str, object, bool]] = [
+    candidates: list[tuple[str, object, bool]] = [
         ("document.year >= ?", first, first is not None),
         ("document.year <= ?", last, last is not None),
         ("document.trust >= ?", within.trust, within.trust > 1),
@@ -121,7 +121,7 @@ def _filter_conditions(within: PassageFilter) -> tuple[list[str], list[object]]:
             bool(within.kinds),
         ),
     ]
-    chosen = [(sql, value) for sql, value, wanted in given if wanted]
+    chosen = [(sql, value) for sql, value, is_set in candidates if is_set]
     conditions = [sql for sql, _ in chosen]
     if not within.retracted:
         conditions.append("NOT document.retracted")

@@ -26,16 +26,16 @@ FOLDER, CURRENT, POINTS = "edge", "current.json", "points.sqlite"
 
 @dataclass(frozen=True, slots=True)
 class CurrentGeneration:
-    """What `current.json` says."""
+    """The contents of `current.json`."""
 
     name: str
-    """Of the generation's folder."""
+    """Name of the generation's folder."""
     build: str
     """The build of the knowledge base (`meta.builds`) whose passages it holds."""
     encoder: str
     dimension: int
     version: str
-    """Of the words' vectors (`sparse.VERSION`) and of the layout."""
+    """Version of layout and word vectors (`edge.VERSION`)."""
     points: dict[str, int]
     """Passages on each shelf that has any."""
     sources: dict[str, list[str]]
@@ -43,7 +43,7 @@ class CurrentGeneration:
 
 
 def read_current(kb: Path) -> CurrentGeneration | None:
-    """`None` where there is no index. Raises `KnowledgeBaseError` for a damaged one."""
+    """Reads `current.json`; `None` without one. Raises `KnowledgeBaseError` if it is damaged."""
     try:
         return CurrentGeneration(**json.loads((kb / FOLDER / CURRENT).read_bytes()))
     except FileNotFoundError:
@@ -56,7 +56,7 @@ def read_current(kb: Path) -> CurrentGeneration | None:
 
 
 def read_stamp(kb: Path) -> int:
-    """Changes with each swap; 0 where there is no index."""
+    """Returns a number that changes with each swap; 0 where there is no index."""
     try:
         return (kb / FOLDER / CURRENT).stat().st_mtime_ns
     except FileNotFoundError:
@@ -74,8 +74,9 @@ def swap_current(kb: Path, to: CurrentGeneration) -> None:
 
 
 def sweep_old(kb: Path) -> None:
-    """Deletes all but the current generation. Who still reads another one may go on: its
-    files live until they are closed. What cannot be deleted now is left to the next sweep."""
+    """Deletes all but the current generation. Readers of another one may go on: its files live
+    until they are closed. What cannot be deleted now is left to the next sweep.
+    """
     current = read_current(kb)
     keep = {CURRENT, current.name if current else ""}
     folder = kb / FOLDER
@@ -92,7 +93,7 @@ POINT_TABLE = (
     "CREATE TABLE IF NOT EXISTS point(number INTEGER PRIMARY KEY, shelf TEXT NOT NULL,"
     " payload TEXT NOT NULL, dense INTEGER NOT NULL)"
 )
-"""What a generation holds, in the columns of `rows.WANTED`."""
+"""Contents of a generation, in the columns of `payloads.WANTED`."""
 
 _HELD = "SELECT number, shelf, payload, dense FROM point"
 _COLUMNS = "number, shelf, payload, dense"
@@ -100,7 +101,7 @@ _COLUMNS = "number, shelf, payload, dense"
 
 @dataclass(frozen=True, slots=True)
 class GenerationDelta:
-    """What brings a generation up to the knowledge base."""
+    """Changes that bring a generation up to the knowledge base."""
 
     put: int
     """Passages to put in, or to put in anew since their payload or shelf changed."""
@@ -110,8 +111,9 @@ class GenerationDelta:
 
 @contextmanager
 def open_comparison(kb: Path, generation: Path) -> Iterator[sqlite3.Connection]:
-    """A connection to the generation's list of points, with `kb.sqlite` beside it and the two
-    differences as temporary tables `put` and `gone`."""
+    """Opens the generation's list of points beside `kb.sqlite`, with their differences as temporary
+    tables `put` and `gone`.
+    """
     with closing(sqlite3.connect(generation / POINTS, isolation_level=None, uri=True)) as db:
         db.execute(POINT_TABLE)
         db.execute("PRAGMA synchronous=OFF")  # the whole folder counts only once it is complete
@@ -132,14 +134,13 @@ def open_comparison(kb: Path, generation: Path) -> Iterator[sqlite3.Connection]:
 
 
 def count_delta(db: sqlite3.Connection) -> GenerationDelta:
-    """Of a connection made by `open_comparison`."""
-    return GenerationDelta(
-        *(db.execute(f"SELECT count(*) FROM {t}").fetchone()[0] for t in ("put", "gone"))
-    )
+    """Counts the differences on a connection made by `open_comparison`."""
+    counts = "SELECT (SELECT count(*) FROM put), (SELECT count(*) FROM gone)"
+    return GenerationDelta(*db.execute(counts).fetchone())
 
 
 def tally_points(db: sqlite3.Connection) -> tuple[dict[str, int], dict[str, list[str]]]:
-    """Points and sources of each shelf."""
+    """Counts points and lists sources of each shelf."""
     points: dict[str, int] = {}
     sources: dict[str, list[str]] = {}
     counted = (

@@ -23,10 +23,11 @@ answer stood in the ten best for 9 % of the questions instead of 15 %.
 def search_words(
     db: sqlite3.Connection, terms: Sequence[str], *, k: int, scope: Scope
 ) -> list[tuple[int, float]]:
-    """The `k` best passages with any of `terms`: numbers and BM25 (higher is better)."""
+    """Ranks the `k` best passages with any of `terms`: numbers and BM25 (higher is better)."""
     kept = rarest_terms(db, terms) if len(terms) > MOST_TERMS else list(terms)
     if not kept or scope == ():
         return []
+    # Weight 0 for the column `source`: its token selects passages and must not rank them.
     rows = db.execute(
         "SELECT rowid, bm25(lexical, 1.0, 0.0) AS score FROM lexical WHERE lexical MATCH ?"
         " ORDER BY score, rowid LIMIT ?",
@@ -36,7 +37,7 @@ def search_words(
 
 
 def match_expression(terms: Sequence[str], scope: Scope) -> str:
-    """The condition on the columns `words` and `source` of a full-text index."""
+    """Writes the FTS5 condition on the columns `words` and `source`."""
     body = f"words : ({_any_of(terms)})"
     if scope is None:
         return f"({body}) NOT (source : {_quote_term(source_token(EMR))})"
@@ -53,34 +54,36 @@ def _quote_term(term: str) -> str:
 
 
 def term_rarity(db: sqlite3.Connection, terms: Sequence[str]) -> dict[str, float]:
-    """How much each term tells: the inverse document frequency of BM25, at least 0.
+    """Computes the inverse document frequency of each term as BM25 does, at least 0.
 
     A term that no passage holds tells most.
     """
     count: int = db.execute("SELECT count(*) FROM passage").fetchone()[0]
-    found = _term_frequencies(db, terms)
-    return {t: log(1 + (count - found[t] + 0.5) / (found[t] + 0.5)) for t in terms}
+    counts = _term_frequencies(db, terms)
+    return {t: log(1 + (count - counts[t] + 0.5) / (counts[t] + 0.5)) for t in terms}
 
 
 def _term_frequencies(db: sqlite3.Connection, terms: Sequence[str]) -> dict[str, int]:
-    """In how many passages each term's stem stands."""
+    """Counts the passages that hold each term's stem."""
     stems = _stem_terms(terms)
-    found = dict.fromkeys(stems.values(), 0)
-    for stem in found:
+    counts = dict.fromkeys(stems.values(), 0)
+    for stem in counts:
         row = db.execute("SELECT doc FROM term WHERE term = ?", (stem,)).fetchone()
-        found[stem] = row[0] if row else 0
-    return {term: found.get(stems.get(term, ""), 0) for term in terms}
+        counts[stem] = row[0] if row else 0
+    return {term: counts.get(stems.get(term, ""), 0) for term in terms}
 
 
 def rarest_terms(db: sqlite3.Connection, terms: Sequence[str]) -> list[str]:
-    """The `MOST_TERMS` terms that the fewest passages hold, of those that any passage holds."""
-    found = _term_frequencies(db, terms)
-    held = [term for term in terms if found[term]]
-    return sorted(held, key=lambda term: found[term])[:MOST_TERMS]
+    """Selects the `MOST_TERMS` terms that the fewest passages hold, of those that any passage
+    holds.
+    """
+    counts = _term_frequencies(db, terms)
+    known = [term for term in terms if counts[term]]
+    return sorted(known, key=lambda term: counts[term])[:MOST_TERMS]
 
 
 def _stem_terms(terms: Sequence[str]) -> dict[str, str]:
-    """The form under which the index keeps each term; asked of the same tokenizer.
+    """Stems each term with the index's own tokenizer.
 
     Of a term in several tokens ("1.5") it is the last.
     """

@@ -1,4 +1,4 @@
-"""What an index beside the SQLite file holds of each passage: shelf, payload, vectors.
+"""The rows of an index beside the SQLite file: shelf, payload and vectors of each passage.
 
 `WANTED` is the whole of it as one SQL view over the knowledge base, so that what an index
 lacks, or has too much, is one comparison inside SQLite.
@@ -16,7 +16,7 @@ import numpy as np
 
 from osler.kb.search.base import PATIENTS, RETRACTED, TEXTS, fold_kind
 from osler.kb.search.vectors import Floats
-from osler.kb.store.passages import indexed_text, read_numbered
+from osler.kb.store.passages import indexed_text, read_by_number
 from osler.sources.catalogue import EMR
 from osler.types import Passage
 
@@ -49,7 +49,7 @@ class IndexRow:
 
 
 def payload_of(stored: str) -> dict[str, Any]:
-    """From the JSON of `WANTED`."""
+    """Parses the payload JSON of `WANTED`."""
     source, language, year, trust, kinds = json.loads(stored)
     payload: dict[str, Any] = {"source": source, "language": language, "trust": trust}
     if year is not None:
@@ -60,14 +60,13 @@ def payload_of(stored: str) -> dict[str, Any]:
 
 
 def read_rows(db: sqlite3.Connection, wanted: list[tuple[int, str, str]]) -> Iterator[IndexRow]:
-    """Of passages given by number, shelf and stored payload; those that exist no more fall out."""
-    numbers = json.dumps([number for number, _, _ in wanted])
-    chosen = "(SELECT value FROM json_each(?))"
-    passages = dict(
-        read_numbered(db, f"SELECT * FROM passage WHERE number IN {chosen}", (numbers,))
-    )
+    """Reads passages given by number, shelf and stored payload; those that are gone fall out."""
+    passages = read_by_number(db, (number for number, _, _ in wanted))
     vectors = dict(
-        db.execute(f"SELECT passage, value FROM vector WHERE passage IN {chosen}", (numbers,))  # noqa: S608 - constants
+        db.execute(
+            "SELECT passage, value FROM vector WHERE passage IN (SELECT value FROM json_each(?))",
+            (json.dumps(list(passages)),),
+        )
     )
     for number, shelf, stored in wanted:
         if number in passages:

@@ -1,4 +1,4 @@
-"""A knowledge base onto a Qdrant server: idempotent, resumable, verified.
+"""Pushes a knowledge base to a Qdrant server: idempotent, resumable, verified.
 
 A point's id is a hash of its passage's id, and its payload bears a digest of all that was
 sent. So a push asks, batch by batch, what the server has already, and sends the rest: one
@@ -32,7 +32,7 @@ BATCH = 256
 
 @dataclass(frozen=True, slots=True)
 class PushResult:
-    """What a push did."""
+    """Counts and duration of a push."""
 
     passages: dict[str, int]
     """On the server now, by source; counted there."""
@@ -43,7 +43,7 @@ class PushResult:
 
 
 def point_id(passage: str) -> str:
-    """The same for the same passage, wherever and whenever it is made."""
+    """Derives a point's id from its passage's id: the same wherever and whenever it is made."""
     return str(uuid.uuid5(_NAMES, passage))
 
 
@@ -63,20 +63,20 @@ def push_passages(
     """
     start = time.perf_counter()
     encoder = read_meta(db, "encoder")
-    held = list_collections(client, name)
-    _check_encoder(held, encoder, afresh=afresh)
+    existing = list_collections(client, name)
+    _check_encoder(existing, encoder, afresh=afresh)
     job = _PushJob(db, client, name, encoder, progress)
     counts = dict(db.execute("SELECT source, count(*) FROM passage GROUP BY source"))
-    for source in held.keys() - (set() if afresh else counts.keys()):
-        client.delete_collection(held[source].name)
+    for source in existing.keys() - (set() if afresh else counts.keys()):
+        client.delete_collection(existing[source].name)
     progress("push", 0, sum(counts.values()))
     for source, count in counts.items():
         job.push_source(source, count)
     return PushResult(counts, job.sent, job.deleted, time.perf_counter() - start)
 
 
-def _check_encoder(held: dict[str, Collection], encoder: str, *, afresh: bool) -> None:
-    for collection in held.values():
+def _check_encoder(existing: dict[str, Collection], encoder: str, *, afresh: bool) -> None:
+    for collection in existing.values():
         if not afresh and (collection.encoder, collection.version) != (encoder, VERSION):
             theirs = f"encoder {collection.encoder}" if collection.encoder else "no encoder"
             raise KnowledgeBaseMismatch(
@@ -88,7 +88,7 @@ def _check_encoder(held: dict[str, Collection], encoder: str, *, afresh: bool) -
 
 
 class _PushJob:
-    """One push. Counts what it does."""
+    """One push, with its counts."""
 
     def __init__(
         self,
@@ -108,6 +108,7 @@ class _PushJob:
         collection = f"{self._name}-{source}"
         if not self._client.collection_exists(collection):
             self._create_collection(collection)
+        # -1 marks it as incomplete, so that no search takes half a source for the whole.
         self._declare_state(collection, source, -1)
         for batch in self._read_batches(source):
             self._upsert_batch(collection, batch)
@@ -135,7 +136,10 @@ class _PushJob:
             collection,
             vectors_config={
                 DENSE: models.VectorParams(
-                    size=max(1, dimension), distance=models.Distance.DOT, on_disk=True
+                    # A server accepts no vectors of size 0; without an encoder none are sent.
+                    size=max(1, dimension),
+                    distance=models.Distance.DOT,
+                    on_disk=True,
                 )
             },
             sparse_vectors_config={WORDS: models.SparseVectorParams(modifier=models.Modifier.IDF)},
@@ -157,13 +161,13 @@ class _PushJob:
             self._client.create_payload_index(collection, field, kind)
 
     def _declare_state(self, collection: str, source: str, retracted: int) -> None:
-        told = {
+        state = {
             "source": source,
             "encoder": self._encoder,
             "version": VERSION,
             "retracted": retracted,
         }
-        self._client.update_collection(collection, metadata={"osler": told})
+        self._client.update_collection(collection, metadata={"osler": state})
 
     def _read_batches(self, source: str) -> Iterator[list[IndexRow]]:
         last = 0
@@ -171,14 +175,15 @@ class _PushJob:
             f"SELECT number, shelf, payload FROM ({WANTED} WHERE passage.source = ?"  # noqa: S608 - constants
             " AND passage.number > ? ORDER BY passage.number LIMIT ?)"
         )
-        while found := self._db.execute(wanted, (source, last, BATCH)).fetchall():
-            yield list(read_rows(self._db, found))
-            last = found[-1][0]
+        while rows_found := self._db.execute(wanted, (source, last, BATCH)).fetchall():
+            yield list(read_rows(self._db, rows_found))
+            last = rows_found[-1][0]
 
     def _upsert_batch(self, collection: str, batch: list[IndexRow]) -> None:
         from qdrant_client import models
 
         digests = {point_id(row.passage.id): self._row_digest(row) for row in batch}
+        # Only digests travel back: what the server has already is not sent again.
         there = self._client.retrieve(collection, list(digests), with_payload=["digest"])
         same = {p.id for p in there if p.payload["digest"] == digests[p.id]}
         new = [row for row in batch if point_id(row.passage.id) not in same]
@@ -197,7 +202,7 @@ class _PushJob:
         self.sent += len(points)
 
     def _row_digest(self, row: IndexRow) -> str:
-        """Equal for what would be sent anew as it is."""
+        """Hashes all that would be sent of a passage."""
         parts = (VERSION, self._encoder, str(row.vector is not None), row.text, _point_payload(row))
         return blake2b(repr(parts).encode(), digest_size=8).hexdigest()
 
@@ -205,8 +210,8 @@ class _PushJob:
         return int(self._client.count(collection, exact=True).count)
 
     def _delete_strays(self, collection: str) -> None:
-        """Points whose passage is there no more."""
-        held = "SELECT 1 FROM passage WHERE id = ?"
+        """Deletes points whose passage is gone."""
+        exists = "SELECT 1 FROM passage WHERE id = ?"
         offset: Any = None
         while True:
             points, offset = self._client.scroll(
@@ -215,7 +220,7 @@ class _PushJob:
             strays = [
                 point.id
                 for point in points
-                if not self._db.execute(held, (point.payload["passage"],)).fetchone()
+                if not self._db.execute(exists, (point.payload["passage"],)).fetchone()
             ]
             if strays:
                 self._client.delete(collection, strays, wait=True)

@@ -1,4 +1,4 @@
-"""The engine on a Qdrant server or cluster: one collection for each source.
+"""The backend on a Qdrant server or cluster: one collection for each source.
 
 A source is its own collection, so patients' records share an index with nothing else, rights
 can be given by source, and one source can be pushed or dropped without the others. A search
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from qdrant_client import QdrantClient
 
 VERSION = f"1/{sparse.VERSION}"
-"""Of payload and words' vectors. A collection of another version is refused."""
+"""Version of payload and word vectors. A collection of another version is refused."""
 
 TIMEOUT_S = 60
 _KNOWN_S = 30.0
@@ -40,13 +40,14 @@ _AT_ONCE = 8
 
 
 def make_client(choice: BackendChoice) -> QdrantClient:
-    """Connects to nothing yet. Raises `BadConfig` when the package is not there."""
+    """Makes a client, which connects to nothing yet. Raises `BadConfig` without the package."""
     if find_spec("qdrant_client") is None:
         raise BadConfig(
             "a Qdrant server needs the package qdrant-client", fix='pip install "osler[qdrant]"'
         )
     from qdrant_client import QdrantClient
 
+    # Without the check of versions it sends nothing before the first search.
     return QdrantClient(
         url=choice.url, api_key=choice.key, timeout=TIMEOUT_S, check_compatibility=False
     )
@@ -77,7 +78,7 @@ def _first_line(error: Exception) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """One source on the server, as its metadata tell."""
+    """One source on the server, as its metadata describe it."""
 
     name: str
     source: str
@@ -88,23 +89,23 @@ class Collection:
 
 
 def list_collections(of: QdrantClient, name: str) -> dict[str, Collection]:
-    """Those of ours, by source; others that bear such a name are left alone."""
-    found = {}
+    """Lists Osler's own collections by source; others with such a name are left alone."""
+    collections = {}
     for listed in of.get_collections().collections:
         if not listed.name.startswith(f"{name}-"):
             continue
-        told = of.get_collection(listed.name).config.metadata or {}
-        if ours := told.get("osler"):
+        metadata = of.get_collection(listed.name).config.metadata or {}
+        if ours := metadata.get("osler"):
             source = ours["source"]
-            found[source] = Collection(
+            collections[source] = Collection(
                 listed.name, source, ours["encoder"], ours["version"], ours["retracted"]
             )
-    return found
+    return collections
 
 
 @dataclass
 class QdrantBackend:
-    """An `Engine` over the collections of a server."""
+    """A `SearchBackend` over the collections of a server."""
 
     client: QdrantClient
     choice: BackendChoice
@@ -117,7 +118,7 @@ class QdrantBackend:
 
     @classmethod
     def connect(cls, choice: BackendChoice, readers: access.ReaderPool) -> QdrantBackend:
-        """Raises `BadConfig`."""
+        """Makes the backend of the chosen server. Raises `BadConfig`."""
         return cls(make_client(choice), choice, lambda ids: numbers_of(readers, ids))
 
     def encoder_identity(self) -> str:
@@ -128,12 +129,12 @@ class QdrantBackend:
     def by_words(self, terms: Sequence[str], *, k: int, within: PassageFilter) -> Ranking:
         if not terms:
             return []
-        (found,) = self._search_collections([self._words_query(terms)], k, within)
-        return found
+        (ranking,) = self._search_collections([self._words_query(terms)], k, within)
+        return ranking
 
     def by_vector(self, query: Floats, *, k: int, within: PassageFilter) -> Ranking:
-        (found,) = self._search_collections([_nearest_query(query, k)], k, within)
-        return _positive_only(found)
+        (ranking,) = self._search_collections([_nearest_query(query, k)], k, within)
+        return _positive_only(ranking)
 
     def by_both(
         self, terms: Sequence[str], query: Floats, *, k: int, within: PassageFilter
@@ -159,7 +160,7 @@ class QdrantBackend:
     def _search_collections(
         self, queries: list[dict[str, Any]], k: int, within: PassageFilter
     ) -> list[Ranking]:
-        """A ranking for each of `queries`, over all collections that `within` lets through."""
+        """Returns a ranking for each of `queries`, over all collections that `within` allows."""
         with translate_errors(self.choice.url):
             chosen = [
                 collection
@@ -171,12 +172,14 @@ class QdrantBackend:
                     lambda of: self._search_collection(of, queries, k, within), chosen
                 )
             )
-        found = [
+        rankings_found = [
             merge_rankings([rankings[i] for rankings in per_collection], k) if chosen else []
             for i in range(len(queries))
         ]
-        numbers = self.numbers([id for ranking in found for id, _ in ranking])
-        return [[(numbers[id], s) for id, s in ranking if id in numbers] for ranking in found]
+        numbers = self.numbers([id for ranking in rankings_found for id, _ in ranking])
+        return [
+            [(numbers[id], s) for id, s in ranking if id in numbers] for ranking in rankings_found
+        ]
 
     def _search_collection(
         self, of: Collection, queries: list[dict[str, Any]], k: int, within: PassageFilter
@@ -194,8 +197,8 @@ class QdrantBackend:
     def _known_collections(self) -> dict[str, Collection]:
         now = time.monotonic()
         if now - self._known_at > _KNOWN_S:
-            found = list_collections(self.client, self.choice.name)
-            complete = {s: c for s, c in found.items() if c.retracted >= 0}
+            collections = list_collections(self.client, self.choice.name)
+            complete = {s: c for s, c in collections.items() if c.retracted >= 0}
             if not complete:
                 raise KnowledgeBaseUnbuilt(
                     f"the Qdrant server {self.choice.url} holds no collection {self.choice.name}-…",
@@ -206,14 +209,14 @@ class QdrantBackend:
 
 
 def numbers_of(readers: access.ReaderPool, ids: Sequence[str]) -> dict[str, int]:
-    """Of those passages that are there."""
+    """Looks up the row numbers of passage ids; ids that are gone fall out."""
     wanted = "SELECT id, number FROM passage WHERE id IN (SELECT value FROM json_each(?))"
     with readers.borrow() as db:
         return dict(db.execute(wanted, (json.dumps(list(ids)),)))
 
 
-def _positive_only(found: Ranking) -> Ranking:
-    return [pair for pair in found if pair[1] > 0]
+def _positive_only(ranking: Ranking) -> Ranking:
+    return [pair for pair in ranking if pair[1] > 0]
 
 
 def _nearest_query(query: Floats, k: int) -> dict[str, Any]:

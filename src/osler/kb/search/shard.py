@@ -1,4 +1,4 @@
-"""One shelf of the embedded index: a Qdrant Edge shard, and how it is asked.
+"""One shelf of the embedded index: a Qdrant Edge shard, and searches in it.
 
 Only the worker and the builder import this: the engine holds the interpreter's lock in
 every call. What is needed of the package (`osler[edge]`) is imported inside.
@@ -27,12 +27,12 @@ searched faster whole. Hence one piece a core, and none of fewer passages than t
 
 
 def piece_of(passages: int) -> int:
-    """How many of so many passages make one piece on this machine."""
+    """Returns the size of one piece, in passages, for so many passages on this machine."""
     return max(LEAST_PIECE, -(-passages // min(MOST_PIECES, os.cpu_count() or 1)))
 
 
 def shard_config(dimension: int, piece: int) -> Any:
-    """Vectors compared as bytes, from memory-mapped files that processes share."""
+    """Configures vectors compared as bytes, from memory-mapped files that processes share."""
     import qdrant_edge as edge
 
     shared = edge.Memory.Cached
@@ -72,7 +72,7 @@ def shard_config(dimension: int, piece: int) -> Any:
 
 
 def create_shard(folder: Path, dimension: int, piece: int) -> Any:
-    """An empty shard with indexes for the filters."""
+    """Creates an empty shard with indexes for the filters."""
     import qdrant_edge as edge
 
     folder.mkdir(parents=True)
@@ -102,13 +102,13 @@ Point = tuple[int, dict[str, Any], tuple[list[int], list[float]], list[float] | 
 def put_points(shard: Any, points: Iterable[Point]) -> None:
     import qdrant_edge as edge
 
-    made = []
+    batch = []
     for number, payload, (places, weights), dense in points:
         vector: dict[str, Any] = {WORDS: edge.SparseVector(places, weights)}
         if dense is not None:
             vector[DENSE] = dense
-        made.append(edge.Point(number, vector, payload))
-    shard.update(edge.UpdateOperation.upsert_points(made))
+        batch.append(edge.Point(number, vector, payload))
+    shard.update(edge.UpdateOperation.upsert_points(batch))
 
 
 def drop_points(shard: Any, numbers: Sequence[int]) -> None:
@@ -131,7 +131,7 @@ def search_shard(
     words: tuple[list[int], list[float]] | None,
     dense: list[float] | None,
 ) -> list[list[tuple[int, float]]]:
-    """One ranking for each of `dense` and `words` that is given, in this order."""
+    """Returns one ranking for each of `dense` and `words` that is given, in this order."""
     import qdrant_edge as edge
 
     within, requests = _make_filter(conditions), []
@@ -145,12 +145,12 @@ def search_shard(
     if words is not None:
         nearest = edge.Query.Nearest(edge.SparseVector(*words), WORDS)
         requests.append(edge.QueryRequest(limit=k, query=nearest, filter=within))
-    found = shard.query_batch(edge.QueryBatchRequest(requests))
-    return [[(point.id, point.score) for point in points] for points in found]
+    rankings = shard.query_batch(edge.QueryBatchRequest(requests))
+    return [[(point.id, point.score) for point in points] for points in rankings]
 
 
 def _make_filter(conditions: dict[str, Any]) -> Any:
-    """`{"kind": ["review"], "year": [2010, None]}`: any of a list; between two bounds."""
+    """Translates `{"kind": ["review"], "year": [2010, None]}`: any of these; between bounds."""
     import qdrant_edge as edge
 
     must: list[Any] = []

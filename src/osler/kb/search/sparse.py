@@ -1,4 +1,4 @@
-"""Words as sparse vectors, so that an engine of vectors ranks by BM25.
+"""Words as sparse vectors, so that a vector index ranks by BM25.
 
 A passage's weights are the part of BM25 that depends on it alone; the engine multiplies
 them with the inverse document frequency (Qdrant's `idf` modifier). A word's place is a
@@ -34,7 +34,7 @@ Sparse = tuple[list[int], list[float]]
 
 
 class StemHasher:
-    """The place of a word: a hash of its stem. One object serves any number of threads.
+    """Hashes the stems of words to places. One object serves any number of threads.
 
     The stems are those of SQLite's full-text index, from the same tokenizer, so that
     both engines hold the same forms of a word for one.
@@ -53,15 +53,15 @@ class StemHasher:
         self._db.close()
 
     def word_places(self, texts: Sequence[Sequence[str]]) -> list[list[int]]:
-        """Of each text's words, in order."""
+        """Returns the places of each text's words, in order."""
         with self._lock:
             if len(self._places) > _HELD:
                 self._places = {}
-            held = self._places
+            known = self._places
             # A difference of sets would walk through all that is held, 0.2 ms a query.
-            if unseen := {word for text in texts for word in text if word not in held}:
+            if unseen := {word for text in texts for word in text if word not in known}:
                 self._learn_words(sorted(unseen))
-            return [[held[word] for word in text] for text in texts]
+            return [[known[word] for word in text] for text in texts]
 
     def _learn_words(self, unseen: list[str]) -> None:
         latin = [word for word in unseen if not is_cjk(word[0])]
@@ -70,18 +70,18 @@ class StemHasher:
             self._places[word] = zlib.crc32(stems.get(word, word).encode())
 
     def _stem_latin(self, latin: list[str]) -> dict[str, str]:
-        """Of those that the tokenizer takes for one word; "1.5" is two to it, and stays."""
+        """Stems the words that the tokenizer takes for one; "1.5" is two to it, and stays."""
         self._db.execute("BEGIN")
         self._db.executemany("INSERT INTO one(rowid, words) VALUES (?, ?)", enumerate(latin))
-        found: dict[str, list[str]] = {}
+        tokens_of: dict[str, list[str]] = {}
         for token, row in self._db.execute("SELECT term, doc FROM token"):
-            found.setdefault(latin[row], []).append(token)
+            tokens_of.setdefault(latin[row], []).append(token)
         self._db.execute("ROLLBACK")
-        return {word: tokens[0] for word, tokens in found.items() if len(tokens) == 1}
+        return {word: tokens[0] for word, tokens in tokens_of.items() if len(tokens) == 1}
 
 
 def passage_vectors(stems: StemHasher, texts: Sequence[str]) -> list[Sparse]:
-    """The vectors of passages, each given as it is indexed (heading before text)."""
+    """Makes the vectors of passages, each given as it is indexed (heading before text)."""
     cut = [split_words(text) for text in texts]
     placed = stems.word_places(cut)
     return [
@@ -91,7 +91,7 @@ def passage_vectors(stems: StemHasher, texts: Sequence[str]) -> list[Sparse]:
 
 
 def query_vector(stems: StemHasher, terms: Iterable[str]) -> Sparse:
-    """The vector of a query: each word counts once."""
+    """Makes the vector of a query: each word counts once."""
     (places,) = stems.word_places([list(terms)])
     distinct = sorted(set(places))
     return distinct, [1.0] * len(distinct)

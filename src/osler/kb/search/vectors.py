@@ -1,4 +1,4 @@
-"""All vectors of a knowledge base in one matrix, searched exactly.
+"""The matrix of all vectors of a knowledge base, searched exactly.
 
 100,000 vectors of 384 numbers are 150 MB and are searched in about 6 ms. Beyond that
 the embedded engine (`osler.kb.search.edge`) is faster.
@@ -29,7 +29,7 @@ class VectorMatrix:
     """Source, first row, last row + 1. An id begins with its source, so a source is one run."""
 
     def score_rows(self, query: Floats, scope: Scope) -> Floats:
-        """Of each row its inner product; zero outside the sources of `scope`."""
+        """Returns each row's inner product with the query; zero outside the sources of `scope`."""
         scores = np.zeros(len(self.numbers), np.float32)
         for source, start, end in self.runs:
             if in_scope(source, scope):
@@ -39,7 +39,7 @@ class VectorMatrix:
         return scores
 
     def best_rows(self, scores: Floats, k: int) -> list[tuple[int, float]]:
-        """Passage numbers with the best scores, best first; equal ones by passage id.
+        """Ranks passage numbers by score, best first; equal ones by passage id.
 
         Products of zero or less are no likeness and are left out.
         """
@@ -55,7 +55,7 @@ def _kth_best(scores: Floats, k: int) -> float:
 
 
 def load_vectors(db: sqlite3.Connection, dimension: int) -> VectorMatrix:
-    """Reads them all. Raises `KnowledgeBaseError` for one of another length."""
+    """Reads all vectors. Raises `KnowledgeBaseError` for one of another length."""
     (count,) = db.execute("SELECT count(*) FROM vector").fetchone()
     numbers = np.zeros(count, np.int64)
     matrix = np.zeros((count, dimension), np.float32)
@@ -76,7 +76,7 @@ def load_vectors(db: sqlite3.Connection, dimension: int) -> VectorMatrix:
 
 
 def source_runs(sources: Iterable[str]) -> tuple[tuple[str, int, int], ...]:
-    """Of rows in order of their sources, where each source begins and ends."""
+    """Finds where each source begins and ends in rows that are sorted by source."""
     ends = {source: row for row, source in enumerate(sources, 1)}
     starts = (0, *ends.values())
     return tuple(
@@ -85,7 +85,7 @@ def source_runs(sources: Iterable[str]) -> tuple[tuple[str, int, int], ...]:
 
 
 def unit_problem(vectors: Floats, shape: tuple[int, int]) -> str:
-    """What is wrong with freshly encoded or stored vectors; empty when nothing is."""
+    """Describes what is wrong with new or stored vectors; empty when nothing is."""
     if vectors.shape != shape:
         return f"of shape {vectors.shape} instead of {shape}"
     if not np.isfinite(vectors).all():

@@ -1,4 +1,4 @@
-"""How the file of a knowledge base is opened, locked, written and read.
+"""Opening, locking, writing and reading the file of a knowledge base.
 
 Several processes may read while one writes. Who writes holds `kb.lock` for the
 whole job, so that a second writer is refused at once and not after an hour.
@@ -25,7 +25,7 @@ _AGAIN = 0.1
 
 
 def open_connection(folder: Path, *, writable: bool = False) -> sqlite3.Connection:
-    """A connection in autocommit mode that any thread may use, one at a time."""
+    """Opens a connection in autocommit mode that any thread may use, one at a time."""
     if writable:
         db = _open_sqlite(folder, "mode=rw")
         db.execute(f"PRAGMA cache_size=-{_WRITERS_CACHE}")
@@ -58,7 +58,7 @@ def _open_sqlite(folder: Path, how: str) -> sqlite3.Connection:
 
 @contextmanager
 def write_transaction(db: sqlite3.Connection) -> Iterator[None]:
-    """All of it or nothing, whatever ends the block."""
+    """Commits everything in the block or nothing, whatever ends it."""
     with db:
         db.execute("BEGIN IMMEDIATE")
         yield
@@ -66,7 +66,7 @@ def write_transaction(db: sqlite3.Connection) -> Iterator[None]:
 
 @contextmanager
 def read_transaction(db: sqlite3.Connection) -> Iterator[None]:
-    """All that is read in the block is of one moment, whatever others write meanwhile."""
+    """Reads everything in the block at one moment, whatever others write meanwhile."""
     db.execute("BEGIN")
     try:
         yield
@@ -75,7 +75,7 @@ def read_transaction(db: sqlite3.Connection) -> Iterator[None]:
 
 
 class LockMode(StrEnum):
-    """How a job holds the writer's lock."""
+    """Exclusive or shared hold of the writer's lock."""
 
     ALONE = "EXCLUSIVE"
     """Nobody else writes or builds."""
@@ -98,11 +98,11 @@ def hold_lock(
     """
     with closing(_lock_file(folder)) as lock:
         until = time.monotonic() + wait
-        told = False
+        reported = False
         while not _take_lock(lock, folder, mode):
-            if not told and waiting and wait > 0:
+            if not reported and waiting and wait > 0:
                 waiting()
-            told = True
+            reported = True
             if time.monotonic() >= until:
                 raise busy_error(folder)
             time.sleep(_AGAIN)
@@ -117,7 +117,7 @@ def busy_error(folder: Path) -> KnowledgeBaseBusy:
 
 
 def _take_lock(lock: sqlite3.Connection, folder: Path, mode: LockMode) -> bool:
-    """Whether it is held now; false when it is somebody else's."""
+    """Tries to take the lock; returns False when somebody else holds it."""
     try:
         if mode is LockMode.ALONE:
             lock.execute("BEGIN EXCLUSIVE")
@@ -154,7 +154,7 @@ def open_for_writing(
     wait: float = 0.0,
     waiting: Callable[[], None] | None = None,
 ) -> Iterator[sqlite3.Connection]:
-    """A writing connection, with SQLite's errors in our words; see `hold_lock`."""
+    """Opens a writing connection under `hold_lock`, with SQLite's errors translated."""
     with (
         hold_lock(folder, mode, wait=wait, waiting=waiting),
         translate_errors(folder),
@@ -203,7 +203,7 @@ class ReaderPool:
 
     @contextmanager
     def borrow(self) -> Iterator[sqlite3.Connection]:
-        """A connection of one's own. Raises `KnowledgeBaseError` for what SQLite raises."""
+        """Lends a connection of one's own. Raises `KnowledgeBaseError` for SQLite's errors."""
         with translate_errors(self._folder):
             try:
                 db = self._idle.pop()

@@ -1,4 +1,4 @@
-"""Every passage with where it comes from, as JSON Lines or Parquet.
+"""Exports every passage with its provenance, as JSON Lines or Parquet.
 
 Read as a stream and written beside the target, which then is replaced at once. JSON Lines
 can be added to a knowledge base again (`formats/osler_jsonl.py`): the ids stay the same.
@@ -42,7 +42,7 @@ ORDER BY document.source, document.id, n
 
 @dataclass(frozen=True, slots=True)
 class ExportResult:
-    """What an export wrote."""
+    """Path and counts of an export."""
 
     path: Path
     documents: int
@@ -50,7 +50,7 @@ class ExportResult:
 
 
 def named_form(name: str | None) -> Form | None:
-    """The form of this name, `None` for none; raises `BadConfig`."""
+    """Parses the name of a form, `None` for none; raises `BadConfig`."""
     match name:
         case None | "jsonl" | "parquet":
             return name
@@ -58,7 +58,7 @@ def named_form(name: str | None) -> Form | None:
 
 
 def form_of(path: Path, form: Form | None) -> Form:
-    """The form asked for, or the one that the name's ending tells; raises `BadConfig`."""
+    """Returns the form asked for, or the one of the file name's ending; raises `BadConfig`."""
     if form is not None:
         return form
     if path.suffix.lower() in {".jsonl", ".ndjson"}:
@@ -66,7 +66,8 @@ def form_of(path: Path, form: Form | None) -> Form:
     if path.suffix.lower() == ".parquet":
         return "parquet"
     raise BadConfig(
-        f"{path.name} does not tell its form", fix="end it in .jsonl or .parquet, or give --format"
+        f"the format of {path.name} is unknown",
+        fix="end it in .jsonl or .parquet, or give --format",
     )
 
 
@@ -79,7 +80,7 @@ def write_export(
     since: int,
     progress: Progress,
 ) -> ExportResult:
-    """See `KnowledgeBase.export`."""
+    """Implements `KnowledgeBase.export`."""
     if path.is_dir():
         raise KnowledgeBaseError(f"{path} is a folder", fix="name a file")
     draft = path.with_name(f".{path.name}.part")
@@ -87,6 +88,7 @@ def write_export(
     counted = _LineCounter(progress)
     try:
         header = _make_header(db, source)
+        # Whoever reads the target meanwhile sees the old file or the whole new one.
         write(draft, header, counted.count_lines(_read_lines(db, source, since)))
         os.replace(draft, path)
     except OSError as error:
@@ -164,8 +166,8 @@ def _write_parquet(path: Path, header: Line, lines: Iterator[Line]) -> None:
         "version": pyarrow.int64(),
         "kinds": pyarrow.list_(pyarrow.string()),
     }
-    told = {key: json.dumps(value) for key, value in header.items()}
-    schema = pyarrow.schema(list(types.items()), metadata=told)
+    metadata = {key: json.dumps(value) for key, value in header.items()}
+    schema = pyarrow.schema(list(types.items()), metadata=metadata)
     with pyarrow.parquet.ParquetWriter(path, schema, compression="zstd") as writer:
         while group := list(islice(lines, _ROWS)):
             writer.write_table(pyarrow.Table.from_pylist(group, schema=schema))

@@ -1,4 +1,4 @@
-"""Named copies of a knowledge base, and the way back to one.
+"""Named copies of a knowledge base, and restoring one.
 
 A snapshot is one SQLite file, `snapshots/NAME.sqlite`, written beside its place, checked,
 and only then given its name. Going back writes the copy into the knowledge base in one
@@ -35,13 +35,13 @@ _PAGES = 4096
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """One named copy."""
+    """One named copy of a knowledge base."""
 
     name: str
     taken: int
     """Seconds since 1970, UTC."""
     snapshot: str
-    """Of its last build (`KnowledgeBase.snapshot`); empty before the first."""
+    """Contents of its last build (`KnowledgeBase.snapshot`); empty before the first."""
     documents: int
     passages: int
     size: int
@@ -49,7 +49,7 @@ class Snapshot:
 
 
 def take_snapshot(folder: Path, name: str, progress: Progress, *, wait: float = 0.0) -> Snapshot:
-    """A consistent copy under a new name.
+    """Makes a consistent copy under a new name.
 
     Raises `KnowledgeBaseError` for a bad or a used name, for damage found in the copy, and
     while another process writes for longer than `wait` seconds.
@@ -73,9 +73,9 @@ def take_snapshot(folder: Path, name: str, progress: Progress, *, wait: float = 
 
 
 def list_snapshots(folder: Path) -> list[Snapshot]:
-    """All, the oldest first. Raises `KnowledgeBaseError` for one that cannot be read."""
-    found = [_describe_snapshot(path) for path in sorted((folder / FOLDER).glob("*.sqlite"))]
-    return sorted(found, key=lambda snapshot: (snapshot.taken, snapshot.name))
+    """Lists all copies, the oldest first. Raises `KnowledgeBaseError` for an unreadable one."""
+    snapshots = [_describe_snapshot(path) for path in sorted((folder / FOLDER).glob("*.sqlite"))]
+    return sorted(snapshots, key=lambda snapshot: (snapshot.taken, snapshot.name))
 
 
 def drop_snapshot(folder: Path, name: str) -> None:
@@ -108,7 +108,7 @@ def restore_snapshot(folder: Path, name: str, progress: Progress, *, wait: float
 
 
 def _raise_counters(folder: Path, copy: sqlite3.Connection) -> None:
-    """No number that was given out since may be given out again for another passage.
+    """Raises the counters, so that no number is given out again for another passage.
 
     Who holds vectors or an index of a later state must find that it is not of this one.
     """
@@ -124,7 +124,7 @@ def _raise_counters(folder: Path, copy: sqlite3.Connection) -> None:
 
 
 def _read_counters(folder: Path) -> tuple[int, int]:
-    """Last passage and last build of the knowledge base as it is; guessed high when damaged."""
+    """Reads the last passage and build numbers as they are now; high guesses when damaged."""
     try:
         with closing(open_connection(folder)) as db:
             row = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'passage'").fetchone()
@@ -135,7 +135,7 @@ def _read_counters(folder: Path) -> tuple[int, int]:
 
 
 def _write_into(folder: Path, copy: sqlite3.Connection, progress: Progress) -> bool:
-    """False when there is no file that SQLite could write into."""
+    """Copies into the existing file; returns False when SQLite cannot write into it."""
     try:
         with closing(open_connection(folder, writable=True)) as db:
             db.execute("PRAGMA schema_version")
@@ -151,7 +151,7 @@ _LOST = {sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_CANTOPEN}
 
 
 def _put_in_place(folder: Path, draft: Path) -> None:
-    """What was there is lost already, and its log must not be taken for the copy's."""
+    """Replaces a lost file, and deletes its log, which must not be taken for the copy's."""
     for ending in ("-wal", "-shm"):
         (folder / f"{FILE}{ending}").unlink(missing_ok=True)
     os.replace(draft, folder / FILE)
@@ -218,7 +218,7 @@ def _existing_path(folder: Path, name: str) -> Path:
 
 @contextmanager
 def _draft_beside(target: Path) -> Iterator[Path]:
-    """Where it is written before it has its name; what a killed copy left is swept away."""
+    """Yields a path to write to before the file has its name; sweeps up what a kill left."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         for left in target.parent.glob(".draft-*"):
@@ -238,7 +238,7 @@ def _draft_beside(target: Path) -> Iterator[Path]:
 
 
 def _sync_to_disk(path: Path) -> None:
-    """On disk before anything that builds on it; folders too, where the system lets us."""
+    """Flushes to disk before anything builds on it; folders too, where the system allows."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -1,4 +1,4 @@
-"""From token bytes to character offsets: safe for tokens that are part of a character."""
+"""Character offsets of tokens from their bytes, safe for tokens that are part of a character."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def decode_pieces(pieces: Sequence[bytes]) -> tuple[str, tuple[tuple[int, int], ...]]:
-    """The pieces' text, and the span `[start, end)` of characters that each piece touches.
+    """Returns the pieces' text, and the span `[start, end)` of characters that each piece touches.
 
     A piece that is only part of a character gets the whole character's span, so a
     span of text always finds every token that made it. Bytes that never become a
@@ -25,7 +25,7 @@ def decode_pieces(pieces: Sequence[bytes]) -> tuple[str, tuple[tuple[int, int], 
 
 
 def _character_indexes(whole: bytes, count: int) -> list[int]:
-    """For each byte, the index of the character it belongs to; `count` for stray bytes."""
+    """Returns each byte's character index; `count` for stray bytes."""
     owner, index, at = [], -1, 0
     while at < len(whole):
         width = _character_width(whole, at)
@@ -40,7 +40,8 @@ def _character_indexes(whole: bytes, count: int) -> list[int]:
 
 
 def _character_width(whole: bytes, at: int) -> int:
-    """Bytes of the valid UTF-8 character that begins at `at`; 0 when none does."""
+    """Returns the bytes of the valid UTF-8 character that begins at `at`; 0 when none does."""
+    # 0xC0 and 0xC1 begin no character; other stray bytes fail to decode below.
     lead = whole[at]
     width = 1 if lead < 0x80 else 2 if 0xC2 <= lead < 0xE0 else 3 if 0xE0 <= lead < 0xF0 else 4
     try:

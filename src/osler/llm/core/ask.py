@@ -1,4 +1,4 @@
-"""Prompt → reply → value. The only repair loop in the house."""
+"""Asks a model within a run's budget, and repairs replies that do not parse."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from osler.types import Usage
 T = TypeVar("T")
 
 REPAIRS = 2
-"""How often a reply that does not parse is asked for again."""
+"""Further tries for a reply that does not parse."""
 
 
 async def complete(
@@ -42,10 +42,10 @@ async def complete(
     prompt: str,
     repaired: str = "",
 ) -> Completion:
-    """One completion, paid for and traced, its thinking apart from its text.
+    """Completes a conversation, paid for and traced, its thinking split from its text.
 
-    `prompt` is the prompt's identity. Raises `BudgetExceeded` where the run's budget has no room for
-    it, or ends before the reply.
+    `prompt` is the prompt's identity. Raises `BudgetExceeded` where the run's budget has no
+    room for it, or ends before the reply.
     """
     completion = _make_loggable(
         split_thinking(await _call_within_budget(run, lambda: model.complete(messages, sampling)))
@@ -66,7 +66,7 @@ async def complete(
 
 
 def _make_loggable(completion: Completion) -> Completion:
-    """The reply as the log can hold it; without its tokens where they spell another text."""
+    """Returns the reply as the log can hold it; drops tokens that spell another text."""
     text, thinking = join_surrogates(completion.text), join_surrogates(completion.thinking)
     if (text, thinking) == (completion.text, completion.thinking):
         return completion
@@ -101,27 +101,27 @@ async def score_all(
 
     Raises `BudgetExceeded` as `complete` does, also where there is room for some of them only.
     """
-    every = await _call_within_budget(
+    scores = await _call_within_budget(
         run, lambda: base.score_all(model, context, texts), calls=len(texts)
     )
-    for text, scored in zip(texts, every, strict=True):
+    for text, scored in zip(texts, scores, strict=True):
         run.spend(scored.usage)
         run.emit(Asked(role, "score", prompt, text, scored.usage))
-    return every
+    return scores
 
 
 async def attend(
     model: Attentive, context: Sequence[Message] | str, text: str, run: Run, *, role: str
 ) -> Attended:
     """Reads a text for its attention, paid for and traced as a scoring. Raises `BudgetExceeded`."""
-    seen = await _call_within_budget(run, lambda: model.attend(context, text))
-    run.spend(seen.usage)
-    run.emit(Asked(role, "score", "", text, seen.usage))
-    return seen
+    attended = await _call_within_budget(run, lambda: model.attend(context, text))
+    run.spend(attended.usage)
+    run.emit(Asked(role, "score", "", text, attended.usage))
+    return attended
 
 
 async def _call_within_budget(run: Run, call: Callable[[], Awaitable[T]], *, calls: int = 1) -> T:
-    """The call's result; a call that outlasts the run's seconds is stopped, and paid for."""
+    """Awaits the call; one that outlasts the run's seconds is stopped, and paid for."""
     run.require_budget("call", calls)
     left = run.seconds_left
     patience = asyncio.timeout(left)
@@ -133,6 +133,7 @@ async def _call_within_budget(run: Run, call: Callable[[], Awaitable[T]], *, cal
     except TimeoutError:
         if not patience.expired():  # the model's own
             raise
+    # A stopped call reports no tokens: its seconds are what is known of its cost.
     run.spend(Usage(calls=1, seconds=left or 0.0))
     reached = run.exhausted_bound or "seconds"
     run.emit(Noted(f"a model call was stopped: {reached}"))
@@ -149,23 +150,23 @@ async def ask(
     role: str,
     prompt: str,
 ) -> T:
-    """The parsed reply. A malformed one is shown to the model with what was expected.
+    """Returns the parsed reply; a malformed one is shown to the model with what was expected.
 
     Raises `MalformedOutput` after `REPAIRS` further tries.
     """
-    said, wrong = list(messages), ""
+    turns, wrong = list(messages), ""
     for attempt in range(REPAIRS + 1):
         completion = await complete(
-            model, said, sampling, run, role=role, prompt=prompt, repaired=wrong
+            model, turns, sampling, run, role=role, prompt=prompt, repaired=wrong
         )
         try:
             return parse(completion)
         except MalformedOutput as error:
-            told = _explain_error(error, completion, sampling)
+            explained = _explain_error(error, completion, sampling)
             if attempt == REPAIRS:
-                raise told from error
-        wrong = told.message
-        said = _repair_messages(messages, completion, wrong, sampling)
+                raise explained from error
+        wrong = explained.message
+        turns = _repair_messages(messages, completion, wrong, sampling)
         # Another seed: at temperature 0 as above it the same reply would come again.
         sampling = replace(sampling, seed=sampling.seed + 1)
     raise AssertionError("unreachable: the last attempt returns or raises")
@@ -174,7 +175,7 @@ async def ask(
 def _explain_error(
     error: MalformedOutput, completion: Completion, sampling: Sampling
 ) -> MalformedOutput:
-    """The error with what is known of its reason."""
+    """Adds to the error what is known of its reason."""
     limit = f"{sampling.max_tokens} tokens"
     cut, text = completion.finish == "length", completion.text
     if completion.thinking and not text.strip():
@@ -191,24 +192,24 @@ def _explain_error(
 def _repair_messages(
     messages: Sequence[Message], completion: Completion, wrong: str, sampling: Sampling
 ) -> list[Message]:
-    """The conversation with the bad reply and a complaint; no two turns of one speaker."""
-    asked = next((m.content for m in reversed(messages) if m.role == "user"), "")
+    """Appends the bad reply and a complaint to the conversation; roles alternate."""
+    question = next((m.content for m in reversed(messages) if m.role == "user"), "")
     complaint = render_prompt(
         "llm/repair",
-        language_of(asked),
+        language_of(question),
         wrong=wrong,
         thought=bool(completion.thinking) and not completion.text.strip(),
         limit=sampling.max_tokens if completion.finish == "length" else 0,
     )
-    said = list(messages)
+    turns = list(messages)
     if completion.text.strip():
         # A last message of the assistant's was continued, so the reply is more of the same.
-        _append_turn(said, Message("assistant", completion.text), between="")
-    _append_turn(said, Message("user", complaint.text), between="\n\n")
-    return said
+        _append_turn(turns, Message("assistant", completion.text), between="")
+    _append_turn(turns, Message("user", complaint.text), between="\n\n")
+    return turns
 
 
-def _append_turn(said: list[Message], message: Message, *, between: str) -> None:
-    if said and said[-1].role == message.role:
-        message = replace(message, content=said.pop().content + between + message.content)
-    said.append(message)
+def _append_turn(turns: list[Message], message: Message, *, between: str) -> None:
+    if turns and turns[-1].role == message.role:
+        message = replace(message, content=turns.pop().content + between + message.content)
+    turns.append(message)

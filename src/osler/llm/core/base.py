@@ -1,4 +1,4 @@
-"""What a language model is to Osler: two small Protocols.
+"""The Protocols of language models, and the values they exchange.
 
 A capability is a Protocol, not a flag: a model that can score a given text
 implements `Likelihood` beside `LanguageModel`; a method that needs it asks for it.
@@ -18,20 +18,22 @@ Role = Literal["system", "user", "assistant"]
 
 @dataclass(frozen=True, slots=True)
 class Message:
+    """One turn of a conversation."""
+
     role: Role
     content: str
 
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How to decode. The defaults are TC-RAG's for all its methods (App. 8.5)."""
+    """Decoding settings. The defaults are TC-RAG's for all its methods (App. 8.5)."""
 
     temperature: float = 0.6
     max_tokens: int = 500
     stop: tuple[str, ...] = ()
     seed: int = 0
     top: int = 1
-    """How many of the likeliest tokens to report at each place; 0 = no log-probabilities."""
+    """Number of likeliest tokens to report at each place; 0 = no log-probabilities."""
     grammar: Grammar | None = None
     """The format that the reply is held to. A model that cannot must raise `CapabilityMissing`."""
 
@@ -54,18 +56,20 @@ class TokenScore:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
+    """A model's reply to a conversation."""
+
     text: str
     tokens: tuple[TokenScore, ...] = ()
     """Empty when the model gives no log-probabilities."""
     finish: Literal["stop", "length"] = "stop"
     usage: Usage = field(default_factory=Usage)
     thinking: str = ""
-    """What a reasoning model said before its reply; never a part of `text`."""
+    """A reasoning model's thoughts before its reply; never a part of `text`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """A given text's tokens, teacher-forced, and what that cost."""
+    """A given text's tokens, teacher-forced, and the cost."""
 
     tokens: tuple[TokenScore, ...]
     usage: Usage = field(default_factory=Usage)
@@ -73,12 +77,12 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class Attended:
-    """How a model sees a given text: what DRAGIN needs to know of it."""
+    """A given text's probabilities, entropies and attention, as DRAGIN needs them."""
 
     tokens: tuple[TokenScore, ...]
     """Teacher-forced, as in `Scored`."""
     entropies: tuple[float, ...]
-    """Of each token's place, over the whole vocabulary, in nats."""
+    """Entropy at each token's place, over the whole vocabulary, in nats."""
     weights: tuple[tuple[float, ...], ...]
     """`weights[i][j]`, j < i: what token i pays token j of the text, in the last layer, as a
     mean over heads; what it pays itself and the context is left out."""
@@ -86,12 +90,12 @@ class Attended:
 
 
 class CutShort(Exception):
-    """The call was stopped for the run's budget when it was recorded, so it is again."""
+    """Raised on replay where the recorded call was stopped for the run's budget."""
 
 
 @runtime_checkable
 class LanguageModel(Protocol):
-    """What continues a conversation: an engine in this process, a server, a script."""
+    """A model that continues a conversation: in this process, on a server, or a script."""
 
     @property
     def name(self) -> str:
@@ -109,7 +113,7 @@ class LanguageModel(Protocol):
 
 @runtime_checkable
 class Likelihood(Protocol):
-    """What can say how likely a given text is; a model may implement it beside the other."""
+    """A model that scores given texts; usually it is a `LanguageModel` too."""
 
     async def score(self, context: Sequence[Message] | str, text: str) -> Scored:
         """Log-probabilities of `text` after `context`, teacher-forced.
@@ -123,18 +127,18 @@ class Likelihood(Protocol):
 
 @runtime_checkable
 class BatchLikelihood(Likelihood, Protocol):
-    """What can weigh several texts after one context, and reads that context once."""
+    """A model that scores several texts after one context, and reads that context once."""
 
     async def score_all(
         self, context: Sequence[Message] | str, texts: Sequence[str]
     ) -> tuple[Scored, ...]:
-        """As `score`, one result a text, in order; no text's score depends on the others."""
+        """Scores each text as `score` does, in order; no score depends on the other texts."""
         ...
 
 
 @runtime_checkable
 class Attentive(Protocol):
-    """What shows its attention; engines that fuse it away cannot."""
+    """A model that shows its attention; engines that fuse it away cannot."""
 
     async def attend(self, context: Sequence[Message] | str, text: str) -> Attended:
         """Reads `text` after `context`, as `Likelihood.score` does."""
@@ -144,7 +148,7 @@ class Attentive(Protocol):
 async def score_all(
     model: Likelihood, context: Sequence[Message] | str, texts: Sequence[str]
 ) -> tuple[Scored, ...]:
-    """The texts' scores, in one batch where the model offers it, else one by one."""
+    """Scores the texts in one batch where the model offers it, else one by one."""
     if isinstance(model, BatchLikelihood):
         return await model.score_all(context, texts)
     return tuple([await model.score(context, text) for text in texts])

@@ -21,17 +21,17 @@ from osler.errors import ModelMissing
 
 
 def cache_dir() -> Path:
-    """`$OSLER_CACHE`, else the platform's cache folder for the user. It may not exist yet."""
-    chosen = os.environ.get("OSLER_CACHE")
-    if chosen:
-        return Path(chosen).expanduser()
+    """Returns `$OSLER_CACHE`, else the platform's cache folder. It may not exist yet."""
+    folder = os.environ.get("OSLER_CACHE")
+    if folder:
+        return Path(folder).expanduser()
     import platformdirs
 
     return Path(platformdirs.user_cache_dir("osler", appauthor=False))
 
 
 def derive_file(name: str, make: Callable[[Path], None], *, cache: Path | None = None) -> Path:
-    """The cached file `name`, made by `make` when it is absent or not as it was made.
+    """Returns the cached file `name`, made by `make` when it is absent or has changed.
 
     `make` writes to the path that it is given. Two processes that make it at once do the
     work twice and harm nothing. Raises `ModelMissing` when the cache cannot be written.
@@ -48,7 +48,7 @@ def derive_file(name: str, make: Callable[[Path], None], *, cache: Path | None =
 
 @contextmanager
 def prepare_folder(folder: Path) -> Iterator[None]:
-    """Makes the folder; a failure to write there becomes `ModelMissing` with what to do."""
+    """Makes the folder; a failure to write there becomes `ModelMissing` with a fix."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         yield
@@ -61,7 +61,8 @@ def prepare_folder(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def write_whole(target: Path) -> Iterator[Path]:
-    """A path to write to: it becomes `target` if the block ends well, else it vanishes."""
+    """Yields a path to write to: it becomes `target` if the block ends well, else it vanishes."""
+    # Beside the target, not in /tmp: a rename is atomic within one file system only.
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=".partial-") as folder:
         draft = Path(folder) / target.name
         yield draft
@@ -69,7 +70,7 @@ def write_whole(target: Path) -> Iterator[Path]:
 
 
 def sha256_of(path: Path) -> str:
-    """From the note while size and time stand, else by reading the file."""
+    """Returns the noted hash while size and time stand, else hashes the file."""
     note = _read_note(path)
     if note and (note.size, note.mtime_ns) == _file_shape(path):
         return note.sha256
@@ -78,7 +79,7 @@ def sha256_of(path: Path) -> str:
 
 
 def remember_hash(path: Path, sha256: str) -> None:
-    """Notes the hash that was found in a file. In a read-only cache the note is left out."""
+    """Notes a file's hash beside it. In a read-only cache the note is left out."""
     note = _Note(sha256, *_file_shape(path))
     if note != _read_note(path):
         with suppress(OSError), write_whole(_note_path(path)) as draft:

@@ -1,4 +1,4 @@
-r"""Where in a reply its answer stands, and how sure the model was of it.
+r"""The span of the answer in a reply, and the model's confidence in it.
 
 Spans are cut by characters, never by token strings: what a tokenizer makes of
 `\boxed_span{抗坏血酸}` is its own affair. The confidence of a span is the *least* probability of
@@ -26,6 +26,8 @@ _UNTOLD = -1_000.0
 
 @dataclass(frozen=True, slots=True)
 class Probability:
+    """A probability, or an upper bound of one."""
+
     value: float
     """In [0, 1]."""
     exact: bool = True
@@ -33,20 +35,20 @@ class Probability:
 
 
 def tagged_span(text: str, tag: str) -> Span | None:
-    """Inside the last whole `<tag>…</tag>`, without the white space around; None without one.
+    """Finds the last whole `<tag>…</tag>`, trimmed; None without one.
 
     `</tag>…</tag>`, which models also write, counts where there is no other.
     """
     name = re.escape(tag)
     for opening in (f"<{name}>", f"</{name}>"):
-        found = list(re.finditer(rf"{opening}((?:(?!</?{name}>).)*)</{name}>", text, re.DOTALL))
-        if found:
-            return _trim_span(text, *found[-1].span(1))
+        matches = list(re.finditer(rf"{opening}((?:(?!</?{name}>).)*)</{name}>", text, re.DOTALL))
+        if matches:
+            return _trim_span(text, *matches[-1].span(1))
     return None
 
 
 def boxed_span(text: str, within: Span | None = None) -> Span | None:
-    r"""Inside the last `\boxed_span{…}` that begins in `within`; braces may be nested.
+    r"""Finds the inside of the last `\boxed{…}` that begins in `within`; braces may be nested.
 
     Escaped braces are text. A box that is never closed is none. None without one. Of
     `\boxed_span{\text{a}}` it is `a`: the type says nothing, so its tokens weigh nothing.
@@ -60,27 +62,31 @@ def boxed_span(text: str, within: Span | None = None) -> Span | None:
 
 
 def strip_types(text: str, span: Span) -> str:
-    r"""What stands in the span, without its types: `5\text{ mg}` says "5 mg"."""
-    said = text[slice(*span)]
+    r"""Returns the text of the span without LaTeX types: `5\text{ mg}` becomes "5 mg"."""
+    text_left = text[slice(*span)]
     at = 0
-    while found := _TYPE.search(said, at):
-        closing = _closing_brace(said, found.end(), len(said))
+    while opening := _TYPE.search(text_left, at):
+        closing = _closing_brace(text_left, opening.end(), len(text_left))
         if closing is None:
-            at = found.end()
+            at = opening.end()
             continue
-        said = said[: found.start()] + said[found.end() : closing] + said[closing + 1 :]
-        at = found.start()
-    return said
+        text_left = (
+            text_left[: opening.start()]
+            + text_left[opening.end() : closing]
+            + text_left[closing + 1 :]
+        )
+        at = opening.start()
+    return text_left
 
 
 def answer_span(text: str) -> Span | None:
-    r"""The last `\boxed_span{…}` of the last `<answer>`; without such a tag, of the whole text."""
+    r"""Finds the last `\boxed{…}` of the last `<answer>`; without such a tag, of the whole text."""
     return boxed_span(text, tagged_span(text, "answer"))
 
 
 def least_probability(tokens: Sequence[TokenScore], span: Span) -> Probability | None:
-    r"""The least probability of the tokens that overlap the span; None where none does, or for
-    an empty span.
+    """Returns the least probability of the tokens that overlap the span; None where none does, or
+    for an empty span.
 
     A token that reaches over an end of the span (`}</`) counts, as do all the tokens of
     one character. A token that the server did not tell is bounded by what the told ones
@@ -92,8 +98,8 @@ def least_probability(tokens: Sequence[TokenScore], span: Span) -> Probability |
     if not inside or start >= end:
         return None
     covered = {i for token in inside for i in range(token.start, token.end)}
-    told = all(token.logprob > _UNTOLD for token in inside)
-    exact = told and covered >= set(range(start, end))
+    reported = all(token.logprob > _UNTOLD for token in inside)
+    exact = reported and covered >= set(range(start, end))
     return Probability(min(map(_token_probability, inside)), exact)
 
 
@@ -105,7 +111,7 @@ def _token_probability(token: TokenScore) -> float:
 
 
 def _closing_brace(text: str, start: int, end: int) -> int | None:
-    """Where the brace that is open at `start` closes."""
+    """Finds where the brace that is open at `start` closes."""
     depth = 1
     for brace in _BRACE.finditer(text, start, end):
         depth += {"{": 1, "}": -1}.get(brace.group(), 0)
@@ -115,12 +121,12 @@ def _closing_brace(text: str, start: int, end: int) -> int | None:
 
 
 def _untyped_span(text: str, span: Span) -> Span:
-    r"""Inside the `\text{…}` that is all of the span, and inside the next; else the span."""
+    r"""Narrows the span to the `\text{…}` that fills it, and to the next; else keeps it."""
     start, end = span
-    found = _TYPE.match(text, start, end)
-    if found is None or _closing_brace(text, found.end(), end) != end - 1:
+    opening = _TYPE.match(text, start, end)
+    if opening is None or _closing_brace(text, opening.end(), end) != end - 1:
         return span
-    return _untyped_span(text, _trim_span(text, found.end(), end - 1))
+    return _untyped_span(text, _trim_span(text, opening.end(), end - 1))
 
 
 def _trim_span(text: str, start: int, end: int) -> Span:

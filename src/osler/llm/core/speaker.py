@@ -1,4 +1,4 @@
-"""A model in one role, and how it is asked."""
+"""A model in one role, and asking it."""
 
 from __future__ import annotations
 
@@ -17,15 +17,17 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Speaker:
+    """A model, its role in a run, and its decoding settings."""
+
     model: LanguageModel
     role: str
     sampling: Sampling = field(default_factory=Sampling)
     constrains: bool = False
-    """Whether the engine takes a grammar."""
+    """Set where the engine enforces grammars."""
     reasoning: int = 400
     """Characters that it may reason before an answer, under a grammar."""
     system: str = ""
-    """What a system message says first; empty for none."""
+    """Text of the system message; empty for none."""
 
     async def ask(
         self,
@@ -37,12 +39,13 @@ class Speaker:
         top: int = 0,
         shown: Sequence[Message] = (),
     ) -> T:
-        """The parsed reply to one prompt. Raises `MalformedOutput` after the repairs of `ask`.
+        """Returns the parsed reply to one prompt. Raises `MalformedOutput` after the repairs of
+        `ask`.
 
         `shown`: turns that stand before it, as examples.
         """
-        held = grammar if self.constrains else None
-        sampling = replace(self.sampling, seed=run.rng.getrandbits(31), grammar=held, top=top)
+        enforced = grammar if self.constrains else None
+        sampling = replace(self.sampling, seed=run.rng.getrandbits(31), grammar=enforced, top=top)
         before = [Message("system", self.system)] if self.system else []
         messages = [*before, *shown, Message("user", prompt.text)]
         return await ask(

@@ -1,4 +1,4 @@
-"""What a reasoning model says before its reply, taken out of the reply.
+"""Splits a reasoning model's thinking from its reply.
 
 Known are `<think>…</think>` (DeepSeek-R1, Qwen3, KAG-Thinker) and its kin
 (`<thinking>`, `<|thinking|>`, `<|begin_of_thought|>`, `[THINK]`, `◁think▷`,
@@ -15,6 +15,8 @@ from dataclasses import replace
 
 from osler.llm.core.base import Completion, TokenScore
 
+# <think> is written by DeepSeek-R1 and Qwen3, <|begin_of_thought|> by OpenThinker, [THINK] by
+# Magistral, ◁think▷ by Kimi-VL, <seed:think> by Seed-OSS, channels by gpt-oss.
 _WORD = r"(?:seed:)?(?:think|thinking|thought|reasoning)"
 _OPEN = (
     rf"<\|?{_WORD}\|?>|<\|(?:begin|start)_of_(?:thought|thinking)\|>|\[THINK\]|◁think▷"
@@ -29,25 +31,25 @@ _OPENS_AT_END = re.compile(rf"(?:{_OPEN})\s*\Z", re.IGNORECASE)
 
 
 def opens_thinking(prompt: str) -> bool:
-    """Whether a templated prompt ends inside a block, so that the reply begins in it."""
+    """Returns whether a templated prompt ends inside a block, so that the reply begins in it."""
     return _OPENS_AT_END.search(prompt) is not None
 
 
 def split_thinking(completion: Completion, *, inside: bool = False) -> Completion:
-    """The completion with its thinking apart; the same object when it has none.
+    """Splits off a completion's thinking; returns the same object when it has none.
 
     `inside`: the reply began within a block. Tokens keep their places in the text.
     """
     thoughts, spans = _thinking_blocks(completion.text, inside=inside)
     if not spans:
         return completion
-    said = [completion.thinking, *(completion.text[start:end] for start, end in thoughts)]
-    thinking = "\n\n".join(part.strip() for part in said if part.strip())
+    thoughts_text = [completion.thinking, *(completion.text[start:end] for start, end in thoughts)]
+    thinking = "\n\n".join(part.strip() for part in thoughts_text if part.strip())
     return replace(without_spans(completion, spans), thinking=thinking)
 
 
 def without_spans(completion: Completion, spans: Sequence[tuple[int, int]]) -> Completion:
-    """The completion without the characters of `spans`, which lie in order and apart.
+    """Removes the characters of `spans`, which lie in order and apart, from a completion.
 
     A token that is partly in a span keeps the rest of its text, and its log-probability.
     """
@@ -76,7 +78,7 @@ def _move_index(index: int, spans: Sequence[tuple[int, int]]) -> int:
 def _thinking_blocks(
     text: str, *, inside: bool
 ) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """Spans of what was thought, and of the blocks with their marks."""
+    """Finds the spans of the thoughts, and of the blocks with their marks."""
     thoughts: list[tuple[int, int]] = []
     spans: list[tuple[int, int]] = []
     begun: tuple[int, int] | None = (0, 0) if inside else None
@@ -84,6 +86,7 @@ def _thinking_blocks(
         if mark["open"]:
             begun = begun or mark.span()
         elif begun or not spans:
+            # An end without a beginning: the chat template opened the block in the prompt.
             outer, inner = begun or (0, 0)
             thoughts.append((inner, mark.start()))
             spans.append((outer, mark.end()))
@@ -95,7 +98,7 @@ def _thinking_blocks(
 
 
 def _with_space(text: str, spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """White space around blocks that begin the reply belongs to them."""
+    """Extends blocks that begin the reply over the white space around them."""
     grown: list[tuple[int, int]] = []
     lead = 0
     for start, end in spans:

@@ -1,4 +1,4 @@
-"""The bytes that a token stands for, whatever alphabet its tokenizer writes them in."""
+"""Conversion between texts, token ids and bytes, for every fast tokenizer's alphabet."""
 
 from __future__ import annotations
 
@@ -35,18 +35,22 @@ class TokenCodec:
         }
 
     def bytes_of(self, token: int) -> bytes:
-        """Of a template's own marks, too: some of them fence off what a model thinks."""
+        """Returns a token's bytes, of a template's own marks too: some fence off what a model
+        thinks.
+        """
         if token in self._added:
             return self._added[token]
         return self._spelt(self._tokenizer.convert_ids_to_tokens(token) or "")
 
     def token_ids(self, text: str, *, begins: bool = False, special: bool = False) -> list[int]:
-        """Token ids. `begins`: with the first token that some models want at a text's
-        beginning; `special`: a template's own marks in it are tokens."""
+        """Encodes a text. `begins`: with the first token that some models want at a text's
+        beginning; `special`: a template's own marks in it are tokens.
+        """
         return list(self._encode_text(text, begins=begins, special=special)["input_ids"])
 
     def ids_and_spans(self, text: str) -> tuple[list[int], list[Span]]:
-        """Ids of a given text, and the characters that each one touches; they tile the text.
+        """Returns ids of a given text, and the characters that each one touches; they tile the
+        text.
 
         Tokenizers that put a space before a text, or that change its letters, are asked
         for their own offsets.
@@ -62,6 +66,7 @@ class TokenCodec:
         return self._tokenizer(
             text,
             add_special_tokens=begins,
+            # A user's text may spell a template's mark, and must not become one.
             split_special_tokens=not special,
             return_offsets_mapping=True,
             return_attention_mask=False,
@@ -70,7 +75,7 @@ class TokenCodec:
 
 
 def _tile_offsets(offsets: Sequence[Sequence[int]], length: int) -> list[Span]:
-    """Offsets without holes: a character that no token claims belongs to the next one."""
+    """Closes holes in offsets: a character that no token claims belongs to the next one."""
     spans, reached = [], 0
     for i, (start, end) in enumerate(offsets):
         last = i == len(offsets) - 1
@@ -87,21 +92,21 @@ def _decoder_kinds(decoder: Any) -> Iterator[str]:
 
 
 def _by_bytes(token: str) -> bytes:
-    """GPT-2's alphabet: each character stands for a byte."""
+    """Decodes GPT-2's alphabet: each character stands for a byte."""
     alphabet = _byte_alphabet()
     return b"".join(bytes([alphabet[c]]) if c in alphabet else c.encode() for c in token)
 
 
 def _by_marks(token: str) -> bytes:
-    """SentencePiece: a mark for the space, and `<0xE6>` for a byte."""
-    if found := _BYTE.fullmatch(token):
-        return bytes([int(found[1], 16)])
+    """Decodes SentencePiece: a mark for the space, and `<0xE6>` for a byte."""
+    if byte := _BYTE.fullmatch(token):
+        return bytes([int(byte[1], 16)])
     return token.replace(_SPACE, " ").encode()
 
 
 @cache
 def _byte_alphabet() -> dict[str, int]:
-    """Printable bytes stand for themselves, the others for characters from 256 on."""
+    """Maps printable bytes to themselves, and characters from 256 on to the others."""
     plain = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in plain]
     return {chr(b): b for b in plain} | {chr(256 + i): b for i, b in enumerate(others)}

@@ -1,4 +1,4 @@
-"""Yes or no: the wire form of judges and self-checks.
+r"""Yes-or-no verdicts of judges and self-checks.
 
 <answer>yes</answer>                     Omni-RAG App. E.4
 <answer>\\boxed{True}</answer>            KAG-Thinker Table 3
@@ -24,26 +24,28 @@ _BOTH = re.compile(r"\s*(?:yes|true|是)\s*/\s*(?:no|false|否)", re.IGNORECASE)
 
 
 def parse_verdict(reply: str) -> bool:
-    """What the last `<answer>` says; without one "Answer: …", else the reply's first word.
+    """Reads the last `<answer>`; without one "Answer: …", else the reply's first word.
 
     English and Chinese; boxed or not. Raises `MalformedOutput` when neither yes nor no is
     said, or the question's own "yes/no" is repeated.
     """
     candidates = [*reversed(_TAGGED.findall(reply)), *reversed(_NAMED.findall(reply)), reply]
     for text in candidates:
-        said = _WORD.match(text)
-        if said and not _BOTH.search(text):
-            return said["yes"] is not None
+        match = _WORD.match(text)
+        if match and not _BOTH.search(text):
+            return match["yes"] is not None
     raise MalformedOutput(reply, expected="<answer>yes</answer> or <answer>no</answer>")
 
 
 def verdict_grammar(*, boxed: bool = False, reason: int = 0) -> Grammar:
-    """`boxed`: KAG-Thinker's form; `reason`: characters of reasoning that may come first."""
+    """Makes the grammar of a verdict. `boxed`: KAG-Thinker's form; `reason`: characters of
+    reasoning that may come first.
+    """
     words = (r"\boxed{True}", r"\boxed{False}") if boxed else ("yes", "no")
     verdict = seq("<answer>", alt(*words), "</answer>")
     return Grammar("verdict", after_reasoning(verdict, reason))
 
 
 def after_reasoning(answer: Node, longest: int) -> Node:
-    """The answer, or a line of up to `longest` characters and then the answer."""
+    """Allows a line of up to `longest` characters before the answer."""
     return seq(maybe(free_text(longest, without="<"), "\n"), answer) if longest else answer

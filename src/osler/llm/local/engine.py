@@ -28,11 +28,11 @@ _SWAPPED_OUT_MIB = 512
 
 
 class CallStopped(ModelError):
-    """The caller left before the reply was there."""
+    """Raised when the caller left before the reply was there."""
 
 
 class LlamaEngine:
-    """One GGUF file, loaded at the first use."""
+    """A llama.cpp server on one GGUF file, loaded at the first use."""
 
     def __init__(self, path: Path, *, name: str, context: int, threads: int, slots: int) -> None:
         self.path = path
@@ -45,14 +45,14 @@ class LlamaEngine:
         self._loading = threading.Lock()
 
     def load(self) -> Any:
-        """The loaded server. Raises `ModelMissing`."""
+        """Returns the loaded server. Raises `ModelMissing`."""
         with self._loading:
             if self._server is None:
                 self._server = self._load_server()
             return self._server
 
     def run_request(self, request: dict[str, Any], stop: threading.Event) -> dict[str, Any]:
-        """The whole reply. Raises `ModelError`, and `CallStopped` once `stop` is set."""
+        """Returns the whole reply. Raises `ModelError`, and `CallStopped` once `stop` is set."""
         reply = _StreamedReply(stop)
         body = {"cache_prompt": True, "stream": True, "return_progress": True, **request}
         self.load().handle_completions(body, reply.take_piece)
@@ -63,13 +63,14 @@ class LlamaEngine:
         return reply.whole_reply()
 
     def apply_template(self, messages: Sequence[Message]) -> str:
-        listed = [{"role": m.role, "content": m.content} for m in messages]
-        prompt: str = self._post_json("/apply-template", {"messages": listed})["prompt"]
+        turns = [{"role": m.role, "content": m.content} for m in messages]
+        prompt: str = self._post_json("/apply-template", {"messages": turns})["prompt"]
         return prompt
 
     def tokenise_text(self, text: str, *, begins: bool, special: bool) -> list[tuple[int, bytes]]:
-        """Ids and their bytes. `begins`: with the first token that some models want, at a
-        text's beginning; `special`: a template's own marks are tokens."""
+        """Returns ids and their bytes. `begins`: with the first token that some models want at a
+        text's beginning; `special`: a template's own marks are tokens.
+        """
         request: dict[str, Any] = {"content": text, "with_pieces": True}
         request |= {"add_special": begins, "parse_special": special}
         return [
@@ -78,7 +79,7 @@ class LlamaEngine:
         ]
 
     def _post_json(self, path: str, body: dict[str, Any]) -> Any:
-        """One request to the engine's own loopback door: templates and tokens live there."""
+        """Sends a request to the engine's loopback port, which serves templates and tokens."""
         host, port = self.load().listening_address.removeprefix("http://").split(":")
         connection = http.client.HTTPConnection(host, int(port), timeout=60)
         try:
@@ -119,7 +120,7 @@ class LlamaEngine:
 
 
 class _StreamedReply:
-    """Puts the pieces of a streamed reply together."""
+    """Assembles the pieces of a streamed reply."""
 
     def __init__(self, stop: threading.Event) -> None:
         self.error: object = None
@@ -129,7 +130,7 @@ class _StreamedReply:
         self._last: dict[str, Any] = {}
 
     def take_piece(self, piece: dict[str, Any]) -> bool:
-        """True tells the engine that nobody reads on."""
+        """Takes a piece; True tells the engine that nobody reads on."""
         if "error" in piece:
             self.error = piece["error"].get("message", piece["error"])
         elif "choices" in piece:
@@ -140,7 +141,7 @@ class _StreamedReply:
         return self._stop.is_set()
 
     def whole_reply(self) -> dict[str, Any]:
-        """Text, token entries, why it finished, and what it cost."""
+        """Returns text, token entries, finish reason, and cost."""
         return {
             "text": "".join(self._text),
             "entries": self._entries,

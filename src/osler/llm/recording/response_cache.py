@@ -1,4 +1,4 @@
-"""Replies that models gave once, so that a request that comes again is not worked on again.
+"""A cache of models' replies, so that repeated requests are not worked on again.
 
 The rows of an ablation ask a model mostly what other rows asked it: one file of replies
 saves them that. A request is the same where its model, its messages and all of its decoding
@@ -85,7 +85,7 @@ class ResponseCache:
             self._db.execute(f"PRAGMA user_version={_SCHEMA}")
 
     def find_reply(self, kind: Kind, asked: Sequence[Any]) -> Any:
-        """The reply to the same request, or `None`."""
+        """Returns the reply to the same request, or `None`."""
         with self._translate_errors():
             row = self._db.execute(
                 "SELECT reply FROM replies WHERE key = ?", (self._reply_key(kind, asked),)
@@ -95,7 +95,7 @@ class ResponseCache:
     async def ask_once(
         self, kind: Kind, asked: Sequence[Any], work: Callable[[], Awaitable[T]]
     ) -> T:
-        """The reply to the same request, else what `work` brings, which is kept."""
+        """Returns the reply to the same request, else that of `work`, which is kept."""
         known: T | None = self.find_reply(kind, asked)
         if known is not None:
             return known
@@ -104,7 +104,7 @@ class ResponseCache:
         return reply
 
     def keep_reply(self, kind: Kind, asked: Sequence[Any], reply: Any) -> None:
-        """Where two processes asked at once, the first reply stays."""
+        """Stores a reply; where two processes asked at once, the first one stays."""
         with self._translate_errors():
             self._db.execute(
                 "INSERT OR IGNORE INTO replies VALUES (?, ?)",
@@ -123,7 +123,7 @@ class ResponseCache:
         self._db.close()
 
     def _reply_key(self, kind: Kind, asked: Sequence[Any]) -> str:
-        """Another version of Osler may word a request to the engine otherwise."""
+        """Hashes the request with Osler's version, which may word requests differently."""
         return key_of(kind, (self._osler, *asked))
 
     @contextmanager
@@ -142,7 +142,7 @@ class CachingModel:
 
     model: LanguageModel
     identity: str
-    """What makes it another model: its name alone does not say which weights it has."""
+    """Identity of the weights, which the name alone does not give."""
     replies: ResponseCache
 
     @property

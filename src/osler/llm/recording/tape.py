@@ -1,4 +1,4 @@
-"""Everything a run took from outside it, written down, so that the run can happen again.
+"""Tapes: everything a run took from outside it, so that the run can be replayed.
 
 A tape is JSON Lines, and it is taken at three boundaries: the models (completions and
 scores), the retriever (hits with their passages) and the relevance scorer. A replayed run
@@ -79,13 +79,15 @@ class RecordedError:
 
 
 def _is_plain_error(kind: type) -> bool:
-    """Whether it is an error of Osler's own list that is made of a message and its fix."""
+    """Returns whether it is one of Osler's own errors, made of a message and its fix."""
     own = issubclass(kind, OslerError) and getattr(errors, kind.__name__, None) is kind
     return own and (kind is OslerError or "__init__" not in vars(kind))
 
 
 @dataclass(frozen=True, slots=True)
 class TapeEntry:
+    """One recorded call."""
+
     kind: Kind
     key: str
     asked: list[Any] | str
@@ -97,17 +99,19 @@ class TapeEntry:
 
 @dataclass(frozen=True, slots=True)
 class ModelAbilities:
-    """What a model could do when it was recorded."""
+    """The capabilities of a model when it was recorded."""
 
     scores: bool = True
     constrains: bool = True
-    """Whether it took a grammar."""
+    """Set when it enforced grammars."""
     attends: bool = False
-    """Whether it shows its attention."""
+    """Set when it showed its attention."""
 
 
 @dataclass
 class Tape:
+    """A run's calls, and the models that answered them."""
+
     models: dict[str, ModelAbilities] = field(default_factory=dict)
     made: Literal["recorded", "by hand"] = "recorded"
     date: str = ""
@@ -119,15 +123,21 @@ class Tape:
     def add_entry(
         self, kind: Kind, parts: Sequence[Any], reply: Any, failed: OslerError | None = None
     ) -> None:
-        """`reply` is `None` for a call that was cut short, or failed."""
-        said, why = dump_reply(kind, reply), RecordedError.from_error(failed) if failed else None
+        """Appends a call; `reply` is `None` for one that was cut short, or failed."""
+        recorded = RecordedError.from_error(failed) if failed else None
         self.entries.append(
-            TapeEntry(kind, key_of(kind, parts), plain_request(kind, parts), said, why)
+            TapeEntry(
+                kind,
+                key_of(kind, parts),
+                plain_request(kind, parts),
+                dump_reply(kind, reply),
+                recorded,
+            )
         )
 
     @contextmanager
     def note_call(self, kind: Kind, parts: Sequence[Any]) -> Iterator[Callable[[T], T]]:
-        """Writes the call down as it ends: with the reply that is noted, cut short, or failed."""
+        """Records the call as it ends: with the reply that is noted, cut short, or failed."""
 
         def note_reply(reply: T) -> T:
             self.add_entry(kind, parts, reply)
@@ -143,6 +153,7 @@ class Tape:
             raise
 
     def to_lines(self) -> Iterable[str]:
+        """Yields the header and each entry as JSON."""
         able = {name: asdict(able) for name, able in self.models.items()}
         head = {"tape": VERSION, "made": self.made, "date": self.date, "models": able}
         yield json.dumps(head | {"prompts": self.prompts}, ensure_ascii=False)
@@ -151,7 +162,7 @@ class Tape:
 
     @classmethod
     def read(cls, path: Path) -> Tape:
-        """Raises `BadRun` naming the file and line that is no tape."""
+        """Reads a tape. Raises `BadRun` naming the file and line that is no tape."""
         try:
             header, *rest = path.read_text(encoding="utf-8").splitlines()
             head = json.loads(header)
@@ -174,12 +185,12 @@ class Tape:
 
 
 def context_of(context: Sequence[Message] | str) -> str | tuple[Message, ...]:
-    """As it stands on a tape."""
+    """Returns the context as it stands on a tape."""
     return context if isinstance(context, str) else tuple(context)
 
 
 def sampling_values(sampling: Sampling) -> dict[str, Any]:
-    """A grammar is on the tape as GBNF: that is what the engine saw."""
+    """Returns the sampling as JSON values; a grammar as GBNF, which is what the engine saw."""
     plain = asdict(replace(sampling, grammar=None))
     return plain | {"grammar": sampling.grammar.gbnf if sampling.grammar else ""}
 
@@ -189,14 +200,16 @@ def _canonical_json(parts: Sequence[Any]) -> str:
 
 
 def key_of(kind: Kind, parts: Sequence[Any]) -> str:
-    """The hash by which a call is found again."""
+    """Hashes a call, so that it is found again."""
     return hashlib.sha256(f"{kind}\n{_canonical_json(parts)}".encode()).hexdigest()
 
 
 def plain_request(kind: Kind, parts: Sequence[Any]) -> list[Any]:
-    """Plain values. The texts whose relevance is asked are many, and lie in the searches."""
-    told = parts[:2] if kind == "relevance" else parts
-    asked: list[Any] = json.loads(_canonical_json(told))
+    """Returns a request as plain JSON values. The texts whose relevance is asked are many, and are
+    in the searches already.
+    """
+    kept = parts[:2] if kind == "relevance" else parts
+    asked: list[Any] = json.loads(_canonical_json(kept))
     return asked
 
 
@@ -223,10 +236,10 @@ def _reply_adapter(kind: Kind) -> TypeAdapter[Any]:
 
 
 def dump_reply(kind: Kind, reply: Any) -> Any:
-    """A reply as plain JSON values; `None` stays `None`."""
+    """Serialises a reply as plain JSON values; `None` stays `None`."""
     return None if reply is None else _reply_adapter(kind).dump_python(reply, mode="json")
 
 
 def load_reply(kind: Kind, reply: Any) -> Any:
-    """A reply out of its entry."""
+    """Parses a reply out of its entry."""
     return _reply_adapter(kind).validate_python(reply)

@@ -1,4 +1,4 @@
-"""Bytes of a server's reply, read within bounds: bodies, event streams, waits, complaints."""
+"""Bounded reading of a server's reply: bodies, event streams, waits, complaints."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ _LONGEST_COMPLAINT = 300
 """Characters of a server's own words that a message quotes."""
 STREAMS = ("text/event-stream", "application/x-ndjson")
 DONE = "[DONE]"
-"""What an event stream of the OpenAI interface ends with."""
+"""End of an event stream of the OpenAI interface."""
 
 
 class BadReply(ValueError):
-    """A reply that is not what the interface promises; its text says what is wrong."""
+    """Raised for a reply that breaks the interface; its text says what is wrong."""
 
 
 def kind_of(response: httpx2.Response) -> str:
-    """The media type without its parameters; "no type" when none is told."""
-    told = str(response.headers.get("content-type", ""))
-    return told.partition(";")[0].strip().lower() or "no type"
+    """Returns the media type without its parameters; "no type" when there is none."""
+    header = str(response.headers.get("content-type", ""))
+    return header.partition(";")[0].strip().lower() or "no type"
 
 
 async def read_body(response: httpx2.Response, *, most: int) -> str:
-    """The decoded text of a body, read no further than `most` bytes after decompression.
+    """Reads the decoded text of a body, no further than `most` bytes after decompression.
 
     Raises `BadReply` for a longer one, so that neither an endless reply nor a
     compressed one that unpacks without end fills the memory.
@@ -46,18 +46,18 @@ async def read_body(response: httpx2.Response, *, most: int) -> str:
 
 
 async def read_events(response: httpx2.Response, *, most: int) -> AsyncGenerator[str, None]:
-    """The data of each event (or line, of newline-delimited JSON), as it comes.
+    """Yields the data of each event (or line, of newline-delimited JSON), as it comes.
 
     Raises `BadReply` when all of them together are longer than `most` bytes.
     """
     read = 0
     lines = kind_of(response) == STREAMS[1]
     async with aclosing(_read_lines(response) if lines else _read_event_data(response)) as stream:
-        async for told in stream:
-            read += len(told)
+        async for data in stream:
+            read += len(data)
             if read > most:
                 raise BadReply(f"the reply is longer than {most:,} bytes")
-            yield told
+            yield data
 
 
 async def _read_event_data(response: httpx2.Response) -> AsyncGenerator[str, None]:
@@ -70,7 +70,7 @@ async def _read_event_data(response: httpx2.Response) -> AsyncGenerator[str, Non
 
 
 async def _read_lines(response: httpx2.Response) -> AsyncGenerator[str, None]:
-    """Lines end at a line feed alone: inside a JSON text other breaks may stand as they are."""
+    """Yields lines, which end at a line feed alone: a JSON text may hold other breaks."""
     left = b""
     async for piece in response.aiter_bytes():
         *whole, left = (left + piece).split(b"\n")
@@ -84,58 +84,59 @@ async def _read_lines(response: httpx2.Response) -> AsyncGenerator[str, None]:
 
 
 def parse_json(text: str, what: str) -> Any:
-    """The JSON. Raises `BadReply` for what is none, or is nested beyond reason."""
+    """Parses JSON. Raises `BadReply` for broken text and for nesting beyond reason."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
         raise BadReply(f"{what} is broken JSON ({error}): {text[:80]!r}") from error
 
 
-def retry_after(told: str, *, now: float) -> float | None:
-    """Seconds to wait from a `Retry-After` header: a number, or a date against `now`.
+def retry_after(header: str, *, now: float) -> float | None:
+    """Parses a `Retry-After` header, a number or a date against `now`, to seconds.
 
     `now` is in seconds since the epoch. None for what is neither; never negative.
     """
-    told = told.strip()
-    if told.isascii() and told.isdigit():
-        return float(told[:9])
+    header = header.strip()
+    if header.isascii() and header.isdigit():
+        # Nine digits of seconds are longer than any wait, and more might overflow a float.
+        return float(header[:9])
     try:
-        date = parsedate_to_datetime(told)
+        date = parsedate_to_datetime(header)
     except ValueError:
         return None
     return max(0.0, date.replace(tzinfo=date.tzinfo or UTC).timestamp() - now)
 
 
 def read_complaint(text: str) -> str:
-    """What the server says is wrong, on one line and shortened."""
+    """Extracts a server's error message, on one line and shortened."""
     try:
-        told = json.loads(text)
+        reply = json.loads(text)
     except (ValueError, RecursionError):
-        told = text
-    return extract_complaint(told)
+        reply = text
+    return extract_complaint(reply)
 
 
-def extract_complaint(told: Any) -> str:
-    """The same of a reply that is parsed already."""
-    if isinstance(told, dict):
-        told = told.get("error") or told.get("message") or told.get("detail") or told
-    if isinstance(told, dict):
-        told = told.get("message") or told
-    return " ".join(str(told).split())[:_LONGEST_COMPLAINT]
+def extract_complaint(reply: Any) -> str:
+    """Extracts the error message of a parsed reply."""
+    if isinstance(reply, dict):
+        reply = reply.get("error") or reply.get("message") or reply.get("detail") or reply
+    if isinstance(reply, dict):
+        reply = reply.get("message") or reply
+    return " ".join(str(reply).split())[:_LONGEST_COMPLAINT]
 
 
 def refused_field(text: str) -> str:
-    """The request's field that a complaint is about; empty when it names none."""
+    """Returns the request's field that a complaint is about; empty when it names none."""
     try:
-        told = json.loads(text)["error"]["param"]
+        field = json.loads(text)["error"]["param"]
     except (ValueError, RecursionError, LookupError, TypeError):
         return ""
-    return told if isinstance(told, str) else ""
+    return field if isinstance(field, str) else ""
 
 
-def extract_code(told: Any) -> int:
-    """The status in an error that came inside a reply; 0 when there is none."""
-    error = told.get("error") if isinstance(told, dict) else None
+def extract_code(reply: Any) -> int:
+    """Returns the status in an error that came inside a reply; 0 when there is none."""
+    error = reply.get("error") if isinstance(reply, dict) else None
     code = error.get("code") if isinstance(error, dict) else None
     if isinstance(code, str) and code.isascii() and code.isdigit():
         return int(code[:3])

@@ -1,4 +1,4 @@
-"""Any server that speaks the OpenAI interface as the model, Ollama and hosted ones included.
+"""Language models on any server that speaks the OpenAI interface, hosted or local.
 
 `connect_server` finds out what a server can do by trying it, since servers ignore fields
 that they do not know, and gives a `ScoringOpenAIModel` only where scoring a given
@@ -75,11 +75,11 @@ class OpenAIModel:
 
     @property
     def constrains(self) -> bool:
-        """Whether any grammar may be asked for; else `complete` refuses those it cannot hold."""
+        """Whether any grammar may be asked for; else `complete` refuses those it cannot enforce."""
         return bool(self.server.kinds & {ConstraintKind.GRAMMAR, ConstraintKind.REGEX})
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
-        """As `LanguageModel.complete`.
+        """Completes as `LanguageModel.complete` does.
 
         Log-probabilities that the server tells of another distribution than the raw
         model's (under a grammar, or at a temperature) are scored anew where it can score,
@@ -95,14 +95,14 @@ class OpenAIModel:
     async def _request_chat(
         self, messages: Sequence[Message], sampling: Sampling, rule: ReplyConstraint | None
     ) -> dialects.ChatReply:
-        held = dialects.constraint_fields(self.server, rule) if rule else {}
-        if held is None:
+        constraint = dialects.constraint_fields(self.server, rule) if rule else {}
+        if constraint is None:
             raise CapabilityMissing(
                 f"{self.name} cannot be held to this grammar",
                 fix="use vLLM, SGLang, llama.cpp's server or a local model",
             )
         dialect, model = self.server.dialect, self._door.model
-        body = dialects.chat_body(self.server, model, messages, sampling, held)
+        body = dialects.chat_body(self.server, model, messages, sampling, constraint)
         path, root = dialects.chat_path(dialect)
         began = time.perf_counter()
         async with self._door.open() as line:
@@ -118,15 +118,17 @@ class OpenAIModel:
             return self._without_key(read)
 
     def _without_key(self, read: dialects.ChatReply) -> dialects.ChatReply:
-        """A key that came in pieces is whole only here."""
-        said, scrub = read.completion, self._door.without_key
-        text, thinking = scrub(said.text), scrub(said.thinking)
-        if (text, thinking) == (said.text, said.thinking):
+        """Removes a key that came in pieces, which is whole only here."""
+        completion, scrub = read.completion, self._door.without_key
+        text, thinking = scrub(completion.text), scrub(completion.thinking)
+        if (text, thinking) == (completion.text, completion.thinking):
             return read
-        return replace(read, completion=replace(said, text=text, thinking=thinking, tokens=()))
+        return replace(
+            read, completion=replace(completion, text=text, thinking=thinking, tokens=())
+        )
 
     async def _explain_refusal(self, line: ServerSession, error: RequestRefused) -> None:
-        """Raises an error that names the models there are, where the model is what is wrong."""
+        """Raises an error that names the available models, where the model is what is wrong."""
         if error.status == 404:
             models = await unless_refused(line.request_json("/models"))
             try:
@@ -137,7 +139,7 @@ class OpenAIModel:
     async def _score_unreported(
         self, messages: Sequence[Message], completion: Completion
     ) -> Completion:
-        """The completion with the log-probabilities that its reply did not tell, if it may be."""
+        """Adds the log-probabilities that the reply did not report, where the server can score."""
         return completion
 
 
@@ -145,7 +147,7 @@ class ScoringOpenAIModel(OpenAIModel):
     """`LanguageModel` and `Likelihood` on a server."""
 
     async def score(self, context: Sequence[Message] | str, text: str) -> Scored:
-        """As `Likelihood.score`. On llama.cpp's server it takes a request for each token."""
+        """Scores as `Likelihood.score` does. llama.cpp's server needs a request for each token."""
         if not text:
             raise ModelError("there is no text to score")
         if self.server.scoring is None:
@@ -170,7 +172,7 @@ class ScoringOpenAIModel(OpenAIModel):
 async def connect_server(
     endpoint: Endpoint, *, rng: Random | None = None, clock: Clock | None = None
 ) -> OpenAIModel | ScoringOpenAIModel:
-    """The model behind the endpoint, with what it was seen to be able to do.
+    """Connects to the model behind the endpoint, and finds out what it can do.
 
     A server that cannot score gives a model without `score`. Costs a few requests of a
     few tokens: one to speak, one for each kind of constraint, and two scores where the
@@ -190,7 +192,7 @@ async def connect_server(
 
 
 async def _probe_first_reply(door: ServerClient, server: ServerProfile) -> ServerProfile:
-    """What a first reply tells; without the fields that the server refuses, one by one.
+    """Learns from a first reply; leaves out, one by one, the fields that the server refuses.
 
     Few tokens cannot repeat four words by themselves, so a server that gives back the
     words it was to continue echoes them.
@@ -206,16 +208,16 @@ async def _probe_first_reply(door: ServerClient, server: ServerProfile) -> Serve
                 raise
             server = replace(server, without=server.without | {error.field})
             continue
-        said, thought = read.completion.text, read.completion.thinking
-        echoes = continues and said.startswith(_BEGUN.content)
+        text, thought = read.completion.text, read.completion.thinking
+        echoes = continues and text.startswith(_BEGUN.content)
         return replace(server, logprobs=read.told > 0, echoes=echoes, thinks=bool(thought))
 
 
 async def _probe_constraints(
     door: ServerClient, server: ServerProfile
 ) -> frozenset[ConstraintKind]:
-    asked = KINDS.get(server.dialect, (ConstraintKind.SCHEMA,))
-    return frozenset([kind for kind in asked if await _holds_constraint(door, server, kind)])
+    candidates = KINDS.get(server.dialect, (ConstraintKind.SCHEMA,))
+    return frozenset([kind for kind in candidates if await _holds_constraint(door, server, kind)])
 
 
 async def _holds_constraint(
@@ -227,19 +229,19 @@ async def _holds_constraint(
     read = await unless_refused(tried._request_chat([_ASKED], sampling, _PROOFS[kind]))
     if read is None:
         return False
-    said = read.completion.text.strip()
-    return _is_proof(said) if kind is ConstraintKind.SCHEMA else said == _WORD
+    text = read.completion.text.strip()
+    return _is_proof(text) if kind is ConstraintKind.SCHEMA else text == _WORD
 
 
-def _is_proof(said: str) -> bool:
+def _is_proof(text: str) -> bool:
     try:
-        return bool(json.loads(said) == {"word": _WORD})
+        return bool(json.loads(text) == {"word": _WORD})
     except (ValueError, RecursionError):
         return False
 
 
 async def _scores_well(model: ScoringOpenAIModel) -> bool:
-    """Whether a text is scored after words and after a conversation, not with zeroes throughout."""
+    """Returns whether a text is scored after words and after a conversation, not all zeroes."""
     for context in ("The heart", [_ASKED]):
         scored = await unless_refused(model.score(context, " pumps red blood"))
         if scored is None or not any(token.logprob < 0 for token in scored.tokens):

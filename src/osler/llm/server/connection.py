@@ -1,4 +1,4 @@
-"""The door to one server: HTTP with bounds, waits and retries, and no key in any word.
+"""A bounded HTTP client for one model server: waits, retries, and no key in any message.
 
 | what happens                                   | what it becomes                               |
 |------------------------------------------------|-----------------------------------------------|
@@ -10,7 +10,7 @@
 | all of it not done within `timeout_s`          | `ModelUnreachable`                            |
 | 401, 403                                       | `KeyRefused`                                  |
 | a redirect                                     | `ModelError` that names where to              |
-| any other status but 200                       | `RequestRefused` with the server's own words         |
+| any other status but 200                       | `RequestRefused`, with the server's words      |
 | 200 with no JSON, too long, broken             | `ModelError` that says which                  |
 
 Every message names the address and what mends it. The key is in the request's header
@@ -63,7 +63,7 @@ _LONGEST_COMPLAINT = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """Time as a door knows it; a test hands in its own."""
+    """The clock of a server client; a test hands in its own."""
 
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
     ticks: Callable[[], float] = time.monotonic
@@ -73,18 +73,20 @@ class Clock:
 
 
 class StreamGatherer(Protocol):
-    """What takes in a streamed reply, piece by piece."""
+    """Collects a streamed reply, piece by piece."""
 
-    def take_piece(self, told: Any) -> bool:
+    def take_piece(self, chunk: Any) -> bool:
         """Takes a piece; True when no more of them is wanted. Raises `BadReply`."""
         ...
 
-    def take_whole(self, told: Any) -> None:
+    def take_whole(self, reply: Any) -> None:
         """Takes the reply of a server that does not stream."""
         ...
 
     def broken_off(self) -> bool:
-        """Whether the stream ended before the reply did. Raises `BadReply` when it had none."""
+        """Returns whether the stream ended before the reply did. Raises `BadReply` when it was
+        empty.
+        """
         ...
 
 
@@ -93,11 +95,13 @@ G = TypeVar("G", bound=StreamGatherer)
 
 @dataclass(frozen=True, slots=True)
 class _BusyAnswer:
+    """A failed try that may be repeated."""
+
     why: str
     asked: float | None = None
     """Seconds that the server asks to wait."""
     absent: bool = False
-    """Whether there was no connection, so no server that could be busy."""
+    """Set when there was no connection, so no server that could be busy."""
 
 
 class ServerClient:
@@ -132,7 +136,7 @@ class ServerClient:
         return f"{self.endpoint.model}@{self.endpoint.host}"
 
     async def post(self, path: str, body: dict[str, Any], *, root: bool = False) -> dict[str, Any]:
-        """The JSON object that a POST is answered with. Raises as the table above says."""
+        """Returns the JSON object that a POST is answered with. Raises as the table above says."""
         async with self.open() as line:
             reply = await line.request_json(path, body, root=root)
             if not isinstance(reply, dict):
@@ -141,22 +145,23 @@ class ServerClient:
 
     @asynccontextmanager
     async def open(self) -> AsyncIterator[ServerSession]:
-        """A line for one operation. What is found wrong with a reply names the model."""
+        """Opens a session for one operation. Errors in its replies name the model."""
         key = self.endpoint.api_key
         headers = {"Authorization": f"Bearer {key}"} if key else {}
         async with httpx2.AsyncClient(headers=headers, verify=self._tls, timeout=None) as client:
             try:
                 yield ServerSession(self, client)
             except BadReply as error:
-                told = self.without_key(str(error))
-                raise ModelError(f"{self.name}: {told}", fix=self._reachable_fix) from error
+                message = self.without_key(str(error))
+                raise ModelError(f"{self.name}: {message}", fix=self._reachable_fix) from error
 
     def request_gate(self) -> asyncio.Semaphore:
         loop = asyncio.get_running_loop()
         return self._gates.setdefault(loop, asyncio.Semaphore(self.endpoint.max_concurrency))
 
     def wait_of(self, asked: float | None, attempt: int) -> float:
-        """Seconds before the next try: what the server asks, else longer each time, by chance.
+        """Returns the seconds before the next try: the server's wish, else longer each time, by
+        chance.
 
         The chance is over the whole range ("full jitter"), so that many callers who were
         turned away together do not come back together.
@@ -164,12 +169,12 @@ class ServerClient:
         grown = min(_LAST_WAIT, _FIRST_WAIT * 2**attempt)
         return self._rng.uniform(0, grown) if asked is None else asked
 
-    def without_key(self, told: str) -> str:
-        """Some servers quote the key in their complaint; from here on it is not in a reply."""
+    def without_key(self, text: str) -> str:
+        """Removes the key, which some servers quote in their complaint."""
         key = self.endpoint.api_key
         if not key:
-            return told
-        return told.replace(key, "[key]").replace(json.dumps(key)[1:-1], "[key]")
+            return text
+        return text.replace(key, "[key]").replace(json.dumps(key)[1:-1], "[key]")
 
     def unreachable_error(
         self, url: str, what: str, *, busy: bool = False, fix: str = ""
@@ -184,7 +189,7 @@ class ServerClient:
 
 
 class ServerSession:
-    """Requests over connections that end with it."""
+    """Requests over connections that end with the session."""
 
     def __init__(self, door: ServerClient, client: httpx2.AsyncClient) -> None:
         self._door = door
@@ -198,7 +203,7 @@ class ServerSession:
         root: bool = False,
         hasty: bool = False,
     ) -> Any:
-        """The JSON in the reply; POST with a body, else GET. `root`: not under `/v1`.
+        """Returns the JSON in the reply; POST with a body, else GET. `root`: not under `/v1`.
 
         `hasty` does not try again where there is no connection. Raises as the table above says.
         """
@@ -206,8 +211,8 @@ class ServerSession:
 
         async def request_once() -> Any:
             async with self._send_request(url, body) as response:
-                if told := await self._check_status(url, response):
-                    return told
+                if busy := await self._check_status(url, response):
+                    return busy
                 return await self._read_json(url, response)
 
         return await self._retry_while_busy(url, request_once, hasty=hasty)
@@ -215,7 +220,7 @@ class ServerSession:
     async def gather_stream(
         self, path: str, body: dict[str, Any], make: Callable[[], G], *, root: bool = False
     ) -> G:
-        """A streamed reply, gathered; a new `make()` takes in each try.
+        """Returns a streamed reply, gathered; a new `make()` collects each try.
 
         The connection is closed as soon as the gatherer wants no more. Raises as `ask`.
         """
@@ -223,8 +228,8 @@ class ServerSession:
 
         async def gather_once() -> G | _BusyAnswer:
             async with self._send_request(url, body) as response:
-                if told := await self._check_status(url, response):
-                    return told
+                if busy := await self._check_status(url, response):
+                    return busy
                 return await self._read_stream(url, response, make())
 
         return await self._retry_while_busy(url, gather_once)
@@ -269,7 +274,7 @@ class ServerSession:
             raise BadReply(f"the reply of {url} cannot be decoded: {error}") from error
 
     def _explain_no_connection(self, url: str, error: httpx2.TransportError) -> _BusyAnswer:
-        """A refused connection may be a server that starts; what cannot mend itself raises."""
+        """Tells a server that may be starting from a lasting fault, which raises."""
         unreachable = self._door.unreachable_error
         cause: BaseException | None = error
         while cause:
@@ -294,7 +299,9 @@ class ServerSession:
             yield response
 
     async def _check_status(self, url: str, response: httpx2.Response) -> _BusyAnswer | None:
-        """None for a reply that is one; raises for what no other try would mend."""
+        """Returns None for status 200 and a busy answer for faults that may pass; raises for the
+        rest.
+        """
         status, words = response.status_code, ""
         if status == httpx2.codes.OK:
             return None
@@ -305,30 +312,30 @@ class ServerSession:
         except BadReply:
             words = "(a long page)"
         words = self._door.without_key(words)
-        told = f"{status}: {bounded_reading.read_complaint(words)}".rstrip(": ")
+        answer = f"{status}: {bounded_reading.read_complaint(words)}".rstrip(": ")
         if status in _BUSY:
-            asked = response.headers.get("retry-after", "")
-            wait = bounded_reading.retry_after(asked, now=self._door.clock.now())
-            return _BusyAnswer(f"the server answers {told}", wait)
+            header = response.headers.get("retry-after", "")
+            wait = bounded_reading.retry_after(header, now=self._door.clock.now())
+            return _BusyAnswer(f"the server answers {answer}", wait)
         if status in {401, 403}:
-            raise KeyRefused(f"{url}: key refused ({told})", fix=self._door.endpoint.key_fix)
+            raise KeyRefused(f"{url}: key refused ({answer})", fix=self._door.endpoint.key_fix)
         section = self._door.endpoint.section
         known = f"set {section}.name to a model that the server has"
         fix = known if status == httpx2.codes.NOT_FOUND else ""
         field = bounded_reading.refused_field(words)
-        raise RequestRefused(f"{url} answered {told}", status=status, field=field, fix=fix)
+        raise RequestRefused(f"{url} answered {answer}", status=status, field=field, fix=fix)
 
     def _redirect_error(self, url: str, response: httpx2.Response) -> RequestRefused:
-        """The key is not carried elsewhere on a server's word."""
+        """Refuses the redirect: the key is not carried elsewhere on a server's word."""
         status = response.status_code
         try:
             to = response.url.join(response.headers["location"])
-            named = str(to.copy_with(username=None, password=None, query=None, fragment=None))
+            target = str(to.copy_with(username=None, password=None, query=None, fragment=None))
         except (KeyError, httpx2.InvalidURL):
-            named = "an address that is none"
-        named = self._door.without_key(named)
+            target = "an address that is none"
+        target = self._door.without_key(target)
         return RequestRefused(
-            f"{url} answered {status}, a redirect to {named}, which is not followed",
+            f"{url} answered {status}, a redirect to {target}, which is not followed",
             status=status,
             fix=f"if you trust that address, set {self._door.endpoint.section}.url to it",
         )
@@ -342,41 +349,41 @@ class ServerSession:
         if "json" not in kind:
             raise BadReply(f"{url} answered {kind}, not JSON: it may be a proxy or a web page")
         text = await bounded_reading.read_body(response, most=self._byte_limit)
-        told = bounded_reading.parse_json(self._door.without_key(text), f"the reply of {url}")
-        return self._find_late_error(url, told) or told
+        reply = bounded_reading.parse_json(self._door.without_key(text), f"the reply of {url}")
+        return self._find_late_error(url, reply) or reply
 
     async def _read_stream(
         self, url: str, response: httpx2.Response, gathered: G
     ) -> G | _BusyAnswer:
         if bounded_reading.kind_of(response) not in bounded_reading.STREAMS:
-            told = await self._read_json(url, response)
-            if isinstance(told, _BusyAnswer):
-                return told
-            gathered.take_whole(told)
+            chunk = await self._read_json(url, response)
+            if isinstance(chunk, _BusyAnswer):
+                return chunk
+            gathered.take_whole(chunk)
             return gathered
         async with aclosing(self._iterate_unstalled(url, response)) as events:
             async for data in events:
                 if data.strip() == bounded_reading.DONE:
                     break
-                told = bounded_reading.parse_json(
+                chunk = bounded_reading.parse_json(
                     self._door.without_key(data), f"an event of {url}"
                 )
-                if trouble := self._find_late_error(url, told):
+                if trouble := self._find_late_error(url, chunk):
                     return trouble
-                if gathered.take_piece(told):
+                if gathered.take_piece(chunk):
                     return gathered
         return _BusyAnswer("the reply broke off") if gathered.broken_off() else gathered
 
     async def _iterate_unstalled(
         self, url: str, response: httpx2.Response
     ) -> AsyncGenerator[str, None]:
-        """The events, while they come. The first may take long: a prompt is read before it."""
+        """Yields events while they come. The first may take long: a prompt is read before it."""
         stall, waits = self._door.endpoint.stall_s, None
-        async with aclosing(bounded_reading.read_events(response, most=self._byte_limit)) as told:
+        async with aclosing(bounded_reading.read_events(response, most=self._byte_limit)) as events:
             while True:
                 try:
                     async with asyncio.timeout(waits):
-                        data = await anext(told, None)
+                        data = await anext(events, None)
                 except TimeoutError as error:
                     why = f"the reply stalled for {stall:g} s"
                     raise self._door.unreachable_error(url, why) from error
@@ -385,11 +392,11 @@ class ServerSession:
                 waits = stall
                 yield data
 
-    def _find_late_error(self, url: str, told: Any) -> _BusyAnswer | None:
-        """An error that a server only thought of after it had answered 200."""
-        if not isinstance(told, dict) or not told.get("error"):
+    def _find_late_error(self, url: str, reply: Any) -> _BusyAnswer | None:
+        """Finds an error that a server only reported after it had answered 200."""
+        if not isinstance(reply, dict) or not reply.get("error"):
             return None
-        words, code = bounded_reading.extract_complaint(told), bounded_reading.extract_code(told)
+        words, code = bounded_reading.extract_complaint(reply), bounded_reading.extract_code(reply)
         if code in _BUSY:
             return _BusyAnswer(f"the server answers {code}: {words}")
         raise RequestRefused(f"{url} answered with an error: {words}", status=code or 200)

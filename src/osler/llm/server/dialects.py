@@ -1,4 +1,4 @@
-"""What the servers that call themselves OpenAI-compatible say differently.
+"""Differences between the servers that call themselves OpenAI-compatible.
 
 A request is made and a reply is read here, for each kind of server; `scoring.py` does
 so for the scoring of given texts. What the servers have in common is that they ignore
@@ -22,6 +22,8 @@ from osler.text import join_surrogates
 
 
 class Dialect(StrEnum):
+    """The kinds of server."""
+
     LLAMA_CPP = "llama.cpp"
     VLLM = "vLLM"
     SGLANG = "SGLang"
@@ -31,7 +33,7 @@ class Dialect(StrEnum):
 
 
 class ConstraintKind(StrEnum):
-    """How a reply may be held to a form, the most exact first."""
+    """The ways of constraining a reply, the most exact first."""
 
     GRAMMAR = "grammar"
     REGEX = "regex"
@@ -40,7 +42,7 @@ class ConstraintKind(StrEnum):
 
 
 class ScoringMethod(StrEnum):
-    """How a given text is scored."""
+    """The ways of scoring a given text."""
 
     ECHO = "echo"
     PROMPT = "prompt_logprobs"
@@ -58,7 +60,7 @@ KINDS: Mapping[Dialect, tuple[ConstraintKind, ...]] = {
     ),
     Dialect.SGLANG: (ConstraintKind.GRAMMAR, ConstraintKind.REGEX, ConstraintKind.SCHEMA),
 }
-"""What each kind of server is asked to prove; of the others a schema alone."""
+"""Constraints that each kind of server is tried for; the others for a schema alone."""
 
 SCORINGS: Mapping[Dialect, tuple[ScoringMethod, ...]] = {
     Dialect.LLAMA_CPP: (ScoringMethod.FORCED,),
@@ -70,25 +72,25 @@ SCORINGS: Mapping[Dialect, tuple[ScoringMethod, ...]] = {
 
 @dataclass(frozen=True, slots=True)
 class ServerProfile:
-    """What was found out about a server when it was connected to."""
+    """Capabilities found when a server was connected to."""
 
     dialect: Dialect = Dialect.GENERIC
     kinds: frozenset[ConstraintKind] = frozenset()
     """The kinds of constraint that were seen to hold."""
     logprobs: bool = False
-    """Whether generated tokens were seen to come with log-probabilities."""
+    """Set when generated tokens came with log-probabilities."""
     scoring: ScoringMethod | None = None
     """The way of scoring that was seen to work."""
     echoes: bool = False
-    """Whether a continued message comes back with its beginning in front."""
+    """Set when a continued message came back with its beginning in front."""
     thinks: bool = False
-    """Whether it tells of thought before a reply."""
+    """Set when it reported thinking before a reply."""
     without: frozenset[str] = frozenset()
-    """Fields that it refuses, which are left out since."""
+    """Fields that it refused and that are left out since."""
 
 
 class ReplyConstraint(Protocol):
-    """What a reply is held to, in the forms that servers take; each may be absent."""
+    """A constraint on replies in the forms that servers take; each may be absent."""
 
     @property
     def gbnf(self) -> str: ...
@@ -112,11 +114,13 @@ class ConstraintValues:
 
 @dataclass(frozen=True, slots=True)
 class ChatReply:
+    """The completion of a chat, and how much of it was reported."""
+
     completion: Completion
     told: int
-    """Tokens that the reply tells something of."""
+    """Tokens with an entry in the reply."""
     unreported: bool
-    """Whether there are log-probabilities of these words that the reply does not tell."""
+    """Set when log-probabilities of the text exist that the reply does not report."""
 
 
 def constraint_of(sampling: Sampling) -> ReplyConstraint | None:
@@ -124,7 +128,7 @@ def constraint_of(sampling: Sampling) -> ReplyConstraint | None:
 
 
 def constraint_fields(server: ServerProfile, rule: ReplyConstraint) -> dict[str, Any] | None:
-    """The fields that hold a reply to the rule; None where this server cannot."""
+    """Returns the fields that hold a reply to the rule; None where this server cannot."""
     match server.dialect:
         case Dialect.LLAMA_CPP:
             names = {ConstraintKind.GRAMMAR: "grammar", ConstraintKind.SCHEMA: "json_schema"}
@@ -132,13 +136,13 @@ def constraint_fields(server: ServerProfile, rule: ReplyConstraint) -> dict[str,
         case Dialect.VLLM:
             names = {ConstraintKind.GRAMMAR: "grammar", ConstraintKind.REGEX: "regex"}
             names |= {ConstraintKind.CHOICE: "choice", ConstraintKind.SCHEMA: "json"}
-            held = _first_field(server, rule, names)
-            return held and {"structured_outputs": held}
+            fields = _first_field(server, rule, names)
+            return fields and {"structured_outputs": fields}
         case Dialect.SGLANG:
-            held = _first_field(
+            fields = _first_field(
                 server, rule, {ConstraintKind.GRAMMAR: "ebnf", ConstraintKind.REGEX: "regex"}
             )
-            return held or _response_format(server, rule)
+            return fields or _response_format(server, rule)
         case Dialect.OLLAMA:
             return _first_field(server, rule, {ConstraintKind.SCHEMA: "format"})
         case Dialect.OPENROUTER | Dialect.GENERIC:
@@ -170,7 +174,7 @@ def _response_format(server: ServerProfile, rule: ReplyConstraint) -> dict[str, 
 
 
 def chat_path(dialect: Dialect) -> tuple[str, bool]:
-    """Where to send a chat, and whether that is at the root.
+    """Returns the path of a chat, and whether it is at the root.
 
     Ollama's own door is used because its OpenAI one cuts a prompt that is too long without
     a word and has no field against it.
@@ -179,7 +183,7 @@ def chat_path(dialect: Dialect) -> tuple[str, bool]:
 
 
 def make_gatherer(dialect: Dialect, sampling: Sampling) -> ChatGatherer:
-    """What puts a streamed chat together."""
+    """Makes the collector of a streamed chat."""
     if dialect is Dialect.OLLAMA:
         return ChatGatherer(sampling.max_tokens, translate=from_ollama)
     return ChatGatherer(sampling.max_tokens)
@@ -192,7 +196,7 @@ def chat_body(
     sampling: Sampling,
     held: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """The body of a chat; `held` is what `constraint_fields` gave."""
+    """Makes the body of a chat; `held` comes from `constraint_fields`."""
     if server.dialect is Dialect.OLLAMA:
         return {**to_ollama(model, messages, sampling), **held}
     body = {
@@ -214,7 +218,7 @@ def chat_body(
 
 
 def _sampling_fields(dialect: Dialect, messages: Sequence[Message]) -> dict[str, Any]:
-    """The paper samples by temperature alone; the servers' own defaults would cut tails."""
+    """Switches off tail cutting: the paper samples by temperature alone."""
     match dialect:
         case Dialect.LLAMA_CPP:
             return {"top_k": 0, "top_p": 1.0, "min_p": 0.0}
@@ -237,13 +241,13 @@ def list_messages(messages: Sequence[Message]) -> list[dict[str, str]]:
 
 
 def turn_fields(messages: Sequence[Message]) -> dict[str, bool]:
-    """vLLM's way to say whether the last message is to be continued."""
+    """Tells vLLM whether the last message is to be continued."""
     continued = bool(begun_text(messages))
     return {"continue_final_message": continued, "add_generation_prompt": not continued}
 
 
 def begun_text(messages: Sequence[Message]) -> str:
-    """What the assistant has said already; empty when it has the next turn to itself."""
+    """Returns the assistant's unfinished turn; empty when the next turn is its own."""
     last = messages[-1] if messages else Message("user", "")
     return last.content if last.role == "assistant" else ""
 
@@ -271,20 +275,20 @@ def to_ollama(model: str, messages: Sequence[Message], sampling: Sampling) -> di
     }
 
 
-def from_ollama(told: Any) -> Any:
-    """A line of Ollama's stream as a chunk of the OpenAI interface's."""
-    if not isinstance(told, Mapping) or not isinstance(told.get("message"), Mapping):
-        return told
-    said, done = told["message"], bool(told.get("done"))
+def from_ollama(line: Any) -> Any:
+    """Translates a line of Ollama's stream to a chunk of the OpenAI interface's."""
+    if not isinstance(line, Mapping) or not isinstance(line.get("message"), Mapping):
+        return line
+    message, done = line["message"], bool(line.get("done"))
     choice: dict[str, Any] = {
-        "delta": {"content": said.get("content"), "reasoning_content": said.get("thinking")},
-        "finish_reason": (told.get("done_reason") or "stop") if done else None,
+        "delta": {"content": message.get("content"), "reasoning_content": message.get("thinking")},
+        "finish_reason": (line.get("done_reason") or "stop") if done else None,
     }
-    if isinstance(told.get("logprobs"), list):
-        choice["logprobs"] = {"content": told["logprobs"]}
+    if isinstance(line.get("logprobs"), list):
+        choice["logprobs"] = {"content": line["logprobs"]}
     chunk: dict[str, Any] = {"choices": [{**choice, "message": choice["delta"]}]}
     if done:
-        counts = told.get("prompt_eval_count"), told.get("eval_count")
+        counts = line.get("prompt_eval_count"), line.get("eval_count")
         chunk["usage"] = {"prompt_tokens": counts[0], "completion_tokens": counts[1]}
     return chunk
 
@@ -296,15 +300,15 @@ def read_chat(
     sampling: Sampling,
     seconds: float,
 ) -> ChatReply:
-    """The completion in the reply to a chat. Raises `BadReply`."""
+    """Reads the completion in the reply to a chat. Raises `BadReply`."""
     choice = replies.first_choice(reply)
     message = replies.require_key(choice, "message", Mapping, "the first choice")
     finish, thought = choice.get("finish_reason"), _read_thought(message)
     cut, most = finish == "length", replies.longest_reply(sampling.max_tokens)
-    said = _read_content(message, thought, finish)
+    content = _read_content(message, thought, finish)
     if finish == "content_filter":
         raise BadReply("the server's content filter cut the reply")
-    text = said.removeprefix(begun_text(messages)) if server.echoes else said
+    text = content.removeprefix(begun_text(messages)) if server.echoes else content
     cut, text = cut or len(text) > most, text[:most]
     text = text.rstrip(replies.STRAY) if cut else text
     text = _cut_at_stop(text, sampling.stop) if "stop" in server.without else text
@@ -321,28 +325,28 @@ def read_chat(
 
 
 def _read_thought(message: Mapping[str, Any]) -> str:
-    told = message.get("reasoning_content") or message.get("reasoning")
-    return join_surrogates(told) if isinstance(told, str) else ""
+    thought = message.get("reasoning_content") or message.get("reasoning")
+    return join_surrogates(thought) if isinstance(thought, str) else ""
 
 
 def _read_content(message: Mapping[str, Any], thought: str, finish: object) -> str:
-    """The content; none is a reply only where a model used up its tokens in thought."""
-    said = message.get("content")
-    if said is None and thought and finish in ("length", "stop"):
+    """Reads the content; it may be missing only where thinking used up the tokens."""
+    content = message.get("content")
+    if content is None and thought and finish in ("length", "stop"):
         return ""
-    if not isinstance(said, str):
+    if not isinstance(content, str):
         refusal = message.get("refusal") or finish
-        raise BadReply(f"the reply's content is no text but {said!r} (finish: {refusal})")
-    return join_surrogates(said)
+        raise BadReply(f"the reply's content is no text but {content!r} (finish: {refusal})")
+    return join_surrogates(content)
 
 
 def _cut_at_stop(text: str, stops: Sequence[str]) -> str:
-    """The text up to the first of the strings, for a server that does not stop at them."""
+    """Cuts the text at the first stop string, for a server that does not stop at them."""
     return text[: min((at for at in map(text.find, stops) if at >= 0), default=len(text))]
 
 
 def _is_raw(dialect: Dialect, sampling: Sampling) -> bool:
-    """Whether told log-probabilities are the raw model's, before grammar and temperature.
+    """Returns whether log-probabilities are the raw model's, before grammar and temperature.
 
     Under a grammar vLLM tells them after the mask, so that every token is certain; of the
     servers for which nothing is known that is assumed. SGLang tells those that it sampled by.
@@ -353,6 +357,6 @@ def _is_raw(dialect: Dialect, sampling: Sampling) -> bool:
     return sampled_raw and not sampling.grammar
 
 
-def _is_fully_reported(text: str, told: int, tokens: int) -> bool:
-    """False when tokens that share a character were reported as one, as llama.cpp does."""
-    return text.isascii() or told >= tokens
+def _is_fully_reported(text: str, reported: int, tokens: int) -> bool:
+    """Returns False when tokens that share a character were reported as one, as llama.cpp does."""
+    return text.isascii() or reported >= tokens

@@ -1,4 +1,4 @@
-"""Where a model is served, and what a server may refuse."""
+"""The address of a model server, and the errors of refused requests."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from osler.errors import BadConfig, ModelError, ModelUnreachable
 
 
 class KeyRefused(ModelError):
-    """The server wants another key."""
+    """Raised when the server wants another key."""
 
 
 class ServerBusy(ModelUnreachable):
-    """The server answers, again and again, only that it cannot now."""
+    """Raised when the server answers, again and again, only that it cannot now."""
 
 
 class RequestRefused(ModelError):
-    """The server answers that it will not: `status`, and the request's `field` if it names one."""
+    """Raised for a refused request, with `status` and the `field` at fault, if one is named."""
 
     def __init__(self, message: str, *, status: int, field: str = "", fix: str = "") -> None:
         super().__init__(message, fix=fix)
@@ -28,7 +28,7 @@ class RequestRefused(ModelError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """Where a model is served. Raises `BadConfig` for an address or a key that cannot be one."""
+    """The address of a served model. Raises `BadConfig` for an impossible address or key."""
 
     base_url: str
     """Ends in `/v1` as a rule."""
@@ -44,17 +44,17 @@ class Endpoint:
     """Requests under way at once; more wait for their turn, which costs them no time."""
     retries: int = 3
     max_bytes: int = 64 * 1024 * 1024
-    """Of one reply, after decompression."""
+    """Longest reply, after decompression."""
     section: str = "model"
-    """Of the settings, for what to mend."""
+    """Section of the settings that a fix names."""
 
     def __post_init__(self) -> None:
         try:
             url = httpx2.URL(self.base_url)
         except httpx2.InvalidURL as error:
-            raise BadConfig("the server's address is no URL", fix=self.address_fix) from error
+            raise BadConfig("the server's address is not a URL", fix=self.address_fix) from error
         if url.scheme not in {"http", "https"} or not url.host or url.userinfo or url.query:
-            raise BadConfig("the server's address is no plain http(s) URL", fix=self.address_fix)
+            raise BadConfig("the server's address is not a plain http(s) URL", fix=self.address_fix)
         key = self.api_key or ""
         if not key.isascii() or not key.isprintable() or " " in key:
             raise BadConfig("the key has characters that no header can carry", fix=self.key_fix)
@@ -72,6 +72,6 @@ class Endpoint:
         return httpx2.URL(self.base_url).netloc.decode("ascii")
 
     def url_of(self, path: str, *, root: bool = False) -> str:
-        """The address of a path; `root`: not under `/v1`."""
+        """Returns the address of a path; `root`: not under `/v1`."""
         base = self.base_url.rstrip("/")
         return (base.removesuffix("/v1") if root else base) + path

@@ -24,11 +24,11 @@ def objects_by_index(reply: Any, key: str, count: int) -> list[Mapping[str, Any]
 
     Raises `BadReply` for a list that lacks some, has some twice, or is none.
     """
-    told = reply.get(key) if isinstance(reply, Mapping) else None
-    if not isinstance(told, list) or not all(isinstance(one, Mapping) for one in told):
+    objects = reply.get(key) if isinstance(reply, Mapping) else None
+    if not isinstance(objects, list) or not all(isinstance(one, Mapping) for one in objects):
         raise BadReply(f"the reply has no list of {key}")
-    indexes = [one.get("index", i) for i, one in enumerate(told)]
-    placed = {i: one for i, one in zip(indexes, told, strict=True) if isinstance(i, int)}
-    if len(told) != count or placed.keys() != set(range(count)):
-        raise BadReply(f"the reply has {len(told)} {key} for {count} texts")
+    indexes = [one.get("index", i) for i, one in enumerate(objects)]
+    placed = {i: one for i, one in zip(indexes, objects, strict=True) if isinstance(i, int)}
+    if len(objects) != count or placed.keys() != set(range(count)):
+        raise BadReply(f"the reply has {len(objects)} {key} for {count} texts")
     return [placed[i] for i in range(count)]

@@ -1,4 +1,4 @@
-"""Which kind of server answers, told by doors that only that kind has."""
+"""Detects the kind of server by its distinctive endpoints."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _LISTED = 10
 """Models that a message names."""
 
 
-async def unless_refused(asked: Awaitable[T]) -> T | None:
-    """None for what the server refuses or garbles: it cannot do this, which is no failure.
+async def unless_refused(request: Awaitable[T]) -> T | None:
+    """Awaits a request; returns None for one that the server refuses or garbles.
 
     A server that cannot be reached, or refuses the key, is one.
     """
     try:
-        return await asked
+        return await request
     except (ModelUnreachable, KeyRefused):
         raise
     except (ModelError, BadReply):
@@ -34,7 +34,7 @@ async def unless_refused(asked: Awaitable[T]) -> T | None:
 
 
 async def identify_server(line: ServerSession, endpoint: Endpoint) -> ServerProfile:
-    """The kind of server, and what its list of models tells of this one.
+    """Detects the kind of server, and reads its list of models.
 
     Raises `ModelError` that names the models there are where this one is not among them,
     `ModelUnreachable`, and `KeyRefused`.
@@ -50,7 +50,7 @@ async def identify_server(line: ServerSession, endpoint: Endpoint) -> ServerProf
 
 
 async def _identify_dialect(line: ServerSession, entries: list[Mapping[str, Any]]) -> Dialect:
-    """By the doors; where there is none of them, by the list of models."""
+    """Detects the dialect by endpoints; where there is none of them, by the list of models."""
     if _has_value(await _ask_root(line, "/props"), "default_generation_settings"):
         return Dialect.LLAMA_CPP
     if _has_value(await _ask_root(line, "/version"), "version"):
@@ -68,15 +68,15 @@ async def _identify_dialect(line: ServerSession, entries: list[Mapping[str, Any]
 
 
 async def _ask_root(line: ServerSession, path: str) -> Any:
-    """What a door outside `/v1` tells. A gateway may guard or break those it does not have."""
+    """Asks an endpoint outside `/v1`. A gateway may guard or break those it does not have."""
     try:
         return await unless_refused(line.request_json(path, root=True, hasty=True))
     except (KeyRefused, ServerBusy):
         return None
 
 
-def _has_value(told: Any, key: str) -> bool:
-    return isinstance(told, Mapping) and bool(told.get(key))
+def _has_value(reply: Any, key: str) -> bool:
+    return isinstance(reply, Mapping) and bool(reply.get(key))
 
 
 def _model_entries(models: Any) -> list[Mapping[str, Any]]:

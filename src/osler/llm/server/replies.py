@@ -1,4 +1,4 @@
-"""What is read out of replies, and never taken on trust: counted, compared, bounded."""
+"""Readers of reply fields that take nothing on trust: counted, compared, bounded."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ROUNDING = 1e-4
 _LONGEST_TOKEN = 32
 """Characters of a token that no whole reply has on average: longer ones are runs of blanks."""
 STRAY = "\ufffd"
-"""What a server tells in the place of bytes that are no character."""
+"""Stands for bytes that are no character."""
 
 
 def first_choice(reply: Any) -> Mapping[str, Any]:
@@ -30,7 +30,9 @@ def first_choice(reply: Any) -> Mapping[str, Any]:
 
 
 def require_key(holder: Any, key: str, kind: type[Any], where: str) -> Any:
-    """`holder[key]`, which must be of the kind. Raises `BadReply` that says where it is not."""
+    """Returns `holder[key]`, which must be of the kind. Raises `BadReply` that says where it is
+    not.
+    """
     value = holder.get(key) if isinstance(holder, Mapping) else None
     if not isinstance(value, kind):
         raise BadReply(f"{where} has no {key}: {str(holder)[:200]}")
@@ -38,9 +40,9 @@ def require_key(holder: Any, key: str, kind: type[Any], where: str) -> Any:
 
 
 def token_entries(choice: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    """What is told of each token; empty when nothing is."""
-    told = choice.get("logprobs")
-    listed = told.get("content") if isinstance(told, Mapping) else None
+    """Returns the entries of the reply's tokens; empty when there are none."""
+    logprobs = choice.get("logprobs")
+    listed = logprobs.get("content") if isinstance(logprobs, Mapping) else None
     if not isinstance(listed, list):
         return ()
     if not all(isinstance(entry, Mapping) for entry in listed):
@@ -49,20 +51,20 @@ def token_entries(choice: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
 
 
 def read_tokens(choice: Mapping[str, Any], text: str) -> tuple[TokenScore, ...]:
-    """The entries with offsets into `text`; none when they do not spell it.
+    """Reads the entries with offsets into `text`; none when they do not spell it.
 
     Entries past the text, such as a stop string's or the end of the turn, are left out.
     Raises `BadReply` for what is no log-probability.
     """
-    told = token_entries(choice)
-    spelt, spans = decode_pieces([_token_bytes(entry) for entry in told])
+    reported = token_entries(choice)
+    spelt, spans = decode_pieces([_token_bytes(entry) for entry in reported])
     if not spelt.startswith(text):
         return ()
     return tuple(
         TokenScore(
             text[start:end], start, min(end, len(text)), read_logprob(entry), _top_tokens(entry)
         )
-        for entry, (start, end) in zip(told, spans, strict=True)
+        for entry, (start, end) in zip(reported, spans, strict=True)
         if start < len(text)
     )
 
@@ -72,7 +74,7 @@ def read_logprob(entry: Mapping[str, Any]) -> float:
 
 
 def check_logprob(value: Any, token: Any) -> float:
-    """A log-probability. Raises `BadReply` for what is missing, positive or no number."""
+    """Checks a log-probability. Raises `BadReply` for a missing, positive or non-numeric one."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise BadReply(f"the token {token!r} has no log-probability but {value!r}")
     if not isfinite(value) or value > _ROUNDING:
@@ -81,43 +83,43 @@ def check_logprob(value: Any, token: Any) -> float:
 
 
 def top_entries(entry: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    told = entry.get("top_logprobs") or []
-    if not isinstance(told, list) or not all(isinstance(other, Mapping) for other in told):
+    top = entry.get("top_logprobs") or []
+    if not isinstance(top, list) or not all(isinstance(other, Mapping) for other in top):
         raise BadReply("top_logprobs is no list of objects")
-    return told
+    return top
 
 
 def read_usage(reply: Mapping[str, Any], seconds: float) -> Usage:
-    """Servers may leave any of it out: what is not told is 0."""
-    told = reply.get("usage")
-    told = told if isinstance(told, Mapping) else {}
-    details = told.get("prompt_tokens_details")
+    """Reads the usage; servers may leave any of it out, which counts as 0."""
+    usage = reply.get("usage")
+    usage = usage if isinstance(usage, Mapping) else {}
+    details = usage.get("prompt_tokens_details")
     details = details if isinstance(details, Mapping) else {}
     return Usage(
         calls=1,
-        prompt_tokens=_read_count(told.get("prompt_tokens")),
-        completion_tokens=_read_count(told.get("completion_tokens")),
+        prompt_tokens=_read_count(usage.get("prompt_tokens")),
+        completion_tokens=_read_count(usage.get("completion_tokens")),
         cached_tokens=_read_count(details.get("cached_tokens")),
         seconds=round(seconds, 3),
     )
 
 
 def longest_reply(max_tokens: int) -> int:
-    """Characters that a reply of so many tokens cannot have; a longer one lost its bound."""
+    """Returns the most characters of a reply of so many tokens; a longer one lost its bound."""
     return max_tokens * _LONGEST_TOKEN
 
 
 def _token_bytes(entry: Mapping[str, Any]) -> bytes:
-    told = entry.get("bytes")
+    spelt = entry.get("bytes")
     try:
         # `bytes` of a number would be as many zeros.
         return (
             join_surrogates(str(entry.get("token", ""))).encode()
-            if told is None
-            else bytes(list(told))
+            if spelt is None
+            else bytes(list(spelt))
         )
     except (TypeError, ValueError) as error:
-        raise BadReply(f"a token's bytes are no bytes: {str(told)[:80]!r}") from error
+        raise BadReply(f"a token's bytes are no bytes: {str(spelt)[:80]!r}") from error
 
 
 def _top_tokens(entry: Mapping[str, Any]) -> tuple[tuple[str, float], ...]:

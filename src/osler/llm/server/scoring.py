@@ -1,4 +1,4 @@
-"""How likely a given text is, asked of servers in the four ways that they know.
+"""Scores given texts on servers, in the four ways that they offer.
 
 * `echo` and `prompt_logprobs` (vLLM) give back a prompt of token ids with their
   log-probabilities, in one request;
@@ -22,7 +22,7 @@ from osler.llm.server.dialects import ScoringMethod, begun_text, list_messages, 
 _FORCE = 1_000.0
 """Logit bias that no raw logit reaches."""
 _LOOKUPS = (300, 3_000, 1_000_000)
-"""How many of the likeliest tokens to ask for until the wanted one is among them."""
+"""Numbers of likeliest tokens to ask for until the wanted one is among them."""
 
 Context = Sequence[Message] | str
 
@@ -44,7 +44,7 @@ _Step = Callable[[int, int], Awaitable[Mapping[str, Any]]]
 async def score_text(
     way: ScoringMethod, ask: ServerRequest, model: str, context: Context, text: str
 ) -> tuple[TokenScore, ...]:
-    """The text's tokens after the context. Raises `BadReply` and what `ask` raises."""
+    """Scores the text's tokens after the context. Raises `BadReply` and what `ask` raises."""
     match way:
         case ScoringMethod.FORCED:
             return await score_by_forcing(ask, context, text)
@@ -69,23 +69,25 @@ async def _score_by_echo(
     body: dict[str, Any] = {"model": model, "prompt": before + ids, "temperature": 0.0}
     if way is ScoringMethod.ECHO:
         body |= {"max_tokens": 0, "echo": True, "logprobs": 0}
-        told = read_echo(await ask("/completions", body), len(before) + len(ids))
+        reported = read_echo(await ask("/completions", body), len(before) + len(ids))
     else:
         body |= {"max_tokens": 1, "prompt_logprobs": 0}
-        told = read_prompt(await ask("/completions", body), before + ids)
-    told = told[-len(ids) :]
-    spans = spans_of([piece for piece, _ in told], text)
-    return token_scores(text, spans, [logprob for _, logprob in told])
+        reported = read_prompt(await ask("/completions", body), before + ids)
+    reported = reported[-len(ids) :]
+    spans = spans_of([piece for piece, _ in reported], text)
+    return token_scores(text, spans, [logprob for _, logprob in reported])
 
 
 def read_echo(reply: Any, count: int) -> list[tuple[str, float]]:
-    """The last tokens' texts and log-probabilities in a `/completions` reply with `echo`.
+    """Reads the last tokens' texts and log-probabilities in a `/completions` reply with `echo`.
 
     `count` is how many tokens the prompt had, and a reply with another number of
     them is a `BadReply`. The first has no log-probability and is left out.
     """
-    told = replies.require_key(replies.first_choice(reply), "logprobs", Mapping, "the first choice")
-    values, pieces = told.get("token_logprobs"), told.get("tokens")
+    logprobs = replies.require_key(
+        replies.first_choice(reply), "logprobs", Mapping, "the first choice"
+    )
+    values, pieces = logprobs.get("token_logprobs"), logprobs.get("tokens")
     if not isinstance(values, list) or not isinstance(pieces, list):
         raise BadReply("the echo has no token_logprobs")
     if not len(values) == len(pieces) == count:
@@ -95,14 +97,14 @@ def read_echo(reply: Any, count: int) -> list[tuple[str, float]]:
 
 
 def read_prompt(reply: Any, ids: Sequence[int]) -> list[tuple[str, float]]:
-    """The same of a reply with `prompt_logprobs`, which tells them by token id."""
-    told = replies.require_key(
+    """Reads a reply with `prompt_logprobs`, which lists them by token id."""
+    places = replies.require_key(
         replies.first_choice(reply), "prompt_logprobs", Sequence, "the first choice"
     )
-    if len(told) != len(ids):
-        raise BadReply(f"the prompt of {len(ids)} tokens has {len(told)} log-probabilities")
+    if len(places) != len(ids):
+        raise BadReply(f"the prompt of {len(ids)} tokens has {len(places)} log-probabilities")
     read = []
-    for token, place in zip(ids[1:], told[1:], strict=True):
+    for token, place in zip(ids[1:], places[1:], strict=True):
         entry = replies.require_key(place, str(token), Mapping, "a place of prompt_logprobs")
         piece = str(entry.get("decoded_token", ""))
         read.append((piece, replies.check_logprob(entry.get("logprob"), piece)))
@@ -129,17 +131,17 @@ async def _score_by_generate(
         "logprob_start_len": len(before) - 1,
         "return_text_in_logprobs": True,
     }
-    told = read_generated(await ask("/generate", body, root=True), ids)
-    spans = spans_of([piece for piece, _ in told], text)
-    return token_scores(text, spans, [logprob for _, logprob in told])
+    reported = read_generated(await ask("/generate", body, root=True), ids)
+    spans = spans_of([piece for piece, _ in reported], text)
+    return token_scores(text, spans, [logprob for _, logprob in reported])
 
 
 def read_generated(reply: Any, ids: Sequence[int]) -> list[tuple[str, float]]:
-    """The last tokens of `input_token_logprobs`, which are triples and must be these ids."""
+    """Reads the last tokens of `input_token_logprobs`, triples that must be of these ids."""
     meta = replies.require_key(reply, "meta_info", Mapping, "the reply")
-    told = replies.require_key(meta, "input_token_logprobs", list, "meta_info")[-len(ids) :]
+    reported = replies.require_key(meta, "input_token_logprobs", list, "meta_info")[-len(ids) :]
     try:
-        triples = [(str(piece or ""), value, token) for value, token, piece in told]
+        triples = [(str(piece or ""), value, token) for value, token, piece in reported]
     except (TypeError, ValueError) as error:
         raise BadReply("input_token_logprobs are no triples") from error
     if [token for _, _, token in triples] != list(ids):
@@ -150,12 +152,12 @@ def read_generated(reply: Any, ids: Sequence[int]) -> list[tuple[str, float]]:
 async def _tokenise_ids(
     ask: ServerRequest, text: Context, *, first: bool, **more: Any
 ) -> list[int]:
-    """Token ids by `/tokenize`, as vLLM and SGLang have it; messages by the chat template."""
+    """Tokenises by `/tokenize`, as vLLM and SGLang have it; messages by the chat template."""
     if isinstance(text, str):
-        asked: dict[str, Any] = {"prompt": text, "add_special_tokens": first}
+        fields: dict[str, Any] = {"prompt": text, "add_special_tokens": first}
     else:
-        asked = {"messages": list_messages(text)}
-    reply = await ask("/tokenize", asked | more, root=True)
+        fields = {"messages": list_messages(text)}
+    reply = await ask("/tokenize", fields | more, root=True)
     ids = reply.get("tokens") if isinstance(reply, Mapping) else None
     if not isinstance(ids, list) or not all(isinstance(one, int) for one in ids):
         raise BadReply("/tokenize gave no tokens")
@@ -200,18 +202,18 @@ async def score_by_forcing(
 async def _tokenise_pieces(
     ask: ServerRequest, text: str, **special: bool
 ) -> list[tuple[int, bytes]]:
-    """Ids with their bytes; a piece that is no text is told as a list of its bytes."""
-    asked = {"content": text, "with_pieces": True, "parse_special": False, **special}
-    reply = await ask("/tokenize", asked, root=True)
+    """Tokenises to ids with their bytes; a piece that is no text comes as a list of bytes."""
+    fields = {"content": text, "with_pieces": True, "parse_special": False, **special}
+    reply = await ask("/tokenize", fields, root=True)
     try:
-        told = [(token["id"], token["piece"]) for token in reply["tokens"]]
-        return [(i, p.encode() if isinstance(p, str) else bytes(list(p))) for i, p in told]
+        tokens = [(token["id"], token["piece"]) for token in reply["tokens"]]
+        return [(i, p.encode() if isinstance(p, str) else bytes(list(p))) for i, p in tokens]
     except (KeyError, TypeError, ValueError) as error:
         raise BadReply("/tokenize gave no tokens with pieces") from error
 
 
 async def _forced_token(step: _Step, token: int, piece: bytes, *, plain: int) -> float:
-    """The raw model's log-probability of `token`.
+    """Returns the raw model's log-probability of `token`.
 
     A token that is only part of a character is never reported as the chosen one: it
     is looked up among the likeliest while the token `plain` is forced.
@@ -245,17 +247,17 @@ async def _force_step(
         "logit_bias": [[token, _FORCE]],
         "cache_prompt": cached,
     }
-    told = replies.token_entries(replies.first_choice(await ask("/completions", body)))
-    if not told:
+    entries = replies.token_entries(replies.first_choice(await ask("/completions", body)))
+    if not entries:
         raise BadReply("the reply has no log-probabilities")
-    return told[0]
+    return entries[0]
 
 
 # Spans
 
 
 def spans_of(pieces: Sequence[str], text: str) -> list[tuple[int, int]]:
-    """Where in `text` each token lies, of tokens that are told as text.
+    """Finds where in `text` each token lies, of tokens that are given as text.
 
     A token that is part of a character is told as a replacement character. A run of
     such shares the span of all the characters that it makes. Raises `BadReply` when

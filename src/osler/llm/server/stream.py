@@ -1,4 +1,4 @@
-"""A chat reply put together from the pieces that a server streams.
+"""Assembles a chat reply from the pieces that a server streams.
 
 What comes out has the form of a reply that was not streamed, so that there is one
 reader for both (`replies.py`).
@@ -14,7 +14,7 @@ from osler.llm.server.replies import longest_reply
 
 
 class ChatGatherer:
-    """Takes the chunks of `/chat/completions`; `translate` makes other servers' into such.
+    """Collects the chunks of `/chat/completions`; `translate` converts other servers' chunks.
 
     More than `max_tokens` tokens can spell is not read: the server has lost the bound,
     and the reply counts as cut.
@@ -34,13 +34,13 @@ class ChatGatherer:
         self._pieces = 0
         self._whole: Any = None
 
-    def take_piece(self, told: Any) -> bool:
+    def take_piece(self, chunk: Any) -> bool:
         """Takes a chunk; True when the reply has grown past every bound. Raises `BadReply`."""
-        told = self._translate(told)
-        if not isinstance(told, Mapping):
-            raise BadReply(f"an event is no JSON object: {str(told)[:80]}")
-        self._usage = told.get("usage") or self._usage
-        choices = told.get("choices")
+        chunk = self._translate(chunk)
+        if not isinstance(chunk, Mapping):
+            raise BadReply(f"an event is no JSON object: {str(chunk)[:80]}")
+        self._usage = chunk.get("usage") or self._usage
+        choices = chunk.get("choices")
         if not choices:
             return False
         if not isinstance(choices, list) or not isinstance(choices[0], Mapping):
@@ -49,8 +49,8 @@ class ChatGatherer:
         self._add_choice(choices[0])
         return self._is_over()
 
-    def take_whole(self, told: Any) -> None:
-        self._whole = self._translate(told)
+    def take_whole(self, reply: Any) -> None:
+        self._whole = self._translate(reply)
 
     def broken_off(self) -> bool:
         if not self._pieces:
@@ -59,12 +59,12 @@ class ChatGatherer:
 
     @property
     def reply(self) -> Any:
-        """As a server that does not stream would have told it."""
+        """The reply in the form of a server that does not stream."""
         if self._whole is not None:
             return self._whole
-        said = {key: "".join(pieces) for key, pieces in self._said.items() if pieces}
+        texts = {key: "".join(pieces) for key, pieces in self._said.items() if pieces}
         choice: dict[str, Any] = {
-            "message": {"role": "assistant", "content": None, **said},
+            "message": {"role": "assistant", "content": None, **texts},
             "finish_reason": self._finish,
         }
         if self._entries:
@@ -80,8 +80,8 @@ class ChatGatherer:
             "reasoning_content", delta.get("reasoning_content") or delta.get("reasoning")
         )
         self._add_piece("refusal", delta.get("refusal"))
-        told = choice.get("logprobs")
-        entries = told.get("content") if isinstance(told, Mapping) else None
+        logprobs = choice.get("logprobs")
+        entries = logprobs.get("content") if isinstance(logprobs, Mapping) else None
         self._entries += entries if isinstance(entries, list) else []
         finish = choice.get("finish_reason")
         self._finish = str(finish) if finish else self._finish

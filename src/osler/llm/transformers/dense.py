@@ -1,4 +1,4 @@
-"""A GGUF file as a folder in the hub's form, unpacked to float32: for training and comparing."""
+"""Unpacks a GGUF file to a float32 model folder, for training and comparing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from osler.llm.transformers.hub import load_pair, silence_transformers
 
 
 def dense_folder(file: Path, *, cache: Path | None = None) -> Path:
-    """The folder in the cache; made there the first time, four times the size of 8-bit weights.
+    """Returns the folder in the cache, made the first time, four times the size of 8-bit weights.
 
     Model, tokenizer and chat template are the file's. Its name bears the file's hash, so
     another file is another folder. It appears whole or not at all. Raises as

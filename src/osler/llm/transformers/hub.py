@@ -1,4 +1,4 @@
-"""Models for transformers: a folder, a GGUF file, or a hub id with its revision pinned.
+"""Loads models for transformers: a folder, a GGUF file, or a hub id with its revision pinned.
 
 torch and transformers are the extra `train`; they are imported when something is loaded.
 Loading says nothing, but for the bar that a large GGUF file shows. A hub model is fetched
@@ -58,21 +58,21 @@ Weights: TypeAlias = Path | PinnedModel
 
 
 class ModelPair(NamedTuple):
-    """A loaded model and its tokenizer: all that training needs of a backend."""
+    """A loaded model and its tokenizer."""
 
     model: Any
     tokenizer: Any
 
 
 def weights_name(weights: Weights) -> str:
-    """A short name: a folder's or a file's own, or the hub id and revision."""
+    """Returns a short name: a folder's or a file's own, or the hub id and revision."""
     if isinstance(weights, PinnedModel):
         return str(weights)
     return weights.stem if weights.suffix == _GGUF else weights.resolve().name
 
 
 def weights_fingerprint(weights: Weights) -> str:
-    """What tells these weights from others: the revision, else a hash of the files."""
+    """Identifies the weights: by the revision, else a hash of the files."""
     if isinstance(weights, PinnedModel):
         return weights.revision[:12]
     files = [weights] if weights.is_file() else _defining_files(weights)
@@ -84,7 +84,7 @@ def weights_fingerprint(weights: Weights) -> str:
 
 
 def _defining_files(folder: Path) -> list[Path]:
-    """The files that an answer depends on."""
+    """Lists the files that an answer depends on."""
     kinds = ("*.safetensors", "*.bin", "config.json", "tokenizer.json", "vocab.txt")
     return sorted(path for kind in kinds for path in folder.glob(kind))
 
@@ -96,7 +96,7 @@ def load_pair(
     device: Device = "auto",
     adapter: Path | None = None,
 ) -> ModelPair:
-    """A causal language model, ready to be asked or trained.
+    """Loads a causal language model, ready to be asked or trained.
 
     `dtype` "auto" is as stored, and float32 for GGUF, whose blocks are unpacked.
     `adapter` is a folder that PEFT wrote. Raises `ModelMissing` for what is not there or
@@ -108,7 +108,7 @@ def load_pair(
 
 
 def open_model(kind: str, weights: Weights, *, dtype: Dtype, device: Device) -> Any:
-    """`transformers.KIND` of the weights, for use and not for training. Raises as `load_pair`."""
+    """Loads `transformers.KIND` of the weights for inference. Raises as `load_pair`."""
     torch, transformers = load_libraries()
     place = _choose_device(torch, device)
     where, more = _load_arguments(weights)
@@ -117,12 +117,12 @@ def open_model(kind: str, weights: Weights, *, dtype: Dtype, device: Device) -> 
         dtype = "float32" if dtype == "auto" else dtype
     wanted = dtype if dtype == "auto" else getattr(torch, dtype)
     load = getattr(transformers, kind).from_pretrained
-    model, told = _load_guarded(
+    model, info = _load_guarded(
         weights, lambda: load(where, dtype=wanted, output_loading_info=True, **more)
     )
     # transformers fills what a checkpoint lacks with chance, and goes on. A BERT's pooler is
     # lacking in many encoders and is never asked.
-    if lacking := [key for key in told["missing_keys"] if not key.startswith("pooler.")]:
+    if lacking := [key for key in info["missing_keys"] if not key.startswith("pooler.")]:
         raise ModelMissing(
             f"{weights} lacks weights of a {type(model).__name__}: {', '.join(lacking[:3])}",
             fix="use a model that was made for this",
@@ -134,19 +134,19 @@ def open_model(kind: str, weights: Weights, *, dtype: Dtype, device: Device) -> 
 
 
 def open_tokenizer(weights: Weights) -> Any:
-    """Raises as `load_pair`."""
+    """Loads the tokenizer. Raises as `load_pair`."""
     _, transformers = load_libraries()
     where, more = _load_arguments(weights)
     return _load_guarded(weights, lambda: transformers.AutoTokenizer.from_pretrained(where, **more))
 
 
 def load_libraries() -> tuple[Any, Any]:
-    """torch and transformers. Raises `ModelError` where the extra is not installed."""
+    """Imports torch and transformers. Raises `ModelError` where the extra is not installed."""
     return import_extra("torch"), import_extra("transformers")
 
 
 def import_extra(module: str) -> Any:
-    """A module of the extra `train`. Raises `ModelError` where it is not installed."""
+    """Imports a module of the extra `train`. Raises `ModelError` where it is not installed."""
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
@@ -163,7 +163,9 @@ def _choose_device(torch: Any, device: Device) -> str:
 
 
 def _load_arguments(weights: Weights) -> tuple[str, dict[str, Any]]:
-    """What `from_pretrained` wants. Raises `ModelMissing` for a path that is not there."""
+    """Returns the arguments of `from_pretrained`. Raises `ModelMissing` for a path that is not
+    there.
+    """
     if isinstance(weights, PinnedModel):
         return weights.name, {"revision": weights.revision}
     if not weights.exists():
@@ -188,13 +190,13 @@ def _load_guarded(weights: Weights, load: Callable[[], Any]) -> Any:
         with silence_transformers():
             return load()
     except (OSError, ValueError, LookupError, RuntimeError, struct.error, broken) as error:
-        told = " ".join(str(error).split())[:300]
+        message = " ".join(str(error).split())[:300]
         fix = (
             "fetch it once with a network and without HF_HUB_OFFLINE, or set path to a local folder"
             if isinstance(weights, PinnedModel)
             else "fetch the files again"
         )
-        raise ModelMissing(f"{weights} does not load: {told}", fix=fix) from error
+        raise ModelMissing(f"{weights} does not load: {message}", fix=fix) from error
 
 
 def _apply_adapter(model: Any, adapter: Path) -> Any:
@@ -211,7 +213,7 @@ def _apply_adapter(model: Any, adapter: Path) -> Any:
 
 @contextmanager
 def silence_transformers() -> Iterator[None]:
-    """No progress bars and no notices of transformers, which would break up the film."""
+    """Silences transformers' bars and notices, which would break up the terminal display."""
     import warnings
 
     log = importlib.import_module("transformers.utils.logging")

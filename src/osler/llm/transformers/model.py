@@ -1,4 +1,4 @@
-"""transformers as a language model: weights of one's own, or a pair that is being trained.
+"""Language models on transformers: one's own weights, or a pair that is being trained.
 
 * log-probabilities are of the raw model, in float32, before temperature;
 * conversations and scoring have a cache of prefixes each, so that scoring "given the
@@ -46,7 +46,7 @@ _MOST_LOGITS = 1 << 27
 
 
 class _CallAbandoned(Exception):
-    """The call was cancelled."""
+    """Raised in the worker thread when the call was cancelled."""
 
 
 class TransformersModel:
@@ -95,18 +95,18 @@ class TransformersModel:
     async def score_all(
         self, context: Sequence[Message] | str, texts: Sequence[str]
     ) -> tuple[Scored, ...]:
-        """As `score` of each text, reading the context once and the texts side by side."""
+        """Scores each text as `score` does, reading the context once and the texts as one batch."""
         return await self._run_in_thread(lambda check: self._score_texts(context, texts, check))
 
     async def attend(self, context: Sequence[Message] | str, text: str) -> Attended:
         return await self._run_in_thread(lambda check: self._attend_text(context, text, check))
 
     async def _run_in_thread(self, work: Callable[[Check], T]) -> T:
-        """Work in a thread that gives up when its caller is cancelled."""
-        gone = threading.Event()
+        """Runs work in a thread that gives up when its caller is cancelled."""
+        cancelled = threading.Event()
 
         def check_abandoned() -> None:
-            if gone.is_set():
+            if cancelled.is_set():
                 raise _CallAbandoned
 
         def run_work() -> T:
@@ -117,11 +117,11 @@ class TransformersModel:
         try:
             return await asyncio.to_thread(run_work)
         finally:
-            gone.set()
+            cancelled.set()
 
     @contextmanager
     def _at_rest(self) -> Iterator[None]:
-        """Without dropout, and afterwards in the mode it was in."""
+        """Disables dropout for the block, and restores the mode afterwards."""
         torch, _ = load_libraries()
         model, training = self.pair.model, self.pair.model.training
         if training:
@@ -178,7 +178,7 @@ class TransformersModel:
         sampling: Sampling,
         check: Check,
     ) -> bool:
-        """Adds tokens to the reply; whether it came to an end of its own."""
+        """Adds tokens to the reply; returns whether it came to an end of its own."""
         choose = _make_chooser(sampling, self.pair.model.device)
         for _ in range(most):
             (logits,) = self._conversation.read(unread, keep=1, check=check)
@@ -205,30 +205,30 @@ class TransformersModel:
     def _score_texts(
         self, context: Sequence[Message] | str, texts: Sequence[str], check: Check
     ) -> tuple[Scored, ...]:
-        given = [self._tokenise_given(text) for text in texts]
-        longest = max((len(ids) for ids, _ in given), default=0)
-        if not given:
+        tokenised = [self._tokenise_given(text) for text in texts]
+        longest = max((len(ids) for ids, _ in tokenised), default=0)
+        if not tokenised:
             return ()
         before = self._tokenise_context(context, longest=longest)
         self._read_all_but_last(before, check)
-        found: list[Scored] = []
-        while len(found) < len(given):
+        scores: list[Scored] = []
+        while len(scores) < len(tokenised):
             check()
             began = time.perf_counter()
-            batch = given[len(found) : len(found) + self._batch_rows(longest)]
+            batch = tokenised[len(scores) : len(scores) + self._batch_rows(longest)]
             logits = self._scoring.read_branches([[before[-1], *ids[:-1]] for ids, _ in batch])
-            told = [
+            logprobs_of_batch = [
                 _logprobs_of(rows[: len(ids)], ids)
                 for rows, (ids, _) in zip(logits, batch, strict=True)
             ]
             share = (time.perf_counter() - began) / len(batch)
-            found += [
+            scores += [
                 _make_scored(text, spans, logprobs, time.perf_counter() - share)
                 for text, (_, spans), logprobs in zip(
-                    texts[len(found) :], batch, told, strict=False
+                    texts[len(scores) :], batch, logprobs_of_batch, strict=False
                 )
             ]
-        return tuple(found)
+        return tuple(scores)
 
     def _attend_text(self, context: Sequence[Message] | str, text: str, check: Check) -> Attended:
         began = time.perf_counter()
@@ -252,7 +252,7 @@ class TransformersModel:
         return max(1, min(_MOST_ROWS, _MOST_LOGITS // (longest * vocabulary)))
 
     def _read_all_but_last(self, before: Sequence[int], check: Check) -> None:
-        """By itself, so that the same text scores the same whether this was cached or not."""
+        """Reads the context apart, so that a text scores the same whether it was cached or not."""
         cached = self._scoring.keep_prefix(before[:-1])
         for _ in self._scoring.read(before[cached:-1], keep=0, check=check):
             raise AssertionError("no logits were asked for")
@@ -274,7 +274,7 @@ class TransformersModel:
         return before
 
     def _require_room(self, prompt: Sequence[int], more: int = 1) -> int:
-        """How many tokens may follow; at least `more`, else `ModelError`."""
+        """Returns how many tokens may follow; raises `ModelError` for fewer than `more`."""
         if len(prompt) + more > self._context:
             raise ModelError(
                 f"{self.name}: {len(prompt)} tokens and {more} more exceed the context of"
@@ -290,11 +290,11 @@ class TransformersModel:
                 f"{self.name} has no chat template", fix="use a model made for conversations"
             )
         begun = messages[-1].content if messages and messages[-1].role == "assistant" else None
-        said = messages if begun is None else messages[:-1]
-        listed = [{"role": message.role, "content": message.content} for message in said]
+        complete_turns = messages if begun is None else messages[:-1]
+        turns = [{"role": message.role, "content": message.content} for message in complete_turns]
         try:
             opened: str = tokenizer.apply_chat_template(
-                listed, tokenize=False, add_generation_prompt=True
+                turns, tokenize=False, add_generation_prompt=True
             )
         except (TemplateError, TypeError, ValueError) as error:
             raise ModelError(f"{self.name}: the chat template refuses: {error}") from error
@@ -309,7 +309,7 @@ def open_transformers(
     adapter: Path | None = None,
     context: int = 8192,
 ) -> TransformersModel:
-    """The model of these weights, loaded now. Raises as `osler.llm.transformers.hub.load_pair`."""
+    """Loads the model of these weights. Raises as `osler.llm.transformers.hub.load_pair`."""
     pair = load_pair(weights, dtype=dtype, device=device, adapter=adapter)
     name = weights_name(weights) + (f"+{adapter.resolve().name}" if adapter else "")
     precision = str(pair.model.dtype).removeprefix("torch.")
@@ -340,13 +340,13 @@ class _GrowingReply:
 
     @property
     def text(self) -> str:
-        """Without the first stop string and what follows it."""
+        """The text without the first stop string and what follows it."""
         whole = self._joined_text
-        found = [at for stop in self._stop if (at := whole.find(stop)) >= 0]
-        return whole[: min(found)] if found else whole
+        stops_at = [at for stop in self._stop if (at := whole.find(stop)) >= 0]
+        return whole[: min(stops_at)] if stops_at else whole
 
     def token_scores(self) -> tuple[TokenScore, ...]:
-        """Of the text alone, not of a stop string."""
+        """Scores the tokens of the text alone, not of a stop string."""
         text, (_, spans) = self.text, decode_pieces(self._spelt)
         return tuple(
             TokenScore(text[start:end], start, min(end, len(text)), logprob, self._name_tokens(top))
@@ -365,13 +365,14 @@ _Entry = tuple[float, list[tuple[int, float]]]
 
 
 def _make_chooser(sampling: Sampling, device: Any) -> Callable[[Any], tuple[int, _Entry]]:
-    """From logits to the next token, with what the raw model thought of it and of the others."""
+    """Makes the function from logits to the next token and its raw log-probabilities."""
     torch, _ = load_libraries()
     chance = torch.Generator(device=device).manual_seed(sampling.seed)
 
     def choose_token(logits: Any) -> tuple[int, _Entry]:
         raw = logits.float().log_softmax(-1)
         if sampling.temperature > 0:
+            # Log-probabilities differ from logits by a constant, which the softmax cancels.
             weights = (raw / sampling.temperature).softmax(-1)
             token = int(torch.multinomial(weights, 1, generator=chance))
         else:
@@ -384,12 +385,12 @@ def _make_chooser(sampling: Sampling, device: Any) -> Callable[[Any], tuple[int,
 
 
 def _logprobs_of(logits: Any, ids: Sequence[int]) -> list[float]:
-    """The raw log-probability of each of the tokens, by the row of logits before it."""
+    """Returns the raw log-probability of each token, by the row of logits before it."""
     torch, _ = load_libraries()
     raw = logits.float().log_softmax(-1)
-    wanted = torch.tensor(ids, device=raw.device)[:, None]
-    told: list[float] = raw.gather(-1, wanted)[:, 0].clamp(max=0.0).tolist()
-    return told
+    columns = torch.tensor(ids, device=raw.device)[:, None]
+    logprobs: list[float] = raw.gather(-1, columns)[:, 0].clamp(max=0.0).tolist()
+    return logprobs
 
 
 def _make_scored(
@@ -404,7 +405,7 @@ def _make_scored(
 
 
 def _end_tokens(pair: ModelPair) -> frozenset[int]:
-    """Tokens that end a turn, as the generation settings and the tokenizer have them."""
-    told = getattr(pair.model.generation_config, "eos_token_id", None)
-    listed = told if isinstance(told, list) else [told]
-    return frozenset(t for t in (*listed, pair.tokenizer.eos_token_id) if t is not None)
+    """Collects the tokens that end a turn, from the generation settings and the tokenizer."""
+    configured = getattr(pair.model.generation_config, "eos_token_id", None)
+    tokens = configured if isinstance(configured, list) else [configured]
+    return frozenset(t for t in (*tokens, pair.tokenizer.eos_token_id) if t is not None)

@@ -1,4 +1,4 @@
-"""What a model has read stays read: one key-value cache, kept while its tokens are a prefix."""
+"""A key-value cache of one conversation, kept as long as its tokens are a prefix."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class PrefixCache:
         self._keeps = "logits_to_keep" in inspect.signature(inner.forward).parameters
 
     def keep_prefix(self, ids: Sequence[int]) -> int:
-        """Forgets all but the longest prefix of `ids`; how many tokens that is."""
+        """Forgets all but the longest prefix of `ids`; returns its length in tokens."""
         shared = _shared_length(self._ids, ids)
         if shared < len(self._ids) and not self._crop_cache(shared):
             shared = 0
@@ -44,24 +44,25 @@ class PrefixCache:
         return shared
 
     def read(self, ids: Sequence[int], *, keep: int, check: Check) -> Iterator[Any]:
-        """Reads `ids` after what is cached; logits at the last `keep` of them, in blocks.
+        """Reads `ids` after the cached ones; yields logits at the last `keep` of them, in blocks.
 
         Nothing stays cached of a reading that does not end.
         """
-        held, self._ids = self._ids, []
+        cached, self._ids = self._ids, []
         wanted = len(ids) - keep
         for start in range(0, len(ids), _STEP):
             check()
             block = ids[start : start + _STEP]
             rows = min(len(block), start + len(block) - wanted)
             logits = self._forward_block(block, max(1, rows))
-            held = [*held, *block]
+            cached = [*cached, *block]
             if rows > 0:
                 yield logits[0, -rows:]
-        self._ids = held
+        self._ids = cached
 
     def read_branches(self, texts: Sequence[Sequence[int]]) -> Any:
-        """Logits at every token of each text, each read after what is cached, side by side.
+        """Returns logits at every token of each text, each read after the cached tokens, as one
+        batch.
 
         Of shape (texts, longest, vocabulary); a shorter text's last rows mean nothing.
         The cache stays as it was.
@@ -69,20 +70,21 @@ class PrefixCache:
         torch, _ = load_libraries()
         longest = max(map(len, texts))
         rows = [[*text, *[0] * (longest - len(text))] for text in texts]
-        seen = [[1] * (len(self._ids) + len(t)) + [0] * (longest - len(t)) for t in texts]
+        mask = [[1] * (len(self._ids) + len(t)) + [0] * (longest - len(t)) for t in texts]
+        # A forward pass changes the cache in place, and this one must leave it as it was.
         shared = copy.deepcopy(self._cache)
         shared.batch_repeat_interleave(len(texts))
         with torch.no_grad():
             return self._model(
                 input_ids=torch.tensor(rows, device=self._model.device),
-                attention_mask=torch.tensor(seen, device=self._model.device),
+                attention_mask=torch.tensor(mask, device=self._model.device),
                 past_key_values=shared,
                 use_cache=True,
             ).logits
 
     def read_attention(self, ids: Sequence[int]) -> tuple[Any, Any]:
-        """Logits at each of `ids`, read after what is cached, and what each pays to all
-        before it in the last layer, as a mean over heads. The cache stays as it was.
+        """Returns logits at each of `ids`, and the last layer's attention from each to all before
+        it, as a mean over heads. The cache stays as it was.
         """
         torch, _ = load_libraries()
         inner = self._model.get_base_model() if self._wrapped else self._model
@@ -90,7 +92,7 @@ class PrefixCache:
         inner.set_attn_implementation("eager")  # faster ones do not keep the weights
         try:
             with torch.no_grad():
-                seen = self._model(
+                output = self._model(
                     input_ids=torch.tensor([list(ids)], device=self._model.device),
                     past_key_values=copy.deepcopy(self._cache),
                     use_cache=True,
@@ -98,7 +100,7 @@ class PrefixCache:
                 )
         finally:
             inner.set_attn_implementation(usual)
-        return seen.logits[0], seen.attentions[-1][0].float().mean(0)
+        return output.logits[0], output.attentions[-1][0].float().mean(0)
 
     def _forward_block(self, block: Sequence[int], rows: int) -> Any:
         torch, _ = load_libraries()
@@ -112,7 +114,7 @@ class PrefixCache:
             ).logits
 
     def _crop_cache(self, length: int) -> bool:
-        """Whether the cache could be cut down to `length` tokens."""
+        """Cuts the cache down to `length` tokens; returns False where it cannot be."""
         cache = self._cache
         if not length or cache is None or not cache.is_croppable or any(cache.is_sliding):
             return False

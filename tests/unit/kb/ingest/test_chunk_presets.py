@@ -54,7 +54,7 @@ def test_the_user_s_numbers(name: str, size: int, overlap: int, unit: str) -> No
 
 @pytest.mark.parametrize("name", ["", "big", "12", "800+400", "800+", "+5", "800t+900", "８００"])
 def test_a_way_that_is_none_is_refused_with_the_ways_there_are(name: str) -> None:
-    with pytest.raises(BadConfig, match=r"cut texts|cannot overlap"):
+    with pytest.raises(BadConfig, match=r"unknown chunking|cannot overlap"):
         parse_chunking(name)
 
 

@@ -1,6 +1,7 @@
 """A small knowledge base whose documents differ in everything that a filter knows."""
 
 import json
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,7 +13,7 @@ from osler.kb.base import KnowledgeBase
 from osler.kb.search.base import BackendChoice
 from osler.kb.store import access
 from osler.kb.store.passages import set_meta
-from osler.testing.encoders import HashingEncoder
+from osler.testing.scripted import HashingEncoder
 
 TEXTS = {
     "research": {
@@ -85,10 +86,19 @@ def folder(tmp_path: Path) -> Path:
     return described(tmp_path)
 
 
-@pytest.fixture
-def edge(folder: Path) -> Iterator[KnowledgeBase]:
-    """Built, and searched by the embedded engine."""
+@pytest.fixture(scope="session")
+def built_edge() -> Iterator[Path]:
+    """Built for the embedded engine, to be copied."""
     pytest.importorskip("qdrant_edge", reason="the extra edge is not installed")
-    with KnowledgeBase.open(folder, BackendChoice("edge")) as kb:
-        kb.build(HashingEncoder())
+    with quick_folder() as made:
+        with KnowledgeBase.open(described(made), BackendChoice("edge")) as kb:
+            kb.build(HashingEncoder())
+        yield made
+
+
+@pytest.fixture
+def edge(built_edge: Path, tmp_path: Path) -> Iterator[KnowledgeBase]:
+    """Built, and searched by the embedded engine."""
+    shutil.copytree(built_edge, tmp_path, dirs_exist_ok=True)
+    with KnowledgeBase.open(tmp_path / "kb", BackendChoice("edge")) as kb:
         yield kb

@@ -26,10 +26,8 @@ from osler.kb.base import KnowledgeBase
 from osler.kb.search import edge as edge_module
 from osler.kb.search import edge_sync, generation
 from osler.kb.search.base import BackendChoice
-from osler.retrieve.hybrid import HybridRetriever
-from osler.retrieve.lexical import LexicalRetriever
-from osler.retrieve.sources import retriever_over
-from osler.testing.encoders import HashingEncoder
+from osler.retrieve.hybrid import HybridRetriever, LexicalRetriever, retriever_over
+from osler.testing.scripted import HashingEncoder
 
 from .conftest import add, describe
 
@@ -116,8 +114,8 @@ def test_workers_end_with_the_process_that_was_killed(edge: KnowledgeBase) -> No
         "import sys\n"
         "from pathlib import Path\n"
         "from osler.kb.base import KnowledgeBase\n"
-        "from osler.kb.search.base import Choice\n"
-        "kb = KnowledgeBase.open(Path(sys.argv[1]), Choice('edge'))\n"
+        "from osler.kb.search.base import BackendChoice\n"
+        "kb = KnowledgeBase.open(Path(sys.argv[1]), BackendChoice('edge'))\n"
         "kb.by_words(['iron'], k=1)\n"
         "print(Path('/proc/self/task').joinpath(str(__import__('os').getpid()), 'children')"
         ".read_text(), flush=True)\n"

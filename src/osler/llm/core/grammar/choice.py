@@ -14,15 +14,15 @@ from osler.llm.core.grammar.nodes import Lit, Node, alt, maybe, seq
 
 
 def one_of(texts: Iterable[str]) -> Node:
-    """Exactly one of the texts. Raises `ValueError` when there is none."""
-    every = sorted(set(texts))
-    if not every:
-        raise ValueError("a choice of nothing")
-    return _choice_tree(every)
+    """Makes a node of exactly one of the texts. Raises `ValueError` when there is none."""
+    distinct = sorted(set(texts))
+    if not distinct:
+        raise ValueError("a choice needs at least one text")
+    return _choice_tree(distinct)
 
 
 def _choice_tree(texts: list[str]) -> Node:
-    """Of sorted texts that differ."""
+    """Makes the tree of sorted, distinct texts."""
     ends, rest = texts[0] == "", [text for text in texts if text]
     arms = [_branch_node(branch) for branch in _group_branches(rest)]
     if not arms:
@@ -36,7 +36,7 @@ def _group_branches(texts: list[str]) -> Iterator[list[str]]:
 
 
 def _branch_node(texts: list[str]) -> Node:
-    """Of texts that begin alike."""
+    """Makes the node of texts with a common beginning."""
     size = _shared_length(texts[0], texts[-1])  # of sorted texts the outermost differ first
     head, tails = Lit(texts[0][:size]), [text[size:] for text in texts]
     return head if tails == [""] else seq(head, _choice_tree(tails))

@@ -1,4 +1,4 @@
-"""A format with its name, and everything that is derived from it."""
+"""A named format, and everything that is derived from it."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from osler.llm.core.grammar import match, write
 from osler.llm.core.grammar.nodes import Alt, Chars, Lit, Named, Node, Repeat, Seq
 
 _MANY = 64
-"""More choices than these are no list to hand to a server."""
+"""The longest list of choices that is handed to a server."""
 _JSON_PART = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\\?\Z)|\s+')
 
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """What a reply is held to. Its identity is its parts; the name is for readers."""
+    """A format that replies are held to. Its parts are its identity; the name is for readers."""
 
     name: str
     root: Node
@@ -31,12 +31,12 @@ class Grammar:
 
     @property
     def regex(self) -> str:
-        """To be matched whole, without flags."""
+        """A regular expression to be matched whole, without flags."""
         return write.write_regex(self.root)
 
     @property
     def choices(self) -> tuple[str, ...]:
-        """Every text of the format, when it has no more than 64; else empty."""
+        """All texts of the format, when it has no more than 64; else empty."""
         return (
             tuple(dict.fromkeys(_list_texts(self.root))) if _count_texts(self.root) <= _MANY else ()
         )
@@ -46,13 +46,13 @@ class Grammar:
         return json.loads(self.schema) if self.schema else None
 
     def accepts(self, text: str) -> bool:
-        """Whether the text is of this format. White space between the parts of JSON is free."""
+        """Returns whether the text is of this format; white space between JSON parts is free."""
         if self.schema:
             return _is_json(text) and match.accepts(self.root, _compact_json(text))
         return match.accepts(self.root, text)
 
     def accepts_prefix(self, text: str) -> bool:
-        """Whether the text is the beginning of one of this format, such as a reply cut short."""
+        """Returns whether the text begins one of this format, such as a reply cut short."""
         return match.accepts_prefix(self.root, _compact_json(text) if self.schema else text)
 
 
@@ -65,7 +65,7 @@ def _is_json(text: str) -> bool:
 
 
 def _compact_json(text: str) -> str:
-    """JSON as the grammar writes it: without white space, characters as they are."""
+    """Rewrites JSON as the grammar writes it: without white space, characters as they are."""
     return _JSON_PART.sub(lambda part: _rewrite_part(part.group()), text)
 
 
@@ -76,7 +76,7 @@ def _rewrite_part(part: str) -> str:
 
 
 def _count_texts(node: Node) -> int:
-    """How many texts the part has at most; more than `_MANY` is as good as infinite."""
+    """Counts the part's texts, at most; more than `_MANY` is as good as infinite."""
     match node:
         case Lit():
             return 1
@@ -100,7 +100,7 @@ def _count_texts(node: Node) -> int:
 
 
 def _list_texts(node: Node) -> Iterator[str]:
-    """The part's texts, which are few."""
+    """Yields the part's texts, which are few."""
     match node:
         case Lit(text):
             yield text

@@ -1,4 +1,4 @@
-"""Whether a text is of a format: by sets of places, so that no format is slow to match."""
+"""Matching of texts against a format, by sets of places: linear in every format."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def accepts(node: Node, text: str) -> bool:
 
 
 def accepts_prefix(node: Node, text: str) -> bool:
-    """Whether some text of the format begins with this one."""
+    """Returns whether some text of the format begins with this one."""
     matcher = _Matcher(text)
     return len(text) in matcher.end_places(node, frozenset({0})) or matcher.starved
 
@@ -25,10 +25,10 @@ def accepts_prefix(node: Node, text: str) -> bool:
 class _Matcher:
     text: str
     starved: bool = False
-    """Whether a part wanted more text than there is."""
+    """Set when a part needed more text than there is."""
 
     def end_places(self, node: Node, starts: Places) -> Places:
-        """Where the part can end when it begins at one of `starts`."""
+        """Returns where the part can end when it begins at one of `starts`."""
         match node:
             case Lit(text):
                 return self._match_literal(text, starts)
@@ -53,16 +53,16 @@ class _Matcher:
     def _match_literal(self, literal: str, starts: Places) -> Places:
         rest = {s: self.text[s : s + len(literal)] for s in starts}
         self.starved |= any(
-            len(told) < len(literal) and literal.startswith(told) for told in rest.values()
+            len(actual) < len(literal) and literal.startswith(actual) for actual in rest.values()
         )
-        return frozenset(s + len(literal) for s, told in rest.items() if told == literal)
+        return frozenset(s + len(literal) for s, actual in rest.items() if actual == literal)
 
     def _match_repeat(self, part: Node, least: int, most: int, starts: Places) -> Places:
-        found = starts if least == 0 else _NOWHERE
+        ends = starts if least == 0 else _NOWHERE
         for count in range(1, most + 1):
             starts = self.end_places(part, starts)
             # What was found at a smaller count had more repetitions left than now.
-            if not starts or (count >= least and starts <= found):
+            if not starts or (count >= least and starts <= ends):
                 break
-            found = found | starts if count >= least else found
-        return found
+            ends = ends | starts if count >= least else ends
+        return ends

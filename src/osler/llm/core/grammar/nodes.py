@@ -8,7 +8,7 @@ from dataclasses import dataclass
 _NAME = re.compile(r"[a-z][a-z0-9-]*")
 
 _CONTROL = (("\x00", "\x1f"), ("\x7f", "\x9f"), ("\u2028", "\u2029"))
-"""What ends a line, or shows nothing."""
+"""Characters that end a line, or show nothing."""
 _SPACES = (
     *((" ", " "), ("\u00a0", "\u00a0"), ("\u1680", "\u1680"), ("\u2000", "\u200a")),
     *(("\u202f", "\u202f"), ("\u205f", "\u205f"), ("\u3000", "\u3000")),
@@ -37,7 +37,7 @@ class Chars:
 
     def __post_init__(self) -> None:
         if not self.ranges or any(first > last for first, last in self.ranges):
-            raise ValueError(f"no characters: {self.ranges}")
+            raise ValueError(f"empty character ranges: {self.ranges}")
 
     def contains_char(self, char: str) -> bool:
         return any(a <= char <= b for a, b in self.ranges) is not self.negated
@@ -58,7 +58,7 @@ class Alt:
 
     def __post_init__(self) -> None:
         if not self.arms:
-            raise ValueError("a choice of nothing")
+            raise ValueError("a choice needs at least one arm")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Repeat:
 
     def __post_init__(self) -> None:
         if not 0 <= self.least <= self.most or self.most < 1:
-            raise ValueError(f"no repetition: {{{self.least},{self.most}}}")
+            raise ValueError(f"impossible repetition: {{{self.least},{self.most}}}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class Named:
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name) or self.name == "root":
-            raise ValueError(f"no name for a rule: {self.name!r}")
+            raise ValueError(f"invalid rule name: {self.name!r}")
 
 
 Node = Lit | Chars | Seq | Alt | Repeat | Named
@@ -98,7 +98,7 @@ def seq(*parts: Node | str) -> Seq:
 
 
 def alt(*arms: Node | str) -> Node:
-    """One of the arms; a single arm is itself."""
+    """Makes a choice of the arms; a single arm is itself."""
     return Alt(tuple(map(_as_node, arms))) if len(arms) != 1 else _as_node(arms[0])
 
 
@@ -115,12 +115,12 @@ def named_rule(name: str, part: Node | str) -> Named:
 
 
 def chars(members: str, *ranges: tuple[str, str]) -> Chars:
-    """Any of these characters or ranges."""
+    """Makes a node of any of these characters or ranges."""
     return Chars((*((c, c) for c in members), *ranges))
 
 
 def free_text(longest: int, *, without: str = "") -> Node:
-    """One line of free text of 1 to `longest` characters, `without` some characters.
+    """Makes one line of free text of 1 to `longest` characters, `without` some characters.
 
     It does not begin with a space, so that a reader who strips it finds something.
     """
@@ -129,7 +129,7 @@ def free_text(longest: int, *, without: str = "") -> Node:
 
 
 def visible_char(without: str = "", *, spaces: bool = True) -> Chars:
-    """One character of a line, with or without spaces, but none of `without`."""
+    """Makes one character of a line, with or without spaces, but none of `without`."""
     barred = (*_CONTROL, *_HIDDEN, *(() if spaces else _SPACES), *((c, c) for c in without))
     return Chars(barred, negated=True)
 

@@ -12,7 +12,7 @@ _DIGIT = chars("", ("0", "9"))
 
 
 def integer_range(least: int | None, most: int | None) -> Node:
-    """Whole numbers from `least` to `most`, both included, without leading zeros.
+    """Makes whole numbers from `least` to `most`, both included, without leading zeros.
 
     An open end is at nine digits. Raises `ValueError` when there are none.
     """
@@ -30,7 +30,7 @@ def integer_range(least: int | None, most: int | None) -> Node:
 
 
 def real_range(least: float | None, most: float | None) -> Node:
-    """Numbers from `least` to `most` with at most four decimals; bounds are whole, and not below 0.
+    """Makes numbers from `least` to `most` with at most four decimals; bounds whole, not below 0.
 
     Without bounds negative ones too. Raises `ValueError` for other bounds.
     """
@@ -56,7 +56,7 @@ def _whole_bound(bound: float) -> int:
 
 
 def _from_to(low: int, high: int) -> Node:
-    """Whole numbers from `low` ≥ 0 to `high`, by their number of digits."""
+    """Makes whole numbers from `low` ≥ 0 to `high`, by their number of digits."""
     arms: list[Node] = []
     for digits in range(len(str(low)), len(str(high)) + 1):
         first = max(low, 10 ** (digits - 1) if digits > 1 else 0)
@@ -66,7 +66,9 @@ def _from_to(low: int, high: int) -> Node:
 
 
 def _same_length(low: str, high: str) -> Node:
-    """Digits from `low` to `high`, which have the same length."""
+    """Makes digits from `low` to `high`, which have the same length."""
+    # The first digit is the lowest, then the rest starts at `low`; between, then the rest is
+    # free; or the highest, then the rest ends at `high`.
     rest = len(low) - 1
     if set(low[1:]) <= {"0"} and set(high[1:]) <= {"9"}:
         return seq(_digit_range(low[0], high[0]), *_any_digits(rest))

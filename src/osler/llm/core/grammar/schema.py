@@ -1,4 +1,4 @@
-"""A JSON schema as a grammar: compact JSON, keys in the order of the schema.
+"""Grammars of JSON schemas: compact JSON, keys in the order of the schema.
 
 What is supported is what pydantic writes for models of texts, numbers, truth values,
 choices, lists and other such models. Anything else is refused: a rule that the
@@ -38,10 +38,10 @@ LONGEST_LIST = 8
 """Entries of a list whose schema gives no `maxItems`."""
 
 _PLAIN = 32
-"""More choices than these are written as a tree, in a rule of its own."""
+"""The longest plain list of choices; more are written as a tree, in a rule of its own."""
 
 _SPOKEN = frozenset({"title", "description", "default", "examples", "$defs"})
-"""Keywords that hold nothing."""
+"""Keywords that restrict nothing."""
 _CHARACTER = Alt(
     (
         Chars((("\x00", "\x1f"), ('"', '"'), ("\\", "\\"), ("\x7f", "\x9f")), negated=True),
@@ -51,11 +51,11 @@ _CHARACTER = Alt(
 
 
 class BadSchema(OslerError):
-    """A schema that no grammar is made from: a mistake in the code that wrote it."""
+    """Raised for a schema that no grammar is made from: a mistake in the code that wrote it."""
 
 
 def from_schema(schema: Mapping[str, Any], *, name: str = "json") -> Grammar:
-    """The grammar of a JSON schema. Raises `BadSchema` for what it cannot hold a reply to."""
+    """Makes the grammar of a JSON schema. Raises `BadSchema` for what it cannot enforce."""
     defs = schema.get("$defs", {})
     text = json.dumps(schema, ensure_ascii=False)
     return Grammar(name, _value_node(schema, defs, ()), text)
@@ -64,7 +64,7 @@ def from_schema(schema: Mapping[str, Any], *, name: str = "json") -> Grammar:
 def _value_node(
     schema: Mapping[str, Any], defs: Mapping[str, Any], within: tuple[str, ...]
 ) -> Node:
-    """`within`: the definitions that this one stands in."""
+    """Makes the node of any schema; `within` lists the definitions that this one stands in."""
     if "$ref" in schema:
         _refuse_other_keys(schema, "$ref")
         target = str(schema["$ref"]).removeprefix("#/$defs/")

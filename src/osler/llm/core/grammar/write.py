@@ -1,4 +1,4 @@
-"""A format as GBNF and as a regular expression."""
+"""Serialisation of formats as GBNF and as regular expressions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _PLAIN = re.compile(r"[0-9A-Za-z]")
 
 
 def write_gbnf(root: Node) -> str:
-    """Rules for llama.cpp and vLLM; named parts are rules, in the order of their first use.
+    """Writes rules for llama.cpp and vLLM; named parts are rules, in the order of first use.
 
     Raises `ValueError` when two different parts have one name.
     """
@@ -23,7 +23,7 @@ def write_gbnf(root: Node) -> str:
 
 
 def write_regex(node: Node) -> str:
-    """For `re.fullmatch`, and for engines that take a regular expression; no flags."""
+    """Writes a regular expression for `re.fullmatch` and for engines that take one; no flags."""
     match node:
         case Lit(text):
             return re.escape(text)
@@ -117,6 +117,7 @@ def _class_member(char: str) -> str:
 def _escape_char(char: str, plain: bool) -> str:
     if plain:
         return char
+    # \\x, \\u and \\U mean the same to llama.cpp's GBNF reader and to Python's `re`.
     code = ord(char)
     if code < 0x80:
         return f"\\x{code:02x}"
