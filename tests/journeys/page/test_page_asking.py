@@ -108,8 +108,8 @@ def test_a_plan_is_edited_before_it_runs(page: Any) -> None:
     page.get_by_role("button", name="Plan first").click()
     plan = page.get_by_role("group", name="Source plan")
     plan.wait_for()
-    while page.get_by_role("button", name="Leave out").count() > 1:
-        page.get_by_role("button", name="Leave out").first.click()
+    while page.get_by_role("button", name="Remove").count() > 1:
+        page.get_by_role("button", name="Remove").first.click()
     plan.get_by_role("textbox").fill("adrenaline dose")
     plan.get_by_role("combobox").select_option("guideline")
     plan.get_by_role("button", name="Add a query").click()
@@ -127,17 +127,17 @@ def test_a_plan_that_asks_nothing_runs_too(page: Any) -> None:
     page.get_by_label("A medical question").fill(QUESTION)
     page.get_by_role("button", name="Plan first").click()
     page.get_by_role("group", name="Source plan").wait_for()
-    while page.get_by_role("button", name="Leave out").count():
-        page.get_by_role("button", name="Leave out").first.click()
-    page.get_by_text("No source is asked.").wait_for()
+    while page.get_by_role("button", name="Remove").count():
+        page.get_by_role("button", name="Remove").first.click()
+    page.get_by_text("No source will be searched.").wait_for()
     page.get_by_role("button", name="Run this plan").click()
     page.get_by_text("No evidence was found.").wait_for()
 
 
 def test_an_option_that_was_chosen_stands_out(window: Window, home: Path) -> None:
     with serve_osler(home, model=FixedModel(reply="B. [1]")) as place, window(place) as page:
-        page.get_by_text("Options and strategy").click()
-        page.get_by_label("Options to choose from").fill("salbutamol\nadrenaline")
+        page.get_by_text("Answer options and strategy").click()
+        page.get_by_label("Answer options, one per line").fill("salbutamol\nadrenaline")
         page.get_by_role("checkbox", name="guideline").check()
         ask_question(page)
         expect_exact_text(page.locator(".option"), "B. adrenaline")
@@ -183,7 +183,7 @@ def test_a_run_that_is_stopped_says_so(window: Window, home: Path) -> None:
         page.get_by_role("button", name="Ask", exact=True).click()
         page.get_by_role("button", name="Stop").click()
         page.get_by_role("alert").wait_for()
-        expect_exact_text(page.get_by_role("alert"), "It was stopped")
+        expect_exact_text(page.get_by_role("alert"), "The run was stopped")
 
 
 def cut(page: Any, seen: list[str], *, away: int = 0) -> None:
@@ -230,7 +230,7 @@ def test_a_lost_connection_is_said_and_tried_again(window: Window, home: Path) -
         cut(page, seen, away=3)
         page.get_by_label("A medical question").fill(QUESTION)
         page.get_by_role("button", name="Ask", exact=True).click()
-        page.get_by_text("The connection was lost").wait_for()
+        page.get_by_text("Connection lost").wait_for()
         gate.set()
         page.get_by_role("heading", name="Answer", exact=True).wait_for()
         page.get_by_text("How it was reached").click()
@@ -252,11 +252,11 @@ def test_a_server_with_keys_asks_for_one(window: Window, home: Path) -> None:
     key = new_key(ledger, "one")
     ledger.close()
     with serve_osler(home) as place, window(place, expected=["401"]) as page:
-        page.get_by_label("This server wants a key").fill(key)
+        page.get_by_label("API key required").fill(key)
         page.get_by_role("button", name="Open").click()
         ask_question(page)
         page.reload()
-        page.get_by_label("This server wants a key").wait_for()
+        page.get_by_label("API key required").wait_for()
 
 
 def test_a_sentence_without_a_citation_is_marked(window: Window, home: Path) -> None:
@@ -289,7 +289,7 @@ def test_evidence_that_disagrees_stands_beside_the_answer_and_opens(
         (told, *_) = client.get(f"/api/v1/runs/{run}").json()["cautions"]
         assert told["rule"] == "amounts"
         with window(place, f"runs/{run}") as page:
-            box = page.get_by_role("note", name="Look twice")
+            box = page.get_by_role("note", name="Cautions")
             box.wait_for()
             expect_text(box, told["text"])
             for amount in (5, 50):

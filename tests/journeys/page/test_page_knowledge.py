@@ -25,7 +25,7 @@ def test_a_search_leads_to_a_passage_among_its_neighbours(page: Any) -> None:
     expect_text(page.locator(".beside"), "Salbutamol")
     page.locator(".beside a").click()
     page.locator(".here", has_text="Salbutamol").wait_for()
-    origin = page.get_by_role("region", name="Where it is from").inner_text()
+    origin = page.get_by_role("region", name="Provenance").inner_text()
     assert "pages.md" in origin
     expect_text(page.locator("main"), "CC0-1.0")
 
@@ -61,7 +61,7 @@ def test_years_that_are_the_wrong_way_round_are_refused_in_words(
 
 def test_a_concept_is_found_by_name_and_leads_to_others(window: Window, place: ServedOsler) -> None:
     with window(place, "knowledge") as page:
-        page.get_by_label("Name of a concept").fill("anaphylaxis")
+        page.get_by_label("Concept name").fill("anaphylaxis")
         page.get_by_role("button", name="Concept").click()
         page.get_by_role("link", name="anaphylaxis").click()
         page.get_by_role("heading", name="anaphylaxis").wait_for()
@@ -75,7 +75,7 @@ def test_a_concept_is_found_by_name_and_leads_to_others(window: Window, place: S
 
 def test_a_name_that_no_concept_has_says_so(window: Window, place: ServedOsler) -> None:
     with window(place, "concepts?term=nothing") as page:
-        page.get_by_text("There is no concept of this name.").wait_for()
+        page.get_by_text("No concept has this name.").wait_for()
 
 
 def test_a_passage_that_is_not_there_says_so(window: Window, place: ServedOsler) -> None:
@@ -118,4 +118,4 @@ def test_a_home_without_evaluations_says_how_to_make_one(window: Window, home: P
 
 def test_an_address_that_is_no_page_says_so(window: Window, place: ServedOsler) -> None:
     with window(place, "nowhere") as page:
-        expect_exact_text(page.get_by_role("alert"), "There is no such page.")
+        expect_exact_text(page.get_by_role("alert"), "Page not found.")

@@ -124,7 +124,7 @@ def test_the_film_is_sought_and_shows_the_stack_as_it_was(shown: Any) -> None:
 
 def test_what_was_popped_stays_in_the_film(shown: Any) -> None:
     seek(shown, 4)
-    expect_exact_text(shown.locator(".frames.gone li"), ["taken off: Thought <b>first</b>"])
+    expect_exact_text(shown.locator(".frames.gone li"), ["popped: Thought <b>first</b>"])
     expect_text(shown.locator("section[aria-label=Stack] label"), "Backtrack: irrelevant")
 
 
@@ -147,7 +147,7 @@ def test_a_node_of_the_graph_opens_by_key_and_tells_its_step(graph: Any) -> None
     told = graph.locator(".shown").inner_text()
     assert "Which drug? → adrenaline" in told
     assert "R(s=d)" in told
-    assert "Own knowledge?" in told
+    assert "Knowledge boundary" in told
     expect_count(graph.locator(".dag path"), 3)
     assert node.get_attribute("aria-expanded") == "true"
 
@@ -163,12 +163,12 @@ def test_a_calculation_shows_its_code_and_its_passages_open(graph: Any) -> None:
 
 def test_a_source_that_was_down_and_a_warning_are_never_hidden(graph: Any) -> None:
     told = graph.locator(".warnings").inner_text()
-    assert "Not reached: pubmed: not reached" in told
+    assert "Unavailable: pubmed: not reached" in told
     assert "step 4 was cut off" in told
 
 
 def test_what_was_found_and_not_used_is_named_and_opens(graph: Any) -> None:
-    graph.get_by_role("heading", name="Found and not used: 1").wait_for()
+    graph.get_by_role("heading", name="Found but not used: 1").wait_for()
     graph.get_by_role("link", name="guideline:pages#1").click()
     graph.get_by_text("Salbutamol is given first").wait_for()
 
@@ -234,7 +234,7 @@ def test_two_runs_stand_side_by_side_and_what_both_found_is_marked(
 
 def test_the_report_to_print_has_the_same_answer_and_no_script(page: Any) -> None:
     ask_question(page, QUESTION)
-    page.get_by_role("link", name="Report to print").click()
+    page.get_by_role("link", name="Printable report").click()
     page.wait_for_url("**/report.html")
     assert "Adrenaline is given first." in page.content()
     assert page.locator("script").count() == 0
