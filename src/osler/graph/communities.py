@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from osler.errors import KnowledgeBaseMissing, UnknownPassage
 from osler.graph import arrays as stored
-from osler.graph import files, rows
+from osler.graph import files
 from osler.graph.partition import LARGEST, pairs_within, partition_graph
 from osler.graph.store import Graph
 from osler.graph.verbalize import ChainStep, ConceptChain, verbalise_chain
@@ -77,7 +77,7 @@ class Communities:
 
     def is_current(self) -> bool:
         """Whether the graph is still of the version that the communities were found in."""
-        return _read_stamp(self.graph) == self._stamp
+        return self.graph.version == self._stamp
 
     def list_communities(self, *, level: int | None = None, least: int = 2) -> Iterator[Community]:
         """Communities of a level, or of all, with at least `least` concepts; the largest first."""
@@ -233,7 +233,7 @@ def build_communities(graph: Graph, *, largest: int = LARGEST, seed: int = 0) ->
     `largest` is the number of concepts over which a community is split further. Raises
     `CapabilityMissing` without the extra `graph`, `OSError` where the file cannot be written.
     """
-    stamp = _read_stamp(graph)
+    stamp = graph.version
     arrays = partition_graph(graph.load_arrays(), largest=largest, seed=seed)
     arrays["mark"] = _hash_members(graph, arrays)
     arrays["leaf"] = _find_leaves(arrays, len(graph.load_arrays()["heads"]))
@@ -255,18 +255,15 @@ def find_passage(graph: Graph, id: str) -> Passage:
     except KnowledgeBaseMissing as error:
         raise UnknownPassage(f"there is no passage {id!r}", fix=error.fix) from error
     community = communities.find_by_mark(document.removeprefix(f"{GRAPH}:{PREFIX}"))
-    passage = None
-    if community is not None and part == "extract":
-        passage = communities.write_extract(community)
-    elif community is not None and part == "summary":
-        passage = communities.read_summary(community)
+    readers = {"extract": communities.write_extract, "summary": communities.read_summary}
+    passage = readers[part](community) if community and part in readers else None
     if passage is None:
         raise UnknownPassage(f"there is no passage {id!r}", fix="search for one of its concepts")
     return passage
 
 
 def _read_arrays(graph: Graph) -> tuple[str, dict[str, stored.Array]]:
-    stamp = _read_stamp(graph)
+    stamp = graph.version
     arrays = stored.read_arrays(graph.folder, stamp, file=FILE)
     if arrays is None:
         there = (Path(graph.folder) / FILE).exists()
@@ -277,11 +274,6 @@ def _read_arrays(graph: Graph) -> tuple[str, dict[str, stored.Array]]:
             fix="run `osler kb graph communities`",
         )
     return stamp, arrays
-
-
-def _read_stamp(graph: Graph) -> str:
-    with graph.open_reader() as db:
-        return rows.version_stamp(db)
 
 
 def _find_leaves(arrays: dict[str, stored.Array], count: int) -> Nodes:

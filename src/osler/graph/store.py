@@ -172,8 +172,9 @@ class Graph:
     ) -> list[Edge]:
         """One-hop relations of the concepts, each once; those stated from them come first.
 
-        `predicates` = () means all. Otherwise they are in the order in which predicates
-        and ends were first seen. Relations inside a fused concept are left out.
+        `predicates` = () means all. From the same end, edges are in the order in which
+        predicates and the other ends were first seen. Relations inside a fused concept are
+        left out.
         """
         with self._readers.borrow() as db:
             members = [number for id in ids for number in rows.read_members(db, id)]

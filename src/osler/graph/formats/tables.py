@@ -10,7 +10,7 @@ from osler.graph.formats.base import TableImporter, TableRow, has_columns, read_
 from osler.graph.formats.chinese import triple_items
 from osler.graph.items import Item, Name, Relation, SemanticType
 from osler.sources.formats.containers import open_file
-from osler.sources.formats.reading import plain_head
+from osler.sources.formats.reading import names_in, plain_head
 from osler.sources.records import Drop
 from osler.text import language_of, one_line
 
@@ -80,32 +80,16 @@ _PREFIXES = {
     "Symptom": "MESH",
 }
 # Hetionet's verbs, by its abbreviations.
-_METAEDGES = {
-    "AdG": "downregulates",
-    "AeG": "expresses",
-    "AuG": "upregulates",
-    "CbG": "binds",
-    "CcSE": "causes",
-    "CdG": "downregulates",
-    "CpD": "palliates",
-    "CrC": "resembles",
-    "CtD": "treats",
-    "CuG": "upregulates",
-    "DaG": "associates",
-    "DdG": "downregulates",
-    "DlA": "localizes",
-    "DpS": "presents",
-    "DrD": "resembles",
-    "DuG": "upregulates",
-    "GcG": "covaries",
-    "GiG": "interacts",
-    "GpBP": "participates",
-    "GpCC": "participates",
-    "GpMF": "participates",
-    "GpPW": "participates",
-    "Gr>G": "regulates",
-    "PCiC": "includes",
-}
+_METAEDGES = dict(
+    pair.split(":")
+    for pair in names_in("""
+        AdG:downregulates AeG:expresses AuG:upregulates CbG:binds CcSE:causes CdG:downregulates
+        CpD:palliates CrC:resembles CtD:treats CuG:upregulates DaG:associates DdG:downregulates
+        DlA:localizes DpS:presents DrD:resembles DuG:upregulates GcG:covaries GiG:interacts
+        GpBP:participates GpCC:participates GpMF:participates GpPW:participates Gr>G:regulates
+        PCiC:includes
+    """)
+)
 
 
 def _hetionet_id(text: str) -> str:

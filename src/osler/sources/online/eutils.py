@@ -7,6 +7,7 @@ https://www.ncbi.nlm.nih.gov/books/NBK25499/. Three calls a second without a key
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from io import BytesIO
 
 from osler.errors import MalformedSource
@@ -34,10 +35,10 @@ class PubMedService:
     url: str = "https://eutils.ncbi.nlm.nih.gov/entrez/eutils"
     tool: str = "osler"
     name: str = "pubmed"
-    _bucket: TokenBucket = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_bucket", self.net.make_bucket(_FAST if self.api_key else _SLOW))
+    @cached_property
+    def _bucket(self) -> TokenBucket:
+        return self.net.make_bucket(_FAST if self.api_key else _SLOW)
 
     async def find(self, query: str, *, k: int) -> list[Document]:
         if not query.strip() or k < 1:

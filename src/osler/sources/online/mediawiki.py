@@ -7,7 +7,8 @@ time, whole pages one at a time; the rest is requested with the `continue` of th
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from osler.sources.formats.wikis import Wikiextractor
@@ -31,11 +32,11 @@ class MediaWikiService:
     """Whole pages instead of introductions; one call a page."""
     licence: str = "CC BY-SA 4.0"
     name: str = "wikipedia"
-    _bucket: TokenBucket = field(init=False)
 
-    def __post_init__(self) -> None:
+    @cached_property
+    def _bucket(self) -> TokenBucket:
         # The API asks for calls one after another, not for a rate; five a second is modest.
-        object.__setattr__(self, "_bucket", self.net.make_bucket(5.0))
+        return self.net.make_bucket(5.0)
 
     async def find(self, query: str, *, k: int) -> list[Document]:
         language = language_of(query)
