@@ -10,7 +10,8 @@ that no later code can break them:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from string import ascii_lowercase, ascii_uppercase
@@ -20,6 +21,18 @@ Language = Literal["en", "zh"]
 
 LETTERS = ascii_uppercase + ascii_lowercase
 """Letters of options in order: A to Z, then a to x for DDXPlus's fifty (Omni-RAG's files)."""
+
+
+CITATION_MARK = re.compile(r"\s*[\[［【](\d{1,3})[\]］】]")
+"""A citation in a model's text, with the space before it; full-width brackets are accepted."""
+
+
+def citation_mark(number: int) -> str:
+    """The mark that cites evidence `number`, from 1, in answers and prompts: "[3]".
+
+    `CITATION_MARK` reads what this renders. Prompts that ask for citations write the same form.
+    """
+    return f"[{number}]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +122,14 @@ class Hit:
     query: str
     source: str
     """Source or index that found it; a fusion keeps the first one's name."""
+
+
+def numbered(hits: Iterable[Hit]) -> list[str]:
+    """The hits' passages as prompts show them: citation mark, heading and text."""
+    return [
+        f"{citation_mark(n)} {hit.passage.heading}: {hit.passage.text}"
+        for n, hit in enumerate(hits, 1)
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,10 +228,8 @@ class Answer:
         for statement in self.statements:
             for number in statement.cites:
                 if not 1 <= number <= len(self.evidence):
-                    count = len(self.evidence)
-                    raise ValueError(
-                        f"citation [{number}] out of range: the answer has {count} quotes"
-                    )
+                    mark, count = citation_mark(number), len(self.evidence)
+                    raise ValueError(f"citation {mark} out of range: the answer has {count} quotes")
 
     @property
     def text(self) -> str:
@@ -241,7 +260,7 @@ class Answer:
 
 
 def _mark_statement(statement: Statement) -> str:
-    marks = "".join(f"[{number}]" for number in statement.cites)
+    marks = "".join(map(citation_mark, statement.cites))
     return f"{statement.text} {marks}" if marks else statement.text
 
 

@@ -12,7 +12,7 @@ from osler.methods.omni.describe import SourceDescription
 from osler.methods.tcrag.tools import DOC_RAG, KG_RAG, describe_tool
 from osler.prompts import load_prompt, render_prompt
 from osler.sources.catalogue import BOOK, GRAPH
-from osler.types import Language
+from osler.types import CITATION_MARK, Language, citation_mark
 
 ROOT = Path(__file__).parents[2]
 SRC = ROOT / "src" / "osler"
@@ -159,3 +159,10 @@ def test_a_change_of_wording_shows_up_as_words(name: str, language: Language) ->
 if __name__ == "__main__":
     for prompt, spoken in product(NAMES, LANGUAGES):
         golden(prompt, spoken).write_text(rendered(prompt, spoken), encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_prompts_write_citations_as_answers_do(name: str) -> None:
+    for language in LANGUAGES:
+        marks = CITATION_MARK.finditer(load_prompt(name, language).body)
+        assert all(mark[0].strip() == citation_mark(int(mark[1])) for mark in marks)

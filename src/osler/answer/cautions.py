@@ -15,7 +15,17 @@ from osler.answer.currency import newer_guideline, newer_issue, read_issue, retr
 from osler.answer.disagreement import Claim, Difference, find_difference, read_claim, shared_content
 from osler.text import split_sentences
 from osler.trace import Cautioned, Run
-from osler.types import Answer, Caution, CautionRule, Evidence, Hit, Language, Passage, Question
+from osler.types import (
+    Answer,
+    Caution,
+    CautionRule,
+    Evidence,
+    Hit,
+    Language,
+    Passage,
+    Question,
+    citation_mark,
+)
 
 Rules = Literal["all", "currency"]
 MOST = 6
@@ -112,7 +122,7 @@ def _all_cautions(answer: Answer, hits: Sequence[Hit], rules: Rules) -> Iterator
         _other_hit(hit) for hit in _distinct_hits([*(each.hit for each in answer.evidence), *hits])
     ]
     for number, cited in enumerate(answer.evidence, 1):
-        mine = f"[{number}] {_passage_name(cited.passage)}"
+        mine = f"{citation_mark(number)} {_passage_name(cited.passage)}"
         own = _document_id(cited.passage)
         apart = [other for other in others if _document_id(other.hit.passage) != own]
         yield from _out_of_date(cited, mine, apart, answer.language)

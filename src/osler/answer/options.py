@@ -54,7 +54,7 @@ def written_option(text: str, question: Question) -> str | None:
     return next(
         (
             letter
-            for letter, option in zip(question.letters, question.options, strict=True)
+            for letter, option in question.lettered
             if text.strip().rstrip(".。").casefold() == option.casefold()
         ),
         None,
@@ -162,7 +162,7 @@ class OptionLetters:
             "answer/letters",
             question.language,
             question=question.text,
-            options=list(zip(question.letters, question.options, strict=True)),
+            options=question.lettered,
             documents=[hit.passage.text for hit in hits[: self.documents]],
         )
         context = _evidence_messages(prompt.text, said)

@@ -10,7 +10,7 @@ from osler.llm.core.ask import complete
 from osler.llm.core.base import LanguageModel, Message, Sampling
 from osler.prompts import render_prompt
 from osler.trace import BudgetExceeded, Run
-from osler.types import Answer, Hit, Question
+from osler.types import Answer, Hit, Question, numbered
 
 
 @dataclass(frozen=True)
@@ -39,10 +39,8 @@ class Rewriter:
             "answer/reread",
             question.language,
             question=question.text,
-            options=list(zip(question.letters, question.options, strict=True)),
-            documents=[
-                f"[{n}] {hit.passage.heading}: {hit.passage.text}" for n, hit in enumerate(hits, 1)
-            ],
+            options=question.lettered,
+            documents=numbered(hits),
             draft=draft,
         )
         asked = [Message("user", prompt.text)]

@@ -11,14 +11,21 @@ from osler.answer.options import written_option
 from osler.retrieve.words import content_terms
 from osler.text import split_sentences
 from osler.trace import Run
-from osler.types import Answer, Authorship, Evidence, Hit, Question, Statement
+from osler.types import (
+    CITATION_MARK,
+    Answer,
+    Authorship,
+    Evidence,
+    Hit,
+    Question,
+    Statement,
+)
 
 NOTE = {
     "en": "A citation shows the sentence whose words a statement shares; whether that bears the"
     " statement out is yours to judge.",
     "zh": "引文标出与陈述用词相同的句子；它是否支持该陈述，请自行判断。",
 }
-_MARK = re.compile(r"\s*[\[［【](\d{1,3})[\]］】]")
 _ANSWER_TAG = re.compile(r"<answer>.*?(?:</answer>|$)", re.DOTALL)
 
 
@@ -65,8 +72,8 @@ class WrittenComposer:
     def _build_statement(
         self, part: str, hits: Sequence[Hit], evidence: list[Evidence]
     ) -> Statement:
-        text = _MARK.sub("", part).strip()
-        marks = [int(number) for number in _MARK.findall(part)]
+        text = CITATION_MARK.sub("", part).strip()
+        marks = [int(number) for number in CITATION_MARK.findall(part)]
         marked = [hits[n - 1] for n in marks if 1 <= n <= len(hits)]
         cites = []
         for quote in self._find_support(text, marked or hits, every=bool(marked)):
@@ -92,16 +99,16 @@ def _split_draft(text: str) -> list[str]:
     parts: list[str] = []
     for start, end in split_sentences(text):
         part = text[start:end]
-        if parts and not _MARK.sub("", part).strip():
+        if parts and not CITATION_MARK.sub("", part).strip():
             parts[-1] += part
             continue
         # "… thigh. [1] Repeat after …": a leading mark belongs to the sentence before.
-        lead = re.match(rf"(?:{_MARK.pattern})+\s*", part)
+        lead = re.match(rf"(?:{CITATION_MARK.pattern})+\s*", part)
         if parts and lead:
             parts[-1] += lead.group()
             part = part[lead.end() :]
         parts.append(part)
-    return [part for part in parts if _MARK.sub("", part).strip()]
+    return [part for part in parts if CITATION_MARK.sub("", part).strip()]
 
 
 def _nearest_sentence(wanted: set[str], hit: Hit) -> tuple[float, int, int]:

@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import Collection, Iterator, Sequence
+import tomllib
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
 from itertools import combinations, pairwise
 from pathlib import Path
 from types import TracebackType
@@ -20,7 +23,6 @@ from typing import Final, Self
 from osler.extract import ExtractionCost, ExtractionOutcome, hash_texts, names, patterns
 from osler.extract import name_patterns as forms
 from osler.extract.items import Entity, EntityRelation, ExtractedItems, ItemCollector
-from osler.extract.semantic import type_of
 from osler.graph.items import Name
 from osler.graph.link import ConceptMention, Dictionary
 from osler.graph.normal import normalize_name
@@ -131,7 +133,7 @@ class DictionaryExtractor:
             seen.add(norm)
             said = (kind for id in mention.concepts for kind in types.get(id, ()))
             span = mention.start, mention.end
-            kind = type_of(said) or (forms.type_of(name) if self.forms else "")
+            kind = paper_type(said) or (forms.type_of(name) if self.forms else "")
             sieve.add(Entity(name, kind, *span, concepts=mention.concepts))
         inside = [
             [m for m in mentions if start <= m.start and m.end <= end]
@@ -208,3 +210,18 @@ def _graph_state(graph: Graph | None) -> str:
     info = graph.get_info()
     names_ = [(source, n) for source, n in info.sources if not source.startswith("text/")]
     return repr((sorted(names_), info.merges)) if names_ or info.merges else ""
+
+
+@cache
+def _table_15() -> dict[str, str]:
+    """The paper's type (Table 15) of each semantic type of a vocabulary, by normal form."""
+    text = files(__package__).joinpath("semantic.toml").read_text(encoding="utf-8")
+    types = tomllib.loads(text)
+    return {normalize_name(name): ours for ours, names in types.items() for name in names}
+
+
+def paper_type(types: Iterable[str]) -> str:
+    """The first of these types that maps to Table 15; else the first of them, "" without any."""
+    every = sorted(types)
+    known = (_table_15()[norm] for said in every if (norm := normalize_name(said)) in _table_15())
+    return next(known, every[0] if every else "")

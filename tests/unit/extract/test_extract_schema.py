@@ -53,9 +53,9 @@ def test_a_schema_of_one_s_own_holds_types_and_predicates(tmp_path: Path) -> Non
     [
         ("a.toml", "name = 'x'", "entity: Field required"),
         ("a.toml", "name = 'x'\nentity = []", "entity: Tuple should have at least 1 item"),
-        ("a.toml", OWN + '[[entity]]\nname = "Illness"', "Illness stands there twice"),
+        ("a.toml", OWN + '[[entity]]\nname = "Illness"', "Illness occurs twice"),
         ("a.toml", OWN + 'colour = "red"', "entity.1.colour: Extra inputs"),
-        ("a.toml", OWN + '[[entity]]\nname = "two\\nlines"', "it must be one line"),
+        ("a.toml", OWN + '[[entity]]\nname = "two\\nlines"', "must be one line"),
         ("a.toml", "name =", "Invalid value"),
         ("a.json", "{", "Expecting property name"),
         ("a.yaml", "name: x", "neither .toml nor .json"),

@@ -17,7 +17,7 @@ from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
 from osler.prompts import RenderedPrompt, render_prompt
 from osler.retrieve import look_up
 from osler.trace import BudgetExceeded, Run
-from osler.types import Answer, Grounding, Halt, Hit, Question, Retriever, Solution
+from osler.types import Answer, Grounding, Halt, Hit, Question, Retriever, Solution, citation_mark
 
 ROLE = "reader"
 """Role of the model in every baseline."""
@@ -135,7 +135,7 @@ class Episode:
             if room < 0 and shown:
                 break
             number = numbers.get(hit.passage.id, len(shown) + 1)
-            shown.append(f"[{number}] {hit.passage.heading}: {hit.passage.text}")
+            shown.append(f"{citation_mark(number)} {hit.passage.heading}: {hit.passage.text}")
         return shown
 
     async def read_evidence(self) -> None:

@@ -11,7 +11,7 @@ from osler.llm.core.speaker import Speaker
 from osler.methods.kag.depth import SubAnswer
 from osler.prompts import render_prompt
 from osler.trace import Run
-from osler.types import Answer, Hit, Question
+from osler.types import Answer, Hit, Question, numbered
 
 _NUMBER = re.compile(r"[-+]?\d+(?:[.,]\d+)*")
 _NOTE = {
@@ -34,9 +34,7 @@ class AnswerFinisher:
             question=question.text,
             options=question.lettered,
             steps=[answer.prompt_line for answer in answers],
-            documents=[
-                f"[{n}] {hit.passage.heading}: {hit.passage.text}" for n, hit in enumerate(hits, 1)
-            ],
+            documents=numbered(hits),
         )
         text = await self.speaker.ask(prompt, lambda reply: reply.text, run)
         return _unbox_answer(text)

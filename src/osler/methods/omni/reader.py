@@ -10,7 +10,7 @@ from osler.llm.core.ask import complete
 from osler.llm.core.base import LanguageModel, Message, Sampling
 from osler.prompts import render_prompt
 from osler.trace import BudgetExceeded, Run
-from osler.types import Answer, Hit, Question
+from osler.types import Answer, Hit, Question, citation_mark
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,10 @@ class Reader:
     async def _write_draft(self, question: Question, hits: Sequence[Hit], run: Run) -> str:
         options, language = question.lettered, question.language
         if hits:
+            found = [hit.passage for hit in hits]
             documents = [
-                f"[{n}] ({hit.passage.source}) {hit.passage.heading}: {hit.passage.text}"
-                for n, hit in enumerate(hits, 1)
+                f"{citation_mark(n)} ({one.source}) {one.heading}: {one.text}"
+                for n, one in enumerate(found, 1)
             ]
             prompt = render_prompt(
                 "omni/read",

@@ -25,7 +25,7 @@ from osler.methods.tcrag.tools import (
 from osler.prompts import RenderedPrompt, render_prompt
 from osler.retrieve import look_up
 from osler.trace import Run
-from osler.types import Hit, Language, Retriever
+from osler.types import Hit, Language, Retriever, citation_mark
 
 _NO_PASSAGES = {"en": "No passage is in memory yet.", "zh": "记忆中还没有任何段落。"}
 _NO_TERMS = {"en": "No medical term was found.", "zh": "没有找到医学实体。"}
@@ -113,7 +113,9 @@ class OrganiseTool:
         language = call.question.language
         if not call.known:
             return Observation(_NO_PASSAGES[language])
-        documents = [f"[{n}] {_describe_hit(hit)}" for n, hit in enumerate(call.known, 1)]
+        documents = [
+            f"{citation_mark(n)} {_describe_hit(hit)}" for n, hit in enumerate(call.known, 1)
+        ]
         asked = call.question.text
         prompt = render_prompt("tcrag/organise", language, question=asked, documents=documents)
         return Observation(await self.scribe.write_line(prompt, language, run))
@@ -134,7 +136,7 @@ class FilterTool:
         idle: list[str] = []
         for number, hit in enumerate(call.known, 1):
             evidence = await self.gate.find_evidence(call.question, [hit])
-            (bears if evidence else idle).append(f"[{number}]")
+            (bears if evidence else idle).append(citation_mark(number))
         told = (", ".join(group) or _NONE[language] for group in (bears, idle))
         return Observation(_BEARS[language].format(*told))
 

@@ -13,7 +13,7 @@ from osler.errors import KnowledgeBaseError, MalformedOutput, ModelError, Source
 from osler.retrieve import look_up
 from osler.sources.catalogue import BUILT_IN
 from osler.trace import Run
-from osler.types import Hit, Language, Question, Retriever
+from osler.types import Hit, Language, Question, Retriever, citation_mark
 
 DOC_RAG, KG_RAG, PEDIA_RAG, WEB_RAG, EMR_RAG = (
     "DOC_RAG",
@@ -192,7 +192,7 @@ def number_passages(hits: Sequence[Hit], known: Sequence[Hit], language: Languag
     lines = []
     for hit in hits:
         number = numbers.setdefault(hit.passage.id, len(numbers) + 1)
-        lines.append(f"[{number}] {hit.passage.heading}: {one_line(hit.passage.text)}")
+        lines.append(f"{citation_mark(number)} {hit.passage.heading}: {one_line(hit.passage.text)}")
     return "\n".join(lines)
 
 
