@@ -16,8 +16,7 @@ from osler.kb.base import KnowledgeBase
 from osler.sources.catalogue import EMR
 from osler.sources.formats.clif import Clif
 from osler.sources.formats.eicu import Eicu
-from osler.sources.formats.mimic import Mimic
-from osler.sources.formats.mimic_ed import MimicEd
+from osler.sources.formats.mimic import Mimic, MimicEd
 from osler.sources.formats.omop import Omop
 from osler.sources.formats.patient_tables import PatientTables
 from osler.sources.formats.synthea import Synthea

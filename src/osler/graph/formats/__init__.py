@@ -3,14 +3,12 @@
 | module       | formats                                                                |
 |--------------|------------------------------------------------------------------------|
 | `umls`       | UMLS, a folder of RRF tables                                            |
-| `ontologies` | OBO, OBO graphs in JSON, SSSOM mappings                                 |
-| `owl`        | OWL in RDF/XML                                                          |
+| `ontologies` | OBO, OBO graphs in JSON, OWL in RDF/XML, SSSOM mappings                |
 | `mesh`       | MeSH descriptors in XML or as a table                                   |
 | `icd`        | titles of ICD-9-CM and ICD-10-CM, General Equivalence Mappings          |
 | `drugbank`   | DrugBank's full database in XML                                         |
 | `tables`     | HPO annotations, Hetionet, PrimeKG, DrugBank's vocabulary, plain triples |
-| `chinese`    | CMeKG, KAG's nodes, lists of entities                                   |
-| `zh_disease` | QASystemOnMedicalKG                                                     |
+| `chinese`    | CMeKG, KAG's nodes, QASystemOnMedicalKG and its lists of entities        |
 """
 
 from __future__ import annotations
@@ -20,12 +18,11 @@ from pathlib import Path
 
 from osler.errors import BadConfig, MalformedSource
 from osler.graph.formats.base import AboutFile, Importer
-from osler.graph.formats.chinese import Cmekg, EntityList, KagNodes
+from osler.graph.formats.chinese import Cmekg, EntityList, KagNodes, ZhDisease
 from osler.graph.formats.drugbank import DrugBank
 from osler.graph.formats.icd import Gem, IcdTitles
 from osler.graph.formats.mesh import Mesh, MeshTable
-from osler.graph.formats.ontologies import OboGraphs, OboImporter, Sssom
-from osler.graph.formats.owl import Owl
+from osler.graph.formats.ontologies import OboGraphs, OboImporter, Owl, Sssom
 from osler.graph.formats.tables import (
     DrugBankVocabulary,
     GenesToPhenotype,
@@ -36,7 +33,6 @@ from osler.graph.formats.tables import (
     Triples,
 )
 from osler.graph.formats.umls import Umls
-from osler.graph.formats.zh_disease import ZhDisease
 from osler.graph.items import Item
 from osler.sources.formats.containers import open_file
 from osler.sources.records import Drop

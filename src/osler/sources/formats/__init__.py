@@ -32,10 +32,8 @@ from osler.sources.formats.html import Html
 from osler.sources.formats.jats import Jats
 from osler.sources.formats.json_records import GuidelineJsonl, JsonRecords, MedragJsonl
 from osler.sources.formats.markdown import Markdown
-from osler.sources.formats.medline import Medline
 from osler.sources.formats.medquad_xml import MedquadXml
-from osler.sources.formats.mimic import Mimic
-from osler.sources.formats.mimic_ed import MimicEd
+from osler.sources.formats.mimic import Mimic, MimicEd
 from osler.sources.formats.ngc_xml import NgcXml
 from osler.sources.formats.obo import Obo
 from osler.sources.formats.omop import Omop
@@ -43,7 +41,7 @@ from osler.sources.formats.osler_jsonl import OslerJsonl
 from osler.sources.formats.parquet import Parquet
 from osler.sources.formats.pdf import Pdf
 from osler.sources.formats.plain import Plain
-from osler.sources.formats.pubmed_xml import PubmedXml
+from osler.sources.formats.pubmed import Medline, PubmedXml
 from osler.sources.formats.rrf import Rrf
 from osler.sources.formats.synthea import Synthea
 from osler.sources.formats.wikis import Kilt, Mediawiki, WikiApi, Wikiextractor

@@ -22,7 +22,7 @@ from osler.sources.formats.json_lines import (
     text_in,
 )
 from osler.sources.formats.markdown import first_title, markdown_sections
-from osler.sources.formats.pubmed_xml import url_of
+from osler.sources.formats.pubmed import url_of
 from osler.sources.formats.reading import id_of, plain_head
 from osler.sources.formats.rows import is_corpus, record_of
 from osler.sources.records import Document, Drop, Record, Section

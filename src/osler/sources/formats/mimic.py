@@ -1,9 +1,14 @@
-"""MIMIC-III and MIMIC-IV (module hosp): one document a subject, from a folder of tables.
+"""MIMIC-III, MIMIC-IV (module hosp) and MIMIC-IV-ED: one document a subject, from tables.
 
-The folder is one unit: PATIENTS, ADMISSIONS and DIAGNOSES_ICD must be there, the procedures, the
-prescriptions, the laboratory values and the dictionaries of codes may be. MIMIC is de-identified
-by its publisher; of what it still contains, dates, insurance, language, religion, marital status,
-ethnicity and all notes are left out, and ages above 89 become "90 or over".
+A folder is one unit. Of the hospital, PATIENTS, ADMISSIONS and DIAGNOSES_ICD must be there, the
+procedures, the prescriptions, the laboratory values and the dictionaries of codes may be. Of the
+emergency department, `edstays` and `diagnosis` must be there; `triage`, `vitalsign`, `medrecon`
+(what the patient took before) and `pyxis` (what was given) may be; an encounter is a stay in the
+department, and ages stand in MIMIC-IV's `patients` and are unknown.
+
+MIMIC is de-identified by its publisher; of what it still contains, dates, insurance, language,
+religion, marital status, race, means of arrival and all free text are left out, and ages above 89
+become "90 or over".
 """
 
 from __future__ import annotations
@@ -94,3 +99,74 @@ class Mimic(PatientTables):
         "d_icd_diagnoses": partial(_title_rows, kind=FactKind.DIAGNOSIS),
         "d_icd_procedures": partial(_title_rows, kind=FactKind.PROCEDURE),
     }
+
+
+# Columns of vital signs: their names and units.
+_SIGNS = {
+    "temperature": ("temperature", "°F"),
+    "heartrate": ("heart rate", "/min"),
+    "resprate": ("respiratory rate", "/min"),
+    "o2sat": ("oxygen saturation", "%"),
+    "sbp": ("systolic pressure", "mmHg"),
+    "dbp": ("diastolic pressure", "mmHg"),
+}
+
+
+def _ed_keys(row: Row) -> tuple[str, str]:
+    return need(row.digits("subject_id")), need(row.digits("stay_id"))
+
+
+def _stay_rows(row: Row) -> Iterator[ScratchRow]:
+    subject, stay = _ed_keys(row)
+    died = row.text("disposition").upper() == "EXPIRED"
+    sex = SEXES.get(row.text("gender").upper(), "")
+    at, end = row.text("intime"), row.text("outtime")
+    yield to.person_row(subject, to.published_ids("subject", subject), sex)
+    yield to.visit_row(subject, stay, at, end, kind="emergency", died=died)
+    if died:
+        yield to.death_row(subject)
+
+
+def _ed_diagnosis_rows(row: Row) -> Iterator[ScratchRow]:
+    value, version = need(row.text("icd_code")), row.text("icd_version")
+    is_icd = version in {"9", "10"}
+    code = icd_code(value, version) if is_icd else Code(CodeSystem.LOCAL, value)
+    words, seq = row.text("icd_title"), row.digits("seq_num")
+    yield to.fact_row(*_ed_keys(row), FactKind.DIAGNOSIS, code, words=words, seq=seq)
+
+
+def _triage_rows(row: Row) -> Iterator[ScratchRow]:
+    """Vital signs at arrival, the chief complaint, and the urgency (1 highest to 5)."""
+    yield from _vitals_rows(row)  # `triage` has no column `charttime`
+    for words, says in (
+        ("chief complaint", row.text("chiefcomplaint")),
+        ("triage acuity", row.text("acuity").removesuffix(".0")),
+    ):
+        if says:
+            yield to.fact_row(*_ed_keys(row), FactKind.OBSERVATION, words=words, says=says)
+
+
+def _vitals_rows(row: Row) -> Iterator[ScratchRow]:
+    keys, at = _ed_keys(row), row.text("charttime")
+    for column, (name, unit) in _SIGNS.items():
+        yield from to.reading_row(*keys, name, unit, at, row.number(column))
+
+
+def _ed_drug_rows(row: Row, says: str) -> Iterator[ScratchRow]:
+    yield to.fact_row(*_ed_keys(row), FactKind.MEDICATION, words=need(row.text("name")), says=says)
+
+
+class MimicEd(PatientTables):
+    name = "mimic-ed"
+    title = "MIMIC-IV-ED"
+    required = ("edstays", "diagnosis")
+    tables: ClassVar = {
+        "edstays": _stay_rows,
+        "diagnosis": _ed_diagnosis_rows,
+        "triage": _triage_rows,
+        "vitalsign": _vitals_rows,
+        "medrecon": partial(_ed_drug_rows, says="taken before the stay"),
+        "pyxis": partial(_ed_drug_rows, says="given in the stay"),
+    }
+    stay = "emergency stay"
+    visit = "stay"

@@ -7,7 +7,7 @@ from io import BytesIO
 import pytest
 
 from osler.errors import MalformedSource
-from osler.sources.formats.medline import Medline
+from osler.sources.formats.pubmed import Medline
 from osler.sources.records import Document, Drop, Record, Section
 
 ONE = b"""

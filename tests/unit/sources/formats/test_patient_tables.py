@@ -11,8 +11,7 @@ import pytest
 from osler.sources.formats import by_name, sniff_folder
 from osler.sources.formats.clif import Clif
 from osler.sources.formats.eicu import Eicu
-from osler.sources.formats.mimic import Mimic
-from osler.sources.formats.mimic_ed import MimicEd
+from osler.sources.formats.mimic import Mimic, MimicEd
 from osler.sources.formats.omop import Omop
 from osler.sources.formats.patient_tables import PatientTables
 from osler.sources.formats.synthea import Synthea

@@ -7,7 +7,7 @@ from io import BytesIO
 import pytest
 
 from osler.errors import MalformedSource
-from osler.sources.formats.pubmed_xml import PubmedXml, most_telling
+from osler.sources.formats.pubmed import PubmedXml, most_telling
 from osler.sources.records import Deleted, Document, Drop, Record, Section
 
 HEAD = b"""<?xml version="1.0"?>
