@@ -1,7 +1,7 @@
 """Arrays that follow from a graph's tables, in one file that is mapped, not read.
 
-The file is derived: it says of which version of the tables it is, and one of another
-version, a damaged one or none at all is made anew.
+The file is derived: it carries the version of the tables it was made of. When it is of another
+version, damaged or missing, it is made again.
 """
 
 from __future__ import annotations

@@ -225,7 +225,7 @@ def random_walk(
         row, index = gather_slices(start, front)
         reached = to[index]
         np.add.at(residue, reached, ((1 - restart) * mass / degree)[row])
-        residue[first] += lost * begins  # from a dead end a walk starts anew
+        residue[first] += lost * begins  # from a dead end a walk restarts
         touched = np.unique(np.concatenate([reached, first])).astype(np.int64)
         limit = precision * np.maximum(1, start[touched + 1] - start[touched])
         front = touched[residue[touched] > limit]

@@ -1,8 +1,8 @@
 """Knowledge communities: groups of related concepts, and their descriptions.
 
 GraphRAG (Edge et al. 2024), which TC-RAG App. 8.5 takes its carriers from. The communities
-are derived, in one file that says of which version of the graph it is; of another version
-they are not read. What a model has written of one is kept in the graph itself, under a
+are derived, in one file that carries the version of the graph; a file of another version
+is not read. What a model has written of one is kept in the graph itself, under a
 mark that only a community of the same concepts has.
 """
 
@@ -245,7 +245,7 @@ def find_passage(graph: Graph, id: str) -> Passage:
     """The passage of a graph's id, a concept's or a community's (`graph:community.…#extract`,
     `…#summary`).
 
-    Raises `UnknownPassage`, whose `fix` says what the concept has.
+    Raises `UnknownPassage`, whose `fix` names what the concept has.
     """
     document, _, part = id.rpartition("#")
     if not document.startswith(f"{GRAPH}:{PREFIX}"):

@@ -8,7 +8,7 @@
 * `variant`, `variant_of`: a checksum of each word, and of it less any one letter, in order:
   two words that are one edit apart have a variant in common.
 * `hash`, `hashed`: a 64-bit hash of each name of at most `LONGEST` units, in order, and
-  its concept; `bits` says cheaply of most other hashes that no name has them.
+  its concept; `bits` excludes most other hashes cheaply.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ def _find_titled(graph: Graph, title: str) -> list[str]:
     if not title.strip():
         return []
     matches = graph.find_exact(title) or graph.find_exact(_ASIDE.sub("", title))
-    # A preferred name says more than a synonym that another concept has as well.
+    # A preferred name decides against a synonym that another concept has as well.
     preferred = [m for m in matches if (c := graph.get_concept(m.concept)) and c.name == m.name]
     return [match.concept for match in (preferred if len(preferred) == 1 else matches)]
 

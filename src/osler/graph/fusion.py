@@ -195,7 +195,7 @@ class _Groups:
 
 
 def _write_groups(db: sqlite3.Connection) -> None:
-    """Writes the table `fused` anew: it follows from `merge`, always."""
+    """Rewrites the table `fused`, which follows from `merge`."""
     groups = _Groups(db)
     members = defaultdict(list)
     for number, head in groups.list_heads():
@@ -222,7 +222,7 @@ def _propose_merges(
 
 
 def _same_names(db: sqlite3.Connection) -> Iterator[tuple[int, int, str, str]]:
-    """Pairs with one preferred name, where that is nobody else's in the vocabulary of either."""
+    """Pairs with one preferred name, where no other concept of either vocabulary has it."""
     db.execute("CREATE TEMP TABLE preferred (norm TEXT, vocabulary TEXT, concept INTEGER)")
     rows = db.execute("SELECT n, id, text FROM concept JOIN name ON concept = n WHERE rank = 0")
     db.executemany("INSERT INTO preferred VALUES (?, ?, ?)", _preferred_names(rows))

@@ -39,7 +39,7 @@ class Lookup:
         self._held: tuple[dict[str, Array], _Words] | None = None
 
     def find(self, text: str, *, k: int = 10, fuzzy: bool = True) -> list[NamedConcept]:
-        """Concepts that have this very name; if there are none, the `k` with the likest names.
+        """Concepts that have this very name; if there are none, the `k` with the closest names.
 
         Raises `CapabilityMissing` when the second step is needed without the extra.
         """
@@ -47,7 +47,7 @@ class Lookup:
         return exact[:k] if exact or not fuzzy else self.find_fuzzy(text, k=k)
 
     def find_fuzzy(self, text: str, *, k: int = 10) -> list[NamedConcept]:
-        """The `k` concepts with the likest names, best first; equal ones by identifier. `score` is
+        """The `k` concepts with the closest names, best first; equal ones by identifier. `score` is
         the likeness."""
         fuzz, norm = import_rapidfuzz().fuzz, normalize_name(text)
         words = self._load_words()

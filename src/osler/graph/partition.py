@@ -116,7 +116,7 @@ def _label_nodes(library: ModuleType, arrays: dict[str, Array], nodes: Nodes) ->
         objective_function="modularity", weights=weights.tolist(), n_iterations=_ROUNDS
     )
     labels = np.array(clustering.membership, dtype=np.int64)
-    # By their first node, so that the numbers do not hang on the library's own.
+    # By their first node, so that the numbers do not depend on the library's own.
     _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
     rank = np.empty(len(first), dtype=np.int64)
     rank[np.argsort(first)] = np.arange(len(first))

@@ -218,7 +218,7 @@ class Graph:
         """The passage of a concept by its id: `graph:DOID:9352#def`, `…#rel-0f3a…`,
         `…#via-0f3a….91bc…`. `communities.find_passage` knows communities' ids too.
 
-        Raises `UnknownPassage`, whose `fix` says what the concept has.
+        Raises `UnknownPassage`, whose `fix` names what the concept has.
         """
         document, _, part = id.rpartition("#")
         source, _, name = document.partition(":")

@@ -16,7 +16,7 @@ BOOK, GUIDELINE, RESEARCH, WIKI, GRAPH = "book", "guideline", "research", "wiki"
 EMR, WEB = "emr", "web"
 
 OWN_TRUST = 2
-"""Trust of a collection of the user's own, where the user says nothing else: that of a wiki."""
+"""Default trust of a collection of the user's own: that of a wiki."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +140,6 @@ def find_source(name: str) -> BuiltInSource | None:
 
 
 def trust_of(source: str) -> int:
-    """How far a source is trusted, 1 (least) to 5, where the user says nothing else."""
+    """The default trust of a source, 1 (least) to 5."""
     known = find_source(source)
     return OWN_TRUST if known is None else known.trust

@@ -40,7 +40,7 @@ class DownloadRecipe(BaseModel):
     licence_url: str
     bytes: int = Field(ge=0, description="About how much; 0 = not known.")
     confirmed: str = Field(description='When the address was last seen to be right; "unconfirmed".')
-    format: str = Field(default="", description="For `kb add --format`; empty = told by itself.")
+    format: str = Field(default="", description="For `kb add --format`; empty = recognised.")
     use: str = Field(default="", description="What it is for, where it is not for `kb add`.")
     note: str = ""
 

@@ -52,7 +52,7 @@ class RemoteFile:
     sum_url: str = ""
     """Where the sum stands, if `sum` is empty: first word of the file, or after "=" ."""
     secret: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Parameters of the address that nobody may see."""
+    """Parameters of the address that must not be logged or stored."""
     login: tuple[str, str] | None = field(default=None, repr=False)
 
 
@@ -233,7 +233,7 @@ class _PartialFile:
         self._note = folder / f"{name}.part.json"
         self._known = self._read_state()
         if not self._known:
-            self.path.unlink(missing_ok=True)  # of a file that nobody knows
+            self.path.unlink(missing_ok=True)  # its validators are lost
 
     @property
     def size(self) -> int:

@@ -53,7 +53,7 @@ def _diagnosis_rows(row: Row) -> Iterator[ScratchRow]:
 
 def _drug_rows(row: Row) -> Iterator[ScratchRow]:
     stay, drug = need(row.text("hospitalization_id")), need(row.text("med_name", "med_category"))
-    # A dose that was ordered and not given tells nothing of what the patient had.
+    # A dose that was ordered and not given is no medication of the patient.
     if row.text("mar_action_category").lower() not in {"not_given", "stop"}:
         yield to.fact_row("", stay, FactKind.MEDICATION, words=drug)
 

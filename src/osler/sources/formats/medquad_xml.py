@@ -40,7 +40,7 @@ def _read_records(page: etree._Element, name: str) -> Iterator[Record]:
             sections.append(Section(answer, (question,) if question else ()))
     if not pairs:
         yield Drop(name, "no question")
-    # A page whose answers were taken out still tells under which names its subject goes.
+    # A page whose answers were removed still has the synonyms of its subject.
     if sections or (sections := _read_names(page)):
         yield _build_document(page, sections, name)
 

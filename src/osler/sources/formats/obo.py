@@ -65,7 +65,7 @@ class OboTerm:
         return "" if self.name else "no name"
 
     def read_synonyms(self) -> Iterator[tuple[str, str]]:
-        """Text and scope (EXACT, NARROW, BROAD, RELATED; "" = not said)."""
+        """Text and scope (EXACT, NARROW, BROAD, RELATED; "" = not given)."""
         for value in self.tags.get("synonym", []):
             if text := _quoted_text(value):
                 scope = _SCOPE.search(value)

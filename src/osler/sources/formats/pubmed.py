@@ -4,7 +4,7 @@ Omni-RAG §3.1 keeps the records with a valid title and abstract. One without an
 abstract is kept here too, its title as its text: it can be found and cited, and
 says no more than its title does. One without a title is a drop.
 
-An update holds records anew, whole, and names those that are taken back
+An update holds whole new versions of records, and names those that are withdrawn
 (DeleteCitation): these are `Deleted`. A retracted article stays, marked as such.
 """
 
@@ -30,9 +30,9 @@ RETRACTED = "Retracted Publication"
 _NOT_A_TITLE = frozenset({"", "[Not Available].", "[Not Available]"})
 _UNLABELLED = frozenset({"", "UNLABELLED", "UNASSIGNED"})
 
-# NLM gives the types in alphabetical order. The study design tells most about how far
-# a finding carries, so it goes before; what says nothing about it comes last. Before all
-# goes that it was taken back.
+# NLM gives the types in alphabetical order. The study design is most informative of
+# how far a finding carries, so it goes before; types without it come last. A retraction goes
+# before all.
 _TELLING = (
     RETRACTED,
     "Retraction of Publication",

@@ -28,7 +28,7 @@ from osler.text import language_of, make_slug, one_line
 _LANGUAGES = {"ENG": ("en", 0), "CHI": ("zh", 2)}
 
 # MRREL says how the second concept stands to the first. RELA names it; where that is
-# empty, REL tells only the kind. DEL and XR, not here, say that they are not related.
+# empty, REL gives only the kind. DEL and XR, not here, mean that they are not related.
 _REL = {
     "PAR": "parent_of",
     "CHD": "child_of",

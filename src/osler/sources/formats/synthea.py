@@ -2,8 +2,8 @@
 
 The folder is one unit: `patients`, `conditions` and `encounters` must be there; medications,
 procedures, observations and allergies may be. Names, addresses, birth dates, social security,
-driver's and passport numbers, providers, payers and costs are left out, although nobody bears
-them; every document says that it is of a synthetic patient.
+driver's and passport numbers, providers, payers and costs are left out, although they
+are invented; every document is marked as that of a synthetic patient.
 """
 
 from __future__ import annotations

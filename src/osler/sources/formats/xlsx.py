@@ -69,7 +69,9 @@ def _read_sheets(path: Path, name: str) -> Iterator[Record]:
             finally:
                 book.close()
     except (InvalidFileException, zipfile.BadZipFile, KeyError, ValueError, OSError) as error:
-        raise MalformedSource(f"{name} is not a workbook: {error}", fix="save it anew") from error
+        raise MalformedSource(
+            f"{name} is not a workbook: {error}", fix="save it again as .xlsx"
+        ) from error
 
 
 def _build_document(sheet: Any, name: str) -> Record:

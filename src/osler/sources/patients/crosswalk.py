@@ -210,7 +210,7 @@ def _gem_text(lines: Iterable[str]) -> Iterator[CodeMapping | None]:
         if match is None:
             yield None
             continue
-        # The direction holds for the file; its first line (A000 or 0010) tells it.
+        # The direction holds for the file; its first line (A000 or 0010) shows it.
         version = version or version_of(match[1]) or "10"
         yield _gem_mapping(match[1], match[2], match[3], version)
 

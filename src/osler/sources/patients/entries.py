@@ -53,7 +53,7 @@ class RecordEntry:
     says: str
     """Status, value or reaction."""
     at: str
-    """ "age 64"; "" = not said."""
+    """ "age 64"; "" = not known."""
     section: str
 
 

@@ -7,7 +7,7 @@ that it belongs to (`codes.code_lineage`). A place `f` weighs
 
 where `N` is the number of patients with any diagnosis, `n(f)` of those in `f` (at least 1), and
 `level` is 1 for a code, 0.75 for a subcategory, 0.5 for a category, 0.25 for a block and 0.1 for
-a chapter. So a rare diagnosis tells more than a frequent one, and two different codes of one
+a chapter. So a rare diagnosis weighs more than a frequent one, and two different codes of one
 category have something in common, though less than one code. The likeness of two patients is the
 weighted Jaccard index of their sets, lowered where age and sex are known of both and differ:
 
