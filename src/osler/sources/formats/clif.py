@@ -32,7 +32,7 @@ def _patient_rows(row: Row) -> Iterator[ScratchRow]:
 
 
 def _hospitalization_rows(row: Row) -> Iterator[ScratchRow]:
-    yield to.visit_row(
+    yield from to.visit_rows(
         need(row.text("patient_id")),
         need(row.text("hospitalization_id")),
         row.text("admission_dttm"),

@@ -35,7 +35,7 @@ def _stay_rows(row: Row) -> Iterator[ScratchRow]:
     yield to.person_row(
         person, to.published_ids("person", person), gender if gender in _SEXES else ""
     )
-    yield to.visit_row(
+    yield from to.visit_rows(
         person,
         stay,
         order,
@@ -44,8 +44,6 @@ def _stay_rows(row: Row) -> Iterator[ScratchRow]:
         age=str(OLDEST) if age.startswith(">") else age,
         died=died,
     )
-    if died:
-        yield to.death_row(person)
 
 
 def _diagnosis_rows(row: Row) -> Iterator[ScratchRow]:

@@ -21,13 +21,10 @@ from osler.sources.formats.fhir_facts import (
     code_of,
     dates_in,
     fact_of,
-    items_at,
     own_words_of,
-    text_at,
-    value_at,
     words_of,
 )
-from osler.sources.formats.json_lines import read_items
+from osler.sources.formats.json_lines import items_at, read_items, text_at, value_at
 from osler.sources.formats.reading import plain_head
 from osler.sources.patients.patient import (
     Encounter,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
+from osler.sources.formats.json_lines import items_at, text_at, value_at
 from osler.sources.patients.codes import Code, CodeSystem, icd_code
 from osler.sources.patients.patient import FactKind
 from osler.text import is_cjk, one_line
@@ -96,25 +97,6 @@ def first_display(concept: Any) -> str:
     """The first display among a concept's codings, or ""."""
     displays = (one_line(text_at(coding, "display")) for coding in items_at(concept, "coding"))
     return next(filter(None, displays), "")
-
-
-def value_at(value: Any, *path: str) -> Any:
-    """The value at a path of keys; `None` where the path ends early."""
-    for key in path:
-        value = value.get(key) if isinstance(value, dict) else None
-    return value
-
-
-def text_at(value: Any, *path: str) -> str:
-    """The text at a path; "" for anything else."""
-    text = value_at(value, *path)
-    return text if isinstance(text, str) else ""
-
-
-def items_at(value: Any, *path: str) -> list[Any]:
-    """The list at a path; empty for anything else."""
-    items = value_at(value, *path)
-    return items if isinstance(items, list) else []
 
 
 def own_words_of(*values: Any) -> frozenset[str]:

@@ -68,6 +68,25 @@ def text_in(record: Object, key: str) -> str:
     return str(value) if isinstance(value, int | float) and not isinstance(value, bool) else ""
 
 
+def value_at(value: Any, *path: str) -> Any:
+    """The value at a path of keys; `None` where the path ends early."""
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def text_at(value: Any, *path: str) -> str:
+    """The text at a path; "" for anything else."""
+    text = value_at(value, *path)
+    return text if isinstance(text, str) else ""
+
+
+def items_at(value: Any, *path: str) -> list[Any]:
+    """The list at a path; empty for anything else."""
+    items = value_at(value, *path)
+    return items if isinstance(items, list) else []
+
+
 def first_keys(head: bytes) -> frozenset[str]:
     """Keys of the object that `head` begins, as far as it reaches."""
     text = plain_head(head).decode("utf-8", errors="ignore")

@@ -39,9 +39,7 @@ def _admission_rows(row: Row) -> Iterator[ScratchRow]:
     died = row.text("hospital_expire_flag") == "1"
     kind, reason = row.text("admission_type"), row.text("diagnosis")
     at, end = row.text("admittime"), row.text("dischtime")
-    yield to.visit_row(subject, admission, at, end, kind=kind, reason=reason, died=died)
-    if died:
-        yield to.death_row(subject)
+    yield from to.visit_rows(subject, admission, at, end, kind=kind, reason=reason, died=died)
 
 
 def _coded_rows(row: Row, kind: FactKind) -> Iterator[ScratchRow]:
@@ -122,9 +120,7 @@ def _stay_rows(row: Row) -> Iterator[ScratchRow]:
     sex = SEXES.get(row.text("gender").upper(), "")
     at, end = row.text("intime"), row.text("outtime")
     yield to.person_row(subject, to.published_ids("subject", subject), sex)
-    yield to.visit_row(subject, stay, at, end, kind="emergency", died=died)
-    if died:
-        yield to.death_row(subject)
+    yield from to.visit_rows(subject, stay, at, end, kind="emergency", died=died)
 
 
 def _ed_diagnosis_rows(row: Row) -> Iterator[ScratchRow]:

@@ -65,7 +65,7 @@ def _person_rows(row: Row) -> Iterator[ScratchRow]:
 
 
 def _visit_rows(row: Row) -> Iterator[ScratchRow]:
-    yield to.visit_row(
+    yield from to.visit_rows(
         need(_identifier_in(row, "person_id")),
         need(_identifier_in(row, "visit_occurrence_id")),
         row.text("visit_start_datetime", "visit_start_date"),

@@ -220,7 +220,7 @@ def death_row(person: str) -> ScratchRow:
     return "death", (person,)
 
 
-def visit_row(
+def visit_rows(
     person: str,
     visit: str,
     at: str = "",
@@ -230,8 +230,11 @@ def visit_row(
     reason: str = "",
     age: str = "",
     died: bool = False,
-) -> ScratchRow:
-    return "visit", (person, visit, at, end, kind, reason, age, died)
+) -> Iterator[ScratchRow]:
+    """An encounter, and the death of the person in it."""
+    yield "visit", (person, visit, at, end, kind, reason, age, died)
+    if died:
+        yield death_row(person)
 
 
 def fact_row(

@@ -33,7 +33,7 @@ def _patient_rows(row: Row) -> Iterator[ScratchRow]:
 def _encounter_rows(row: Row) -> Iterator[ScratchRow]:
     person, visit = need(row.text("patient")), need(row.text("id"))
     at, end = row.text("start"), row.text("stop")
-    yield to.visit_row(person, visit, at, end, kind=row.text("encounterclass"))
+    yield from to.visit_rows(person, visit, at, end, kind=row.text("encounterclass"))
 
 
 def _coded_rows(row: Row, kind: FactKind, system: CodeSystem) -> Iterator[ScratchRow]:

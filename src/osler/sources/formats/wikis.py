@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 from osler.sources.formats.headings import Heading, sections_of
 from osler.sources.formats.html import fragment_sections
-from osler.sources.formats.json_lines import JsonLinesParser, Object, first_keys, text_in
+from osler.sources.formats.json_lines import JsonLinesParser, Object, first_keys, text_in, value_at
 from osler.sources.formats.noise import finish_document, without_noise
 from osler.sources.formats.reading import plain_head, read_json, year_in
 from osler.sources.formats.safe_xml import iterate_elements, root_tag, text_of
@@ -156,8 +156,7 @@ class WikiApi:
 
 def _answer_pages(answer: Any) -> Iterator[Object]:
     """The pages of either version of the format: an object by page id, or a list."""
-    query = answer.get("query") if isinstance(answer, dict) else None
-    pages = query.get("pages") if isinstance(query, dict) else None
+    pages = value_at(answer, "query", "pages")
     values = pages.values() if isinstance(pages, dict) else pages
     for page in values if values and not isinstance(values, str) else ():
         if isinstance(page, dict):

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from osler.errors import SourceUnavailable
+from osler.sources.formats.json_lines import items_at, value_at
 from osler.sources.online.cache import CachedReply
 from osler.sources.records import Document
 
@@ -50,13 +51,10 @@ def unreadable_reply(name: str, what: str) -> SourceUnavailable:
 
 def text_at(value: Any, *path: str) -> str:
     """The text or number at a path of keys, as text; "" where there is none."""
-    for key in path:
-        value = value.get(key) if isinstance(value, dict) else None
-    return str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
+    leaf = value_at(value, *path)
+    return str(leaf) if isinstance(leaf, str | int) and not isinstance(leaf, bool) else ""
 
 
 def list_at(value: Any, *path: str) -> list[dict[str, Any]]:
     """The objects in the list at a path of keys."""
-    for key in path:
-        value = value.get(key) if isinstance(value, dict) else None
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+    return [item for item in items_at(value, *path) if isinstance(item, dict)]
