@@ -1,4 +1,4 @@
-"""A judge against people: how far its judgements in a log folder can be relied on (M-15)."""
+"""Agreement of a judge with people: how reliable its judgements in a log folder are."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class VerdictAgreement:
 
 @dataclass(frozen=True, slots=True)
 class HumanAgreement:
-    """All that a file of people's judgements says of the judges of a log."""
+    """Agreement of a log's judges with a file of people's judgements."""
 
     marked: tuple[MarkAgreement, ...]
     graded: tuple[VerdictAgreement, ...]
@@ -57,6 +57,7 @@ def compare_with_people(folder: Path, people: Path) -> HumanAgreement:
     """
     made = read_judgements(folder)
     rows = list(csv_records(people))
+    # The header decides which of the two forms of file this is.
     if rows and "verdict" in rows[0].data:
         found = HumanAgreement((), _grade_agreement(made, read_verdicts(people)))
     else:
@@ -112,6 +113,8 @@ def _mark_agreement(made: Sequence[Judgement], people: Path) -> tuple[MarkAgreem
     for judge, values in _by_judge(made, "rubric").items():
         for name in DIMENSIONS:
             pairs = [
+                # Every rater is paired with the judge by itself: averaging raters first would hide
+                # how far people differ among themselves.
                 (int(values[rating.key][name]), mark)
                 for rating in ratings
                 for dimension, mark in rating.marks
@@ -138,5 +141,7 @@ def _compare_marks(judge: str, name: str, pairs: Sequence[tuple[int, int]]) -> M
 def weighted_kappa(pairs: Sequence[tuple[int, int]]) -> float | None:
     """Cohen's kappa with quadratic weights; `None` where chance alone explains everything."""
     seen = fmean((a - b) ** 2 for a, b in pairs)
+    # Kappa_w = 1 - sum(w * observed) / sum(w * expected) with w = (a - b)^2; the expected part is
+    # the mean over all pairs of the two margins.
     chance = fmean((a - b) ** 2 for a, _ in pairs for _, b in pairs)
     return 1 - seen / chance if chance else None

@@ -43,6 +43,7 @@ class Target:
             return self.relevant
         if kind == "irrelevant":
             return self.irrelevant
+        # Mixed noise alternates, so that any k of it holds both kinds.
         pairs = zip(self.relevant, self.irrelevant, strict=False)
         return tuple(passage for pair in pairs for passage in pair)
 
@@ -67,8 +68,10 @@ class AttackedRetriever:
         hits = await self.inner.search(query, k=k)
         if self.shot.fired:
             return hits
+        # Set before the results are looked at: an empty search counts as the attacked call, too.
         self.shot.fired = True
         kept = [] if self.kind == "structural" else hits
+        # Ranks go on after the honest hits; the score of noise is 0, as no search found it.
         first = len(kept) + 1
         injected = [
             Hit(passage, 0.0, rank, query, passage.source)
@@ -90,7 +93,7 @@ class AttackOutcome:
 
 @dataclass(frozen=True, slots=True)
 class AttackCell:
-    """One cell of the paper's Table 3."""
+    """Cell of the paper's Table 3: one kind of attack with one kind of noise."""
 
     kind: Kind
     noise: Noise
@@ -108,7 +111,7 @@ Build = Callable[[Retriever], Solver]
 async def run_attack(
     build: Build, targets: Iterable[Target], kind: Kind, noise: Noise, *, seed: int = 0
 ) -> list[AttackOutcome]:
-    """One run a target, each with its own shot; a target without such noise has none."""
+    """Runs the method once per target; targets without noise of this kind are skipped."""
     outcomes = []
     for target in targets:
         if not target.noise_of(noise):
@@ -118,6 +121,7 @@ async def run_attack(
         run = Run(id=target.question.id, seed=seed)
         solver = build(AttackedRetriever(inner, kind, target.noise_of(noise), shot))
         solution = await solver.solve(target.question, run)
+        # A pop without a kind took nothing off the stack; it is not counted as a reaction.
         popped = {event.by for event in run.events if isinstance(event, Popped) and event.kind}
         outcomes.append(
             AttackOutcome(
@@ -184,7 +188,7 @@ def _make_passages(texts: list[tuple[str, str]], source: str) -> tuple[Passage, 
 
 @dataclass(frozen=True)
 class _HonestRetriever:
-    """What an honest tool would find for this question, whatever it is asked."""
+    """Stands in for an honest tool: returns the target's passages for every query."""
 
     passages: tuple[Passage, ...]
     asked: list[str] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""Two strategies, or two logs, on the same samples: what changed, and whether it is chance."""
+"""Comparison of two strategies, or two logs, on the same samples, with significance tests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from osler.evaluate.statistics import holm, paired_test
 
 @dataclass(frozen=True, slots=True)
 class ChangedSample:
-    """One sample whose score differs."""
+    """Sample whose score differs between the two sides."""
 
     id: str
     question: str
@@ -27,7 +27,7 @@ class ChangedSample:
 
 @dataclass(frozen=True, slots=True)
 class PairedComparison:
-    """One strategy's pair on one task; `change` is second minus first."""
+    """Comparison of two strategies on one task; `change` is second minus first."""
 
     task: str
     first: str
@@ -37,7 +37,7 @@ class PairedComparison:
     test: str
     p: float
     corrected: float
-    """Holm's, over all pairs that were compared together."""
+    """p by Holm's correction, over all pairs that were compared together."""
     unpaired: int
     """Samples that only one side has done; they are left out."""
     better: tuple[ChangedSample, ...]
@@ -49,20 +49,21 @@ Scored = Mapping[str, tuple[float, str, str]]
 
 
 def collect_scores(folder: Path) -> dict[tuple[str, str], tuple[str, Scored]]:
-    """Strategy and task → the primary measure and each done sample's score."""
+    """Maps strategy and task to the primary measure and each done sample's score."""
     found: dict[tuple[str, str], tuple[str, dict[str, tuple[float, str, str]]]] = {}
     for record in read_records(folder):
         name = PRIMARY[record.sample.kind]
         if record.status != "done" or (score := measure_value(BY_NAME[name], record)) is None:
             continue
         told = record.outcome.option or record.outcome.text
+        # All samples of a task are of one kind, so the first decides the measure.
         cell = found.setdefault((record.strategy, record.sample.task), (name, {}))
         cell[1][record.sample.id] = (score, record.sample.question.text, told)
     return dict(found)
 
 
 def compare_logs(first: Path, second: Path, *, seed: int = 0) -> list[PairedComparison]:
-    """Strategies that both logs have, on tasks that both have.
+    """Compares the strategies that both logs have, on the tasks that both have.
 
     One folder twice compares its first strategy with each other one. Raises `BadRun` where
     there is nothing in common.
@@ -76,6 +77,7 @@ def compare_logs(first: Path, second: Path, *, seed: int = 0) -> list[PairedComp
     kept = [one for one in found if one is not None]
     if not kept:
         raise BadRun(f"{first} and {second} have no sample in common")
+    # One family: every pair that this call compares.
     corrected = holm([one.p for one in kept])
     return [_with_correction(one, p) for one, p in zip(kept, corrected, strict=True)]
 
@@ -85,6 +87,7 @@ def _matching_pairs(
 ) -> list[tuple[str, str, str]]:
     if not same:
         return [(label, label, task) for label, task in ours if (label, task) in theirs]
+    # Plans keep the order of the command line, so the first strategy is the baseline.
     base = next(iter(ours), ("", ""))[0]
     return [(base, label, task) for label, task in ours if label != base and (base, task) in ours]
 

@@ -19,7 +19,7 @@ _ROWS: tuple[_Row, ...] = (
 
 
 def sigma_figure(points: Sequence[SigmaPoint], paths: Sequence[Path]) -> None:
-    """What a threshold does (TC-RAG Fig. 3): a column for each metric, 95 % intervals.
+    """Draws the effect of a threshold (TC-RAG Fig. 3): a column per metric, 95 % intervals.
 
     The same points give the same SVG, byte for byte. Raises `OslerError` without the extra,
     and `BadConfig` for a file that cannot be written.
@@ -33,6 +33,7 @@ def sigma_figure(points: Sequence[SigmaPoint], paths: Sequence[Path]) -> None:
         ) from error
     told = [[p for p in points if p.metric == metric] for metric in METRICS]
     columns = [column for column in told if column]
+    # A fixed salt makes the ids in the SVG repeat; text stays text, so fonts do not matter.
     with matplotlib.rc_context({"svg.hashsalt": "osler", "svg.fonttype": "none"}):
         figure = Figure(figsize=(4.2 * len(columns), 7.5), layout="constrained")
         grid = figure.subplots(len(_ROWS), len(columns), squeeze=False, sharex="col")

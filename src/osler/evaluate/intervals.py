@@ -1,4 +1,4 @@
-"""How sure a figure is: intervals for proportions and for differences of pairs."""
+"""Confidence intervals for proportions, means and differences of pairs."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ def proportion(hits: int, n: int) -> Estimate:
     """
     if not 0 <= hits <= n or n == 0:
         raise ValueError(f"{hits} of {n} is no proportion")
+    # Wilson (1927): centre = (p + z^2/2n) / (1 + z^2/n), half width as below.
     share = hits / n
     spread = 1 + Z**2 / n
     centre = (share + Z**2 / (2 * n)) / spread
@@ -54,6 +55,8 @@ def mean(values: Sequence[float], *, seed: int = 0, draws: int = 10_000) -> Esti
     means = np.empty(draws)
     for begin in range(0, draws, 500):  # bounded memory for long samples
         size = min(500, draws - begin)
+        # Blocks draw from one generator in order, so the block size does not change the figures of
+        # a seed.
         picks = chance.integers(0, len(sample), (size, len(sample)))
         means[begin : begin + size] = sample[picks].mean(axis=1)
     low, high = np.quantile(means, (0.025, 0.975))

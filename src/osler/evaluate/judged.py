@@ -44,18 +44,19 @@ FILES = "judgements-"
 SEEDED: tuple[Form, ...] = ("stability", "luq")
 """Forms that compare runs which differ in their seed alone."""
 
+# A label is `strategy:setting=value:…`; the seed is taken out wherever it stands.
 _SEED = re.compile(r":sampling\.seed=\d+")
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """One verdict of one judge."""
+    """Verdict of a judge on one answer, or on several answers together."""
 
     form: Form
     judge: str
     """The model's identity."""
     key: SampleKey
-    """Of the seeded forms, the strategy's label is without its seed."""
+    """Key of the answer; for the seeded forms the strategy's label is without its seed."""
     values: dict[str, float]
     """Empty where the verdict could not be read; `alike` needs no judge."""
     prompts: tuple[str, ...]
@@ -77,13 +78,13 @@ class Judgement:
 
 @dataclass
 class JudgingRun:
-    """One judge over one log folder. What was judged before is not judged again."""
+    """Judges a log folder with one judge; earlier judgements are not repeated."""
 
     folder: Path
     form: Form
     judge: Judge
     limit: int | None = None
-    """Of each strategy and task, in the order of the ids."""
+    """Number of groups of each strategy and task, in the order of the ids."""
 
     async def run(self) -> AsyncIterator[Judgement]:
         """Each new judgement, once it is written down. Raises `BadRun` where nothing can be judged
@@ -96,6 +97,8 @@ class JudgingRun:
             )
         path = self.folder / f"{FILES}{writer_name()}.jsonl"
         for key, records in groups:
+            # The number of answers is a part of the identity: a third seed makes a new LUQ
+            # judgement.
             if (self.form, self.judge.model.name, key, len(records)) in known:
                 continue
             made = await judge_group(self.folder, self.form, self.judge, key, records)
@@ -114,7 +117,8 @@ Group = tuple[SampleKey, tuple[SampleRecord, ...]]
 
 
 def _judging_groups(folder: Path, form: Form) -> Iterator[Group]:
-    """What is judged together: single answers, or those that only a seed tells apart."""
+    """Groups answers to judge together: single ones, or those that differ in their seed alone."""
+    # Grouping by settings, not by labels: two labels may differ in more than the seed.
     labels = _labels_without_seed(folder) if form in SEEDED else {}
     held: dict[SampleKey, list[SampleRecord]] = defaultdict(list)
     for record in read_records(folder):
@@ -126,6 +130,8 @@ def _judging_groups(folder: Path, form: Form) -> Iterator[Group]:
         if form not in SEEDED:
             yield key, records
         elif len(records) > 1:
+            # Stability compares two runs (KAG-Thinker §4.4); LUQ takes all there are (Omni-RAG
+            # A.3).
             yield key, records[:2] if form == "stability" else records
 
 
@@ -164,7 +170,7 @@ def _take_first(groups: Iterator[Group], limit: int | None) -> Iterator[Group]:
 async def judge_group(
     folder: Path, form: Form, judge: Judge, key: SampleKey, records: Sequence[SampleRecord]
 ) -> Judgement:
-    """One judgement, with what it cost."""
+    """Makes one judgement, with its cost."""
     run = Run(id=f"{form}.{'.'.join(key)}")
     match form:
         case "rubric":
@@ -231,6 +237,7 @@ async def _judge_uncertainty(
                 else await judge.score_entailment(other, text[start:end], run, language)
                 for j, other in enumerate(texts)
             ]
+            # One unreadable verdict makes the mean one over fewer terms: better none at all.
             if any(one is None for j, one in enumerate(row) if j != i):
                 return {}
             rows.append(row)

@@ -1,4 +1,4 @@
-"""What a model judges where no formula can: marks of a rubric, right or wrong, entailment.
+"""Model judges for what no formula decides: rubric marks, correctness, entailment.
 
 Each judgement is asked greedily, held to its form where the model takes a grammar, and paid for by
 the run that it is given. A judgement that cannot be read is `None`, never a guess.
@@ -38,7 +38,7 @@ _RELATIONS = "ABC"
 
 @dataclass(frozen=True)
 class Judge:
-    """Who judges."""
+    """Model that gives marks, grades answers and scores entailment."""
 
     model: LanguageModel
     constrains: bool = False
@@ -53,7 +53,7 @@ class Judge:
         run: Run,
         language: Language = "en",
     ) -> dict[str, int] | None:
-        """Omni-RAG's rubric (E.12): marks from 1 to 5 by dimension."""
+        """Marks an answer by Omni-RAG's rubric (E.12): 1 to 5 by dimension."""
         prompt = render_prompt(
             "evaluate/rate",
             language,
@@ -75,7 +75,7 @@ class Judge:
         run: Run,
         language: Language = "en",
     ) -> bool | None:
-        """LLM accuracy (KAG-Thinker Table 8, M-04)."""
+        """Grades an answer against the golds: LLM accuracy (KAG-Thinker Table 8)."""
         prompt = render_prompt(
             "evaluate/right", language, question=question, golds=list(golds), prediction=prediction
         )
@@ -85,7 +85,7 @@ class Judge:
     async def score_entailment(
         self, text: str, sentence: str, run: Run, language: Language = "en"
     ) -> Entailment | None:
-        """How far the text entails the sentence, and contradicts it.
+        """Scores how far the text entails the sentence, and how far it contradicts it.
 
         Probabilities where the model scores, as an NLI model gives; else 0 or 1 as it says.
         """
@@ -94,6 +94,7 @@ class Judge:
             grammar = Grammar("relation", seq("<answer>", alt(*_RELATIONS), "</answer>"))
             said = await self._ask_model(prompt, _parse_relation, grammar, run)
             return None if said is None else Entailment(float(said == "A"), float(said == "B"))
+        # The three letters are scored right after the opened tag, each as a whole continuation.
         begun = [Message("user", prompt.text), Message("assistant", "<answer>")]
         scored = await score_all(
             self.model, begun, _RELATIONS, run, role="judge", prompt=prompt.identity
@@ -104,6 +105,7 @@ class Judge:
     async def _ask_model(
         self, prompt: RenderedPrompt, parse: Callable[[Completion], T], grammar: Grammar, run: Run
     ) -> T | None:
+        # Temperature 0: a judgement must repeat.
         sampling = Sampling(0.0, top=0, grammar=grammar if self.constrains else None)
         said = [Message("user", prompt.text)]
         try:
@@ -115,7 +117,7 @@ class Judge:
 
 
 def marks_grammar(dimensions: Sequence[str]) -> Grammar:
-    """`<marks>relevance 4, completeness 3</marks>`, after some reasoning."""
+    """Grammar of `<marks>relevance 4, completeness 3</marks>`, after some reasoning."""
     parts: list[Node | str] = []
     for name in dimensions:
         parts += [", " if parts else "<marks>", f"{name} ", alt(*"12345")]
@@ -123,8 +125,10 @@ def marks_grammar(dimensions: Sequence[str]) -> Grammar:
 
 
 def parse_marks(reply: str, dimensions: Sequence[str]) -> dict[str, int]:
-    """The last `<marks>`, else the whole reply. Raises `MalformedOutput` unless every dimension has
-    one mark from 1 to 5."""
+    """Reads the last `<marks>`, else the whole reply.
+
+    Raises `MalformedOutput` unless every dimension has one mark from 1 to 5.
+    """
     told = (_MARKS.findall(reply) or [reply])[-1]
     found = {
         name: re.findall(rf"{name}\W*([0-9]+(?:\.[0-9]+)?)", told, re.IGNORECASE)

@@ -27,7 +27,7 @@ class LabeledQuestion:
 
     question: Question
     answer: str = ""
-    """As the line has it; empty where it is not known."""
+    """Answer in the words of the line; empty where it is not known."""
     task: str = "mine"
     documents: tuple[str, ...] = ()
     """Ids of gold documents."""
@@ -51,6 +51,7 @@ class LabeledQuestion:
 def read_labeled(path: Path) -> list[LabeledQuestion]:
     """Raises `BadQuestion` naming file, line and fix, and for a file without a question."""
     try:
+        # "-sig": editors on Windows write a byte order mark before the first line.
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise BadQuestion(f"{path} cannot be read: {error}", fix="name JSON Lines") from error
@@ -61,6 +62,7 @@ def read_labeled(path: Path) -> list[LabeledQuestion]:
 
 def parse_labeled(text: str, name: str) -> list[LabeledQuestion]:
     """The lines of a file called `name`. Raises `BadQuestion` naming file, line and fix."""
+    # Not splitlines(): JSON strings may hold U+2028 and other line ends of Unicode.
     lines = enumerate(text.split("\n"), 1)
     return [_parse_line(line, f"{name}:{n}") for n, line in lines if line.strip()]
 

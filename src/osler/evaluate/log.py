@@ -50,6 +50,7 @@ class LogWriter:
     _at: int = field(init=False, default=0)
 
     def __enter__(self) -> Self:
+        # Descriptors, not buffered files: what is written survives a kill of the process.
         flags = os.O_CREAT | os.O_APPEND | os.O_WRONLY
         try:
             self._records = os.open(self.folder / f"{RECORDS}{self.name}.jsonl", flags, 0o644)
@@ -71,16 +72,17 @@ class LogWriter:
         """Writes the events of one run; returns where they stand."""
         data = b"".join(event_line(event).encode() + b"\n" for event in events)
         _write_all(self._traces, data)
+        # The file is this writer's alone and begins empty, so counting bytes is enough.
         self._at += len(data)
         return TraceSpan(f"{TRACES}{self.name}.jsonl", self._at - len(data), len(data))
 
     def write_record(self, record: SampleRecord) -> None:
-        """From here on the sample counts as tried."""
+        """Writes the record; from here on the sample counts as tried."""
         _write_all(self._records, to_line(record).encode() + b"\n")
 
 
 def _write_all(descriptor: int, data: bytes) -> None:
-    """All of it: a write to a pipe or a full disk may take less. Raises `BadRun`."""
+    """Writes all bytes: a single write to a pipe or full disk may take fewer. Raises `BadRun`."""
     view = memoryview(data)
     try:
         while view:
@@ -91,7 +93,7 @@ def _write_all(descriptor: int, data: bytes) -> None:
 
 @dataclass
 class TriedSamples:
-    """Which samples were tried, kept up to date by reading only what was added."""
+    """Index of the samples that were tried; reads only what was added since."""
 
     folder: Path
     status: dict[SampleKey, Status] = field(default_factory=dict)
@@ -108,7 +110,7 @@ class TriedSamples:
             self._read_line(path, at, line)
 
     def note_try(self, key: SampleKey, status: Status) -> None:
-        """One try; a failed one never hides a done one."""
+        """Counts a try; a failed one never hides a done one."""
         if key not in self.status:
             self.counts[key.strategy, key.task] += 1
         if self.status.get(key) != "done":
@@ -142,6 +144,7 @@ def read_records(folder: Path) -> Iterator[SampleRecord]:
         for at, line in read_lines(path):
             record = _parse_record(path, at, line)
             rank = (record.status == "done", record.when)
+            # Ranks compare done above failed, then time; of equals the first file stays.
             if record.key not in chosen or chosen[record.key][0] < rank:
                 chosen[record.key] = (rank, path, at)
     for _, path, at in chosen.values():
@@ -159,6 +162,7 @@ def _parse_record(path: Path, at: int, line: bytes) -> SampleRecord:
 
 def read_trace(folder: Path, trace: TraceSpan) -> list[Event]:
     """The events of one run. Raises `BadRun` where they are not there, or damaged."""
+    # The name alone: a record of a foreign log must not point out of the folder.
     path = folder / Path(trace.file).name
     try:
         with path.open("rb") as file:

@@ -1,4 +1,4 @@
-"""What a report measures, by name: a record of a done sample → a number, or none.
+"""Measures of a report, by name: a record of a done sample → a number, or none.
 
 A measure that does not apply to a record gives `None`. One that fails is an error that names
 the measure and the sample: a report never leaves a number out in silence.
@@ -18,7 +18,7 @@ from osler.types import Grounding, Halt
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One number of a record."""
+    """Measure of a record: its name, its title and its function."""
 
     name: str
     title: str
@@ -44,6 +44,7 @@ def measure_value(measure: Measure, record: SampleRecord) -> float | None:
 
 def answer_text(record: SampleRecord) -> str:
     """The answer without its citation marks."""
+    # Chinese sentences stand without spaces, and a metric on characters would count them.
     between = "" if record.sample.question.language == "zh" else " "
     return between.join(statement.text for statement in record.outcome.statements)
 
@@ -81,7 +82,7 @@ def _cost_of(field: str) -> Callable[[SampleRecord], float]:
 
 
 def _retrieved_gold(record: SampleRecord) -> list[str | None]:
-    """What was retrieved, each as the gold document that it is of, in rank order."""
+    """Gold document of each retrieved passage (`None` for others), in rank order."""
     support = record.sample.gold.support
     return [
         next((name for name in support if retrieval.rests_on(passage, name)), None)
@@ -93,6 +94,7 @@ def _retrieval_recall(record: SampleRecord) -> float | None:
     support = record.sample.gold.support
     if not support or not record.outcome.usage.searches:
         return None
+    # Over documents, not passages: three passages of one gold document count once.
     return len(set(_retrieved_gold(record)[:10]) & set(support)) / len(set(support))
 
 
@@ -177,4 +179,4 @@ PRIMARY: dict[Kind, str] = {
     "short": "f1",
     "long": "rouge_l",
 }
-"""What strategies are compared by."""
+"""Measure by which strategies are compared, for each kind of question."""

@@ -1,4 +1,4 @@
-"""Several log folders as one: the records of all, with their traces."""
+"""Merge of several log folders: the records of all, with their traces."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an evaluation runs, as its log folder keeps it: data, strategies, seed.
+"""Plan of an evaluation as its log folder keeps it: data, strategies, seed.
 
 A log folder may grow: more samples, more tasks, more strategies. What it already holds must
 not change its meaning: another seed, other data or other settings under a known name are
@@ -44,17 +44,17 @@ class Entrant:
 
     label: str
     digest: str
-    """Of its settings, without the paths of this machine."""
+    """Digest of its settings, without the paths of this machine."""
     settings: dict[str, Any]
     models: dict[str, str] = field(default_factory=dict)
     """Role to model identity; known once it has begun."""
     snapshot: str = ""
-    """Of the knowledge base."""
+    """Snapshot of the knowledge base."""
 
 
 @dataclass(frozen=True, slots=True)
 class EvaluationPlan:
-    """What `plan.json` holds."""
+    """Content of `plan.json`."""
 
     seed: int
     tasks: dict[str, EvaluatedTask]
@@ -62,7 +62,7 @@ class EvaluationPlan:
     asked: dict[str, dict[str, int]]
     """Strategy to task to the number of samples that are to be tried."""
     version: str
-    """Of Osler."""
+    """Osler's version."""
     experiment: str = ""
     schema: int = SCHEMA
 
@@ -77,6 +77,7 @@ def task_of(loaded: LoadedDataset, kind: Kind) -> EvaluatedTask:
 
 def make_entrant(label: str, settings: Mapping[str, Any]) -> Entrant:
     """A strategy as the plan notes it; where things lie on this machine tells nothing."""
+    # Paths differ between hosts that share a log; the knowledge base is known by its snapshot.
     kept = {name: value for name, value in settings.items() if name not in ("home", "runs")}
     if isinstance(kept.get("kb"), dict):
         kept["kb"] = {name: value for name, value in kept["kb"].items() if name != "path"}
@@ -91,6 +92,7 @@ def choose_samples(samples: Sequence[Sample], limit: int | None, seed: int) -> l
     """
     if limit is None or limit >= len(samples):
         return list(samples)
+    # Sorted first: the draw must not depend on the order of the rows in a file.
     order = sorted(samples, key=lambda sample: sample.id)
     random.Random(seed).shuffle(order)
     return order[:limit]
@@ -102,6 +104,7 @@ def save_plan(folder: Path, plan: EvaluationPlan) -> EvaluationPlan:
         folder.mkdir(parents=True, exist_ok=True)
         known = read_plan(folder) if (folder / PLAN).exists() else None
         whole = plan if known is None else join_plans(known, plan)
+        # A draft of its own for each process; the rename is atomic, so readers see a whole plan.
         draft = folder / f".{PLAN}.{random.SystemRandom().getrandbits(32):08x}"
         draft.write_text(json.dumps(asdict(whole), ensure_ascii=False, indent=1), encoding="utf-8")
         draft.replace(folder / PLAN)
@@ -147,6 +150,7 @@ def join_plans(known: EvaluationPlan, more: EvaluationPlan) -> EvaluationPlan:
     asked = {label: dict(counts) for label, counts in known.asked.items()}
     for label, counts in more.asked.items():
         mine = asked.setdefault(label, {})
+        # A log only grows: a later run with a smaller limit takes nothing back.
         mine.update({name: max(n, mine.get(name, 0)) for name, n in counts.items()})
     # In the order in which they were first named; what has begun says its models.
     begun = {label: found for label, found in more.entrants.items() if found.models}

@@ -1,4 +1,4 @@
-"""What source plans are like, and what each source is worth (Omni-RAG §5.5, App. A.1, B.1, B.2)."""
+"""Statistics of source plans and the value of each source (Omni-RAG §5.5, App. A.1, B.1, B.2)."""
 
 from __future__ import annotations
 
@@ -64,12 +64,12 @@ def relative_drop(accuracy: float, whole: float) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class StageCost:
-    """What one stage of a run took."""
+    """Cost of one stage of a run."""
 
     calls: int = 0
     tokens: int = 0
     seconds: float = 0.0
-    """In model calls."""
+    """Seconds spent in model calls."""
 
 
 def cost_per_stage(events: Iterable[Event]) -> Mapping[str, StageCost]:
@@ -87,6 +87,7 @@ def cost_per_stage(events: Iterable[Event]) -> Mapping[str, StageCost]:
 
 
 def _count_words(text: str) -> int:
+    # The graph's wire form "term , query" has a comma of its own, which is no word.
     spaced = "".join(f" {char} " if is_cjk(char) else char for char in text)
     return sum(any(map(str.isalnum, word)) for word in spaced.split())
 

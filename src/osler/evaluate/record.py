@@ -1,4 +1,4 @@
-"""What is kept of one sample that was tried: the checkpoint, and all that a report needs."""
+"""Record of a tried sample: the checkpoint, and all that a report needs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Status = Literal["done", "failed"]
 
 
 class SampleKey(NamedTuple):
-    """One sample under one strategy."""
+    """Key of a sample under one strategy."""
 
     strategy: str
     task: str
@@ -30,7 +30,7 @@ class SampleKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RecordedStatement:
-    """One statement of an answer and the numbers it cites."""
+    """Statement of an answer, with the numbers it cites."""
 
     text: str
     cites: tuple[int, ...] = ()
@@ -38,7 +38,7 @@ class RecordedStatement:
 
 @dataclass(frozen=True, slots=True)
 class RecordedEvidence:
-    """One piece of evidence: the passage, and the words that were quoted."""
+    """Piece of evidence: its passage and the quoted words."""
 
     passage: str
     title: str
@@ -48,7 +48,7 @@ class RecordedEvidence:
 
 @dataclass(frozen=True, slots=True)
 class RecordedOutcome:
-    """How a solver ended."""
+    """Outcome of a solver: answer, evidence, cost and how it halted."""
 
     option: str | None = None
     text: str = ""
@@ -68,7 +68,7 @@ class RecordedOutcome:
 
 @dataclass(frozen=True, slots=True)
 class TraceSpan:
-    """Where the events of the run stand: a file of the log folder, and the bytes in it."""
+    """Place of a run's events: a file of the log folder and a range of bytes."""
 
     file: str
     start: int
@@ -77,7 +77,7 @@ class TraceSpan:
 
 @dataclass(frozen=True, slots=True)
 class SampleRecord:
-    """One try. The newest try of a key counts, but a failed one never hides a done one."""
+    """Record of a try. The newest of a key counts, but a failed one never hides a done one."""
 
     strategy: str
     sample: Sample
@@ -89,7 +89,7 @@ class SampleRecord:
     seed: int
     outcome: RecordedOutcome = field(default_factory=RecordedOutcome)
     error: str = ""
-    """What went wrong, with its type; empty when it is done."""
+    """Error with its type; empty when it is done."""
     trace: TraceSpan | None = None
     tape: str = ""
     """Name of the run below `runs/` of the log folder that can be replayed; empty = not kept."""
@@ -100,7 +100,7 @@ class SampleRecord:
 
 
 def outcome_of(solution: Solution, run: Run) -> RecordedOutcome:
-    """What a report needs of a finished run."""
+    """Extracts from a finished run all that a report needs."""
     answer = solution.answer
     asked = {e.prompt for e in run.events if isinstance(e, Asked) and "@" in e.prompt}
     return RecordedOutcome(
@@ -128,19 +128,22 @@ def found_of(events: Iterable[Event]) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for is_search, group in groupby(done, key=lambda e: isinstance(e, Retrieved)):
         if is_search:
+            # Neighbouring `Retrieved` events are one round of searches; anything between them ends
+            # it.
             lists = [[note.passage for note in e.hits] for e in group if isinstance(e, Retrieved)]
             found |= dict.fromkeys(p for row in zip_longest(*lists) for p in row if p is not None)
     return tuple(found)
 
 
 def confidence_of(run: Run) -> float | None:
-    """How sure the strategy was, on a scale from 0 to 1; `None` where it has no such value.
+    """Confidence of the strategy, 0 to 1; `None` where it has no such value.
 
     Where a question is taken apart, that of its least confident step; else TC-RAG's last cppl as
     the mean probability of a token.
     """
     steps = [e.confidence for e in run.events if isinstance(e, FormSolved)]
     known = [value for value in steps if value is not None]
+    # A chain is as sure as its weakest link (KAG-Thinker has one value per sub-problem).
     if known:
         return min(known)
     valued = [e for e in run.events if isinstance(e, StateValued)]
@@ -159,7 +162,7 @@ def _adapter() -> TypeAdapter[SampleRecord]:
 
 
 def to_line(record: SampleRecord) -> str:
-    """One JSON object without a line break; the inverse of `from_line`."""
+    """Encodes the record as one line of JSON; the inverse of `from_line`."""
     return _adapter().dump_json(record).decode()
 
 
@@ -176,6 +179,7 @@ def from_line(line: str | bytes) -> SampleRecord:
 def key_of(line: bytes) -> tuple[SampleKey, Status]:
     """The key and status alone, which is all that resuming needs. Raises `BadRun`."""
     try:
+        # Plain JSON, not the adapter: resuming a log of 100,000 records must not validate each.
         found: Mapping[str, Any] = json.loads(line)
         sample = found["sample"]
         key = SampleKey(found["strategy"], sample["task"], sample["question"]["id"])

@@ -61,7 +61,7 @@ class ReadyStrategy:
 
 @dataclass(frozen=True)
 class RunnerCell:
-    """One strategy on one task."""
+    """Strategy on a task, with the samples to try."""
 
     strategy: str
     task: str
@@ -74,7 +74,7 @@ class RunnerCell:
 
 @dataclass(frozen=True, slots=True)
 class CellSample:
-    """One sample under one strategy."""
+    """Sample under a strategy: the item of the job."""
 
     cell: RunnerCell
     sample: Sample
@@ -90,7 +90,7 @@ Prepare = Callable[[str], Awaitable[ReadyStrategy]]
 
 @dataclass
 class EvaluationRunner:
-    """One process that works on a log folder."""
+    """Process that works on a log folder; several may share one."""
 
     folder: Path
     prepare: Prepare
@@ -132,6 +132,7 @@ class EvaluationRunner:
         self._tried.note_try(record.key, record.status)
         self._fresh.add(record.key)
         if self.progress is not None:
+            # The count is of the whole folder, with what other processes have done.
             done = self._tried.counts[cell.strategy, cell.task]
             self.progress(f"{cell.strategy} on {cell.task}", done, len(cell.samples))
         return record.error
@@ -148,11 +149,12 @@ class EvaluationRunner:
 async def try_sample(
     strategy: str, ready: ReadyStrategy, sample: Sample, writer: LogWriter
 ) -> SampleRecord:
-    """One sample solved and its trace written. A failure is a result, with its reason.
+    """Solves one sample and writes its trace. A failure is a result, with its reason.
 
     The solver is handed the question alone; the gold answer meets it only in the record.
     """
     began, when = time.perf_counter(), datetime.now(UTC).isoformat(timespec="milliseconds")
+    # One run per sample: events, budget and usage never mix between samples.
     run = Run(id=f"{strategy}.{sample.task}.{sample.id}", seed=ready.seed, budget=ready.budget)
     outcome, error, tape = RecordedOutcome(), "", ""
     solver, keep = ready.taped() if ready.taped else (ready.solver, None)
@@ -180,6 +182,7 @@ async def try_sample(
         ready.seed,
         outcome,
         error,
+        # The trace goes first, so that a record never points at bytes that are not there.
         writer.write_trace(run.events),
         tape,
     )

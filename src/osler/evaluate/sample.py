@@ -12,32 +12,32 @@ from typing import Literal, get_args
 from osler.types import Question
 
 Kind = Literal["choice", "choices", "short", "long"]
-"""One option; a set of options; a few words; a text."""
+"""Kinds of answer: an option; a set of options; a few words; a text."""
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
 @dataclass(frozen=True, slots=True)
 class Gold:
-    """What is right, as far as the data says."""
+    """Right answers, as far as the data says."""
 
     letters: tuple[str, ...] = ()
     """Letters of the right options, in the order of the question."""
     texts: tuple[str, ...] = ()
     """Accepted answers (`short`), or reference texts (`long`); any one of them is right."""
     support: tuple[str, ...] = ()
-    """What the answer rests on: titles or addresses of documents."""
+    """Titles or addresses of the documents that the answer rests on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One item of a data set."""
+    """Item of a data set: a question with its gold answer."""
 
     task: str
     kind: Kind
     question: Question
     gold: Gold
     tags: tuple[tuple[str, str], ...] = ()
-    """What the data says of it besides: subject, class, type, level."""
+    """Further properties in the data: subject, class, type, level."""
 
     @property
     def id(self) -> str:

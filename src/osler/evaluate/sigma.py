@@ -21,7 +21,7 @@ METRICS: tuple[Metric, ...] = get_args(Metric)
 
 @dataclass(frozen=True, slots=True)
 class SigmaOutcome:
-    """One run under one sigma."""
+    """Outcome of one run under one sigma."""
 
     id: str
     metric: Metric
@@ -39,7 +39,7 @@ class SigmaOutcome:
 
 @dataclass(frozen=True, slots=True)
 class SigmaPoint:
-    """All runs under one sigma: a row of the table, a point of the figure."""
+    """Summary of all runs under one sigma: a row of the table, a point of the figure."""
 
     metric: Metric
     sigma: float
@@ -51,7 +51,7 @@ class SigmaPoint:
     state: Estimate | None
     """Mean of the last state value of each run that has one."""
     em: Estimate | None
-    """Of the runs that have a gold answer."""
+    """Exact match over the runs that have a gold answer."""
 
 
 def record_outcome(
@@ -61,7 +61,8 @@ def record_outcome(
     solution: Solution,
     events: Sequence[Event],
 ) -> SigmaOutcome:
-    """What one run tells."""
+    """Extracts the outcome of a finished run."""
+    # `i` counts actions from 1; the last one that touched the stack is the length of the run.
     moved = [e.i for e in events if isinstance(e, Pushed | Popped | StateValued)]
     right = solution.answer.option == posed.gold if posed.gold else None
     return SigmaOutcome(
@@ -78,7 +79,7 @@ def record_outcome(
 
 
 def summarize_points(outcomes: Sequence[SigmaOutcome]) -> list[SigmaPoint]:
-    """One for each metric and sigma, in order of both."""
+    """Summarises the runs by metric and sigma, in order of both."""
     keys = sorted({(o.metric, o.sigma) for o in outcomes})
     return [
         _summarize_point(*key, [o for o in outcomes if (o.metric, o.sigma) == key]) for key in keys

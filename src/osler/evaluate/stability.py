@@ -30,7 +30,7 @@ Shape = tuple[tuple[str, tuple[int, ...]], ...]
 
 @dataclass(frozen=True, slots=True)
 class SolutionProcess:
-    """One solution process, as the judge sees it, and its shape."""
+    """Solution process as the judge sees it, with its shape."""
 
     text: str
     shape: Shape
@@ -42,7 +42,7 @@ class StabilityPair:
     first: SolutionProcess
     second: SolutionProcess
     stable: bool | None
-    """As judged; `None` where the judge's verdict could not be read."""
+    """The judge's verdict; `None` where it could not be read."""
 
     @property
     def alike(self) -> bool:
@@ -70,7 +70,7 @@ class Stability:
 
 @dataclass(frozen=True)
 class StabilityJudge:
-    """Who says whether two processes are consistent, greedily."""
+    """Model that decides, greedily, whether two processes are consistent."""
 
     model: LanguageModel
     constrains: bool = False
@@ -131,11 +131,12 @@ def process_of_run(run: Run, solution: Solution) -> SolutionProcess:
 
 
 def process_of_events(events: Sequence[Event], option: str, text: str) -> SolutionProcess:
-    """The same of a run that was kept."""
+    """Extracts the solution process from the events of a stored run."""
     lines: list[str] = []
     shape: Shape = ()
     for event in events:
         if isinstance(event, FormsPlanned):
+            # A plan made anew replaces the earlier one: the last shape is that of the answer.
             shape = tuple((node.fn, node.needs) for node in event.nodes)
             lines += [f"Step{n.n}: {n.step}\nAction{n.n}: {n.action}" for n in event.nodes]
         elif isinstance(event, FormSolved):

@@ -1,4 +1,4 @@
-"""Whether a difference is more than chance: paired tests, corrected for how many there are."""
+"""Paired significance tests, corrected for their number."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class PairedTest:
 
 
 def paired_test(first: Sequence[float], second: Sequence[float], *, seed: int = 0) -> PairedTest:
-    """McNemar's exact test for right and wrong, else a sign-flip permutation test of the mean.
+    """Tests by McNemar (exact) for right and wrong, else by sign-flip permutations of the mean.
 
     Raises `ValueError` for no pairs, or values that are not paired.
     """
@@ -36,10 +36,11 @@ def paired_test(first: Sequence[float], second: Sequence[float], *, seed: int = 
 
 
 def mcnemar(first: Sequence[float], second: Sequence[float]) -> float:
-    """The exact binomial p-value of the discordant pairs; 1.0 without any."""
+    """Exact binomial p-value of the discordant pairs; 1.0 without any."""
     only_first = sum(a > b for a, b in zip(first, second, strict=True))
     only_second = sum(b > a for a, b in zip(first, second, strict=True))
     n, least = only_first + only_second, min(only_first, only_second)
+    # Under H0 each discordant pair falls either way with 1/2: a binomial tail, doubled.
     tail = sum(comb(n, i) for i in range(least + 1))
     return min(1.0, 2 * tail / (1 << n))
 
@@ -67,6 +68,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
     order = sorted(range(len(p_values)), key=lambda i: p_values[i])
     found, worst = [1.0] * len(p_values), 0.0
     for rank, i in enumerate(order):
+        # Step down: factor m - rank for the smallest p first, never below the one before.
         worst = max(worst, min(1.0, (len(p_values) - rank) * p_values[i]))
         found[i] = worst
     return found

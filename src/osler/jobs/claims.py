@@ -1,4 +1,4 @@
-"""Who works on which batch: a file that expires, so that several hosts share one log folder.
+"""Claims on batches: files that expire, so that several hosts share one log folder.
 
 A claim is made by creating a file that must not exist, which is atomic on local disks and on
 NFS alike. It is kept alive by its time of change. Doing a batch twice would do no harm, as
@@ -17,6 +17,8 @@ from pathlib import Path
 
 from osler.text import make_slug
 
+# Two minutes: `JobRunner` touches a claim every quarter of this, so three touches may be lost
+# before another host takes the batch over.
 LEASE = 120.0
 """Seconds without a sign of life after which a batch is free again."""
 
@@ -55,6 +57,7 @@ class Claims:
         """Frees the batch, unless another writer has taken it over."""
         path = self._claim_path(batch)
         with contextlib.suppress(OSError):
+            # After a long suspension the lease may have expired and the file may be another's.
             if path.read_text(encoding="utf-8") == self._owner_line():
                 path.unlink()
 
@@ -71,12 +74,14 @@ class Claims:
     def _is_abandoned(self, path: Path) -> bool:
         try:
             changed = path.stat().st_mtime
+            # Split from the right: a host name may hold a space, the other two parts cannot.
             host, process, _ = path.read_text(encoding="utf-8").rsplit(" ", 2)
             pid = int(process)
         except FileNotFoundError:
             return True
         except ValueError:  # begun, and not yet written; or damaged
             return self.clock() - changed > self.lease
+        # On this host a dead process frees its batch at once; on others only time tells.
         if host == socket.gethostname() and not _is_alive(pid):
             return True
         # A sign of life from the future is one from before the clock was set back.

@@ -24,6 +24,7 @@ MEND = "take that line out, or the file away: what is left counts"
 
 def writer_name() -> str:
     """A name of this process that no other has, on this host or another."""
+    # The random part tells apart threads, and processes of containers with equal host and id.
     host = "".join(c if c.isalnum() else "-" for c in socket.gethostname())[:32]
     return f"{host}-{os.getpid()}-{secrets.token_hex(3)}"
 
@@ -39,6 +40,8 @@ def make_folder(folder: Path) -> None:
 def append_line(path: Path, line: bytes) -> None:
     """Appends `line`, which ends with its line break. Raises `BadRun`."""
     try:
+        # One write in append mode: no other process appends to this file, so lines never
+        # interleave.
         with path.open("ab") as file:
             file.write(line)
     except OSError as error:
@@ -46,7 +49,7 @@ def append_line(path: Path, line: bytes) -> None:
 
 
 def read_lines(path: Path, start: int = 0) -> Iterator[tuple[int, bytes]]:
-    """Whole lines from a byte on, each with the byte where it begins."""
+    """Yields whole lines from byte `start` on, each with the byte where it begins."""
     with path.open("rb") as file:
         file.seek(start)
         for line in file:
@@ -71,6 +74,7 @@ class NewLines:
         """
         for path in sorted(self.folder.glob(self.pattern)):
             start = self._read.get(path.name, 0)
+            # The size is asked first: opening every file of a folder on NFS costs far more.
             if path.stat().st_size > start:
                 for at, line in read_lines(path, start):
                     yield path, at, line
@@ -108,6 +112,8 @@ def require_agreement(folder: Path, name: str, facts: dict[str, Any]) -> None:
     try:
         draft.write_text(text, encoding="utf-8")
         with contextlib.suppress(FileExistsError):
+            # A link fails where the name exists, so exactly one of several processes that begin
+            # together writes the facts; the others read them below.
             os.link(draft, path)  # whole or not at all, also for who reads it meanwhile
         draft.unlink()
     except OSError as error:

@@ -53,7 +53,7 @@ class Work(Protocol[J]):
 
 @dataclass
 class JobRunner(Generic[I]):
-    """One process that works through batches until none has an item that is due."""
+    """Process that works through batches until no item is due."""
 
     claims: Claims
     work: Work[I]
@@ -61,7 +61,7 @@ class JobRunner(Generic[I]):
     """Items at once."""
     noun: str = "items"
     _failures: int = field(init=False, default=0)
-    """In a row."""
+    """Failures in a row."""
 
     async def run(self, batches: Sequence[Batch[I]]) -> None:
         """Raises `BadRun` when `HOPELESS` items in a row have failed, with the last reason."""
@@ -102,6 +102,8 @@ class JobRunner(Generic[I]):
 
     async def _try_items(self, batch: Batch[I]) -> None:
         due = [item for item in batch.items if self.work.is_due(item)]
+        # All workers draw from one iterator: none waits while items are left. Python's iterators
+        # may be shared by the tasks of a loop, as `next` never awaits.
         todo = iter(due)
 
         async def work_through() -> None:
@@ -112,6 +114,7 @@ class JobRunner(Generic[I]):
         await gather(work_through() for _ in range(min(self.jobs, len(due))))
 
     def _count_failure(self, reason: str) -> None:
+        # Any success resets the count, so scattered failures never stop a job.
         self._failures = self._failures + 1 if reason else 0
         if self._failures >= HOPELESS:
             raise BadRun(

@@ -1,4 +1,4 @@
-"""Training: what models learn from, and how they learn it. It knows the gold answers.
+"""Training data and training. Gold answers are known here and in `osler.evaluate` alone.
 
 | Package | Makes |
 |---|---|

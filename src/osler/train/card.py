@@ -1,4 +1,4 @@
-"""The card of a data set, in the form of the Hugging Face hub: front matter, then what it is."""
+"""Card of a data set in the form of the Hugging Face hub: front matter, then a description."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from osler.text import language_of
 from osler.train.record import CARD, DATA, DpoRecord, Kind, RecordSize, read_records, size_of
 
 FACTS = "recipe.json"
+# The size categories of the hub's front matter.
 _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"))
 _FORMS: dict[Kind, str] = {
     "sft": '{"id", "messages": [{"role", "content"}, …], "completion", "meta"}',
@@ -22,7 +23,7 @@ _FORMS: dict[Kind, str] = {
 
 @dataclass
 class RecordSummary:
-    """What the records themselves say."""
+    """Summary of the records of a folder."""
 
     kind: Kind = "sft"
     size: RecordSize = field(default_factory=RecordSize)
@@ -37,6 +38,7 @@ def summarize_records(folder: Path) -> RecordSummary:
         found.kind = "dpo" if isinstance(record, DpoRecord) else "sft"
         found.size += size_of(record.messages, *record.replies)
         found.tasks[str(record.meta.get("task", "unnamed"))] += 1
+        # The last message holds the question; the system's line may be in another language.
         found.languages[language_of(record.messages[-1].content)] += 1
     return found
 
@@ -47,7 +49,7 @@ def keep_facts(folder: Path, facts: dict[str, Any]) -> None:
 
 
 def render_data_card(folder: Path, *, title: str = "", licence: str = "other") -> str:
-    """The card of the records in a folder. Raises `BadRun` as `summarize_records` does.
+    """Renders the card of a folder's records. Raises `BadRun` as `summarize_records` does.
 
     `licence` is a word of the hub: the records hold questions of the sets named in them, whose
     own terms hold.
@@ -60,7 +62,7 @@ def render_data_card(folder: Path, *, title: str = "", licence: str = "other") -
 
 
 def write_card(folder: Path, *, title: str = "", licence: str = "other") -> str:
-    """Writes and returns it."""
+    """Writes the card; returns its text."""
     text = render_data_card(folder, title=title, licence=licence)
     try:
         (folder / CARD).write_text(text, encoding="utf-8")
@@ -85,6 +87,7 @@ def _front_matter(found: RecordSummary, title: str, licence: str) -> str:
     return "\n".join(
         [
             "---",
+            # JSON strings are YAML strings, so quotes and colons in a title do no harm.
             f"pretty_name: {json.dumps(title, ensure_ascii=False)}",
             f"license: {licence}",
             f"language: [{', '.join(sorted(found.languages))}]",

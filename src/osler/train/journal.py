@@ -1,4 +1,4 @@
-"""A job over many items that several processes and hosts share: its folder is the checkpoint.
+"""Jobs over many items, shared by several processes and hosts; the folder is the checkpoint.
 
     STAGE-WRITER.jsonl      one line an item that was done; only its writer appends to it
     failed-STAGE-WRITER.jsonl   items that failed, with the reason; they are tried again next time
@@ -37,11 +37,12 @@ R = TypeVar("R")
 
 BATCH = 8
 """Items that are claimed at once."""
+# The key stands first in every line, so that resuming reads keys without parsing results.
 _KEY, _VALUE = b'{"key":', b',"value":'
 
 
 class ResultPlace(NamedTuple):
-    """Where a result stands."""
+    """Place of a result: file and byte."""
 
     path: Path
     byte: int
@@ -49,14 +50,14 @@ class ResultPlace(NamedTuple):
 
 @dataclass(frozen=True)
 class JobStage(Generic[R]):
-    """One kind of result in a folder."""
+    """Stage of a job: one kind of result in a folder."""
 
     folder: Path
     name: str
     """A slug; it begins the names of its files."""
     kind: type[R]
     key: Callable[[R], str]
-    """Which item a result is of."""
+    """Function from a result to the key of its item."""
 
     @cached_property
     def _adapter(self) -> TypeAdapter[R]:
@@ -67,13 +68,14 @@ class JobStage(Generic[R]):
         return _KEY + head + _VALUE + self._adapter.dump_json(result) + b"}\n"
 
     def places(self) -> dict[str, ResultPlace]:
-        """Where each item's first result stands, in the order of the keys.
+        """Finds the place of each item's first result, in the order of the keys.
 
         Raises `BadRun` naming the file for a line that is none.
         """
         found: dict[str, ResultPlace] = {}
         for path in sorted(self.folder.glob(f"{self.name}-*.jsonl")):
             for at, line in read_lines(path):
+                # Files in order of their names: every reader takes the same one of two results.
                 found.setdefault(_key_of(line, path), ResultPlace(path, at))
         return dict(sorted(found.items()))
 
@@ -84,6 +86,7 @@ class JobStage(Generic[R]):
             line = file.readline()
         head = _key_bytes(line)
         try:
+            # Without the closing brace and the line break.
             return self._adapter.validate_json(line[len(head) + len(_VALUE) : -2])
         except ValidationError as error:
             first = error.errors()[0]
@@ -95,12 +98,12 @@ class JobStage(Generic[R]):
             ) from error
 
     def results(self) -> Iterator[R]:
-        """Each item's first, by key, one in memory at a time. Raises `BadRun` as `at` does."""
+        """Yields each item's first result, by key. Raises `BadRun` as `read_at` does."""
         for place in self.places().values():
             yield self.read_at(place)
 
     def failed_reasons(self) -> dict[str, str]:
-        """The last reason of each item that failed, and was not done since."""
+        """Returns the last reason of each item that failed and was not done since."""
         told: dict[str, str] = {}
         for path in sorted(self.folder.glob(f"failed-{self.name}-*.jsonl")):
             told.update(json.loads(line) for _, line in read_lines(path))
@@ -110,7 +113,7 @@ class JobStage(Generic[R]):
 
 @dataclass
 class DoneItems:
-    """Which items are done, kept up to date by reading only what was added."""
+    """Keys of the items that are done; reads only what was added since."""
 
     folder: Path
     name: str
@@ -140,12 +143,12 @@ def _key_of(line: bytes, path: Path) -> str:
 
 @dataclass
 class StageJob(Generic[I, R]):
-    """One process that works on a stage."""
+    """Process that works on a stage; several may share its folder."""
 
     stage: JobStage[R]
     do: Callable[[I], Awaitable[R]]
     key: Callable[[I], str]
-    """As the stage's key of what `do` makes of it."""
+    """Function from an item to its key: equal to the stage's key of the result of `do`."""
     jobs: int = 1
     """Items at once."""
     progress: Progress | None = None
@@ -189,6 +192,7 @@ class StageJob(Generic[I, R]):
             line, file = json.dumps([key, reason]).encode() + b"\n", f"failed-{self.stage.name}"
         append_line(self.stage.folder / f"{file}-{self._writer}.jsonl", line)
         if self.progress:
+            # The folder may hold items of an earlier, larger run: never more than asked for.
             done = len(self._tally.refresh_done())
             self.progress(self.stage.name, min(done, self._total), self._total)
         return reason

@@ -1,4 +1,4 @@
-"""What is chosen by its name."""
+"""Choice of an option by its name."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ Name = TypeVar("Name", bound=str)
 
 
 def choose_named(word: str, known: Sequence[Name], what: str) -> Name:
-    """The one of those that are known. Raises `BadConfig`, which lists them."""
+    """Returns the known name equal to `word`. Raises `BadConfig`, which lists them."""
     for name in known:
         if name == word:
             return name
-    raise BadConfig(f"there is no {what} {word!r}", fix=f"choose of {', '.join(known)}")
+    raise BadConfig(f"there is no {what} {word!r}", fix=f"choose one of {', '.join(known)}")

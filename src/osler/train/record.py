@@ -108,6 +108,7 @@ class Dialogue(_Conversation):
 
     @model_validator(mode="after")
     def _takes_turns(self) -> Dialogue:
+        # A system line may stand anywhere; chat templates that refuse it say so themselves.
         spoken = [turn.role for turn in self.messages if turn.role != "system"]
         if spoken != [("user", "assistant")[i % 2] for i in range(len(spoken))]:
             raise ValueError("user and assistant do not take turns, the user first")
@@ -118,13 +119,13 @@ class Dialogue(_Conversation):
 
 @dataclass(frozen=True, slots=True)
 class RecordSize:
-    """How much there is; tokens are estimated, right within a third."""
+    """Size of records in tokens, estimated to within a third."""
 
     records: int = 0
     prompt: int = 0
     reply: int = 0
     longest: int = 0
-    """Of prompt and reply together."""
+    """Tokens of the longest record, prompt and reply together."""
 
     def __add__(self, other: RecordSize) -> RecordSize:
         return RecordSize(
@@ -136,7 +137,7 @@ class RecordSize:
 
 
 def size_of(messages: Sequence[Message], *replies: str) -> RecordSize:
-    """Of one record."""
+    """Estimates the size of one record."""
     prompt = sum(estimate_tokens(said.content) for said in messages)
     said = [estimate_tokens(reply) for reply in replies]
     return RecordSize(1, prompt, sum(said), prompt + max(said, default=0))
@@ -149,6 +150,7 @@ def write_records(folder: Path, lines: Iterable[str]) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         with draft.open("w", encoding="utf-8", newline="\n") as file:
             file.writelines(f"{line}\n" for line in lines)
+        # A rename is atomic: a trainer never reads half of a data set.
         draft.replace(folder / DATA)
     except OSError as error:
         raise BadRun(f"{folder} cannot be written: {error.strerror}") from error
@@ -176,6 +178,7 @@ def read_dialogues(path: Path) -> tuple[Dialogue, ...]:
 
 def read_records(path: Path) -> Iterator[SftRecord | DpoRecord]:
     """The records of a data set of either kind, told by its first. Raises as `read_samples`."""
+    # The first record decides the kind; a line of the other kind is an error further on.
     for _, first in _numbered_objects(data_file(path)):
         kind: type[SftRecord | DpoRecord] = DpoRecord if "chosen" in first else SftRecord
         return _read_lines(path, kind)

@@ -1,4 +1,4 @@
-"""What every reader of a data set shares: rows with their place, and broken rows counted.
+"""Shared parts of the data set readers: rows with their place, and counts of rejected rows.
 
 A row that cannot be a sample is counted under its reason, and the first place of each reason
 is kept. A file that cannot be read at all is an error that names file and line.
@@ -25,21 +25,21 @@ from osler.types import LETTERS, Language
 
 
 class UnusableRow(Exception):
-    """A row that is no sample; the text is the reason under which it is counted."""
+    """Raised for a row that is no sample; its text is the reason under which it is counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class DatasetRow:
-    """One record of a file, and where it stands there."""
+    """Record of a file, with its place there."""
 
     place: str
-    """As "file.json:12" or "file.json[12]"."""
+    """Place such as "file.json:12" or "file.json[12]"."""
     number: int
-    """From 0, in its file."""
+    """Number of the record in its file, from 0."""
     data: Mapping[str, Any]
 
     def text_of(self, *keys: str) -> str:
-        """The first of these fields that holds text, cleaned. Raises `UnusableRow` for none."""
+        """Returns the first of these fields that holds text, cleaned. Raises `UnusableRow`."""
         for key in keys:
             value = self.data.get(key)
             if (
@@ -51,12 +51,12 @@ class DatasetRow:
         raise UnusableRow(f"no {keys[0]!r}")
 
     def optional_text(self, key: str) -> str:
-        """The field as text; empty where it is absent, null or no text."""
+        """Returns the field as text; empty where it is absent, null or no text."""
         value = self.data.get(key)
         return clean_text(str(value)) if _is_given(value) else ""
 
     def texts_of(self, key: str) -> tuple[str, ...]:
-        """A field that holds one text, a list of them, or a list of such lists, flat."""
+        """Flattens a field that holds one text, a list of them, or a list of such lists."""
         return tuple(dict.fromkeys(found for found in _flatten_values(self.data.get(key)) if found))
 
 
@@ -91,7 +91,7 @@ class LoadedDataset:
     rows: int
     """Records that were read; `samples` and `dropped` together."""
     dropped: Mapping[str, DroppedRows] = field(default_factory=dict)
-    """By reason."""
+    """Rejected rows by reason."""
     digest: str = ""
     """SHA-256 over the files, so that a result names its data."""
 
@@ -105,7 +105,7 @@ Reads = Callable[[DatasetRow, str], Sample]
 
 @dataclass(frozen=True)
 class DataSet:
-    """How one data set is found and read."""
+    """Description of a data set: where its files are and how a row becomes a sample."""
 
     name: str
     about: str
@@ -118,22 +118,23 @@ class DataSet:
     origin: str
     licence: str
     language: Language = "en"
-    """Of most questions."""
+    """Language of most questions."""
     graded: bool = True
     """False: its questions come without gold, for judges and raters."""
 
     def load(self, folder: Path) -> LoadedDataset:
-        """Everything in the set. Raises `MalformedSource` for files that cannot be read."""
+        """Reads the whole set. Raises `MalformedSource` for files that cannot be read."""
         return self.read([folder / name for name in self.files])
 
     def read(self, paths: Sequence[Path]) -> LoadedDataset:
-        """The set from files named by hand, in the order of `files`."""
+        """Reads the set from files named by hand, in the order of `files`."""
         samples, seen, reasons = [], set[str](), dict[str, DroppedRows]()
         total = 0
         for row in self.rows(paths):
             total += 1
             try:
                 sample = self.sample(row, self.name)
+                # Every reader's samples pass the same checks, so readers need none of their own.
                 _check_gold(sample, self.graded)
                 if sample.id in seen:
                     raise UnusableRow("id seen before")
@@ -151,7 +152,7 @@ class DataSet:
 def _empty_set_error(
     name: str, paths: Sequence[Path], total: int, reasons: Mapping[str, DroppedRows]
 ) -> MalformedSource:
-    """What to say of a set without a single sample."""
+    """Error for a set without a single sample, listing the reasons."""
     why = "; ".join(f"{d.count} × {reason} (first at {d.first})" for reason, d in reasons.items())
     told = f"{total} rows, no sample: {why}" if total else "no rows"
     return MalformedSource(
@@ -176,17 +177,19 @@ def _check_gold(sample: Sample, graded: bool) -> None:
 
 
 def _digest_files(paths: Sequence[Path]) -> str:
-    """Of all bytes; files of the same bytes in the same order are the same data."""
+    """SHA-256 over the files; equal bytes in the same order are the same data."""
     whole = hashlib.sha256()
     for path in paths:
+        # A digest of digests: bytes cannot move from one file to the next unnoticed.
         whole.update(hashlib.sha256(path.read_bytes()).digest())
     return whole.hexdigest()
 
 
 def read_text(path: Path) -> str:
-    """The file's text, from gzip where it is that. Raises `MalformedSource`."""
+    """Reads the file's text, from gzip where it is that. Raises `MalformedSource`."""
     try:
         raw = path.read_bytes()
+        # gzip's magic number: the content decides, since users unpack files and keep the name.
         if raw[:2] == b"\x1f\x8b":
             raw = gzip.decompress(raw)
         return raw.decode("utf-8-sig")
@@ -202,7 +205,7 @@ def read_text(path: Path) -> str:
 
 
 def read_json(path: Path) -> Any:
-    """One JSON document. Raises `MalformedSource` naming file and line."""
+    """Reads a JSON document. Raises `MalformedSource` naming file and line."""
     try:
         return json.loads(read_text(path))
     except json.JSONDecodeError as error:
@@ -212,17 +215,18 @@ def read_json(path: Path) -> Any:
 
 
 def make_row(path: Path, number: int, value: Any, *, line: int | None = None) -> DatasetRow:
-    """A row; one that is no JSON object has no fields, and is counted as such."""
+    """Makes a row; a value that is no JSON object has no fields, and is counted as such."""
     place = f"{path.name}:{line}" if line is not None else f"{path.name}[{number}]"
     return DatasetRow(place, number, value if isinstance(value, dict) else {})
 
 
 def json_records(path: Path, *keys: str) -> Iterator[DatasetRow]:
-    """Records of a JSON array, of the array under `keys`, or of JSON Lines in any file.
+    """Yields records of a JSON array, of the array under `keys`, or of JSON Lines.
 
     Raises `MalformedSource` naming file and line.
     """
     text = read_text(path)
+    # An array begins with a bracket; a brace without wanted keys is a line of JSON Lines.
     if text.lstrip()[:1] == "{" and not keys:
         yield from _read_lines(path, text)
         return
@@ -250,7 +254,7 @@ def _read_lines(path: Path, text: str) -> Iterator[DatasetRow]:
 
 
 def csv_records(path: Path, *, columns: Sequence[str] = ()) -> Iterator[DatasetRow]:
-    """Rows of a CSV file; `columns` names them where the file has no header."""
+    """Yields rows of a CSV file; `columns` names them where the file has no header."""
     reader = csv.DictReader(io.StringIO(read_text(path), newline=""), columns or None)
     try:
         for number, values in enumerate(reader):
@@ -260,7 +264,7 @@ def csv_records(path: Path, *, columns: Sequence[str] = ()) -> Iterator[DatasetR
 
 
 def chain_files(read: Callable[[Path], Iterator[DatasetRow]]) -> Rows:
-    """The rows of all files, one after the other."""
+    """Makes a reader of all files, one after the other, from a reader of one."""
 
     def rows(paths: Sequence[Path]) -> Iterator[DatasetRow]:
         for path in paths:
@@ -274,12 +278,12 @@ json_rows = chain_files(json_records)
 
 
 def hash_id(*parts: str) -> str:
-    """An id for a record that has none: the start of a hash of what it says."""
+    """Makes an id for a record that has none: the start of a hash of its content."""
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:12]
 
 
 def options_by_letter(options: Mapping[str, Any]) -> tuple[str, ...]:
-    """Option texts by letter, from A on; empty ones at the end are none.
+    """Returns option texts in order of their letters; empty ones at the end are dropped.
 
     Raises `UnusableRow` for letters that do not run on, or an empty option before a full one.
     """

@@ -1,4 +1,4 @@
-"""BioASQ's four types of question; a golden file of theirs mixes them."""
+"""BioASQ's four types of question; its golden files mix them."""
 
 from __future__ import annotations
 
@@ -24,14 +24,16 @@ def bioasq_rows(*kinds: str) -> Rows:
 
 
 def bioasq_sample(row: DatasetRow, task: str) -> Sample:
-    """All four types: yes/no is a choice, factoid and list are short, summary is long."""
+    """Makes a sample: yes/no is a choice, factoid and list are short, summary is long."""
     kind = row.text_of("type")
     id, text = row.text_of("id"), row.text_of("body")
+    # Documents are addresses that end in the PubMed id.
     support = tuple(f"PMID:{url.rpartition('/')[2]}" for url in row.texts_of("documents"))
     tags = (("type", kind), ("mirage", id))
     if kind == "yesno":
         question = Question(id, text, YES_NO_MAYBE[:2])
         exact = row.texts_of("exact_answer")
+        # "exact_answer" may be a word or a list of it.
         letter = letter_of(exact[0] if exact else "", YES_NO_MAYBE[:2])
         gold = Gold((letter,), row.texts_of("ideal_answer"), support)
         return Sample(task, "choice", question, gold, tags)

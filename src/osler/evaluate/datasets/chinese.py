@@ -1,4 +1,4 @@
-"""Chinese sets in the record format of TC-RAG (F-TC-67): CMB-Exam, MMCU-Medical, CMB-Clin."""
+"""Chinese sets in the record format of TC-RAG's code: CMB-Exam, MMCU-Medical, CMB-Clin."""
 
 from __future__ import annotations
 
@@ -52,6 +52,7 @@ def exam_sample(row: DatasetRow, task: str) -> Sample:
     if not set(answer) <= set(question.letters):
         raise UnusableRow("gold outside the options")
     letters = tuple(letter for letter in question.letters if letter in answer)
+    # Letters in the question's order, in whatever order the row has them.
     several = len(letters) > 1 or row.optional_text("question_type") == SEVERAL
     tags = tuple((name, row.optional_text(name)) for name in _TAGS if row.optional_text(name))
     return Sample(task, "choices" if several else "choice", question, Gold(letters), tags)

@@ -47,6 +47,7 @@ def medqa_sample(row: DatasetRow, task: str) -> Sample:
     text = row.text_of("question")
     options = options_by_letter(_mapping_of(row, "options"))
     letter = row.text_of("answer_idx")
+    # MedQA has no ids; the options belong to the hash, as stems repeat.
     question = Question(hash_id(text, *options), text, options, language_of(text))
     if letter in question.letters and row.optional_text("answer") not in (
         "",
@@ -76,6 +77,7 @@ def mmlu_rows(paths: Sequence[Path]) -> Iterator[DatasetRow]:
     for path in paths:
         subject = path.stem.removesuffix("_test")
         for row in csv_records(path, columns=MMLU_COLUMNS):
+            # MIRAGE numbers the rows of a subject from 000 in the order of the file.
             id = f"{subject}-{row.number:03d}"
             yield DatasetRow(row.place, row.number, {**row.data, "id": id, "subject": subject})
 
@@ -94,6 +96,7 @@ def pubmedqa_rows(paths: Sequence[Path]) -> Iterator[DatasetRow]:
     gold = _read_object(paths[1]) if len(paths) > 1 else {}
     for number, (pmid, value) in enumerate(records.items()):
         row = make_row(paths[0], number, value)
+        # The test's gold stands in a file of its own (test_ground_truth.json).
         final = gold.get(pmid, row.data.get("final_decision"))
         joined = {**row.data, "pmid": pmid, "final": final}
         yield DatasetRow(f"{paths[0].name}[{pmid}]", number, joined)
@@ -109,7 +112,7 @@ def pubmedqa_sample(row: DatasetRow, task: str) -> Sample:
 
 
 def letter_of(word: str, options: Sequence[str]) -> str:
-    """Of the option that the word is, in whatever case. Raises `UnusableRow` for none."""
+    """Letter of the option equal to `word`, ignoring case. Raises `UnusableRow` for none."""
     try:
         return LETTERS[options.index(word.lower())]
     except ValueError:

@@ -27,6 +27,7 @@ from osler.text import clean_text
 from osler.types import LETTERS, Question
 
 _ASK_DDX = "Which diagnosis is the most likely?"
+# MedS-Bench's definitions list labels as Python does: ['a', "b's", …].
 _LABELS = re.compile(r"\[(.*)\]", re.DOTALL)
 _LABEL = re.compile(r"'([^']*)'|\"([^\"]*)\"")
 _RESULT = re.compile(
@@ -64,16 +65,19 @@ def ddxplus_sample(row: DatasetRow, task: str) -> Sample:
 
 def _describe_patient(row: DatasetRow, evidences: Mapping[str, Any]) -> str:
     """Age, sex, the complaint, and each finding as its question with the answer."""
+    # The column holds a Python list as text, not JSON.
     found = [str(code) for code in ast.literal_eval(row.text_of("EVIDENCES"))]
     first = row.text_of("INITIAL_EVIDENCE")
     lines = [f"Age: {row.text_of('AGE')}", f"Sex: {row.text_of('SEX')}"]
     lines.append(f"Complaint: {_describe_finding(first, evidences)}")
+    # The initial evidence is listed again among the findings; once is enough.
     lines += [_describe_finding(code, evidences) for code in found if code != first]
     return "\n".join(lines)
 
 
 def _describe_finding(code: str, evidences: Mapping[str, Any]) -> str:
     """A code such as "E_54_@_V_161" in words. Raises `KeyError` for an unknown one."""
+    # "_@_" parts an evidence of several values from the value; a bare code is binary.
     name, _, value = code.partition("_@_")
     entry = evidences[name]
     asked = str(entry.get("question_en") or entry["question_fr"])
@@ -149,6 +153,7 @@ def emergency_rows(paths: Sequence[Path]) -> Iterator[DatasetRow]:
     """
     triage = {row.optional_text("stay_id"): row.data for row in csv_records(paths[1])}
     stays = list(csv_records(paths[0]))
+    # Two passes: a patient's later stays may stand anywhere in the file.
     begins: dict[str, list[datetime]] = {}
     for row in stays:
         if (when := _parse_time(row.optional_text("intime"))) is not None:
@@ -170,6 +175,7 @@ def admission_sample(row: DatasetRow, task: str) -> Sample:
 
 def return_visit(row: DatasetRow, task: str) -> Sample:
     """Whether the patient comes back within 72 hours (MedS-Bench task 118)."""
+    # A stay without an end cannot be labelled: the call raises, and the row is counted.
     row.text_of("outtime")
     asked = "Will this patient come back to the emergency department within 72 hours?"
     return _stay_sample(row, task, asked, row.text_of("back") == "True")

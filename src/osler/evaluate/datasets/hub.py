@@ -38,17 +38,17 @@ _WORD = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class HubFile:
-    """One file of one commit of a data set's repository."""
+    """File of one commit of a data set's repository."""
 
     repo: str
     revision: str
     path: str
     sha256: str = ""
-    """As the user gives it; empty: the hub's own sum alone is checked."""
+    """Checksum given by the user; empty: only the hub's own sum is checked."""
 
     @property
     def place(self) -> PurePosixPath:
-        """Where it lies below the data folder."""
+        """Path of the file below the data folder."""
         return PurePosixPath("hub", self.repo, self.revision, self.path)
 
 
@@ -97,6 +97,7 @@ def hub_file(
 def _fetch_file(file: HubFile, target: Path, base: str, fetcher: Fetcher) -> Path:
     told = _describe_file(file, base, fetcher)
     lfs = told.get("lfs")
+    # Large files (LFS) carry their SHA-256; small ones only git's blob id, checked below.
     theirs = str(lfs.get("oid", "")).removeprefix("sha256:") if isinstance(lfs, dict) else ""
     if theirs and file.sha256 and theirs != file.sha256:
         raise SumMismatch(f"{file.path} of {file.repo}: the hub has another sum than was given")
@@ -122,8 +123,9 @@ def _fetch_file(file: HubFile, target: Path, base: str, fetcher: Fetcher) -> Pat
 
 
 def _describe_file(file: HubFile, base: str, fetcher: Fetcher) -> dict[str, Any]:
-    """What the hub says of the file at that commit: its size and its sum."""
+    """Asks the hub for the file's size and checksum at that commit."""
     parent = PurePosixPath(file.path).parent
+    # The tree API lists one folder; it is paged, by a link in the header.
     below = "".join(f"/{quote(part)}" for part in parent.parts)
     listing = httpx2.URL(f"{base}/api/datasets/{file.repo}/tree/{file.revision}{below}")
     page: httpx2.URL | None = listing
@@ -133,6 +135,7 @@ def _describe_file(file: HubFile, base: str, fetcher: Fetcher) -> dict[str, Any]
             if each.get("type") == "file" and each.get("path") == file.path:
                 return each
         onward = response.links.get("next", {}).get("url", "")
+        # Only the cursor is taken over: a mirror may answer with the hub's own address.
         page = listing.copy_with(query=httpx2.URL(onward).query) if onward else None
     raise FetchFailed(
         f"{file.repo} has no {file.path} at {file.revision[:12]}",

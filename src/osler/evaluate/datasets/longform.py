@@ -38,6 +38,7 @@ def liveqa_rows(paths: Sequence[Path]) -> Iterator[DatasetRow]:
     """NLM-QUESTION elements of TREC 2017 LiveQA. Raises `MalformedSource` for no such XML."""
     from lxml import etree
 
+    # No entities, no network: data sets come from anywhere, and XML may read local files.
     parser = etree.XMLParser(resolve_entities=False, no_network=True)
     for path in paths:
         try:
@@ -53,6 +54,7 @@ def _liveqa_fields(element: etree._Element) -> dict[str, object]:
     def all_of(path: str) -> list[str]:
         return [one_line("".join(map(str, found.itertext()))) for found in element.findall(path)]
 
+    # The two published files nest the answers differently.
     answers = all_of("ReferenceAnswers/RefAnswer/ANSWER") or all_of(".//ANSWER")
     return {
         "qid": element.get("qid") or element.get("questionid"),
@@ -103,7 +105,7 @@ def medication_rows(paths: Sequence[Path]) -> Iterator[DatasetRow]:
 
 
 def medication_sample(row: DatasetRow, task: str) -> Sample:
-    """The same question stands on several rows, with another answer; the row is in the id."""
+    """Makes a sample; a question may stand on several rows, so the id holds the row number."""
     text = row.text_of("Question")
     question = Question(f"{hash_id(text)}-{row.number + 2}", text)
     gold = Gold((), (row.text_of("Answer"),), row.texts_of("URL"))
@@ -127,9 +129,10 @@ def expert_sample(row: DatasetRow, task: str) -> Sample:
 
 
 def omnirag_sample(row: DatasetRow, task: str) -> Sample:
-    """Omni-RAG's records (F-OM-50): options stand in the question, the gold is a letter."""
+    """Reads Omni-RAG's own records: options stand in the question, the gold is a letter."""
     id, text, name = row.text_of("id"), row.text_of("question"), row.optional_text("name")
     tags = (("set", name),)
+    # Omni-RAG's files mark open-ended records by `long`; all others have a letter.
     if row.data.get("long") is True:
         question = Question(id, text, language=language_of(text))
         return Sample(task, "long", question, Gold((), (row.text_of("gold"),)), tags)
@@ -145,6 +148,7 @@ def inline_options(text: str) -> tuple[str, tuple[str, ...]]:
     """
     lines = text.split("\n")
     found = []
+    # Read from the end, since the stem may itself hold lines like "A. …".
     while lines and (match := _OPTION.match(lines[-1].strip())):
         found.append((match.group(1), clean_text(match.group(2))))
         lines.pop()

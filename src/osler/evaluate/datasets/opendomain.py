@@ -52,6 +52,7 @@ def musique_sample(row: DatasetRow, task: str) -> Sample:
         for paragraph in (paragraphs if isinstance(paragraphs, list) else [])
         if _has_key(paragraph, "title") and paragraph.get("is_supporting")
     ]
+    # The answer itself comes first: it is what a judge is shown as gold.
     answers = tuple(dict.fromkeys((row.text_of("answer"), *row.texts_of("answer_aliases"))))
     gold = Gold((), answers, tuple(dict.fromkeys(titles)))
     question = Question(row.text_of("id"), row.text_of("question"))
@@ -61,6 +62,7 @@ def musique_sample(row: DatasetRow, task: str) -> Sample:
 def listed_sample(row: DatasetRow, task: str) -> Sample:
     """Plain lists of questions and answers (R1-Searcher, HippoRAG): answers may be numbers."""
     text = row.text_of("question")
+    # `idx` counts the rows of one file; the hash keeps ids apart between files.
     id = row.optional_text("id") or f"{row.text_of('idx')}-{hash_id(text)}"
     support = tuple(dict.fromkeys(_triple_subjects(row.data.get("evidence"))))
     kind = row.optional_text("question_type")
@@ -71,7 +73,7 @@ def listed_sample(row: DatasetRow, task: str) -> Sample:
 
 
 def _triple_subjects(evidence: Any) -> Iterator[str]:
-    """What the triples of 2Wiki are about."""
+    """Subjects of 2Wiki's evidence triples."""
     for triple in evidence if isinstance(evidence, list) else ():
         if isinstance(triple, list) and triple:
             yield str(triple[0])

@@ -36,5 +36,6 @@ def read_qrels(path: Path) -> Judgements:
         grade = _GRADE.fullmatch(word)
         if grade is None:
             raise MalformedSource(f"{path}:{number}: {word!r} is no grade")
+        # LiveQA-Med's scale begins at 1-Incorrect, TREC's at 0.
         found.setdefault(topic, {})[document] = int(grade.group(1)) - (len(cells) == 3)
     return found

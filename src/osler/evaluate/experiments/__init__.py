@@ -1,4 +1,4 @@
-"""Experiments as data: what is run, and which table or figure of a paper it repeats."""
+"""Experiments as data: the runs, and the table or figure of a paper that they repeat."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from osler.evaluate import catalogue
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """One file of this folder, or one of the user's own."""
+    """Description of an experiment: a file of this folder, or one of the user's own."""
 
     name: str
     repeats: str
@@ -22,7 +22,7 @@ class Experiment:
     across: tuple[str, ...] = ()
     """Settings in turn ("roles.reader.name=…"): every strategy is run with each of them."""
     command: str = ""
-    """What runs it, where `osler eval run` does not."""
+    """Command that runs it, where `osler eval run` does not."""
 
     def __post_init__(self) -> None:
         if bool(self.tasks) == bool(self.command):
@@ -39,10 +39,10 @@ class Experiment:
 
 
 def experiment_names() -> tuple[str, ...]:
-    """Those that come with Osler."""
+    """Returns the names of the packaged experiments."""
     return catalogue.list_names(__name__)
 
 
 def read_experiment(name: str) -> Experiment:
-    """By name, or a TOML file of one's own. Raises `BadConfig` for neither, or a broken one."""
+    """Reads a packaged experiment or the user's own TOML file. Raises `BadConfig`."""
     return catalogue.read_description(name, __name__, Experiment)

@@ -1,4 +1,4 @@
-"""Our tasks for other harnesses: what they ask and how they score is written out as files.
+"""Export of tasks for other harnesses: questions and scoring written out as files.
 
 | Harness | Files |
 |---|---|

@@ -19,7 +19,7 @@ Harness = Literal["lm-eval", "inspect"]
 HARNESSES: tuple[Harness, ...] = get_args(Harness)
 MODULE = "osler_tasks.py"
 TOKENS: dict[Kind, int] = {"choice": 8, "choices": 16, "short": 64, "long": 512}
-"""What an answer may take, at most."""
+"""Limit of an answer's tokens, by kind."""
 
 _ANSWER: dict[Language, str] = {"en": "Answer:", "zh": "答案："}
 _SEVERAL: dict[Language, str] = {
@@ -30,7 +30,7 @@ _SEVERAL: dict[Language, str] = {
 
 @dataclass(frozen=True, slots=True)
 class ExportedTask:
-    """One task: what is exported of a data set."""
+    """Data set as a task for another harness."""
 
     name: str
     kind: Kind
@@ -40,7 +40,7 @@ class ExportedTask:
 
     @property
     def slug(self) -> str:
-        """As a name in Python and YAML: "osler_medqa_us"."""
+        """Name as an identifier in Python and YAML: "osler_medqa_us"."""
         found = "osler_" + re.sub(r"\W", "_", self.name)
         return f"{found}_" if keyword.iskeyword(found) else found
 
@@ -65,7 +65,7 @@ def export_tasks(parts: Sequence[ExportedTask], harness: Harness, folder: Path) 
 
 
 def make_export_row(sample: Sample) -> dict[str, Any]:
-    """One line of the data: flat, with the prompt as a harness without our templates asks it."""
+    """Makes a flat line of the data, with the prompt as a harness without our templates asks it."""
     question, gold = sample.question, sample.gold
     lettered = question.lettered
     ask = _SEVERAL if sample.kind == "choices" else _ANSWER
@@ -78,6 +78,7 @@ def make_export_row(sample: Sample) -> dict[str, Any]:
         "prompt": "\n".join(lines),
         "gold": list(gold.letters),
         "golds": list(gold.texts),
+        # lm-evaluation-harness wants the index of the right choice, inspect_ai its letter.
         "right": question.letters.index(gold.letters[0]) if gold.letters else -1,
         "language": question.language,
     }
@@ -112,6 +113,7 @@ def _yaml_lines(part: ExportedTask) -> Iterator[str]:
         yield "output_type: generate_until"
         yield f'doc_to_target: "{{{{{"gold" if part.kind == "choices" else "golds"}}}}}"'
         yield "generation_kwargs:"
+        # Worded answers may hold single line breaks; a set of letters may not.
         yield '  until: ["\\n\\n"]' if part.kind != "choices" else '  until: ["\\n"]'
         yield "  do_sample: false"
         yield f"  max_gen_toks: {TOKENS[part.kind]}"

@@ -1,4 +1,4 @@
-"""Whether confidence means what it says: expected calibration error, reliability, Brier."""
+"""Calibration of confidence: expected calibration error, reliability bins, Brier score."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Bin:
 def reliability(
     confidences: Sequence[float], rights: Sequence[float], bins: int = BINS
 ) -> tuple[Bin, ...]:
-    """The bins that are not empty, of equal width, in order; the last one includes 1.
+    """Groups answers into bins of equal width, in order, without the empty ones.
 
     Raises `ValueError` for confidences outside 0 to 1, and for unequal lengths.
     """
@@ -32,6 +32,7 @@ def reliability(
         raise ValueError("a confidence lies in 0 to 1")
     held: dict[int, list[tuple[float, float]]] = {}
     for confidence, right in zip(confidences, rights, strict=True):
+        # A confidence of exactly 1 belongs to the last bin.
         held.setdefault(min(int(confidence * bins), bins - 1), []).append((confidence, right))
     return tuple(
         Bin(fmean(c for c, _ in pairs), fmean(r for _, r in pairs), len(pairs))
@@ -42,7 +43,7 @@ def reliability(
 def calibration_error(
     confidences: Sequence[float], rights: Sequence[float], bins: int = BINS
 ) -> float:
-    """ECE: the gaps between confidence and accuracy, weighted by how many lie in each bin.
+    """Expected calibration error: gaps of confidence and accuracy, weighted by the bins' size.
 
     Raises `ValueError` for no answers.
     """
@@ -54,5 +55,5 @@ def calibration_error(
 
 
 def brier(confidences: Sequence[float], rights: Sequence[float]) -> float:
-    """Mean squared gap. Raises `ValueError` for no answers."""
+    """Brier score: the mean squared gap. Raises `ValueError` for no answers."""
     return fmean((c - r) ** 2 for c, r in zip(confidences, rights, strict=True))

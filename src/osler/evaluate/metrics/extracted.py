@@ -22,10 +22,10 @@ from osler.graph.normal import normalize_name
 from osler.types import Language, Passage
 
 LEVELS: Final = ("name", "name and type", "pair", "pair and predicate")
-"""What is compared: entities by name, and with their type; relations by their two ends
+"""Levels of comparison: entities by name, and with their type; relations by their two ends
 whatever the direction, and with direction and predicate."""
 Marks = dict[str, frozenset[tuple[str, ...]]]
-"""What is said of a chunk, by level."""
+"""Names and relations of a chunk, by level."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class AnnotatedChunk:
 
 @dataclass(frozen=True, slots=True)
 class LevelHits:
-    """Of one chunk at one level."""
+    """Counts of one chunk at one level: names right, found and annotated."""
 
     right: int
     said: int
@@ -75,7 +75,7 @@ def _parse_annotated(held: dict[str, object]) -> AnnotatedChunk:
 
 
 def count_hits(wanted: AnnotatedChunk, found: Sequence[Item]) -> dict[str, LevelHits]:
-    """By level, of one chunk."""
+    """Counts the hits of one chunk, by level."""
     entities = [(item.name, item.type) for item in found if isinstance(item, Entity)]
     relations = [
         (item.subject, item.predicate, item.object)
@@ -95,11 +95,12 @@ def count_hits(wanted: AnnotatedChunk, found: Sequence[Item]) -> dict[str, Level
 def comparison_marks(
     entities: Sequence[tuple[str, str]], relations: Sequence[tuple[str, str, str]]
 ) -> Marks:
-    """What is compared at each level."""
+    """Returns the normalised names and relations compared at each level."""
     triples = [(normalize_name(s), normalize_name(p), normalize_name(o)) for s, p, o in relations]
     return {
         "name": frozenset((normalize_name(name),) for name, _ in entities),
         "name and type": frozenset((normalize_name(name), type_) for name, type_ in entities),
+        # The ends in alphabetical order: direction does not count at this level.
         "pair": frozenset((min(s, o), max(s, o)) for s, _, o in triples),
         "pair and predicate": frozenset(triples),
     }
@@ -115,6 +116,7 @@ def score_extraction(
     if not chunks:
         raise ValueError("no chunks, no figures")
     counts = np.array([(one.right, one.said, one.wanted) for one in chunks], dtype=np.float64)
+    # Chunks are drawn, not names: names of one chunk are found or missed together.
     picks = np.random.default_rng(seed).integers(0, len(chunks), (draws, len(chunks)))
     drawn, whole = (
         _precision_recall_f1(counts[picks].sum(axis=1)),

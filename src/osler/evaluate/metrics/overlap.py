@@ -1,4 +1,4 @@
-"""Overlap of long answers with reference texts: BLEU and ROUGE-L (M-06, M-07).
+"""Overlap of long answers with reference texts: BLEU and ROUGE-L.
 
 All scores lie in 0 to 1. Several references: BLEU counts against all of them, ROUGE takes the
 best one.
@@ -30,7 +30,7 @@ _ENTITIES = (("&quot;", '"'), ("&amp;", "&"), ("&lt;", "<"), ("&gt;", ">"))
 
 
 def bleu_tokens(text: str, language: Language) -> list[str]:
-    """sacrebleu's tokens: 13a (mteval-v13a); of Chinese zh, each character one of its own."""
+    """Tokenizes as sacrebleu does: 13a (mteval-v13a); zh for Chinese, a token per character."""
     line = text.replace("<skipped>", "").replace("-\n", "").replace("\n", " ")
     for entity, character in _ENTITIES:
         line = line.replace(entity, character)
@@ -43,7 +43,7 @@ def bleu_tokens(text: str, language: Language) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class NgramMatches:
-    """What BLEU needs of one answer; a corpus adds them up."""
+    """N-gram counts that BLEU needs of an answer; a corpus adds them up."""
 
     matched: tuple[int, ...]
     """n-grams of the answer that are in a reference, for n from 1."""
@@ -72,9 +72,11 @@ def count_matches(
         found = _ngrams(said, n)
         allowed: Counter[tuple[str, ...]] = Counter()
         for reference in references:
+            # The maximum over references, n-gram by n-gram: BLEU's clipped counts.
             allowed |= _ngrams(reference, n)
         hits.append(sum((found & allowed).values()))
         totals.append(sum(found.values()))
+    # Of equally near references the shorter one, as in mteval.
     nearest = min((abs(len(r) - len(said)), len(r)) for r in references)[1]
     return NgramMatches(tuple(hits), tuple(totals), len(said), nearest)
 
@@ -103,6 +105,7 @@ def bleu_of(found: NgramMatches, *, effective: bool) -> float:
         if not total:
             break
         if not matched:
+            # mteval's smoothing: the k-th order without a match counts 1 / (2^k * total).
             halves *= 2
         logs.append(math.log(matched / total if matched else 1 / (halves * total)))
     if len(logs) < len(found.total) and not effective:
@@ -111,7 +114,7 @@ def bleu_of(found: NgramMatches, *, effective: bool) -> float:
 
 
 def bleu(answer: str, references: Sequence[str], order: int = 4) -> float:
-    """BLEU-`order` of one answer: weights 1/order each, on `bleu_tokens` (M-07).
+    """BLEU-`order` of one answer: weights 1/order each, on `bleu_tokens`.
 
     A Han character anywhere makes it Chinese. Raises `ValueError` for no references.
     """
@@ -136,7 +139,7 @@ def corpus_bleu(pairs: Sequence[tuple[str, Sequence[str]]], order: int = 4) -> f
 
 
 def paper_bleu(answer: str, references: Sequence[str], order: int = 4) -> float:
-    """What TC-RAG's code calls BLEU-n: BP · p1^(1/n) on characters (`utils.py`, weights 1/n, 0 …).
+    """Computes TC-RAG's own "BLEU-n": BP · p1^(1/n) on characters (`utils.py`, weights 1/n, 0 …).
 
     Higher than BLEU for every order above 1; only for comparison with the printed numbers.
     """
@@ -175,13 +178,8 @@ def _rouge(said: Sequence[str], meant: Sequence[str]) -> RougeScore:
 
 
 def rouge_r(answer: str, references: Sequence[str]) -> float:
-    """ROUGE-L recall, the best over the references (F-TC-69, as its code has it)."""
+    """ROUGE-L recall, the best over the references (TC-RAG's ROUGE-R as its code has it)."""
     return max(_rouge(answer_tokens(answer), answer_tokens(r)).recall for r in references)
-
-
-def retrieved_recall(answer: str, passages: Sequence[str]) -> float:
-    """How much of what was retrieved the answer covers (F-TC-69, as its text has it)."""
-    return _rouge(answer_tokens(answer), answer_tokens(" ".join(passages))).recall
 
 
 def _lcs(first: Sequence[str], second: Sequence[str]) -> int:

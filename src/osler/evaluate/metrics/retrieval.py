@@ -1,4 +1,4 @@
-"""Retrieval: recall@k, reciprocal rank, nDCG, and what citations rest on (M-19)."""
+"""Retrieval measures: recall@k, reciprocal rank, nDCG, and the support of citations."""
 
 from __future__ import annotations
 
@@ -22,13 +22,14 @@ def reciprocal_rank(ranked: Sequence[str], relevant: Collection[str]) -> float:
 
 
 def ndcg(ranked: Sequence[str], grades: Mapping[str, int], k: int) -> float:
-    """trec_eval's: gain is the grade, discount log2(rank + 1), against the best order.
+    """nDCG as in trec_eval: gain is the grade, discount log2(rank + 1), against the best order.
 
     Raises `ValueError` where no grade is above 0.
     """
     best = _dcg(sorted((g for g in grades.values() if g > 0), reverse=True)[:k])
     if not best:
         raise ValueError("nothing is relevant")
+    # Unjudged documents count as not relevant, as in trec_eval.
     return _dcg([max(0, grades.get(doc, 0)) for doc in ranked[:k]]) / best
 
 
@@ -49,13 +50,14 @@ def rests_on(passage: str, support: str, *, title: str = "", code: str = "") -> 
         return True
     kind, colon, number = support.rpartition(":")
     if colon and number.isdigit() and kind.isalpha():
+        # Passage ids are "source:document#chunk"; the number must be a whole part of the document.
         document = passage.partition(":")[2].partition("#")[0]
         return number in _PARTS.split(document)
     return bool(title) and normalise_answer(title) == normalise_answer(support)
 
 
 def precision(flags: Sequence[bool]) -> float:
-    """Share of what is true. Raises `ValueError` for nothing."""
+    """Share of true flags. Raises `ValueError` for none."""
     if not flags:
         raise ValueError("nothing was cited")
     return sum(flags) / len(flags)

@@ -1,4 +1,4 @@
-"""The rubric of Omni-RAG A.4: people's ratings imported, and the same by a model (M-16).
+"""The rubric of Omni-RAG A.4: people's ratings, imported, and marks given by a model.
 
 Four dimensions from 1 to 5. A dimension that does not apply is left empty ("-"): a method
 that retrieves nothing has no interpretability.
@@ -6,10 +6,8 @@ that retrieves nothing has no interpretability.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import fmean
 
 from osler.errors import MalformedSource
 from osler.evaluate.datasets.base import csv_records
@@ -20,7 +18,7 @@ DIMENSIONS = ("relevance", "completeness", "proficiency", "interpretability")
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """One rater's marks for one answer."""
+    """Marks of one rater for one answer."""
 
     key: SampleKey
     rater: str
@@ -29,7 +27,7 @@ class Rating:
 
 
 def read_ratings(path: Path) -> list[Rating]:
-    """A CSV with strategy, task, id, rater and the four dimensions.
+    """Reads a CSV with strategy, task, id, rater and the four dimensions.
 
     Raises `MalformedSource` naming file and line for a mark that is not 1 to 5, a missing
     column, or an answer that one rater rated twice.
@@ -40,6 +38,7 @@ def read_ratings(path: Path) -> list[Rating]:
         if missing := [name for name, value in cells.items() if not value]:
             raise MalformedSource(f"{path.parent / row.place}: no {missing[0]!r}")
         key = SampleKey(cells["strategy"], cells["task"], cells["id"])
+        # Two marks of one rater for one answer are a mistake of the sheet, not a mean.
         if (key, cells["rater"]) in seen:
             raise MalformedSource(f"{path.parent / row.place}: {cells['rater']} rated it before")
         seen.add((key, cells["rater"]))
@@ -56,16 +55,3 @@ def _parse_mark(path: Path, place: str, word: str) -> int:
     if word not in ("1", "2", "3", "4", "5"):
         raise MalformedSource(f"{path.parent / place}: {word!r} is no mark from 1 to 5")
     return int(word)
-
-
-def mean_marks(ratings: Iterable[Rating]) -> dict[str, dict[str, float | None]]:
-    """Strategy to dimension to mean mark; `None` where a dimension never applied."""
-    marks: dict[str, dict[str, list[int]]] = {}
-    for rating in ratings:
-        held = marks.setdefault(rating.key.strategy, {name: [] for name in DIMENSIONS})
-        for name, mark in rating.marks:
-            held[name].append(mark)
-    return {
-        strategy: {name: fmean(values) if values else None for name, values in held.items()}
-        for strategy, held in marks.items()
-    }

@@ -28,7 +28,7 @@ class Entailment:
 
 
 def luq(scores: Sequence[Sequence[Sequence[Entailment | None]]]) -> float:
-    """LUQ uncertainty of n responses, 0 (all agree) to 1 (Omni-RAG A.3, M-12).
+    """LUQ uncertainty of n responses, 0 (all agree) to 1 (Omni-RAG A.3).
 
     `scores[i][s][j]` is sentence s of response i given response j; `None` where i = j.
     C(i) is the mean over sentences of the mean over the others; U = 1 − mean C(i). Raises
@@ -43,6 +43,7 @@ def luq(scores: Sequence[Sequence[Sequence[Entailment | None]]]) -> float:
         told = [
             [e.share for j, e in enumerate(row) if j != i and e is not None] for row in sentences
         ]
+        # C(i): first the mean over the other responses, then over the sentences (A.3).
         consistencies.append(fmean(fmean(row) for row in told))
     return 1 - fmean(consistencies)
 
@@ -65,7 +66,7 @@ def _cosine(a: Sequence[float], b: Sequence[float]) -> float:
 
 
 def stability(consistent: Sequence[bool]) -> float:
-    """Share of questions whose two runs were judged consistent (KAG-Thinker §4.4, M-11).
+    """Share of questions whose two runs were judged consistent (KAG-Thinker §4.4).
 
     Raises `ValueError` for no questions.
     """
@@ -76,7 +77,7 @@ def stability(consistent: Sequence[bool]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """A machine's yes and no against a person's (Omni-RAG A.2, M-15). 0/0 counts as 0."""
+    """Agreement of a machine's yes and no with a person's (Omni-RAG A.2). 0/0 counts as 0."""
 
     accuracy: float
     precision: float
@@ -100,7 +101,7 @@ def agreement(machine: Sequence[bool], person: Sequence[bool]) -> Agreement:
 
 
 def relative_drop(value: float, base: float) -> float:
-    """(value − base) / base (Omni-RAG T6, M-18). Raises `ValueError` for base 0."""
+    """(value − base) / base (Omni-RAG Table 6). Raises `ValueError` for base 0."""
     if not base:
         raise ValueError("there is no drop from 0")
     return (value - base) / base

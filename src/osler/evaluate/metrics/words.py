@@ -1,4 +1,4 @@
-"""Exact match and F1 of short answers, English and Chinese (M-01, M-03)."""
+"""Exact match and F1 of short answers, English and Chinese."""
 
 from __future__ import annotations
 
@@ -16,18 +16,19 @@ _VERDICTS = frozenset({"yes", "no", "noanswer"})
 
 
 def normalise_answer(text: str) -> str:
-    """SQuAD's normal form: lower case, no punctuation, no articles, single spaces.
+    """Normalises as SQuAD does: lower case, no punctuation, no articles, single spaces.
 
     Beyond the released code, Chinese and other punctuation goes too (no code we know does
     that), and full-width letters are the plain ones.
     """
+    # NFKC turns full-width letters and digits into plain ones before marks are removed.
     folded = unicodedata.normalize("NFKC", text).lower().translate(_ASCII_MARKS)
     bare = "".join(c for c in folded if not unicodedata.category(c).startswith("P"))
     return " ".join(_ARTICLES.sub(" ", bare).split())
 
 
 def answer_tokens(text: str) -> list[str]:
-    """Words of the normal form; each Han character is a word of its own (KAG's evaUtils)."""
+    """Splits the normal form into words; each Han character is a word (KAG's evaUtils)."""
     spaced = "".join(f" {c} " if is_cjk(c) else c for c in normalise_answer(text))
     return spaced.split()
 
@@ -56,6 +57,7 @@ def f1(answer: str, golds: Sequence[str]) -> float:
 def _token_f1(answer: str, gold: str) -> float:
     said, meant = answer_tokens(answer), answer_tokens(gold)
     told, wanted = " ".join(said), " ".join(meant)
+    # HotpotQA's script: "yes" shares no partial credit with a longer answer.
     if told != wanted and (told in _VERDICTS or wanted in _VERDICTS):
         return 0.0
     if not said or not meant:

@@ -1,4 +1,4 @@
-"""A log folder told: Markdown for a repository, one HTML page for a browser."""
+"""Renders a log folder as Markdown for a repository or as one HTML page for a browser."""
 
 from osler.evaluate.report.build import EvaluationReport, ReportedSample, build_report
 from osler.evaluate.report.html import render_html

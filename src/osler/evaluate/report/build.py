@@ -1,4 +1,4 @@
-"""A log folder → everything that its report says, as plain values."""
+"""Builds a report from a log folder, as plain values."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from osler.evaluate.record import SampleRecord, TraceSpan
 from osler.types import Usage
 
 SHOWN = 20
-"""Samples of a cell that are shown."""
+"""Number of samples of a cell that the report shows."""
 _DRAWS = 2_000
 """Bootstrap draws of an interval in a table."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReportedSample:
-    """One sample as a reader looks at it."""
+    """Sample as the report shows it."""
 
     anchor: str
     strategy: str
@@ -48,14 +48,14 @@ class ReportedSample:
     gold: str
     answer: str
     score: float | None
-    """By the primary measure; `None` for a sample that failed."""
+    """Score by the primary measure; `None` for a sample that failed."""
     why: str
     trace: TraceSpan | None
 
 
 @dataclass
 class ReportCell:
-    """One strategy on one task."""
+    """Figures of one strategy on one task."""
 
     strategy: str
     task: str
@@ -90,7 +90,7 @@ class ReportCell:
 
     @property
     def leaderboard(self) -> tuple[dict[str, float], float] | None:
-        """CMB's average (M-22), for tasks whose samples say their examination."""
+        """CMB's average, for tasks whose samples name their examination."""
         return leaderboard(self.exam) if self.exam else None
 
 
@@ -112,7 +112,7 @@ class PrintedFigure:
 
 @dataclass(frozen=True, slots=True)
 class JudgedCell:
-    """What one judge said of one strategy on one task, by one form."""
+    """Verdicts of one judge on one strategy and task, by one form."""
 
     form: str
     judge: str
@@ -126,7 +126,7 @@ class JudgedCell:
 
 @dataclass(frozen=True)
 class EvaluationReport:
-    """What both renderings show."""
+    """Content that both renderings show."""
 
     folder: Path
     plan: EvaluationPlan
@@ -147,7 +147,7 @@ class EvaluationReport:
         return next((c for c in self.cells if (c.strategy, c.task) == (strategy, task)), None)
 
     def measures(self) -> list[Measure]:
-        """Those that some cell has, in the order of `MEASURES`."""
+        """Measures that at least one cell has, in the order of `MEASURES`."""
         known = {name for cell in self.cells for name in cell.estimates}
         return [measure for measure in MEASURES if measure.name in known]
 
@@ -195,7 +195,7 @@ def build_report(
 
 
 def judged_cells(made: Iterable[Judgement], seed: int) -> Iterable[JudgedCell]:
-    """Judgements by form, judge, strategy and task."""
+    """Summarises judgements by form, judge, strategy and task."""
     groups: dict[tuple[str, str, str, str], list[Judgement]] = {}
     for one in made:
         groups.setdefault((one.form, one.judge, *one.key[:2]), []).append(one)
@@ -211,11 +211,12 @@ def judged_cells(made: Iterable[Judgement], seed: int) -> Iterable[JudgedCell]:
 
 
 def estimate_mean(values: Sequence[float], seed: int) -> Estimate:
-    """Wilson's interval for right and wrong, else a bootstrap.
+    """Estimates a mean: Wilson's interval for right and wrong, else a bootstrap.
 
     A bootstrap of ten right answers says that all are right, and means nothing. Raises
     `ValueError` for no values.
     """
+    # A bootstrap of n ones has no width: Wilson's interval does not collapse.
     if {*values} <= {0.0, 1.0}:
         return proportion(int(sum(values)), len(values))
     return mean(values, seed=seed, draws=_DRAWS)
@@ -251,7 +252,7 @@ def _note_record(cell: ReportCell, record: SampleRecord, measures: Sequence[Meas
 
 
 def _failures_first(shown: Iterable[ReportedSample]) -> list[ReportedSample]:
-    """Samples that failed, then the worst answers, then the others."""
+    """Sorts samples: those that failed, then the worst answers, then the others."""
     return sorted(shown, key=lambda one: (one.score is not None, one.score or 0.0, one.id))
 
 
@@ -278,7 +279,7 @@ def _reported_sample(record: SampleRecord, score: float | None) -> ReportedSampl
 def _printed_figures(
     plan: EvaluationPlan, cells: Mapping[tuple[str, str], ReportCell]
 ) -> Iterable[PrintedFigure]:
-    """What the papers print for these tasks and strategies."""
+    """Finds the numbers that the papers print for these tasks and strategies."""
     text = files(__package__).joinpath("printed.toml").read_text(encoding="utf-8")
     for entry in tomllib.loads(text)["printed"]:
         for (label, task), cell in cells.items():

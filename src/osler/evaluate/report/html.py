@@ -1,4 +1,4 @@
-"""Report → one HTML page: no script, nothing loaded. What a model wrote is escaped."""
+"""Renders a report as one HTML page: no script, nothing loaded, model output escaped."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Film = Callable[[Sequence[Event]], Sequence[str]]
 
 
 def render_html(report: EvaluationReport, film: Film | None = None) -> str:
-    """The page; with `film`, each sample that is shown tells how its run went.
+    """Renders the page; with `film`, each sample shown comes with the lines of its run.
 
     Raises `BadRun` where a trace cannot be read.
     """

@@ -1,4 +1,4 @@
-"""Report → Markdown."""
+"""Renders a report as Markdown."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from osler.text import one_line
 
 
 def render_markdown(report: EvaluationReport) -> str:
-    """The whole report as one Markdown text."""
+    """Renders the whole report as one Markdown text."""
     return "\n".join(_report_parts(report)) + "\n"
 
 

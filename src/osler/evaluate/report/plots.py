@@ -25,7 +25,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """One task: a dot a strategy, with its interval."""
+    """Plot of one task: a dot per strategy, with its interval."""
 
     task: str
     title: str
@@ -112,6 +112,7 @@ def draw_costs(report: EvaluationReport) -> list[Square]:
                 points.append((strategy, log10(wall.value), score.value, wall.value))
         if not points:
             continue
+        # A tenth of a decade of room on both sides, so that one dot alone has an axis, too.
         low = min(x for _, x, _, _ in points) - 0.1
         high = max(x for _, x, _, _ in points) + 0.1
         dots = tuple(

@@ -1,4 +1,4 @@
-"""Numbers as both renderings write them, and the plain sentences of a report."""
+"""Tables and sentences that both renderings of a report share."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ HEAD = (
 
 @dataclass(frozen=True, slots=True)
 class MeasureTable:
-    """One measure: strategies down, tasks across, the mean over tasks at the end."""
+    """Table of one measure: strategies down, tasks across, the mean over tasks last."""
 
     measure: Measure
     tasks: tuple[str, ...]
@@ -27,7 +27,7 @@ class MeasureTable:
 
 
 def format_figure(measure: Measure, found: Estimate | None, *, interval: bool = True) -> str:
-    """ "54.0 [44.0, 63.0]"; a dash where there is nothing."""
+    """Formats an estimate as "54.0 [44.0, 63.0]"; a dash where there is none."""
     if found is None:
         return "–"
     if not measure.percent:
@@ -61,7 +61,7 @@ def _format_value(measure: Measure, value: float) -> str:
 
 
 def list_exclusions(report: EvaluationReport) -> list[str]:
-    """What is not in the figures, and why."""
+    """Lists what the figures leave out, and why."""
     told = []
     for name, task in report.plan.tasks.items():
         for reason, count in task.dropped.items():
@@ -76,7 +76,7 @@ def list_exclusions(report: EvaluationReport) -> list[str]:
 
 
 def describe_comparison(one: PairedComparison) -> str:
-    """Whether the difference is more than chance, in words."""
+    """Says in words whether the difference is more than chance."""
     if one.corrected < 0.05:
         return "better" if one.change.value > 0 else "worse"
     return "no difference shown"
@@ -97,6 +97,7 @@ def report_facts(report: EvaluationReport) -> list[tuple[str, str]]:
         models = ", ".join(f"{role} {name}" for role, name in entrant.models.items()) or "unknown"
         base = entrant.snapshot or "none"
         seed = entrant.settings.get("sampling", {}).get("seed", "unknown")
+        # A prompt's identity ends in a hash of its text: equal names mean equal wordings.
         prompts = sorted(
             {prompt for cell in report.cells if cell.strategy == label for prompt in cell.prompts}
         )
@@ -126,7 +127,7 @@ JUDGED = (
 
 
 def judged_rows(report: EvaluationReport) -> list[tuple[str, ...]]:
-    """Rows under `JUDGED`: what judges said, and what that cost. Marks are from 1 to 5."""
+    """Rows under `JUDGED`: the judges' means and their cost. Marks are from 1 to 5."""
     return [
         (
             one.form,

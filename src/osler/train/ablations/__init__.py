@@ -1,4 +1,4 @@
-"""Training ablations as data: what is learnt, and which table or figure of a paper it repeats."""
+"""Training ablations as data: the variants, and the table or figure of a paper they repeat."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from osler.train.spo.recipe import Learns, RecordRecipe
 
 @dataclass(frozen=True, slots=True)
 class AblationVariant:
-    """One row."""
+    """Row of an ablation."""
 
     name: str
     stages: tuple[Kind, ...] = ("sft", "dpo")
-    """What it is trained by, in order; empty = not at all."""
+    """Stages of its training, in order; empty = not trained."""
     learns: Learns = "positive"
     prompt: Form | None = None
     choice: Choice | None = None
@@ -31,9 +31,9 @@ class AblationVariant:
     tested_on: tuple[str, ...] = ()
     """Tasks; empty = all."""
     judge: str = ""
-    """Of `osler train judge --by`; empty = the one at hand."""
+    """Value for `osler train judge --by`; empty = the judge at hand."""
     settings: tuple[str, ...] = ()
-    """Of its judge, as "roles.judge.name=…"."""
+    """Settings of its judge, as "roles.judge.name=…"."""
 
     def recipe(self, base: RecordRecipe, stage: Kind) -> RecordRecipe:
         """The base with what this row changes. Raises `BadConfig` for a stage that it has not."""
@@ -48,6 +48,7 @@ class AblationVariant:
             form=self.prompt or base.form,
             choice=self.choice or base.choice,
             ratio=self.ratio,
+            # An ablation narrows what the user asked for, and never takes back an exclusion.
             without_tasks=(*base.without_tasks, *self.without_tasks),
             without_sources=(*base.without_sources, *self.without_sources),
         )
@@ -55,7 +56,7 @@ class AblationVariant:
 
 @dataclass(frozen=True, slots=True)
 class Ablation:
-    """One file of this folder, or one of the user's own."""
+    """Description of an ablation: a file of this folder, or one of the user's own."""
 
     name: str
     repeats: str
@@ -74,22 +75,22 @@ class Ablation:
         if name not in found:
             raise BadConfig(
                 f"{self.name} has no {name!r}",
-                fix="choose of " + ", ".join(f"{self.name}:{known}" for known in found),
+                fix="choose one of " + ", ".join(f"{self.name}:{known}" for known in found),
             )
         return found[name]
 
 
 def ablation_names() -> tuple[str, ...]:
-    """Those that come with Osler."""
+    """Returns the names of the packaged ablations."""
     return catalogue.list_names(__name__)
 
 
 def read_ablation(name: str) -> Ablation:
-    """By name, or a TOML file of one's own. Raises `BadConfig` for neither, or a broken one."""
+    """Reads a packaged ablation or the user's own TOML file. Raises `BadConfig`."""
     return catalogue.read_description(name, __name__, Ablation)
 
 
 def read_variant(word: str) -> AblationVariant:
-    """As it is named on the command line: "data-ratio:0.25". Raises `BadConfig`."""
+    """Reads a row as the command line names it: "data-ratio:0.25". Raises `BadConfig`."""
     name, _, row = word.rpartition(":")
     return read_ablation(name or row).variant(row if name else "")

@@ -20,6 +20,7 @@ from osler.errors import MalformedSource
 from osler.text import is_cjk, split_sentences
 
 _UNIT = re.compile(r"[^\W\d_]+|\d+|[^\w\s]|_")
+# BIO, BIOES and BMES in one pattern: L is E, and U is S, in the BILOU scheme.
 _TAG = re.compile(r"(?:([BIEMSLU])-(\S+)|O)")
 
 
@@ -41,7 +42,7 @@ class MarkedText:
 
 
 def split_units(text: str) -> list[tuple[int, int]]:
-    """Where the units of a text stand: words, numbers, marks, and Chinese characters singly."""
+    """Splits a text into units: words, numbers, marks, and single Chinese characters."""
     found = []
     for match in _UNIT.finditer(text):
         start = match.start()
@@ -70,6 +71,8 @@ def split_windows(text: str) -> list[list[tuple[int, int]]]:
         last = first
         while last < len(places) and places[last][1] <= end:
             last += 1
+        # Neighbouring windows share 40 units, more than the longest name (24): each name lies
+        # whole in one of them.
         starts = range(first, max(last - (WINDOW - STRIDE), first + 1), STRIDE)
         found += [places[start : min(start + WINDOW, last)] for start in starts if start < last]
         first = last
@@ -77,7 +80,7 @@ def split_windows(text: str) -> list[list[tuple[int, int]]]:
 
 
 def read_marked(path: Path) -> list[MarkedText]:
-    """By the file's ending: `.jsonl` and `.json`, else columns.
+    """Reads marked texts: `.jsonl` and `.json`, every other ending as columns.
 
     Raises `MalformedSource` naming file and line, and for a file without any text.
     """
@@ -135,6 +138,7 @@ def _parse_columns(path: Path, text: str) -> Iterator[MarkedText]:
     rows: list[tuple[str, str]] = []
     for number, line in enumerate([*text.split("\n"), ""], 1):
         cells = line.split()
+        # CoNLL-2003 opens each document by this mark.
         if not cells or cells[0] == "-DOCSTART-":
             if rows:
                 yield _join_units(rows)
@@ -163,6 +167,7 @@ def _entities_of_tags(
     begun: MarkedEntity | None = None
     for (_, tag), (start, end) in zip(rows, places, strict=True):
         mark, _, type = tag.partition("-")
+        # A change of type ends a name even without a B, as conlleval has it.
         if begun and (mark in "OBSU" or begun.type != type):
             yield begun
             begun = None
@@ -177,7 +182,7 @@ def _entities_of_tags(
 
 
 def write_jsonl(path: Path, texts: Sequence[MarkedText]) -> None:
-    """As `read_marked` takes it."""
+    """Writes marked texts in the form that `read_marked` reads."""
     lines = [
         json.dumps(
             {
@@ -203,6 +208,7 @@ def split_texts(
     texts: Sequence[MarkedText], share: float, seed: int
 ) -> tuple[list[MarkedText], list[MarkedText]]:
     """Texts to train on, and a share held out; equal texts stay on one side."""
+    # Split by distinct text: a duplicate on both sides would be measured on what was learnt.
     different = sorted({one.text for one in texts})
     random.Random(seed).shuffle(different)
     held = set(different[: round(len(different) * share)])

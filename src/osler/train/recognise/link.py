@@ -14,11 +14,11 @@ from osler.train.recognise.corpus import MarkedEntity
 from osler.train.recognise.recogniser import CONFIG, SpanRecogniser
 
 FOLDER = "recogniser"
-"""Where a knowledge base keeps the one that links with its graph."""
+"""Folder of a knowledge base with the recogniser that links with its graph."""
 LEAST = 0.85
 """Likeness from which a name that is spelt otherwise is taken for the same, in [0, 1]."""
 OVER = 0.92
-"""The same where it takes the place of names that the graph has, and so is surely one."""
+"""Likeness required where it replaces names that the graph has, and so is surely one."""
 
 
 @dataclass(frozen=True)
@@ -40,10 +40,11 @@ class RecognisedNames:
     _lookup: Lookup = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        # The dataclass is frozen; the index is built once.
         object.__setattr__(self, "_lookup", Lookup(self.graph))
 
     def find_mentions(self, text: str) -> list[ConceptMention]:
-        """In order, none over another; of recognised names within each other the longer."""
+        """Finds mentions in order, without overlaps; of nested recognised names the longer wins."""
         found: list[ConceptMention] = []
         if not self.alone:
             found = Dictionary(self.graph, STOP_WORDS).find_mentions(text)
@@ -52,6 +53,7 @@ class RecognisedNames:
             key=lambda e: e.start - e.end,
         )
         for entity in entities:
+            # Longest first (sorted above), so an inner name meets the outer one already taken.
             touched = [m for m in found if m.start < entity.end and entity.start < m.end]
             if not all(_is_within(mention, entity) for mention in touched):
                 continue

@@ -37,7 +37,7 @@ Progress = Callable[[str, int, int | None], None]
 
 @dataclass(frozen=True, slots=True)
 class RecogniserRecipe:
-    """How to train."""
+    """Hyper-parameters of a recogniser's training."""
 
     epochs: int = 40
     patience: int = 8
@@ -75,14 +75,14 @@ class PreparedTexts:
     """Entities that no span of units can be, by reason."""
 
     def steps(self, recipe: RecogniserRecipe) -> int:
-        """Of the whole training, at most."""
+        """Number of optimizer steps of the whole training, at most."""
         return -(-len(self.examples) // recipe.batch) * recipe.epochs
 
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
     n: int
-    """From 1."""
+    """Number of the epoch, from 1."""
     loss: float
     precision: float
     recall: float
@@ -105,6 +105,8 @@ def prepare_texts(
     held = list(test or ())
     if test is None:
         learnt, held = split_texts(texts, recipe.held_out, recipe.seed)
+    # Types of the training texts alone: one that is only in the held-out texts counts as missed,
+    # and is not learnt from them.
     shape = Shape(types_of(learnt), width=recipe.width, longest=_longest_name(learnt, recipe))
     if not shape.types:
         raise BadConfig("no entity is marked in the texts", fix="see docs/guide/training.md")
@@ -170,7 +172,7 @@ def _unfit_reason(entity: MarkedEntity, text: str, shape: Shape) -> str:
 
 
 def _unit_length(entity: MarkedEntity, text: str) -> int | None:
-    """In units; `None` where it is no stretch of whole units."""
+    """Length of a name in units; `None` where it is no run of whole units."""
     places = split_units(text)
     begin = [n for n, (start, _) in enumerate(places) if start == entity.start]
     end = [n for n, (_, end) in enumerate(places) if end == entity.end]
@@ -190,6 +192,7 @@ def train_recogniser(
     and where the loss is no number any more.
     """
     torch = import_extra("torch")
+    # The caller's random state is left as it was; CPU only, hence no devices.
     with torch.random.fork_rng(devices=[]), _one_thread(torch):
         torch.manual_seed(recipe.seed)
         return _run_epochs(prepared, recipe, log, progress)
@@ -225,6 +228,7 @@ def _run_epochs(
         if progress is not None:
             progress(f"training, F1 {micro.f1:.3f}", n, recipe.epochs)
         if best is None or micro.f1 > best[1].micro.f1:
+            # Cloned: `state_dict` gives views of weights that the next epoch changes.
             weights = {name: value.clone() for name, value in net.state_dict().items()}
             best = n, scores, weights
         elif n - best[0] >= recipe.patience:
@@ -244,7 +248,7 @@ def _run_epoch(
     recipe: RecogniserRecipe,
     chance: random.Random,
 ) -> float:
-    """One pass over the data; the mean loss of its batches."""
+    """Makes one pass over the data; returns the mean loss of its batches."""
     torch = import_extra("torch")
     net.train()
     order = list(prepared.examples)
@@ -253,6 +257,8 @@ def _run_epoch(
     for start in range(0, len(order), recipe.batch):
         part = order[start : start + recipe.batch]
         hashes, lengths = batch_sentences([one.sentence for one in part])
+        # Word dropout: only the hash of the word itself (feature 0) is hidden, by bucket 1; its
+        # prefix, suffixes and shape stay. Padding (bucket 0) is never hidden.
         hide = (torch.rand(hashes.shape[:2]) < recipe.hidden) & (hashes[..., 0] > 0)
         hashes[..., 0] = hashes[..., 0].masked_fill(hide, 1)
         loss = loss_of(net(hashes, lengths), _gold_cells(part, hashes.shape[1], prepared.shape))

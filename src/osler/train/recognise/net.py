@@ -15,7 +15,6 @@ from typing import Any
 
 from osler.llm.transformers.hub import import_extra
 from osler.text import is_cjk
-from osler.train.recognise.corpus import split_units
 
 FEATURES = 5
 """Hashes of a unit."""
@@ -23,7 +22,7 @@ FEATURES = 5
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What must be known to build the network anew."""
+    """Sizes of the network: all that is needed to build it anew."""
 
     types: tuple[str, ...]
     buckets: int = 1 << 14
@@ -48,16 +47,12 @@ class Sentence:
     """A stretch of a text as the network reads it."""
 
     places: tuple[tuple[int, int], ...]
-    """Where its units stand in the text."""
+    """Start and end of its units in the text."""
     hashes: tuple[tuple[int, ...], ...]
 
 
-def make_sentence(text: str, shape: Shape) -> Sentence:
-    """The whole text as one."""
-    return of_places(text, split_units(text), shape)
-
-
 def of_places(text: str, places: Sequence[tuple[int, int]], shape: Shape) -> Sentence:
+    """Makes a sentence of the units at these places of the text."""
     hashes = tuple(_hash_features(text[start:end], shape.buckets) for start, end in places)
     return Sentence(tuple(places), hashes)
 
@@ -66,7 +61,9 @@ def _hash_features(unit: str, buckets: int) -> tuple[int, ...]:
     """Bucket 0 is padding, 1 a word that is hidden while training."""
     low = unit.casefold()
     form = "".join(_char_kind(char) for char in unit[:6])
+    # Word, prefix, two suffixes, shape; the letter in front keeps the kinds apart.
     told = (f"w{low}", f"a{low[:3]}", f"z{low[-3:]}", f"y{low[-2:]}", f"f{form}")
+    # crc32, not hash(): Python's hash differs from process to process, a saved model must not.
     return tuple(2 + zlib.crc32(one.encode()) % (buckets - 2) for one in told)
 
 
@@ -94,6 +91,7 @@ def build_network(shape: Shape) -> Any:
             self.dropout = nn.Dropout(shape.dropout)
             self.heads = nn.Linear(2 * shape.width, 2 * kinds * shape.head)
             self.widths = nn.Parameter(torch.zeros(kinds, shape.longest))
+            # Names are rare among spans: a start below 0 spares the first epochs from unlearning.
             self.bias = nn.Parameter(torch.full((kinds,), -2.0))
 
         def forward(self, hashes: Any, lengths: Any) -> Any:
@@ -107,14 +105,16 @@ def build_network(shape: Shape) -> Any:
             )
             heads = self.heads(self.dropout(read))
             begin, end = heads.view(batch, most, 2, len(shape.types), shape.head).unbind(2)
+            # Begin i and end j of type k by a dot product, scaled as attention is (1/sqrt(d)).
             scores = torch.einsum("bikd,bjkd->bkij", begin, end) / shape.head**0.5
             return self._possible(scores, lengths)
 
         def _possible(self, scores: Any, lengths: Any) -> Any:
-            """With what a name's length tells; only names that end after they begin, in the
-            sentence, and are not too long."""
+            """Adds the score of a name's length, and masks spans that cannot be names: they end
+            before they begin, leave the sentence, or are too long."""
             most = scores.shape[-1]
             place = torch.arange(most)
+            # Row i, column j: j - i, the length of the span less one.
             apart = place[None, :] - place[:, None]
             known = (apart >= 0) & (apart < shape.longest)
             width = self.widths[:, apart.clamp(0, shape.longest - 1)]
@@ -144,6 +144,7 @@ def loss_of(scores: Any, gold: Any) -> Any:
     """
     torch = import_extra("torch")
     scores, gold = scores.flatten(2), gold.flatten(2).bool()
+    # e^0 = 1 of the formula: the threshold that right spans lie above and wrong ones below.
     nothing = torch.zeros_like(scores[..., :1])
     wrong = torch.cat([scores.masked_fill(gold, float("-inf")), nothing], -1).logsumexp(-1)
     right = torch.cat([(-scores).masked_fill(~gold, float("-inf")), nothing], -1).logsumexp(-1)

@@ -29,7 +29,7 @@ class RecognisedEntity:
 
     entity: MarkedEntity
     confidence: float
-    """In (0.5, 1): the sigmoid of its score."""
+    """Sigmoid of its score, in (0.5, 1)."""
 
 
 @dataclass(frozen=True)
@@ -41,19 +41,20 @@ class SpanRecogniser:
     nested: bool = False
     """Whether names may lie within each other; crossing ones are never given."""
     facts: Mapping[str, Any] = field(default_factory=dict)
-    """How it was made: seed, texts, scores."""
+    """Facts of its training: seed, texts, scores."""
 
     def find_entities(self, text: str) -> list[RecognisedEntity]:
-        """In order of their places."""
+        """Finds the entities of a text, in order of their places."""
         return self.find_all([text])[0]
 
     def find_all(self, texts: Sequence[str]) -> list[list[RecognisedEntity]]:
-        """One list a text."""
+        """Finds the entities of several texts, one list per text."""
         every = [(n, one) for n, text in enumerate(texts) for one in self._read_windows(text)]
         found: list[dict[MarkedEntity, float]] = [{} for _ in texts]
         for start in range(0, len(every), BATCH):
             part = every[start : start + BATCH]
             for n, entity, score in self._score_windows(part):
+                # Overlapping windows may give one entity twice: its higher score counts.
                 found[n][entity] = max(score, found[n].get(entity, score))
         return [self._choose_entities(one) for one in found]
 
@@ -67,6 +68,7 @@ class SpanRecogniser:
         torch = import_extra("torch")
         with torch.inference_mode():
             scores = self.net(*batch_sentences([one for _, one in windows]))
+        # 0 is the threshold that the loss learns; impossible spans are at -inf.
         for row, kind, i, j in (scores > 0).nonzero().tolist():
             n, one = windows[row]
             entity = MarkedEntity(one.places[i][0], one.places[j][1], self.shape.types[kind])
@@ -75,6 +77,7 @@ class SpanRecogniser:
     def _choose_entities(self, found: Mapping[MarkedEntity, float]) -> list[RecognisedEntity]:
         """The surest first; what crosses a surer one goes, and unless nested what overlaps."""
         kept: list[MarkedEntity] = []
+        # Greedy by score; of equal scores the first in the text, so that results repeat.
         for entity in sorted(found, key=lambda one: (-found[one], one)):
             if not any(self._do_clash(entity, other) for other in kept):
                 kept.append(entity)
@@ -117,6 +120,7 @@ class SpanRecogniser:
                     f"{folder} has format {told['format']}, this version reads {FORMAT}", fix=fix
                 )
             shape = Shape(**{**told["shape"], "types": tuple(told["shape"]["types"])})
+            # Read before the network is built: a missing file is cheaper to find than a wrong one.
             weights = (folder / WEIGHTS).read_bytes()
         except OSError as error:
             raise ModelMissing(

@@ -1,4 +1,4 @@
-"""One judge's verdicts against another's, or against people's (Omni-RAG App. A.2, Table 9)."""
+"""Agreement of a judge with another, or with people (Omni-RAG App. A.2, Table 9)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Told = dict[tuple[str, str, str], bool]
 
 
 def read_verdicts(judged: Iterable[JudgedCase]) -> Told:
-    """Those that could be read."""
+    """Collects the verdicts that could be read."""
     return {
         (one.key, verdict.source, verdict.wire): verdict.positive
         for one in judged
@@ -41,6 +41,7 @@ def read_people(path: Path) -> Told:
 
 def compare_judges(judge: Told, reference: Told) -> Agreement:
     """Over what both judged. Raises `BadRun` where that is nothing."""
+    # Sorted: agreement does not depend on the order, but its failures are easier to read.
     both = sorted(judge.keys() & reference.keys())
     if not both:
         raise BadRun("no query was judged by both", fix="they must judge the same exploration")

@@ -39,32 +39,34 @@ class TrainingCase:
 
     @property
     def key(self) -> str:
-        """Of one case among those of all tasks."""
+        """Key of the case among those of all tasks."""
         return f"{self.sample.task}/{self.sample.id}"
 
     @property
     def gold(self) -> str:
         """The gold answer in words, as a judge reads it; empty where it is not known."""
         question, gold = self.question, self.sample.gold
+        # Letter and text: a judge is to find the option's words in the documents.
         named = [f"{letter}. {question.option_text(letter)}" for letter in gold.letters]
         return "\n".join(named or gold.texts[:1])
 
 
 def part_of(question: Question, *, seed: int = 0, held_out: float = HELD_OUT) -> Part:
-    """Where a question belongs: by a hash of its words alone, whatever set it stands in.
+    """Assigns a question to a part by a hash of its words alone, whatever set it stands in.
 
     So the same words, in another case or with other marks, never stand in both parts.
     `held_out` is a share, 0 to 1.
     """
     said = " ".join(split_words(question.text))
     digest = hashlib.sha256(f"{seed}\n{said}".encode()).digest()
+    # Eight bytes as a number in [0, 1): a larger share holds out all of a smaller one.
     return "held-out" if int.from_bytes(digest[:8]) / 2**64 < held_out else "train"
 
 
 def of_part(
     cases: Iterable[TrainingCase], part: Part, *, seed: int = 0, held_out: float = HELD_OUT
 ) -> list[TrainingCase]:
-    """Those of one part, in their order."""
+    """Filters the cases of one part, in their order."""
     if part == "all":
         return list(cases)
     return [c for c in cases if part_of(c.question, seed=seed, held_out=held_out) == part]
@@ -96,7 +98,7 @@ def _make_case(one: LabeledQuestion) -> TrainingCase:
 
 
 def to_line(case: TrainingCase) -> str:
-    """As `read_cases` reads it."""
+    """Encodes a case as the line that `read_cases` reads."""
     question, gold = case.question, case.sample.gold
     record = {
         "id": question.id,

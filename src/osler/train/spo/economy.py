@@ -1,4 +1,4 @@
-"""What judging costs, against the paper's plain recipe (Omni-RAG §4.2.2, §5.1.2).
+"""Cost of judging, against the paper's plain recipe (Omni-RAG §4.2.2, §5.1.2).
 
 Plain: each query in a call of its own, with the better half of what it found. Tokens are
 estimated as `kb.extract` does, or counted by a tokenizer that is handed in.
@@ -24,7 +24,7 @@ class JudgeLoad:
 
     calls: int = 0
     tokens: int = 0
-    """Of whole prompts; an engine with a prefix cache reads fewer."""
+    """Tokens of whole prompts; an engine with a prefix cache reads fewer."""
 
     def __add__(self, other: JudgeLoad) -> JudgeLoad:
         return JudgeLoad(self.calls + other.calls, self.tokens + other.tokens)
@@ -36,9 +36,10 @@ def plain_load(explored: ExploredCase, count: Count = estimate_tokens) -> JudgeL
 
 
 def at_most(explored: ExploredCase, unit: Unit, count: Count = estimate_tokens) -> JudgeLoad:
-    """What a judge by `unit` reads where no query is decided early."""
+    """Load of a judge by `unit` in the worst case: no query is decided early."""
     read = [better_half(query.found) for query in explored.queries]
     if unit == "set":
+        # Queries that found the same documents, in whatever order, are judged once.
         return _sum_load(explored, {frozenset(found): found for found in read}.values(), count)
     every = list(dict.fromkeys(id for found in read for id in found))
     if unit == "document":

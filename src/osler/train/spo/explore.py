@@ -33,11 +33,11 @@ class SearchedQuery:
 
     source: str
     wire: str
-    """As it stands in a plan; of the graph "term , query"."""
+    """Query as it stands in a plan; for the graph "term , query"."""
     found: tuple[str, ...] = ()
     """Ids of passages, best first."""
     scores: tuple[float, ...] = ()
-    """Of the search that found them; comparable within one query only."""
+    """Scores of the search that found them; comparable within one query only."""
 
     @property
     def query(self) -> Query:
@@ -46,15 +46,15 @@ class SearchedQuery:
 
 @dataclass(frozen=True, slots=True)
 class ExploredCase:
-    """One case, its queries and the passages that they found."""
+    """Case with its queries and the passages that they found."""
 
     case: TrainingCase
     queries: tuple[SearchedQuery, ...]
-    """By source, in the order of the sources; none twice."""
+    """Queries by source, in the order of the sources, without duplicates."""
     passages: dict[str, str]
     """Id to what a judge reads: headings and text."""
     usage: Usage = field(default_factory=Usage)
-    """Of the explorer."""
+    """Usage of the explorer's model."""
     notes: tuple[str, ...] = ()
     searching_s: float = 0.0
     """Wall clock of the searches; the explorer's is in `usage`."""
@@ -65,7 +65,7 @@ class ExploredCase:
 
 
 class Explorer(Protocol):
-    """Who proposes queries."""
+    """Proposer of queries."""
 
     @property
     def name(self) -> str:
@@ -108,6 +108,7 @@ class ExpertExplorer:
             run,
             grammar=source_plan_grammar(names, at_most=self.count),
         )
+        # No error: a source without queries gets an empty line in the plan (§4.2.3).
         if reading.missing:
             run.emit(Noted(f"no queries for {', '.join(reading.missing)}"))
         return list(reading.plan.queries)
@@ -129,9 +130,11 @@ class Exploration:
         plan = SourcePlan.of(proposed)
         if not plan.queries:
             raise MalformedOutput("", expected="at least one query")
+        # Timed apart from the explorer's model: §5.1.2 compares the cost of both.
         began = time.perf_counter()
         found = await self.retriever.gather_results(plan, run)
         seconds = time.perf_counter() - began
+        # A case explored without one source would teach that this source has nothing to say.
         down = [result.failed for result in found.values() if result.failed]
         if down:
             raise SourceUnavailable(down[0])

@@ -38,13 +38,14 @@ def judged_in(folder: Path, name: str) -> JobStage[JudgedCase]:
 
 
 def _file_name(name: str) -> str:
+    # The slug is for people; the digest keeps apart names that differ in marks alone.
     digest = hashlib.sha256(name.encode()).hexdigest()[:8]
     return f"{JUDGED}{make_slug(name)[:40]}.{digest}"
 
 
 @dataclass(frozen=True)
 class SharedFolder:
-    """How one process works on a folder."""
+    """Settings of a process that works on a shared folder."""
 
     folder: Path
     jobs: int = 1
@@ -93,6 +94,7 @@ async def judge_cases(working: SharedFolder, signal: JudgingSignal) -> None:
     require_agreement(working.folder, _file_name(signal.name), {"judge": signal.name})
     job = StageJob[tuple[str, ResultPlace], JudgedCase](
         judged_in(working.folder, signal.name),
+        # Cases are read one at a time from their places: an exploration holds whole passages.
         lambda item: judge_case(signal, found.read_at(item[1]), working.seed),
         lambda item: item[0],
         working.jobs,
@@ -123,7 +125,7 @@ def chosen_judge(folder: Path, name: str = "") -> tuple[str, JobStage[JudgedCase
 
 
 def exploration_of(folder: Path) -> dict[str, Any]:
-    """How it was explored. Raises `BadRun` for a folder that was not."""
+    """Reads how the folder was explored. Raises `BadRun` for a folder that was not."""
     return facts_of(folder, EXPLORED)
 
 

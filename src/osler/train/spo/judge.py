@@ -39,14 +39,14 @@ class GoldMissing(OslerError):
 
 @dataclass(frozen=True, slots=True)
 class QueryVerdict:
-    """What a judge says of one query."""
+    """Verdict of a judge on one query."""
 
     source: str
     wire: str
     positive: bool | None
     """`None` where the judge could not be read: then the query stands in no plan."""
     score: float | None = None
-    """How good, where the judge says it; comparable within one judge, higher is better."""
+    """Quality where the judge scores it; comparable within one judge, higher is better."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class JudgedCase:
 
     case: TrainingCase
     verdicts: tuple[QueryVerdict, ...]
-    """One a query, in the order of the exploration."""
+    """Verdicts, one per query, in the order of the exploration."""
     usage: Usage = field(default_factory=Usage)
     asked: int = 0
     """Times that the judge was asked, whoever it is."""
@@ -66,7 +66,7 @@ class JudgedCase:
 
 
 class JudgingSignal(Protocol):
-    """Who judges."""
+    """Source of verdicts: a model, gold documents, a reader's gain, a reranker."""
 
     @property
     def name(self) -> str:
@@ -176,11 +176,13 @@ class LikelihoodJudge:
 
         async def decide_set(read: tuple[str, ...]) -> bool:
             prompt = judging_prompt(explored, read)
+            # The opened tag of the prompt's own form: the next word is then the verdict.
             begun = [Message("user", prompt.text), Message("assistant", "<answer>")]
             scored = await score_all(
                 model, begun, ("yes", "no"), run, role="judge", prompt=prompt.identity
             )
             yes, no = (exp(sum(token.logprob for token in one.tokens)) for one in scored)
+            # Normalised over the two words: mass on any other word says nothing either way.
             shares[read] = yes / (yes + no) if yes + no else 0.5
             return shares[read] >= self.least
 
@@ -212,7 +214,7 @@ def judging_prompt(explored: ExploredCase, read: Sequence[str]) -> RenderedPromp
 
 
 def listing_prompt(explored: ExploredCase, read: Sequence[str]) -> RenderedPrompt:
-    """The same, asking which of the passages support the answer. Raises `GoldMissing`."""
+    """Renders the question which of the passages support the answer. Raises `GoldMissing`."""
     return render_prompt(
         "spo/judge_list", explored.case.question.language, **_prompt_values(explored, read)
     )
@@ -228,5 +230,6 @@ def _prompt_values(explored: ExploredCase, read: Sequence[str]) -> dict[str, obj
         "question": case.question.text,
         "options": case.question.lettered,
         "gold": case.gold,
+        # Last, so that prompts of a case share a prefix (see `judging_prompt`).
         "documents": [explored.passages[id] for id in read],
     }

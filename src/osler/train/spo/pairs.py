@@ -17,7 +17,7 @@ from osler.train.spo.judge import JudgedCase, QueryVerdict
 
 Choice = Literal["random", "best"]
 CHOICES: tuple[Choice, ...] = get_args(Choice)
-"""How the queries of a source are chosen where there are more: at random as in the paper, or
+"""Choice among the queries of a source where there are more: at random as in the paper, or
 those of the best score (for negatives: of the worst), which is ours."""
 
 
@@ -46,6 +46,7 @@ def plan_pair(
 
     Same verdicts and same chance, same pair.
     """
+    # Positives are drawn before negatives, so P⁺ does not depend on whether P⁻ is wanted.
     held = [verdict for verdict in judged.verdicts if verdict.source in sources]
     return PlanPair(*(_sample_plan(held, way, rng, at_most, choice) for way in (True, False)))
 
@@ -68,10 +69,12 @@ def _sample_queries(
 ) -> list[QueryVerdict]:
     if choice == "random":
         return rng.sample(held, min(at_most, len(held)))
+    # Highest scores for positives, lowest for negatives; `sorted` keeps ties in order.
     sign = -1 if way else 1
     return sorted(held, key=lambda verdict: sign * (verdict.score or 0.0))[:at_most]
 
 
 def case_random(seed: int, key: str) -> random.Random:
     """A case's own chance: it does not depend on which other cases there are."""
+    # Seeded by text: hash-based seeding would differ from process to process.
     return random.Random(f"{seed}:{key}")

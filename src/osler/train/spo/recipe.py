@@ -1,4 +1,4 @@
-"""Which records are written of what was judged: the paper's training ablations as arguments."""
+"""Selection of the records that are written: the paper's training ablations as arguments."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class NothingToLearn(OslerError):
 
 @dataclass(frozen=True)
 class RecordRecipe:
-    """How judged cases become records. The defaults are the paper's."""
+    """Settings by which judged cases become records. The defaults are the paper's."""
 
     offers: tuple[SourceDescription, ...]
     """The sources of the prompt, in its order."""
@@ -36,7 +36,7 @@ class RecordRecipe:
     at_most: int = MOST
     choice: Choice = "random"
     learns: Learns = "positive"
-    """What SFT shows: the negative plan is the row "+ SFT (P⁻)" of Table 10."""
+    """Plan that SFT learns: the negative one is the row "+ SFT (P⁻)" of Table 10."""
     ratio: float = 1.0
     """Share of the cases that are used (Fig. 5); a smaller share is a part of a larger."""
     without_tasks: tuple[str, ...] = ()
@@ -44,7 +44,7 @@ class RecordRecipe:
     without_sources: tuple[str, ...] = ()
     """Sources that stand neither in prompts nor in plans (Table 8)."""
     form: Form = "full"
-    """Of the prompt; the planner is asked in the same one (`strategy.prompt`)."""
+    """Form of the prompt; the planner is asked in the same one (`strategy.prompt`)."""
     longest: int = 4096
     """Tokens of prompt and plan together, as they are estimated; longer ones are left out."""
 
@@ -58,6 +58,7 @@ class RecordRecipe:
 
     def uses_case(self, case: TrainingCase) -> bool:
         """Whether the case is one of those that this recipe takes."""
+        # A threshold on a hash: the cases of ratio 0.25 are among those of 0.5 (Fig. 5).
         digest = hashlib.sha256(f"ratio {self.seed} {case.key}".encode()).digest()
         drawn = int.from_bytes(digest[:8]) / 2**64 < self.ratio
         return drawn and case.sample.task not in self.without_tasks
@@ -72,7 +73,7 @@ class RecordRecipe:
         )
 
     def planner_prompt(self, case: TrainingCase) -> list[Message]:
-        """What the planner will be asked, to the letter (`omni.planners.trained`)."""
+        """Messages of the planner, to the letter as it will be asked (`omni.planners.trained`)."""
         return planner_messages(case.question, self.offered, self.at_most, self.form)
 
 
@@ -112,6 +113,7 @@ def sft_records(
 
     Raises `NothingToLearn` at the end where there was no record.
     """
+    # §4.2.3: "we only retain samples" that have the plan which is learnt.
     lacks = NO_POSITIVE if recipe.learns == "positive" else NO_NEGATIVE
     for one in _used_cases(recipe, judged, made):
         pair = recipe.make_pair(one)
@@ -141,6 +143,7 @@ def dpo_records(
     """
     for one in _used_cases(recipe, judged, made):
         pair = recipe.make_pair(one)
+        # §4.2.3: a DPO triple needs both P⁺ and P⁻.
         if not pair.whole:
             made.drop_case(NO_NEGATIVE if pair.positive.queries else NO_POSITIVE, one.case)
             continue
@@ -191,6 +194,7 @@ def _require_some(made: RecordTally, what: str) -> None:
         NO_NEGATIVE: "train SFT alone, or explore queries that may fail",
         TOO_LONG: "raise --longest",
     }
+    # The most frequent reason decides which fix is proposed.
     worst = made.left_out.most_common(1)[0][0]
     raise NothingToLearn(f"{what}: none of {made.cases} cases: {made.summary}", fix=fixes[worst])
 
@@ -202,7 +206,7 @@ def recipe_facts(
     judge: str,
     ablation: str = "",
 ) -> dict[str, Any]:
-    """What a card says of how the records were made."""
+    """Facts for the card: how the records were made."""
     return {
         "explorer": explored["explorer"],
         "knowledge base": explored["snapshot"],

@@ -36,7 +36,7 @@ def document_of(passage: str) -> str:
 
 @dataclass(frozen=True)
 class GoldDocuments:
-    """By the ids of the documents that are known to hold the answer; its score is nDCG."""
+    """Judges by the known ids of gold documents; the score is nDCG."""
 
     name: str = "gold documents"
 
@@ -49,6 +49,7 @@ class GoldDocuments:
         return [self._judge_query(query, gold) for query in explored.queries], len(explored.queries)
 
     def _judge_query(self, query: SearchedQuery, gold: frozenset[str]) -> QueryVerdict:
+        # Chunks of one document count once, at the rank of the first.
         ranked = list(dict.fromkeys(map(document_of, query.found)))
         held = gold & set(map(document_of, better_half(query.found)))
         score = ndcg(ranked, dict.fromkeys(gold, 1), len(query.found) or 1)
@@ -57,14 +58,14 @@ class GoldDocuments:
 
 @dataclass(frozen=True)
 class CoverageSignal:
-    """How much of the gold answer's telling words one document has: cheap, and without a model.
+    """Judges by the share of the gold answer's key words in one document: cheap, without a model.
 
     It asks for an answer in words; an option's text is one. That a document has an answer's words
     does not mean that it supports it (`osler train agree` tells how often it does).
     """
 
     coverage: Relevance
-    """Of a text by documents, in [0, 1] (`retrieve.relevance.CoverageRelevance`)."""
+    """Coverage of a text by documents, in [0, 1] (`retrieve.relevance.CoverageRelevance`)."""
     least: float = COVERED
 
     @property
@@ -97,7 +98,7 @@ async def _score_documents(
 
 @dataclass(frozen=True)
 class FallbackSignal:
-    """One signal, and another for the cases that lack what the first compares with."""
+    """Judges by one signal, and by another where the first lacks what it compares with."""
 
     first: JudgingSignal
     otherwise: JudgingSignal
@@ -115,7 +116,7 @@ class FallbackSignal:
 
 @dataclass(frozen=True)
 class ReaderGain:
-    """What a reader gains by a query's documents: accuracy, or Rouge-L where it is open-ended."""
+    """Judges by a reader's gain from a query's documents: accuracy, or ROUGE-L if open-ended."""
 
     reader: Reader
 
@@ -125,6 +126,7 @@ class ReaderGain:
 
     async def judge(self, explored: ExploredCase, run: Run) -> tuple[list[QueryVerdict], int]:
         case = explored.case
+        # App. D.3: the reader without documents is the baseline of every gain.
         alone = answer_quality(case, await self.reader.read(case.question, (), run, alone=True))
         known: dict[frozenset[str], float] = {}
         for query in explored.queries:
@@ -167,7 +169,7 @@ class RerankSignal:
     model: str
     """Its identity."""
     least: float = THRESHOLD
-    """On the scale of the model's logits."""
+    """Threshold on the scale of the model's logits."""
 
     @property
     def name(self) -> str:

@@ -1,4 +1,4 @@
-"""What a judge is shown at once, and what follows for the queries.
+"""Units in which a judge reads documents, and the verdicts on queries that follow.
 
 | Unit | Shown at once | A query is positive when |
 |---|---|---|
@@ -29,29 +29,32 @@ LIST = 10
 Said = bool | None
 """Whether it supports the gold answer; `None` = it cannot be told."""
 Decide = Callable[[tuple[str, ...]], Awaitable[Said]]
-"""Of these passages together."""
+"""Decides on these passages together."""
 DecideEach = Callable[[tuple[str, ...]], Awaitable[Sequence[Said]]]
-"""Of each of these passages, in order."""
+"""Decides on each of these passages, in order."""
 
 
 def better_half(found: Sequence[str]) -> tuple[str, ...]:
     """The better half, rounded up: the latter is left out while judging (§5.1.2)."""
+    # §5.1.2 leaves out "the latter half"; of an odd number the middle one stays.
     return tuple(found[: (len(found) + 1) // 2])
 
 
 async def by_set(queries: Sequence[SearchedQuery], decide: Decide) -> tuple[list[Said], int]:
     """Each query by all it found, and how often the judge was asked."""
+    # By set, not by order: the verdict is about the documents together.
     known: dict[frozenset[str], Said] = {}
     for query in queries:
         read = better_half(query.found)
         if frozenset(read) not in known:
             known[frozenset(read)] = await decide(read) if read else False
+    # An empty search is negative without a call.
     asked = len(known) - (frozenset() in known)
     return [known[frozenset(better_half(query.found))] for query in queries], asked
 
 
 async def by_document(queries: Sequence[SearchedQuery], decide: Decide) -> tuple[list[Said], int]:
-    """As `by_list`, one document at a time."""
+    """Judges like `by_list`, one document at a time."""
 
     async def verdicts_of(read: tuple[str, ...]) -> list[Said]:
         return [await decide(read)]
@@ -71,6 +74,7 @@ async def by_list(
     known: dict[str, Said] = {}
     asked = 0
     while True:
+        # A query with one supporting document is decided; its other documents need no call.
         undecided = [found for found in read if not any(known.get(id) for id in found)]
         shown = _most_telling(undecided, known, size)
         if not shown:
@@ -84,6 +88,7 @@ def _most_telling(
 ) -> tuple[str, ...]:
     """Documents that most undecided queries found; of equals those that stand highest."""
     held = list(read)
+    # Greedy set cover: each call decides as many queries as one list can.
     counts = Counter(id for found in held for id in found if id not in known)
     place = {id: min(f.index(id) for f in held if id in f) for id in counts}
     return tuple(sorted(counts, key=lambda id: (-counts[id], place[id], id))[:size])
@@ -95,13 +100,14 @@ def _any_yes(said: Sequence[Said]) -> Said:
     return None if None in said else False
 
 
+# Also an unclosed or closing tag first: small models mix up <answer> and </answer>.
 _TAGGED = re.compile(r"<\s*/?\s*answer\s*>([^<]*)", re.IGNORECASE)
 _NONE = re.compile(r"\s*(?:none|no|0|无|没有)?[.。]?\s*", re.IGNORECASE)
 _NUMBERS = re.compile(r"\s*\[?\d{1,3}\]?(?:\s*(?:,|，|、|;|and|和)\s*\[?\d{1,3}\]?)*[.。]?\s*")
 
 
 def read_numbers(reply: str, count: int) -> list[bool]:
-    """Of each of `count` documents, whether the last `<answer>` names it.
+    """Reads, for each of `count` documents, whether the last `<answer>` names it.
 
     Raises `MalformedOutput` where there is none, or a number that no document has.
     """
@@ -118,7 +124,7 @@ def read_numbers(reply: str, count: int) -> list[bool]:
 
 
 def numbers_grammar(count: int, reason: int) -> Grammar:
-    """What `read_numbers` reads, after some reasoning."""
+    """Grammar of the replies that `read_numbers` reads, after some reasoning."""
     number = alt(*map(str, range(1, count + 1)))
     named = seq(number, repeat(seq(", ", number), 0, count - 1)) if count > 1 else number
     return Grammar(

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from osler.methods.omni.describe import SourceDescription
 from osler.methods.omni.plan import Query
-from osler.methods.omni.planners.base import queries_of
+from osler.methods.omni.planners import queries_of
 from osler.retrieve.names import names_in
 from osler.retrieve.words import STOP_CHARACTERS, content_terms
 from osler.sources.catalogue import find_source
@@ -38,7 +38,7 @@ class QuestionWords:
     """At most `count` queries a source, the most specific first."""
 
     rarity: Rarity
-    """How much each word tells, from the knowledge base."""
+    """Weight of each word, from the knowledge base (rarer words weigh more)."""
     count: int = QUERIES
 
     @property
@@ -64,7 +64,9 @@ class QuestionWords:
 
     def _query_texts(self, question: Question, source: str) -> list[str]:
         said = one_line(question.text)
+        # Vignettes end in the sentence that asks; the rest is the case.
         asking = [said[a:b] for a, b in split_sentences(said) if _ASKS.search(said[a:b])] or [said]
+        # A name at the very beginning is mostly just the sentence's capital letter.
         named = [name for name in names_in(question.text) if not said.startswith(name)]
         many, few = (self._rare_words(said, most) for most in RAREST)
         known = find_source(source)
@@ -111,7 +113,7 @@ def _split_han(word: str) -> list[str]:
 
 
 def cut_words(text: str, longest: int = LONGEST) -> str:
-    """Whole words of the text's beginning, at most `longest` characters."""
+    """Cuts a text to the whole words of its first `longest` characters."""
     if len(text) <= longest:
         return text.strip()
     head = text[: longest + 1]

@@ -1,4 +1,4 @@
-"""Labels of the knowledge boundary for medical data (KAG-Thinker §5.1, F-KT-30).
+"""Labels of the knowledge boundary for medical data (KAG-Thinker §5.1).
 
 Sub-answers are long there, and the least probable token of a long answer tells little. So the
 student answers, and another model is called twice: is it correct, is it complete?
@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from osler.errors import MalformedOutput
+from osler.llm.core.speaker import Speaker
 from osler.llm.core.verdict import parse_verdict, verdict_grammar
 from osler.methods.kag.boundary import GenerateThenAssess
-from osler.methods.kag.speaker import Speaker
 from osler.prompts import render_prompt
 from osler.trace import BoundaryChecked, Run
 from osler.types import Language
@@ -27,10 +27,11 @@ class ConfirmedBoundary:
     async def assess(
         self, n: int, question: str, language: Language, run: Run
     ) -> BoundaryChecked | None:
-        """As `Boundary.assess`; the second call is made only where the first confirms."""
+        """Assesses like `Boundary.assess`; the second call is made only if the first confirms."""
         answer, confidence = await self.student.attempt_answer(question, language, run)
         surely: bool | None = None
         if answer:
+            # Without likelihood: the least probable token of a long answer tells nothing (§5.1).
             asked = GenerateThenAssess(self.confirmer, likelihood=False)
             surely = await asked.stands_by(question, answer, language, run)
             surely = surely and await self._is_complete(question, answer, language, run)

@@ -45,6 +45,7 @@ class AssistantTurn:
     @property
     def answer(self) -> str | None:
         r"""Inside `\boxed{}`, else inside `<answer>`; `None` for neither."""
+        # `\boxed{}` inside a thought is a draft, no answer.
         visible = self.visible
         span = answer_span(visible) or tagged_span(visible, "answer")
         return None if span is None else visible[slice(*span)].strip()
@@ -52,6 +53,7 @@ class AssistantTurn:
     @property
     def plan(self) -> LogicalPlan | None:
         """`None` for a turn that is no plan."""
+        # A search has the form of a plan of one step, so it is told apart first.
         if "Action" not in self.visible or self.has_search:
             return None
         try:
@@ -95,6 +97,7 @@ def unbalanced_tag(text: str) -> str:
         depth = 0
         for mark in pattern.finditer(text):
             depth += -1 if mark[1] else 1
+            # Tags of one name never nest in the paper's format, so a depth of 2 is an error, too.
             if depth not in (0, 1):
                 return name
         if depth:
@@ -107,6 +110,7 @@ def searched_answers(found: Sequence[AssistantTurn]) -> Iterator[SearchedAnswer]
     question, references = "", ""
     for reply in found:
         if reply.asked.startswith("<references>"):
+            # Several searches for one sub-question: the answer may rest on any of them.
             references += reply.asked
         else:
             question, references = reply.asked, ""

@@ -1,4 +1,4 @@
-r"""Trajectories as multi-turn samples, in the paper's format (App. 12, F-KT-67).
+r"""Trajectories as multi-turn samples, in the paper's format (App. 12).
 
     system     a thought process is to be given
     user       the decomposition prompt (Table 1)
@@ -30,7 +30,7 @@ Stage = Literal["logical-form", "deep-search", "thinker"]
 """KAG-LogicalForm, KAG-DeepSearch and the whole of KAG-Thinker (App. 9)."""
 STAGES: tuple[Stage, ...] = get_args(Stage)
 Layout = Literal["dialogue", "calls"]
-"""One growing chat, as the paper trains; or a sample a call, as Osler's solver asks."""
+"""Layout of samples: a growing chat, as the paper trains; or one sample per call of the solver."""
 LAYOUTS: tuple[Layout, ...] = get_args(Layout)
 
 _CAN: dict[Language, str] = {
@@ -114,13 +114,16 @@ def _search_turns(step: SolvedStep, language: Language) -> Iterator[Message]:
     for turn in step.turns:
         yield Message("assistant", f"{doubt}\n<search>{turn.search}</search>")
         references = "\n\n".join(turn.references)
+        # The blank line before the closing tag is the paper's (App. 12).
         yield Message("user", f"<references>{references}\n\n</references>")
+        # The focuser's reason is the thought before the next search, or before the answer (§3.3).
         doubt = wrap_thought(turn.thought or turn.reason)
     yield Message("assistant", f"{doubt}\n\n{box_answer(step.answer)}")
 
 
 def _boundary_thought(step: SolvedStep, language: Language) -> str:
-    """What is thought before anything is looked up."""
+    """Thought that precedes any search."""
+    # A model that gave no answer has nothing to assess: it refuses in the solver's words.
     if not step.attempt:
         return REFUSAL[language]
     told = render_prompt(

@@ -23,7 +23,7 @@ _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (10**6
 
 @dataclass(frozen=True, slots=True)
 class StageTally:
-    """What a log holds of one stage."""
+    """Counts of one stage of a log."""
 
     stage: Stage
     questions: int
@@ -37,7 +37,7 @@ class StageTally:
     students: tuple[str, ...] = ()
     inspectors: tuple[str, ...] = ()
     searches: int = 0
-    """Of the kept."""
+    """Searches in the kept tries."""
     known: int = 0
     """Sub-questions of the kept that are answered without a search."""
     asked: int = 0
@@ -55,7 +55,7 @@ class ExportedData:
 
 
 def stage_tallies(folder: Path) -> tuple[StageTally, ...]:
-    """One a stage, in the order of the paper. Raises `BadRun` where there is no log."""
+    """Counts each stage, in the order of the paper. Raises `BadRun` where there is no log."""
     by_stage: dict[Stage, list[TeachingTry]] = {
         "logical-form": [],
         "deep-search": [],
@@ -135,7 +135,7 @@ def export_data(
 
 
 def _write_whole(path: Path, text: str) -> None:
-    """All of it or nothing: a reader never sees half a file."""
+    """Writes atomically: a reader never sees half a file."""
     draft = path.with_name(f".{path.name}.draft")
     draft.write_text(text, encoding="utf-8")
     draft.replace(path)
@@ -164,7 +164,7 @@ def _plain_messages(chat: Sequence[Message]) -> list[dict[str, str]]:
 
 
 def _sample_meta(one: TeachingTry, prompt: str = "") -> dict[str, Any]:
-    """What a reader may filter by. The gold answer is told, for inspection; no prompt holds it."""
+    """Metadata to filter by. It names the gold answer, for inspection; no prompt does."""
     made, sample = one.trajectory, one.sample
     retrievals = made.retrievals if made else ()
     passages = [id for step in retrievals for turn in step.turns for id in turn.passages]

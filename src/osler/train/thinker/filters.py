@@ -28,7 +28,7 @@ _RETRIEVAL = re.compile(r"^Action\d+: Retrieval\(", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class FilterBounds:
-    """What counts as right and as short enough."""
+    """Bounds of correctness and length."""
 
     f1: float = 0.8
     """Token F1 from which a short answer counts as right without a judge, in (0, 1]."""
@@ -41,7 +41,7 @@ def find_fault(made: Trajectory, stage: Stage) -> str:
 
 
 def find_plan_fault(made: Trajectory, stage: Stage) -> str:
-    """The same of its plan alone: nothing need be solved to know it."""
+    """Finds the first fault of the plan alone: nothing need be solved to know it."""
     return next(_plan_faults(made, stage), "")
 
 
@@ -60,6 +60,7 @@ def _trajectory_faults(made: Trajectory, stage: Stage) -> Iterator[str]:
     yield from _plan_faults(made, stage)
     if stage == "logical-form":
         return
+    # Each step of the wire form has one action line; fewer steps mean that the run was cut.
     if len(made.steps) < made.plan.count("\nAction"):
         yield "the budget was spent"
     for step in made.steps:
@@ -86,7 +87,7 @@ def final_answer(made: Trajectory) -> str:
 
 
 def stage_answer(made: Trajectory, stage: Stage) -> str:
-    """What a stage's samples answer: the sub-answer of a deep search, else the last answer."""
+    """Answer of a stage's samples: the sub-answer of a deep search, else the final answer."""
     if stage == "deep-search":
         return made.retrievals[0].answer if made.retrievals else ""
     return final_answer(made)
@@ -105,6 +106,7 @@ async def wrong_reason(
         return ""
     answer, gold = stage_answer(made, stage), sample.gold
     if gold.letters:
+        # Tagged, so that the reader of options takes the text as an answer, not as prose.
         letters = chosen_letters(sample.question, None, f"<answer>{answer}</answer>")
         return "" if is_exact_choice(letters, gold.letters) else "wrong answer"
     if not gold.texts:
@@ -113,6 +115,8 @@ async def wrong_reason(
         exact_match(answer, gold.texts) or f1(answer, gold.texts) >= bounds.f1
     ):
         return ""
+    # Without a judge the doubtful are left out: training data may miss samples, not hold wrong
+    # ones.
     if judge is None:
         return "wrong answer" if sample.kind == "short" else "a long answer without a judge"
     said = made.final if sample.kind == "long" and stage == "thinker" else answer

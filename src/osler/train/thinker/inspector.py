@@ -57,6 +57,8 @@ class ModelInspector:
     async def _judge_dimension(
         self, item: QualityItem, dimension: Dimension, run: Run
     ) -> tuple[dict[str, Verdict], str]:
+        # One call per dimension: asked for all six at once, small models let one verdict colour the
+        # rest.
         prompt = render_prompt(
             "train/inspect",
             item.language,
@@ -89,7 +91,7 @@ class ModelInspector:
 
 @dataclass(frozen=True)
 class InspectorChain:
-    """One judge after the other; those after one who finds something bad are not asked."""
+    """Runs judges one after the other, and stops at the first that finds something bad."""
 
     parts: tuple[Inspector, ...]
 
@@ -120,6 +122,7 @@ def parse_aspects(reply: str, dimension: Dimension) -> dict[str, Verdict]:
     told = (_ASPECTS.findall(reply) or [reply])[-1]
     found: dict[str, Verdict] = {}
     for name in dimension.aspects:
+        # A set: a verdict repeated in the same words is no contradiction.
         words = set(re.findall(rf"\b{name}\b{_WORD}", told, re.IGNORECASE))
         if len(words) != 1:
             form = ", ".join(f"{aspect} pass" for aspect in dimension.aspects)
@@ -132,6 +135,7 @@ def shorten_text(text: str, longest: int = LONGEST) -> str:
     """Beginning and end of a text that is longer than `longest` characters."""
     if len(text) <= longest:
         return text
+    # The plan stands at the beginning and the answer at the end; searches are between.
     half = longest // 2
     return f"{text[:half]}\n[…]\n{text[-half:]}"
 

@@ -1,4 +1,4 @@
-"""What a data run will take: told before hours are spent."""
+"""Estimate of a data run's calls and tokens, before hours are spent."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class TeachingLoad:
     kept: int
     left: int
     most_tries: int
-    """If none of those left is ever kept."""
+    """Tries if none of those left is ever kept."""
     calls_a_try: float
     measured_tries: int
     """Tries that the mean is of; 0 = it is a guess."""
@@ -40,6 +40,7 @@ def load_of(folder: Path, stage: Stage, samples: Sequence[Sample], rounds: int) 
                 usage, measured = usage + one.usage, measured + 1
     kept = sum(TryKey(stage, s.task, s.id) in seen.kept for s in samples)
     left = len(samples) - kept
+    # Failed tries are left out of the mean: most of them end at the first call.
     calls = usage.calls / measured if measured else GUESS[stage]
     tokens = (usage.prompt_tokens + usage.completion_tokens) / measured if measured else 0
     tries = left * rounds

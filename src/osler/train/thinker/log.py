@@ -37,14 +37,14 @@ class TryKey(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TeachingTry:
-    """One question taught once."""
+    """Record of one attempt to teach a question."""
 
     stage: Stage
     sample: Sample
     teacher: str
     """Identity of the models."""
     round: int
-    """From 1, of this teacher on this question."""
+    """Round from 1, counted per teacher and question."""
     seed: int
     status: Status
     why: str
@@ -54,11 +54,11 @@ class TeachingTry:
     seconds: float
     usage: Usage = field(default_factory=Usage)
     trajectory: Trajectory | None = None
-    """Of a kept one."""
+    """Trajectory of a kept try."""
     inspector: str = ""
-    """Who judged its quality; empty = nobody."""
+    """Name of the judge of its quality; empty = not judged."""
     student: str = ""
-    """Whose boundary was determined."""
+    """Model whose knowledge boundary was determined."""
 
     @property
     def key(self) -> TryKey:
@@ -67,7 +67,7 @@ class TeachingTry:
 
 @dataclass
 class SeenTries:
-    """What the log holds, read anew only where it has grown."""
+    """Index of the log; reads only what was added since."""
 
     folder: Path
     kept: set[TryKey] = field(default_factory=set)
@@ -86,6 +86,7 @@ class SeenTries:
     def note_try(self, one: TeachingTry) -> None:
         if one.status == "kept":
             self.kept.add(one.key)
+        # A failure is the server's fault, not the teacher's: it costs no round.
         if one.status != "failed":
             self.tries[one.key, one.teacher] += 1
 
@@ -105,10 +106,11 @@ def read_tries(folder: Path) -> Iterator[TeachingTry]:
 
 
 def kept_tries(folder: Path) -> Mapping[TryKey, TeachingTry]:
-    """Of each question the newest try that was kept."""
+    """Returns the newest kept try of each question."""
     newest: dict[TryKey, TeachingTry] = {}
     for one in read_tries(folder):
         known = newest.get(one.key)
+        # ISO 8601 in UTC sorts as text.
         if one.status == "kept" and (known is None or known.when <= one.when):
             newest[one.key] = one
     return dict(sorted(newest.items()))

@@ -21,7 +21,7 @@ from osler.types import Language
 
 @dataclass(frozen=True, slots=True)
 class Dimension:
-    """What is judged, with the words that a judge is told, by language."""
+    """Dimension of quality, with its wording in prompts, by language."""
 
     name: str
     about: Mapping[Language, str]
@@ -116,7 +116,7 @@ class QualityItem:
     language: Language = "en"
     domain: str = ""
     labels: Mapping[str, bool] = field(default_factory=dict)
-    """What people say of it, by dimension: True = good. Empty = nobody said."""
+    """People's labels by dimension: True = good. Empty = not labelled."""
 
     @property
     def transcript(self) -> str:
@@ -126,12 +126,12 @@ class QualityItem:
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """What a judge says of a sample."""
+    """Verdict of a judge on a sample."""
 
     id: str
     judge: str
     aspects: Mapping[str, Mapping[str, Verdict]]
-    """By dimension and aspect."""
+    """Verdicts by dimension and aspect."""
     reasons: tuple[str, ...] = ()
     """Why something is unsound, as "logic.flow: …"."""
 
@@ -144,7 +144,7 @@ class Inspection:
 
     @property
     def good(self) -> Verdict:
-        """The same over all dimensions: the tables' "All"."""
+        """Verdict over all dimensions: the tables' "All"."""
         verdicts = [self.dimension_verdict(name) for name in DIMENSIONS]
         if False in verdicts:
             return False
@@ -157,7 +157,7 @@ class Inspection:
 
 
 class Inspector(Protocol):
-    """Who judges: rules, a model, both."""
+    """Judge of data quality: rules, a model, or both."""
 
     @property
     def name(self) -> str: ...
@@ -173,6 +173,7 @@ def join_inspections(name: str, parts: Sequence[Inspection]) -> Inspection:
     for dimension in FRAMEWORK:
         for aspect in dimension.aspects:
             said = [part.aspects.get(dimension.name, {}).get(aspect) for part in parts]
+            # Condemning wins over praising, and both over silence.
             verdict = False if False in said else (True if True in said else None)
             aspects.setdefault(dimension.name, {})[aspect] = verdict
     reasons = tuple(reason for part in parts for reason in part.reasons)
@@ -209,6 +210,7 @@ def _read_item(line: Mapping[str, Any], number: int) -> QualityItem:
         raise ValueError("messages must be turns with text")
     meta = line.get("meta") or {}
     asked = next((m.content for m in said if m.role == "user"), "")
+    # Data of others has no `meta`: its first user turn is the question.
     question = str(meta.get("question") or asked)
     return QualityItem(
         str(line.get("id", number)),

@@ -35,7 +35,7 @@ BATCH = 16
 
 @dataclass(frozen=True)
 class TeachingConfig:
-    """What is taught, and what counts."""
+    """Settings of teaching: models, stage, and what counts as a sample."""
 
     teacher: Teacher
     stage: Stage = "thinker"
@@ -43,19 +43,20 @@ class TeachingConfig:
     seed: int = 0
     bounds: FilterBounds = field(default_factory=FilterBounds)
     judge: Judge | None = None
-    """Of answers that no formula can grade."""
+    """Judge of answers that no formula can grade."""
     inspector: Inspector | None = None
-    """Of quality (App. 10)."""
+    """Judge of quality (App. 10)."""
 
     def seed_of(self, sample: Sample, round: int) -> int:
-        """Of one try; equal calls give equal seeds on every machine."""
+        """Seed of one try; equal calls give equal seeds on every machine."""
+        # Every try has a seed of its own, or a dropped question would be answered the same again.
         told = f"{self.seed}.{self.stage}.{sample.task}.{sample.id}.{self.teacher.name}.{round}"
         return int.from_bytes(hashlib.sha256(told.encode()).digest()[:4])
 
 
 @dataclass
 class TeachingJob:
-    """One process that works on a log folder; several may share one."""
+    """Process that works on a log folder; several may share one."""
 
     folder: Path
     course: TeachingConfig
@@ -67,7 +68,7 @@ class TeachingJob:
     _samples: Sequence[Sample] = field(init=False, default=())
     _round: int = field(init=False, default=1)
     _failed: set[TryKey] = field(init=False, default_factory=set)
-    """By this run: not tried again before the next."""
+    """Questions that failed in this run: not tried again before the next."""
 
     async def run(self, samples: Sequence[Sample]) -> None:
         """Returns when each question is kept, or was tried as often as the course has rounds.
@@ -84,6 +85,8 @@ class TeachingJob:
         batches = make_batches(
             samples, BATCH, lambda _, first: f"{self.course.stage}.{first.task}.{first.id}"
         )
+        # Round by round over all questions, not question by question: what a stopped run leaves is
+        # then an even sample.
         for number in range(1, self.course.rounds + 1):
             self._round = number
             await runner.run(batches)
@@ -114,7 +117,7 @@ class TeachingJob:
 
 
 async def teach_once(course: TeachingConfig, sample: Sample, round: int) -> TeachingTry:
-    """One question taught and filtered. A failure is a result, with its reason."""
+    """Teaches and filters one question. A failure is a result, with its reason."""
     began, when = time.perf_counter(), datetime.now(UTC).isoformat(timespec="milliseconds")
     seed = course.seed_of(sample, round)
     blank = TeachingTry(
@@ -129,6 +132,7 @@ async def teach_once(course: TeachingConfig, sample: Sample, round: int) -> Teac
         done = done if why else replace(done, trajectory=made)
     except BudgetExceeded:
         done = replace(blank, status="dropped", why="the budget was spent")
+    # Replies that cannot be read are the teacher's fault and cost a round; other errors do not.
     except MalformedOutput as error:
         done = replace(blank, status="dropped", why=f"no {error.expected}")
     except OslerError as error:
@@ -154,6 +158,7 @@ async def _teach_and_judge(
     chat = stage_messages(made, course.stage, sample.question.language)
     if why := too_long(chat, course.bounds):
         return made, why
+    # A run of its own: the judge must not spend the teacher's budget.
     judging = Run(id=run.id, seed=seed)
     costs.append(judging)
     if why := await wrong_reason(made, sample, course.stage, course.bounds, course.judge, judging):
@@ -175,7 +180,7 @@ def item_of(sample: Sample, chat: Sequence[Message], stage: Stage) -> QualityIte
 
 
 def golds_of(sample: Sample, stage: Stage) -> tuple[str, ...]:
-    """What is right for a sample of the stage: a plan has no answer, a deep search has words."""
+    """Gold answers for a stage: none for a plan, words for a deep search."""
     question, gold = sample.question, sample.gold
     if stage == "logical-form":
         return ()

@@ -1,4 +1,4 @@
-"""What of a sample's quality needs no model: format, references, answers, repetition.
+"""Quality rules that need no model: format, references, answers, repetition.
 
 A rule condemns, or it is silent: only what is wholly mechanical (`fluency.structure`,
 `logic.flow`) is ever called sound by a rule. Each rule gives the aspect and the reason.
@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from osler.errors import MalformedOutput
 from osler.evaluate.metrics.words import exact_match, f1
+from osler.methods.kag.boxed import ECHOES, UNKNOWN
 from osler.methods.kag.dependencies import REFERENCE, find_dependencies
 from osler.methods.kag.parse import read_plan, read_search
-from osler.methods.kag.speaker import ECHOES, UNKNOWN
 from osler.retrieve.words import content_terms
 from osler.text import is_cjk, split_sentences
 from osler.trace import Run
@@ -30,6 +30,7 @@ from osler.train.thinker.quality import FRAMEWORK, Inspection, QualityItem, Verd
 
 DECIDED = {("fluency", "structure"), ("logic", "flow")}
 """Aspects that are sound where no rule condemns them."""
+# Both bounds are ours: App. 10 names the aspects, but no numbers.
 MOST_REPLY = 4_000
 """Characters of a last answer, beyond which it is too long to be clear."""
 LEAST_FRESH = 0.5
@@ -45,6 +46,7 @@ _CITED = re.compile(r"^\[(\d{1,3})\] ", re.MULTILINE)
 _RESULT = re.compile(r"<result>(.*?)</result>", re.DOTALL)
 _PRIVATE = {
     "an e-mail address": re.compile(r"\b[\w.+-]+@[\w-]+\.[a-z]{2,}\b", re.IGNORECASE),
+    # Chinese formats: mobile numbers of 11 digits from 13 to 19, identity cards of 18.
     "a mobile number": re.compile(r"(?<!\d)1[3-9]\d{9}(?!\d)"),
     "a social security number": re.compile(r"(?<![\d-])\d{3}-\d{2}-\d{4}(?![\d-])"),
     "an identity card's number": re.compile(r"(?<!\d)[1-9]\d{5}(?:19|20)\d{9}[\dXx](?!\d)"),
@@ -56,7 +58,7 @@ _YES_NO = frozenset({"yes", "no", "true", "false", "是", "否", "对", "错"})
 
 @dataclass(frozen=True)
 class RuleInspector:
-    """All rules, as a judge."""
+    """Judge that applies all rules."""
 
     name: str = "rules"
 
@@ -66,7 +68,7 @@ class RuleInspector:
 
 
 def inspect_by_rules(item: QualityItem) -> Inspection:
-    """What the rules say of a sample."""
+    """Applies the rules to a sample."""
     aspects: dict[str, dict[str, Verdict]] = {
         dimension.name: {
             aspect: True if (dimension.name, aspect) in DECIDED else None
@@ -83,7 +85,7 @@ def inspect_by_rules(item: QualityItem) -> Inspection:
 
 
 def find_faults(item: QualityItem) -> Iterator[Fault]:
-    """Everything that a rule finds."""
+    """Yields every fault that a rule finds."""
     found = assistant_turns(item)
     for rule in RULES:
         yield from rule(item, found)
@@ -139,6 +141,7 @@ def _flow_faults(item: QualityItem, found: list[AssistantTurn]) -> Iterator[Faul
 def _rejection_faults(item: QualityItem, found: list[AssistantTurn]) -> Iterator[Fault]:
     aspect = "accuracy.rejection"
     for n, reply in enumerate(found, 1):
+        # A logical-form sample ends with its plan; a plan anywhere else is answered later.
         last = n == len(found)
         if reply.has_search or reply.has_program or (reply.plan and not last):
             if last:
@@ -159,6 +162,7 @@ def _answer_faults(item: QualityItem, found: list[AssistantTurn]) -> Iterator[Fa
         return
     letters = [gold for gold in item.golds if len(gold) == 1 and gold.isascii() and gold.isalpha()]
     if len(letters) == len(item.golds):
+        # Single letters in words of their own: "A and C", "A, C".
         chosen = set(re.findall(r"\b[A-Za-z]\b", said)) if len(said) > 1 else {said}
         if chosen != set(letters):
             yield "accuracy.facts", f"the answer is {said!r}, not {', '.join(letters)}"
@@ -170,6 +174,7 @@ def _hallucination_faults(item: QualityItem, found: list[AssistantTurn]) -> Iter
     for one in searched_answers(found):
         told = f"{one.references}\n{one.question}\n{item.question}"
         words, numbers = set(content_terms(one.answer)), set(_NUMBER.findall(one.answer))
+        # A verdict shares no word with its references, and is borne out by them all the same.
         if one.answer.casefold().rstrip(".。") in _YES_NO:
             continue
         if words and not words & set(content_terms(told)):
@@ -207,6 +212,7 @@ def _repetition_faults(item: QualityItem, found: list[AssistantTurn]) -> Iterato
     for n, reply in enumerate(found, 1):
         prose = f"{reply.thought}\n{'' if reply.plan or reply.has_search else reply.visible}"
         said = Counter(" ".join(prose[a:b].split()) for a, b in split_sentences(prose))
+        # Short sentences ("Yes.", "So it is.") repeat in good prose, too.
         again = [text for text, times in said.items() if times > 2 and len(text) > 7]
         if again:
             yield "fluency.concise", f"reply {n} repeats {again[0][:60]!r}"
@@ -215,8 +221,10 @@ def _repetition_faults(item: QualityItem, found: list[AssistantTurn]) -> Iterato
 
 
 def _is_repetitive(prose: str) -> bool:
+    # Chinese has no spaces: runs are of four characters there.
     units = re.findall(r"[^\W_]", prose) if _han_share(prose) > 0.3 else prose.casefold().split()
     runs = [tuple(units[i : i + 4]) for i in range(len(units) - 3)]
+    # Below 40 runs the share of distinct ones is noise.
     return len(runs) > 40 and len(set(runs)) / len(runs) < LEAST_FRESH
 
 

@@ -12,8 +12,8 @@ from typing import TypeVar
 
 from osler.llm.core.base import Completion, Message
 from osler.llm.core.grammar import Grammar
+from osler.llm.core.speaker import Speaker
 from osler.methods.kag.focus import Focus, Focuser
-from osler.methods.kag.speaker import Speaker
 from osler.prompts import RenderedPrompt
 from osler.trace import BoundaryChecked, Calculated, Event, Focused, FormSolved, FormsPlanned, Run
 from osler.types import Hit, Language
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One prompt and the reply that counted: the last one, where it was repaired."""
+    """Prompt with the reply that counted: the last one, where it was repaired."""
 
     prompt: str
     """Its identity, as "kag/attempt@1f3a9c2e"."""
@@ -42,7 +42,7 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class FocusedReferences:
-    """What a search brought before the focuser."""
+    """References of a search, before the focuser reads them."""
 
     question: str
     references: tuple[str, ...]
@@ -56,7 +56,7 @@ Line = Exchange | FocusedReferences | Told
 
 @dataclass(frozen=True)
 class Script:
-    """What was said and decided, in order. One run writes into it, one step at a time."""
+    """Record of exchanges and decisions, in order. One run writes into it, one step at a time."""
 
     lines: list[Line] = field(default_factory=list)
 
@@ -82,7 +82,7 @@ class RecordedSpeaker(Speaker):
         top: int = 0,
         shown: Sequence[Message] = (),
     ) -> T:
-        """As `Speaker.ask`."""
+        """Asks like `Speaker.ask`, and writes the exchange down."""
         replies: list[Completion] = []
         read = False
 
@@ -96,6 +96,7 @@ class RecordedSpeaker(Speaker):
             )
             read = True
             return value
+        # Also after an error: a reply that could not be read belongs to the record.
         finally:
             if replies:
                 last = replies[-1]
@@ -112,15 +113,16 @@ class RecordedFocuser(Focuser):
     async def focus(
         self, question: str, hits: Sequence[Hit], language: Language, run: Run
     ) -> Focus:
-        """As `Focuser.focus`."""
+        """Focuses like `Focuser.focus`, after writing the references down."""
         references = tuple(self.list_references(question, hits))
         ids = tuple(hit.passage.id for hit in hits)
+        # Before the call, so that the verdict (`Focused`) follows its references.
         self.script.lines.append(FocusedReferences(question, references, ids))
         return await Focuser.focus(self, question, hits, language, run)
 
 
 def record_speaker(speaker: Speaker, script: Script) -> RecordedSpeaker:
-    """The same speaker, listened to."""
+    """Copies a speaker so that its exchanges are written into the script."""
     return RecordedSpeaker(
         speaker.model,
         speaker.role,

@@ -83,7 +83,7 @@ def _accuracy_line(pairs: Sequence[Pair], domain: str, dimension: str, good: boo
 
 
 def human_label(item: QualityItem, dimension: str) -> bool | None:
-    """What people say; over all, bad as soon as one dimension is. `None` = nothing."""
+    """People's label; over all dimensions, bad as soon as one is. `None` = not labelled."""
     if dimension != ALL:
         return item.labels.get(dimension)
     if False in item.labels.values():
@@ -93,6 +93,7 @@ def human_label(item: QualityItem, dimension: str) -> bool | None:
 
 def judged_good(found: Inspection, dimension: str) -> bool:
     verdict = found.good if dimension == ALL else found.dimension_verdict(dimension)
+    # Undecided counts as good: the filter would keep it.
     return verdict is not False
 
 
@@ -108,20 +109,21 @@ def _bad_agreements(pairs: Sequence[Pair], dimension: str) -> Iterator[BadVerdic
         (found.good if dimension == ALL else found.dimension_verdict(dimension)) is None
         for _, found in known
     )
+    # With two classes quadratic weights are Cohen's plain kappa.
     kappa = weighted_kappa([(int(m), int(p)) for m, p in zip(machine, people, strict=True)])
     yield BadVerdictAgreement(dimension, agreement(machine, people), kappa, undecided)
 
 
 @dataclass(frozen=True, slots=True)
 class VerdictShares:
-    """What a judge says of samples that nobody has labelled."""
+    """Shares of a judge's verdicts on samples that nobody has labelled."""
 
     judge: str
     n: int
     good: int
     """Samples without a bad dimension."""
     bad: Mapping[str, int]
-    """By dimension."""
+    """Bad samples by dimension."""
     undecided: Mapping[str, int]
     reasons: Mapping[str, int]
     """Aspect → samples."""

@@ -10,6 +10,7 @@ from typing import Literal, get_args
 from osler.answer.written import WrittenComposer
 from osler.errors import BadConfig, MalformedOutput
 from osler.llm.core.base import Completion
+from osler.llm.core.speaker import Speaker
 from osler.methods.kag.boundary import TAU, Boundary, GenerateThenAssess, NoBoundary
 from osler.methods.kag.depth import DepthSolver, FormRetriever
 from osler.methods.kag.executors import Calculator, Deducer
@@ -17,7 +18,6 @@ from osler.methods.kag.logical_forms import LogicalPlan
 from osler.methods.kag.output import AnswerFinisher
 from osler.methods.kag.planner import Decomposer
 from osler.methods.kag.solver import Thinker
-from osler.methods.kag.speaker import Speaker
 from osler.prompts import render_prompt
 from osler.trace import Budget, Run
 from osler.train.thinker.boundary import ConfirmedBoundary
@@ -38,7 +38,7 @@ _TAG = re.compile(r"</?(?:think|answer|search|reason|references?)>", re.IGNORECA
 
 @dataclass(frozen=True)
 class Teacher:
-    """Who plays what: plans, searches and answers are the teacher's, attempts the student's.
+    """Models in their roles: plans, searches and answers are the teacher's, attempts the student's.
 
     With a student of its own the boundary is that of the model that is to be trained (App. 9).
     """
@@ -92,6 +92,7 @@ class Teacher:
         except _FaultyPlan:
             return trajectory_of(script), run
         made = trajectory_of(script)
+        # What will be dropped is not restructured: it costs a call for each search.
         if self.restructure and not find_fault(made, stage):
             made = await self._restructure_reasons(made, question.language, run)
         return made, run
@@ -106,6 +107,7 @@ class Teacher:
         depth = DepthSolver(
             solver,
             self.retriever,
+            # A deep-search sample must search, so nothing counts as known there.
             NoBoundary() if stage == "deep-search" else self._make_boundary(script),
             RecordedFocuser(solver, script=script),
             self.graph,
@@ -174,7 +176,7 @@ class _CheckedPlanner:
 
 
 def _next_actions(step: SolvedStep) -> Sequence[str]:
-    """What is done after each turn: the next search, in the end the answer."""
+    """Actions that follow each turn: the next search, in the end the answer."""
     searches = [turn.search.partition("\n")[0].partition(": ")[2] for turn in step.turns[1:]]
     return [*searches, step.answer] if step.turns else []
 

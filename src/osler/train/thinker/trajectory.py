@@ -1,4 +1,4 @@
-"""What a run of the teacher came to, step by step: the material of training samples."""
+"""Trajectory of a teacher's run, step by step: the material of training samples."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PLANNERS = ("decompose", "outline")
 
 @dataclass(frozen=True, slots=True)
 class SearchTurn:
-    """One search for a sub-problem, and what was made of it."""
+    """Search for a sub-problem, with the focuser's verdict on it."""
 
     search: str
     """The step that was looked up, in wire form: "Step1: …", "Action1: …" on two lines."""
@@ -48,37 +48,37 @@ class SolvedStep:
     attempt: str = ""
     """The answer out of the model's own head; empty where it had none."""
     reasoning: str = ""
-    """What the self-check said of the attempt."""
+    """Reasoning of the self-check about the attempt."""
     known: bool = False
     turns: tuple[SearchTurn, ...] = ()
     prompt: str = ""
-    """Of a Deduce or a Math, as it was asked."""
+    """Prompt of a Deduce or a Math, as it was asked."""
     thought: str = ""
-    """What was thought before a Deduce's answer or a Math's program."""
+    """Thought before a Deduce's answer or a Math's program."""
     code: str = ""
     """The program that gave the result of a Math."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trajectory:
-    """One question decomposed, solved and answered."""
+    """Question decomposed, solved and answered."""
 
     prompt: str
-    """What was asked for the plan."""
+    """Prompt that asked for the plan."""
     thought: str
     plan: str
-    """In wire form."""
+    """Plan in wire form."""
     origin: str
     warnings: tuple[str, ...]
-    """What is wrong with the plan."""
+    """Faults of the plan."""
     steps: tuple[SolvedStep, ...] = ()
-    """In the order in which they were solved."""
+    """Steps in the order in which they were solved."""
     final_prompt: str = ""
     final_thought: str = ""
     final: str = ""
     """The last reply: statements with citations, and the boxed answer."""
     exchanges: tuple[Exchange, ...] = ()
-    """Those whose replies could be read, in order: what the solver asks call by call."""
+    """Exchanges whose replies could be read, in order: the solver's calls one by one."""
 
     @property
     def retrievals(self) -> tuple[SolvedStep, ...]:
@@ -120,6 +120,7 @@ def _solve_steps(lines: Sequence[Line], nodes: Mapping[int, FormNode]) -> tuple[
             steps.append(
                 _make_step(node, _step_words(node, fill_references(node.step, said)), line, buffer)
             )
+            # Later steps refer to earlier answers as #n; an unsolved step fills nothing in.
             said |= {line.n: line.answer} if line.answer else {}
             buffer = []
         else:
@@ -131,6 +132,7 @@ def _make_step(node: FormNode, words: str, solved: FormSolved, lines: Sequence[L
     made = SolvedStep(node.n, node.fn, words, solved.answer)
     exchanges = [line for line in lines if isinstance(line, Exchange) and line.read]
     if checked := next((line for line in lines if isinstance(line, BoundaryChecked)), None):
+        # With "twice" both confirmations reason about the attempt (§5.1).
         doubts = [e for e in exchanges if e.kind in ("self_check", "complete")]
         made = replace(
             made,
@@ -152,6 +154,7 @@ def _make_step(node: FormNode, words: str, solved: FormSolved, lines: Sequence[L
 
 def _make_turns(words: str, lines: Sequence[Line]) -> tuple[SearchTurn, ...]:
     turns: list[SearchTurn] = []
+    # The first search is the step itself; each later one was written by the solver.
     search, shown = words, None
     for line in lines:
         if isinstance(line, FocusedReferences):
@@ -170,7 +173,7 @@ def _step_words(node: FormNode, question: str) -> str:
 
 
 def _thought_of(exchange: Exchange) -> str:
-    """What was thought before the answer: apart from the reply, or at its beginning."""
+    """Thought before the answer: apart from the reply, or at its beginning."""
     before = _ANSWER.sub("", exchange.reply) if "<answer>" in exchange.reply else ""
     return "\n".join(part.strip() for part in (exchange.thinking, before) if part.strip())
 

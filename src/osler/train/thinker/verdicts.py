@@ -40,6 +40,7 @@ async def inspect_all(
     if twice := {id for id in ids if ids.count(id) > 1} if len(set(ids)) < len(ids) else set():
         raise BadRun(f"several samples have the id {min(twice)!r}", fix="give each its own")
     known = (
+        # Several judges may keep their verdicts in one file.
         {one.id: one for one in _read_inspections(keep) if one.judge == inspector.name}
         if keep
         else {}
@@ -48,6 +49,7 @@ async def inspect_all(
     for n, item in enumerate(items, 1):
         if item.id not in known:
             run = Run(id=f"inspect.{item.id}")
+            # One after the other: each verdict is on disk before the next is paid for.
             known[item.id] = await inspector.inspect(item, run)
             usage += run.usage
             new += 1

@@ -19,7 +19,7 @@ _TASKS = {
 
 @dataclass(frozen=True, slots=True)
 class TunedModelCard:
-    """What is known of a tuned model."""
+    """Facts of a tuned model."""
 
     kind: str
     base: str
@@ -52,6 +52,7 @@ def card_text(name: str, card: TunedModelCard) -> str:
         "pipeline_tag": "text-generation",
         "tags": tags,
     }
+    # JSON is YAML; one key per line keeps it readable.
     head = "\n".join(f"{key}: {json.dumps(value)}" for key, value in front.items())
     rows = "\n".join(f"| {key} | {value} |" for key, value in _card_figures(card))
     return _PAGE.format(

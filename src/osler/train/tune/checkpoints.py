@@ -1,4 +1,4 @@
-"""What a training that was stopped goes on from, and whether it is whole.
+"""Checkpoints of a stopped training, and whether they are whole.
 
 A checkpoint counts once `whole.json` stands in it, which names its files with their sums and is
 written last. One without it was being written when the process died, and is passed over; one
@@ -59,6 +59,7 @@ def step_of(checkpoint: Path) -> int:
 def _find_checkpoints(folder: Path) -> list[Path]:
     if not folder.is_dir():
         return []
+    # By number: as text, checkpoint-100 would stand before checkpoint-20.
     return sorted((p for p in folder.iterdir() if _NAME.fullmatch(p.name)), key=step_of)
 
 

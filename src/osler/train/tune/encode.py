@@ -20,7 +20,7 @@ from osler.train.record import Dialogue, DpoRecord, SftRecord
 
 @dataclass(frozen=True, slots=True)
 class EncodedText:
-    """One text: `learns[i]` says whether token i is learnt. The first token never is."""
+    """Text as tokens: `learns[i]` says whether token i is learnt. The first token never is."""
 
     id: str
     tokens: tuple[int, ...]
@@ -80,6 +80,8 @@ class ChatEncoder:
         for place, message in enumerate(dialogue.messages):
             if message.role != "assistant":
                 continue
+            # The text up to the turn as it is served, and the text after it: what lies between is
+            # learnt.
             opened = self._apply_template(dialogue.messages[:place], opens=True)
             closed = self._apply_template(dialogue.messages[: place + 1])
             if not (opened.startswith(done) and closed.startswith(opened)):
@@ -95,6 +97,7 @@ class ChatEncoder:
     def _encode_reply(self, id: str, messages: Sequence[Message], text: str) -> EncodedText:
         opened = self._apply_template(messages, opens=True)
         closed = self._apply_template((*messages, Message("assistant", text)))
+        # Some templates change the prompt once a reply follows; then the bare reply is learnt.
         reply = closed[len(opened) :] if closed.startswith(opened) else text
         return self._join_parts(id, [(opened, False), (reply, True)])
 
@@ -118,8 +121,10 @@ class ChatEncoder:
         end: int | None = self._tokenizer.eos_token_id
         if end is None:
             return ids, len(ids)
+        # Without an end the model would learn never to stop.
         if end not in ids:
             return [*ids, end], len(ids) + 1
+        # What follows the end (a line break of the template) is read, and not learnt.
         return ids, ids.index(end) + 1
 
     def _token_ids(self, text: str) -> list[int]:
@@ -139,7 +144,7 @@ class ChatEncoder:
 
 @dataclass(frozen=True, slots=True)
 class FittedRows:
-    """What can be trained on, and what was left out for its length."""
+    """Rows that can be trained on, and the ids of those left out for their length."""
 
     rows: tuple[Any, ...]
     long: tuple[str, ...]

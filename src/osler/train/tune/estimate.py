@@ -1,4 +1,4 @@
-"""What a training will take, before it is begun: `--dry-run`."""
+"""Estimate of a training's steps, memory and time, before it is begun: `--dry-run`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class TrainingEstimate:
     long: int
     """Samples left out for their length."""
     tokens: int
-    """Of all samples, once."""
+    """Tokens of all samples, counted once."""
     longest: int
     steps: int
     parameters: int
@@ -40,7 +40,7 @@ class TrainingEstimate:
     """Estimated from one micro-batch that was really worked on."""
     tensorboard: bool
     sources: tuple[SourceCount, ...] = ()
-    """Of a corpus for pre-training."""
+    """Sources of a corpus for pre-training."""
 
 
 def estimate_training(
@@ -59,6 +59,7 @@ def estimate_training(
     from osler.train.tune.loop import clear_memory_errors, writes_tensorboard
 
     by_length = sorted(rows, key=len)
+    # The median length is timed; the longest micro-batch decides the memory (below).
     middle = max(0, (len(rows) - recipe.row) // 2)
     with clear_memory_errors(recipe, rows), matrix_products(recipe.precision, threads):
         seconds = _time_step(pair.model, by_length[middle : middle + recipe.row], objective)
@@ -99,10 +100,13 @@ def _estimate_memory(
     read = inputs["rest"].numel()
     layers = config.num_hidden_layers
     if recipe.recompute:
+        # Recomputation keeps one layer's activations and each layer's input.
         layers = 1 + layers // _KEPT
     elif recipe.lora is not None and recipe.lora.top is not None:
         layers = recipe.lora.top
     activations = read * layers * config.hidden_size * _KEPT * number
+    # Logits, their softmax and their gradient, in float32 and only where something is learnt.
     logits = 3 * int(inputs["learns"].any(0).sum()) * len(inputs["rest"]) * config.vocab_size * 4
     weights = sum(p.numel() * p.element_size() for p in model.parameters())
+    # AdamW has two float32 moments (8 bytes) for each number, besides the gradient.
     return int(weights + trained * (number + 8) + activations + logits)

@@ -1,4 +1,4 @@
-"""From training to use: an adapter merged into its model, and a model as a GGUF file.
+"""Export of a tuned model: an adapter merged into its model, and a model as a GGUF file.
 
 A GGUF file takes everything but numbers (architecture, tokenizer, chat template) from the GGUF
 file that its base came from, so nothing about the model is told twice.
@@ -24,7 +24,7 @@ Storage = Literal["f32", "f16", "q8_0"]
 _TURNED = {"q_proj": "num_attention_heads", "k_proj": "num_key_value_heads"}
 """llama.cpp turns neighbouring numbers of a head, transformers its two halves."""
 ARCHITECTURES = ("llama",)
-"""Those whose tensors are known to be laid out as written here."""
+"""Architectures whose tensors are known to be laid out as written here."""
 
 
 def merge_adapter(base: Weights, adapter: Path, folder: Path) -> Path:
@@ -109,6 +109,7 @@ def _named_tensors(model: Any) -> Iterator[tuple[str, np.ndarray[Any, Any]]]:
 
 
 def _interleave_heads(values: np.ndarray[Any, Any], heads: int) -> np.ndarray[Any, Any]:
+    # (heads, 2, rows, …) -> (heads, rows, 2, …): the permutation of llama.cpp's converter.
     rows = values.shape[0] // heads // 2
     halves = values.reshape(heads, 2, rows, *values.shape[1:])
     return halves.swapaxes(1, 2).reshape(values.shape).copy()
@@ -120,6 +121,7 @@ def _check_fit(reader: Any, numbers: dict[str, Any], like: Path) -> None:
     }
     ours = {name: values.shape for name, values in numbers.items()}
     wrong = [n for n, shape in there.items() if n in ours and ours[n] != shape]
+    # rope_freqs is computed by llama.cpp's converter and has no counterpart in the model.
     wrong += sorted(ours.keys() ^ (there.keys() - {"rope_freqs.weight"}))
     if wrong:
         raise BadConfig(
@@ -155,6 +157,7 @@ def _write_tensors(writer: Any, reader: Any, numbers: dict[str, Any], storage: S
     for name in names:
         kind, shape = kind_of(name), list(numbers[name].shape)
         if kind is kinds.Q8_0:
+            # Quantised tensors are declared by bytes: 32 numbers of q8_0 take 34.
             shape = list(gguf.quant_shape_to_byte_shape(shape, kind))
         dtype = np.dtype(dtypes[kind])
         writer.add_tensor_info(name, shape, dtype, dtype.itemsize * math.prod(shape), kind)

@@ -55,7 +55,7 @@ ALL = "all"
 
 @dataclass(frozen=True)
 class TuningJob:
-    """One training."""
+    """Description of one training."""
 
     kind: Kind
     base: Weights
@@ -69,7 +69,7 @@ class TuningJob:
     device: Device = "auto"
     threads: int | None = None
     name: str = field(default="")
-    """Of the base model, for cards; its own file's or folder's by default."""
+    """Name of the base model, for cards; its own file's or folder's by default."""
 
     @property
     def base_name(self) -> str:
@@ -103,6 +103,7 @@ def run_tuning(job: TuningJob, told: Progress | None = None) -> TuningResult:
     job.folder.mkdir(parents=True, exist_ok=True)
     said = _job_facts(job)
     _require_same(job.folder / RUN, said)
+    # After the facts are compared: a finished folder of another training is refused, too.
     if (done := _finished_result(job.folder / RESULT)) is not None:
         return done
     made = _make_parts(job, told)
@@ -110,6 +111,7 @@ def run_tuning(job: TuningJob, told: Progress | None = None) -> TuningResult:
     if job.kind == "dpo":
         with matrix_products(job.recipe.precision, job.threads):
             rows = _reference_pairs(job, made, told)
+    # Before `train_model`, which changes the weights in place; a resumed job reads the file.
     before = _perplexity_before(job, made)
     tuned = train_model(
         made.pair, rows, made.objective, job.recipe, job.folder, threads=job.threads, told=told
@@ -122,7 +124,7 @@ def run_tuning(job: TuningJob, told: Progress | None = None) -> TuningResult:
 
 @dataclass(frozen=True)
 class _TuningParts:
-    """All that is ready before the first step."""
+    """Parts that are ready before the first step."""
 
     pair: ModelPair
     rows: Sequence[Any]
@@ -161,6 +163,7 @@ def _make_parts(job: TuningJob, told: Progress | None) -> _TuningParts:
 
 def _make_windows(job: TuningJob, corpus: Corpus, told: Progress | None) -> _TuningParts:
     for part in corpus.sources:
+        # One text of each source: a wrong path is found before the model is loaded.
         next(read_texts(part), None)
     pair = prepare_model(job.base, job.recipe, adapter=job.adapter, device=job.device)
     size = _longest_row(pair.model, job.recipe)
@@ -182,7 +185,7 @@ def _perplexity_before(job: TuningJob, made: _TuningParts) -> dict[str, float]:
 
 
 def _perplexity(job: TuningJob, made: _TuningParts) -> dict[str, float]:
-    """Of every source's held-out windows, and of all of them."""
+    """Perplexity of every source's held-out windows, and of all of them."""
     held = made.packed.held if made.packed else {}
     every = {**held, ALL: tuple(row for rows in held.values() for row in rows)}
     with matrix_products(job.recipe.precision, job.threads):
@@ -243,6 +246,7 @@ def _reference_pairs(
     kept: dict[str, list[float]] = {}
     if path.is_file():
         kept = json.loads(path.read_text(encoding="utf-8"))
+    # A resumed job must not ask a model that has moved: the file is of the first start.
     if set(kept) != {row.id for row in made.rows}:
         share = not job.recipe.recompute
         found = reference_logprobs(made.pair.model, made.rows, share=share, told=told)

@@ -42,6 +42,7 @@ def learning_order(lengths: Sequence[int], recipe: TuningRecipe) -> list[int]:
         fresh = list(range(len(lengths)))
         random.Random(f"{recipe.seed}/{epoch}").shuffle(fresh)
         places += fresh
+    # A fraction of an epoch is its beginning.
     places = places[:wanted]
     steps = (places[i : i + recipe.batch] for i in range(0, wanted, recipe.batch))
     return [place for step in steps for place in sorted(step, key=lambda p: (lengths[p], p))]
@@ -54,7 +55,7 @@ def steps_of(samples: int, recipe: TuningRecipe) -> int:
 
 @dataclass(frozen=True)
 class TuningResult:
-    """What a training came to."""
+    """Figures of a finished training."""
 
     steps: int
     resumed: int
@@ -64,7 +65,7 @@ class TuningResult:
     last: float
     seconds: float
     perplexity: tuple[dict[str, float], dict[str, float]] | None = None
-    """Of pre-training, by source and over all: before and after."""
+    """Perplexity of pre-training, by source and over all: before and after."""
 
 
 @dataclass
@@ -193,6 +194,7 @@ class clear_memory_errors:  # noqa: N801  a context manager, named as what it gu
 
 def _is_memory(error: BaseException) -> bool:
     out = import_extra("torch").OutOfMemoryError
+    # On a CPU torch raises a plain RuntimeError of the allocator.
     told = "can't allocate memory" in str(error) or "out of memory" in str(error).lower()
     return isinstance(error, (MemoryError, out)) or (isinstance(error, RuntimeError) and told)
 
@@ -212,6 +214,7 @@ def _trainer_arguments(recipe: TuningRecipe, folder: Path, device: str) -> Any:
         logging_steps=1,
         save_steps=recipe.save_every,
         save_total_limit=2,
+        # The order is `learning_order`'s; one long "epoch" holds all of them.
         train_sampling_strategy="sequential",
         remove_unused_columns=False,
         dataloader_pin_memory=False,
@@ -239,6 +242,7 @@ def _make_trainer(
     callback: Any = transformers.TrainerCallback
 
     class Tuner(trainer):  # type: ignore[misc]  # known only once it is loaded
+        # Else the Trainer divides the loss by the accumulation steps once more.
         loss_is_scaled_for_ga = True
 
         def compute_loss(
@@ -250,6 +254,7 @@ def _make_trainer(
         ) -> Any:
             total, figures = objective.total(model, inputs)
             log.note(figures)
+            # Gradients are averaged over processes; the sum over all items is wanted.
             return total * self.accelerator.num_processes / num_items_in_batch
 
         def _get_num_items_in_batch(self, batches: list[Inputs], device: Any) -> Any:
@@ -278,5 +283,6 @@ def _make_trainer(
         data_collator=objective.inputs,
         callbacks=[Watcher()],
     )
+    # It prints every log line to stdout, which belongs to the command.
     tuner.remove_callback(transformers.PrinterCallback)
     return tuner

@@ -1,4 +1,4 @@
-"""What a model is blamed for: log-probabilities of learnt tokens, and two losses of them.
+"""Training losses: log-probabilities of learnt tokens, and two losses of them.
 
     SFT (Omni-RAG Eq. 2)   -E log M(P+ | x)
     DPO (Eq. 3-4)          -E log s(r(x, P+) - r(x, P-)), r(x, P) = b log M(P | x) / M_SFT(P | x)
@@ -58,6 +58,7 @@ def batch_of(
 
 def _common_prefix(rows: Sequence[EncodedText]) -> int:
     """Tokens that all rows begin with; what is learnt, and the token before it, is not shared."""
+    # The token before the first learnt one predicts it, so its logits are needed per row.
     most = min(row.learns.index(True) - 1 if True in row.learns else len(row) - 1 for row in rows)
     first = rows[0].tokens
     for place in range(max(0, most)):
@@ -72,6 +73,8 @@ def token_logprobs(model: Any, batch: PrefixBatch) -> tuple[Any, Any]:
     Padding stands on the right, behind all that is read, so no mask is needed.
     """
     torch = import_extra("torch")
+    # From the column before the first learnt token to the one before the last: logits at i predict
+    # token i + 1.
     columns = batch.learns.any(0).nonzero()[:, 0]
     kept = torch.arange(int(columns[0]) - 1, int(columns[-1]), device=batch.rest.device)
     logits = _compute_logits(model, batch, kept)
@@ -88,6 +91,7 @@ def _compute_logits(model: Any, batch: PrefixBatch, kept: Any) -> Any:
     cache = import_extra("transformers").DynamicCache(config=model.config)
     model(input_ids=batch.shared, past_key_values=cache, use_cache=True, logits_to_keep=1)
     for layer in cache.layers:
+        # A view: the shared keys are stored once, and gradients of all rows sum up in them.
         layer.keys = layer.keys.expand(len(batch.rest), -1, -1, -1)
         layer.values = layer.values.expand(len(batch.rest), -1, -1, -1)
     return model(
@@ -98,6 +102,7 @@ def _compute_logits(model: Any, batch: PrefixBatch, kept: Any) -> Any:
 def row_logprobs(model: Any, batch: PrefixBatch) -> Any:
     """log M(reply | prompt) of every row: (rows,)."""
     logprobs, rows = token_logprobs(model, batch)
+    # log M(P | x) = sum of the learnt tokens' log-probabilities (Eq. 2).
     return logprobs.new_zeros(len(batch.rest)).index_add(0, rows, logprobs)
 
 
@@ -111,6 +116,7 @@ def dpo_losses(chosen: Any, rejected: Any, before: Any, *, beta: float) -> tuple
 
     `chosen`, `rejected` are log M of the two replies, `before` (pairs, 2) those of the reference.
     """
+    # Eq. 4: r(x, P) = beta * log(M(P | x) / M_SFT(P | x)); Eq. 3: -log sigmoid(r+ - r-).
     margin = beta * ((chosen - before[:, 0]) - (rejected - before[:, 1]))
     return -import_extra("torch").nn.functional.logsigmoid(margin), margin
 

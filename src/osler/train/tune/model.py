@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from osler.errors import BadConfig, ModelError
-from osler.llm.transformers.dense import dense_folder
 from osler.llm.transformers.hub import (
     Device,
     Dtype,
     ModelPair,
     Weights,
+    dense_folder,
     import_extra,
     load_pair,
     silence_transformers,
@@ -53,8 +53,10 @@ def prepare_model(
         else:
             model.requires_grad_(True)
         if recipe.recompute:
+            # The reentrant variant loses gradients where the first layers are frozen.
             model.gradient_checkpointing_enable({"use_reentrant": False})
             if recipe.lora is not None:
+                # Frozen embeddings give inputs without gradients, and checkpoints would be cut off.
                 model.enable_input_require_grads()
     if pair.tokenizer.pad_token_id is None:
         pair.tokenizer.pad_token = pair.tokenizer.eos_token
@@ -105,6 +107,7 @@ def _add_adapter(model: Any, lora: LoraSettings, seed: int) -> Any:
         layers_to_transform=None if lora.top is None else list(range(count - lora.top, count)),
         task_type="CAUSAL_LM",
     )
+    # LoRA's A is drawn at random, B is zero: a new adapter changes nothing (Hu et al. 2021).
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         return peft.get_peft_model(model, config)
@@ -122,7 +125,7 @@ def _linear_names(model: Any) -> set[str]:
 
 @contextmanager
 def matrix_products(precision: Precision, threads: int | None = None) -> Iterator[None]:
-    """How matrices are multiplied while a training runs, and by how many threads."""
+    """Sets the precision of matrix products and the number of threads while a training runs."""
     torch = import_extra("torch")
     before, count = torch.get_float32_matmul_precision(), torch.get_num_threads()
     if precision in ("auto", "mixed"):

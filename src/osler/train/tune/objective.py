@@ -71,6 +71,7 @@ class PreferenceGain:
         return len(inputs["before"])
 
     def total(self, model: Any, inputs: Inputs) -> tuple[Any, dict[str, float]]:
+        # Rows alternate: the chosen reply, then the rejected one of each pair.
         now = row_logprobs(model, _as_batch(inputs)).view(-1, 2)
         losses, margin = dpo_losses(now[:, 0], now[:, 1], inputs["before"], beta=self.beta)
         told = {"margin": margin.detach().mean(), "accuracy": (margin > 0).float().mean()}

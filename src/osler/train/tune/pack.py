@@ -19,7 +19,7 @@ from osler.train.tune.encode import EncodedText
 
 @dataclass(frozen=True, slots=True)
 class PackedWindows:
-    """Of one source. Its tokens take four bytes each; a window is made when it is asked for."""
+    """Windows of one source: four bytes a token; a window is made when it is asked for."""
 
     name: str
     row: array[int]
@@ -28,6 +28,7 @@ class PackedWindows:
     """Tokens of a window, at least 2."""
 
     def __len__(self) -> int:
+        # Neighbouring windows overlap by one token.
         return math.ceil((len(self.row) - 1) / (self.size - 1))
 
     def __getitem__(self, place: int) -> EncodedText:
@@ -42,6 +43,7 @@ def pack_windows(
     name: str, texts: Iterable[Sequence[int]], *, end: int, size: int
 ) -> PackedWindows:
     """The texts, as tokens and in this order, as windows of `size`; only the last is shorter."""
+    # Begins with an end, so that the first token of the first text is learnt, too.
     row = array("I", [end])
     for text in texts:
         row.extend(text)
@@ -52,7 +54,7 @@ def pack_windows(
 def mix_windows(
     counts: Sequence[int], weights: Sequence[float] | None, seed: int
 ) -> list[tuple[int, int]]:
-    """Which windows an epoch has: (source, window) pairs, as many as there are windows.
+    """Chooses the windows of an epoch: (source, window) pairs, as many as there are windows.
 
     Without weights every window once. With them each source has its weight's share of the
     epoch, to within one window: of a source that is asked for more than it has, all windows are
@@ -76,6 +78,7 @@ def deal_quotas(counts: Sequence[int], weights: Sequence[float]) -> list[int]:
     total = sum(counts)
     exact = [total * weight / sum(weights) for weight in weights]
     dealt = [int(share) for share in exact]
+    # Largest remainder (Hamilton); of equal remainders the first source.
     by_rest = sorted(range(len(exact)), key=lambda n: (dealt[n] - exact[n], n))
     for source in by_rest[: total - sum(dealt)]:
         dealt[source] += 1

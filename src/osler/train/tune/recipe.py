@@ -1,4 +1,4 @@
-"""How a model is trained: the papers' hyper-parameters, and what the papers leave open.
+"""Hyper-parameters of tuning: the papers', and defaults for what they leave open.
 
 Omni-RAG (App. D.4) gives batch, peak learning rate and epochs of SFT and DPO and says LoRA;
 KAG-Thinker (App. 11, Table 14) and TC-RAG (App. 8.3) train all weights.
@@ -39,7 +39,7 @@ class TuningRecipe:
     micro: int = 4
     """Samples that are worked on at once: memory, not the result, depends on it."""
     max_tokens: int = 2048
-    """Of a sample, prompt and answer together."""
+    """Tokens of a sample, prompt and answer together."""
     warmup: float = 0.1
     """Share of the steps in which the learning rate rises."""
     schedule: Schedule = "cosine"
@@ -50,7 +50,7 @@ class TuningRecipe:
     lora: LoraSettings | None = LoraSettings()
     """`None` trains all weights."""
     beta: float = 0.1
-    """Of DPO (Eq. 4); the paper does not give it."""
+    """Scale of DPO's reward (Eq. 4); the paper does not give it."""
     precision: Precision = "auto"
     recompute: bool = False
     """Activations are made twice and not kept: less memory, a third more time."""
@@ -63,6 +63,7 @@ class TuningRecipe:
                 raise BadConfig(f"{name} is {getattr(self, name)}", fix=f"set {name} above 0")
         if not 0 <= self.warmup < 1:
             raise BadConfig(f"warmup is {self.warmup}", fix="set warmup from 0 to below 1")
+        # A step's last micro-batch would be smaller, and the Trainer counts whole ones.
         if self.batch % self.micro and self.batch > self.micro:
             raise BadConfig(
                 f"a batch of {self.batch} cannot be worked on by {self.micro}",
