@@ -31,6 +31,7 @@ from osler.kb.store.passages import (
     read_by_number,
     read_numbered,
 )
+from osler.trace.ordered import gather
 from osler.types import Passage, Usage
 
 _PATIENCE = 600.0
@@ -98,11 +99,7 @@ def pending_chunks(
 ) -> PendingChunks:
     """The chunks that are not stored under their current key; `again`: all chunks in scope."""
     wanted, count = list[int](), 0
-    with (
-        access.translate_errors(folder),
-        closing(access.open_connection(folder)) as db,
-        access.read_transaction(db),
-    ):
+    with store.open_for_reading(folder) as db:
         done = {} if again else store.stored_keys(db, extractor.name)
         for number, passage in read_numbered(db, "SELECT * FROM passage ORDER BY number"):
             if not in_scope(passage.source, scope):
@@ -124,11 +121,7 @@ def plan_extraction(
     """Estimates a run; reads every pending chunk, calls no model and writes nothing."""
     found = pending_chunks(folder, extractor, scope=scope, again=again)
     known, asked, guess = 0, 0, ExtractionCost()
-    with (
-        access.translate_errors(folder),
-        closing(access.open_connection(folder)) as db,
-        access.read_transaction(db),
-    ):
+    with store.open_for_reading(folder) as db:
         for passage in _read_passages(db, found.numbers[:limit]):
             if not again and store.is_kept(db, extractor.result_key(passage)):
                 known += 1
@@ -184,11 +177,7 @@ async def run_extraction(
 
 
 def _learn_names(folder: Path, extractor: Learner, numbers: Sequence[int]) -> None:
-    with (
-        access.translate_errors(folder),
-        closing(access.open_connection(folder)) as db,
-        access.read_transaction(db),
-    ):
+    with store.open_for_reading(folder) as db:
         extractor.learn_names(_read_passages(db, numbers))
 
 
@@ -224,13 +213,7 @@ class _ExtractionJob:
             while batch := tuple(islice(left, self.extractor.batch)):
                 await self._extract_batch(batch)
 
-        workers = [asyncio.create_task(worker()) for _ in range(max(1, at_once))]
-        try:
-            await asyncio.gather(*workers)
-        finally:
-            for task in workers:
-                task.cancel()
-            await asyncio.gather(*workers, return_exceptions=True)
+        await gather([worker() for _ in range(max(1, at_once))])
 
     async def _extract_batch(self, numbers: Sequence[int]) -> None:
         passages, kept = await asyncio.to_thread(self._read_batch, numbers)

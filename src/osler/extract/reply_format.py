@@ -104,6 +104,9 @@ class PartWire(_Wire):
 
 
 class OutlineReply(_Wire):
+    model_config = ConfigDict(frozen=True, title="Outline")
+    # The title is part of the format sent to servers, and so of keys and tapes.
+
     parts: Annotated[tuple[PartWire, ...], Field(max_length=6)]
 
 

@@ -12,11 +12,14 @@ import json
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from osler.extract import ExtractionOutcome, items
 from osler.extract.items import ExtractedItems, Item
 from osler.graph.normal import normalize_name
+from osler.kb.store import access
 from osler.types import Usage
 
 _TABLES = (
@@ -80,6 +83,17 @@ class ExtractorAccount:
     kinds: tuple[tuple[str, int], ...]
     """Items by kind."""
     drops: tuple[tuple[str, int], ...]
+
+
+@contextmanager
+def open_for_reading(folder: Path) -> Iterator[sqlite3.Connection]:
+    """Opens a knowledge base's file for reading, in one transaction."""
+    with (
+        access.translate_errors(folder),
+        closing(access.open_connection(folder)) as db,
+        access.read_transaction(db),
+    ):
+        yield db
 
 
 def has_extractions(db: sqlite3.Connection) -> bool:

@@ -65,7 +65,7 @@ async def test_a_question_over_two_communities_finds_both(graph: Graph) -> None:
     assert {one.passage.title.split("; ")[0] for one in found} == {"kidney", "lung"}
 
 
-async def test_nothing_that_is_known_is_nothing_found(graph: Graph) -> None:
+async def test_query_without_known_concepts_finds_no_community(graph: Graph) -> None:
     communities.build_communities(graph)
     assert await CommunityRetriever(graph).search("xylophone", k=3) == []
 

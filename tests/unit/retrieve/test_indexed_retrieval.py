@@ -135,7 +135,7 @@ async def test_what_is_off_is_not_asked(kb: KnowledgeBase) -> None:
 
 async def test_an_index_that_is_not_made_is_told(kb: KnowledgeBase) -> None:
     indexing.drop_indexes(kb.path, ["outline"])
-    with pytest.raises(SourceUnavailable, match="outline is not made") as told:
+    with pytest.raises(SourceUnavailable, match="outline does not exist") as told:
         await indexed(kb, "outline").search("gas", k=1)
     assert told.value.fix == "run `osler kb index outline`"
 

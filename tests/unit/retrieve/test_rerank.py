@@ -82,7 +82,7 @@ async def test_no_more_are_given_than_are_asked_for_or_than_the_paper_keeps() ->
     assert [len(await reranked.search("iron", k=k)) for k in (1, 10, 50)] == [1, 10, 10]
 
 
-async def test_nothing_found_asks_nobody() -> None:
+async def test_empty_search_asks_no_reranker() -> None:
     reranker = Scores(lambda t: 0.0)
     assert await RerankedRetriever(Found([]), reranker).search("iron", k=5) == []
     assert reranker.shown == []
@@ -98,7 +98,7 @@ def test_equal_scores_stand_as_they_were_found(scores: list[float]) -> None:
 
 
 @pytest.mark.parametrize("score", [nan, inf, -inf])
-async def test_a_score_that_is_none_is_an_error(score: float) -> None:
+async def test_non_finite_rerank_score_is_an_error(score: float) -> None:
     reranked = RerankedRetriever(Found([passage(0), passage(1)]), Scores(lambda t: score))
     with pytest.raises(ModelError, match="2 scores for 2 passages"):
         await reranked.search("iron", k=2)

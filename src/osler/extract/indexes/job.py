@@ -82,11 +82,7 @@ def drop_indexes(folder: Path, kinds: Iterable[Kind]) -> int:
 
 def index_costs(folder: Path) -> list[IndexCost]:
     """Size and cost of each index."""
-    with (
-        access.translate_errors(folder),
-        closing(access.open_connection(folder)) as db,
-        access.read_transaction(db),
-    ):
+    with extracted.open_for_reading(folder) as db:
         return store.read_costs(db)
 
 
@@ -112,11 +108,7 @@ def _index_batch(
     folder: Path, kind: Kind, encoder: Encoder | None, todo: Sequence[PendingPassage]
 ) -> int:
     begun = time.perf_counter()
-    with (
-        access.translate_errors(folder),
-        closing(access.open_connection(folder)) as db,
-        access.read_transaction(db),
-    ):
+    with extracted.open_for_reading(folder) as db:
         passages = read_by_number(db, {one.passage for one in todo})
         todo = [one for one in todo if one.passage in passages]  # others went meanwhile
         texts = [_passage_texts(db, kind, passages[one.passage], one) for one in todo]

@@ -21,7 +21,14 @@ from osler.graph.formats import read_graph_files
 from osler.graph.store import Graph
 from osler.kb.base import KnowledgeBase
 from osler.llm.recording.tape import Tape
-from osler.methods.tcrag.tools import KG_CHAINS, KG_COMMUNITIES, KG_NEAR, MEDICAL_NER, TOLD, UNIFIED
+from osler.methods.tcrag.tools import (
+    DESCRIPTIONS,
+    KG_CHAINS,
+    KG_COMMUNITIES,
+    KG_NEAR,
+    MEDICAL_NER,
+    UNIFIED,
+)
 from osler.retrieve.relevance import OverlapRelevance
 from osler.sources.catalogue import GRAPH
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever
@@ -94,7 +101,7 @@ def names(given: Settings, sources: tuple[str, ...]) -> list[str]:
 
 def test_the_names_that_can_be_set_are_those_that_are_told() -> None:
     """Those of the unified system are its own: tc-rag has no planner, and no form, to ask."""
-    assert {*get_args(ToolName), *UNIFIED} == TOLD.keys()
+    assert {*get_args(ToolName), *UNIFIED} == DESCRIPTIONS.keys()
 
 
 def test_by_default_there_is_a_search_for_each_kind_of_source(tmp_path: Path) -> None:

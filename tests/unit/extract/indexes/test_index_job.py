@@ -109,7 +109,7 @@ def test_an_index_of_another_encoder_is_refused_and_made_anew(kb: KnowledgeBase)
     entries_of(kb).require_kinds(["summary"], HashingEncoder.identity)
     with pytest.raises(KnowledgeBaseMismatch, match="another encoder"):
         entries_of(kb).require_kinds(["summary"], "other")
-    with pytest.raises(KnowledgeBaseUnbuilt, match="outline is not made"):
+    with pytest.raises(KnowledgeBaseUnbuilt, match="outline does not exist"):
         entries_of(kb).require_kinds(["outline"], "other")
     (made,) = job.make_indexes(kb.path, ["summary"], Other())
     assert made.items == 6

@@ -109,6 +109,6 @@ def test_a_table_in_the_text_is_read_with_its_headings() -> None:
     assert entry_texts("table", passage, []) == ["drug: iron, dose: 60 mg; drug: zinc, dose: 15 mg"]
 
 
-def test_one_line_with_a_bar_is_no_table() -> None:
+def test_single_line_with_a_bar_is_no_table() -> None:
     assert written_tables("either | or") == []
     assert written_tables("a | b\n\nc | d") == []

@@ -46,7 +46,7 @@ def test_every_default_has_one_origin(method: MethodFacts) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.kind)
-def test_nothing_is_left_open(method: MethodFacts) -> None:
+def test_baseline_table_has_no_open_entries(method: MethodFacts) -> None:
     assert all(getattr(method, name) for name in ("paper", "needs", "calls", "most", "differs"))
 
 

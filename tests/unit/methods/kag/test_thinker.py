@@ -284,7 +284,7 @@ ONE = GivenForms()
 SUB = Question("sub", "How much of the body are the legs in children?")
 
 
-async def test_it_searches_again_with_a_new_form_until_the_references_suffice() -> None:
+async def test_depth_solver_searches_again_with_a_new_form_until_the_references_suffice() -> None:
     model = KeyedModel(
         {
             "analyze the relationship": [NO, YES],

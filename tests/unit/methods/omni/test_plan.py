@@ -43,7 +43,7 @@ def test_the_golden_string_is_read_whole() -> None:
     assert not reading.missing
 
 
-def test_it_is_written_as_the_paper_writes_it() -> None:
+def test_source_plan_is_written_as_in_the_paper() -> None:
     assert render_source_plan(PLAN) == GOLDEN.replace("<research>q</", "<research> q </").replace(
         "<graph>D", "<graph> D"
     ).replace("contraindications</", "contraindications </")
@@ -87,7 +87,7 @@ def test_the_event_counts_the_queries_of_each_source_from_nought() -> None:
         ("I need no plan.", []),
     ],
 )  # fmt: skip
-def test_what_models_write_is_read(reply: str, read: list[str]) -> None:
+def test_source_plan_is_read_in_the_forms_that_models_write(reply: str, read: list[str]) -> None:
     assert queries(reply) == read
 
 

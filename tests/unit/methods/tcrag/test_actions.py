@@ -60,7 +60,7 @@ def test_golden_replies_are_read(reply: str, action: object) -> None:
         "User_Query: something else?",
     ],
 )
-def test_what_is_no_action_is_refused_with_what_was_expected(reply: str) -> None:
+def test_reply_without_an_action_is_refused_with_the_expected_form(reply: str) -> None:
     with pytest.raises(MalformedOutput) as caught:
         parse_action(reply, tools=TOOLS)
     assert caught.value.expected
@@ -77,7 +77,7 @@ def test_json_that_is_no_json_is_taken_as_text() -> None:
 
 
 @pytest.mark.parametrize("quoted", [r'{"input": "g\ud800out"}', r"{'input': 'g\ud800out',}"])
-def test_half_a_pair_that_json_spells_is_replaced(quoted: str) -> None:
+def test_lone_surrogate_in_json_is_replaced(quoted: str) -> None:
     reply = f"Tool_Use: KG_RAG\nTool_Input: {quoted}"
     assert parse_action(reply, tools=TOOLS).action == ToolUse("KG_RAG", "g\ufffdout")
 

@@ -508,7 +508,7 @@ def log(played: Film) -> str:
     return "".join(f"{to_line(event)}\n" for event in named)
 
 
-def test_there_are_at_least_twenty_and_no_golden_log_is_left_over() -> None:
+def test_scenarios_are_at_least_twenty_and_every_golden_log_has_one() -> None:
     assert len(set(NAMES)) == len(NAMES) >= 20
     assert {path.stem for path in GOLDEN.glob("*.jsonl")} == set(NAMES)
 
@@ -529,8 +529,8 @@ async def test_the_case_study_is_a_film_of_stack_and_state() -> None:
 
 def test_every_tool_is_told_in_both_languages() -> None:
     every = {*tools.SOURCES_OF, *tools.CARRIERS, *tools.HELPERS, *tools.UNIFIED, tools.KG_NEAR}
-    assert every == tools.TOLD.keys()
-    assert all(told.keys() == {"en", "zh"} for told in tools.TOLD.values())
+    assert every == tools.DESCRIPTIONS.keys()
+    assert all(told.keys() == {"en", "zh"} for told in tools.DESCRIPTIONS.values())
     assert KG_RAG in every
 
 

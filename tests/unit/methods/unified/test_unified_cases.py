@@ -251,7 +251,7 @@ async def test_a_case_goes_as_its_golden_log_and_its_film(name: str) -> None:
     assert shown(run) == (GOLDEN / f"{name}.txt").read_text(encoding="utf-8")
 
 
-async def test_one_part_hands_on_to_the_next() -> None:
+async def test_unified_parts_hand_on_to_each_other() -> None:
     """KAG plans, the boundary lets one step stand, the machine solves the other."""
     solution, run = await played(ENGLISH)
     assert [e.n for e in run.events if isinstance(e, FormBegun)] == [1, 2]
@@ -294,7 +294,7 @@ async def test_what_earlier_steps_found_stands_in_the_memory_of_a_step() -> None
 
 
 @pytest.mark.parametrize("calls", range(19))
-async def test_one_budget_bounds_all_parts(calls: int) -> None:
+async def test_unified_run_has_one_budget_for_all_parts(calls: int) -> None:
     run = Run(budget=Budget(calls=calls))
     solution = await ENGLISH.solver().solve(ENGLISH.question, run)
     assert run.usage.calls <= calls
