@@ -9,11 +9,11 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from osler.app.config import STRATEGIES
-from osler.methods.omni import PlannerName
 from osler.methods.omni.plan import LONGEST
+from osler.methods.omni.planners.make import PlannerName
 from osler.questions import LIMIT
 from osler.serve.ledger import STATUSES
-from osler.serve.schemas_kb import PassageView, SourceView
+from osler.serve.schemas_kb import PassageView, ResponseModel, SourceView
 
 NOTICE = (
     "For healthcare professionals and research. Supports, does not replace, clinical judgement."
@@ -48,10 +48,6 @@ assert set(STATUSES) == set(Status.__args__)  # type: ignore[attr-defined]  # no
 
 
 class RequestModel(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class ResponseModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 

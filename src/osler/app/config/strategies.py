@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field
 
 from osler.app.config.baselines import BASELINES, AnyBaseline
 from osler.app.config.fields import RealLimit, SettingsSection, ShareLimit, Whole, split_list
-from osler.methods.omni import PlannerName
+from osler.methods.omni.planners.make import PlannerName
 
 _PASSAGES = Field(default=5, ge=1, le=200, description="Passages a search gives to the model.")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import assert_never
+from functools import partial
 
 from osler.answer import Composer
 from osler.app.config import OmniRagSettings, Role, Settings
@@ -13,15 +13,10 @@ from osler.llm.core.base import Sampling
 from osler.llm.core.speaker import Speaker
 from osler.methods.omni import solver as omni
 from osler.methods.omni.dossier import SavedPlan
-from osler.methods.omni.feedback import DocumentJudge
 from osler.methods.omni.planners import SourcePlanner
-from osler.methods.omni.planners.fixed import GivenPlan, OriginalQuestion
-from osler.methods.omni.planners.prompting import Prompting, Proposer
-from osler.methods.omni.planners.query2doc import Query2Doc
-from osler.methods.omni.planners.reflexion import Reflexion
-from osler.methods.omni.planners.serts import SeRTS
+from osler.methods.omni.planners.fixed import GivenPlan
+from osler.methods.omni.planners.make import PlannerName, PlannerParts, make_planner
 from osler.methods.omni.planners.terms import TermExtractor
-from osler.methods.omni.planners.trained import trained_planner
 from osler.methods.omni.reader import Reader
 from osler.methods.omni.retriever import PlannedRetriever
 from osler.retrieve.names import names_in
@@ -63,7 +58,7 @@ def planner_name(settings: Settings, parts: Parts) -> str:
     return f"{planning_method(settings, chosen)}, {parts.model_for('planner').name}"
 
 
-def planning_method(settings: Settings, chosen: OmniRagSettings) -> str:
+def planning_method(settings: Settings, chosen: OmniRagSettings) -> PlannerName:
     """How plans are made: `auto` decided."""
     if chosen.planner != "auto":
         return chosen.planner
@@ -77,38 +72,13 @@ def source_planner(
     found: PlannedRetriever,
     sampling: Sampling,
 ) -> SourcePlanner:
-    """Who plans, over sources that `found` asks."""
+    """Makes the planner that the settings name, over the sources that `found` searches."""
     speaker = _make_speaker(parts, "planner", sampling)
     # The packaged model, free to write any terms, wrote some that the question does not hold.
     terms = TermExtractor(speaker, among=None if may_write(settings, "planner") else names_in)
-    proposer = Proposer(speaker, parts.offers, chosen.queries)
-    match chosen.planner:
-        case "auto":
-            asks = planning_method(settings, chosen) == "prompting"
-            return Prompting(proposer) if asks else OriginalQuestion(terms, parts.offers)
-        case "original":
-            return OriginalQuestion(terms, parts.offers)
-        case "query2doc":
-            return Query2Doc(speaker, terms, parts.offers)
-        case "prompting":
-            return Prompting(proposer)
-        case "reflexion" | "serts":
-            judge = DocumentJudge(_make_speaker(parts, "judge", sampling), chosen.judged)
-            if chosen.planner == "reflexion":
-                return Reflexion(proposer, found, judge, chosen.rounds)
-            return SeRTS(proposer, found, judge, chosen.rounds, chosen.width)
-        case "trained":
-            able = parts.models["planner"].constrains
-            return trained_planner(
-                parts.model_for("planner"),
-                parts.offers,
-                at_most=chosen.queries,
-                seed=sampling.seed,
-                form=chosen.prompt,
-                hold=chosen.hold if able else "nothing",
-            )
-        case _ as never:
-            assert_never(never)
+    judge = partial(_make_speaker, parts, "judge", sampling)
+    made_of = PlannerParts(speaker, judge, terms, parts.offers, found)
+    return make_planner(planning_method(settings, chosen), chosen, made_of)
 
 
 def _make_speaker(parts: Parts, role: Role, sampling: Sampling) -> Speaker:

@@ -5,11 +5,3 @@
 (`reader`) answers from the results. `describe` has the descriptions of sources for planners,
 `feedback` the judge of Reflexion and SeRTS, and `dossier` the plans stored in files.
 """
-
-from __future__ import annotations
-
-from typing import Literal, get_args
-
-PlannerName = Literal["original", "query2doc", "prompting", "reflexion", "serts", "trained"]
-"""The planners' names in settings and requests, the only list of them."""
-PLANNERS: tuple[PlannerName, ...] = get_args(PlannerName)

@@ -1,0 +1,96 @@
+"""Every planner by its name in settings and requests.
+
+To add a planner, write its module and add its name and its arm here: settings, command line, API
+and wiring take both from this module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, Protocol, assert_never, get_args
+
+from osler.llm.core.speaker import Speaker
+from osler.methods.omni.describe import SourceDescription
+from osler.methods.omni.feedback import DocumentJudge
+from osler.methods.omni.planners import SourcePlanner
+from osler.methods.omni.planners.fixed import OriginalQuestion
+from osler.methods.omni.planners.prompting import Form, Prompting, Proposer
+from osler.methods.omni.planners.query2doc import Query2Doc
+from osler.methods.omni.planners.reflexion import Reflexion
+from osler.methods.omni.planners.serts import SeRTS
+from osler.methods.omni.planners.terms import TermExtractor
+from osler.methods.omni.planners.trained import Hold, trained_planner
+from osler.methods.omni.retriever import PlannedRetriever
+
+PlannerName = Literal["original", "query2doc", "prompting", "reflexion", "serts", "trained"]
+"""The planners' names, the only list of them."""
+PLANNERS: tuple[PlannerName, ...] = get_args(PlannerName)
+
+
+class PlannerOptions(Protocol):
+    """The settings of planners (`osler.app.config.OmniRagSettings` has them)."""
+
+    @property
+    def queries(self) -> int:
+        """At most so many a source."""
+        ...
+
+    @property
+    def judged(self) -> int: ...
+
+    @property
+    def rounds(self) -> int: ...
+
+    @property
+    def width(self) -> int: ...
+
+    @property
+    def prompt(self) -> Form: ...
+
+    @property
+    def hold(self) -> Hold: ...
+
+
+@dataclass(frozen=True)
+class PlannerParts:
+    """What planners are built from."""
+
+    speaker: Speaker
+    """The planner's model."""
+    judge: Callable[[], Speaker]
+    """The judge's model, made for the planners that have one."""
+    terms: TermExtractor
+    offers: tuple[SourceDescription, ...]
+    found: PlannedRetriever
+    """Searches the sources, for planners that look at results."""
+
+
+def make_planner(name: PlannerName, options: PlannerOptions, parts: PlannerParts) -> SourcePlanner:
+    """The planner of this name."""
+    proposer = Proposer(parts.speaker, parts.offers, options.queries)
+    match name:
+        case "original":
+            return OriginalQuestion(parts.terms, parts.offers)
+        case "query2doc":
+            return Query2Doc(parts.speaker, parts.terms, parts.offers)
+        case "prompting":
+            return Prompting(proposer)
+        case "reflexion":
+            judge = DocumentJudge(parts.judge(), options.judged)
+            return Reflexion(proposer, parts.found, judge, options.rounds)
+        case "serts":
+            judge = DocumentJudge(parts.judge(), options.judged)
+            return SeRTS(proposer, parts.found, judge, options.rounds, options.width)
+        case "trained":
+            speaker = parts.speaker
+            return trained_planner(
+                speaker.model,
+                parts.offers,
+                at_most=options.queries,
+                seed=speaker.sampling.seed,
+                form=options.prompt,
+                hold=options.hold if speaker.constrains else "nothing",
+            )
+        case _ as never:
+            assert_never(never)
