@@ -26,7 +26,7 @@ from typing import Any
 
 import httpx2
 
-from osler.serve import static
+from osler.serve import page
 from osler.testing.browsing import launch_browser, wait_for_script
 
 PAINT = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
@@ -87,7 +87,7 @@ def main(home: Path, times: int) -> None:
             spent.append(processor)
     with ready(home) as (url, _, _), launch_browser() as launched:
         paints = sorted(painted(launched, url) for _ in range(times))
-    sizes = {n: len(gzip.compress(b)) for n, b in static.read_files().items() if n.endswith(".js")}
+    sizes = {n: len(gzip.compress(b)) for n, b in page.read_files().items() if n.endswith(".js")}
     print(
         f"ready: median {statistics.median(starts):.2f} s, worst {max(starts):.2f} s;"
         f" {statistics.median(spent):.2f} s of processor"

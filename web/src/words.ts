@@ -1,5 +1,7 @@
 // All words of the page, in both languages.
 
+import { SOURCES } from "./sources";
+
 const en = {
   ask: "Ask",
   runs: "Runs",
@@ -324,16 +326,6 @@ const STATES: Record<string, string> = {
   fixed: "固定",
 };
 
-const SOURCES: Record<string, string> = {
-  book: "教科书",
-  guideline: "指南",
-  research: "文献",
-  wiki: "百科",
-  graph: "知识图谱",
-  emr: "病历",
-  web: "网页",
-};
-
 const EVENTS: Record<string, [string, string]> = {
   "run.started": ["Started", "开始"],
   "plan.proposed": ["Source plan", "检索计划"],
@@ -370,7 +362,7 @@ export function tongue(zh: boolean): Tongue {
     words: WORDS[zh ? "zh" : "en"],
     zh,
     state: (name) => (zh && name ? (STATES[name] ?? name) : (name ?? "")).replaceAll("_", " "),
-    source: (name) => (zh ? (SOURCES[name] ?? name) : name),
+    source: (name) => SOURCES[name]?.[zh ? "zh" : "en"] ?? name,
     event: (type) => EVENTS[type]?.[zh ? 1 : 0] ?? type,
   };
 }

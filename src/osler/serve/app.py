@@ -18,13 +18,14 @@ from osler.app.wiring.resource_cache import ResourceCache
 from osler.errors import OslerError
 from osler.serve import api, chat, evaluations, otel, page, problems, status, tools
 from osler.serve import schemas as wire
+from osler.serve.admission import SearchLimiter
 from osler.serve.keys import Authenticator, check_binding
 from osler.serve.ledger import Ledger
 from osler.serve.metrics import ServerMetrics
 from osler.serve.middleware import AuthMiddleware
 from osler.serve.reading_tools import calling_caller
 from osler.serve.run_manager import RunManager
-from osler.serve.state import Page, SearchLimiter, ServerState
+from osler.serve.state import Page, ServerState
 
 _LOG = logging.getLogger("osler.serve")
 FOLDER = "serve"

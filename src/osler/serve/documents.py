@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 from osler import types
 from osler.graph.items import Concept, Edge
 from osler.kb.check import Provenance, SourceInfo
@@ -13,43 +11,24 @@ from osler.serve.run_views import RunView
 
 
 def passage_view(given: types.Passage) -> schemas_kb.PassageView:
-    return schemas_kb.PassageView(
-        id=given.id,
-        source=given.source,
-        title=given.title,
-        text=given.text,
-        locator=schemas_kb.LocatorView(**asdict(given.locator)),
-        licence=given.licence,
-        language=given.language,
-        illustrative=given.illustrative,
-    )
+    return schemas_kb.PassageView.from_value(given)
 
 
 def provenance_view(given: Provenance) -> schemas_kb.ProvenanceView:
-    told = asdict(given) | {"kinds": list(given.kinds)}
-    del told["state"]
     # The path of a file is this machine's affair; its name says enough.
-    told["origin"] = given.origin.rpartition("/")[2] if "://" not in given.origin else given.origin
-    return schemas_kb.ProvenanceView(**told)
+    name = given.origin if "://" in given.origin else given.origin.rpartition("/")[2]
+    return schemas_kb.ProvenanceView.from_value(given, origin=name)
 
 
 def hit_view(given: types.Hit) -> schemas_kb.SearchHit:
-    return schemas_kb.SearchHit(
-        rank=given.rank, score=given.score, passage=passage_view(given.passage)
-    )
+    return schemas_kb.SearchHit.from_value(given)
 
 
 def answer_view(given: types.Answer) -> schemas.AnswerView:
-    return schemas.AnswerView(
-        text=given.text,
-        option=given.option,
-        statements=[
-            schemas.StatementView(text=s.text, cites=list(s.cites)) for s in given.statements
-        ],
+    return schemas.AnswerView.from_value(
+        given,
         citations=[citation_view(given, one) for one in given.citations],
-        language=given.language,
         authorship=given.authorship.value,
-        note=given.note,
     )
 
 
@@ -66,12 +45,10 @@ def citation_view(given: types.Answer, one: types.Citation) -> schemas.CitationV
 
 def evidence_views(given: types.Answer) -> list[schemas.EvidenceView]:
     return [
-        schemas.EvidenceView(
+        schemas.EvidenceView.from_value(
+            one,
             number=number,
-            passage=passage_view(one.passage),
-            quote=one.quote,
             quote_span=(one.start, one.end),
-            use=one.use,
             query=one.hit.query,
             rank=one.hit.rank,
         )
@@ -80,20 +57,12 @@ def evidence_views(given: types.Answer) -> list[schemas.EvidenceView]:
 
 
 def quoted_view(given: types.Evidence) -> schemas.QuotedView:
-    return schemas.QuotedView(
-        passage=passage_view(given.passage),
-        quote=given.quote,
-        quote_span=(given.start, given.end),
-    )
+    return schemas.QuotedView.from_value(given, quote_span=(given.start, given.end))
 
 
 def caution_views(given: types.Answer) -> list[schemas.CautionView]:
     return [
-        schemas.CautionView(
-            rule=one.rule,
-            text=one.text,
-            evidence=[quoted_view(each) for each in one.evidence],
-        )
+        schemas.CautionView.from_value(one, evidence=[quoted_view(e) for e in one.evidence])
         for one in given.cautions
     ]
 
@@ -114,7 +83,7 @@ def run_report(told: RunView) -> schemas.RunReport:
         grounding=given.grounding.value if given else None,
         halt=solution.halt.value if solution else None,
         why=solution.why if solution else "",
-        usage=schemas.UsageView(**asdict(solution.usage)) if solution else None,
+        usage=schemas.UsageView.from_value(solution.usage) if solution else None,
         models=told.models,
         snapshot=told.snapshot,
         seconds=told.seconds,
@@ -124,49 +93,19 @@ def run_report(told: RunView) -> schemas.RunReport:
 
 
 def plan_view(given: SavedPlan, question: types.Question) -> schemas.PlanView:
-    return schemas.PlanView(
+    queries = given.plan_reading.plan.queries
+    return schemas.PlanView.from_value(
+        given,
         question=question.text,
-        queries=[
-            schemas.SourceQuery(source=query.source, query=query.wire)
-            for query in given.plan_reading.plan.queries
-        ],
-        sources=list(given.sources),
+        queries=[schemas.SourceQuery(source=one.source, query=one.wire) for one in queries],
         text=given.plan,
-        dropped=list(given.dropped),
-        planner=given.planner,
-        snapshot=given.snapshot,
+        notice=schemas.NOTICE,
     )
 
 
 def source_view(given: SourceInfo) -> schemas_kb.SourceView:
-    return schemas_kb.SourceView(
-        source=given.source,
-        documents=given.documents,
-        passages=given.passages,
-        files=given.files,
-        licences=list(given.licences),
-        illustrative=given.illustrative,
-        retracted=given.retracted,
-        trust={str(trust): count for trust, count in given.trust.items()},
-        latest=given.latest,
-    )
+    return schemas_kb.SourceView.from_value(given)
 
 
 def concept_view(given: Concept, edges: list[Edge]) -> schemas_kb.ConceptView:
-    return schemas_kb.ConceptView(
-        id=given.id,
-        name=given.name,
-        names=list(given.names),
-        types=list(given.types),
-        definitions=list(given.definitions),
-        relations=[
-            schemas_kb.ConceptRelation(
-                subject=edge.subject,
-                subject_name=edge.subject_name,
-                predicate=edge.predicate,
-                object=edge.object,
-                object_name=edge.object_name,
-            )
-            for edge in edges
-        ],
-    )
+    return schemas_kb.ConceptView.from_value(given, relations=edges)

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import asdict
 from pathlib import Path as Folder
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query
 
 from osler.errors import BadRun
-from osler.evaluate.compare import PairedComparison
-from osler.evaluate.intervals import Estimate
 from osler.evaluate.measures import Measure
 from osler.evaluate.plan import PLAN, read_plan
 from osler.evaluate.report import EvaluationReport
-from osler.evaluate.report.build import JudgedCell, PrintedFigure, ReportCell
 from osler.evaluate.report.tables import HEAD, describe_comparison, list_exclusions, report_facts
 from osler.serve import schemas, schemas_evaluation
 from osler.serve.problems import RefusedRequest
@@ -60,16 +56,8 @@ async def get_samples(
         raise RefusedRequest(404, "unknown_evaluation", "no such strategy on such a task")
     return schemas_evaluation.EvaluationSampleList(
         samples=[
-            schemas_evaluation.EvaluationSample(
-                strategy=one.strategy,
-                task=one.task,
-                id=one.id,
-                question=one.question,
-                options=[f"{letter}. {text}" for letter, text in one.options],
-                gold=one.gold,
-                answer=one.answer,
-                score=one.score,
-                why=one.why,
+            schemas_evaluation.EvaluationSample.from_value(
+                one, options=[f"{letter}. {text}" for letter, text in one.options]
             )
             for one in cell.shown
         ]
@@ -124,84 +112,31 @@ def _without_path(error: BadRun, folder: Folder) -> str:
     return error.message.replace(str(folder), folder.name)
 
 
-def _figure_view(found: Estimate) -> schemas_evaluation.FigureView:
-    return schemas_evaluation.FigureView(**asdict(found))
-
-
-def _figure_views(found: dict[str, Estimate]) -> dict[str, schemas_evaluation.FigureView]:
-    return {name: _figure_view(one) for name, one in found.items()}
-
-
 def _evaluation_view(name: str, report: EvaluationReport) -> schemas_evaluation.EvaluationView:
-    return schemas_evaluation.EvaluationView(
+    wire = schemas_evaluation
+    return wire.EvaluationView(
         name=name,
         head=HEAD,
         strategies=list(report.strategies),
         tasks=list(report.tasks),
         measures=[_measure_view(report, one) for one in report.measures()],
-        cells=[_cell_view(one) for one in report.cells],
-        compared=[_pair_view(one) for one in report.compared],
-        printed=[_printed_view(one) for one in report.printed],
-        judged=[_judged_view(one) for one in report.judged],
+        cells=[
+            wire.EvaluationCell.from_value(one, figures=one.estimates, calibration_error=one.ece)
+            for one in report.cells
+        ],
+        compared=[
+            wire.EvaluationPair.from_value(one, verdict=describe_comparison(one))
+            for one in report.compared
+        ],
+        printed=[wire.EvaluationPrinted.from_value(one) for one in report.printed],
+        judged=[
+            wire.EvaluationJudged.from_value(one, figures=one.estimates) for one in report.judged
+        ],
         left_out=list_exclusions(report),
         facts=report_facts(report),
     )
 
 
 def _measure_view(report: EvaluationReport, one: Measure) -> schemas_evaluation.EvaluationMeasure:
-    return schemas_evaluation.EvaluationMeasure(
-        name=one.name,
-        title=one.title,
-        percent=one.percent,
-        means={label: report.macro_mean(label, one.name) for label in report.strategies},
-    )
-
-
-def _cell_view(one: ReportCell) -> schemas_evaluation.EvaluationCell:
-    return schemas_evaluation.EvaluationCell(
-        strategy=one.strategy,
-        task=one.task,
-        planned=one.planned,
-        done=one.done,
-        failed=one.failed,
-        missing=one.missing,
-        figures=_figure_views(one.estimates),
-        calibration_error=one.ece,
-    )
-
-
-def _pair_view(one: PairedComparison) -> schemas_evaluation.EvaluationPair:
-    return schemas_evaluation.EvaluationPair(
-        task=one.task,
-        first=one.first,
-        second=one.second,
-        measure=one.measure,
-        change=_figure_view(one.change),
-        test=one.test,
-        p=one.p,
-        corrected=one.corrected,
-        verdict=describe_comparison(one),
-        unpaired=one.unpaired,
-    )
-
-
-def _printed_view(one: PrintedFigure) -> schemas_evaluation.EvaluationPrinted:
-    return schemas_evaluation.EvaluationPrinted(
-        place=one.place,
-        task=one.task,
-        strategy=one.strategy,
-        theirs=one.theirs,
-        ours=_figure_view(one.ours),
-        differs=one.differs,
-    )
-
-
-def _judged_view(one: JudgedCell) -> schemas_evaluation.EvaluationJudged:
-    return schemas_evaluation.EvaluationJudged(
-        form=one.form,
-        judge=one.judge,
-        strategy=one.strategy,
-        task=one.task,
-        figures=_figure_views(one.estimates),
-        unread=one.unread,
-    )
+    means = {label: report.macro_mean(label, one.name) for label in report.strategies}
+    return schemas_evaluation.EvaluationMeasure.from_value(one, means=means)

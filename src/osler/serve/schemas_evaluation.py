@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from osler.serve.schemas_kb import ResponseModel
 
 
-class _EvaluationModel(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class FigureView(_EvaluationModel):
+class FigureView(ResponseModel):
     value: float
     low: float
     """Ends of the 95 % interval."""
@@ -19,7 +15,7 @@ class FigureView(_EvaluationModel):
     n: int
 
 
-class EvaluationMeasure(_EvaluationModel):
+class EvaluationMeasure(ResponseModel):
     name: str
     title: str
     percent: bool
@@ -28,7 +24,7 @@ class EvaluationMeasure(_EvaluationModel):
     """Strategy to the mean over tasks, each counting the same; `null` unless all have it."""
 
 
-class EvaluationCell(_EvaluationModel):
+class EvaluationCell(ResponseModel):
     """One strategy on one task."""
 
     strategy: str
@@ -42,7 +38,7 @@ class EvaluationCell(_EvaluationModel):
     calibration_error: float | None
 
 
-class EvaluationPair(_EvaluationModel):
+class EvaluationPair(ResponseModel):
     """Two strategies on the same samples; `change` is second minus first."""
 
     task: str
@@ -57,7 +53,7 @@ class EvaluationPair(_EvaluationModel):
     unpaired: int
 
 
-class EvaluationPrinted(_EvaluationModel):
+class EvaluationPrinted(ResponseModel):
     """A number of a paper beside ours; `theirs` in percent, as it is printed."""
 
     place: str
@@ -68,7 +64,7 @@ class EvaluationPrinted(_EvaluationModel):
     differs: str
 
 
-class EvaluationJudged(_EvaluationModel):
+class EvaluationJudged(ResponseModel):
     form: str
     judge: str
     strategy: str
@@ -77,7 +73,7 @@ class EvaluationJudged(_EvaluationModel):
     unread: int
 
 
-class EvaluationView(_EvaluationModel):
+class EvaluationView(ResponseModel):
     """The report of one log folder."""
 
     name: str
@@ -94,7 +90,7 @@ class EvaluationView(_EvaluationModel):
     facts: list[tuple[str, str]]
 
 
-class EvaluationSummary(_EvaluationModel):
+class EvaluationSummary(ResponseModel):
     name: str
     experiment: str
     version: str
@@ -105,11 +101,11 @@ class EvaluationSummary(_EvaluationModel):
     """What is wrong with it; empty where nothing is."""
 
 
-class EvaluationList(_EvaluationModel):
+class EvaluationList(ResponseModel):
     evaluations: list[EvaluationSummary]
 
 
-class EvaluationSample(_EvaluationModel):
+class EvaluationSample(ResponseModel):
     strategy: str
     task: str
     id: str
@@ -122,17 +118,17 @@ class EvaluationSample(_EvaluationModel):
     why: str
 
 
-class EvaluationSampleList(_EvaluationModel):
+class EvaluationSampleList(ResponseModel):
     samples: list[EvaluationSample]
     """Those that failed, then the worst answers; not all of a large log."""
 
 
-class ExampleView(_EvaluationModel):
+class ExampleView(ResponseModel):
     question: str
     options: list[str]
     language: Literal["en", "zh"]
 
 
-class ExampleList(_EvaluationModel):
+class ExampleList(ResponseModel):
     examples: list[ExampleView]
     """Questions that come with the sample texts; none where those are not in the knowledge base."""

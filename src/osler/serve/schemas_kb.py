@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict
-
-
-class _KbModel(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 
-class LocatorView(_KbModel):
+def _named_tiers(trust: object) -> object:
+    """Keys of a JSON object are texts."""
+    return {str(tier): n for tier, n in trust.items()} if isinstance(trust, dict) else trust
+
+
+class ResponseModel(BaseModel):
+    """A reply, or a part of one. It can be made of a library's value that has the same fields."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, from_attributes=True)
+
+    @classmethod
+    def from_value(cls, value: object, **more: object) -> Self:
+        """Fields by their names from `value`; those that it has not, or has otherwise, in `more`."""
+        same = {name: getattr(value, name) for name in cls.model_fields if name not in more}
+        return cls.model_validate(same | more)
+
+
+class LocatorView(ResponseModel):
     section: str
     page: int | None
     year: int | None
@@ -20,7 +33,7 @@ class LocatorView(_KbModel):
     kind: str
 
 
-class PassageView(_KbModel):
+class PassageView(ResponseModel):
     id: str
     source: str
     title: str
@@ -32,7 +45,7 @@ class PassageView(_KbModel):
     """A sample text: no clinical reference."""
 
 
-class ProvenanceView(_KbModel):
+class ProvenanceView(ResponseModel):
     document: str
     origin: str
     checksum: str
@@ -44,7 +57,7 @@ class ProvenanceView(_KbModel):
     version: int
 
 
-class PassageInContext(_KbModel):
+class PassageInContext(ResponseModel):
     passage: PassageView
     context: list[PassageView]
     """Before and after it in its document, itself among them; empty unless asked for."""
@@ -53,20 +66,20 @@ class PassageInContext(_KbModel):
     snapshot: str
 
 
-class SearchHit(_KbModel):
+class SearchHit(ResponseModel):
     rank: int
     score: float
     """Comparable within this search only; higher is better."""
     passage: PassageView
 
 
-class SearchResult(_KbModel):
+class SearchResult(ResponseModel):
     query: str
     snapshot: str
     hits: list[SearchHit]
 
 
-class SourceView(_KbModel):
+class SourceView(ResponseModel):
     source: str
     documents: int
     passages: int
@@ -74,18 +87,18 @@ class SourceView(_KbModel):
     licences: list[str]
     illustrative: int
     retracted: int
-    trust: dict[str, int]
+    trust: Annotated[dict[str, int], BeforeValidator(_named_tiers)]
     latest: int
 
 
-class SourceList(_KbModel):
+class SourceList(ResponseModel):
     snapshot: str
     searched: list[str]
     """What a question is looked up in where it names no sources."""
     sources: list[SourceView]
 
 
-class KbStatus(_KbModel):
+class KbStatus(ResponseModel):
     snapshot: str
     built: bool
     pending: int
@@ -98,7 +111,7 @@ class KbStatus(_KbModel):
     graph: bool
 
 
-class ConceptRelation(_KbModel):
+class ConceptRelation(ResponseModel):
     subject: str
     subject_name: str
     predicate: str
@@ -106,7 +119,7 @@ class ConceptRelation(_KbModel):
     object_name: str
 
 
-class ConceptView(_KbModel):
+class ConceptView(ResponseModel):
     id: str
     name: str
     names: list[str]
@@ -116,11 +129,11 @@ class ConceptView(_KbModel):
     relations: list[ConceptRelation]
 
 
-class ConceptMatch(_KbModel):
+class ConceptMatch(ResponseModel):
     id: str
     name: str
 
 
-class ConceptMatchList(_KbModel):
+class ConceptMatchList(ResponseModel):
     term: str
     concepts: list[ConceptMatch]

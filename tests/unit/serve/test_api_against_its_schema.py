@@ -12,7 +12,7 @@ pytest.importorskip("schemathesis")
 
 
 @pytest.mark.filterwarnings("ignore::Warning:schemathesis", "ignore::pytest.PytestWarning")
-def test_nothing_is_a_server_error_and_nothing_is_not_in_the_schema(home: Path) -> None:
+def test_api_fuzzing_finds_no_server_error_and_no_reply_outside_the_schema(home: Path) -> None:
     from fuzz_api import LIMITS, fuzz
 
     with serve_osler(home, serve=LIMITS) as place:

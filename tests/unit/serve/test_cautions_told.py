@@ -35,7 +35,7 @@ def test_cautions_stand_after_the_answer_so_that_the_places_of_citations_stay() 
     assert "says 10 mg, T2 says 40 mg" in told
 
 
-def test_they_are_told_in_chinese_and_not_at_all_where_there_are_none() -> None:
+def test_cautions_are_told_in_chinese_and_absent_where_there_are_none() -> None:
     told = talk("zh", "样本病推荐使用例素。", "样本病不推荐使用例素。").join_text()
     assert "关于证据：" in told
     assert "“不推荐”" in told

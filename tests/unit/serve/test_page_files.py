@@ -15,6 +15,7 @@ import pytest
 from osler.serve import page
 from osler.serve.keys import new_key
 from osler.serve.ledger import Ledger
+from osler.sources.catalogue import BUILT_IN
 from osler.testing.served import serve_osler
 
 BUILT = {
@@ -107,3 +108,9 @@ def test_the_wheel_carries_the_page(tmp_path: Path) -> None:
     with zipfile.ZipFile(wheel) as held:
         for name, content in page.read_files().items():
             assert held.read(f"osler/serve/static/dist/{name}") == content
+
+
+def test_the_page_names_the_sources_as_the_catalogue_does() -> None:
+    text = (Path(__file__).parents[3] / "web/src/sources.ts").read_text(encoding="utf-8")
+    named = re.findall(r'^  (\w+): \{ en: "(.+)", zh: "(.+)" \},$', text, flags=re.MULTILINE)
+    assert named == [(one.name, one.label["en"], one.label["zh"]) for one in BUILT_IN]

@@ -52,14 +52,14 @@ def test_a_run_is_one_trace_with_its_searches_and_calls(quiet: list[Any]) -> Non
     assert all(span.end_time >= span.start_time for span in quiet)
 
 
-def test_no_content_leaves_the_machine_unless_it_is_asked_for(quiet: list[Any]) -> None:
+def test_traces_carry_no_content_unless_enabled(quiet: list[Any]) -> None:
     told = json.dumps([dict(span.attributes) for span in quiet], default=str)
     for word in ("thigh", "drug", "Adrenaline", "adrenaline"):
         assert word not in told
     assert quiet[-1].attributes["input.value.length"] == len(QUESTION)
 
 
-def test_with_content_the_question_and_the_answer_are_told(home: Path) -> None:
+def test_traces_with_content_carry_question_and_answer(home: Path) -> None:
     run = spans_of(home, content=True)[-1]
     assert run.attributes["input.value"] == QUESTION
     assert run.attributes["output.value"] == "Adrenaline is given first. [1]"

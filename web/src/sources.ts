@@ -1,0 +1,10 @@
+// Generated from osler.sources.catalogue (tests/unit/serve/test_page_files.py compares them).
+export const SOURCES: Record<string, { en: string; zh: string }> = {
+  book: { en: "book", zh: "教科书" },
+  guideline: { en: "guideline", zh: "指南" },
+  research: { en: "research", zh: "文献" },
+  wiki: { en: "wiki", zh: "百科" },
+  graph: { en: "graph", zh: "图谱" },
+  emr: { en: "emr", zh: "病历" },
+  web: { en: "web", zh: "网页" },
+};
