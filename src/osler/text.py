@@ -108,6 +108,7 @@ def make_slug(text: str) -> str:
     kept = _NOT_SLUG.sub("-", unicodedata.normalize("NFC", text)).strip("-")
     if kept.strip(".") and len(kept) <= _LONGEST_SLUG:
         return kept
+    # surrogatepass: file names may contain lone surrogates.
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
     return f"{kept[: _LONGEST_SLUG - 17].strip('-.')}-{digest}".lstrip("-")
 
@@ -117,6 +118,7 @@ def split_words(text: str) -> list[str]:
 
     "CD4 1.5 糖尿病" gives cd4, 1.5, 糖, 糖尿, 尿, 尿病, 病.
     """
+    # NFKC folds full-width letters and digits, common in Chinese texts.
     folded = unicodedata.normalize("NFKC", text).lower()
     if folded.isascii() or _CJK.search(folded) is None:
         return _WORD_WITHOUT_HAN.findall(folded)

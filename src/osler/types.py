@@ -23,6 +23,7 @@ LETTERS = ascii_uppercase + ascii_lowercase
 """Letters of options in order: A to Z, then a to x for DDXPlus's fifty (Omni-RAG's files)."""
 
 
+# Three digits at most: "[2023]" is a year or a reference, not a citation.
 CITATION_MARK = re.compile(r"\s*[\[［【](\d{1,3})[\]］】]")
 """A citation in a model's text, with the space before it; full-width brackets are accepted."""
 
@@ -30,7 +31,7 @@ CITATION_MARK = re.compile(r"\s*[\[［【](\d{1,3})[\]］】]")
 def citation_mark(number: int) -> str:
     """The mark that cites evidence `number`, from 1, in answers and prompts: "[3]".
 
-    `CITATION_MARK` reads what this renders. Prompts that ask for citations write the same form.
+    `CITATION_MARK` reads what this renders; prompts write it as `cite(1)`.
     """
     return f"[{number}]"
 
@@ -239,6 +240,7 @@ class Answer:
 
     @property
     def citations(self) -> tuple[Citation, ...]:
+        # Positions follow from the rendering of `text`: keep both in step.
         found, start = [], 0
         for statement in self.statements:
             found += [Citation(start, start + len(statement.text), n) for n in statement.cites]

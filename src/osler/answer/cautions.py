@@ -124,6 +124,7 @@ def _all_cautions(answer: Answer, hits: Sequence[Hit], rules: Rules) -> Iterator
     for number, cited in enumerate(answer.evidence, 1):
         mine = f"{citation_mark(number)} {_passage_name(cited.passage)}"
         own = _document_id(cited.passage)
+        # Passages of one document cannot disagree about its own currency.
         apart = [other for other in others if _document_id(other.hit.passage) != own]
         yield from _out_of_date(cited, mine, apart, answer.language)
         if rules == "all":

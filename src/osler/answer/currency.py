@@ -97,6 +97,7 @@ def read_issue(passage: Passage) -> Issue:
     title = passage.title
     found, year = _EDITION.search(title), _YEAR.search(title)
     rest = _REVISED.sub(" ", _YEAR.sub(" ", _EDITION.sub(" ", title)))
+    # Two content words at least: "Guideline 2020" identifies no work.
     work = " ".join(re.findall(r"\w+", rest.casefold()))
     told = [word for word in heading_subject(work) | set(content_terms(work)) if not word.isdigit()]
     return Issue(

@@ -238,6 +238,7 @@ def _by_amount(mine: str, theirs: str, shared: tuple[str, ...], share: float) ->
 def _by_direction(
     mine: str, theirs: str, shared: tuple[str, ...], share: float
 ) -> Difference | None:
+    # "A lowers X more than B" has no direction of its own.
     if COMPARES.search(mine) or COMPARES.search(theirs):
         return None
     ours, others = read_directions(mine), read_directions(theirs)

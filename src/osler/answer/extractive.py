@@ -68,6 +68,7 @@ class EvidenceGate:
         kept = [h for h, v in zip(hits, covered, strict=True) if v >= self.margin * best]
         found = await quote_candidates(self.relevance, query or question.text, kept)
         least = self.least[question.language]
+        # Either signal suffices: coverage fails on paraphrases, relevance on long passages.
         answers = best >= least.coverage or (found and found[0].relevance >= least.relevance)
         return found if answers else []
 

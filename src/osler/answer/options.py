@@ -168,6 +168,7 @@ class OptionLetters:
         context = _evidence_messages(prompt.text, said)
         if self.written or not isinstance(self.model, Likelihood):
             return await self._ask_letter(question, context, run, prompt.identity)
+        # The scored letter directly follows the opened tag.
         begun = _evidence_messages(prompt.text, f"{said}\n<answer>" if said else "<answer>", end="")
         scored = await score_all(
             self.model, begun, question.letters, run, role="reader", prompt=prompt.identity

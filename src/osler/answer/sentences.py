@@ -41,6 +41,7 @@ async def quote_candidates(
     texts = [f"{hit.passage.heading}. {hit.passage.text[start:end]}" for hit, start, end in spans]
     scores = await scorer.relevance(query, texts) if texts else ()
     found = [QuoteCandidate(*span, value) for span, value in zip(spans, scores, strict=True)]
+    # Ties by rank and position keep the result deterministic.
     return sorted(found, key=lambda c: (-c.relevance, c.hit.rank, c.start))
 
 

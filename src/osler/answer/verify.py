@@ -69,6 +69,7 @@ def weigh_claim(claim: str, hits: Sequence[Hit], language: Language) -> Verifica
     best: dict[tuple[str, bool], BearingSentence] = {}
     for one in _bearing_sentences(mine, hits, language):
         place = (one.evidence.passage.id, one.supports)
+        # One sentence per passage and side; a passage may be on both.
         if place not in best or one.share > best[place].share:
             best[place] = one
     said = tuple(sorted(best.values(), key=lambda one: -one.share))

@@ -77,6 +77,7 @@ class WrittenComposer:
         marked = [hits[n - 1] for n in marks if 1 <= n <= len(hits)]
         cites = []
         for quote in self._find_support(text, marked or hits, every=bool(marked)):
+            # Equal quotes share one number.
             if quote not in evidence:
                 evidence.append(quote)
             cites.append(evidence.index(quote) + 1)

@@ -127,6 +127,7 @@ def sentence_openings(text: str) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for start, end in split_sentences(text):
         for line in text[start:end].splitlines():
+            # Han characters are units of their own; other scripts are split at spaces.
             units = list(_UNIT.finditer(line))
             most = _OPENING[1] if units and is_cjk(units[0].group()) else _OPENING[0]
             if taken := units[:most]:
@@ -160,6 +161,7 @@ def _phrase_stretches(clause: str, language: Language) -> Iterator[str]:
         if words[first] in _LINKS:
             continue
         for last in range(first, min(first + most, len(units))):
+            # No longer phrase from here can be a name either.
             if words[last] in _APART or words[last] in _APART_ZH:
                 break
             phrase = clause[start : units[last][1]]

@@ -151,6 +151,7 @@ class DictionaryExtractor:
             for place, graph in enumerate(graphs)
             for mention in Dictionary(graph, self.ignored).find_mentions(text)
         ]
+        # Greedy by length, then by graph: the user's vocabulary wins over learned names.
         chosen: list[ConceptMention] = []
         for _, _, mention in sorted(found, key=lambda one: (*one[:2], one[2].start)):
             if all(mention.end <= other.start or other.end <= mention.start for other in chosen):
@@ -181,6 +182,7 @@ class DictionaryExtractor:
             for one, other, predicate in _stated_relations(passage, mentions):
                 add_relation(one, other, predicate)
         for mentions in each if self.pairs else ():
+            # An enumeration of many names says little about each pair.
             if len(mentions) <= _MOST_IN_SENTENCE:
                 for one, other in combinations(mentions, 2):
                     add_relation(one, other, patterns.TOGETHER[passage.language])

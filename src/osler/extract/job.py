@@ -133,6 +133,7 @@ def plan_extraction(
     if not before or not before[0].usage.calls:
         return ExtractionPlan(found.chunks, done, known, asked, guess, None, 0)
     past = before[0]
+    # Measured mean instead of the guess, once this extractor has done chunks.
     share = asked / past.chunks
     cost = ExtractionCost(
         round(past.usage.calls * share),
@@ -164,6 +165,7 @@ async def run_extraction(
     A chunk with unreadable replies counts as failed and is tried again by the next run. Raises
     `ModelError` when the model is unavailable, and `KnowledgeBaseError`; finished chunks are kept.
     """
+    # Hashing every chunk blocks: keep it off the event loop.
     found = await asyncio.to_thread(pending_chunks, folder, extractor, scope=scope, again=again)
     wanted = found.numbers[:limit]
     job = _ExtractionJob(folder, extractor, len(wanted), again, progress or ignore_progress)
@@ -225,6 +227,7 @@ class _ExtractionJob:
             ExtractedPassage(number, key, outcomes.get(number) or ExtractionOutcome(kept[key]))
             for number, key in keys.items()
         ]
+        # One writer at a time: SQLite would make the others wait with a lock error.
         async with self._writer:
             written = await asyncio.to_thread(self._write_batch, done)
         self.known += len(passages) - len(asked)

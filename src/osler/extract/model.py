@@ -90,6 +90,7 @@ class ModelExtractor:
     @property
     def asked_units(self) -> tuple[Unit, ...]:
         """The units asked for, in the order of the calls; relations need entities."""
+        # Relations need entities, even when those were not asked for.
         wanted = {*self.wanted, *(["entities"] if "relations" in self.wanted else [])}
         return tuple(unit for unit in UNITS if unit in wanted)  # type: ignore[misc]
 
@@ -98,6 +99,7 @@ class ModelExtractor:
             load_prompt(self._prompt_name(unit), passage.language).identity
             for unit in self.asked_units
         )
+        # The grammar follows from schema and chunk, which are hashed themselves.
         sampling = replace(self.sampling, grammar=None)
         held = f"{self.constrains} {self.copies} {self.brief}"
         how = (str(VERSION), self.name, self.schema.identity, repr(sampling), held)

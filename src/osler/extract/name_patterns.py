@@ -121,6 +121,7 @@ def _english_names(text: str) -> Iterator[tuple[int, int]]:
         is_bare = not form.alone or word[0].casefold() in packaged_forms().generic
         if (first == place and is_bare) or words[first].start() < ended:
             continue
+        # Names must not overlap: the next may begin only here.
         ended = word.end()
         yield words[first].start(), ended
 

@@ -124,6 +124,7 @@ def long_form(short: str, before: str) -> str:
     words = before.split()[-most:]
     text = " ".join(words)
     lowered, at = text.casefold(), len(text) - 1
+    # Schwartz and Hearst's algorithm: match letters from right to left.
     for place in range(len(letters) - 1, -1, -1):
         while at >= 0 and not (
             lowered[at] == letters[place]

@@ -112,6 +112,7 @@ TOGETHER: dict[Language, str] = {"en": "is mentioned with", "zh": "一同提及"
 
 def predicate_between(gap: str, language: Language) -> str | None:
     """The predicate stated by the words between two names; `None` without one."""
+    # A negation anywhere in the gap cancels the cue.
     if not 0 < len(gap) <= LONGEST_GAP or _NEGATED.search(gap):
         return None
     for pattern, predicate in _CHINESE if language == "zh" else _ENGLISH:

@@ -231,6 +231,7 @@ def read_reply(wire: type[W], reply: Completion) -> tuple[W, bool]:
 
 def _salvage_reply(wire: type[W], reply: Completion, text: str, error: Invalid) -> W:
     try:
+        # Partial JSON of a cut reply; the validator decides what of it is usable.
         held = from_json(text, allow_partial="trailing-strings") if text else {}
     except ValueError as broken:
         raise _malformed_reply(wire, reply, error) from broken

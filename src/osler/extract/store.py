@@ -155,7 +155,9 @@ def write_results(db: sqlite3.Connection, extractor: str, done: Sequence[Extract
 
 def _replace_items(db: sqlite3.Connection, extractor: str, one: ExtractedPassage) -> None:
     found, usage = one.outcome.found, one.outcome.usage
+    # Deleting the row deletes its items and index entries by foreign keys.
     of = (one.number, extractor)
+    # Counts by reason, kept for `osler kb extract --json` and the totals.
     drops = json.dumps(dict(found.drops), ensure_ascii=False)
     db.execute("DELETE FROM extracted WHERE passage = ? AND extractor = ?", of)
     db.execute(

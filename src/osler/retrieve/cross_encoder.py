@@ -67,6 +67,7 @@ class CrossEncoder:
         self, query: str, texts: list[str], gone: threading.Event
     ) -> tuple[float, ...]:
         scores = [0.0] * len(texts)
+        # Texts of similar length share a batch: less padding.
         order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
         with self._lock:
             for at in range(0, len(order), self._batch):

@@ -119,6 +119,7 @@ class GraphRetriever:
     def _finding_passages(self, finding: Finding) -> list[tuple[Passage, float]]:
         """The definition first, as in the paper's text; then relations by relevance."""
         concept = finding.concept
+        # The definition ranks above every relation of its concept.
         best = max((score for _, score in finding.relations), default=0.0)
         found = [
             (self.graph.relation_passage(concept, edge), score) for edge, score in finding.relations
@@ -188,6 +189,7 @@ async def find_forms(
     edges = await asyncio.to_thread(graph.find_neighbours, ids)
     kinds = list(dict.fromkeys(edge.predicate for edge in edges))
     said = [kind.replace("_", " ") for kind in kinds]
+    # beta 1: predicates are short, and extra words matter as much as missing ones.
     scores = await (relevance or OverlapRelevance(beta=1.0)).relevance(
         predicate.replace("_", " "), said
     )

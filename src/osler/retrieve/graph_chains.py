@@ -57,6 +57,7 @@ class ChainRetriever:
             )
         ]
         if not found:
+            # A single concept has no pair: walk outwards from it.
             around = (find_chains_from(self.graph, id, hops=2, k=self.candidates) for id in linked)
             found = [chain for chains in around for chain in chains]
         return found

@@ -99,10 +99,14 @@ def _community_shares(
     leaves = communities.leaf_numbers()
     for weight, numbers in weighed:
         places = {int(leaf) for leaf in np.unique(leaves[list(numbers)]) if leaf >= 0}
+        # A concept counts for its community and all those above it, once each.
         for number in {above for leaf in places for above in communities.list_ancestors(leaf)}:
             held[number] += weight
     total = sum(weight for weight, _ in weighed)
     found = ((communities.get_community(number), weight) for number, weight in held.items())
     return [
-        (one, weight / total / log2(one.size) ** 0.5) for one, weight in found if one.size >= _LEAST
+        # Damped by size: the root community holds every concept and would always win.
+        (one, weight / total / log2(one.size) ** 0.5)
+        for one, weight in found
+        if one.size >= _LEAST
     ]

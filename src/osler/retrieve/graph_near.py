@@ -88,6 +88,7 @@ class NearRetriever:
         found = []
         for edge in edges:
             ends = [near[id] for id in (edge.subject, edge.object) if id in near]
+            # Mean over both ends; an end outside the walk counts 0.
             share = sum(share for _, share in ends) / 2
             found.append((edge, self.graph.relation_passage(ends[0][0], edge), share))
         return found

@@ -100,6 +100,7 @@ class HybridRetriever:
             weights=(self.fusion.dense_weight, self.fusion.lexical_weight),
             k=self.fusion.constant,
         )
+        # Usually k passages are read; all only when deletions made gaps.
         passages = self.kb.get_passages(number for number, _ in _cut_ranking(fused, k))
         if len(passages) < min(k, len(fused)):  # some were deleted since the last build
             passages = self.kb.get_passages(number for number, _ in fused)

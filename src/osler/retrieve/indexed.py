@@ -91,6 +91,7 @@ class NameRankings:
         web = self.webs.load_current()
         exact = self.webs.link_entities(query, STOP_WORDS)
         likely = [entity for entity in self._likeliest_entities(web, query) if entity not in exact]
+        # Node specificity of HippoRAG: names in few passages weigh more.
         seeds = {entity: 1 / max(1, int(web.held[entity])) for entity in (*exact, *likely)}
         found = {
             "exact": web.rank_by_names(exact),
@@ -156,6 +157,8 @@ class IndexedRetriever:
             Extractions.of(self.kb).entries.require_kinds(
                 self.kinds, self.encoder.identity if self.encoder else ""
             )
+            # One list per index and kind of search; all are fused at once, so that no index is
+            # preferred.
             rankings = self._rank_indexes(query, max(k, self.fusion.depth))
             lists = [[number for number, _ in found] for _, found, _ in rankings]
             order = rrf(lists, weights=[w for _, _, w in rankings], k=self.fusion.constant)

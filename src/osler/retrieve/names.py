@@ -27,6 +27,7 @@ def names_in(question: str) -> tuple[str, ...]:
     a logical form."""
     found = [match[1].strip() for match in _QUOTED.finditer(question)]
     found = found or _capitalised_runs(question) or _content_runs(question)
+    # "A and B" may be one name or two: offer both readings.
     found += [part for name in found for part in name.split(" and ") if part != name]
     kept = [name for name in dict.fromkeys(found) if not set(name) & set(MARKS)]
     return tuple(sorted(kept, key=lambda name: -len(name))[:_MOST])

@@ -80,6 +80,7 @@ class PatientIndex:
     def load_snapshot(self) -> _LoadedPatients:
         with self._loading:
             snapshot = self.kb.snapshot
+            # Reloaded after a build; the lock keeps concurrent first searches from loading twice.
             if self._loaded is None or self._loaded.snapshot != snapshot:
                 self._loaded = self._load_patients(snapshot)
             return self._loaded
@@ -107,6 +108,7 @@ class PatientIndex:
         names, said = self.load_snapshot().names, split_words(text)
         at = 0
         while at < len(said):
+            # Longest match first, as in dictionary lookup of names.
             for length in range(min(_LONGEST_NAME, len(said) - at), 0, -1):
                 if code := names.get(tuple(said[at : at + length])):
                     yield code

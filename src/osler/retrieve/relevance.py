@@ -51,6 +51,7 @@ class OverlapRelevance:
         return tuple(self._overlap_score(asked, set(content_terms(text))) for text in texts)
 
     def _overlap_score(self, asked: set[str], said: set[str]) -> float:
+        # F-measure with beta² as the weight of recall.
         common, recall = _total_weight(asked & said), self.beta**2
         return (
             (1 + recall) * common / (recall * _total_weight(asked) + _total_weight(said))

@@ -35,6 +35,7 @@ class RerankedRetriever:
         if not found:
             return []
         scores = await self.reranker.relevance(query, [reranker_text(hit.passage) for hit in found])
+        # NaN would make the sort arbitrary without an error.
         if len(scores) != len(found) or not all(map(isfinite, scores)):
             raise ModelError(f"the reranker gave {len(scores)} scores for {len(found)} passages")
         best = sorted(zip(scores, found, strict=True), key=lambda pair: -pair[0])

@@ -10,7 +10,7 @@ from typing import Any
 from osler.errors import ModelError
 from osler.llm.server.bounded_reading import BadReply
 from osler.llm.server.connection import ServerClient
-from osler.llm.server.post import objects_by_index
+from osler.llm.server.replies import objects_by_index
 
 _FIX = "set reranker.url and reranker.name to a server and a model that rerank"
 

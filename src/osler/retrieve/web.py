@@ -49,6 +49,7 @@ class OnlineRetriever:
         of_each = [
             await self._best_first(query, self._cut_passages(document)) for document in found
         ]
+        # Round-robin over documents: one long page must not fill the list.
         rounds = zip_longest(*of_each)
         distinct = {p.id: p for several in rounds for p in several if p is not None}
         return list(distinct.values())

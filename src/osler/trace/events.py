@@ -44,6 +44,7 @@ class Started:
     seed: int
     budget: Budget
     schema: int = SCHEMA
+    # The wire names are stable: clients and stored logs depend on them.
     type: Literal["run.started"] = "run.started"
 
 
@@ -284,6 +285,7 @@ class Answered:
     type: Literal["run.finished"] = "run.finished"
 
 
+# A closed union: a reader can handle every event, and old logs fail loudly.
 Event = Annotated[
     Started
     | SourcesPlanned

@@ -30,10 +30,13 @@ class OrderedEvents:
 
         Under a budget steps run one after another, and each continues from the usage before it.
         """
+        # Derived from the run's seed and the step alone, so independent of timing. The factor is
+        # a prime, which keeps the steps of neighbouring seeds apart.
         seed = (self._run.seed * 1_000_003 + n) % 2**32
         lane = Run(
             self._run.id, seed, self._run.budget, sink=lambda event: self._record_event(n, event)
         )
+        # Sequential under a budget: usage is handed on, not summed.
         if self._run.budget.is_bounded:
             lane.usage = self._run.usage
         return lane
@@ -44,6 +47,7 @@ class OrderedEvents:
             self._run.usage = lane.usage
         else:
             self._run.spend(lane.usage)
+        # The first refused bound is the one that the run reports.
         self._run.spent = self._run.spent or lane.spent
         self._done.add(n)
         while self._open and self._open[0] in self._done:
@@ -87,6 +91,7 @@ async def gather(works: Iterable[Awaitable[T]]) -> list[T]:
 
     The first error cancels the others and is raised as it is, not in an exception group.
     """
+    # Not a TaskGroup: that would wrap the first error in an exception group.
     tasks = [asyncio.ensure_future(work) for work in works]
     try:
         return await asyncio.gather(*tasks)

@@ -47,6 +47,7 @@ class Run:
 
     def emit(self, event: Event) -> None:
         if self._cancelled:
+            # Checked at every event: a solver stops between steps, never within a write.
             raise RunCancelled
         self.events.append(event)
         if self.sink is not None:
@@ -65,6 +66,7 @@ class Run:
         kinds = ("searches",) if what == "search" else ("calls", "tokens", "seconds")
         if (reached := self._reached_bound(kinds)) is not None:
             raise self.refuse_at_bound(reached)
+        # A batch of calls is refused as a whole: half a comparison is worth nothing.
         limit = self.budget.calls
         if what == "call" and limit is not None and self.usage.calls + calls > limit:
             raise self.refuse_at_bound(

@@ -130,6 +130,7 @@ def written_tables(text: str) -> list[TextTable]:
         cells = tuple(_ROW.split(line.strip().strip("|").strip()))
         if len(cells) > 1 and any(cells):
             begin = begin if rows else place
+            # The rule below a Markdown header is no row.
             rows += [] if _RULE.fullmatch(line) else [cells]
         else:
             if len(rows) > 1:

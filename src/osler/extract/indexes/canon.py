@@ -105,6 +105,7 @@ class _NameClaims:
         for synonym, claimers in sorted(self.claimers.items()):
             entities = {merged.find_root(name) for name in claimers}
             agreed = [name for name in sorted(claimers) if self._types_agree(name, synonym)]
+            # A synonym claimed for two entities decides nothing.
             if len(entities) > 1 or not agreed:
                 refused += 1
             else:
@@ -127,11 +128,13 @@ class _DisjointSets:
         found = name
         while (above := self.parent.get(found, found)) != found:
             found = above
+        # Path compression.
         while (above := self.parent.get(name, name)) != found:
             self.parent[name], name = found, above
         return found
 
     def join_sets(self, one: Name, other: Name) -> None:
+        # The smaller name is the root, whatever the order of the joins.
         first, second = sorted((self.find_root(one), self.find_root(other)))
         self.parent.setdefault(first, first)
         self.parent[second] = first

@@ -284,7 +284,9 @@ def _build_graph(
     row = {number: entities.count + place for place, number in enumerate(passages)}
     said = {(row[number], entity) for number, entity in mentions}
     pairs = np.array([*sorted(said), *related], np.int64).reshape(-1, 2)
+    # No self-loops: a walk would be trapped there.
     pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    # Entities come first, so that an entity's number is its node.
     nodes = entities.count + len(passages)
     start = np.concatenate([pairs[:, 0], pairs[:, 1]])
     to = np.concatenate([pairs[:, 1], pairs[:, 0]])

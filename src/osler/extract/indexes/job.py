@@ -96,6 +96,7 @@ def _make_index(
     ):
         store.begin_index(db, kind, identity, dimension)
         todo = store.pending_passages(db, kind)
+    # Short transactions: other writers get in between two batches.
     begun, items = time.perf_counter(), 0
     progress(kind, 0, len(todo))
     for start in range(0, len(todo), _BATCH):

@@ -102,6 +102,7 @@ def _best_by_passage(held: VectorMatrix, scores: Floats, n: int) -> Ranking:
             best.setdefault(number, score)
         if len(best) >= n or len(rows) < wanted:
             return list(best.items())[:n]
+        # Several entries of one passage may fill the list: widen until enough passages are seen.
         wanted *= 4
 
 

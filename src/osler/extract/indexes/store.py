@@ -170,6 +170,7 @@ def write_entries(
     written = 0
     for todo, found in done:
         of = (todo.passage, todo.extractor)
+        # The items may have been replaced while they were being encoded.
         there = "SELECT 1 FROM extracted WHERE passage = ? AND extractor = ? AND key = ?"
         if db.execute(there, (*of, todo.key)).fetchone() is None:
             continue

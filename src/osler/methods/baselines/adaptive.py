@@ -40,6 +40,7 @@ class Adaptive:
                 (await episode.ask(prompt, tokens=16, temperature=0.0)).text
             )
             run.emit(Noted(f"complexity {level}"))
+        # Levels of §3: no retrieval, one, several steps.
         methods = {"A": self.none, "B": self.once, "C": self.several or self.once}
         return await methods[level].solve(question, run)
 

@@ -49,12 +49,14 @@ class ChainOfKnowledge:
     async def solve(self, question: Question, run: Run) -> Solution:
         why = "answered from corrected rationales"
         with Episode(self.kit, question, run) as episode:
+            # Seeds 0, 1, …: the samples differ, and a replay repeats them.
             chains = [await self._write_chain(episode, n) for n in range(self.samples)]
             episode.conclude_answer(chains[0].answer, " ".join(chains[0].rationales))
             answers = [_normalize_answer(chain.answer, question) for chain in chains]
             agreed, count = majority_answer([answer for answer in answers if answer])
             first = chains[answers.index(agreed)]
             episode.conclude_answer(first.answer, " ".join(first.rationales))
+            # §2: a majority of the chains needs no adapting.
             if count > self.samples / 2:
                 why = f"{count} of {self.samples} chains of thought agree"
             else:

@@ -127,6 +127,7 @@ class AttentionSensor:
     ) -> SearchNeed | None:
         if not chunk.text.strip():
             return None
+        # A second pass over the chunk: attention is not reported while generating.
         seen = await attend(self.model, context, chunk.text, episode.run, role=ROLE)
         scores = rind(seen, chunk.text, scaled=self.scaled)
         return first_need(seen.tokens, scores, self.threshold, chunk.tokens)
@@ -162,10 +163,12 @@ class EntropySensor:
 
 def rind(seen: Attended, text: str, *, scaled: bool = True) -> list[float]:
     """Eq. 4 of each token: entropy x greatest attention of later tokens x semantic indicator."""
+    # max over later tokens: the a_max of Eq. 2.
     paid = [
         max((row[i] for row in seen.weights[i + 1 :]), default=0.0) for i in range(len(seen.tokens))
     ]
     mean = sum(paid) / len(paid) if paid else 0.0
+    # The released thresholds are relative to the mean attention.
     unit = mean if scaled and mean else 1.0
     return [
         h * a / unit * semantic_indicator(text, token.start, token.end)
@@ -212,6 +215,7 @@ def first_need(
     """The first token above the threshold, mapped to the reply's token that contains its start."""
     for token, score in zip(tokens, scores, strict=True):
         if score > threshold:
+            # The scoring pass may tokenise differently: cut at a token of the reply.
             holds = [t for t in written if t.start <= token.start < t.end]
             return SearchNeed(holds[0].start, score) if holds else None
     return None

@@ -61,6 +61,7 @@ class Episode:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> bool:
+        # Other errors propagate: only a spent budget is a normal end.
         return isinstance(error, BudgetExceeded)
 
     def render(self, prompt: str, **values: object) -> RenderedPrompt:
@@ -129,6 +130,7 @@ class Episode:
         """Numbered texts of `hits` (by default all), as many as fit; a passage keeps its number."""
         numbers = {hit.passage.id: n for n, hit in enumerate(self.hits, 1)}
         shown: list[str] = []
+        # The first passage always fits: a prompt without any would be another method.
         room = self.kit.characters
         for hit in self.hits if hits is None else hits:
             room -= len(hit.passage.text)

@@ -51,11 +51,13 @@ class Flare:
         return await episode.finish("written, and searched where the model was unsure")
 
     async def _next_sentence(self, episode: Episode, found: Sequence[Hit]) -> str:
+        # §3.2.1: the tentative sentence, written without passages after the first.
         ahead = await go_on(episode, found, episode.draft, tokens=self.look_ahead, top=1)
         sentence = first_sentence(ahead.text)
         if not sentence:  # the text has come to its end
             return ""
         tokens = sentence_tokens(ahead, sentence)
+        # Without log-probabilities every sentence counts as uncertain.
         if tokens and is_sure(tokens, self.theta):
             return sentence
         episode.run.emit(Noted(f"unsure ({_describe_least_sure(tokens)}): {sentence.strip()}"))

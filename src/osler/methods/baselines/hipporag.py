@@ -133,6 +133,7 @@ def seed_weights(
         for name in dict.fromkeys((normalize_phrase(subject), normalize_phrase(object_))):
             of.setdefault(name, []).append(max(0.0, score))
     start: dict[Node, float] = {name: sum(all_) / len(all_) for name, all_ in of.items()}
+    # Scores of any retriever are brought to one scale.
     low, high = min(passages), max(passages)
     for n, score in enumerate(passages):
         start[n] = weight * ((score - low) / (high - low) if high > low else 1.0)
@@ -151,6 +152,7 @@ def weigh_edges(stated: Sequence[Sequence[Triple]]) -> dict[tuple[Node, Node], f
             pair = (normalize_phrase(subject), normalize_phrase(object_))
             if pair[0] != pair[1]:
                 found[pair] = found.get(pair, 0.0) + 1.0
+    # Quadratic, over the phrases of some ten passages only.
     for one, two in combinations(names, 2):
         if (likeness := _phrase_similarity(one, two)) >= _SYNONYM:
             found[one, two] = found.get((one, two), 0.0) + likeness
@@ -177,6 +179,7 @@ def pagerank(
         stuck = share[out == 0].sum()
         moved = weights.T @ np.divide(share, out, out=np.zeros_like(share), where=out > 0)
         share = (1 - damping) * again + damping * (moved + stuck * again)
+    # Rounded, so that ties do not depend on the linear algebra library.
     return [round(float(value), 9) for value in share[: len(stated)]]
 
 

@@ -40,6 +40,7 @@ class IRCoT:
                 episode.draft = join_sentences(episode.draft, sentence, question.language)
                 if has_answer(sentence) or not sentence:
                     break
+                # §3: the sentence just written is the next query.
                 found = await episode.search(sentence, keep=False)
                 episode.keep_hits(found[: max(0, self.passages - len(episode.hits))])
             if self.reader:

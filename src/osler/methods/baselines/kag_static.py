@@ -96,6 +96,7 @@ def order_tasks(tasks: Sequence[PlannedTask]) -> list[PlannedTask]:
     done: list[PlannedTask] = []
     while left:
         made = {task.name for task in done}
+        # A cycle leaves nothing ready: then the first of the plan goes on.
         ready = [task for task in left if made.issuperset(task.needs)] or left[:1]
         done += ready
         left = [task for task in left if task not in ready]

@@ -79,6 +79,7 @@ class PikeRag:
             for candidate in await self._nearest_candidates(episode, tags, proposal):
                 if candidate.question not in known:
                     found.setdefault(candidate.question, candidate)
+        # Algorithm 1: the K nearest over all proposals of the step.
         best = sorted(found.values(), key=lambda c: -c.likeness)[: self.candidates]
         return await self._select_candidate(episode, best) if best else None
 

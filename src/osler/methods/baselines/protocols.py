@@ -80,6 +80,7 @@ class ProtocolSearch:
                 said = await episode.ask(prompt, begun=trail, stop=self._stop_texts)
                 trail += text_with_thinking(said)
                 name, text = last_action(trail)
+                # A turn without an action ends the run unless the protocol retries.
                 if name == "answer" or not (name or self.protocol.retry):
                     episode.capped = ""
                     episode.conclude_answer(

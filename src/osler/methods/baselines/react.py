@@ -62,6 +62,7 @@ class ReAct:
                 begun = f"{trail}Thought {n}:"
                 said = await episode.ask(prompt, begun=begun, stop=(f"\nObservation {n}:",))
                 turn, action = said.text, _ACTION.search(said.text)
+                # As in the released code: ask again with the label "Action n:".
                 if action is None:
                     turn = f"{_LABEL.sub('', turn.rstrip())}\nAction {n}:"
                     again = await episode.ask(prompt, begun=begun + turn, tokens=64, stop=("\n",))
@@ -74,6 +75,7 @@ class ReAct:
                     episode.conclude_answer(action.group(2), thought)
                     break
                 observed = await self._take_action(episode, page, action)
+                # What follows the action is the model's invention.
                 turn = turn[: action.end()] if action else turn
                 trail = f"{begun}{turn}\nObservation {n}: {observed}\n"
         return await episode.finish("finished")

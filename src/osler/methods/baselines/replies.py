@@ -14,6 +14,7 @@ def json_in(text: str, opening: str = "{") -> Any:
     The last, since models write examples before answers. Values inside others are not seen.
     """
     decoder, at, found = json.JSONDecoder(strict=False), 0, None
+    # After a value the search goes on behind it, so that nested values are skipped.
     while (at := text.find(opening, at)) >= 0:
         try:
             found, at = decoder.raw_decode(text, at)

@@ -57,6 +57,7 @@ class SearchO1:
     async def _reason_in_documents(
         self, episode: Episode, query: str, seen: set[str], trail: str
     ) -> str:
+        # The paper's fixed replies (§3), which the model is trained to expect.
         if query in seen:
             return AGAIN
         if len(seen) >= self.searches:

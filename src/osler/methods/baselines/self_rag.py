@@ -115,6 +115,7 @@ class SelfRag:
             longer = [more for path in paths for more in await self._extend_path(episode, path)]
             if not longer:
                 return
+            # Cumulative scores, as in the released beam search.
             paths = sorted(longer, key=lambda path: -path.score)[: self.beam]
             episode.draft = paths[0].text
             if has_answer(paths[0].text):

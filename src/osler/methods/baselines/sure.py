@@ -90,6 +90,7 @@ class SuRe:
         for one, two in combinations(range(len(summaries)), 2):
             forth = await self._first_wins(episode, summaries[one], summaries[two])
             back = await self._first_wins(episode, summaries[two], summaries[one])
+            # Averaging both orders cancels the model's bias for the first summary.
             wins[one, two] = (forth + (1.0 - back)) / 2
             wins[two, one] = 1.0 - wins[one, two]
         return wins
@@ -107,6 +108,7 @@ def read_candidates(text: str, question: Question, most: int) -> list[str]:
     texts."""
     lines = [part for part in re.split(r"[\n;；]+", text) if part.strip()]
     if len(lines) == 1:
+        # A single line may be a comma-separated list.
         lines = re.split(r"[,，、]", lines[0])
     found: list[str] = []
     for raw in lines:

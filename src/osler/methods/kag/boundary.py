@@ -118,6 +118,7 @@ class GenerateThenAssess:
         self, n: int, question: str, language: Language, run: Run
     ) -> BoundaryChecked | None:
         answer, confidence, tokens = await self._attempt_with_tokens(question, language, run)
+        # Signals are asked in order of cost, each only while the answer may still be accepted.
         surely, checked, weighed = True, None, None
         if answer and self.likelihood:
             surely = confidence is not None and confidence.value >= self.tau
@@ -160,6 +161,7 @@ class GenerateThenAssess:
             lambda reply: reply,
             run,
             grammar=attempt_grammar(language, reason=self.speaker.reasoning),
+            # Log-probabilities are requested only if a signal uses them: some engines slow down.
             top=int(self.likelihood or self.state is not None),
             shown=example_turns(language) if self.examples else (),
         )

@@ -23,6 +23,7 @@ def boxed_grammar(*, longest: int = LONGEST, reason: int = 0) -> Grammar:
 
 UNKNOWN = frozenset({"", "unknown", "未知", "不知道", "i don't know"})
 """Replies that mean "the references do not say"."""
+# Compared without case and final stop.
 ECHOES = frozenset(
     {"your answer", "my_answer", "my answer", "the answer", "true/false", "你的答案", "答案"}
 )

@@ -80,9 +80,11 @@ def tau_of(points: Sequence[CalibrationAttempt], share: float) -> float:
     best, right = NEVER, 0
     for n, (probability, holds) in enumerate(told, 1):
         right += holds
+        # Equal probabilities stand or fall together: tau must not split them.
         tied = n < len(told) and told[n][0] == probability
         if not tied and right / n >= share:
             best = probability
+    # Rounded up, so that the printed tau accepts no answer that the exact one rejects.
     return min(NEVER, ceil(best * 1000 - _ROUNDING) / 1000)
 
 

@@ -46,6 +46,7 @@ class Dependencies:
 
     def solving_levels(self) -> tuple[tuple[int, ...], ...]:
         """The steps level by level; the steps of a level can run concurrently."""
+        # Levels come from the standard sorter; sorting each keeps the order deterministic.
         sorter = TopologicalSorter(self.waits)
         sorter.prepare()
         found = []
@@ -82,6 +83,8 @@ def bound_aliases(form: Form) -> tuple[str, ...]:
     """The aliases that a form may bind: the target of a Retrieval, the alias of the rest."""
     match form:
         case Retrieval():
+            # The paper's plans ask for the object; subject and predicate are unknowns only
+            # rarely.
             unknown = [n for n in (form.o, form.s, form.p) if n.alias and not n.name]
             # A typed predicate is an edge to follow, not something to find.
             return tuple(n.alias for n in unknown if not (n is form.p and n.type))

@@ -97,6 +97,7 @@ class DepthSolver:
     async def solve(
         self, step: PlanStep, question: str, known: Sequence[str], language: Language, run: Run
     ) -> SubAnswer:
+        # §3.2: the model's own knowledge first, retrieval only beyond its boundary.
         verdict = await self.boundary.assess(step.n, question, language, run)
         if verdict and verdict.known:
             return SubAnswer(
@@ -106,19 +107,24 @@ class DepthSolver:
         asked: list[str] = []
         search = step
         for turn in range(1, self.turns + 1):
+            # The step's own question has its references filled in; later searches are complete
+            # texts.
             words = question if search is step else search.question
             asked.append(words)
             found = await self._look_up(search, words, language, run)
             fresh = [hit for hit in found if hit.passage.id not in seen]
             seen.update((hit.passage.id, hit) for hit in fresh)
+            # §3.3, focusing: do these references suffice?
             focus = await self.focuser.focus(question, found, language, run)
             run.emit(Focused(step.n, turn, focus.enough, focus.reason))
             if focus.enough:
                 relevant = [found[i] for i in focus.relevant]
+                # §3.3, reasoning: over the relevant references alone.
                 if text := await self.reason_answer(question, relevant, known, language, run):
                     return SubAnswer(step.n, question, text, tuple(relevant))
             if run.exhausted_bound or turn == self.turns:
                 break
+            # §3.1.2: a new logical form for what is still missing; a repeated one ends the loop.
             following = await self._next_step(question, asked, focus, language, run)
             if following is None or following.question in asked:
                 break
@@ -138,6 +144,7 @@ class DepthSolver:
             return list(found.hits)
         by_form = await look_up(BoundFormRetriever(self.graph, step.action), words, run, k=self.k)
         hits = {hit.passage.id: hit for hit in (*found.hits, *by_form.hits)}
+        # The graph's ranking goes first: of equal fused scores its statement is the more exact.
         rankings = [[hit.passage.id for hit in part.hits] for part in (by_form, found)]
         return [hits[id] for id, _ in rrf(rankings)][: 2 * self.k]
 

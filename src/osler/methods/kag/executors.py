@@ -53,6 +53,8 @@ class Calculator:
     ) -> str:
         """The result in words; "" when nothing could be computed. `content` has its references
         filled in."""
+        # Verified formulas come before generated code: their units, ranges and sources are
+        # checked.
         by_formula = await self._by_formula(n, form, content, language, run)
         return by_formula or await self._by_program(n, form, content, language, run)
 
@@ -92,6 +94,7 @@ class Calculator:
     async def _by_program(
         self, n: int, form: Math, content: Sequence[str], language: Language, run: Run
     ) -> str:
+        # Each retry shows the last error, as KAG's released executor does.
         known, error = list(content), ""
         for _ in range(self.tries):
             told = [*known, f"The program before failed: {error}"] if error else known
@@ -183,6 +186,7 @@ def _choice_parser(names: Mapping[str, Formula]) -> Callable[[Completion], Chose
             return None, {}
         if said["formula"] not in names:
             raise MalformedOutput(reply.text, expected=f"a formula of {', '.join(names)} or none")
+        # Nested values are dropped: an input is a number, a text or a yes or no.
         given = {k: v for k, v in said["inputs"].items() if isinstance(v, bool | int | float | str)}
         return names[said["formula"]], given
 

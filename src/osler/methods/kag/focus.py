@@ -89,6 +89,7 @@ def compress_passage(text: str, question: str, longest: int) -> str:
     shared = [len(wanted & set(content_terms(text[start:end]))) for start, end in spans]
     kept: set[int] = set()
     room = longest
+    # Greedy by shared words, ties in text order; too long sentences are skipped, not cut.
     for i in sorted(range(len(spans)), key=lambda i: (-shared[i], i)):
         length = spans[i][1] - spans[i][0] + 1
         if length <= room:

@@ -27,6 +27,7 @@ from osler.methods.kag.logical_forms import Operation
 
 EDGE_MARKS = "!\"#$&'()*+,.:;<=>?@[\\]^`{|}~，。；：、．！？（）［］＝＜＞≠≤≥→‘’“”「」"
 """Characters with a meaning in a logical form, or that end a bare word for a tolerant reader."""
+# A quote before a letter is an apostrophe; before anything else it closes the text.
 _APOSTROPHE = seq("'", chars("", ("a", "z")))
 
 
@@ -42,6 +43,7 @@ def plan_grammar(*, steps: int = 6, longest: int = 60, thinking: int = 0) -> Gra
     """
     step = _step_node(longest)
     rest: Node | None = None
+    # Built from the last step backwards, so that every prefix of the steps is a complete plan.
     for number in range(steps, 0, -1):
         own = seq(f"Step{number}: ", step, f"\nAction{number}: ", _form_node(longest))
         rest = seq(own, maybe("\n", rest)) if rest else own

@@ -57,14 +57,18 @@ class HybridGraph:
             return await self._find_in_graph(form, k)
 
     async def _find_in_graph(self, form: Retrieval, k: int) -> list[Hit]:
+        # Step 1: from the object where the subject is unknown.
         form = form if form.s.name else _reverse_form(form)
         if not form.s.name:
             return []
         known = await asyncio.to_thread(self._subject_concepts, form.s.name)
+        # Steps 2 and 3: edges by predicate and type, filtered by constraints.
         edges = await self._answer_edges(form, [name for _, name in known])
         stated = await asyncio.to_thread(self._edge_passages, edges, {id for id, _ in known})
+        # Step 4: text passages, by PageRank from the subject.
         texts = await self._text_passages(form, [id for id, _ in known], k)
         every = {passage.id: passage for passage in (*stated, *texts)}
+        # Step 5: fusion.
         order = rrf([[p.id for p in stated], [p.id for p in texts]])
         return rank_hits([(every[id], score) for id, score in order[:k]], render_form(form), GRAPH)
 
@@ -79,6 +83,7 @@ class HybridGraph:
         predicate = form.p.type or form.p.name or form.o.type
         scored: dict[Edge, float] = {}
         for name in dict.fromkeys(names):
+            # From strict to lax: right type and predicate, right predicate, any relation.
             for kind, least in ((form.o.type, _LEAST), ("", _LEAST), ("", -1.0)):
                 found = await find_forms(
                     self.graph, name, predicate, target_type=kind, k=_READ, least=least

@@ -36,6 +36,7 @@ class _OneLineFields:
     def __post_init__(self) -> None:
         for field in fields(self):  # type: ignore[arg-type]  # every subclass is a dataclass
             value = getattr(self, field.name)
+            # Not isinstance: an `Operation` is a str too, and must stay an enum member.
             if type(value) is str:
                 object.__setattr__(self, field.name, " ".join(value.split()))
             elif isinstance(value, tuple) and all(type(part) is str for part in value):

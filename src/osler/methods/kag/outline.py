@@ -84,6 +84,8 @@ def _lookup_node(n: int, names: tuple[str, ...], longest: int) -> Node:
     def lookup_about(words: Node | str, subject: Node | str) -> Node:
         return seq(f"Step{n}: ", before, words, after, f"\nAction{n}: Retrieval(s=", subject, tail)
 
+    # Earlier results by their numbers; the step's words and the form's subject agree by
+    # construction.
     arms = [lookup_about(f"#{m}", f"o{m}") for m in range(1, n)]
     arms += [lookup_about(name, seq(f"s{n}:", kind, f"['{name}']")) for name in names]
     if not names:

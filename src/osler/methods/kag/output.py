@@ -49,6 +49,7 @@ def nearest_option(answer: Answer, question: Question, answers: Sequence[SubAnsw
     values = [_single_number(option) for option in question.options]
     solved = [each.text for each in answers if each.text]
     value = _single_number(solved[-1]) if solved else None
+    # A single option in words means that the numbers are not the answer.
     if value is None or not values or any(v is None for v in values):
         return answer
     distances = [abs(v - value) for v in values if v is not None]

@@ -81,6 +81,7 @@ def _read_steps(text: str) -> Iterator[_Read]:
 def _read_segment(number: int, text: str) -> Iterator[_Read]:
     """One step, or several that follow each other on one line."""
     while True:
+        # An Action on its own line is certain; on the Step's line a function name must follow.
         found = _OWN_LINE.search(text) or _SAME_LINE.search(text)
         if found is None:
             raise MalformedOutput(text, expected="an Action for each Step")
@@ -99,6 +100,7 @@ def _number_steps(found: list[_Read]) -> Iterator[PlanStep]:
         raise MalformedOutput("", expected="Step1: … and Action1: …")
     if len(found) > MOST_STEPS:
         raise MalformedOutput(found[0][1], expected=f"at most {MOST_STEPS} steps, not {len(found)}")
+    # Models restart or skip numbers; then references "#n" can only mean positions.
     numbers = [number for number, _, _ in found]
     told = 0 not in numbers and len(set(numbers)) == len(numbers)
     for place, (number, question, form) in enumerate(found, 1):

@@ -29,6 +29,7 @@ FUNCTION = re.compile(
 )
 """A function's name and its parenthesis; `Output #3` has none (Table 5)."""
 
+# Opening quote → quotes that may close it: its own kind first, then common slips.
 _CLOSING = {"'": "'’", '"': '"”', "`": "`", "‘": "’'", "“": '”"', "「": "」"}
 _EQUALS = r"[=＝]"
 _KEY = re.compile(r"\s*(?P<on>[spo])\s*(?:=|＝|\.|．)", re.IGNORECASE)
@@ -155,6 +156,7 @@ class _FormReader:
 
     def _alias_ends(self, at: int) -> bool:
         """Whether an alias ends here: `:`, `[` or the next argument must follow."""
+        # A window of 100 characters keeps the look-ahead linear on long replies.
         rest = self.text[at : at + 100]
         if rest.lstrip()[:1] in ("[", ":", "：", "", ")", "）"):
             return True
@@ -240,6 +242,7 @@ class _FormReader:
             else:
                 start = self.at
                 item = self._bare_item()
+                # A comma inside free text: the two parts are one item.
                 if item and free is not None and not _ALIAS_LIKE.fullmatch(item):
                     items[-1] = self.text[free : self.at].strip()
                 elif item:
@@ -308,6 +311,7 @@ class _FormReader:
                 break
             if here in ",，" and ((commas and depth == 0) or self._next_argument(self.at)):
                 break
+            # Parentheses inside a bare value are counted, so that the function's own closes it.
             depth += (here in "(（") - (here in ")）")
             self.at += 1
         return self.text[start : self.at].strip()

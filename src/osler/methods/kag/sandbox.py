@@ -15,6 +15,7 @@ from types import ModuleType
 
 from osler.errors import BadCalculation
 
+# Bounds of one calculation. A second is a thousand times what an arithmetic program needs.
 SECONDS = 1.0
 MEMORY = 64 * 2**20
 OUTPUT = 64 * 2**10
@@ -67,9 +68,11 @@ async def _run_fed(monty: ModuleType, code: str, inputs: dict[str, Plain]) -> Sa
         "max_recursion_depth": DEPTH,
         "max_suspensions": 10,
     }
+    # Fixed time and seed: a replayed run gets the same result.
     still = {"datetime": EPOCH, "sleep": "zero", "random_start": {"seed": 0}}
     try:
         async with (
+            # The pool's own timeout backs up the interpreter's: a hung worker is killed.
             monty.AsyncMonty(max_processes=1, request_timeout=3 * SECONDS) as pool,
             pool.checkout(limits=limits, os_policy=still) as session,
         ):

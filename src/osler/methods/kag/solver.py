@@ -57,11 +57,13 @@ class Thinker:
         arrives first.
         """
         answers: dict[int, SubAnswer] = {}
+        # Events are emitted in this order, whichever step finishes first.
         order = graph.solving_order()
         lanes = OrderedEvents(run, order)
         done = {n: asyncio.Event() for n in order}
 
         async def solve_step(n: int) -> None:
+            # The graph has no cycles, so that waiting always ends.
             for needed in sorted(graph.waits[n]):
                 await done[needed].wait()
             lane = lanes.begin_step(n)
@@ -73,6 +75,7 @@ class Thinker:
                 lanes.end_step(n, lane)
             done[n].set()
 
+        # Sequential under a budget: what is cut must not depend on timing.
         if run.budget.is_bounded:
             for n in order:
                 if reached := run.exhausted_bound:
@@ -152,6 +155,7 @@ class Thinker:
         if own:
             why += f", step {', '.join(own)} out of the model's own knowledge"
         why += "".join(f"; step {each.n} {each.unsure}" for each in done if each.unsure)
+        # A budget may refuse something (spent) or simply be used up (exhausted).
         cut = run.spent or (run.exhausted_bound or "" if len(done) < len(plan.steps) else "")
         if cut:
             why += f"; spent: {cut}"

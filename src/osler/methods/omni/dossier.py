@@ -130,6 +130,7 @@ def read_saved_plan(path: Path) -> SavedPlan:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise BadRun(f"the plan {path} cannot be read: {error}", fix=_FIX) from error
+    # JSON starts with a brace; the wire form starts with a tag.
     if text.lstrip().startswith("{"):
         try:
             return _plan_adapter().validate_json(text)

@@ -104,6 +104,7 @@ def read_feedback(reply: str) -> Feedback:
     text = clean_text(reply)
     scores = _SCORE.findall(text) or _NAMED.findall(text)
     said = [one_line(found)[:_LONGEST] for found in _SUGGESTION.findall(text)]
+    # "10" and "45" are no scores of this scale, not even cut to their first digit.
     if not scores or len(scores[-1]) > 1 or int(scores[-1]) > BEST:
         raise MalformedOutput(reply, expected="<suggestion>…</suggestion> <score>0 to 5</score>")
     return Feedback(int(scores[-1]), next(filter(None, reversed(said)), ""))

@@ -44,6 +44,7 @@ WRITTEN = 300
 LONGEST_WORD = 24
 """Characters of one word under the grammar."""
 
+# Signs of the wire form itself, replaced inside queries.
 _OWN_SEPARATORS = str.maketrans({";": ",", "；": "，", "{": " ", "}": " "})
 # What E.2 writes where the model should write its own words.
 _PLACEHOLDER = re.compile(r"\b(?:search_query|query_for_term|medical_term)\d*\b:?", re.IGNORECASE)
@@ -72,6 +73,7 @@ class Query:
     """The concept to start from; only for the graph."""
 
     def __post_init__(self) -> None:
+        # Queries of the graph, and only those, start from a term (App. E.2).
         if (self.source == GRAPH) is not bool(self.term) or not self.wire:
             raise ValueError(f"no query for {self.source}: {self.term!r}, {self.text!r}")
         if (self.text, self.term) != (_tidy_text(self.text), _tidy_term(self.term)):
@@ -220,6 +222,7 @@ class _PlanReader:
         if len(of_source) >= self.at_most:
             return f"more than {self.at_most}"
         self.kept.append(query)
+        # Kept, but reported: the plan differs from what the model wrote.
         cut = max(len(text), len(term)) > self.longest
         return f"longer than {self.longest} characters: cut" if cut else None
 
@@ -228,6 +231,7 @@ def _split_term(source: str, item: str) -> tuple[str, str]:
     """Splits text and term at the first " , ": terms contain commas ("Diabetes, Type 2")."""
     if source != GRAPH:
         return item, ""
+    # The full-width comma separates as " , " does in Chinese replies.
     separator = next((mark for mark in (" , ", "，") if mark in item), " , ")
     term, _, text = item.partition(separator)
     return text, term
@@ -236,6 +240,7 @@ def _split_term(source: str, item: str) -> tuple[str, str]:
 def _tag_contents(reply: str, sources: Sequence[str]) -> Iterator[tuple[str, str]]:
     """The content of each source's tag, in the order of the reply."""
     names = {source.casefold(): source for source in sources}
+    # Longer names first: a source's name may be a prefix of another's.
     either = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
     tag = re.compile(rf"[<＜]\s*(/?)\s*({either})\s*(/?)\s*[>＞]", re.IGNORECASE)
     tags = list(tag.finditer(clean_text(reply)))
@@ -260,6 +265,7 @@ def _split_items(content: str) -> Iterator[str]:
 
 def _tidy_text(text: str) -> str:
     """One line that the wire form can express; "" when nothing is left."""
+    # To a fixed point: removing one tag or placeholder may expose another.
     while (tidier := _tidy_line(text)) != text:
         text = tidier
     return text

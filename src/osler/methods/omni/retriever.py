@@ -44,6 +44,7 @@ class PlannedRetriever:
             failed = (result.failed,) if result.failed else ()
             run.emit(Retrieved.of(query.wire, result.hits, failed))
         fresh = dict(zip(asked, results, strict=True))
+        # In plan order, whether found now or before.
         every = {**known, **fresh}
         return {query: every[query] for query in plan.queries if query in every}
 
@@ -86,6 +87,7 @@ def interleave_hits(found: Mapping[Query, LookupResult], per_source: int) -> tup
     kept: dict[str, Hit] = {}
     counts: Counter[str] = Counter()
     columns = [[(query.source, hit) for hit in result.hits] for query, result in found.items()]
+    # Row by row: the best hit of every query before any second-best.
     for row in zip_longest(*columns):
         for source, hit in filter(None, row):
             if hit.passage.id not in kept and counts[source] < per_source:

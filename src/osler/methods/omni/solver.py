@@ -38,6 +38,7 @@ class OmniRag:
             answer = await self.reader.read(question, (), run)
             return Solution(answer, Halt.BUDGET, f"spent: {spent}", run.usage)
         found = await self.search_plan(proposal, run)  # §5.1.2
+        # An empty plan is the planner's choice (E.11), not a failed retrieval.
         asked = bool(proposal.plan.queries)
         return await self.answer_from(question, found, run, alone=not asked)  # E.10, E.11
 

@@ -101,6 +101,7 @@ def parse_action(reply: str, *, tools: Collection[str]) -> ParsedAction:
     A reply without any tag is a Thought. Raises `MalformedOutput` for an empty action, an
     unknown tool, or text that poses as an observation.
     """
+    # Models often go on with invented observations: only what precedes the second tag counts.
     tags = list(TAG.finditer(reply))
     if not tags:
         return _parse_untagged(reply)
@@ -112,6 +113,7 @@ def parse_action(reply: str, *, tools: Collection[str]) -> ParsedAction:
         raise MalformedOutput(reply, expected=_EXPECTED)
     if move is Move.TOOL_USE:
         return ParsedAction(tool_use(reply, text, tags[1:], tools), start, end)
+    # Backtrack needs no words of its own: popping is all it does.
     if not text and move is not Move.BACKTRACK:
         raise MalformedOutput(reply, expected=f"text after {move.value}:")
     return ParsedAction(_build_action(move, text), start, end)
@@ -163,6 +165,7 @@ def _read_argument(text: str) -> str:
 
 def _read_object(text: str) -> dict[str, object]:
     """Reads a JSON object, also with single quotes or a trailing comma; else an empty one."""
+    # The authors' program shows JSON; models imitate it with Python's quoting as well.
     for read in (json.loads, literal_eval):
         try:
             found = read(text)

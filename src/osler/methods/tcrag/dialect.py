@@ -28,6 +28,7 @@ from osler.methods.tcrag.actions import (
 )
 from osler.methods.tcrag.tools import PEDIA_RAG, WEB_RAG
 
+# Precedence of the released program when a reply has several tags.
 _RANK = (
     {"backtrack"},
     {"action", "tool_use"},
@@ -36,6 +37,7 @@ _RANK = (
     {"thought"},
 )
 _OBSERVED = {"observation", "tool_observation"}
+# Tool names of the released program, normalised as `plain_name` does.
 _ALIASES = {"GOOGLESEARCH": WEB_RAG, "BAIKERAG": PEDIA_RAG}
 
 

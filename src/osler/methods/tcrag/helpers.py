@@ -47,6 +47,7 @@ class LineWriter:
 
     async def write_line(self, prompt: RenderedPrompt, language: Language, run: Run) -> str:
         """Asks for one line. Raises `MalformedOutput` for an empty reply, and `BudgetExceeded`."""
+        # Chinese says in a third of the characters what English needs.
         longest = self.longest if language == "en" else self.longest // 3
         grammar = (
             Grammar("line", named_rule("line", free_text(longest))) if self.constrains else None

@@ -112,9 +112,11 @@ class TuringMachine:
 
     async def _algorithm_1(self, memory: MemoryStack, run: Run) -> Solution:
         question, tried = memory.question, TriedMoves()  # 2
+        # The memory may hold earlier results besides the query: the trace shows them all.
         for depth, frame in enumerate(memory.frames, 1):
             run.emit(Pushed(0, frame.kind, frame.text, depth))
         for i in range(1, self.max_loop + 1):  # 3-4, 29
+            # Algorithm 1 loops "while i < max_loop"; the policy may end the run before.
             offer = await self.moves.offer_moves(memory, tried, last=i == self.max_loop)
             if not offer.moves:
                 return await self._best_effort(memory, run, "no sensible move is left")
@@ -171,6 +173,8 @@ class TuringMachine:
         """Asks for the next action; `None` for an unreadable reply, which still costs a step."""
         prompt = self._render_prompt(memory.question)
         context = self._stack_messages(prompt, memory)
+        # The tag of an observation is a stop text: the model must never write one itself. Each
+        # step draws its own seed from the run, so that a replay repeats it.
         sampling = replace(
             self.sampling,
             stop=(f"{actions.OBSERVATION}:",),
@@ -271,10 +275,12 @@ class TuringMachine:
     ) -> None:
         popped = memory.pop()
         kind = popped.kind if popped else ""
+        # JSON has no infinity: the initial state value is written as null.
         restored = None if memory.state == LARGE else memory.state
         run.emit(Popped(i, kind, by, len(memory), restored, reason))
 
     async def _summarise_memory(self, memory: MemoryStack, run: Run, i: int, text: str) -> None:
+        # A summary keeps the passages of the observation it replaces, so that they stay citable.
         hits = memory.top.hits
         if self.summariser is not None:
             text = await self._write_summary(self.summariser, memory, run)
@@ -303,6 +309,7 @@ class TuringMachine:
     async def _best_effort(self, memory: MemoryStack, run: Run, reason: str) -> Solution:
         """Answers without convergence. Line 31 returns the top frame; a raw observation is skipped
         here."""
+        # Only the model's own words can be drafts; hits are cited from the whole memory.
         kept = (FrameKind.THOUGHT, FrameKind.SUMMARY)
         text = next((f.text for f in reversed(memory.frames) if f.kind in kept), "")
         answer = await self.composer.conclude(memory.question, memory.hits, text, run)

@@ -17,6 +17,7 @@ from osler.llm.core.base import Likelihood, Message, TokenScore
 from osler.methods.tcrag.stack import MemoryStack
 from osler.trace import Run
 
+# Values of App. 8.5, by metric; "off" accepts every value below it, and the ablation gives 0.
 SIGMA = {"cppl": 10.0, "uct": 20.0, "off": 1.0}
 """The paper's thresholds, for Qwen1.5-32B (App. 8.5); other models need their own."""
 
@@ -73,6 +74,7 @@ class Cppl:
     metric: str = "cppl"
 
     async def state_value(self, draft: Draft, memory: MemoryStack, run: Run) -> StateValue:
+        # M_bottom of Eq. 4: the query frame alone, whatever else is in memory.
         bottom = f"User_Query: {memory.frames[0].text}\n"
         scored = await score(self.model, bottom, draft.text, run, role="monitor", prompt="cppl")
         return StateValue(cppl([token.logprob for token in scored.tokens]))
@@ -86,6 +88,7 @@ class Uct:
     metric: str = "uct"
 
     async def state_value(self, draft: Draft, memory: MemoryStack, run: Run) -> StateValue:
+        # Generated tokens come with their log-probabilities; other text is scored once more.
         tokens = draft.tokens
         if not tokens:
             if not isinstance(self.model, Likelihood):

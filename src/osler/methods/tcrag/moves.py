@@ -98,15 +98,20 @@ class GuidedMoves:
     async def offer_moves(
         self, memory: MemoryStack, tried: TriedMoves, *, last: bool
     ) -> OfferedMoves:
+        # Each tool at most once: a small model otherwise repeats its first search to the limit.
         fresh = frozenset(self.widest.tools - tried.tools)
         concludes = bool(memory.hits) and not tried.was_refused(memory)
         moves = {Move.TOOL_USE} if fresh else set()
+        # An observation without evidence must go before anything is built on it; without
+        # Backtrack (ablation) a Thought has to do.
         if memory.top.kind is FrameKind.OBSERVATION and await self._is_noise(memory):
             moves.add(Move.BACKTRACK if Move.BACKTRACK in self.taught_moves else Move.THOUGHT)
         else:
             moves |= self._moves_upon(memory, concludes=concludes)
+        # At the last step the only useful move is to conclude.
         if last and concludes:
             moves = {Move.CONCLUSION}
+        # Thinking on without a tool left cannot change the outcome.
         if moves <= {Move.THOUGHT} and not concludes:
             moves = set()
         return OfferedMoves(frozenset(moves & self.taught_moves), fresh)

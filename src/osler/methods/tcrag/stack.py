@@ -11,6 +11,7 @@ from enum import StrEnum
 
 from osler.types import Hit, Question
 
+# Compares above every threshold, so that nothing converges before the first value.
 LARGE = float("inf")
 """s0 (§3, §5.2): the value before anything is known."""
 

@@ -58,6 +58,7 @@ _EMPTY = {"en": "Nothing was found.", "zh": "没有找到任何内容。"}
 _DOWN = {"en": "The tool is not available: ", "zh": "该工具不可用："}
 
 
+# Anything else is a bug or a cancelled run, and must not be hidden in an observation.
 FAILURES = (SourceUnavailable, KnowledgeBaseError, ModelError, MalformedOutput)
 """Errors of a tool that do not end the run."""
 

@@ -45,6 +45,7 @@ class MachineDepth:
         self, step: PlanStep, question: str, known: Sequence[str], language: Language, run: Run
     ) -> SubAnswer:
         run.emit(FormBegun(step.n, question))
+        # Stage 1 (KAG-Thinker §3.2): the model's own knowledge.
         verdict = await self.boundary.assess(step.n, question, language, run)
         if verdict and verdict.known:
             return SubAnswer(
@@ -53,6 +54,7 @@ class MachineDepth:
         memory = MemoryStack(Question(f"step-{step.n}", question, language=language))
         if known:
             memory.push(FrameKind.THOUGHT, KNOWN[language] + "; ".join(known))
+        # Stage 2 (TC-RAG, Algorithm 1): the machine on the sub-question.
         solution = await self._machine_for(step).solve_over(memory, run)
         return await self._build_answer(step, solution, memory, known, run)
 

@@ -43,6 +43,7 @@ class PlannedSearch:
         `failed` says why there are none when sources were down. Raises `BudgetExceeded`.
         """
         asked = Question("search", words, language=language)
+        # Omni-RAG §4.1 plans each search anew: sub-questions differ in their best sources.
         proposal = await request_plan(self.planner, asked, run)
         found = await self.retriever.gather_results(proposal.plan, run, known=proposal.found)
         hits = (await self._order_hits(words, interleave_hits(found, self.per_source)))[:k]

@@ -175,6 +175,7 @@ def _convert_unit(formula: Formula, wanted: NumberInput, text: str) -> float:
     if found is None:
         raise _input_error(formula, wanted.name, f"a quantity in {wanted.unit or 'no unit'}", text)
     number, unit = float(found["number"]), found["unit"].strip()
+    # Equal spellings need no conversion, and so no pint: bare numbers work without the extra.
     if not unit or _spell_unit(unit) == _spell_unit(wanted.unit):
         return number
     units = _unit_registry()
@@ -203,7 +204,9 @@ def _unit_registry() -> UnitRegistry[Any]:
         raise BadCalculation(
             "quantities with units need the extra `math`", fix='pip install "osler[math]"'
         ) from error
+    # No cache folder: pint would write into the user's home.
     units: UnitRegistry[Any] = pint.UnitRegistry(cache_folder=None)
+    # Valid for the univalent ions that the formulas take.
     units.define("mEq = millimole")
     units.define("IU = enzyme_unit")
     return units

@@ -43,6 +43,7 @@ class Query2Doc:
 
     async def plan(self, question: Question, run: Run) -> Proposal:
         works = [partial(self._queries_for, question, offer) for offer in self.offers]
+        # One call per source, concurrently; events stay in source order.
         made = await gather_ordered(run, works)
         return Proposal(SourcePlan.of(query for queries in made for query in queries))
 

@@ -63,5 +63,6 @@ class Reflexion:
             if not tried:
                 raise
             run.emit(Noted(f"planning was cut short: {spent}"))
+        # Of equal scores the later plan: it has seen more feedback.
         best = max(reversed(tried), key=lambda attempt: attempt.score)
         return Proposal(best.plan, dropped=dropped[best.plan], found=found)

@@ -45,6 +45,7 @@ class PlanNode:
         """UCB1 value. Raises `ValueError` for a root and for a node without visits."""
         if self.parent is None or not self.visits:
             raise ValueError("only a visited child is chosen among others")
+        # UCB1: mean value plus the exploration term.
         return self.value / self.visits + exploration * sqrt(log(self.parent.visits) / self.visits)
 
     @property
@@ -129,6 +130,7 @@ class SeRTS:
 
     def _select_node(self, node: PlanNode) -> PlanNode:
         """Selection: descends along the best children to the first node that may have more."""
+        # Full nodes are passed through; the first with room gets the new child.
         while len(node.children) >= self.width:
             node = max(node.children, key=lambda child: child.uct(self.exploration))
         return node
@@ -150,6 +152,7 @@ class SeRTS:
         tree.dropped[reading.plan] = reading.dropped
         node = PlanNode(number, PlanAttempt(reading.plan, said.score, said.suggestion), parent)
         parent.children.append(node)
+        # One tree per source: the proposer has exactly one.
         (source,) = proposer.source_names
         run.emit(
             PlanScored(

@@ -21,6 +21,7 @@ Hold = Literal["nothing", "form", "query"]
 form with at least one query, since a small model may leave every source empty."""
 SYSTEM = "You are a helpful assistant."
 """The system line of the released training records."""
+# Not configurable: another temperature would be another method.
 SAMPLING = Sampling(temperature=0.0, max_tokens=1000, top=0)
 """App. D.4 and the released code: greedy, 1,000 tokens."""
 
