@@ -283,7 +283,7 @@ const zh: typeof en = {
   verdict: "结论",
   printed: "论文中的数字",
   theirs: "论文",
-  ours: "Osler",
+  ours: "本系统",
   differs: "不同之处",
   leftOut: "排除项",
   data: "数据",

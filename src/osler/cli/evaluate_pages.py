@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from osler.cli.film import draw_film
+from osler.cli.tables import make_table
 from osler.errors import OslerError
 from osler.evaluate.agreement import HumanAgreement
 from osler.evaluate.compare import PairedComparison
@@ -134,10 +135,9 @@ def _task_row(found: DataSet, folder: Path | None) -> dict[str, Any]:
 
 
 def tasks_page(rows: list[dict[str, Any]]) -> RenderableType:
-    table = Table(box=None, header_style="bold", pad_edge=False)
     counted = bool(rows) and "samples" in rows[0]
-    for name in ("name", "kind", *(("samples",) if counted else ()), "about", "licence"):
-        table.add_column(name, justify="right" if name == "samples" else "left")
+    names = ("name", "kind", *(("samples",) if counted else ()), "about", "licence")
+    table = make_table(names, numeric={"samples"})
     notes = []
     for row in rows:
         cells = [row["name"], row["kind"]]
@@ -175,11 +175,10 @@ def report_page(report: EvaluationReport) -> RenderableType:
     for found in measure_tables(report):
         if found.measure.name not in set(PRIMARY.values()):
             continue
-        table = Table(box=None, header_style="bold", pad_edge=False, title=found.measure.title)
-        for name in ("strategy", *found.tasks, "mean"):
-            table.add_column(name, justify="left" if name == "strategy" else "right")
-        for name, cells in found.rows:
-            table.add_row(name, *cells)
+        columns = (*found.tasks, "mean")
+        rows = ((name, *cells) for name, cells in found.rows)
+        table = make_table(("strategy", *columns), rows, numeric=columns)
+        table.title = found.measure.title
         shown.append(table)
     return Group(*shown, *(Text(line) for line in list_exclusions(report)))
 
@@ -211,23 +210,14 @@ def report_document(report: EvaluationReport) -> dict[str, Any]:
 
 
 def compare_page(found: Sequence[PairedComparison], limit: int) -> RenderableType:
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for name in ("data", "first", "second", "measure", "change", "n", "p (Holm)", "verdict"):
-        table.add_column(name, justify="right" if name in ("n", "p (Holm)") else "left")
+    names = ("data", "first", "second", "measure", "change", "n", "p (Holm)", "verdict")
+    table = make_table(names, numeric={"n", "p (Holm)"})
     lines: list[Text] = []
     for one in found:
         change = one.change
         told = f"{100 * change.value:+.1f} [{100 * change.low:+.1f}, {100 * change.high:+.1f}]"
-        table.add_row(
-            one.task,
-            one.first,
-            one.second,
-            one.measure,
-            told,
-            str(change.n),
-            f"{one.corrected:.3g}",
-            describe_comparison(one),
-        )
+        cells = (one.task, one.first, one.second, one.measure, told, str(change.n))
+        table.add_row(*cells, f"{one.corrected:.3g}", describe_comparison(one))
         for sign, changes in (("worse", one.worse), ("better", one.better)):
             lines += [
                 Text(f"{sign}: {c.id} {c.before:.2f} to {c.after:.2f}: {c.question[:70]}")
@@ -270,16 +260,11 @@ def sample_page(folder: Path, records: Sequence[SampleRecord]) -> RenderableType
 
 
 def experiments_page(found: Sequence[Experiment]) -> RenderableType:
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for name in ("name", "repeats", "about"):
-        table.add_column(name)
-    for one in found:
-        table.add_row(one.name, one.repeats, one.about)
-    return table
+    rows = ((one.name, one.repeats, one.about) for one in found)
+    return make_table(("name", "repeats", "about"), rows)
 
 
 def agreement_page(found: HumanAgreement) -> Table:
-    table = Table(box=None, header_style="bold", pad_edge=False)
     if found.graded:
         names: tuple[str, ...] = ("judge", "n", "accuracy", "precision", "recall", "F1")
         rows = [
@@ -301,8 +286,4 @@ def agreement_page(found: HumanAgreement) -> Table:
             ]
             for m in found.marked
         ]
-    for name in names:
-        table.add_column(name, justify="left" if name in ("judge", "dimension") else "right")
-    for row in rows:
-        table.add_row(*row)
-    return table
+    return make_table(names, rows, numeric={*names} - {"judge", "dimension"})

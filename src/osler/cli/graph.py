@@ -15,12 +15,9 @@ from osler.cli.session import (
     ABSTAINED,
     PARTIAL,
     CliSession,
-    escape_controls,
 )
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from osler.app.config import Settings
     from osler.cli.session import CliSession
     from osler.graph.communities import Communities, Community
@@ -51,7 +48,7 @@ def add(
         rows = [(name, f"{counts[name]:,}") for name in _COUNTED]
         rows += [(f"dropped: {reason}", f"{count:,}") for reason, count in added.drops]
         rows += [("", f"{drop.where}: {drop.reason}") for drop in added.examples]
-        here.show_result(plain_table(rows), counts)
+        here.show_result(rows, counts)
     if any(reason in _UNREAD for reason, _ in added.drops):
         raise typer.Exit(PARTIAL)
 
@@ -68,7 +65,7 @@ def info(here: JsonSession) -> None:
     rows = [(name, f"{found[name]:,}") for name in (*_COUNTED, "merges", "size")]
     rows += [(f"names from {name or '(not said)'}", f"{n:,}") for name, n in found["sources"]]
     rows += [(name, f"{n:,}") for name, n in found["predicates"]]
-    here.show_result(plain_table(rows), found)
+    here.show_result(rows, found)
 
 
 def find(
@@ -96,7 +93,7 @@ def find(
         for finding in found
     ]
     rows = [row for f in found for row in ((f.concept.id, f.title), ("", f.wire))]
-    here.show_result(plain_table(rows), {"term": term, "query": query, "found": document})
+    here.show_result(rows, {"term": term, "query": query, "found": document})
     if not found:
         raise typer.Exit(ABSTAINED)
 
@@ -121,9 +118,7 @@ def paths(
         ]
     best = sorted(chains, key=lambda chain: -chain.score)[:k]
     rows = [(f"{chain.score:.2f}", verbalise_chain(chain)) for chain in best]
-    here.show_result(
-        plain_table(rows), {"paths": [asdict(c) | {"text": verbalise_chain(c)} for c in best]}
-    )
+    here.show_result(rows, {"paths": [asdict(c) | {"text": verbalise_chain(c)} for c in best]})
     if not best:
         raise typer.Exit(ABSTAINED)
 
@@ -146,18 +141,18 @@ def fuse(
     with open_graph_here(here.load_settings()) as graph:
         if undo:
             gone = fusion.separate_concepts(graph)
-            here.show_result(plain_table([("merges taken back", f"{gone:,}")]), {"separated": gone})
+            here.show_result([("merges taken back", f"{gone:,}")], {"separated": gone})
             return
         if attach:
             found = fusion.attach_vocabulary(graph, attach)
             rows = [("merges", f"{found.merges:,}"), ("ambiguous", f"{found.ambiguous:,}")]
             rows += [("unmatched", f"{len(found.unmatched):,}")]
             rows += [("", f"{id} {name}") for id, name in found.unmatched[:_EXAMPLES]]
-            here.show_result(plain_table(rows), asdict(found))
+            here.show_result(rows, asdict(found))
             return
         done = fusion.fuse_concepts(graph, sources=source or ("sssom",), names=names)
     rows = [("merges", f"{done.merges:,}"), ("refused", f"{done.refused:,}")]
-    here.show_result(plain_table(rows), asdict(done))
+    here.show_result(rows, asdict(done))
 
 
 def describe(
@@ -178,7 +173,7 @@ def describe(
         done = describe_concepts(graph, documents)
     rows = [("described", f"{done.described:,}"), ("no such concept", f"{done.unknown:,}")]
     rows += [("several such concepts", f"{done.ambiguous:,}")]
-    here.show_result(plain_table(rows), asdict(done))
+    here.show_result(rows, asdict(done))
 
 
 def open_graph_here(settings: Settings) -> Graph:
@@ -193,16 +188,6 @@ def _find_concepts(graph: Graph, term: str) -> list[str]:
     if graph.get_concept(term) is not None:
         return [term]
     return [match.concept for match in Lookup(graph).find(term, fuzzy=False)]
-
-
-def plain_table(rows: list[tuple[str, str]]) -> Table:
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, show_header=False, pad_edge=False)
-    for row in rows:
-        table.add_row(*(Text(escape_controls(cell)) for cell in row))
-    return table
 
 
 _SHOWN = 5
@@ -243,7 +228,7 @@ def communities(
         {"id": passage.id, "size": one.size, "level": one.level, "text": passage.text}
         for one, passage in shown
     ]
-    here.show_result(plain_table(rows), {"levels": dict(levels), "query": query, "found": document})
+    here.show_result(rows, {"levels": dict(levels), "query": query, "found": document})
     if unusable:
         raise typer.Exit(PARTIAL)
     if query and not shown:

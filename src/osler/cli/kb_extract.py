@@ -13,7 +13,7 @@ import typer
 from osler.cli.kb import open_kb
 from osler.cli.options import DryRun
 from osler.cli.progress import show_progress
-from osler.cli.session import ABSTAINED, PARTIAL, CliSession
+from osler.cli.session import ABSTAINED, PARTIAL, CliSession, Rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -204,7 +204,7 @@ def _plan_line(plan: ExtractionPlan) -> str:
     return line
 
 
-def _plan_page(plan: ExtractionPlan) -> Table:
+def _plan_page(plan: ExtractionPlan) -> Rows:
     basis = f"mean of {plan.measured:,} chunks done before" if plan.measured else "a guess"
     rows = [
         ("chunks", f"{plan.chunks:,}"),
@@ -219,12 +219,12 @@ def _plan_page(plan: ExtractionPlan) -> Table:
         rows.append(("model time", f"{plan.seconds:,.0f} s"))
     if plan.cost.calls:
         rows.append(("rests on", basis))
-    return _figure_table(rows)
+    return rows
 
 
 def _report_page(
     done: ExtractionReport, graph: PublishReport, indexed: Sequence[IndexReport]
-) -> Table:
+) -> Rows:
     rows = [
         ("chunks", f"{done.chunks:,} in {done.seconds:,.1f} s"),
         ("known by content", f"{done.known:,}"),
@@ -248,7 +248,7 @@ def _report_page(
     ]
     if done.left:
         rows.append(("left to do", f"{done.left:,}"))
-    return _figure_table(rows)
+    return rows
 
 
 def _show_items(here: CliSession, settings: Settings, passage: str) -> None:
@@ -259,15 +259,9 @@ def _show_items(here: CliSession, settings: Settings, passage: str) -> None:
         found = Extractions.of(kb).items_of(passage)
     rows = [(str(one.item.kind), f"{item_name(one.item)}  [{one.extractor}]") for one in found]
     document = [{"passage": f.passage, "extractor": f.extractor, **asdict(f.item)} for f in found]
-    here.show_result(_figure_table(rows), {"items": document})
+    here.show_result(rows, {"items": document})
     if not found:
         raise typer.Exit(ABSTAINED)
-
-
-def _figure_table(rows: list[tuple[str, str]]) -> Table:
-    from osler.cli.graph import plain_table
-
-    return plain_table(rows)
 
 
 def index(

@@ -37,6 +37,9 @@ _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u206
 
 ProgressMode = Literal["auto", "rich", "plain", "json", "none"]
 
+Rows = list[tuple[str, str]]
+"""Names and values, for a page that is nothing else."""
+
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Only the result.")]
 
@@ -82,12 +85,16 @@ class CliSession:
             emoji=False,
         )
 
-    def show_result(self, page: RenderableType, document: object) -> None:
-        """The result: `document` with `--json`, else `page`."""
+    def show_result(self, page: RenderableType | Rows, document: object) -> None:
+        """The result: `document` with `--json`, else `page`; rows become a table of two columns."""
         if self.json:
             write_json(document)
-        else:
-            self.make_console().print(page)
+            return
+        if isinstance(page, list):
+            from osler.cli.tables import plain_table
+
+            page = plain_table(page)
+        self.make_console().print(page)
 
     def print_line(self, line: str) -> None:
         """A line that only a person wants; silent with `--json` and `--quiet`."""

@@ -203,13 +203,26 @@ def _drop_lines(drops: Mapping[str, int], source: str = "") -> list[Text]:
     return [plain_text(f"{head}dropped {n:,}: {why}", "yellow") for why, n in drops.items()]
 
 
-def make_table(names: Sequence[str], *, numeric: Collection[str] = (), cut: str = "") -> Table:
+def make_table(
+    names: Sequence[str],
+    rows: Iterable[Sequence[str]] = (),
+    *,
+    numeric: Collection[str] = (),
+    cut: str = "",
+) -> Table:
     """Columns as wide as they need; only `cut` gives way where the page is too narrow."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = Table(box=None, pad_edge=False, header_style="bold", show_header=any(names))
     for name in names:
         fixed = bool(cut) and name != cut
         table.add_column(name, justify="right" if name in numeric else "left", no_wrap=fixed)
+    for row in rows:
+        table.add_row(*map(plain_text, row))
     return table
+
+
+def plain_table(rows: Iterable[Sequence[str]]) -> Table:
+    """Rows without a head: mostly a name and its value."""
+    return make_table(("", ""), rows)
 
 
 def plain_text(words: str, style: str = "") -> Text:

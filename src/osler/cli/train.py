@@ -87,7 +87,7 @@ def _read_cases(
     seed: int,
 ) -> list[TrainingCase]:
     from osler.errors import BadConfig
-    from osler.train.named import choose_named
+    from osler.train import choose_named
     from osler.train.spo.case import PARTS, cases_of, of_part, read_cases
 
     wanted = choose_named(part, PARTS, "part")

@@ -61,7 +61,7 @@ def make_dpo(
 def _record_recipe(log_dir: Path, selection: SelectionOptions) -> RecordRecipe:
     from osler.errors import BadConfig
     from osler.methods.omni.planners.prompting import FORMS
-    from osler.train.named import choose_named
+    from osler.train import choose_named
     from osler.train.spo.job import offers_of
     from osler.train.spo.pairs import CHOICES
     from osler.train.spo.recipe import RecordRecipe

@@ -8,9 +8,9 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
-from rich.text import Text
 
 from osler.cli.session import escape_controls
+from osler.cli.tables import plain_table
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -179,26 +179,30 @@ def mean_of(values: list[float]) -> float | None:
 def plan_page(plan: TrainingEstimate) -> Table:
     """What `--dry-run` says."""
     logs = "log.jsonl" + (" and TensorBoard's events" if plan.tensorboard else "")
-    return _bare_table(
-        ("samples", f"{plan.samples:,}, and {plan.long:,} left out for their length"),
-        ("tokens", f"{plan.tokens:,}, the longest sample {plan.longest:,}"),
-        ("steps", f"{plan.steps:,}"),
-        ("parameters", f"{plan.parameters:,}, of which {plan.trained:,} are trained"),
-        ("memory", f"about {plan.memory / 2**30:.1f} GiB"),
-        ("time", f"about {_format_time(plan.seconds)}, by one micro-batch"),
-        ("logs", logs),
-        *((f"source {one.name}", _source_row(one)) for one in plan.sources),
+    return plain_table(
+        [
+            ("samples", f"{plan.samples:,}, and {plan.long:,} left out for their length"),
+            ("tokens", f"{plan.tokens:,}, the longest sample {plan.longest:,}"),
+            ("steps", f"{plan.steps:,}"),
+            ("parameters", f"{plan.parameters:,}, of which {plan.trained:,} are trained"),
+            ("memory", f"about {plan.memory / 2**30:.1f} GiB"),
+            ("time", f"about {_format_time(plan.seconds)}, by one micro-batch"),
+            ("logs", logs),
+            *((f"source {one.name}", _source_row(one)) for one in plan.sources),
+        ]
     )
 
 
 def tuned_page(tuned: TuningResult) -> Table:
     """What a training came to."""
     began = f", from step {tuned.resumed:,}" if tuned.resumed else ""
-    return _bare_table(
-        ("steps", f"{tuned.steps:,}{began}"),
-        ("loss", f"{tuned.first:.4f} at first, {tuned.last:.4f} at last"),
-        ("time", _format_time(tuned.seconds)),
-        *_perplexity_rows(tuned),
+    return plain_table(
+        [
+            ("steps", f"{tuned.steps:,}{began}"),
+            ("loss", f"{tuned.first:.4f} at first, {tuned.last:.4f} at last"),
+            ("time", _format_time(tuned.seconds)),
+            *_perplexity_rows(tuned),
+        ]
     )
 
 
@@ -223,10 +227,3 @@ def _format_time(seconds: float) -> str:
     if seconds < 120:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
-
-
-def _bare_table(*rows: tuple[str, str]) -> Table:
-    table = Table(box=None, pad_edge=False, show_header=False)
-    for name, value in rows:
-        table.add_row(Text(name), Text(value))
-    return table

@@ -31,14 +31,14 @@ from osler.cli.options_train import (
     TaughtTasks,
 )
 from osler.cli.progress import show_progress
-from osler.cli.session import CliSession
+from osler.cli.session import CliSession, Rows
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from osler.evaluate.sample import Sample
+    from osler.train.recognise import StrictScores
     from osler.train.recognise.loop import PreparedTexts, RecogniserRecipe
-    from osler.train.recognise.strict import StrictScores
     from osler.train.thinker.export import ExportedData, StageTally
     from osler.train.thinker.rounds import TeachingConfig
 
@@ -167,15 +167,15 @@ def _say_load(
     here: CliSession, folder: Path, stage: Stage, samples: Sequence[Sample], rounds: int
 ) -> None:
     """What is left to do, by the mean of what was done, where anything was."""
-    from osler.train.thinker.load import load_of
+    from osler.train.thinker.log import load_of
 
     found = load_of(folder, stage, samples, rounds)
     rows = [(name.replace("_", " "), f"{value:,}") for name, value in asdict(found).items()]
-    here.show_result(_make_table(("", ""), rows), asdict(found))
+    here.show_result(rows, asdict(found))
 
 
-def _tally_page(told: Sequence[StageTally]) -> Table:
-    rows = []
+def _tally_page(told: Sequence[StageTally]) -> Rows:
+    rows: Rows = []
     for tally in told:
         rows += [
             (tally.stage, ""),
@@ -185,7 +185,7 @@ def _tally_page(told: Sequence[StageTally]) -> Table:
             ("  calls", f"{tally.usage.calls:,}"),
             *((f"  dropped: {why}", f"{n:,}") for why, n in tally.dropped.items()),
         ]
-    return _make_table(("", ""), rows)
+    return rows
 
 
 def evaluate_data(
@@ -211,8 +211,8 @@ def evaluate_data(
     from osler.app.wiring import teaching
     from osler.cli.session import ABSTAINED
     from osler.train.thinker import tables
+    from osler.train.thinker.inspector import InspectionRun, inspect_all
     from osler.train.thinker.quality import read_items
-    from osler.train.thinker.verdicts import InspectionRun, inspect_all
 
     items = read_items(data)[:limit]
     settings = here.load_settings()
@@ -253,17 +253,6 @@ def _write_report(path: Path, text: str) -> None:
         raise BadRun(f"{path} cannot be written: {error.strerror}") from error
 
 
-def _make_table(names: Sequence[str], rows: Sequence[tuple[str, ...]]) -> Table:
-    from rich.table import Table
-
-    table = Table(box=None, show_header=any(names), header_style="bold", pad_edge=False)
-    for place, name in enumerate(names):
-        table.add_column(name, justify="right" if place else "left")
-    for row in rows:
-        table.add_row(*row)
-    return table
-
-
 def recogniser(
     here: CliSession,
     data: Marked,
@@ -287,7 +276,7 @@ def recogniser(
     load = _training_load(prepared, recipe)
     if dry_run:
         told = [(name.replace("_", " "), str(value)) for name, value in load.items()]
-        here.show_result(_make_table(("", ""), told), load)
+        here.show_result(told, load)
         return
     with show_progress(here) as report:
         made = train_recogniser(prepared, recipe, log=folder / "log.jsonl", progress=report)
@@ -316,4 +305,7 @@ def _scores_page(scores: StrictScores) -> Table:
         (name, *(f"{x:.3f}" for x in (one.precision, one.recall, one.f1)), str(one.gold))
         for name, one in [("all", scores.micro), *scores.types.items()]
     ]
-    return _make_table(("type", "precision", "recall", "F1", "n"), rows)
+    from osler.cli.tables import make_table
+
+    names = ("type", "precision", "recall", "F1", "n")
+    return make_table(names, rows, numeric=names[1:])
