@@ -1,6 +1,7 @@
 """One prompt, one caller; languages side by side; rendered wordings are golden."""
 
 import ast
+import re
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -166,3 +167,10 @@ def test_prompts_write_citations_as_answers_do(name: str) -> None:
     for language in LANGUAGES:
         marks = CITATION_MARK.finditer(load_prompt(name, language).body)
         assert all(mark[0].strip() == citation_mark(int(mark[1])) for mark in marks)
+
+
+def test_no_prompt_writes_a_citation_mark_itself() -> None:
+    """The form of a citation has one home, `osler.types`; prompts write `{{ cite(1) }}`."""
+    folder = ROOT / "src" / "osler" / "prompts"
+    literal = re.compile(r"(?<![\w\]])\[\d\]")
+    assert [p.name for p in folder.rglob("*.md") if literal.search(p.read_text("utf-8"))] == []

@@ -2,7 +2,8 @@
 
 `kag/decompose.md` and `kag/decompose.zh.md` are two languages of one prompt. The front matter
 gives the origin of the wording and the variables; rendering rejects a missing and an unknown
-variable. A prompt's hash is recorded with every model call.
+variable. `cite(1)` renders the form of a citation in any prompt. A prompt's hash is recorded with
+every model call.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from osler.errors import OslerError
-from osler.types import Language
+from osler.types import Language, citation_mark
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -53,6 +54,7 @@ class RenderedPrompt:
 @cache
 def load_prompt(name: str, language: Language) -> PromptFile:
     """Loads a prompt file. Raises `BadPrompt` when it is missing or has no front matter."""
+    # English files have no suffix: they are the papers' originals.
     suffix = "" if language == "en" else f".{language}"
     resource = files(__package__).joinpath(f"{name}{suffix}.md")
     try:
@@ -93,6 +95,9 @@ def _sandbox_environment() -> SandboxedEnvironment:
     from jinja2.sandbox import SandboxedEnvironment
 
     # Prompts are plain text for a model, never markup for a browser.
-    return SandboxedEnvironment(
+    environment = SandboxedEnvironment(
         undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, autoescape=False
     )
+    # The form of citations has one home: prompts ask for what answers are read by.
+    environment.globals["cite"] = citation_mark
+    return environment

@@ -25,7 +25,7 @@ from osler.serve.run_manager import ActiveRun
 from osler.serve.run_views import SSE_HEADERS, SSE_MEDIA, SSE_PING, load_run
 from osler.serve.state import ServerState
 from osler.trace import Asked, Focused, FormsPlanned, Popped, Pushed, Retrieved, Searched, from_line
-from osler.types import Answer, Evidence, Halt, Usage
+from osler.types import Answer, Evidence, Halt, Usage, citation_mark
 
 CREATED = 1_763_683_200
 """Of the models; they are strategies, and as old as the project."""
@@ -203,7 +203,7 @@ class ChatAnswer:
 
     def source_list(self) -> str:
         lines = [
-            f"[{n}] {_escape_markdown(one.passage.title or one.passage.id)}"
+            f"{citation_mark(n)} {_escape_markdown(one.passage.title or one.passage.id)}"
             f" ({_escape_markdown(str(one.passage.locator) or one.passage.source)}): <{self.evidence_url(one)}>"
             for n, one in enumerate(self.answer.evidence, 1)
         ]
