@@ -24,14 +24,14 @@ from osler.types import Hit, Passage, Retriever
 
 @dataclass(frozen=True)
 class OnlineRetriever:
-    """An engine as a `Retriever`. The first hits are the best passage of each document."""
+    """A search service as a `Retriever`; the best passage of each document comes first."""
 
     engine: SearchService
     net: OnlineClient
     source: str
     """The passages' source: "web", "wiki", "research"."""
     documents: int = 5
-    """How many an engine is asked for."""
+    """Documents requested of the service."""
 
     async def search(self, query: str, *, k: int) -> list[Hit]:
         """The best `k` passages. Raises `SourceUnavailable`."""
