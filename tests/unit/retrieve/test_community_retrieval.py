@@ -56,7 +56,7 @@ async def test_the_community_of_what_is_mentioned_comes_first(
     assert [hit.rank for hit in hits] == list(range(1, len(hits) + 1))
     for hit in hits:
         assert 0 < hit.score <= 2
-        assert graph.get_passage(hit.passage.id) == hit.passage
+        assert communities.find_passage(graph, hit.passage.id) == hit.passage
 
 
 async def test_a_question_over_two_communities_finds_both(graph: Graph) -> None:

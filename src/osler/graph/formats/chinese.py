@@ -15,7 +15,7 @@ from osler.errors import MalformedSource
 from osler.graph.formats.base import read_table, text_lines
 from osler.graph.items import Definition, Item, Name, Relation, SemanticType
 from osler.sources.formats.containers import open_file
-from osler.sources.formats.reading import plain_head, read_json
+from osler.sources.formats.reading import plain_head, read_json_file
 from osler.sources.records import Drop
 from osler.text import language_of, one_line
 
@@ -61,7 +61,7 @@ def _by_line(file: Any, name: str) -> Iterator[tuple[str, Any]]:
 
 
 def _read_array(file: Any, name: str) -> Iterator[tuple[str, Any]]:
-    for number, record in enumerate(read_json(file, name)):
+    for number, record in enumerate(read_json_file(file, name)):
         yield f"{name}: record {number}", record
 
 

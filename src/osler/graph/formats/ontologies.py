@@ -15,7 +15,7 @@ from osler.graph.formats.base import TableImporter, TableRow, concept_items, rel
 from osler.graph.items import ConceptMapping, Item, Relation
 from osler.sources.formats.containers import open_file
 from osler.sources.formats.obo import OboTerm, is_obo, read_terms
-from osler.sources.formats.reading import plain_head, read_json
+from osler.sources.formats.reading import plain_head, read_json_file
 from osler.sources.formats.safe_xml import iterate_elements, root_tag, text_of
 from osler.sources.records import Drop
 
@@ -74,7 +74,7 @@ class OboGraphs:
     def read(self, path: Path) -> Iterator[Item]:
         """The facts of a file that is small enough to be read as a whole."""
         with open_file(path) as file:
-            document = read_json(file, path.name)
+            document = read_json_file(file, path.name)
         try:
             graphs = [(each.get("nodes", []), each.get("edges", [])) for each in document["graphs"]]
         except (KeyError, TypeError, AttributeError) as error:

@@ -73,7 +73,7 @@ def on_disk(stream: BinaryIO, suffix: str) -> Iterator[Path]:
         yield path
 
 
-def read_json(stream: BinaryIO, name: str, limit: int = 0) -> Any:
+def read_json_file(stream: BinaryIO, name: str, limit: int = 0) -> Any:
     """The value of a JSON file of at most `limit` bytes (0: 16 MiB).
 
     Raises `MalformedSource` for other text, and for a larger file.

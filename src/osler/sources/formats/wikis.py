@@ -19,7 +19,7 @@ from osler.sources.formats.headings import Heading, sections_of
 from osler.sources.formats.html import fragment_sections
 from osler.sources.formats.json_lines import JsonLinesParser, Object, first_keys, text_in, value_at
 from osler.sources.formats.noise import finish_document, without_noise
-from osler.sources.formats.reading import plain_head, read_json, year_in
+from osler.sources.formats.reading import plain_head, read_json_file, year_in
 from osler.sources.formats.safe_xml import iterate_elements, root_tag, text_of
 from osler.sources.formats.tree import Element, find_descendant, first_child, local_name
 from osler.sources.formats.wikitext import plain_wikitext
@@ -150,7 +150,7 @@ class WikiApi:
 
     def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
         """A document or drop for each page of the answer."""
-        for page in _answer_pages(read_json(stream, name, _LARGEST)):
+        for page in _answer_pages(read_json_file(stream, name, _LARGEST)):
             yield _read_answer_page(page, name)
 
 

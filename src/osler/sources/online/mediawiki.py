@@ -23,7 +23,7 @@ _MOST = 20
 
 @dataclass(frozen=True)
 class MediaWikiService:
-    """`Engine` over the wiki of the query's language."""
+    """`SearchService` over the wiki of the query's language."""
 
     net: OnlineClient
     url: str = "https://{language}.wikipedia.org/w/api.php"

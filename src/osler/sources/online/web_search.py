@@ -32,7 +32,7 @@ _AT_ONCE = 4
 
 @dataclass(frozen=True)
 class SearxngService:
-    """`Engine` over a SearXNG; JSON must be among its `search.formats`."""
+    """`SearchService` over a SearXNG; JSON must be among its `search.formats`."""
 
     net: OnlineClient
     url: str
