@@ -35,7 +35,7 @@ from osler.app.config import Settings
 from osler.app.wiring.hub import open_reranker, with_reranker
 from osler.app.wiring.knowledge import make_retriever, open_or_create
 from osler.app.wiring.models import load_encoder
-from osler.evaluate.datasets.qrels import read_qrels
+from osler.evaluate.datasets import read_qrels
 from osler.evaluate.intervals import Estimate, mean
 from osler.evaluate.metrics.retrieval import ndcg, recall_at, reciprocal_rank
 from osler.kb.base import KnowledgeBase

@@ -18,8 +18,7 @@ from osler.errors import BadConfig
 from osler.evaluate import plan as planning
 from osler.evaluate.datasets import LoadedDataset, data_set
 from osler.evaluate.datasets.hub import PREFIX, hub_file, parse_hub
-from osler.evaluate.export import Harness, export_tasks
-from osler.evaluate.export.write import ExportedTask
+from osler.evaluate.export import ExportedTask, Harness, export_tasks
 from osler.evaluate.judged import Form, Judgement, JudgingRun
 from osler.evaluate.judges import Judge
 from osler.evaluate.plan import Entrant, EvaluationPlan
@@ -54,7 +53,7 @@ Load = Callable[[Mapping[str, object], str | None], Settings]
 
 @dataclass(frozen=True)
 class Trial:
-    """What one command runs."""
+    """The evaluation that one command runs."""
 
     settings: Mapping[str, Settings]
     """Label to settings, in the order in which they run."""
@@ -107,7 +106,7 @@ def labels_of(words: Sequence[str], load: Load) -> tuple[list[str], dict[str, st
 
 
 def _unmet_need(settings: Settings) -> str:
-    """What the strategy needs and has not: a key of `_LACKS`, or empty."""
+    """The strategy's unmet need: a key of `_LACKS`, or empty."""
     method = METHODS_BY_KIND.get(settings.strategy.kind)
     needs = method.needs if method else ""
     if needs == ATTENTION and settings.model_for("reader").kind != "transformers":

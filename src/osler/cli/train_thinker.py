@@ -132,7 +132,7 @@ def _show_tallies(
 def _read_samples(
     tasks: str | None, data: Path | None, part: str, held_out: float, limit: int | None, seed: int
 ) -> list[Sample]:
-    """Those of the part. Raises `BadConfig` where data sets are named and have none."""
+    """The samples of the part. Raises `BadConfig` where the named data sets have none."""
     if not tasks:
         return []
     from osler.app.evaluation import read_task
@@ -152,7 +152,7 @@ def _read_samples(
 
 
 def _limit_each(samples: Sequence[Sample], limit: int | None, seed: int) -> list[Sample]:
-    """Of each data set so many, which the seed decides."""
+    """Draws at most `limit` samples of each data set, by the seed."""
     from osler.evaluate.plan import choose_samples
 
     names = dict.fromkeys(sample.task for sample in samples)
@@ -166,7 +166,7 @@ def _limit_each(samples: Sequence[Sample], limit: int | None, seed: int) -> list
 def _say_load(
     here: CliSession, folder: Path, stage: Stage, samples: Sequence[Sample], rounds: int
 ) -> None:
-    """What is left to do, by the mean of what was done, where anything was."""
+    """Estimates what is left to do from the mean of what was done."""
     from osler.train.thinker.log import load_of
 
     found = load_of(folder, stage, samples, rounds)
@@ -288,7 +288,7 @@ def recogniser(
 
 
 def _training_load(prepared: PreparedTexts, recipe: RecogniserRecipe) -> dict[str, Any]:
-    """What the training would take."""
+    """The size of the training."""
     return {
         "texts": prepared.texts,
         "held_out": len(prepared.test),

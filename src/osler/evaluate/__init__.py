@@ -1,1 +1,41 @@
-"""Data sets, measures and experiments. Only here and in training is a gold answer known."""
+"""Evaluation: data sets, measures, runs, judges, reports and studies.
+
+Gold answers are known here and in `osler.train` alone. A solver is handed `Sample.question`; the
+gold answer stands beside it and meets the answer only in the record.
+
+Running:
+
+| Module | Has |
+|---|---|
+| `sample` | a question with its gold answer |
+| `labeled_questions` | question files of the user's own |
+| `datasets` | published data sets, each read from its native files |
+| `experiments` | the papers' experiments as data |
+| `plan` | the plan of a log folder: data, strategies, seed |
+| `runner` | tries every sample under every strategy, resumed |
+| `record` | the record of a tried sample |
+| `log` | the log folder: records and traces, shared by processes and hosts |
+| `merge` | several log folders as one |
+| `export` | tasks for lm-evaluation-harness and inspect_ai |
+
+Measuring:
+
+| Module | Has |
+|---|---|
+| `metrics` | measures with exact definitions |
+| `measures` | measures of a report, by name |
+| `intervals`, `statistics` | confidence intervals; paired tests with Holm's correction |
+| `compare` | two strategies, or two logs, on the same samples |
+| `judges`, `judged` | models as judges; their judgements over a log folder |
+| `agreement` | judges against people |
+| `report` | a log folder as Markdown or HTML |
+
+Studies of the papers:
+
+| Module | Repeats |
+|---|---|
+| `sigma`, `figures` | TC-RAG §6.5: sensitivity to the threshold, Fig. 3 |
+| `attacks` | TC-RAG App. 8.6: noise in what a tool returns, Table 3 |
+| `planning` | Omni-RAG §5.5, App. A.1 and B: source plans |
+| `stability` | KAG-Thinker §4.4: the same question solved twice |
+"""

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
-from osler.errors import BadRun, MalformedSource
-from osler.evaluate.datasets.base import csv_records
+from osler.errors import BadRun
+from osler.evaluate.datasets.base import csv_records, required_cells, yes_or_no
 from osler.evaluate.judged import Form, Judgement, read_judgements
 from osler.evaluate.metrics.rubric import DIMENSIONS, read_ratings
 from osler.evaluate.metrics.several import Agreement, agreement
@@ -72,18 +72,11 @@ def compare_with_people(folder: Path, people: Path) -> HumanAgreement:
 
 def read_verdicts(path: Path) -> list[tuple[SampleKey, bool]]:
     """Raises `MalformedSource` naming file and line for a verdict other than yes and no."""
-    found = []
+    verdicts = []
     for row in csv_records(path):
-        cells = {name: row.optional_text(name) for name in ("strategy", "task", "id", "verdict")}
-        if missing := [name for name, value in cells.items() if not value]:
-            raise MalformedSource(f"{path.parent / row.place}: no {missing[0]!r}")
-        if cells["verdict"] not in ("yes", "no"):
-            raise MalformedSource(
-                f"{path.parent / row.place}: {cells['verdict']!r} is neither yes nor no"
-            )
-        key = SampleKey(cells["strategy"], cells["task"], cells["id"])
-        found.append((key, cells["verdict"] == "yes"))
-    return found
+        *key, word = required_cells(path, row, "strategy", "task", "id", "verdict")
+        verdicts.append((SampleKey(*key), yes_or_no(path, row, word)))
+    return verdicts
 
 
 def _by_judge(

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from osler.errors import BadRun
-from osler.evaluate.export import HARNESSES, export_tasks
-from osler.evaluate.export.write import ExportedTask, make_export_row
+from osler.evaluate.export import HARNESSES, ExportedTask, export_tasks, make_export_row
 from osler.evaluate.sample import Gold, Kind, Sample
 from osler.types import Language, Question
 
@@ -59,7 +58,7 @@ def test_a_row_says_what_is_asked_and_what_is_right() -> None:
     assert make_export_row(sample("short", 7))["golds"] == ["adrenaline", "epinephrine"]
 
 
-def test_one_task_twice_is_refused(tmp_path: Path) -> None:
+def test_duplicate_task_in_an_export_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadRun, match="two tasks have one name"):
         export_tasks([PARTS[0], PARTS[0]], "inspect", tmp_path)
 

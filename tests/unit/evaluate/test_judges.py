@@ -190,7 +190,7 @@ async def test_a_log_with_nothing_of_the_kind_says_what_is_needed(log: Path) -> 
         await made(log, "stability", ScriptedModel([]))
 
 
-async def test_half_a_judgement_is_ignored_and_a_damaged_one_is_named(log: Path) -> None:
+async def test_truncated_judgement_is_ignored_and_a_damaged_one_is_named(log: Path) -> None:
     await made(log, "correct", ScriptedModel(["<answer>yes</answer>"] * 3), limit=1)
     path = one_file(log)
     whole = path.read_bytes()

@@ -55,7 +55,7 @@ async def test_a_verdict_that_cannot_be_read_counts_as_unstable_and_is_told() ->
     assert (found.judged.value, found.unread) == (0.0, 2)
 
 
-async def test_one_seed_twice_is_refused() -> None:
+async def test_duplicate_seed_is_refused() -> None:
     with pytest.raises(ValueError, match="two seeds"):
         await measure_stability(
             lambda seed: Planned(False), StabilityJudge(ScriptedModel([])), QUESTIONS, seeds=(3, 3)

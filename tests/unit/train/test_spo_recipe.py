@@ -101,7 +101,7 @@ def test_a_record_is_one_line_as_trainers_read_it(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["data.jsonl"]
 
 
-def test_who_has_no_positive_makes_no_record_and_is_counted() -> None:
+def test_case_without_a_positive_plan_makes_no_record_and_is_counted() -> None:
     made = RecordTally()
     assert [one.id for one in sft_records(RECIPE, [BAD, GOOD, BOTH], made)] == ["t/good", "t/both"]
     assert made.summary == "1 × no query was judged positive (first t/bad)"
@@ -236,7 +236,7 @@ def test_a_folder_that_holds_no_records_is_told(tmp_path: Path, line: str, told:
         render_data_card(tmp_path / "none")
 
 
-def test_nothing_is_left_of_a_data_set_that_failed(tmp_path: Path) -> None:
+def test_failed_data_set_leaves_no_files(tmp_path: Path) -> None:
     with pytest.raises(NothingToLearn):
         record.write_records(
             tmp_path, (one.line for one in sft_records(RECIPE, [BAD], RecordTally()))

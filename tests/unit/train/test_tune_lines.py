@@ -148,7 +148,7 @@ def test_within_a_step_samples_stand_by_length() -> None:
         assert [lengths[p] for p in step] == sorted(lengths[p] for p in step)
 
 
-def test_half_an_epoch_is_half_the_samples() -> None:
+def test_fractional_epoch_takes_a_fraction_of_the_samples() -> None:
     recipe = OMNI_SFT.with_changes(epochs=0.5, batch=2, micro=2)
     assert len(learning_order([1] * 8, recipe)) == 4
     assert steps_of(8, recipe) == 2

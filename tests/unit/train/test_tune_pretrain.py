@@ -116,7 +116,7 @@ def test_a_run_that_was_stopped_ends_as_one_that_was_not(
     assert result(out)["tuned"]["perplexity"][0] == result(read)["tuned"]["perplexity"][0]
 
 
-def test_it_is_not_done_again_and_does_not_mix_with_another_corpus(
+def test_finished_pretraining_is_not_repeated_and_refuses_another_corpus(
     read: Path, base: Path, corpus: Corpus
 ) -> None:
     job = TuningJob("pretrain", base, corpus, read, QUICK)

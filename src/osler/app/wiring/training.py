@@ -1,4 +1,4 @@
-"""Who explores and who judges, as the settings say, in this process or in workers."""
+"""Builds explorers and judges from the settings, and runs them here or in workers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from osler.methods.omni import solver as omni
 from osler.methods.omni.describe import SourceDescription
 from osler.methods.omni.retriever import PlannedRetriever
 from osler.retrieve.relevance import CoverageRelevance
-from osler.train.named import choose_named
+from osler.train import choose_named
 from osler.train.spo import job
 from osler.train.spo.case import TrainingCase
 from osler.train.spo.explore import QUERIES, ExpertExplorer, Exploration, Explorer
@@ -59,7 +59,7 @@ _NOWHERE = "x" * 40
 
 
 class TrainingWork(Protocol):
-    """What one process does, and others may do beside it."""
+    """Work that several processes may share."""
 
     async def run(self, progress: Progress | None = None) -> str: ...
 
@@ -135,13 +135,13 @@ def _run_worker(work: TrainingWork) -> Callable[[int], str]:
 
 
 def offered_sources(settings: Settings) -> tuple[SourceDescription, ...]:
-    """Those that are searched. Raises `KnowledgeBaseError`."""
+    """Descriptions of the searched sources. Raises `KnowledgeBaseError`."""
     with open_knowledge_base(settings) as kb:
         return describe_sources(kb, searched_sources(settings, kb))
 
 
 async def build_exploration(settings: Settings, by: By, queries: int) -> tuple[Exploration, str]:
-    """Who proposes, and what is searched; with the snapshot of the knowledge base.
+    """Builds the explorer and its retriever, with the snapshot of the knowledge base.
 
     Raises `KnowledgeBaseError`, and `ModelError` where a model explores.
     """
@@ -169,7 +169,7 @@ async def _build_explorer(settings: Settings, by: By, queries: int, kb: Knowledg
 
 
 def _term_rarity(kb: KnowledgeBase) -> Rarity:
-    """How much a word tells; one that no text holds tells nothing, and is often misspelt."""
+    """IDF of each term; 0 for a term that no text holds, which is often misspelt."""
 
     def rate_terms(terms: Sequence[str]) -> dict[str, float]:
         found = kb.term_rarity([*terms, _NOWHERE])
@@ -182,7 +182,7 @@ def _term_rarity(kb: KnowledgeBase) -> Rarity:
 async def build_signal(
     settings: Settings, by: Judges, unit: Unit = "list", least: float | None = None
 ) -> JudgingSignal:
-    """Who judges. Raises `BadConfig` and `ModelError`."""
+    """Builds the judging signal. Raises `BadConfig` and `ModelError`."""
     match by:
         case "gold":
             return GoldDocuments()

@@ -1,12 +1,31 @@
-"""Data sets, each from its native files: one module a family, one table of names.
+"""Data sets, each read from its native files: one module per family, one table of names.
 
-`load_dataset("medqa-us", folder)` gives the samples with what was dropped and why. The files come
-from their publishers; none is part of Osler.
+| Module | Has |
+|---|---|
+| `base` | rows with their place, counts of rejected rows, readers of JSON and CSV |
+| `choice` | MedQA, MedMCQA, MMLU's medical subjects, PubMedQA |
+| `bioasq` | BioASQ's four types of question |
+| `chinese` | CMB-Exam, MMCU-Medical, CMB-Clin |
+| `longform` | LiveQA, MedicationQA, ExpertQA, Omni-RAG's own files |
+| `clinical` | DDXPlus, MedS-Bench, MIMIC-IV-ED |
+| `opendomain` | the open-domain and multi-hop sets of KAG-Thinker §4.1 |
+| `hub` | files from the hub, by pinned revision and checked sum |
+
+Each set stands beside its reader, with its files, origin and licence. `load_dataset("medqa-us",
+folder)` gives the samples with counts of rejected rows. The files come from their publishers; none
+is part of Osler.
 """
 
-from osler.evaluate.datasets.base import DataSet, DroppedRows, LoadedDataset, UnusableRow
-from osler.evaluate.datasets.qrels import Judgements, read_qrels
-from osler.evaluate.datasets.registry import DATA_SETS, data_set, load_dataset
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from difflib import get_close_matches
+from pathlib import Path
+
+from osler.errors import BadConfig, MalformedSource
+from osler.evaluate.datasets import bioasq, chinese, choice, clinical, longform, opendomain
+from osler.evaluate.datasets.base import DataSet, DroppedRows, LoadedDataset, UnusableRow, read_text
 
 __all__ = [
     "DATA_SETS",
@@ -19,3 +38,62 @@ __all__ = [
     "load_dataset",
     "read_qrels",
 ]
+
+DATA_SETS: dict[str, DataSet] = {
+    found.name: found
+    for reader in (choice, bioasq, chinese, longform, clinical, opendomain)
+    for found in reader.SETS
+}
+
+
+def data_set(name: str) -> DataSet:
+    """Raises `BadConfig` for a name that no data set has."""
+    try:
+        return DATA_SETS[name]
+    except KeyError:
+        near = get_close_matches(name, DATA_SETS, 1)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        raise BadConfig(
+            f"no data set {name!r}", fix=f"{hint}`osler eval tasks` lists them"
+        ) from None
+
+
+def load_dataset(name: str, folder: Path) -> LoadedDataset:
+    """The data set, from its files below `folder`.
+
+    Raises `BadConfig` for an unknown name, `MalformedSource` for files that are not there or
+    cannot be read.
+    """
+    return data_set(name).load(folder)
+
+
+_GRADE = re.compile(r"(\d+)(?:-\w+)?")
+
+Judgements = Mapping[str, Mapping[str, int]]
+"""Question → document → grade; a grade above 0 is relevant."""
+
+
+def read_qrels(path: Path) -> Judgements:
+    """LiveQA-Med lines "1 4-Excellent GARD_0004375_Sec1.txt", or TREC's "1 0 DOC 2".
+
+    LiveQA-Med's grades 1 to 4 become 0 to 3, so that 1-Incorrect is not relevant. A document
+    that is judged twice keeps its last grade. Raises `MalformedSource` naming file and line.
+    """
+    found: dict[str, dict[str, int]] = {}
+    for number, line in enumerate(read_text(path).splitlines(), 1):
+        cells = line.split()
+        if not cells:
+            continue
+        if len(cells) not in (3, 4):
+            raise MalformedSource(f"{path}:{number}: 3 or 4 columns are wanted, got {len(cells)}")
+        topic, document, word = (
+            (f"TQ{cells[0]}", cells[2], cells[1])
+            if len(cells) == 3
+            else (cells[0], cells[2], cells[3])
+        )
+        grade = _GRADE.fullmatch(word)
+        if grade is None:
+            raise MalformedSource(f"{path}:{number}: {word!r} is no grade")
+        # LiveQA-Med's scale begins at 1-Incorrect, TREC's at 0.
+        found.setdefault(topic, {})[document] = int(grade.group(1)) - (len(cells) == 3)
+    return found

@@ -59,6 +59,11 @@ class DatasetRow:
         """Flattens a field that holds one text, a list of them, or a list of such lists."""
         return tuple(dict.fromkeys(found for found in _flatten_values(self.data.get(key)) if found))
 
+    def tags_of(self, **keys: str) -> tuple[tuple[str, str], ...]:
+        """Makes tags of the fields under these keys, by tag; empty fields make none."""
+        named = ((tag, self.optional_text(key)) for tag, key in keys.items())
+        return tuple((tag, text) for tag, text in named if text)
+
 
 def _is_given(value: Any) -> bool:
     """Whether a field says something: JSON readers also let NaN and Infinity pass."""
@@ -147,6 +152,15 @@ class DataSet:
         if not samples:
             raise _empty_set_error(self.name, paths, total, reasons)
         return LoadedDataset(self.name, tuple(samples), total, reasons, _digest_files(paths))
+
+
+def family(**shared: Any) -> Callable[..., DataSet]:
+    """Makes a constructor of sets with these facts in common: (name, about, *files, **others)."""
+
+    def make_set(name: str, about: str, *files: str, **others: Any) -> DataSet:
+        return DataSet(name, about, files=files, **{**shared, **others})
+
+    return make_set
 
 
 def _empty_set_error(
@@ -261,6 +275,21 @@ def csv_records(path: Path, *, columns: Sequence[str] = ()) -> Iterator[DatasetR
             yield make_row(path, number, dict(values), line=reader.line_num)
     except csv.Error as error:
         raise MalformedSource(f"{path}:{reader.line_num}: not CSV: {error}") from error
+
+
+def required_cells(path: Path, row: DatasetRow, *names: str) -> tuple[str, ...]:
+    """Returns these cells of a user's CSV. Raises `MalformedSource` for an empty one."""
+    cells = tuple(map(row.optional_text, names))
+    if "" in cells:
+        raise MalformedSource(f"{path.parent / row.place}: no {names[cells.index('')]!r}")
+    return cells
+
+
+def yes_or_no(path: Path, row: DatasetRow, word: str) -> bool:
+    """Reads a verdict. Raises `MalformedSource` for a word other than yes and no."""
+    if word not in ("yes", "no"):
+        raise MalformedSource(f"{path.parent / row.place}: {word!r} is neither yes nor no")
+    return word == "yes"
 
 
 def chain_files(read: Callable[[Path], Iterator[DatasetRow]]) -> Rows:

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
-from osler.evaluate.datasets.base import DataSet, DatasetRow, Rows, UnusableRow, json_records
+from osler.evaluate.datasets.base import (
+    DataSet,
+    DatasetRow,
+    Rows,
+    UnusableRow,
+    chain_files,
+    json_records,
+)
 from osler.evaluate.datasets.choice import YES_NO_MAYBE, letter_of
 from osler.evaluate.sample import Gold, Kind, Sample
 from osler.types import Question
@@ -14,13 +21,10 @@ from osler.types import Question
 def bioasq_rows(*kinds: str) -> Rows:
     """The questions of these types, of all files (a golden file of BioASQ mixes the types)."""
 
-    def rows(paths: Sequence[Path]) -> Iterator[DatasetRow]:
-        for path in paths:
-            yield from (
-                row for row in json_records(path, "questions") if row.data.get("type") in kinds
-            )
+    def of_kinds(path: Path) -> Iterator[DatasetRow]:
+        return (row for row in json_records(path, "questions") if row.data.get("type") in kinds)
 
-    return rows
+    return chain_files(of_kinds)
 
 
 def bioasq_sample(row: DatasetRow, task: str) -> Sample:

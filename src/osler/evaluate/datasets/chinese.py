@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path
 
 from osler.evaluate.datasets.base import (
     APACHE,
     UNSTATED,
-    DataSet,
     DatasetRow,
     UnusableRow,
+    family,
     hash_id,
     json_records,
     json_rows,
@@ -22,7 +21,7 @@ from osler.evaluate.sample import Gold, Sample
 from osler.types import Question
 
 SINGLE, SEVERAL = "单项选择题", "多项选择题"
-_TAGS = ("exam_type", "exam_class", "exam_subject", "question_type")
+_TAGS = {name: name for name in ("exam_type", "exam_class", "exam_subject", "question_type")}
 
 
 def exam_rows(paths: Sequence[Path]) -> Iterator[DatasetRow]:
@@ -54,8 +53,9 @@ def exam_sample(row: DatasetRow, task: str) -> Sample:
     letters = tuple(letter for letter in question.letters if letter in answer)
     # Letters in the question's order, in whatever order the row has them.
     several = len(letters) > 1 or row.optional_text("question_type") == SEVERAL
-    tags = tuple((name, row.optional_text(name)) for name in _TAGS if row.optional_text(name))
-    return Sample(task, "choices" if several else "choice", question, Gold(letters), tags)
+    return Sample(
+        task, "choices" if several else "choice", question, Gold(letters), row.tags_of(**_TAGS)
+    )
 
 
 def clinical_sample(row: DatasetRow, task: str) -> Sample:
@@ -80,51 +80,35 @@ def native_clinical_rows(paths: Sequence[Path]) -> Iterator[DatasetRow]:
                 yield DatasetRow(f"{case.place}.QA_pairs[{number}]", case.number, data)
 
 
-_CMB = "github.com/FreedomIntelligence/CMB"
-_exam = partial(
-    DataSet,
-    kind="choices",
-    rows=exam_rows,
-    sample=exam_sample,
-    origin=_CMB,
-    licence=APACHE,
-    language="zh",
-)
-_clin = partial(
-    DataSet, kind="long", sample=clinical_sample, origin=_CMB, licence=APACHE, language="zh"
-)
+_cmb = {"origin": "github.com/FreedomIntelligence/CMB", "licence": APACHE, "language": "zh"}
+_exam = family(**_cmb, kind="choices", rows=exam_rows, sample=exam_sample)
+_clin = family(**_cmb, kind="long", sample=clinical_sample)
 SETS = (
+    _exam("cmb-exam", "4,000 questions of CMB, as TC-RAG drew them", "cmb_exam/CMB-4000.json"),
+    _exam("cmb-exam-500", "500 of them", "cmb_exam/CMB-500.json"),
     _exam(
-        name="cmb-exam",
-        about="4,000 questions of CMB, as TC-RAG drew them",
-        files=("cmb_exam/CMB-4000.json",),
-    ),
-    _exam(name="cmb-exam-500", about="500 of them", files=("cmb_exam/CMB-500.json",)),
-    _exam(
-        name="cmb-exam-test",
-        about="the official test questions with their key",
-        files=(
-            "cmb_exam/CMB-test-choice-question-merge.json",
-            "cmb_exam/CMB-test-choice-answer.json",
-        ),
+        "cmb-exam-test",
+        "the official test questions with their key",
+        "cmb_exam/CMB-test-choice-question-merge.json",
+        "cmb_exam/CMB-test-choice-answer.json",
     ),
     _exam(
-        name="mmcu-medical",
-        about="the medical part of MMCU",
-        files=("mmcu_medical/MMCU_test.json",),
+        "mmcu-medical",
+        "the medical part of MMCU",
+        "mmcu_medical/MMCU_test.json",
         origin="github.com/Artessay/SAMA",
         licence=UNSTATED,
     ),
     _clin(
-        name="cmb-clin",
-        about="questions about clinical cases, as TC-RAG has them",
-        files=("cmb_clin/CMB-Clin.json",),
+        "cmb-clin",
+        "questions about clinical cases, as TC-RAG has them",
+        "cmb_clin/CMB-Clin.json",
         rows=json_rows,
     ),
     _clin(
-        name="cmb-clin-native",
-        about="the same in CMB's own nested form",
-        files=("cmb_clin/CMB-Clin-qa.json",),
+        "cmb-clin-native",
+        "the same in CMB's own nested form",
+        "cmb_clin/CMB-Clin-qa.json",
         rows=native_clinical_rows,
     ),
 )

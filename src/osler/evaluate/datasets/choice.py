@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 
 from osler.errors import MalformedSource
 from osler.evaluate.datasets.base import (
     MIT,
-    DataSet,
     DatasetRow,
     UnusableRow,
     csv_records,
+    family,
     hash_id,
     json_records,
     json_rows,
@@ -54,7 +53,7 @@ def medqa_sample(row: DatasetRow, task: str) -> Sample:
         question.option_text(letter),
     ):
         raise UnusableRow("answer and answer_idx differ")
-    tags = _tags_of(row, mirage="mirage", step="meta_info")
+    tags = row.tags_of(mirage="mirage", step="meta_info")
     return Sample(task, "choice", question, Gold((letter,)), tags)
 
 
@@ -65,7 +64,7 @@ def medmcqa_sample(row: DatasetRow, task: str) -> Sample:
     if not isinstance(number, int) or not 1 <= number <= len(options):
         raise UnusableRow("gold outside the options")
     question = Question(row.text_of("id"), row.text_of("question"), options)
-    tags = _tags_of(row, subject="subject_name", topic="topic_name", choice="choice_type")
+    tags = row.tags_of(subject="subject_name", topic="topic_name", choice="choice_type")
     return Sample(task, "choice", question, Gold((LETTERS[number - 1],)), tags)
 
 
@@ -108,7 +107,7 @@ def pubmedqa_sample(row: DatasetRow, task: str) -> Sample:
     letter = letter_of(row.text_of("final"), YES_NO_MAYBE)
     support = (f"PMID:{question.id}",)
     gold = Gold((letter,), row.texts_of("LONG_ANSWER"), support)
-    return Sample(task, "choice", question, gold, _tags_of(row, year="YEAR", mirage="pmid"))
+    return Sample(task, "choice", question, gold, row.tags_of(year="YEAR", mirage="pmid"))
 
 
 def letter_of(word: str, options: Sequence[str]) -> str:
@@ -133,62 +132,47 @@ def _mapping_of(row: DatasetRow, key: str) -> Mapping[str, object]:
     return found
 
 
-def _tags_of(row: DatasetRow, **keys: str) -> tuple[tuple[str, str], ...]:
-    return tuple((name, value) for name, key in keys.items() if (value := row.optional_text(key)))
-
-
-_MMLU = tuple(
-    f"mmlu_med/{subject}_test.csv"
-    for subject in (
-        "anatomy",
-        "clinical_knowledge",
-        "college_biology",
-        "college_medicine",
-        "medical_genetics",
-        "professional_medicine",
-    )
+_MMLU = (
+    "mmlu_med/anatomy_test.csv",
+    "mmlu_med/clinical_knowledge_test.csv",
+    "mmlu_med/college_biology_test.csv",
+    "mmlu_med/college_medicine_test.csv",
+    "mmlu_med/medical_genetics_test.csv",
+    "mmlu_med/professional_medicine_test.csv",
 )
-_choice = partial(DataSet, kind="choice", licence=MIT)
-_medqa = partial(_choice, rows=medqa_rows, sample=medqa_sample, origin="github.com/jind11/MedQA")
-_pubmedqa = partial(
-    _choice, rows=pubmedqa_rows, sample=pubmedqa_sample, origin="github.com/pubmedqa/pubmedqa"
+_choice = {"kind": "choice", "licence": MIT}
+_medqa = family(**_choice, rows=medqa_rows, sample=medqa_sample, origin="github.com/jind11/MedQA")
+_medmcqa = family(
+    **_choice, rows=json_rows, sample=medmcqa_sample, origin="github.com/MedMCQA/MedMCQA"
+)
+_mmlu = family(**_choice, rows=mmlu_rows, sample=mmlu_sample, origin="github.com/hendrycks/test")
+_pubmedqa = family(
+    **_choice, rows=pubmedqa_rows, sample=pubmedqa_sample, origin="github.com/pubmedqa/pubmedqa"
 )
 SETS = (
     _medqa(
-        name="medqa-us",
-        about="USMLE questions with four options, test split",
-        files=("medqa_us/phrases_no_exclude_test.jsonl", "medqa_us/mirage_ids.txt"),
+        "medqa-us",
+        "USMLE questions with four options, test split",
+        "medqa_us/phrases_no_exclude_test.jsonl",
+        "medqa_us/mirage_ids.txt",
     ),
     _medqa(
-        name="medqa-zh",
-        about="Chinese licensing questions with four options, test split",
-        files=("medqa_zh/test.jsonl",),
+        "medqa-zh",
+        "Chinese licensing questions with four options, test split",
+        "medqa_zh/test.jsonl",
         language="zh",
     ),
-    _choice(
-        name="medmcqa",
-        about="Indian entrance examinations, validation split",
-        files=("medmcqa/dev.json",),
-        rows=json_rows,
-        sample=medmcqa_sample,
-        origin="github.com/MedMCQA/MedMCQA",
-    ),
-    _choice(
-        name="mmlu-med",
-        about="six medical subjects of MMLU, test split",
-        files=_MMLU,
-        rows=mmlu_rows,
-        sample=mmlu_sample,
-        origin="github.com/hendrycks/test",
+    _medmcqa("medmcqa", "Indian entrance examinations, validation split", "medmcqa/dev.json"),
+    _mmlu("mmlu-med", "six medical subjects of MMLU, test split", *_MMLU),
+    _pubmedqa(
+        "pubmedqa",
+        "questions answered by one abstract: yes, no, maybe; the 500 of the test",
+        "pubmedqa/test_set.json",
+        "pubmedqa/test_ground_truth.json",
     ),
     _pubmedqa(
-        name="pubmedqa",
-        about="questions answered by one abstract: yes, no, maybe; the 500 of the test",
-        files=("pubmedqa/test_set.json", "pubmedqa/test_ground_truth.json"),
-    ),
-    _pubmedqa(
-        name="pubmedqa-rest",
-        about="the other labelled questions of PubMedQA",
-        files=("pubmedqa/ori_pqal_rest.json",),
+        "pubmedqa-rest",
+        "the other labelled questions of PubMedQA",
+        "pubmedqa/ori_pqal_rest.json",
     ),
 )

@@ -7,21 +7,20 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from osler.errors import MalformedSource
-from osler.evaluate.datasets import longform
 from osler.evaluate.datasets.base import (
     SHARE,
-    DataSet,
     DatasetRow,
     UnusableRow,
     csv_records,
+    family,
     make_row,
     read_json,
 )
+from osler.evaluate.datasets.longform import omnirag_family
 from osler.evaluate.sample import Gold, Sample
 from osler.text import clean_text
 from osler.types import LETTERS, Question
@@ -199,63 +198,65 @@ def _parse_time(text: str) -> datetime | None:
 
 
 _OWN = "PhysioNet credentialed; the files are the user's"
-_choice = partial(DataSet, kind="choice")
-_told = partial(
-    _choice, rows=medsbench_rows, sample=medsbench_sample, origin="MedS-Bench", licence=_OWN
+_CC = "CC BY 4.0"
+_ddxplus = family(
+    kind="choice",
+    rows=ddxplus_rows,
+    sample=ddxplus_sample,
+    origin="figshare.com/articles/dataset/DDXPlus_Dataset/20043374",
+    licence=_CC,
 )
-_stays = partial(
-    _choice,
-    files=("mimic_iv_ed/edstays.csv.gz", "mimic_iv_ed/triage.csv.gz"),
-    rows=emergency_rows,
-    origin="physionet.org/content/mimic-iv-ed",
+_medsbench = family(
+    kind="choice",
+    rows=medsbench_rows,
+    sample=medsbench_sample,
+    origin="MedS-Bench",
     licence=_OWN,
 )
+_stays = family(
+    kind="choice", rows=emergency_rows, origin="physionet.org/content/mimic-iv-ed", licence=_OWN
+)
+_STAYS = ("mimic_iv_ed/edstays.csv.gz", "mimic_iv_ed/triage.csv.gz")
 SETS = (
     *(
-        _choice(
-            name=name,
-            about="patients with one of 49 conditions, as published",
-            files=(
-                f"ddxplus/patients_{language}.csv",
-                f"ddxplus/release_evidences_{language}.json",
-                f"ddxplus/release_conditions_{language}.json",
-            ),
-            rows=ddxplus_rows,
-            sample=ddxplus_sample,
-            origin="figshare.com/articles/dataset/DDXPlus_Dataset/20043374",
-            licence="CC BY 4.0",
+        _ddxplus(
+            name,
+            "patients with one of 49 conditions, as published",
+            f"ddxplus/patients_{language}.csv",
+            f"ddxplus/release_evidences_{language}.json",
+            f"ddxplus/release_conditions_{language}.json",
         )
         for name, language in (("ddxplus", "en"), ("ddxplus-fr", "fr"))
     ),
-    _told(
-        name="ddxplus-medsbench",
-        about="DDXPlus as MedS-Bench's task 130",
-        files=("ddxplus/ddxplus_medsbench.json",),
+    _medsbench(
+        "ddxplus-medsbench",
+        "DDXPlus as MedS-Bench's task 130",
+        "ddxplus/ddxplus_medsbench.json",
         licence=SHARE,
     ),
-    _choice(
-        name="ddxplus-omnirag",
-        about="DDXPlus as Omni-RAG has it, 50 options",
-        files=("ddxplus/ddxplus_omnirag_short.json",),
-        rows=longform.read_records,
-        sample=longform.omnirag_sample,
-        origin=longform.OMNIRAG,
-        licence="CC BY 4.0",
+    omnirag_family(
+        "ddxplus-omnirag",
+        "DDXPlus as Omni-RAG has it, 50 options",
+        "ddxplus/ddxplus_omnirag_short.json",
+        kind="choice",
+        licence=_CC,
     ),
-    _told(name="seer", about="treatment of cancer, as task 131", files=("seer/task131.json",)),
+    _medsbench("seer", "treatment of cancer, as task 131", "seer/task131.json"),
     _stays(
-        name="mimic-ed-admission",
-        about="whether a patient of the emergency department is admitted",
+        "mimic-ed-admission",
+        "whether a patient of the emergency department is admitted",
+        *_STAYS,
         sample=admission_sample,
     ),
     _stays(
-        name="mimic-ed-return",
-        about="whether the patient comes back within 72 hours",
+        "mimic-ed-return",
+        "whether the patient comes back within 72 hours",
+        *_STAYS,
         sample=return_visit,
     ),
-    _told(
-        name="mimic-ed-critical",
-        about="critical triage, as MedS-Bench's task 119",
-        files=("mimic_iv_ed/task119.json",),
+    _medsbench(
+        "mimic-ed-critical",
+        "critical triage, as MedS-Bench's task 119",
+        "mimic_iv_ed/task119.json",
     ),
 )

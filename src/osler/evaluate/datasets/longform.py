@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from zipfile import BadZipFile
@@ -15,11 +14,10 @@ from osler.evaluate.datasets.base import (
     APACHE,
     MIT,
     UNSTATED,
-    DataSet,
     DatasetRow,
     UnusableRow,
+    family,
     hash_id,
-    json_records,
     json_rows,
 )
 from osler.evaluate.sample import Gold, Sample
@@ -72,8 +70,7 @@ def liveqa_sample(row: DatasetRow, task: str) -> Sample:
     """Asked as the consumer wrote it: the message, or the subject where there is none."""
     question = Question(row.text_of("qid"), row.text_of("message", "subject", "paraphrase"))
     gold = Gold((), row.texts_of("answers"), row.texts_of("urls"))
-    names = ("subject", "paraphrase", "summary", "type")
-    tags = tuple((name, row.optional_text(name)) for name in names if row.optional_text(name))
+    tags = row.tags_of(subject="subject", paraphrase="paraphrase", summary="summary", type="type")
     return Sample(task, "long", question, gold, tags)
 
 
@@ -159,63 +156,62 @@ def inline_options(text: str) -> tuple[str, tuple[str, ...]]:
     return stem, tuple(option for _, option in found)
 
 
-def read_records(paths: Sequence[Path]) -> Iterator[DatasetRow]:
-    for path in paths:
-        yield from json_records(path)
-
-
-_long = partial(DataSet, kind="long", licence=UNSTATED)
-_liveqa = partial(
-    _long,
+_liveqa = family(
+    kind="long",
     rows=liveqa_rows,
     sample=liveqa_sample,
     origin="github.com/abachaa/LiveQA_MedicalTask_TREC2017",
+    licence=UNSTATED,
 )
-_expert = partial(
-    _long,
+_medication = family(
+    kind="long",
+    rows=medication_rows,
+    sample=medication_sample,
+    origin="github.com/abachaa/Medication_QA_MedInfo2019",
+    licence=UNSTATED,
+)
+_expert = family(
+    kind="long",
     rows=json_rows,
     sample=expert_sample,
     origin="github.com/chaitanyamalaviya/ExpertQA",
     licence=MIT,
 )
+omnirag_family = family(rows=json_rows, sample=omnirag_sample, origin=OMNIRAG)
+_OMNI_LONG = "LiveQA, MedicationQA and ExpertQA-Biomed as Omni-RAG has them"
 SETS = (
     _liveqa(
-        name="liveqa",
-        about="consumers' questions with reference answers (TREC 2017)",
-        files=("liveqa/TREC-2017-LiveQA-Medical-Test-Questions-w-summaries.xml",),
+        "liveqa",
+        "consumers' questions with reference answers (TREC 2017)",
+        "liveqa/TREC-2017-LiveQA-Medical-Test-Questions-w-summaries.xml",
     ),
     _liveqa(
-        name="liveqa-plain",
-        about="the same, from the file without summaries",
-        files=("liveqa/TREC-2017-LiveQA-Medical-Test.xml",),
+        "liveqa-plain",
+        "the same, from the file without summaries",
+        "liveqa/TREC-2017-LiveQA-Medical-Test.xml",
     ),
-    _long(
-        name="medicationqa",
-        about="consumers' questions about drugs (MedInfo 2019)",
-        files=("medicationqa/MedInfo2019-QA-Medications.xlsx",),
-        rows=medication_rows,
-        sample=medication_sample,
-        origin="github.com/abachaa/Medication_QA_MedInfo2019",
+    _medication(
+        "medicationqa",
+        "consumers' questions about drugs (MedInfo 2019)",
+        "medicationqa/MedInfo2019-QA-Medications.xlsx",
     ),
     _expert(
-        name="expertqa-biomed",
-        about="experts' questions with answers that experts revised",
-        files=("expertqa/lfqa_biomed.jsonl",),
+        "expertqa-biomed",
+        "experts' questions with answers that experts revised",
+        "expertqa/lfqa_biomed.jsonl",
     ),
     _expert(
-        name="expertqa-questions",
-        about="all biomedical questions of ExpertQA, without answers",
-        files=("expertqa/r1_data_anon_biomed.jsonl",),
+        "expertqa-questions",
+        "all biomedical questions of ExpertQA, without answers",
+        "expertqa/r1_data_anon_biomed.jsonl",
         graded=False,
     ),
     *(
-        _long(
-            name=f"omnirag-long-{part}",
-            about=f"LiveQA, MedicationQA and ExpertQA-Biomed as Omni-RAG has them, {part} split",
-            files=(f"omnirag_long/{part}_long.json",),
-            rows=read_records,
-            sample=omnirag_sample,
-            origin=OMNIRAG,
+        omnirag_family(
+            f"omnirag-long-{part}",
+            f"{_OMNI_LONG}, {part} split",
+            f"omnirag_long/{part}_long.json",
+            kind="long",
             licence=APACHE,
         )
         for part in ("train", "dev", "test")

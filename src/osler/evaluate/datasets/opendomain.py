@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import partial
 from typing import Any
 
 from osler.evaluate.datasets.base import (
     APACHE,
     MIT,
     SHARE,
-    DataSet,
     DatasetRow,
     UnusableRow,
+    family,
     hash_id,
     json_rows,
 )
@@ -36,9 +35,7 @@ def hotpot_sample(row: DatasetRow, task: str) -> Sample:
     titles = [str(fact[0]) for fact in facts if fact] if isinstance(facts, list) else []
     support = tuple(dict.fromkeys(titles))
     question = Question(row.text_of("_id", "id"), row.text_of("question"))
-    tags = tuple(
-        (name, row.optional_text(name)) for name in ("type", "level") if row.optional_text(name)
-    )
+    tags = row.tags_of(type="type", level="level")
     return Sample(task, "short", question, Gold((), (row.text_of("answer"),), support), tags)
 
 
@@ -65,8 +62,7 @@ def listed_sample(row: DatasetRow, task: str) -> Sample:
     # `idx` counts the rows of one file; the hash keeps ids apart between files.
     id = row.optional_text("id") or f"{row.text_of('idx')}-{hash_id(text)}"
     support = tuple(dict.fromkeys(_triple_subjects(row.data.get("evidence"))))
-    kind = row.optional_text("question_type")
-    tags = (("type", kind),) if kind else ()
+    tags = row.tags_of(type="question_type")
     return Sample(
         task, "short", Question(id, text), Gold((), row.texts_of("answer"), support), tags
     )
@@ -83,78 +79,52 @@ def _has_key(value: Any, key: str) -> bool:
     return isinstance(value, Mapping) and value.get(key) not in (None, "")
 
 
-_short = partial(DataSet, kind="short", rows=json_rows)
-_flash = partial(_short, sample=flashrag_sample, origin="github.com/RUC-NLPIR/FlashRAG")
-_hippo = partial(_short, sample=listed_sample, origin="github.com/OSU-NLP-Group/HippoRAG")
+_short = {"kind": "short", "rows": json_rows}
+_flash = family(**_short, sample=flashrag_sample, origin="github.com/RUC-NLPIR/FlashRAG")
+_hippo = family(**_short, sample=listed_sample, origin="github.com/OSU-NLP-Group/HippoRAG")
+_searcher = family(**_short, sample=listed_sample, origin="github.com/RUCAIBox/R1-Searcher")
+_hotpot = family(**_short, sample=hotpot_sample)
+_musique = family(**_short, sample=musique_sample, origin="github.com/StonyBrookNLP/musique")
+_R1, _CC = "multihop/r1_searcher_eval", "CC BY 4.0"
 SETS = (
-    _flash(
-        name="nq",
-        about="Natural Questions",
-        files=("opendomain/nq/test.jsonl",),
-        licence=SHARE,
-    ),
-    _flash(
-        name="triviaqa",
-        about="TriviaQA",
-        files=("opendomain/triviaqa/test.jsonl",),
-        licence=APACHE,
-    ),
-    _flash(name="popqa", about="PopQA", files=("opendomain/popqa/test.jsonl",), licence=MIT),
-    _flash(
-        name="bamboogle",
-        about="Bamboogle",
-        files=("opendomain/bamboogle/test.jsonl",),
-        licence=MIT,
-    ),
-    _short(
-        name="hotpotqa",
-        about="HotpotQA with its supporting facts",
-        files=("multihop/hotpotqa/qa_train.json",),
-        sample=hotpot_sample,
+    _flash("nq", "Natural Questions", "opendomain/nq/test.jsonl", licence=SHARE),
+    _flash("triviaqa", "TriviaQA", "opendomain/triviaqa/test.jsonl", licence=APACHE),
+    _flash("popqa", "PopQA", "opendomain/popqa/test.jsonl", licence=MIT),
+    _flash("bamboogle", "Bamboogle", "opendomain/bamboogle/test.jsonl", licence=MIT),
+    _hotpot(
+        "hotpotqa",
+        "HotpotQA with its supporting facts",
+        "multihop/hotpotqa/qa_train.json",
         origin="hotpotqa.github.io",
         licence=SHARE,
     ),
     _hippo(
-        name="2wiki",
-        about="2WikiMultiHopQA, the questions of HippoRAG",
-        files=("multihop/2wikimultihopqa/questions.json",),
+        "2wiki",
+        "2WikiMultiHopQA, the questions of HippoRAG",
+        "multihop/2wikimultihopqa/questions.json",
         licence=APACHE,
     ),
-    _short(
-        name="2wiki-native",
-        about="2WikiMultiHopQA as published",
-        files=("multihop/2wikimultihopqa/qa_native_sample.json",),
-        sample=hotpot_sample,
+    _hotpot(
+        "2wiki-native",
+        "2WikiMultiHopQA as published",
+        "multihop/2wikimultihopqa/qa_native_sample.json",
         origin="github.com/Alab-NII/2wikimultihop",
         licence=APACHE,
     ),
-    _short(
-        name="musique",
-        about="MuSiQue with its decompositions",
-        files=("multihop/musique/qa_train.json",),
-        sample=musique_sample,
-        origin="github.com/StonyBrookNLP/musique",
-        licence="CC BY 4.0",
+    _musique(
+        "musique", "MuSiQue with its decompositions", "multihop/musique/qa_train.json", licence=_CC
     ),
     _hippo(
-        name="musique-1000",
-        about="MuSiQue, the questions of HippoRAG",
-        files=("multihop/musique/questions_1000.json",),
-        licence="CC BY 4.0",
+        "musique-1000",
+        "MuSiQue, the questions of HippoRAG",
+        "multihop/musique/questions_1000.json",
+        licence=_CC,
     ),
-    *(
-        _short(
-            name=f"{name}-500",
-            about=f"500 questions of {title}",
-            files=(f"multihop/r1_searcher_eval/{name}_500.jsonl",),
-            sample=listed_sample,
-            origin="github.com/RUCAIBox/R1-Searcher",
-            licence=licence,
-        )
-        for name, title, licence in (
-            ("hotpotqa", "HotpotQA", SHARE),
-            ("2wiki", "2WikiMultiHopQA", APACHE),
-            ("musique", "MuSiQue", "CC BY 4.0"),
-        )
+    _searcher(
+        "hotpotqa-500", "500 questions of HotpotQA", f"{_R1}/hotpotqa_500.jsonl", licence=SHARE
     ),
+    _searcher(
+        "2wiki-500", "500 questions of 2WikiMultiHopQA", f"{_R1}/2wiki_500.jsonl", licence=APACHE
+    ),
+    _searcher("musique-500", "500 questions of MuSiQue", f"{_R1}/musique_500.jsonl", licence=_CC),
 )

@@ -1,1 +1,40 @@
-"""Measures with exact definitions; each is held to an independent implementation by a test."""
+"""Measures with exact definitions; each is held to an independent implementation by a test.
+
+| Measure | Function | As defined by |
+|---|---|---|
+| exact set of options | `choice.is_exact_choice` | TC-RAG App. 8.5 |
+| standard error of accuracy | `choice.standard_error` | MIRAGE |
+| leaderboard average | `choice.leaderboard` | CMB; TC-RAG Table 4 |
+| exact match | `words.exact_match` | SQuAD |
+| F1 of tokens | `words.f1` | SQuAD; KAG's evaUtils |
+| BLEU | `overlap.bleu`, `overlap.corpus_bleu` | sacrebleu |
+| BLEU of TC-RAG's code | `overlap.paper_bleu` | TC-RAG's `utils.py` |
+| ROUGE-L | `overlap.rouge_l` | longest common subsequence of words |
+| ROUGE-R | `overlap.rouge_r` | TC-RAG App. 8.5 |
+| recall@k | `retrieval.recall_at` | trec_eval |
+| reciprocal rank | `retrieval.reciprocal_rank` | trec_eval |
+| nDCG | `retrieval.ndcg` | trec_eval |
+| support of a citation | `retrieval.rests_on` | ours |
+| precision of citations | `retrieval.precision` | ours |
+| calibration error | `calibration.calibration_error` | ten bins of equal width |
+| Brier score | `calibration.brier` | mean squared gap |
+| LUQ | `several.luq` | Omni-RAG A.3 |
+| query diversity | `several.query_diversity` | Omni-RAG Eq. 5 |
+| stability | `several.stability` | KAG-Thinker §4.4 |
+| agreement with people | `several.agreement` | Omni-RAG A.2 |
+| relative drop | `several.relative_drop` | Omni-RAG Table 6 |
+| rubric of long answers | `rubric.read_ratings` | Omni-RAG A.4 |
+| names and relations at four levels | `extracted.count_hits` | strict, in normal form |
+| extraction | `extracted.score_extraction` | precision, recall and F1 over chunks |
+
+Conventions: scores lie in 0 to 1 and are shown times 100; 0/0 counts as 0 unless the function says
+otherwise; a function raises `ValueError` where a measure has no meaning (no samples, no gold), so
+that no number is ever made up.
+
+Text is compared in one normal form (`words.normalise_answer`): lower case, NFKC, no punctuation,
+no English articles. A Han character is a token of its own, in F1, ROUGE and BLEU alike, so that
+Chinese answers need no word segmenter and figures do not depend on one.
+
+A measure that needs a model (entailment, correctness, marks) takes the model's verdicts as
+numbers: who judges is `osler.evaluate.judges`' matter, and the definition stays testable.
+"""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from osler.errors import MalformedSource
-from osler.evaluate.datasets.base import csv_records
+from osler.evaluate.datasets.base import csv_records, required_cells
 from osler.evaluate.record import SampleKey
 
 DIMENSIONS = ("relevance", "completeness", "proficiency", "interpretability")
@@ -32,23 +32,21 @@ def read_ratings(path: Path) -> list[Rating]:
     Raises `MalformedSource` naming file and line for a mark that is not 1 to 5, a missing
     column, or an answer that one rater rated twice.
     """
-    found, seen = [], set[tuple[SampleKey, str]]()
+    ratings, seen = [], set[tuple[SampleKey, str]]()
     for row in csv_records(path):
-        cells = {name: row.optional_text(name) for name in ("strategy", "task", "id", "rater")}
-        if missing := [name for name, value in cells.items() if not value]:
-            raise MalformedSource(f"{path.parent / row.place}: no {missing[0]!r}")
-        key = SampleKey(cells["strategy"], cells["task"], cells["id"])
+        *parts, rater = required_cells(path, row, "strategy", "task", "id", "rater")
+        key = SampleKey(*parts)
         # Two marks of one rater for one answer are a mistake of the sheet, not a mean.
-        if (key, cells["rater"]) in seen:
-            raise MalformedSource(f"{path.parent / row.place}: {cells['rater']} rated it before")
-        seen.add((key, cells["rater"]))
+        if (key, rater) in seen:
+            raise MalformedSource(f"{path.parent / row.place}: {rater} rated it before")
+        seen.add((key, rater))
         marks = tuple(
             (name, _parse_mark(path, row.place, word))
             for name in DIMENSIONS
             if (word := row.optional_text(name)) not in ("", "-")
         )
-        found.append(Rating(key, cells["rater"], marks))
-    return found
+        ratings.append(Rating(key, rater, marks))
+    return ratings
 
 
 def _parse_mark(path: Path, place: str, word: str) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from osler.errors import BadConfig
-from osler.evaluate import catalogue
+from osler.evaluate.experiments import list_names, read_description
 from osler.methods.omni.planners.prompting import Form
 from osler.train.record import Kind
 from osler.train.spo.pairs import Choice
@@ -82,12 +82,12 @@ class Ablation:
 
 def ablation_names() -> tuple[str, ...]:
     """Returns the names of the packaged ablations."""
-    return catalogue.list_names(__name__)
+    return list_names(__name__)
 
 
 def read_ablation(name: str) -> Ablation:
     """Reads a packaged ablation or the user's own TOML file. Raises `BadConfig`."""
-    return catalogue.read_description(name, __name__, Ablation)
+    return read_description(name, __name__, Ablation)
 
 
 def read_variant(word: str) -> AblationVariant:

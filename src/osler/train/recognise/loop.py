@@ -13,6 +13,7 @@ from typing import Any
 
 from osler.errors import BadConfig, ModelError
 from osler.llm.transformers.hub import import_extra
+from osler.train.recognise import StrictScores, strict_scores
 from osler.train.recognise.corpus import (
     MarkedEntity,
     MarkedText,
@@ -30,7 +31,6 @@ from osler.train.recognise.net import (
     of_places,
 )
 from osler.train.recognise.recogniser import SpanRecogniser
-from osler.train.recognise.strict import StrictScores, strict_scores
 
 Progress = Callable[[str, int, int | None], None]
 

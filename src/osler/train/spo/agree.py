@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from osler.errors import BadRun, MalformedSource
-from osler.evaluate.datasets.base import csv_records
+from osler.errors import BadRun
+from osler.evaluate.datasets.base import csv_records, required_cells, yes_or_no
 from osler.evaluate.metrics.several import Agreement, agreement
 from osler.train.spo.judge import JudgedCase
 
-Told = dict[tuple[str, str, str], bool]
+Verdicts = dict[tuple[str, str, str], bool]
 """Case, source and query → positive."""
 
 
-def read_verdicts(judged: Iterable[JudgedCase]) -> Told:
+def read_verdicts(judged: Iterable[JudgedCase]) -> Verdicts:
     """Collects the verdicts that could be read."""
     return {
         (one.key, verdict.source, verdict.wire): verdict.positive
@@ -24,22 +24,16 @@ def read_verdicts(judged: Iterable[JudgedCase]) -> Told:
     }
 
 
-def read_people(path: Path) -> Told:
+def read_people(path: Path) -> Verdicts:
     """CSV with case, source, query and verdict. Raises `MalformedSource` naming file and line."""
-    found: Told = {}
+    verdicts: Verdicts = {}
     for row in csv_records(path):
-        cells = {name: row.optional_text(name) for name in ("case", "source", "query", "verdict")}
-        if missing := [name for name, value in cells.items() if not value]:
-            raise MalformedSource(f"{path.parent / row.place}: no {missing[0]!r}")
-        if cells["verdict"] not in ("yes", "no"):
-            raise MalformedSource(
-                f"{path.parent / row.place}: {cells['verdict']!r} is neither yes nor no"
-            )
-        found[cells["case"], cells["source"], cells["query"]] = cells["verdict"] == "yes"
-    return found
+        case, source, query, word = required_cells(path, row, "case", "source", "query", "verdict")
+        verdicts[case, source, query] = yes_or_no(path, row, word)
+    return verdicts
 
 
-def compare_judges(judge: Told, reference: Told) -> Agreement:
+def compare_judges(judge: Verdicts, reference: Verdicts) -> Agreement:
     """Over what both judged. Raises `BadRun` where that is nothing."""
     # Sorted: agreement does not depend on the order, but its failures are easier to read.
     both = sorted(judge.keys() & reference.keys())

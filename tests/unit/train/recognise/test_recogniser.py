@@ -72,7 +72,7 @@ def trained() -> TrainedRecogniser:
     return train_recogniser(prepare_texts(corpus(300, 0), recipe, corpus(80, 1)), recipe)
 
 
-def test_it_learns_names_that_it_has_never_seen(trained: TrainedRecogniser) -> None:
+def test_recogniser_finds_names_absent_from_its_training_data(trained: TrainedRecogniser) -> None:
     assert trained.scores.micro.gold > 80
     assert trained.scores.micro.f1 > 0.9
     assert {name: one.f1 > 0.9 for name, one in trained.scores.types.items()} == {

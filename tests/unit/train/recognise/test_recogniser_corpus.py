@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from osler.errors import MalformedSource
+from osler.train.recognise import strict_scores
 from osler.train.recognise.corpus import (
     MarkedEntity,
     MarkedText,
@@ -19,7 +20,6 @@ from osler.train.recognise.corpus import (
     types_of,
     write_jsonl,
 )
-from osler.train.recognise.strict import strict_scores
 
 ENGLISH = "Oral O\niron B-Drug\ntreats O\niron B-Disease\ndeficiency I-Disease\n. O\n"
 CHINESE = "口 O\n服 O\n铁 B-Drug\n剂 E-Drug\n\n铁 S-Drug\n"
