@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 
 from osler.answer.written import WrittenComposer
 from osler.llm.core.base import Completion, LanguageModel, Likelihood, Message, Sampling, Scored
-from osler.llm.recording.recorders import RecordingRetriever, record_model
+from osler.llm.recording import WrappedRetriever, wrap_model
 from osler.llm.recording.tape import Tape
 from osler.methods.tcrag.machine import TuringMachine
 from osler.methods.tcrag.monitor import Cppl
@@ -89,7 +89,7 @@ async def one(*, kept: bool) -> tuple[list[float], int]:
     tape = Tape()
     solver = machine(timed, retriever)
     if kept:
-        solver = machine(record_model(timed, tape), RecordingRetriever("tc", retriever, tape))
+        solver = machine(wrap_model(timed, tape), WrappedRetriever("tc", retriever, tape))
     began = time.perf_counter()
     await solver.solve(QUESTION, Run(sink=sink if kept else None))
     marks = [began, *(mark for span in timed.spans for mark in span), time.perf_counter()]

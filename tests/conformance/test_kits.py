@@ -14,7 +14,7 @@ from osler.llm.core.base import BatchLikelihood, LanguageModel, Likelihood, Samp
 from osler.llm.core.speaker import Speaker
 from osler.llm.local.model import LlamaCpp
 from osler.llm.local.quantise import default_gguf
-from osler.llm.recording.recorders import RecordingRetriever, record_model
+from osler.llm.recording import WrappedRetriever, wrap_model
 from osler.llm.recording.tape import Tape
 from osler.methods.baselines.episode import MethodDeps
 from osler.methods.baselines.fixed_schedule import RetrieveAndRead
@@ -93,7 +93,7 @@ def retriever_of(kind: str, kb: KnowledgeBase) -> Retriever:
     retrievers: dict[str, Retriever] = {
         "lexical": lexical,
         "hybrid": HybridRetriever(kb, HashingEncoder()),
-        "recording": RecordingRetriever("kit", lexical, Tape()),
+        "recording": WrappedRetriever("kit", lexical, Tape()),
     }
     return retrievers[kind]
 
@@ -161,11 +161,11 @@ class TestRecordingModel(LanguageModelKit, LikelihoodKit):
 
     @pytest.fixture
     def model(self) -> LanguageModel:
-        return record_model(ScriptedModel(["Vitamin C."] * 12), Tape())
+        return wrap_model(ScriptedModel(["Vitamin C."] * 12), Tape())
 
     @pytest.fixture
     def scorer(self) -> Likelihood:
-        made = record_model(ScriptedModel([]), Tape())
+        made = wrap_model(ScriptedModel([]), Tape())
         assert isinstance(made, Likelihood)
         return made
 

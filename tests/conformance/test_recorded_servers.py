@@ -9,8 +9,8 @@ import pytest
 from osler.errors import CapabilityMissing
 from osler.llm.core.base import LanguageModel, Likelihood, Message, Sampling
 from osler.llm.core.grammar import Grammar, lit
+from osler.llm.recording import wrap_model
 from osler.llm.recording.players import TapePlayer, replay_model
-from osler.llm.recording.recorders import record_model
 from osler.llm.recording.tape import ModelAbilities, Tape
 from osler.llm.server.client import Endpoint, OpenAIModel, ScoringOpenAIModel, connect_server
 from osler.llm.server.dialects import ConstraintKind, Dialect, ScoringMethod, ServerProfile
@@ -105,7 +105,7 @@ async def test_a_grammar_that_a_server_cannot_hold_is_refused_before_it_is_asked
 async def taped() -> Tape:
     """A tape of all that the kits ask."""
     tape = Tape({"scripted": ModelAbilities()})
-    model = record_model(ScriptedModel(["Vitamin C."] * 99), tape)
+    model = wrap_model(ScriptedModel(["Vitamin C."] * 99), tape)
     assert isinstance(model, Likelihood)
     kit = LanguageModelKit()
     kit.limited = False  # type: ignore[misc]  # as of the double below

@@ -17,8 +17,8 @@ from osler.llm.server.bounded_reading import (
     retry_after,
 )
 from osler.llm.server.dialects import ConstraintKind, Dialect, ServerProfile, from_ollama, read_chat
+from osler.llm.server.replies import ChatGatherer
 from osler.llm.server.scoring import read_echo, read_generated, read_prompt, spans_of
-from osler.llm.server.stream import ChatGatherer
 from osler.testing.servers import chat_chunk, chat_reply, token_entry
 
 KEYS = [

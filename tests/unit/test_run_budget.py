@@ -10,8 +10,8 @@ from osler.answer.extractive import EvidenceGate, ExtractiveComposer, QuoteThres
 from osler.answer.written import WrittenComposer
 from osler.llm.core.ask import complete
 from osler.llm.core.base import Completion, Message, Sampling, Scored
+from osler.llm.recording import wrap_model
 from osler.llm.recording.players import TapePlayer, replay_model
-from osler.llm.recording.recorders import record_model
 from osler.llm.recording.tape import ModelAbilities, Tape
 from osler.methods.baselines.episode import MethodDeps
 from osler.methods.baselines.fixed_schedule import RetrieveAndRead
@@ -150,7 +150,7 @@ async def test_a_model_call_that_hangs_is_stopped_when_the_run_s_seconds_end() -
 
 async def test_a_run_that_was_cut_short_is_replayed_byte_for_byte() -> None:
     tape = Tape({"hanging": ModelAbilities()})
-    solver, run = hanging_run(record_model(Hanging(), tape), Budget(seconds=0.1))
+    solver, run = hanging_run(wrap_model(Hanging(), tape), Budget(seconds=0.1))
     await solver.solve(QUESTION, run)
     solver, again = hanging_run(replay_model(TapePlayer(tape), "hanging"), Budget(seconds=0.1))
     await asyncio.wait_for(solver.solve(QUESTION, again), timeout=10)

@@ -107,7 +107,7 @@ def test_a_language_that_the_encoder_does_not_know_gets_no_vector(
     assert kb.verify() == []
 
 
-def test_words_alone_need_no_encoder(kb: KnowledgeBase) -> None:
+def test_lexical_search_needs_no_encoder(kb: KnowledgeBase) -> None:
     assert kb.build(None).encoded == 0
     kb.require_built(None)
     assert kb.verify() == []
@@ -178,7 +178,9 @@ def test_after_a_removal_the_snapshot_is_no_longer_true(kb: KnowledgeBase) -> No
         kb.require_built("hashing-64")
 
 
-def test_what_was_removed_leaves_no_trace_in_the_scores(kb: KnowledgeBase, tmp_path: Path) -> None:
+def test_removed_document_leaves_no_trace_in_the_bm25_scores(
+    kb: KnowledgeBase, tmp_path: Path
+) -> None:
     before = kb.by_words(["iron", "7"], k=20)
     kb.add([write_corpus(tmp_path / "zinc.jsonl", 30, "zinc")], source="wiki")
     assert kb.by_words(["iron", "7"], k=20) != before

@@ -147,7 +147,7 @@ def test_an_unknown_document_names_what_stands_beside_it(kb: KnowledgeBase) -> N
     assert caught.value.fix == "the nearest are book:iron5#0 and book:iron6#0"
 
 
-def test_half_a_character_names_no_passage(kb: KnowledgeBase) -> None:
+def test_lone_surrogate_in_a_passage_id_is_an_unknown_passage(kb: KnowledgeBase) -> None:
     with pytest.raises(UnknownPassage):
         kb.get("book:iron\udcff#0")
 

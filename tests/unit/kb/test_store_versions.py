@@ -69,7 +69,9 @@ def test_an_older_version_that_comes_later_is_a_drop(kb: KnowledgeBase, tmp_path
     assert texts(kb) == {"research:7#0": "gold"}
 
 
-def test_of_equal_versions_that_of_the_later_file_stays(kb: KnowledgeBase, tmp_path: Path) -> None:
+def test_equal_document_versions_keep_that_of_the_later_file(
+    kb: KnowledgeBase, tmp_path: Path
+) -> None:
     kb.add([file(tmp_path, "n1", "7 1 iron")], source="research")
     kb.add([file(tmp_path, "n2", "7 1 gold")], source="research")
     kb.update(checksum=True)
@@ -122,7 +124,7 @@ def test_a_withdrawal_in_an_older_file_does_not_touch_a_newer_document(
     assert texts(kb) == {"research:7#0": "iron"}
 
 
-def test_whatever_the_order_of_files_the_same_stays(kb: KnowledgeBase, tmp_path: Path) -> None:
+def test_document_versions_do_not_depend_on_file_order(kb: KnowledgeBase, tmp_path: Path) -> None:
     files = [
         file(tmp_path, "n1", "1 1 iron", "2 1 zinc", "3 1 gold"),
         file(tmp_path, "n2", "1 2 lead", "-2"),

@@ -13,8 +13,7 @@ from osler.app.wiring.models import LoadedModel
 from osler.app.wiring.strategies import build_solver
 from osler.llm.core.base import Attended, Attentive, Likelihood, Message
 from osler.llm.core.token_bytes import TokenCodec
-from osler.llm.recording.players import ReplayingAttentive
-from osler.llm.recording.recorders import record_model
+from osler.llm.recording import WrappedAttentive, wrap_model
 from osler.llm.recording.tape import ModelAbilities, Tape
 from osler.llm.transformers.hub import ModelPair
 from osler.llm.transformers.model import TransformersModel
@@ -85,13 +84,13 @@ async def test_a_tape_keeps_attention(pair: ModelPair, tmp_path: Path) -> None:
     from osler.llm.recording.players import TapePlayer, replay_model
 
     tape = Tape({"tiny": ModelAbilities(attends=True)})
-    model = record_model(model_of(pair), tape)
+    model = wrap_model(model_of(pair), tape)
     assert isinstance(model, Attentive)
     seen = await model.attend(ASKED, TEXTS[1])
     path = tmp_path / "tape.jsonl"
     path.write_text("\n".join(tape.to_lines()), encoding="utf-8")
     replayed = replay_model(TapePlayer(Tape.read(path)), "tiny")
-    assert isinstance(replayed, ReplayingAttentive)
+    assert isinstance(replayed, WrappedAttentive)
     again: Attended = await replayed.attend(ASKED, TEXTS[1])
     assert again == seen
 
@@ -99,7 +98,7 @@ async def test_a_tape_keeps_attention(pair: ModelPair, tmp_path: Path) -> None:
 def test_only_what_shows_attention_is_said_to() -> None:
     scripted = ScriptedModel([])
     assert isinstance(scripted, Likelihood)
-    assert not isinstance(record_model(scripted, Tape()), Attentive)
+    assert not isinstance(wrap_model(scripted, Tape()), Attentive)
 
 
 async def test_dragin_runs_on_transformers_and_replays(pair: ModelPair, tmp_path: Path) -> None:

@@ -14,14 +14,14 @@ TEXTS = st.lists(st.text("ab糖尿病 ", max_size=6), min_size=1, max_size=12)
 
 
 @given(TEXTS, st.text("ab糖尿病 ", max_size=6))
-def test_it_accepts_its_texts_and_no_other(texts: list[str], other: str) -> None:
+def test_choice_grammar_accepts_its_texts_and_no_other(texts: list[str], other: str) -> None:
     held = Grammar("x", one_of(texts))
     assert all(held.accepts(text) for text in texts)
     assert held.accepts(other) is (other in texts)
 
 
 @given(TEXTS, st.data())
-def test_whatever_it_lets_through_is_one_of_them(texts: list[str], data: st.DataObject) -> None:
+def test_choice_grammar_generates_only_its_texts(texts: list[str], data: st.DataObject) -> None:
     assert data.draw(grammar_texts(Grammar("x", one_of(texts)))) in texts
 
 

@@ -104,12 +104,12 @@ SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}}
         {"$ref": "#/$defs/x", "$defs": {"x": {"type": "array", "items": {"$ref": "#/$defs/x"}}}},
     ],
 )
-def test_what_no_grammar_would_hold_is_refused_not_ignored(schema: dict[str, object]) -> None:
+def test_unsupported_schema_keyword_is_refused_not_ignored(schema: dict[str, object]) -> None:
     with pytest.raises(BadSchema):
         from_schema(schema)
 
 
-def test_lists_and_definitions_and_nothing() -> None:
+def test_schema_lists_definitions_and_null_become_grammar() -> None:
     grammar = from_schema(
         {
             "$defs": {"route": {"enum": ["oral", "静脉"]}},

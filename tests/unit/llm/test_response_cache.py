@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from osler.errors import BadRun
 from osler.llm.core.base import Attentive, Likelihood, Message, Sampling
-from osler.llm.recording.response_cache import CachingScorer, ResponseCache, cache_model
+from osler.llm.recording import WrappedScorer, wrap_model
+from osler.llm.recording.response_cache import ResponseCache
 from osler.testing.scripted import ScriptedModel, TextOnly
 
 ASKED = [Message("user", "为什么？")]
@@ -26,9 +27,9 @@ def replies(tmp_path: Path) -> Iterator[ResponseCache]:
         yield found
 
 
-def scorer(model: ScriptedModel, replies: ResponseCache) -> CachingScorer:
-    found = cache_model(model, "one", replies)
-    assert isinstance(found, CachingScorer)
+def scorer(model: ScriptedModel, replies: ResponseCache) -> WrappedScorer:
+    found = wrap_model(model, replies, "one")
+    assert isinstance(found, WrappedScorer)
     return found
 
 
@@ -61,7 +62,7 @@ async def test_another_way_to_decode_is_another_request(
 
 async def test_other_weights_under_the_same_name_are_another_model(replies: ResponseCache) -> None:
     for identity in ("one", "two"):
-        model = cache_model(ScriptedModel([identity]), identity, replies)
+        model = wrap_model(ScriptedModel([identity]), replies, identity)
         assert (await model.complete(ASKED, Sampling())).text == identity
 
 
@@ -83,7 +84,7 @@ async def test_only_the_texts_that_were_never_scored_are_scored(replies: Respons
 
 
 def test_what_remembers_can_do_what_the_model_can(replies: ResponseCache) -> None:
-    plain = cache_model(TextOnly(ScriptedModel([])), "one", replies)
+    plain = wrap_model(TextOnly(ScriptedModel([])), replies, "one")
     assert not isinstance(plain, Likelihood)
     assert isinstance(scorer(ScriptedModel([]), replies), Likelihood)
     assert not isinstance(scorer(ScriptedModel([]), replies), Attentive)

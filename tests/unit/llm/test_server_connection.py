@@ -14,7 +14,7 @@ import pytest
 
 from osler.errors import BadConfig, ModelError, ModelUnreachable
 from osler.llm.core.base import Completion, Message, Sampling
-from osler.llm.recording.recorders import record_model
+from osler.llm.recording import wrap_model
 from osler.llm.recording.tape import Tape
 from osler.llm.server.bounded_reading import retry_after
 from osler.llm.server.client import OpenAIModel, connect_server
@@ -552,7 +552,7 @@ async def test_the_key_is_on_no_tape() -> None:
     async with serve_loopback(answer_chats_only(json_reply(told))) as place:
         model = model_at(place)
         tape = Tape()
-        await record_model(model, tape).complete(QUERY, Sampling())
+        await wrap_model(model, tape).complete(QUERY, Sampling())
     assert len(tape.entries) == 1
     assert KEY not in "".join(tape.to_lines())
 

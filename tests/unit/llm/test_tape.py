@@ -19,19 +19,8 @@ from osler.llm.core.base import (
     score_all,
 )
 from osler.llm.core.grammar import Grammar, alt
-from osler.llm.recording.players import (
-    ReplayingRelevance,
-    ReplayingRetriever,
-    ReplayingScorer,
-    TapePlayer,
-    replay_model,
-)
-from osler.llm.recording.recorders import (
-    RecordingRelevance,
-    RecordingRetriever,
-    RecordingScorer,
-    record_model,
-)
+from osler.llm.recording import WrappedRelevance, WrappedRetriever, WrappedScorer, wrap_model
+from osler.llm.recording.players import TapePlayer, replay_model
 from osler.llm.recording.tape import ModelAbilities, Tape
 from osler.retrieve.relevance import OverlapRelevance
 from osler.sources.online.address_guard import AddressRefused
@@ -46,15 +35,15 @@ async def recorded(path: Path) -> tuple[Tape, object]:
     tape = Tape(
         {"scripted": ModelAbilities()}, date="2026-11-21T10:00:00+00:00", prompts=("a/b@12345678",)
     )
-    model = record_model(ScriptedModel(["一", "二"]), tape)
-    assert isinstance(model, RecordingScorer)
+    model = wrap_model(ScriptedModel(["一", "二"]), tape)
+    assert isinstance(model, WrappedScorer)
     replies = (
         await model.complete(ASKED, Sampling()),
         await model.complete(ASKED, Sampling()),
         await model.score("贫血", "缺铁"),
         await model.score(ASKED, "缺铁"),
-        await RecordingRetriever("rag", ScriptedRetriever({"": [PASSAGE]}), tape).search("铁", k=3),
-        await RecordingRelevance("words", OverlapRelevance(), tape).relevance(
+        await WrappedRetriever("rag", ScriptedRetriever({"": [PASSAGE]}), tape).search("铁", k=3),
+        await WrappedRelevance("words", OverlapRelevance(), tape).relevance(
             "缺铁", ["缺铁性贫血", "茶"]
         ),
     )
@@ -70,15 +59,15 @@ async def test_everything_comes_back_equal_from_the_file(tmp_path: Path) -> None
     tape, replies = await recorded(tmp_path / "tape.jsonl")
     player = TapePlayer(tape)
     model = replay_model(player, "scripted")
-    assert isinstance(model, ReplayingScorer)
+    assert isinstance(model, WrappedScorer)
     assert model.name == "scripted"
     again = (
         await model.complete(ASKED, Sampling()),
         await model.complete(ASKED, Sampling()),
         await model.score("贫血", "缺铁"),
         await model.score(ASKED, "缺铁"),
-        await ReplayingRetriever("rag", player).search("铁", k=3),
-        await ReplayingRelevance("words", player).relevance("缺铁", ["缺铁性贫血", "茶"]),
+        await WrappedRetriever("rag", None, player).search("铁", k=3),
+        await WrappedRelevance("words", None, player).relevance("缺铁", ["缺铁性贫血", "茶"]),
     )
     assert again == replies
 
@@ -95,7 +84,7 @@ async def test_tape_miss_shows_the_nearest_recorded_call(tmp_path: Path) -> None
 async def test_a_miss_of_another_kind_is_compared_with_its_own_kind(tmp_path: Path) -> None:
     tape, _ = await recorded(tmp_path / "tape.jsonl")
     with pytest.raises(TapeMiss, match="this search was never recorded") as caught:
-        await ReplayingRetriever("rag", TapePlayer(tape)).search("铜", k=3)
+        await WrappedRetriever("rag", None, TapePlayer(tape)).search("铜", k=3)
     assert {"-铁", "+铜"} <= set(caught.value.detail.splitlines())
 
 
@@ -116,7 +105,7 @@ async def test_tape_replays_a_cancelled_call_as_cancelled(tmp_path: Path) -> Non
     tape = Tape({"scripted": ModelAbilities()})
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.01):
-            await record_model(Slow([]), tape).complete(ASKED, Sampling())
+            await wrap_model(Slow([]), tape).complete(ASKED, Sampling())
     again = written(tape, tmp_path / "tape.jsonl")
     assert again.entries[0].reply is None
     with pytest.raises(CutShort):
@@ -162,15 +151,15 @@ async def failures(
 async def test_tape_replays_a_failure_with_its_message(tmp_path: Path) -> None:
     tape, down = Tape({"scripted": ModelAbilities()}), Down()
     first = await failures(
-        record_model(down, tape),
-        RecordingRetriever("rag", down, tape),
-        RecordingRelevance("words", down, tape),
+        wrap_model(down, tape),
+        WrappedRetriever("rag", down, tape),
+        WrappedRelevance("words", down, tape),
     )
     player = TapePlayer(written(tape, tmp_path / "tape.jsonl"))
     again = await failures(
         replay_model(player, "scripted"),
-        ReplayingRetriever("rag", player),
-        ReplayingRelevance("words", player),
+        WrappedRetriever("rag", None, player),
+        WrappedRelevance("words", None, player),
     )
     assert first[2][0] is AddressRefused
     assert again[2] == (SourceUnavailable, "no way to 192.0.2.1", "ask another")
@@ -181,13 +170,13 @@ async def test_tape_replays_a_failure_with_its_message(tmp_path: Path) -> None:
 async def test_a_failure_of_a_kind_that_is_not_known_is_named(tmp_path: Path) -> None:
     tape = Tape()
     with pytest.raises(SourceUnavailable):
-        await RecordingRetriever("rag", Down(), tape).search("铁", k=3)
+        await WrappedRetriever("rag", Down(), tape).search("铁", k=3)
     written(tape, path := tmp_path / "tape.jsonl")
     for other in ("Earthquake", "annotations", "ClassVar"):
         text = "".join(f"{line}\n" for line in tape.to_lines())
         path.write_text(text.replace("SourceUnavailable", other), encoding="utf-8")
         with pytest.raises(BadRun, match=other):
-            await ReplayingRetriever("rag", TapePlayer(Tape.read(path))).search("铁", k=3)
+            await WrappedRetriever("rag", None, TapePlayer(Tape.read(path))).search("铁", k=3)
 
 
 async def test_tape_is_human_readable_json_lines(tmp_path: Path) -> None:
@@ -209,7 +198,7 @@ async def test_tape_is_human_readable_json_lines(tmp_path: Path) -> None:
 async def test_a_call_is_given_back_once(tmp_path: Path) -> None:
     tape, _ = await recorded(tmp_path / "tape.jsonl")
     model = replay_model(TapePlayer(tape), "scripted")
-    assert isinstance(model, ReplayingScorer)
+    assert isinstance(model, WrappedScorer)
     await model.score("贫血", "缺铁")
     with pytest.raises(TapeMiss):
         await model.score("贫血", "缺铁")
@@ -237,7 +226,7 @@ def test_a_file_that_is_no_tape_is_named(tmp_path: Path, text: str) -> None:
 
 async def test_a_model_that_cannot_score_is_recorded_and_replayed_as_one(tmp_path: Path) -> None:
     tape = Tape({"scripted": ModelAbilities(scores=False, constrains=False)})
-    model = record_model(TextOnly(ScriptedModel(["一"])), tape)
+    model = wrap_model(TextOnly(ScriptedModel(["一"])), tape)
     assert not isinstance(model, Likelihood)
     await model.complete(ASKED, Sampling())
     again = written(tape, tmp_path / "tape.jsonl")
@@ -279,7 +268,7 @@ async def test_tape_of_an_older_version_still_plays(
 async def test_another_grammar_than_the_recorded_one_is_a_miss(tmp_path: Path) -> None:
     tape = Tape({"scripted": ModelAbilities()})
     held = Sampling(grammar=Grammar("x", alt("a", "b")))
-    await record_model(ScriptedModel(["a"]), tape).complete(ASKED, held)
+    await wrap_model(ScriptedModel(["a"]), tape).complete(ASKED, held)
     model = replay_model(TapePlayer(written(tape, tmp_path / "tape.jsonl")), "scripted")
     long = Grammar("x", alt(*(f"{i} is another word" for i in range(99))))
     with pytest.raises(TapeMiss, match="为什么") as caught:
@@ -290,7 +279,7 @@ async def test_another_grammar_than_the_recorded_one_is_a_miss(tmp_path: Path) -
 
 async def test_a_batch_is_replayed_text_by_text(tmp_path: Path) -> None:
     tape = Tape({"scripted": ModelAbilities()})
-    model = record_model(ScriptedModel([]), tape)
+    model = wrap_model(ScriptedModel([]), tape)
     assert isinstance(model, Likelihood)
     batch = await score_all(model, ASKED, ["缺铁", "茶"])
     again = replay_model(TapePlayer(written(tape, tmp_path / "tape.jsonl")), "scripted")

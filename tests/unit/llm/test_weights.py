@@ -15,8 +15,7 @@ import pytest
 
 from osler.errors import ModelMissing
 from osler.llm.core.cache import cache_dir, derive_file
-from osler.llm.local.weight_files import WeightFile
-from osler.llm.local.weights import DEFAULTS, fetch_weights, locate_weights
+from osler.llm.local.weights import DEFAULTS, WeightFile, fetch_weights, locate_weights
 
 _CONTENT = {"tiny/model.bin": b"weights" * 1000, "tiny/words.json": b'{"a": 1}'}
 _SOURCE = Path(__file__).parents[3] / "src"

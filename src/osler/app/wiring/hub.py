@@ -52,11 +52,11 @@ def open_encoder(chosen: EmbedderSettings) -> Encoder:
         case "hub":
             return _open_hub_encoder(chosen)
         case "medcpt":
-            from osler.kb.encoders import medcpt
+            from osler.kb.encoders import hub
 
-            return medcpt.medcpt_encoder(
-                _locate_weights(chosen.path, medcpt.QUERY, chosen.revision),
-                _locate_weights(chosen.passage_path, medcpt.ARTICLE, chosen.passage_revision),
+            return hub.medcpt_encoder(
+                _locate_weights(chosen.path, hub.MEDCPT_QUERY, chosen.revision),
+                _locate_weights(chosen.passage_path, hub.MEDCPT_ARTICLE, chosen.passage_revision),
                 dtype=chosen.dtype,
                 device=chosen.device,
             )
@@ -82,7 +82,7 @@ def _open_hub_encoder(chosen: EmbedderSettings) -> Encoder:
 
 
 def open_reranker(settings: Settings, encoder: Encoder) -> Relevance | None:
-    """Who looks at found passages again; `None` = nobody. Raises `ModelError`."""
+    """Opens the configured reranker; `None` = no reranking. Raises `ModelError`."""
     chosen = settings.reranker
     match chosen.kind:
         case "none":

@@ -30,14 +30,9 @@ from osler.app.wiring.models import (
     model_identity,
 )
 from osler.llm.core.base import Attentive, Likelihood
-from osler.llm.recording.players import (
-    ReplayingRelevance,
-    ReplayingRetriever,
-    TapePlayer,
-    replay_model,
-)
-from osler.llm.recording.recorders import RecordingRelevance, RecordingRetriever, record_model
-from osler.llm.recording.response_cache import ResponseCache, cache_model
+from osler.llm.recording import WrappedRelevance, WrappedRetriever, wrap_model
+from osler.llm.recording.players import TapePlayer, replay_model
+from osler.llm.recording.response_cache import ResponseCache
 from osler.llm.recording.tape import ModelAbilities, Tape
 from osler.methods.omni.describe import SourceDescription
 from osler.retrieve.relevance import CoverageRelevance, OverlapRelevance
@@ -104,7 +99,7 @@ def remember_replies(settings: Settings, parts: Parts, replies: ResponseCache) -
     """The same parts, whose models are not asked again what `replies` knows."""
     models = {
         role: replace(
-            ready, model=cache_model(ready.model, model_identity(settings.model_for(role)), replies)
+            ready, model=wrap_model(ready.model, replies, model_identity(settings.model_for(role)))
         )
         for role, ready in parts.models.items()
     }
@@ -118,12 +113,12 @@ def record_parts(parts: Parts, tape: Tape) -> Parts:
         scores = isinstance(ready.model, Likelihood)
         attends = isinstance(ready.model, Attentive)
         tape.models[ready.model.name] = ModelAbilities(scores, ready.constrains, attends)
-        models[role] = replace(ready, model=record_model(ready.model, tape))
+        models[role] = replace(ready, model=wrap_model(ready.model, tape))
     return Parts(
         models,
-        lambda name, sources: RecordingRetriever(name, parts.retriever(name, sources), tape),
-        RecordingRelevance("relevance", parts.relevance, tape),
-        RecordingRelevance("coverage", parts.coverage, tape),
+        lambda name, sources: WrappedRetriever(name, parts.retriever(name, sources), tape),
+        WrappedRelevance("relevance", parts.relevance, tape),
+        WrappedRelevance("coverage", parts.coverage, tape),
         parts.sources,
         parts.snapshot,
         parts.carriers,
@@ -139,7 +134,7 @@ def replay_parts(
     carriers: tuple[str, ...] = (),
     offers: tuple[SourceDescription, ...] = (),
 ) -> Parts:
-    """What the tape holds, and nothing else; `names` says which model played which role.
+    """Builds parts that answer from the tape alone; `names` maps each role to its model's name.
 
     Raises `BadRun` when the tape knows no such model.
     """
@@ -149,9 +144,9 @@ def replay_parts(
             role: LoadedModel(replay_model(player, name), player.abilities_of(name).constrains)
             for role, name in names.items()
         },
-        lambda name, sources: ReplayingRetriever(name, player),
-        ReplayingRelevance("relevance", player),
-        ReplayingRelevance("coverage", player),
+        lambda name, sources: WrappedRetriever(name, None, player),
+        WrappedRelevance("relevance", None, player),
+        WrappedRelevance("coverage", None, player),
         sources,
         snapshot,
         carriers,

@@ -58,6 +58,17 @@ class Encoder(Protocol):
         ...
 
 
+def scale_to_unit(vectors: Vectors) -> Vectors:
+    """Scales each row to length 1. Raises `ValueError` for one that cannot be."""
+    import numpy as np
+
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    if not np.isfinite(vectors).all() or not (norms > 0).all():
+        raise ValueError("a vector is zero or not finite")
+    unit: Vectors = vectors / norms
+    return unit
+
+
 _GRAPH_NAME = "all-MiniLM-L6-v2.int8-1.onnx"
 """Raise the number, here and in `identity`, with each change to what the graph computes."""
 _LEAST_COSINE = 0.98

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from osler.errors import ModelError
+from osler.kb.encoders.base import scale_to_unit
 from osler.llm.transformers.hub import (
     Device,
     Dtype,
@@ -87,11 +88,10 @@ class HubEncoder:
         for at in range(0, len(order), self._batch):
             rows = order[at : at + self._batch]
             vectors[rows] = model.encode_pooled([texts[i] for i in rows], side, self._pooling)
-        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-        if not np.isfinite(vectors).all() or not (norms > 0).all():
-            raise ModelError(f"{self.identity}: a vector is zero or not finite")
-        unit: Vectors = vectors / norms
-        return unit
+        try:
+            return scale_to_unit(vectors)
+        except ValueError as error:
+            raise ModelError(f"{self.identity}: {error}") from error
 
 
 class _LoadedEncoder:
@@ -157,3 +157,24 @@ def _identity_of(query: EncoderSide, passage: EncoderSide, pooling: Pooling, dty
         for s in sides
     )
     return f"{names}/{pooling}/{dtype}"
+
+
+# MedCPT (Jin et al. 2023), as Omni-RAG §3.1 and §5.1.2 use it. Its commits are pinned in the
+# settings, by whoever fetches the weights.
+MEDCPT_QUERY = "ncbi/MedCPT-Query-Encoder"
+MEDCPT_ARTICLE = "ncbi/MedCPT-Article-Encoder"
+LONGEST_QUERY, LONGEST_ARTICLE, LONGEST_PAIR = 64, 512, 512
+
+
+def medcpt_encoder(query: Weights, article: Weights, **more: Any) -> HubEncoder:
+    """The two encoders as one: the first token's vector; an article is title and abstract.
+
+    `more` is as for `HubEncoder` (dtype, device, batch).
+    """
+    return HubEncoder(
+        EncoderSide(query, LONGEST_QUERY),
+        EncoderSide(article, LONGEST_ARTICLE, titled=True),
+        pooling="cls",
+        languages=frozenset({"en"}),
+        **more,
+    )

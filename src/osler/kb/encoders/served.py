@@ -10,9 +10,11 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from osler.errors import ModelError
+from osler.kb.encoders.base import scale_to_unit
 from osler.llm.server.bounded_reading import BadReply
 from osler.llm.server.connection import ServerClient
-from osler.llm.server.post import ask_all, objects_by_index
+from osler.llm.server.replies import objects_by_index
+from osler.trace.ordered import gather
 from osler.types import Language
 
 if TYPE_CHECKING:
@@ -67,7 +69,7 @@ class OpenAIEncoder:
         return self._dimension
 
     def encode(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
-        """Raises `ModelUnreachable`, and `ModelError` for vectors that are none.
+        """Encodes texts. Raises `ModelUnreachable`, and `ModelError` for invalid vectors.
 
         In a thread and a loop of its own, so that it can be called from anywhere.
         """
@@ -90,7 +92,9 @@ class OpenAIEncoder:
     async def _request_batches(self, batches: Sequence[Sequence[str]]) -> list[Any]:
         fields = {"model": self._door.model, "encoding_format": "float"}
         bodies = [{**fields, "input": list(batch)} for batch in batches]
-        return await ask_all(self._door, "/embeddings", bodies)
+        # The first failure gives the other requests up.
+        async with self._door.open() as session:
+            return await gather([session.request_json("/embeddings", body) for body in bodies])
 
     def _read_vectors(self, reply: Any, count: int) -> Vectors:
         import numpy as np
@@ -103,11 +107,10 @@ class OpenAIEncoder:
         if vectors.ndim != 2 or not vectors.shape[1]:
             raise BadReply("the embeddings are no vectors")
         self._check_dimension(vectors.shape[1])
-        norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-        if not np.isfinite(vectors).all() or not (norms > 0).all():
-            raise BadReply("an embedding is zero or not finite")
-        unit: Vectors = vectors / norms
-        return unit
+        try:
+            return scale_to_unit(vectors)
+        except ValueError as error:
+            raise BadReply(str(error)) from error
 
     def _check_dimension(self, length: int) -> None:
         with self._asking:

@@ -69,7 +69,7 @@ class SearchBackends:
         if not self._wants_edge(db):
             edge.remove_index(self._path)
             return
-        from osler.kb.search.edge_sync import sync_generation
+        from osler.kb.search.edge_build import sync_generation
 
         edge.require_installed()
         sync_generation(

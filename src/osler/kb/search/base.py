@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from osler.kb.store.passages import Scope
 from osler.sources.catalogue import EMR
@@ -57,11 +57,27 @@ class PassageFilter:
         """Its kinds as the indexes hold them."""
         return tuple(map(fold_kind, self.kinds))
 
+    def conditions(self) -> dict[str, list[Any]]:
+        """Returns the values of each payload field, or two bounds of those in `RANGES`.
+
+        Sources and retraction are left out: shelves and collections take care of them.
+        """
+        conditions: dict[str, list[Any]] = {
+            "language": list(self.languages),
+            "kind": list(self.folded_kinds),
+            "year": [] if self.years == (None, None) else list(self.years),
+            "trust": [self.trust, None] if self.trust > 1 else [],
+        }
+        return {field: values for field, values in conditions.items() if values}
+
     def without_sources(self) -> PassageFilter:
         return PassageFilter(
             None, self.years, self.languages, self.kinds, self.retracted, self.trust
         )
 
+
+RANGES = ("year", "trust")
+"""Payload fields that are compared with a lower and an upper bound, None for open."""
 
 EVERYTHING = PassageFilter()
 """All but patients' records and what was retracted."""

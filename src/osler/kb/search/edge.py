@@ -8,8 +8,10 @@ else, and searches scale with the cores.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -20,10 +22,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, BinaryIO
 
 from osler.errors import BadConfig, KnowledgeBaseError
-from osler.kb.search import generation, messages, sparse
+from osler.kb.search import generation, sparse
 from osler.kb.search.base import PassageFilter, Ranking, merge_rankings, shelves_for
 from osler.kb.search.generation import CurrentGeneration
 from osler.kb.search.vectors import Floats
@@ -57,7 +59,7 @@ class _OpenGeneration:
     pool: _WorkerGroup
 
 
-class EdgeBackend:
+class EdgeBackend(sparse.SparseDenseBackend):
     """A `SearchBackend` over the current generation in the folder of a knowledge base."""
 
     def __init__(self, kb: Path, *, workers: int | None = None) -> None:
@@ -73,25 +75,6 @@ class EdgeBackend:
         """Identity of the encoder whose vectors are searched."""
         return self._open_generation().current.encoder
 
-    def by_words(self, terms: Sequence[str], *, k: int, within: PassageFilter) -> Ranking:
-        if not terms:
-            return []
-        (ranking,) = self._search_shelves(k, within, words=sparse.query_vector(self._stems, terms))
-        return ranking
-
-    def by_vector(self, query: Floats, *, k: int, within: PassageFilter) -> Ranking:
-        (ranking,) = self._search_shelves(k, within, dense=query)
-        return _positive_only(ranking)
-
-    def by_both(
-        self, terms: Sequence[str], query: Floats, *, k: int, within: PassageFilter
-    ) -> tuple[Ranking, Ranking]:
-        if not terms:
-            return self.by_vector(query, k=k, within=within), []
-        words = sparse.query_vector(self._stems, terms)
-        dense, lexical = self._search_shelves(k, within, words=words, dense=query)
-        return _positive_only(dense), lexical
-
     def close(self) -> None:
         with self._opening:
             if self._open:
@@ -99,13 +82,8 @@ class EdgeBackend:
             self._open = None
         self._stems.close()
 
-    def _search_shelves(
-        self,
-        k: int,
-        within: PassageFilter,
-        *,
-        words: sparse.Sparse | None = None,
-        dense: Floats | None = None,
+    def _search(
+        self, k: int, within: PassageFilter, words: sparse.Sparse | None, dense: Floats | None
     ) -> list[Ranking]:
         while True:
             opened = self._open_generation()
@@ -178,25 +156,36 @@ class EdgeBackend:
             return self._open
 
 
-def _positive_only(ranking: Ranking) -> Ranking:
-    """Products of zero or less are no likeness."""
-    return [pair for pair in ranking if pair[1] > 0]
-
-
 def _filter_conditions(within: PassageFilter, present: Sequence[str]) -> dict[str, Any]:
     """Lists the conditions that a shelf with the sources `present` does not meet by itself."""
-    conditions: dict[str, Any] = {}
+    conditions = within.conditions()
     if within.sources is not None and set(present) - set(within.sources):
         conditions["source"] = list(within.sources)
-    if within.languages:
-        conditions["language"] = list(within.languages)
-    if within.kinds:
-        conditions["kind"] = list(within.folded_kinds)
-    if within.years != (None, None):
-        conditions["year"] = list(within.years)
-    if within.trust > 1:
-        conditions["trust"] = [within.trust, None]
     return conditions
+
+
+# A message is a JSON document and some bytes: numbers by the hundred travel as they lie in
+# memory.
+_HEAD = struct.Struct("<II")
+
+
+def send_message(stream: BinaryIO, document: dict[str, Any], data: bytes = b"") -> None:
+    """Raises `OSError` when nobody reads any more."""
+    text = json.dumps(document, ensure_ascii=False).encode()
+    stream.write(b"".join((_HEAD.pack(len(text), len(data)), text, data)))
+    stream.flush()
+
+
+def receive_message(stream: BinaryIO) -> tuple[dict[str, Any], bytes] | None:
+    """`None` when the other side is gone, be it in the middle of a message."""
+    head = stream.read(_HEAD.size)
+    if len(head) < _HEAD.size:
+        return None
+    text_size, data_size = _HEAD.unpack(head)
+    body = stream.read(text_size + data_size)
+    if len(body) < text_size + data_size:
+        return None
+    return json.loads(body[:text_size]), body[text_size:]
 
 
 class _PoolClosed(Exception):
@@ -227,7 +216,7 @@ class _Worker:
 
     def send_request(self, request: dict[str, Any], data: bytes) -> list[Ranking]:
         try:
-            messages.send_message(self._require_pipe(self._process.stdin), request, data)
+            send_message(self._require_pipe(self._process.stdin), request, data)
         except (OSError, ValueError) as error:
             raise _WorkerDied(self._last_words()) from error
         reply, found = self._read_reply()
@@ -254,7 +243,7 @@ class _Worker:
 
     def _read_reply(self) -> tuple[dict[str, Any], bytes]:
         try:
-            reply = messages.receive_message(self._require_pipe(self._process.stdout))
+            reply = receive_message(self._require_pipe(self._process.stdout))
         except (OSError, ValueError) as error:
             raise _WorkerDied(self._last_words()) from error
         if reply is None:

@@ -14,16 +14,17 @@ from array import array
 from pathlib import Path
 from typing import Any
 
-from osler.kb.search import messages, shard
+from osler.kb.search import shard
+from osler.kb.search.edge import receive_message, send_message
 
 
 def main(folder: Path) -> None:
     # Ctrl-C goes to the whole group; the process that asks decides what becomes of a search.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     shelves = {entry.name: shard.load_shard(entry) for entry in folder.iterdir() if entry.is_dir()}
-    messages.send_message(sys.stdout.buffer, {"ready": sorted(shelves)})
-    while message := messages.receive_message(sys.stdin.buffer):
-        messages.send_message(sys.stdout.buffer, *_answer_request(shelves, *message))
+    send_message(sys.stdout.buffer, {"ready": sorted(shelves)})
+    while message := receive_message(sys.stdin.buffer):
+        send_message(sys.stdout.buffer, *_answer_request(shelves, *message))
 
 
 def _answer_request(

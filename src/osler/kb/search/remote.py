@@ -20,7 +20,13 @@ from typing import TYPE_CHECKING, Any
 
 from osler.errors import BadConfig, KnowledgeBaseError, KnowledgeBaseUnbuilt
 from osler.kb.search import sparse
-from osler.kb.search.base import BackendChoice, PassageFilter, Ranking, merge_rankings
+from osler.kb.search.base import (
+    RANGES,
+    BackendChoice,
+    PassageFilter,
+    Ranking,
+    merge_rankings,
+)
 from osler.kb.search.shard import DENSE, EF, OVERSAMPLING, WORDS
 from osler.kb.search.vectors import Floats
 from osler.kb.store import access
@@ -104,7 +110,7 @@ def list_collections(of: QdrantClient, name: str) -> dict[str, Collection]:
 
 
 @dataclass
-class QdrantBackend:
+class QdrantBackend(sparse.SparseDenseBackend):
     """A `SearchBackend` over the collections of a server."""
 
     client: QdrantClient
@@ -126,41 +132,16 @@ class QdrantBackend:
         with translate_errors(self.choice.url):
             return next(iter(self._known_collections().values())).encoder
 
-    def by_words(self, terms: Sequence[str], *, k: int, within: PassageFilter) -> Ranking:
-        if not terms:
-            return []
-        (ranking,) = self._search_collections([self._words_query(terms)], k, within)
-        return ranking
-
-    def by_vector(self, query: Floats, *, k: int, within: PassageFilter) -> Ranking:
-        (ranking,) = self._search_collections([_nearest_query(query, k)], k, within)
-        return _positive_only(ranking)
-
-    def by_both(
-        self, terms: Sequence[str], query: Floats, *, k: int, within: PassageFilter
-    ) -> tuple[Ranking, Ranking]:
-        if not terms:
-            return self.by_vector(query, k=k, within=within), []
-        dense, lexical = self._search_collections(
-            [_nearest_query(query, k), self._words_query(terms)], k, within
-        )
-        return _positive_only(dense), lexical
-
     def close(self) -> None:
         self._threads.shutdown()
         self._stems.close()
         self.client.close()
 
-    def _words_query(self, terms: Sequence[str]) -> dict[str, Any]:
-        from qdrant_client import models
-
-        places, weights = sparse.query_vector(self._stems, terms)
-        return {"query": models.SparseVector(indices=places, values=weights), "using": WORDS}
-
-    def _search_collections(
-        self, queries: list[dict[str, Any]], k: int, within: PassageFilter
+    def _search(
+        self, k: int, within: PassageFilter, words: sparse.Sparse | None, dense: Floats | None
     ) -> list[Ranking]:
-        """Returns a ranking for each of `queries`, over all collections that `within` allows."""
+        queries = [] if dense is None else [_nearest_query(dense, k)]
+        queries += [] if words is None else [_words_query(words)]
         with translate_errors(self.choice.url):
             chosen = [
                 collection
@@ -186,7 +167,7 @@ class QdrantBackend:
     ) -> list[list[tuple[str, float]]]:
         from qdrant_client import models
 
-        conditions = _filter_conditions(within, of)
+        conditions = _make_filter(within, of)
         requests = [
             models.QueryRequest(**query, limit=k, filter=conditions, with_payload=["passage"])
             for query in queries
@@ -215,8 +196,11 @@ def numbers_of(readers: access.ReaderPool, ids: Sequence[str]) -> dict[str, int]
         return dict(db.execute(wanted, (json.dumps(list(ids)),)))
 
 
-def _positive_only(ranking: Ranking) -> Ranking:
-    return [pair for pair in ranking if pair[1] > 0]
+def _words_query(words: sparse.Sparse) -> dict[str, Any]:
+    from qdrant_client import models
+
+    places, weights = words
+    return {"query": models.SparseVector(indices=places, values=weights), "using": WORDS}
 
 
 def _nearest_query(query: Floats, k: int) -> dict[str, Any]:
@@ -229,23 +213,17 @@ def _nearest_query(query: Floats, k: int) -> dict[str, Any]:
     return {"query": query.tolist(), "using": DENSE, "params": params}
 
 
-def _filter_conditions(within: PassageFilter, of: Collection) -> Any:
+def _make_filter(within: PassageFilter, of: Collection) -> Any:
     from qdrant_client import models
 
     must: list[Any] = []
-    if within.languages:
-        must.append(_match_any(models, "language", within.languages))
-    if within.kinds:
-        must.append(_match_any(models, "kind", within.folded_kinds))
-    if within.years != (None, None):
-        first, last = within.years
-        must.append(models.FieldCondition(key="year", range=models.Range(gte=first, lte=last)))
-    if within.trust > 1:
-        must.append(models.FieldCondition(key="trust", range=models.Range(gte=within.trust)))
+    for name, wanted in within.conditions().items():
+        if name in RANGES:
+            bounds = models.Range(gte=wanted[0], lte=wanted[1])
+            must.append(models.FieldCondition(key=name, range=bounds))
+        else:
+            must.append(models.FieldCondition(key=name, match=models.MatchAny(any=wanted)))
+    # Without retracted passages in the collection the condition would only cost time.
     if of.retracted and not within.retracted:
         must.append(models.FieldCondition(key="retracted", match=models.MatchValue(value=False)))
     return models.Filter(must=must) if must else None
-
-
-def _match_any(models: Any, field: str, values: Sequence[str]) -> Any:
-    return models.FieldCondition(key=field, match=models.MatchAny(any=list(values)))

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from osler.kb.search.base import RANGES
+
 DENSE, WORDS = "dense", "words"
 
 EF, OVERSAMPLING = 112, 1.0
@@ -155,7 +157,7 @@ def _make_filter(conditions: dict[str, Any]) -> Any:
 
     must: list[Any] = []
     for field, wanted in conditions.items():
-        if field in ("year", "trust"):
+        if field in RANGES:
             first, last = wanted
             bounds = edge.RangeFloat(gte=first, lte=last)
             must.append(edge.FieldCondition(field, range=bounds))

@@ -13,6 +13,8 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from osler.kb.search.base import PassageFilter, Ranking
+from osler.kb.search.vectors import Floats
 from osler.text import is_cjk, split_words
 
 VERSION = "1"
@@ -102,3 +104,35 @@ def _weigh_places(places: list[int], *, chinese: bool) -> Sparse:
     norm = K1 * (1 - B + B * len(places) / average)
     counts = sorted(Counter(places).items())
     return [place for place, _ in counts], [n * (K1 + 1) / (n + norm) for _, n in counts]
+
+
+class SparseDenseBackend:
+    """A backend whose index answers words and vectors, as sparse and dense, in one request."""
+
+    _stems: StemHasher
+
+    def _search(
+        self, k: int, within: PassageFilter, words: Sparse | None, dense: Floats | None
+    ) -> list[Ranking]:
+        """Returns one ranking for each of `dense` and `words` that is given, in this order."""
+        raise NotImplementedError
+
+    def by_words(self, terms: Sequence[str], *, k: int, within: PassageFilter) -> Ranking:
+        return self._search(k, within, query_vector(self._stems, terms), None)[0] if terms else []
+
+    def by_vector(self, query: Floats, *, k: int, within: PassageFilter) -> Ranking:
+        (ranking,) = self._search(k, within, None, query)
+        return _positive_only(ranking)
+
+    def by_both(
+        self, terms: Sequence[str], query: Floats, *, k: int, within: PassageFilter
+    ) -> tuple[Ranking, Ranking]:
+        if not terms:
+            return self.by_vector(query, k=k, within=within), []
+        dense, lexical = self._search(k, within, query_vector(self._stems, terms), query)
+        return _positive_only(dense), lexical
+
+
+def _positive_only(ranking: Ranking) -> Ranking:
+    """Drops products of zero or less: they are no likeness."""
+    return [pair for pair in ranking if pair[1] > 0]

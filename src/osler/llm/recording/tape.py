@@ -35,7 +35,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
@@ -151,6 +151,28 @@ class Tape:
         except OslerError as error:
             self.add_entry(kind, parts, None, error)
             raise
+
+    async def call(self, kind: Kind, asked: Sequence[Any], work: Callable[[], Awaitable[T]]) -> T:
+        """Makes the call, and records how it ended."""
+        with self.note_call(kind, asked) as note:
+            return note(await work())
+
+    async def call_all(
+        self,
+        kind: Kind,
+        asked: Sequence[tuple[Any, ...]],
+        work: Callable[[Sequence[int]], Awaitable[Sequence[T]]],
+    ) -> tuple[T, ...]:
+        """Makes one call for all, recorded as so many: it replays without a batch."""
+        if not asked:
+            return ()
+        # A batch that fails, or is cut short, is recorded as the failure of its first call.
+        with self.note_call(kind, asked[0]) as note:
+            first, *others = await work(range(len(asked)))
+            note(first)
+        for one, reply in zip(asked[1:], others, strict=True):
+            self.add_entry(kind, one, reply)
+        return (first, *others)
 
     def to_lines(self) -> Iterable[str]:
         """Yields the header and each entry as JSON."""

@@ -84,9 +84,9 @@ def _load_adapter(model: Any, adapter: Path) -> Any:
             model, str(adapter), is_trainable=True
         )
     except (OSError, ValueError, RuntimeError, SafetensorError) as error:
-        told = " ".join(str(error).split())[:200]
+        reason = " ".join(str(error).split())[:200]
         raise ModelError(
-            f"the adapter {adapter} does not load: {told}", fix="train it again"
+            f"the adapter {adapter} does not load: {reason}", fix="train it again"
         ) from error
     for config in found.peft_config.values():
         # Else peft asks the hub for a model of the card's name at every checkpoint.

@@ -182,7 +182,7 @@ def test_an_8_bit_graph_that_strays_from_the_model_is_not_kept(
 # The encoder
 
 
-def test_it_keeps_the_contract_of_encoders(encoder: MiniLMEncoder) -> None:
+def test_minilm_encoder_keeps_the_encoder_contract(encoder: MiniLMEncoder) -> None:
     contract: Encoder = encoder
     vectors = contract.encode(TEXTS, kind="passage")
     assert vectors.shape == (len(TEXTS), contract.dimension) == (8, 384)
@@ -192,7 +192,7 @@ def test_it_keeps_the_contract_of_encoders(encoder: MiniLMEncoder) -> None:
     assert contract.identity == "all-MiniLM-L6-v2@53aa51172d14/int8-1"
 
 
-def test_it_is_near_the_model(encoder: MiniLMEncoder, exact: Floats) -> None:
+def test_int8_encoder_is_near_the_float_model(encoder: MiniLMEncoder, exact: Floats) -> None:
     cosines = (encoder.encode(TEXTS, kind="passage") * exact).sum(axis=1)
     assert cosines.min() > 0.98
 

@@ -12,8 +12,7 @@ import pytest
 
 from osler.errors import ModelError, ModelMissing
 from osler.kb.base import KnowledgeBase
-from osler.kb.encoders.hub import EncoderSide, HubEncoder, Pooling
-from osler.kb.encoders.medcpt import LONGEST_QUERY, medcpt_encoder
+from osler.kb.encoders.hub import LONGEST_QUERY, EncoderSide, HubEncoder, Pooling, medcpt_encoder
 from osler.kb.search.vectors import unit_problem
 from osler.testing.tiny import save_tiny_bert, tiny_word_pieces
 
@@ -115,7 +114,7 @@ def test_the_identity_tells_all_that_the_vectors_depend_on(folder: Path, other: 
     assert encoder(folder).identity == kinds[0].identity
 
 
-def test_it_is_used_from_several_threads(folder: Path) -> None:
+def test_hub_encoder_is_thread_safe(folder: Path) -> None:
     shared = encoder(folder)
     exact = shared.encode(TEXTS, kind="query")
     start = threading.Barrier(4)

@@ -85,7 +85,7 @@ def test_no_texts_no_request_once_the_dimension_is_known() -> None:
         assert len(place.asked) == 1
 
 
-async def test_it_can_be_called_from_a_coroutine_and_from_a_thread() -> None:
+async def test_served_encoder_can_be_called_from_a_coroutine_and_from_a_thread() -> None:
     with serve_posts(counted) as place:
         chosen = encoder(place.url)
         here = chosen.encode(["iron"], kind="query")
@@ -117,7 +117,7 @@ def data(*embeddings: Any) -> dict[str, Any]:
         (b"<html>hello</html>", "broken JSON"),
     ],
 )
-def test_what_is_no_vectors_is_an_error_not_an_index(body: Any, words: str) -> None:
+def test_malformed_embedding_reply_is_an_error(body: Any, words: str) -> None:
     with (
         serve_posts(lambda asked: PostReply(body)) as place,
         pytest.raises(ModelError, match=words),
@@ -125,7 +125,7 @@ def test_what_is_no_vectors_is_an_error_not_an_index(body: Any, words: str) -> N
         encoder(place.url).encode(["iron", "zinc"], kind="passage")
 
 
-def test_another_length_than_before_or_than_wanted_is_an_error() -> None:
+def test_embedding_of_another_dimension_is_an_error() -> None:
     with serve_posts(counted) as place, pytest.raises(ModelError, match="3 numbers, not 384"):
         encoder(place.url, dimension=384).encode(["iron"], kind="query")
 

@@ -24,7 +24,7 @@ from osler.errors import (
 from osler.kb import search
 from osler.kb.base import KnowledgeBase
 from osler.kb.search import edge as edge_module
-from osler.kb.search import edge_sync, generation
+from osler.kb.search import edge_build, generation
 from osler.kb.search.base import BackendChoice
 from osler.retrieve.hybrid import HybridRetriever, LexicalRetriever, retriever_over
 from osler.testing.scripted import HashingEncoder
@@ -360,7 +360,7 @@ async def test_before_the_first_build_there_is_nothing_to_search(folder: Path) -
 
 def test_a_sync_of_the_same_build_does_nothing(edge: KnowledgeBase) -> None:
     now = current(edge)
-    assert not edge_sync.sync_generation(
+    assert not edge_build.sync_generation(
         edge.path,
         build=now.build,
         encoder=now.encoder,

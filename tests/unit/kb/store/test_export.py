@@ -87,7 +87,9 @@ def test_only_what_came_in_since_is_exported(kb: KnowledgeBase, tmp_path: Path) 
     assert kb.export(tmp_path / "new.jsonl", since=since).documents == 1
 
 
-def test_explicitly_named_it_all_goes_into_one_source(kb: KnowledgeBase, tmp_path: Path) -> None:
+def test_export_with_a_named_source_goes_into_that_source(
+    kb: KnowledgeBase, tmp_path: Path
+) -> None:
     kb.export(tmp_path / "all.jsonl")
     with KnowledgeBase.create(tmp_path / "again") as again:
         again.add([tmp_path / "all.jsonl"], source="mine")
@@ -116,8 +118,8 @@ def test_parquet_holds_the_same(kb: KnowledgeBase, tmp_path: Path) -> None:
     assert json.loads(table.schema.metadata[b"sources"]) == ["book", "wiki"]
 
 
-def test_an_ending_that_tells_no_form_is_refused(kb: KnowledgeBase, tmp_path: Path) -> None:
-    with pytest.raises(BadConfig, match="the format of .* is unknown"):
+def test_export_to_an_unknown_file_extension_is_refused(kb: KnowledgeBase, tmp_path: Path) -> None:
+    with pytest.raises(BadConfig, match=r"the format of .* is unknown"):
         kb.export(tmp_path / "all.xls")
     assert kb.export(tmp_path / "all.txt", form="jsonl").documents == 2
 
