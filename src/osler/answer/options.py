@@ -46,8 +46,8 @@ def written_option(text: str, question: Question) -> str | None:
     In the order of Omni-RAG's answer extraction; a letter that is not offered is ignored.
     """
     for pattern in (_TAGGED, _LEADING, _NAMED):
-        found = pattern.search(text)
-        for letter in (found.group(1), found.group(1).upper()) if found else ():
+        match = pattern.search(text)
+        for letter in (match.group(1), match.group(1).upper()) if match else ():
             # Beyond Z the options go on with a: there the case says which is meant.
             if letter in question.letters:
                 return letter
@@ -67,8 +67,8 @@ def written_options(text: str, question: Question) -> tuple[str, ...]:
     In the order of the question; empty when none is named, or one that is not offered.
     """
     for pattern in (_TAGGED_SEVERAL, _NAMED_SEVERAL):
-        found = pattern.search(text)
-        runs = _CAPITALS.findall(found.group(1)) if found else []
+        match = pattern.search(text)
+        runs = _CAPITALS.findall(match.group(1)) if match else []
         letters = {letter for run in runs if run not in _JOINERS for letter in run}
         if letters and letters <= set(question.letters):
             return tuple(letter for letter in question.letters if letter in letters)

@@ -67,8 +67,8 @@ def introduced_names(passage: Passage, *, by_form: bool = True) -> Iterator[Intr
         yield from _find_abbreviations(sentence)
         yield from _other_names(sentence)
         for pattern in (_IS_A, _IS_A_ZH):
-            if (found := pattern.match(sentence)) and _is_name(found[1], 4, 14):
-                yield IntroducedName(found[1])
+            if (match := pattern.match(sentence)) and _is_name(match[1], 4, 14):
+                yield IntroducedName(match[1])
         for begin, finish in name_patterns.find_names(sentence) if by_form else ():
             yield IntroducedName(sentence[begin:finish])
 

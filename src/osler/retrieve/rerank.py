@@ -31,14 +31,14 @@ class RerankedRetriever:
     """Upper bound on hits, whatever `k` a caller asks for."""
 
     async def search(self, query: str, *, k: int) -> list[Hit]:
-        found = await self.inner.search(query, k=self.depth)
-        if not found:
+        hits = await self.inner.search(query, k=self.depth)
+        if not hits:
             return []
-        scores = await self.reranker.relevance(query, [reranker_text(hit.passage) for hit in found])
+        scores = await self.reranker.relevance(query, [reranker_text(hit.passage) for hit in hits])
         # NaN would make the sort arbitrary without an error.
-        if len(scores) != len(found) or not all(map(isfinite, scores)):
-            raise ModelError(f"the reranker gave {len(scores)} scores for {len(found)} passages")
-        best = sorted(zip(scores, found, strict=True), key=lambda pair: -pair[0])
+        if len(scores) != len(hits) or not all(map(isfinite, scores)):
+            raise ModelError(f"the reranker gave {len(scores)} scores for {len(hits)} passages")
+        best = sorted(zip(scores, hits, strict=True), key=lambda pair: -pair[0])
         return [
             replace(hit, score=score, rank=rank)
             for rank, (score, hit) in enumerate(best[: min(k, self.k)], 1)

@@ -47,5 +47,5 @@ class Adaptive:
 
 def classify_complexity(said: str) -> str:
     """A, B or C; B where the reply names none."""
-    found = _LETTER.search(said)
-    return found.group(1) if found else "B"
+    match = _LETTER.search(said)
+    return match.group(1) if match else "B"

@@ -67,8 +67,8 @@ class ChainOfKnowledge:
 
     async def _write_chain(self, episode: Episode, n: int) -> RationaleChain:
         prompt = episode.render("baselines/cok_reason", **episode.variables, known=[])
-        said = await episode.ask(prompt, temperature=self.temperature, seed=n)
-        return read_chain(said.text, self.rationales)
+        reply = await episode.ask(prompt, temperature=self.temperature, seed=n)
+        return read_chain(reply.text, self.rationales)
 
     async def _correct_chain(self, episode: Episode, chain: RationaleChain) -> None:
         known: list[str] = []
@@ -81,14 +81,14 @@ class ChainOfKnowledge:
 
     async def _correct_rationale(self, episode: Episode, rationale: str) -> str:
         ask = episode.render("baselines/cok_query", question=episode.question.text, text=rationale)
-        found = await episode.search((await episode.ask(ask, tokens=64)).text)
-        if not found:
+        hits = await episode.search((await episode.ask(ask, tokens=64)).text)
+        if not hits:
             return rationale
         correct = episode.render(
             "baselines/cok_correct",
             question=episode.question.text,
             text=rationale,
-            documents=episode.list_documents(found),
+            documents=episode.list_documents(hits),
         )
         return _clean_step((await episode.ask(correct)).text) or rationale
 

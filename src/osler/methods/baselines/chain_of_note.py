@@ -28,11 +28,11 @@ class ChainOfNote:
 
     async def solve(self, question: Question, run: Run) -> Solution:
         with Episode(self.kit, question, run) as episode:
-            found = await episode.search(question.text)
+            hits = await episode.search(question.text)
             prompt = episode.render(
                 "baselines/chain_of_note",
                 **episode.variables,
-                documents=episode.list_documents(found),
+                documents=episode.list_documents(hits),
             )
             episode.draft = after_notes((await episode.ask(prompt)).text)
         return await episode.finish("answered from notes on the passages")

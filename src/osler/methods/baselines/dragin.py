@@ -104,12 +104,12 @@ class Dragin:
         kept = chunk.text[: need.start]
         episode.run.emit(Noted(f"{called.text.strip()!r} needs knowledge: {need.score:.2f}"))
         whole = join_sentences(episode.draft, chunk.text[: called.end], episode.question.language)
-        found = await episode.search(await self.sensor.build_query(episode, whole))
+        hits = await episode.search(await self.sensor.build_query(episode, whole))
         begun = join_sentences(episode.draft, kept, episode.question.language)
-        anew = await go_on(episode, found, begun, tokens=self.look_ahead)
+        anew = await go_on(episode, hits, begun, tokens=self.look_ahead)
         rest = first_sentence(anew.text)
         # The space before the token may stand on either side of the cut.
-        return found, (kept.rstrip() if rest[:1].isspace() else kept) + rest
+        return hits, (kept.rstrip() if rest[:1].isspace() else kept) + rest
 
 
 @dataclass(frozen=True)

@@ -110,13 +110,13 @@ class Episode:
         Raises `BudgetExceeded`.
         """
         said = " ".join(query.split()) or self.question.text
-        found = await look_up(
+        result = await look_up(
             self.kit.retriever, said, self.run, k=k or self.kit.k, sources=self.kit.sources
         )
-        self.failed = found.failed or self.failed
+        self.failed = result.failed or self.failed
         if keep:
-            self.keep_hits(found.hits)
-        return found.hits
+            self.keep_hits(result.hits)
+        return result.hits
 
     def keep_hits(self, hits: Sequence[Hit]) -> None:
         """Adds passages that are not among the hits yet."""

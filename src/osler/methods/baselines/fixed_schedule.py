@@ -61,12 +61,12 @@ class FixedLength:
         with Episode(self.kit, question, run) as episode:
             query = question.text
             for _ in range(0, self.length, self.window):
-                found = await episode.search(query)
-                said = await go_on(episode, found, episode.draft, tokens=self.window)
-                episode.draft += said.text
-                if said.finish == "stop" or has_answer(episode.draft):
+                hits = await episode.search(query)
+                reply = await go_on(episode, hits, episode.draft, tokens=self.window)
+                episode.draft += reply.text
+                if reply.finish == "stop" or has_answer(episode.draft):
                     break
-                query = said.text
+                query = reply.text
         return await episode.finish(f"written with a search every {self.window} tokens")
 
 
@@ -90,9 +90,9 @@ class EverySentence:
         with Episode(self.kit, question, run) as episode:
             query = question.text
             for _ in range(self.sentences):
-                found = await episode.search(query)
-                said = await go_on(episode, found, episode.draft, tokens=self.look_ahead)
-                query = first_sentence(said.text)
+                hits = await episode.search(query)
+                reply = await go_on(episode, hits, episode.draft, tokens=self.look_ahead)
+                query = first_sentence(reply.text)
                 episode.draft = join_sentences(episode.draft, query, question.language)
                 if has_answer(query) or not query:
                     break

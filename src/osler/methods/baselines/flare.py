@@ -41,13 +41,13 @@ class Flare:
 
     async def solve(self, question: Question, run: Run) -> Solution:
         with Episode(self.kit, question, run) as episode:
-            found: Sequence[Hit] = await episode.search(question.text)
+            hits: Sequence[Hit] = await episode.search(question.text)
             for _ in range(self.rounds):
-                sentence = await self._next_sentence(episode, found)
+                sentence = await self._next_sentence(episode, hits)
                 episode.draft = join_sentences(episode.draft, sentence, question.language)
                 if has_answer(sentence) or not sentence:
                     break
-                found = ()  # §3.2.1: a sentence is tentative without passages
+                hits = ()  # §3.2.1: a sentence is tentative without passages
         return await episode.finish("written, and searched where the model was unsure")
 
     async def _next_sentence(self, episode: Episode, found: Sequence[Hit]) -> str:

@@ -47,9 +47,9 @@ class HippoRag:
 
     async def solve(self, question: Question, run: Run) -> Solution:
         with Episode(self.kit, question, run) as episode:
-            found = await episode.search(question.text, k=self.depth, keep=False)
-            episode.keep_hits(found[: self.kit.k])
-            best = await self._walk_graph(episode, found)
+            hits = await episode.search(question.text, k=self.depth, keep=False)
+            episode.keep_hits(hits[: self.kit.k])
+            best = await self._walk_graph(episode, hits)
             if best:
                 episode.hits = best[: self.kit.k]
             await episode.read_evidence()

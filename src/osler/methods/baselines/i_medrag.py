@@ -50,9 +50,9 @@ class IMedRag:
         return read_queries((await episode.ask(prompt)).text, self.queries)
 
     async def _answer_query(self, episode: Episode, query: str) -> str:
-        found = await episode.search(query)
+        hits = await episode.search(query)
         prompt = episode.render(
-            "baselines/i_medrag_reply", question=query, documents=episode.list_documents(found)
+            "baselines/i_medrag_reply", question=query, documents=episode.list_documents(hits)
         )
         return " ".join((await episode.ask(prompt)).text.split())
 

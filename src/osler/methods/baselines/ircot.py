@@ -41,8 +41,8 @@ class IRCoT:
                 if has_answer(sentence) or not sentence:
                     break
                 # §3: the sentence just written is the next query.
-                found = await episode.search(sentence, keep=False)
-                episode.keep_hits(found[: max(0, self.passages - len(episode.hits))])
+                hits = await episode.search(sentence, keep=False)
+                episode.keep_hits(hits[: max(0, self.passages - len(episode.hits))])
             if self.reader:
                 await episode.read_evidence()
         return await episode.finish("reasoned with a search a sentence")
@@ -51,5 +51,5 @@ class IRCoT:
         prompt = episode.render(
             "baselines/ircot", **episode.variables, documents=episode.list_documents()
         )
-        said = await episode.ask(prompt, begun=episode.draft, tokens=self.look_ahead)
-        return first_sentence(said.text)
+        reply = await episode.ask(prompt, begun=episode.draft, tokens=self.look_ahead)
+        return first_sentence(reply.text)

@@ -66,12 +66,12 @@ class KagStatic:
         return plan or [PlannedTask("1", episode.question.text)]
 
     async def _answer_task(self, episode: Episode, query: str, steps: Sequence[str]) -> str:
-        found = await episode.search(query)
+        hits = await episode.search(query)
         prompt = episode.render(
             "baselines/kag_step",
             question=query,
             steps=steps,
-            documents=episode.list_documents(found),
+            documents=episode.list_documents(hits),
         )
         return " ".join((await episode.ask(prompt)).text.split())
 

@@ -25,9 +25,9 @@ class MedRag:
 
     async def solve(self, question: Question, run: Run) -> Solution:
         with Episode(self.kit, question, run) as episode:
-            found = await episode.search(question.text)
+            hits = await episode.search(question.text)
             prompt = episode.render(
-                "baselines/medrag", **episode.variables, documents=episode.list_documents(found)
+                "baselines/medrag", **episode.variables, documents=episode.list_documents(hits)
             )
             conclude_json(episode, (await episode.ask(prompt)).text)
         return await episode.finish("one chain of thought over fused rankings")
@@ -36,12 +36,12 @@ class MedRag:
 def conclude_json(episode: Episode, text: str) -> None:
     """Sets the draft from `{"step_by_step_thinking": …, "answer_choice": …}`, else from the
     text."""
-    said = json_in(text)
-    if not isinstance(said, dict):
+    value = json_in(text)
+    if not isinstance(value, dict):
         episode.draft = text
         return
-    thinking = str(said.get("step_by_step_thinking", ""))
-    choice = str(said.get("answer_choice", ""))
+    thinking = str(value.get("step_by_step_thinking", ""))
+    choice = str(value.get("answer_choice", ""))
     if episode.question.options:
         episode.conclude_answer(choice, thinking)
     else:

@@ -116,6 +116,6 @@ class PikeRag:
             documents=episode.list_documents(),
             asked=[candidate.question for candidate in offered],
         )
-        said = _NUMBER.search((await episode.ask(prompt, tokens=16, temperature=0.0)).text)
-        number = int(said.group()) if said else 0
+        match = _NUMBER.search((await episode.ask(prompt, tokens=16, temperature=0.0)).text)
+        number = int(match.group()) if match else 0
         return offered[number - 1] if 1 <= number <= len(offered) else None

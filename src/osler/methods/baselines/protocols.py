@@ -77,14 +77,14 @@ class ProtocolSearch:
                 "",
             )
             for turn in range(self.turns + 1):
-                said = await episode.ask(prompt, begun=trail, stop=self._stop_texts)
-                trail += text_with_thinking(said)
+                reply = await episode.ask(prompt, begun=trail, stop=self._stop_texts)
+                trail += text_with_thinking(reply)
                 name, text = last_action(trail)
                 # A turn without an action ends the run unless the protocol retries.
                 if name == "answer" or not (name or self.protocol.retry):
                     episode.capped = ""
                     episode.conclude_answer(
-                        self._extract_answer(text if name else said.text), last_thought(trail)
+                        self._extract_answer(text if name else reply.text), last_thought(trail)
                     )
                     break
                 episode.draft = last_thought(trail)
@@ -100,9 +100,9 @@ class ProtocolSearch:
     async def _react_to_turn(self, episode: Episode, name: str, query: str) -> str:
         if name != "search" or not self.protocol.searches:
             return self.protocol.retry
-        found = await episode.search(query)
+        hits = await episode.search(query)
         tag = self.protocol.result
-        return f"</search>\n\n<{tag}>{render_documents(episode, found)}</{tag}>\n\n"
+        return f"</search>\n\n<{tag}>{render_documents(episode, hits)}</{tag}>\n\n"
 
     def _extract_answer(self, text: str) -> str:
         box = boxed_span(text) if self.protocol.boxed else None
@@ -111,8 +111,8 @@ class ProtocolSearch:
 
 def last_action(trail: str) -> tuple[str, str]:
     """Name and content of the tag that the trail ends in; ("", "") when it ends in none."""
-    found = _OPEN.search(trail)
-    return (found.group(1), found.group(2).strip()) if found else ("", "")
+    match = _OPEN.search(trail)
+    return (match.group(1), match.group(2).strip()) if match else ("", "")
 
 
 def last_thought(trail: str) -> str:

@@ -60,8 +60,8 @@ class ReAct:
             page, trail, thought = SentencePage(), "", ""
             for n in range(1, self.steps + 1):
                 begun = f"{trail}Thought {n}:"
-                said = await episode.ask(prompt, begun=begun, stop=(f"\nObservation {n}:",))
-                turn, action = said.text, _ACTION.search(said.text)
+                reply = await episode.ask(prompt, begun=begun, stop=(f"\nObservation {n}:",))
+                turn, action = reply.text, _ACTION.search(reply.text)
                 # As in the released code: ask again with the label "Action n:".
                 if action is None:
                     turn = f"{_LABEL.sub('', turn.rstrip())}\nAction {n}:"

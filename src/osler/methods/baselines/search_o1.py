@@ -43,8 +43,8 @@ class SearchO1:
             trail, seen = "", set[str]()
             # Each search is followed by a reply, and so is the refusal of one too many.
             for _ in range(self.searches + 2):
-                said = await episode.ask(prompt, begun=trail, stop=(END_QUERY,))
-                trail += text_with_thinking(said)
+                reply = await episode.ask(prompt, begun=trail, stop=(END_QUERY,))
+                trail += text_with_thinking(reply)
                 query = last_query(trail)
                 episode.conclude_answer(*answer_of(trail, question))
                 if query is None:
@@ -63,8 +63,8 @@ class SearchO1:
         if len(seen) >= self.searches:
             return BEYOND
         seen.add(query)
-        found = await episode.search(query)
-        documents = episode.list_documents(found)
+        hits = await episode.search(query)
+        documents = episode.list_documents(hits)
         if not self.refine or not documents:
             return "\n".join(documents) or "No helpful information found."
         prompt = episode.render(

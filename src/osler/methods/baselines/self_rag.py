@@ -123,9 +123,9 @@ class SelfRag:
 
     async def _extend_path(self, episode: Episode, path: SegmentPath) -> list[SegmentPath]:
         """Extends a path by one segment for each passage found at its end."""
-        found = await episode.search(f"{episode.question.text} {path.text}")
+        hits = await episode.search(f"{episode.question.text} {path.text}")
         longer = []
-        for hit in found:
+        for hit in hits:
             weighed, segment = await self._weigh_segment(episode, CritiqueContext(path.text, hit))
             if segment.strip():
                 text = join_sentences(path.text, segment, episode.question.language)
@@ -197,8 +197,8 @@ class TrainedCritic:
         prompt = episode.render("baselines/self_rag", **episode.variables)
         begun = _render_transcript(at)
         begun += "[Relevant]" if at.passage else "[No Retrieval]"
-        said = await episode.ask(prompt, begun=begun, stop=_STOPS, top=1)
-        return said.text, said.tokens
+        reply = await episode.ask(prompt, begun=begun, stop=_STOPS, top=1)
+        return reply.text, reply.tokens
 
 
 @dataclass(frozen=True)
@@ -219,8 +219,8 @@ class PromptedCritic:
         model = episode.kit.model
         if isinstance(model, Likelihood):
             return await _token_probabilities(model, episode, aspect, prompt)
-        said = (await episode.ask(prompt, tokens=24, temperature=0.0)).text
-        return match_token(aspect, said)
+        reply = (await episode.ask(prompt, tokens=24, temperature=0.0)).text
+        return match_token(aspect, reply)
 
     async def write_segment(
         self, episode: Episode, at: CritiqueContext
@@ -230,8 +230,8 @@ class PromptedCritic:
             **episode.variables,
             documents=episode.list_documents([at.passage]) if at.passage else [],
         )
-        said = await episode.ask(prompt, begun=at.before, top=1)
-        return said.text, said.tokens
+        reply = await episode.ask(prompt, begun=at.before, top=1)
+        return reply.text, reply.tokens
 
 
 def match_token(aspect: Aspect, said: str) -> dict[str, float]:

@@ -79,8 +79,8 @@ class SuRe:
         prompt = episode.render(
             "baselines/sure_valid", question=episode.question.text, answer=candidate, text=summary
         )
-        said = (await episode.ask(prompt, tokens=16, temperature=0.0)).text
-        return _TRUE.search(said) is not None and _FALSE.search(said) is None
+        reply = (await episode.ask(prompt, tokens=16, temperature=0.0)).text
+        return _TRUE.search(reply) is not None and _FALSE.search(reply) is None
 
     async def _compare_pairs(
         self, episode: Episode, summaries: Sequence[str]
@@ -99,8 +99,8 @@ class SuRe:
         prompt = episode.render(
             "baselines/sure_rank", question=episode.question.text, known=[one, two]
         )
-        said = _WHICH.search((await episode.ask(prompt, tokens=16, temperature=0.0)).text)
-        return 0.5 if said is None else float(said.group(1) == "1")
+        match = _WHICH.search((await episode.ask(prompt, tokens=16, temperature=0.0)).text)
+        return 0.5 if match is None else float(match.group(1) == "1")
 
 
 def read_candidates(text: str, question: Question, most: int) -> list[str]:

@@ -111,14 +111,14 @@ class DepthSolver:
             # texts.
             words = question if search is step else search.question
             asked.append(words)
-            found = await self._look_up(search, words, language, run)
-            fresh = [hit for hit in found if hit.passage.id not in seen]
+            result = await self._look_up(search, words, language, run)
+            fresh = [hit for hit in result if hit.passage.id not in seen]
             seen.update((hit.passage.id, hit) for hit in fresh)
             # §3.3, focusing: do these references suffice?
-            focus = await self.focuser.focus(question, found, language, run)
+            focus = await self.focuser.focus(question, result, language, run)
             run.emit(Focused(step.n, turn, focus.enough, focus.reason))
             if focus.enough:
-                relevant = [found[i] for i in focus.relevant]
+                relevant = [result[i] for i in focus.relevant]
                 # §3.3, reasoning: over the relevant references alone.
                 if text := await self.reason_answer(question, relevant, known, language, run):
                     return SubAnswer(step.n, question, text, tuple(relevant))
@@ -137,15 +137,15 @@ class DepthSolver:
     async def _look_up(self, step: PlanStep, words: str, language: Language, run: Run) -> list[Hit]:
         """Searches texts by the words and the graph by the form, and fuses both (§3.4)."""
         if self.finder is not None:
-            found = await self.finder.find_passages(words, language, run, k=self.k)
+            result = await self.finder.find_passages(words, language, run, k=self.k)
         else:
-            found = await look_up(self.retriever, words, run, k=self.k, sources=self.sources)
+            result = await look_up(self.retriever, words, run, k=self.k, sources=self.sources)
         if self.graph is None or not isinstance(step.action, Retrieval):
-            return list(found.hits)
+            return list(result.hits)
         by_form = await look_up(BoundFormRetriever(self.graph, step.action), words, run, k=self.k)
-        hits = {hit.passage.id: hit for hit in (*found.hits, *by_form.hits)}
+        hits = {hit.passage.id: hit for hit in (*result.hits, *by_form.hits)}
         # The graph's ranking goes first: of equal fused scores its statement is the more exact.
-        rankings = [[hit.passage.id for hit in part.hits] for part in (by_form, found)]
+        rankings = [[hit.passage.id for hit in part.hits] for part in (by_form, result)]
         return [hits[id] for id, _ in rrf(rankings)][: 2 * self.k]
 
     async def reason_answer(

@@ -175,27 +175,29 @@ def _choice_parser(names: Mapping[str, Formula]) -> Callable[[Completion], Chose
 
     def parse(reply: Completion) -> Chosen:
         expected = 'one JSON object, {"formula": "…", "inputs": {…}}'
-        found = _OBJECT.search(reply.text)
+        match = _OBJECT.search(reply.text)
         try:
-            said = join_all_surrogates(json.loads(found[0])) if found else None
+            value = join_all_surrogates(json.loads(match[0])) if match else None
         except (ValueError, RecursionError):
-            said = None
-        if not isinstance(said, dict) or not isinstance(said.get("inputs", {}), dict):
+            value = None
+        if not isinstance(value, dict) or not isinstance(value.get("inputs", {}), dict):
             raise MalformedOutput(reply.text, expected=expected)
-        if said.get("formula") in (None, "none"):
+        if value.get("formula") in (None, "none"):
             return None, {}
-        if said["formula"] not in names:
+        if value["formula"] not in names:
             raise MalformedOutput(reply.text, expected=f"a formula of {', '.join(names)} or none")
         # Nested values are dropped: an input is a number, a text or a yes or no.
-        given = {k: v for k, v in said["inputs"].items() if isinstance(v, bool | int | float | str)}
-        return names[said["formula"]], given
+        given = {
+            k: v for k, v in value["inputs"].items() if isinstance(v, bool | int | float | str)
+        }
+        return names[value["formula"]], given
 
     return parse
 
 
 def _extract_program(reply: Completion) -> str:
-    found = _CODE.search(reply.text)
-    code = next((part for part in found.groups() if part), "") if found else ""
+    match = _CODE.search(reply.text)
+    code = next((part for part in match.groups() if part), "") if match else ""
     if not code.strip():
         raise MalformedOutput(reply.text, expected="<Python>a program</Python>")
     return code.strip("\n")

@@ -227,8 +227,8 @@ def _same_text(one: str, other: str) -> bool:
 
 
 def _read_number(text: str) -> float | None:
-    found = _NUMBER.search(text)
-    return float(found[0]) if found else None
+    match = _NUMBER.search(text)
+    return float(match[0]) if match else None
 
 
 def _is_named(answer: str, name: str) -> bool:

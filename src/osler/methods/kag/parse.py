@@ -63,16 +63,16 @@ def _tag_content(tag: str, reply: str) -> str:
     """The content of the tag; without a tag the reply without its thinking. Closing tags are
     optional."""
     text = _THINK.sub("", reply)
-    found = _TAGS[tag].search(text)
+    match = _TAGS[tag].search(text)
     # A reply that opens with the thought's end was begun inside it by the prompt.
-    return found[1] if found else text.rpartition("</think>")[2]
+    return match[1] if match else text.rpartition("</think>")[2]
 
 
 def _read_steps(text: str) -> Iterator[_Read]:
     starts = list(_STEP.finditer(text))
     if not starts:
-        found = _INLINE_STEP.search(text)
-        starts = [found] if found else []
+        match = _INLINE_STEP.search(text)
+        starts = [match] if match else []
     for index, start in enumerate(starts):
         until = starts[index + 1].start() if index + 1 < len(starts) else len(text)
         yield from _read_segment(int(start[1] or 0), text[start.end() : until])
@@ -82,12 +82,12 @@ def _read_segment(number: int, text: str) -> Iterator[_Read]:
     """One step, or several that follow each other on one line."""
     while True:
         # An Action on its own line is certain; on the Step's line a function name must follow.
-        found = _OWN_LINE.search(text) or _SAME_LINE.search(text)
-        if found is None:
+        match = _OWN_LINE.search(text) or _SAME_LINE.search(text)
+        if match is None:
             raise MalformedOutput(text, expected="an Action for each Step")
-        action = text[found.end() :]
+        action = text[match.end() :]
         form, end = read_form(action)
-        yield number, text[: found.start()].strip(), form
+        yield number, text[: match.start()].strip(), form
         following = _INLINE_STEP.match(action, end)
         if following is None:
             return

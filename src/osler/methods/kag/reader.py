@@ -60,13 +60,13 @@ def read_form(text: str, start: int = 0) -> tuple[Form, int]:
 
     Raises `MalformedOutput`.
     """
-    found = FUNCTION.search(text, start)
-    if found is None:
+    match = FUNCTION.search(text, start)
+    if match is None:
         raise MalformedOutput(
             text[start:], expected="Retrieval(…), Math(…), Deduce(…) or Output(…)"
         )
-    reader = _FormReader(text, found.end(), closes=bool(found["open"]))
-    name = found["name"].lower()
+    reader = _FormReader(text, match.end(), closes=bool(match["open"]))
+    name = match["name"].lower()
     if name in ("retrieval", "retriever", "get_spo", "search_s"):
         return reader.read_retrieval(), reader.at
     if name == "math":
@@ -89,9 +89,9 @@ class _FormReader:
     def read_retrieval(self) -> Retrieval:
         nodes: dict[str, SpoNode] = {}
         constraints: list[Constraint] = []
-        while (found := _KEY.match(self.text, self.at)) is not None:
-            on, self.at = found["on"].lower(), found.end()
-            if found[0].rstrip()[-1] in ".．":
+        while (match := _KEY.match(self.text, self.at)) is not None:
+            on, self.at = match["on"].lower(), match.end()
+            if match[0].rstrip()[-1] in ".．":
                 constraints.append(self._read_constraint(on))  # type: ignore[arg-type]  # s, p or o
             elif on in nodes:
                 raise self._form_error(f"{on} once in a Retrieval")
@@ -110,20 +110,20 @@ class _FormReader:
         return Math(content, target, self._read_arrow())
 
     def read_deduce(self) -> Deduce:
-        found = _OP.match(self.text, self.at)
-        if found is None or found[1].lower() not in _OPERATIONS:
+        match = _OP.match(self.text, self.at)
+        if match is None or match[1].lower() not in _OPERATIONS:
             raise self._form_error(f"op={'|'.join(Operation)} in a Deduce")
-        self.at = found.end()
+        self.at = match.end()
         content, target = self._read_content(), self._read_target()
-        return Deduce(_OPERATIONS[found[1].lower()], content, target, self._read_arrow())
+        return Deduce(_OPERATIONS[match[1].lower()], content, target, self._read_arrow())
 
     def read_output(self) -> Output:
         if not self.closes:
-            found = _NUMBERS.match(self.text, self.at)
-            if found is None:
+            match = _NUMBERS.match(self.text, self.at)
+            if match is None:
                 raise self._form_error("variables in an Output")
-            self.at = found.end()
-            return Output(tuple(part.strip() for part in re.split("[,，]", found[0])))
+            self.at = match.end()
+            return Output(tuple(part.strip() for part in re.split("[,，]", match[0])))
         names = []
         while self._peek_char() not in (")", "）", ""):
             names.append(self._read_value(commas=True))
@@ -141,8 +141,8 @@ class _FormReader:
         if self._peek_char() in _CLOSING and (said := self._try_quoted("[,，)）")) is not None:
             return SpoNode("", name=said)
         alias = type_ = ""
-        if (found := _ALIAS.match(self.text, self.at)) and self._alias_ends(found.end()):
-            alias, self.at = found[0], found.end()
+        if (match := _ALIAS.match(self.text, self.at)) and self._alias_ends(match.end()):
+            alias, self.at = match[0], match.end()
         self._skip_space()
         typed = self._peek_char() in (":", "：")
         if typed:
@@ -191,14 +191,14 @@ class _FormReader:
         quoted = self._try_quoted("=＝<>!≠≤≥＜＞i") if self._peek_char() in _CLOSING else None
         if quoted is not None:
             name = quoted
-            found = _COMPARISON.match(self.text, self.at)
+            match = _COMPARISON.match(self.text, self.at)
         else:
-            found = _COMPARISON.search(self.text, self.at, self.at + 200)
-            name = self.text[self.at : found.start()] if found else ""
-        if found is None or not name.strip():
+            match = _COMPARISON.search(self.text, self.at, self.at + 200)
+            name = self.text[self.at : match.start()] if match else ""
+        if match is None or not name.strip():
             raise self._form_error(f"a property and one of {' '.join(COMPARISONS)} after {on}.")
-        self.at = found.end()
-        sign = _SIGNS.get(found[1], found[1].lower())
+        self.at = match.end()
+        sign = _SIGNS.get(match[1], match[1].lower())
         comparison = next(known for known in COMPARISONS if known == sign)
         several = comparison == "in"
         value = self._read_items() if several else self._read_value()
@@ -207,10 +207,10 @@ class _FormReader:
     # Arguments of Math and Deduce
 
     def _read_content(self) -> tuple[str, ...]:
-        found = _CONTENT.match(self.text, self.at)
-        if found is None:
+        match = _CONTENT.match(self.text, self.at)
+        if match is None:
             return ()
-        self.at = found.end()
+        self.at = match.end()
         if self._peek_char() == "[":
             return self._read_items()
         if self._peek_char() in _CLOSING and (said := self._try_quoted(",，)）")) is not None:
@@ -269,11 +269,11 @@ class _FormReader:
         )
 
     def _read_target(self) -> str:
-        found = _TARGET.match(self.text, self.at)
-        if found is None:
+        match = _TARGET.match(self.text, self.at)
+        if match is None:
             self._close_form()
             return ""
-        self.at = found.end()
+        self.at = match.end()
         if self._peek_char() in _CLOSING and (said := self._try_quoted(")）")) is not None:
             self._close_form()
             return said
@@ -285,10 +285,10 @@ class _FormReader:
     def _last_close(self) -> int:
         """Position of the parenthesis that closes the function, judged by what follows it."""
         at = self.at
-        while (found := _PARENTHESIS.search(self.text, at)) is not None:
-            if _END.match(self.text, found.end()):
-                return found.start()
-            at = found.end()
+        while (match := _PARENTHESIS.search(self.text, at)) is not None:
+            if _END.match(self.text, match.end()):
+                return match.start()
+            at = match.end()
         line = self.text.find("\n", self.at)
         return len(self.text) if line == -1 else line
 
@@ -317,8 +317,8 @@ class _FormReader:
         return self.text[start : self.at].strip()
 
     def _next_argument(self, at: int) -> bool:
-        found = _COMMA.match(self.text, at)
-        return found is not None and _NEXT_KEY.match(self.text, found.end()) is not None
+        match = _COMMA.match(self.text, at)
+        return match is not None and _NEXT_KEY.match(self.text, match.end()) is not None
 
     def _try_quoted(self, followers: str) -> str | None:
         """Reads a quoted text, which ends with its own kind of quote or one commonly used for
@@ -372,13 +372,13 @@ class _FormReader:
             raise self._form_error("a ) after the arguments")
 
     def _read_arrow(self) -> str:
-        found = _ARROW.match(self.text, self.at)
-        if found is None:
+        match = _ARROW.match(self.text, self.at)
+        if match is None:
             return ""
-        self.at = found.end()
+        self.at = match.end()
         if self._peek_char() and self._peek_char() in "'\"`’”":
             self.at += 1
-        return found[1]
+        return match[1]
 
     def _form_error(self, expected: str) -> MalformedOutput:
         return MalformedOutput(self.text[self.at :], expected=expected)

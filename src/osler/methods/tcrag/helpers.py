@@ -83,10 +83,10 @@ class EntitiesTool:
 
     async def call_tool(self, call: ToolCall, run: Run) -> Observation:
         language = call.question.language
-        found = await look_up(self.mentions, call.query, run, k=self.k)
-        if found.failed:
-            return observe_failure(found.failed, language)
-        told = [one_line(hit.passage.text) for hit in found.hits]
+        result = await look_up(self.mentions, call.query, run, k=self.k)
+        if result.failed:
+            return observe_failure(result.failed, language)
+        told = [one_line(hit.passage.text) for hit in result.hits]
         return Observation(_TERMS[language] + "; ".join(told) if told else _NO_TERMS[language])
 
 

@@ -106,11 +106,11 @@ class SearchTool:
     k: int = 5
 
     async def call_tool(self, call: ToolCall, run: Run) -> Observation:
-        found = await look_up(self.retriever, call.query, run, k=self.k, sources=self.sources)
+        result = await look_up(self.retriever, call.query, run, k=self.k, sources=self.sources)
         language = call.question.language
-        if found.failed:
-            return observe_failure(found.failed, language)
-        return Observation(number_passages(found.hits, call.known, language), found.hits)
+        if result.failed:
+            return observe_failure(result.failed, language)
+        return Observation(number_passages(result.hits, call.known, language), result.hits)
 
 
 def describe_tool(name: str, language: Language) -> str:

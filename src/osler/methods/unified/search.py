@@ -45,9 +45,9 @@ class PlannedSearch:
         asked = Question("search", words, language=language)
         # Omni-RAG §4.1 plans each search anew: sub-questions differ in their best sources.
         proposal = await request_plan(self.planner, asked, run)
-        found = await self.retriever.gather_results(proposal.plan, run, known=proposal.found)
-        hits = (await self._order_hits(words, interleave_hits(found, self.per_source)))[:k]
-        return LookupResult(hits, "" if hits else "; ".join(missing_sources(found)))
+        results = await self.retriever.gather_results(proposal.plan, run, known=proposal.found)
+        hits = (await self._order_hits(words, interleave_hits(results, self.per_source)))[:k]
+        return LookupResult(hits, "" if hits else "; ".join(missing_sources(results)))
 
     async def _order_hits(self, words: str, hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
         """Orders passages by coverage; ties keep the plan's order."""
@@ -69,10 +69,10 @@ class PlannedTool:
 
     async def call_tool(self, call: ToolCall, run: Run) -> Observation:
         language = call.question.language
-        found = await self.search.find_passages(call.query, language, run, k=self.k)
-        if found.failed:
-            return observe_failure(found.failed, language)
-        return Observation(number_passages(found.hits, call.known, language), found.hits)
+        result = await self.search.find_passages(call.query, language, run, k=self.k)
+        if result.failed:
+            return observe_failure(result.failed, language)
+        return Observation(number_passages(result.hits, call.known, language), result.hits)
 
 
 @dataclass(frozen=True)
@@ -92,9 +92,9 @@ class FormTool:
         if self.form is None:
             return Observation(number_passages((), call.known, call.question.language))
         search, words = BoundFormRetriever(self.graph, self.form), render_form(self.form)
-        found = await look_up(search, words, run, k=self.k, sources=(GRAPH,))
-        if found.failed:
-            return observe_failure(found.failed, call.question.language)
+        result = await look_up(search, words, run, k=self.k, sources=(GRAPH,))
+        if result.failed:
+            return observe_failure(result.failed, call.question.language)
         return Observation(
-            number_passages(found.hits, call.known, call.question.language), found.hits
+            number_passages(result.hits, call.known, call.question.language), result.hits
         )

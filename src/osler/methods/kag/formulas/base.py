@@ -171,10 +171,10 @@ def _read_number(formula: Formula, wanted: NumberInput, value: Given) -> float:
 
 def _convert_unit(formula: Formula, wanted: NumberInput, text: str) -> float:
     """Converts "1.2 mg/dL" to the input's unit; a bare number counts as already converted."""
-    found = _QUANTITY.fullmatch(text)
-    if found is None:
+    match = _QUANTITY.fullmatch(text)
+    if match is None:
         raise _input_error(formula, wanted.name, f"a quantity in {wanted.unit or 'no unit'}", text)
-    number, unit = float(found["number"]), found["unit"].strip()
+    number, unit = float(match["number"]), match["unit"].strip()
     # Equal spellings need no conversion, and so no pint: bare numbers work without the extra.
     if not unit or _spell_unit(unit) == _spell_unit(wanted.unit):
         return number
