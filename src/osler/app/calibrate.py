@@ -32,8 +32,8 @@ from osler.trace import Run
 from osler.types import Language, Question
 
 PACKAGED = "packaged calibration questions"
+# Conclusions below which a quantile says nothing.
 _LEAST = 5
-"""Conclusions below which a quantile says nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class StateValues:
 
 @dataclass(frozen=True, slots=True)
 class SigmaFit:
-    """What goes into [calibration]."""
+    """The values written to [calibration] for TC-RAG's sigma."""
 
     sigma: float
     metric: Literal["cppl", "uct"]
@@ -76,7 +76,7 @@ class SigmaFit:
 
 @dataclass(frozen=True, slots=True)
 class TauFit:
-    """What goes into [calibration] for KAG-Thinker's boundary."""
+    """The values written to [calibration] for the boundary of KAG-Thinker."""
 
     tau: float
     tau_model: str
@@ -269,7 +269,7 @@ _HAND_SET = re.compile(r"^\s*(?:sigma|tau)\s*=")
 
 
 def _find_table(lines: Sequence[str], header: re.Pattern[str]) -> tuple[int, int] | None:
-    """Where a table stands: its header's line, and that of the next table."""
+    """Line numbers of a table's header and of the next table's."""
     start = next((i for i, line in enumerate(lines) if header.match(line)), None)
     if start is None:
         return None

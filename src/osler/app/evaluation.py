@@ -25,20 +25,21 @@ from osler.evaluate.plan import Entrant, EvaluationPlan
 from osler.evaluate.runner import (
     EvaluationRunner,
     Keep,
-    Progress,
     ReadyStrategy,
     RunnerCell,
     SolvedRun,
 )
+from osler.jobs.runner import Progress
 from osler.llm.recording.response_cache import ResponseCache
 from osler.llm.recording.tape import Tape
 from osler.methods.baselines.table import ATTENTION, CHAINS, METHODS_BY_KIND
 from osler.trace import Solver
 
+# Keeps a finished run with its tape; returns its name below `runs/` of the log folder.
 KeepRun = Callable[[Settings, Parts, Tape, SolvedRun], str]
-"""Keeps a finished run with its tape; returns its name below `runs/` of the log folder."""
+# Stands for every strategy, with what follows it for each: "all:answer.candidates=1".
 ALL = "all"
-"""Stands for every strategy, with what follows it for each: "all:answer.candidates=1"."""
+# What a method may need that is not there, in words, and how to get it.
 _LACKS = {
     ATTENTION: (
         f"the model's {ATTENTION}",
@@ -46,9 +47,8 @@ _LACKS = {
     ),
     CHAINS: ("a concept graph, and the knowledge base has none", "`osler kb graph add` one"),
 }
-"""What a method may need that is not there, in words, and how to get it."""
+# Flags by dotted key, and a preset or `None` → the settings in force.
 Load = Callable[[Mapping[str, object], str | None], Settings]
-"""Flags by dotted key, and a preset or `None` → the settings in force."""
 
 
 @dataclass(frozen=True)

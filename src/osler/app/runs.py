@@ -52,7 +52,7 @@ RECORD, EVENTS, TAPE = "run.json", "events.jsonl", "tape.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """What `run.json` holds."""
+    """The contents of `run.json`."""
 
     id: str
     when: str
@@ -277,7 +277,7 @@ def read_record(folder: Path) -> RunRecord:
 
 
 async def _propose_plan(solver: Solver, parts: Parts, question: Question, run: Run) -> None:
-    """Only the plan; of a strategy that plans nothing, the question itself."""
+    """Records the source plan alone; a strategy without a planner proposes the question itself."""
     if isinstance(solver, OmniRag):
         with contextlib.suppress(BudgetExceeded):  # the run says which bound it was
             await solver.propose_plan(question, run)

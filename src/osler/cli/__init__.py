@@ -113,7 +113,7 @@ _TRAIN = _group(
 )
 app.add_typer(setup.config, name="config", help="The settings in force, and where they come from.")
 app.add_typer(_KB, name="kb", help="The knowledge base: what can be found and cited.")
-_KB.add_typer(_GRAPH, name="graph", help="Concepts, and how they hang together.")
+_KB.add_typer(_GRAPH, name="graph", help="Concepts and their relations.")
 app.add_typer(evaluate.app, name="eval", help="Strategies compared on data sets.")
 app.add_typer(_TRAIN, name="train", help="What models learn from, and how they learn it.")
 app.add_typer(ask.trace_app, name="trace", help="Recorded runs.")

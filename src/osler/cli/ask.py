@@ -52,8 +52,8 @@ GivenPlan = Annotated[
     typer.Option(help="Run this source plan (of `osler plan`, or written by hand) with omni-rag."),
 ]
 
+# Bytes; far above any question, far below what would fill the memory.
 STDIN_LIMIT = 1_000_000
-"""Bytes; far above any question, far below what would fill the memory."""
 
 
 def ask(

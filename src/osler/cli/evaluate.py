@@ -204,7 +204,7 @@ def export(
 
     harness = next((known for known in HARNESSES if known == to), None)
     if harness is None:
-        raise BadConfig(f"no harness {to!r}", fix=f"choose of {', '.join(HARNESSES)}")
+        raise BadConfig(f"unknown harness {to!r}", fix=f"choose one of {', '.join(HARNESSES)}")
     words = _split_words(tasks, "--tasks")
     made = evaluation.export_for_harness(words, harness, out, data=data, limit=limit, seed=seed)
     here.show_result("\n".join(map(str, made)), {"files": [str(path) for path in made]})

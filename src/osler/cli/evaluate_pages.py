@@ -1,4 +1,4 @@
-"""What `osler eval` shows on a terminal, and the same as plain data."""
+"""Pages of `osler eval` for a terminal, and the same as plain data."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ from osler.evaluate.report import EvaluationReport
 from osler.evaluate.report.tables import describe_comparison, list_exclusions, measure_tables
 from osler.trace import Event, to_line
 
+# What a strategy costs a sample, in the mean.
 SIDE_BY_SIDE = ("calls", "tokens", "wall_s", "searches")
-"""What a strategy costs a sample, in the mean."""
 
 
 def summarise_log(folder: Path) -> list[dict[str, Any]]:
@@ -87,7 +87,7 @@ _COSTS = {"score": "score", "calls": "calls", "tokens": "tokens"} | {
 
 
 def run_page(rows: list[dict[str, Any]]) -> RenderableType:
-    """How far each cell is; below, what it scored and what a sample cost, side by side."""
+    """Progress of each cell; below it the scores and the costs of a sample."""
     counts = _cell_table(rows, {name: name for name in _COUNTS})
     return Group(counts, Text(), _cell_table(rows, _COSTS))
 
@@ -152,7 +152,7 @@ def tasks_page(rows: list[dict[str, Any]]) -> RenderableType:
 
 
 def film_lines(events: Sequence[Event]) -> list[str]:
-    """How a run went, without colours."""
+    """The film of a run as lines of plain text."""
     return [line.plain for line in draw_film(events)]
 
 

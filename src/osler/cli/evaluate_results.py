@@ -38,7 +38,7 @@ def judge(
 
     chosen = next((known for known in FORMS if known == form), None)
     if chosen is None:
-        raise BadConfig(f"no form {form!r}", fix=f"choose of {', '.join(FORMS)}")
+        raise BadConfig(f"unknown form {form!r}", fix=f"choose one of {', '.join(FORMS)}")
     with show_progress(here) as report:
         made = asyncio.run(
             evaluation.judge_answers(

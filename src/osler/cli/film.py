@@ -198,8 +198,8 @@ def _styled_line(head: str, words: str, style: str) -> Text:
 
 
 FormEvent = FormsPlanned | BoundaryChecked | Focused | Calculated | FormSolved
+# Mark, words, style.
 Line = tuple[str, str, str]
-"""Mark, words, style."""
 
 
 def describe_event(event: FormEvent) -> Iterator[Line]:
@@ -240,7 +240,7 @@ def _describe_node(node: FormNode) -> str:
 
 
 def _node_depth(node: FormNode, nodes: dict[int, FormNode]) -> int:
-    """How many steps stand before this one, along the longest way."""
+    """Number of steps before this one, along the longest path."""
     return max((1 + _node_depth(nodes[n], nodes) for n in node.needs if n in nodes), default=0)
 
 

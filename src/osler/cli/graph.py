@@ -105,7 +105,7 @@ def paths(
     hops: Annotated[int, typer.Option(min=1, max=4, help="Relations at most.")] = 3,
     k: Annotated[int, typer.Option("--k", min=1, help="How many paths.")] = 10,
 ) -> None:
-    """How two concepts hang together. Exit code 1: not at all, in so few relations."""
+    """Paths between two concepts. Exit code 1: none, in so few relations."""
     from osler.graph.chains import find_chains_between, verbalise_chain
 
     with open_graph_here(here.load_settings()) as graph:
@@ -190,8 +190,8 @@ def _find_concepts(graph: Graph, term: str) -> list[str]:
     return [match.concept for match in Lookup(graph).find(term, fuzzy=False)]
 
 
+# Of the largest communities, how many are shown.
 _SHOWN = 5
-"""Of the largest communities, how many are shown."""
 
 
 def communities(
@@ -246,7 +246,7 @@ def _open_communities(graph: Graph, largest: int, *, anew: bool) -> Communities:
 
 
 def _pick_communities(found: Communities, query: str, count: int) -> list[Community]:
-    """Those that bear on the query, or the largest of those that are not split further."""
+    """The communities that match the query, or the largest that are not split further."""
     if not query:
         parted = {
             above

@@ -23,8 +23,8 @@ Source = Annotated[str, typer.Option("--source", "-s", help="Name of the source.
 Wait = Annotated[
     float, typer.Option(min=0, help="Seconds to wait while another process is writing.")
 ]
+# Seconds that a command waits for another writer unless it is told otherwise.
 PATIENCE = 30.0
-"""Seconds that a command waits for another writer unless it is told otherwise."""
 
 
 def add(
@@ -76,7 +76,7 @@ def add(
 
 
 def show_added(here: CliSession, added: IngestResult) -> None:
-    """What came in. Ends with exit code 6 when some files could not be read."""
+    """Shows what was added. Ends with exit code 6 when some files could not be read."""
     from osler.cli.tables import added_page
 
     if here.json or not here.quiet:

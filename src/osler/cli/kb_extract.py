@@ -75,7 +75,7 @@ Shown = Annotated[
 
 @dataclass(frozen=True)
 class _ExtractionTask:
-    """Which chunks of a knowledge base are to be read."""
+    """The chunks of a knowledge base that are to be read."""
 
     folder: Path
     sources: tuple[str, ...] | None
@@ -319,7 +319,7 @@ def check_kinds(names: Sequence[str]) -> tuple[Kind, ...]:
     for name in names:
         if name not in KINDS:
             made = {"chunk": "osler kb build", "graph": "osler kb extract"}.get(name)
-            fix = f"`{made}` makes it" if made else f"choose of {', '.join(KINDS)}"
+            fix = f"`{made}` makes it" if made else f"choose one of {', '.join(KINDS)}"
             raise BadConfig(f"{name!r} is no index that is made here", fix=fix)
     return tuple(kind for kind in KINDS if kind in names)
 

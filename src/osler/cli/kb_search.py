@@ -150,7 +150,7 @@ def patients(
 def _read_profile(
     held: PatientIndex, query: Path | None, written: list[str], age: int | None, sex: str | None
 ) -> PatientProfile:
-    """What the file and the options say together; options go before the file."""
+    """Merges the file's profile with the options; options take precedence."""
     from dataclasses import replace
 
     from osler.errors import BadQuestion
@@ -159,7 +159,7 @@ def _read_profile(
     from osler.sources.patients.patient_document import PatientProfile
 
     if sex is not None and sex not in {"female", "male", "other"}:
-        raise BadQuestion(f"--sex {sex!r} is none", fix="use female, male or other")
+        raise BadQuestion(f"unknown --sex {sex!r}", fix="use female, male or other")
     profile = _read_patient(held, query) if query else PatientProfile("query")
     codes = profile.codes | frozenset(map(parse_code, written))
     if not codes:
@@ -175,7 +175,7 @@ def _read_profile(
 
 
 def _read_patient(held: PatientIndex, path: Path) -> PatientProfile:
-    """Of the first patient in the file; else of the codes and names in its text."""
+    """The profile of the first patient in the file, else of the codes and names in its text."""
     from osler.sources.discover import discover, read_records
     from osler.sources.formats.reading import decode_text
     from osler.sources.patients.patient_document import profile_of

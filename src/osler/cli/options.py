@@ -39,8 +39,8 @@ Data = Annotated[
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what it would take, and do nothing.")]
 
 
+# The session of a command that has --json alone: its result is all that it prints.
 JsonSession = Annotated[CliSession, "no --quiet"]
-"""The session of a command that has --json alone: its result is all that it prints."""
 
 _CONTEXT, _JSON, _QUIET = (
     inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)

@@ -91,7 +91,7 @@ CountOnly = Annotated[bool, typer.Option("--dry-run", help="Count, and write not
 
 @dataclass(frozen=True)
 class SelectionOptions:
-    """Which of what was judged becomes records, and how."""
+    """Selection of the judged questions that become records, and their form."""
 
     ratio: Annotated[float, typer.Option(min=0.001, max=1, help="Share of the questions.")] = 1.0
     without_task: Annotated[
@@ -172,7 +172,7 @@ MeasuredOn = Annotated[
 
 @dataclass(frozen=True)
 class NetworkOptions:
-    """What is trained to recognise names, and how long."""
+    """Size and training of the network that recognises names."""
 
     held_out: Annotated[
         float, typer.Option(min=0.01, max=0.9, help="That share, where no --test is given.")
@@ -209,7 +209,7 @@ SkipLong = Annotated[
 
 @dataclass(frozen=True)
 class PaceOptions:
-    """How much is learnt at once and how often; what is not given is as in the paper."""
+    """Batches, epochs and learning rate; the paper's values where none are given."""
 
     epochs: Annotated[
         float | None, typer.Option(help="Passes over the data; the paper's by default.")
@@ -225,7 +225,7 @@ class PaceOptions:
 
 @dataclass(frozen=True)
 class FittingOptions:
-    """Which weights change, and what the machine does for it."""
+    """The weights that are trained, and how the machine trains them."""
 
     layers: Annotated[
         int | None, typer.Option(help="LoRA beside so many layers only, from the last.")

@@ -75,7 +75,7 @@ def _strategies_table(verdicts: Sequence[StrategyVerdict]) -> Table:
 
 
 def calibration_page(measured: StateValues, found: SigmaFit) -> Group:
-    """How the values are spread, by language and over all; below it, what was fitted."""
+    """Quantiles of the state values by language and over all, then the fitted sigma."""
     from osler.app.calibrate import quantile_of
 
     shares = {"min": 0.0, "10 %": 0.1, "25 %": 0.25, "50 %": 0.5, "75 %": 0.75, "90 %": 0.9}
@@ -95,7 +95,7 @@ def calibration_page(measured: StateValues, found: SigmaFit) -> Group:
 
 
 def tau_page(points: Sequence[CalibrationAttempt], found: TauFit) -> Group:
-    """How often the model's own answers are right, by their least probability; then tau."""
+    """Accuracy of the model's own answers by their least token probability, then tau."""
     table = make_table(("least probability", "answers", "right"))
     told = [point for point in points if point.probability is not None]
     for low in (0.0, 0.2, 0.4, 0.6, 0.8):

@@ -1,4 +1,4 @@
-"""How far a long job is: a bar on a terminal, a line every ten seconds elsewhere.
+"""Progress of long jobs: a bar on a terminal, a line every ten seconds elsewhere.
 
 Nothing is shown of a job that is over within two seconds.
 """
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bar
     from rich.progress import TaskID
 
+# Seconds before the first sign of progress, and between two lines.
 PATIENCE, INTERVAL = 2.0, 10.0
-"""Seconds before the first sign of progress, and between two lines."""
 
+# Called with what is being done, how much of it is done, and the total if known.
 Report = Callable[[str, int, int | None], None]
-"""Called with what is being done, how much of it is done, and the total if known."""
 Clock = Callable[[], float]
 
 
@@ -33,7 +33,7 @@ class ProgressDisplay(Protocol):
 
 
 def resolve_mode(wanted: ProgressMode, *, terminal: bool) -> ProgressMode:
-    """What "auto" means here."""
+    """Resolves "auto" for this output."""
     if wanted == "auto":
         return "rich" if terminal else "plain"
     return wanted

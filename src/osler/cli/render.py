@@ -27,8 +27,8 @@ from osler.types import (
 )
 
 ILLUSTRATIVE = "illustrative sample text, not a clinical reference"
+# Stand around a quote, so that it is seen without colour.
 OPEN, CLOSE = "«", "»"
-"""Stand around a quote, so that it is seen without colour."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def evidence_block(answer: Answer) -> list[RenderableType]:
 
 
 def cautions_block(answer: Answer) -> list[RenderableType]:
-    """What is out of date or disagrees, with the quote that is not among the evidence."""
+    """The cautions, each with the quotes that are not among the evidence."""
     if not answer.cautions:
         return []
     lines: list[RenderableType] = [_heading_text("Cautions")]
@@ -110,7 +110,7 @@ def cautions_block(answer: Answer) -> list[RenderableType]:
 
 
 def facts_block(report: RunPage) -> Iterator[Text]:
-    """Why it halted, with what, at what cost, and how to look again."""
+    """Halt reason, models, snapshot, cost, and the command that replays the run."""
     solution = report.solution
     if solution is not None:
         yield _fact_line("halt", f"{solution.halt.value}: {solution.why}")
@@ -250,7 +250,7 @@ def _space_blocks(blocks: Sequence[Sequence[RenderableType]]) -> Group:
 
 
 def report_document(report: RunPage) -> dict[str, Any]:
-    """One run. A run that only planned has `planned_sources` in place of `answer` and what follows."""
+    """One run. A run that only planned has `plan` in place of `answer` and what follows."""
     ran = {
         "models": dict(report.models),
         "snapshot": report.snapshot,

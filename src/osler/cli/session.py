@@ -1,4 +1,4 @@
-"""What every command shares: the global options, the settings, and how a failure ends.
+"""The global options, the settings and the error handling that every command shares.
 
 This module is imported to print `--help`, so it imports nothing heavy: settings,
 rich and the rest of Osler are imported by the command that needs them.
@@ -26,19 +26,19 @@ if TYPE_CHECKING:
 
     from osler.app.config import LoadedSettings, Settings
 
+# Exit codes that no `OslerError` carries (`docs/guide/cli.md` has them all).
 ABSTAINED, USAGE, PARTIAL, REFUSED, INTERRUPTED = 1, 2, 6, 7, 130
-"""Exit codes that no `OslerError` carries (`docs/guide/cli.md` has them all)."""
 
+# Columns of a page that goes to a file or a pipe.
 WIDTH = 100
-"""Columns of a page that goes to a file or a pipe."""
 
 # Control characters, and those that turn the direction of writing.
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 ProgressMode = Literal["auto", "rich", "plain", "json", "none"]
 
+# Names and values, for a page that is nothing else.
 Rows = list[tuple[str, str]]
-"""Names and values, for a page that is nothing else."""
 
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Only the result.")]

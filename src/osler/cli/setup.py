@@ -1,4 +1,4 @@
-"""`osler init`, `doctor`, `config …`, `calibrate` and `download-models`: before the first question."""
+"""`osler init`, `doctor`, `config …`, `calibrate`, `download-models`: before a question."""
 
 from __future__ import annotations
 

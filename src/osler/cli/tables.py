@@ -50,7 +50,7 @@ def built_page(built: BuildResult) -> Group:
 
 
 def pushed_page(pushed: PushResult) -> Group:
-    """What lies on the server now, by source."""
+    """Passages on the server, by source."""
     table = make_table(("source", "on the server"), numeric={"on the server"})
     for source, count in pushed.passages.items():
         table.add_row(plain_text(source), plain_text(f"{count:,}"))
@@ -114,7 +114,7 @@ def dead_page(letters: Sequence[DeadLetter]) -> RenderableType:
 
 
 def provenance_line(found: Provenance) -> Text:
-    """Where a passage comes from, below it."""
+    """One line on the origin of a passage."""
     parts = [f"from {found.origin}", f"sha256 {found.checksum[:12]}" if found.checksum else ""]
     parts += [
         f"in since {_format_time(found.added)}" if found.added else "",
@@ -125,7 +125,7 @@ def provenance_line(found: Provenance) -> Text:
 
 
 def _source_notes(source: SourceInfo) -> list[Text]:
-    """What the row of a source has no column for."""
+    """Notes on a source that have no column of their own."""
     name, notes = source.source, []
     if source.waiting:
         notes.append(f"{name}: waiting to be read {source.waiting:,}; next: osler kb update")
@@ -136,8 +136,8 @@ def _source_notes(source: SourceInfo) -> list[Text]:
     if source.origins:
         tiers = ", ".join(f"{tier} ({n:,})" for tier, n in source.trust.items())
         notes.append(
-            f"{name}: paths added {source.origins:,}; latest document {_format_time(source.latest)};"
-            f" trust {tiers}"
+            f"{name}: paths added {source.origins:,};"
+            f" latest document {_format_time(source.latest)}; trust {tiers}"
         )
     return [*(plain_text(note) for note in notes), *_drop_lines(source.drops, name)]
 

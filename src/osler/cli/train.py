@@ -153,7 +153,7 @@ def _run_work(here: CliSession, work: TrainingWork, workers: int | None, on: str
     from osler.errors import BadConfig
 
     if on not in ("processes", "ray"):
-        raise BadConfig(f"nothing runs on {on!r}", fix="choose of processes, ray")
+        raise BadConfig(f"unknown --on {on!r}", fix="choose one of processes, ray")
     if on == "ray" or (workers or 1) > 1:
         return training.run_on_workers(work, "ray" if on == "ray" else "processes", workers)
     with show_progress(here) as report:

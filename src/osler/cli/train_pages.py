@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from osler.train.tune.loop import TuningResult
 
 
+# Questions whose queries' diversity is measured: it needs their vectors.
 _DIVERSE = 200
-"""Questions whose queries' diversity is measured: it needs their vectors."""
 
 
 def bare_table(*columns: str) -> Table:
@@ -135,7 +135,7 @@ def judged_page(found: dict[str, Any]) -> RenderableType:
 
 
 def judging_load(folder: Path, by: str, unit: Unit) -> dict[str, Any]:
-    """What judging a folder would take. Raises `BadRun` for one that is not explored."""
+    """Estimates the cost of judging a folder. Raises `BadRun` for one that is not explored."""
     from osler.train.spo.economy import JudgeLoad, at_most, plain_load
     from osler.train.spo.job import exploration_of, explored_in
 
@@ -177,7 +177,7 @@ def mean_of(values: list[float]) -> float | None:
 
 
 def plan_page(plan: TrainingEstimate) -> Table:
-    """What `--dry-run` says."""
+    """The table of `--dry-run`."""
     logs = "log.jsonl" + (" and TensorBoard's events" if plan.tensorboard else "")
     return plain_table(
         [
@@ -194,7 +194,7 @@ def plan_page(plan: TrainingEstimate) -> Table:
 
 
 def tuned_page(tuned: TuningResult) -> Table:
-    """What a training came to."""
+    """The results of a training."""
     began = f", from step {tuned.resumed:,}" if tuned.resumed else ""
     return plain_table(
         [

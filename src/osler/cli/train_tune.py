@@ -158,7 +158,7 @@ def _parse_weight(told: str) -> tuple[str, float]:
     try:
         return name, float(number)
     except ValueError:
-        raise BadConfig(f"{told!r} is no weight", fix="write NAME=2.5") from None
+        raise BadConfig(f"{told!r} is not a weight", fix="write NAME=2.5") from None
 
 
 def _tune_recipe(

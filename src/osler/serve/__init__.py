@@ -1,6 +1,17 @@
-"""Doors to one event stream: the native API, the OpenAI-compatible endpoint, MCP.
+"""The HTTP server: the native API, the OpenAI-compatible endpoint, MCP and the page.
 
-No door has logic of its own: a run is started and watched at the `desk`, a search is the
-shelf's (`osler.app.wiring.ResourceCache`), and what is said is what the library says. Needs the extra
-`serve`; nothing here is imported before `osler serve` or `osler mcp` asks for it.
+| Module | Holds |
+|---|---|
+| `app`, `transport`, `middleware` | the application, bounded uvicorn, checks of each request |
+| `state` | what all endpoints share: settings, caches, ledger, run manager |
+| `api`, `chat`, `tools`, `reading_tools`, `evaluations`, `status`, `page` | the endpoints |
+| `run_manager`, `admission`, `run_views` | runs: started, admitted, shown and streamed |
+| `ledger`, `keys` | whose run it was; keys and callers |
+| `schemas*`, `chat_wire`, `documents` | requests and replies, and how they are made of values |
+| `choices`, `problems` | what a request may choose, and how it is refused |
+| `metrics`, `otel` | Prometheus counts and OpenTelemetry spans |
+
+No endpoint has logic of its own: the run manager starts and follows every run, and searches go
+through the resource cache of `osler.app.wiring`. Needs the extra `serve`; nothing here is imported
+before `osler serve` or `osler mcp` asks for it.
 """

@@ -14,10 +14,10 @@ from contextlib import asynccontextmanager
 
 from osler.serve.problems import RefusedRequest
 
+# Seconds without a new request, after which there is calm.
 GAP = 0.02
-"""Seconds without a new request, after which there is calm."""
+# Seconds that a run holds back; on a server that is never calm too.
 MOST = 0.25
-"""Seconds that a run holds back; on a server that is never calm too."""
 
 
 class Admission:
@@ -36,7 +36,7 @@ class Admission:
 
 
 class SearchLimiter:
-    """So many at once, so many waiting; whoever comes then is sent away."""
+    """Bounds the searches at once and those that wait; refuses any beyond."""
 
     def __init__(self, at_once: int, waiting: int) -> None:
         self._room = asyncio.Semaphore(at_once)

@@ -34,8 +34,8 @@ from osler.types import Hit, Passage
 At = Annotated[ServerState, Depends(current_state)]
 Who = Annotated[Caller, Depends(current_caller)]
 RunId = Annotated[str, Path(description="Of a run, as in 20260102-030405-0123456789ab.")]
+# The strategy that makes and runs source plans.
 PLANNING = "omni-rag"
-"""The strategy that makes and runs source plans."""
 _RELATIONS = 50
 _SAFE_PAGE = (
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none';"
@@ -170,7 +170,7 @@ def _event_number(given: str) -> int:
     if not given:
         return 0
     if not (given.isascii() and given.isdigit()):
-        raise RefusedRequest(422, "bad_event_id", "Last-Event-ID is no number of an event")
+        raise RefusedRequest(422, "bad_event_id", "Last-Event-ID is not the number of an event")
     return int(given)
 
 
@@ -199,7 +199,7 @@ async def run_search(site: ServerState, asked: schemas.SearchRequest) -> schemas
 
 
 async def find_hits(site: ServerState, asked: schemas.SearchRequest) -> list[Hit]:
-    """What one search finds. Raises `RefusedRequest` (503) where too many search."""
+    """Runs one search. Raises `RefusedRequest` (503) where too many run."""
     settings = choices.search_settings(site.settings, asked)
     async with site.searches.pass_through():
         await _check_sources(site, asked.sources)
@@ -226,7 +226,7 @@ async def get_passage(
 
 
 async def served_snapshot(site: ServerState, wanted: str = "") -> str:
-    """What is searched now. Raises `RefusedRequest` (409) where another is `wanted`."""
+    """Identity of the served snapshot. Raises `RefusedRequest` (409) where another is `wanted`."""
     kb = (await site.shelf.open_knowledge()).kb
     now = await asyncio.to_thread(lambda: kb.snapshot)
     if wanted and wanted != now:

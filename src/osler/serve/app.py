@@ -28,14 +28,14 @@ from osler.serve.run_manager import RunManager
 from osler.serve.state import Page, ServerState
 
 _LOG = logging.getLogger("osler.serve")
+# In `home`: where the ledger lies.
 FOLDER = "serve"
-"""In `home`: where the ledger lies."""
 
 
 def build_state(
     settings: Settings, page: Page, *, shelf: ResourceCache | None = None
 ) -> ServerState:
-    """What the doors share. Raises `BadConfig` for an address that others reach without a key."""
+    """Opens what all endpoints share. Raises `BadConfig` for a public address without a key."""
     ledger = Ledger(settings.home / FOLDER)
     check_binding(settings.serve.host, ledger)
     metrics = ServerMetrics()

@@ -27,8 +27,8 @@ from osler.serve.state import ServerState
 from osler.trace import Asked, Focused, FormsPlanned, Popped, Pushed, Retrieved, Searched, from_line
 from osler.types import Answer, Evidence, Halt, Usage, citation_mark
 
+# Of the models; they are strategies, and as old as the project.
 CREATED = 1_763_683_200
-"""Of the models; they are strategies, and as old as the project."""
 _FAILED = {
     "timeout": (504, "timeout"),
     "cancelled": (503, "cancelled"),
@@ -115,7 +115,7 @@ async def _complete_whole(talk: ChatAnswer, request: Request) -> Response:
 
 
 def failed_run_refusal(live: ActiveRun) -> RefusedRequest:
-    """Why there is no answer, as a request is told it."""
+    """The refusal that tells a client why a run has no answer."""
     status, code = _FAILED.get(live.code, (503, live.code or "failed"))
     return RefusedRequest(status, code, live.detail, retry_after=5.0 if status == 503 else None)
 
@@ -192,7 +192,7 @@ class ChatAnswer:
         )
 
     def evidence_url(self, found: Evidence) -> str:
-        """Where the publisher has it; else where this server opens it."""
+        """The publisher's address of a passage, else this server's."""
         own = found.passage.locator.url
         if own.startswith(("http://", "https://")):
             return own
@@ -204,7 +204,8 @@ class ChatAnswer:
     def source_list(self) -> str:
         lines = [
             f"{citation_mark(n)} {_escape_markdown(one.passage.title or one.passage.id)}"
-            f" ({_escape_markdown(str(one.passage.locator) or one.passage.source)}): <{self.evidence_url(one)}>"
+            f" ({_escape_markdown(str(one.passage.locator) or one.passage.source)}):"
+            f" <{self.evidence_url(one)}>"
             for n, one in enumerate(self.answer.evidence, 1)
         ]
         return "\n\n" + "\n".join(lines)
@@ -285,7 +286,7 @@ def failure_body(live: ActiveRun) -> dict[str, Any]:
 
 
 def reasoning_notes(lines: list[str]) -> list[str]:
-    """What was done, a line an event, for those events that say something to a reader."""
+    """Short notes on a run's events, for those that tell a reader something."""
     return [said for line in lines if (said := _event_note(line))]
 
 

@@ -16,8 +16,8 @@ from osler.serve.problems import BadParameter
 from osler.serve.schemas import Words
 
 PREFIX = "osler/"
+# The configured strategy; the model alone.
 AUTO, ALONE = "auto", "no-retrieval"
-"""The configured strategy; the model alone."""
 
 
 def model_names() -> list[str]:
@@ -40,7 +40,7 @@ Content = (
 
 
 class ChatMessage(BaseModel):
-    """Of earlier turns only the role is looked at, so what a client keeps beside is let be."""
+    """A message. Of earlier turns only the role is read, so fields unknown to us are ignored."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -92,14 +92,14 @@ class ChatRequest(ChatModel):
     service_tier: str | None = None
 
     def last_question(self) -> str:
-        """What the user said last. Raises `BadParameter` where that is not the last word."""
+        """The last message. Raises `BadParameter` where it is not the user's."""
         if self.messages[-1].role != "user":
             raise BadParameter(400, "invalid", "the last message must be the user's", "messages")
         return self.messages[-1].text
 
     @property
     def unread_parts(self) -> list[str]:
-        """What of the conversation an answer does not rest on, in words."""
+        """The parts of the conversation that the answer does not rest on, in words."""
         said = []
         if any(m.role in ("system", "developer") for m in self.messages):
             said.append("system messages were not read")

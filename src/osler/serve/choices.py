@@ -1,4 +1,4 @@
-"""What a request may choose, laid over the server's settings."""
+"""Lays a request's choices over the server's settings."""
 
 from __future__ import annotations
 

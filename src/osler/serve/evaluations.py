@@ -1,4 +1,4 @@
-"""What evaluations found, out of their log folders: the report's own figures, and no others."""
+"""Evaluation reports over HTTP: the figures of the log folders' own reports."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ Name = Annotated[
     str,
     Path(max_length=100, pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]*$", description="Of a log folder."),
 ]
+# In `home`: where the log folders lie that are shown.
 FOLDER = "eval"
-"""In `home`: where the log folders lie that are shown."""
 _LISTED = 200
 
 router = APIRouter(prefix="/api/v1", tags=["evaluation"], responses=schemas.PROBLEMS)

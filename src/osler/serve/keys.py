@@ -25,7 +25,7 @@ NEEDED = "add one with `osler serve key add NAME`, and send it as `Authorization
 
 @dataclass(slots=True)
 class Caller:
-    """Who asks: a key, or this machine where there is none. Counts what it has asked."""
+    """The client of a request: a key, or this machine without one. Counts its requests."""
 
     id: str
     workspace: str
@@ -60,7 +60,7 @@ def new_key(
     for what in (name, workspace):
         if not _NAME.fullmatch(what):
             fix = "use letters, digits and ._-, at most 64"
-            raise BadConfig(f"{what!r} is no name for a key or a workspace", fix=fix)
+            raise BadConfig(f"{what!r} is not a valid name for a key or a workspace", fix=fix)
     id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
     when = datetime.now(UTC).isoformat(timespec="seconds")
     ledger.add_key(StoredKey(id, name, workspace, _hash_secret(secret), when, runs, minute))
@@ -73,7 +73,7 @@ def _hash_secret(secret: str) -> bytes:
 
 
 class Authenticator:
-    """Says whose a request is. As soon as there is a key, every request needs one."""
+    """Finds the caller of a request. As soon as there is a key, every request needs one."""
 
     def __init__(self, ledger: Ledger, limits: ServeSettings) -> None:
         self._ledger = ledger
@@ -97,11 +97,11 @@ class Authenticator:
         if found is None:
             if self._needs_no_key():  # OpenAI's clients send a key even where none is wanted
                 return self._local
-            raise RefusedRequest(401, "no_key", "this server wants a key", fix=NEEDED)
+            raise RefusedRequest(401, "no_key", "an API key is required", fix=NEEDED)
         row = self._ledger.find_key(found.group(1))
         stored = row.hash if row else bytes(32)
         if not hmac.compare_digest(stored, _hash_secret(found.group(2))) or row is None:
-            raise RefusedRequest(401, "wrong_key", "the key is not known here", fix=NEEDED)
+            raise RefusedRequest(401, "wrong_key", "unknown key", fix=NEEDED)
         return self._keyed_caller(row)
 
     def _keyed_caller(self, row: StoredKey) -> Caller:

@@ -1,4 +1,4 @@
-"""What the server remembers beside the runs' folders: whose run it was, and keys.
+"""The server's database beside the runs' folders: owners of runs, and keys.
 
 One SQLite file in `home/serve`. A run that ended is in its own folder, as the command line
 keeps it; one that failed or was cancelled has no folder, and its events stand here.
@@ -19,8 +19,8 @@ from osler.errors import BadConfig
 Status = Literal["queued", "running", "finished", "failed", "cancelled", "interrupted"]
 STATUSES: tuple[Status, ...] = get_args(Status)
 FILE = "serve.sqlite"
+# Whose runs those are that no key made.
 WORKSPACE = "default"
-"""Whose runs those are that no key made."""
 _TABLES = """
 CREATE TABLE IF NOT EXISTS run(
   id TEXT PRIMARY KEY, workspace TEXT NOT NULL, caller TEXT NOT NULL, created TEXT NOT NULL,

@@ -1,4 +1,4 @@
-"""What every request passes before any door: whose name it calls, whose key, how much it sends.
+"""Middleware around every endpoint: checks the host name, the key and the size of a request.
 
 Plain ASGI, around everything, MCP included.
 """
@@ -19,11 +19,11 @@ from osler.serve.keys import Authenticator, is_loopback
 from osler.serve.metrics import ServerMetrics
 from osler.serve.problems import RefusedRequest, refusal_response
 
+# Probes bear no key and are not counted against a caller.
 OPEN_TO_ALL = frozenset({"/healthz", "/readyz"})
-"""Probes bear no key and are not counted against a caller."""
+# With `/assets/`, the empty page: a browser opens it without a key, and what it shows it asks for
+# with one.
 _PAGE = frozenset({"/", "/icon.svg"})
-"""With `/assets/`, the empty page: a browser opens it without a key, and what it shows it asks for
-with one."""
 _HEADERS = {
     b"content-security-policy": b"default-src 'none'; frame-ancestors 'none'; base-uri 'none'",
     b"x-content-type-options": b"nosniff",

@@ -44,7 +44,7 @@ Value = str | int | float | bool
 
 
 def make_watchers() -> tuple[Watcher, ...]:
-    """What turns events into spans, where an endpoint is named; nothing otherwise.
+    """Makes the watcher that turns events into spans, if an OTLP endpoint is configured.
 
     Raises `BadConfig` when one is named and the exporter is not installed.
     """

@@ -10,8 +10,8 @@ from fastapi.responses import Response
 
 from osler.serve.problems import RefusedRequest
 
+# Where `make page` puts the page, whose source is `web/`; the wheel carries it.
 BUILT = Path(__file__).parent / "static" / "dist"
-"""Where `make page` puts the page, whose source is `web/`; the wheel carries it."""
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self';"
     " connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -35,8 +35,8 @@ def read_files() -> dict[str, bytes]:
     return {path.relative_to(BUILT).as_posix(): path.read_bytes() for path in found}
 
 
+# Read once: what is not among them has no address, whatever a request calls it.
 _files = cache(read_files)
-"""Read once: what is not among them has no address, whatever a request calls it."""
 
 
 @router.get("/")

@@ -1,4 +1,4 @@
-"""What a request is refused with: problem details (RFC 9457), from one place."""
+"""Refusals of requests as problem details (RFC 9457), made in one place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every tool of MCP shares, and two tools that read closely: `verify_claim`, `read_patient`.
+"""Shared parts of the MCP tools, and two of the tools: `verify_claim` and `read_patient`.
 
 `read_patient` is there only where `serve.patients` says so, and only for whoever is on this
 machine: over standard input and output, or on a loopback address.
@@ -52,7 +52,7 @@ def read_only_hints(title: str, *, same: bool = True) -> ToolAnnotations:
 
 
 def report_refusals(tool: Callable[_P, Awaitable[_T]]) -> Callable[_P, Awaitable[_T]]:
-    """What Osler refuses is told the model in words, not as a crash."""
+    """Reports an `OslerError` to the model in words, not as a crash."""
 
     @wraps(tool)
     async def call_tool(*args: _P.args, **kwargs: _P.kwargs) -> _T:
@@ -64,8 +64,8 @@ def report_refusals(tool: Callable[_P, Awaitable[_T]]) -> Callable[_P, Awaitable
     return call_tool
 
 
+# Passages that a claim is held against where none are named.
 _SEARCHED = 20
-"""Passages that a claim is held against where none are named."""
 _QUOTES = 10
 
 
@@ -125,8 +125,8 @@ def _sentence_view(said: BearingSentence) -> ClaimSentence:
 
 
 FieldName = Literal["text", "display", "code", "says", "at", "section"]
+# Passages of one record.
 _LONGEST = 100_000
-"""Passages of one record."""
 
 
 class RecordEntryView(BaseModel):

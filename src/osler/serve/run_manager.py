@@ -1,4 +1,4 @@
-"""Where runs are started, watched and stopped. Every door comes here.
+"""Starts, follows and stops runs, for every endpoint.
 
 A run's events are lines in a list. Whoever watches reads on from a number, at its own
 speed, and waits at the end: there is no queue a slow reader could fill, and two readers
@@ -30,8 +30,8 @@ from osler.trace import Answered, Event, to_line
 from osler.types import Question, Solution
 
 _LOG = logging.getLogger("osler.serve")
+# Runs that ended and are still answered for from memory.
 _KEPT = 256
-"""Runs that ended and are still answered for from memory."""
 _ID_DIGITS = 12
 
 Watcher = Callable[["ActiveRun", Event], None]

@@ -22,7 +22,7 @@ _ID = re.compile(r"\d{8}-\d{6}-[0-9a-f]{6,32}")
 
 @dataclass(frozen=True, slots=True)
 class RunView:
-    """What there is to say of a run."""
+    """All that can be reported of a run."""
 
     id: str
     status: Status

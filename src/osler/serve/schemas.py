@@ -1,4 +1,4 @@
-"""What crosses the border of the native API: requests that forbid what they do not know, and
+"""Requests and replies of the native API: requests that forbid unknown fields, and
 replies with a schema. What is told of the knowledge base stands in `wire_kb`, and of evaluations
 in `wire_eval`."""
 
@@ -61,7 +61,7 @@ class RunLimits(RequestModel):
 
 
 class SourceQuery(RequestModel):
-    """What one source is asked."""
+    """A query for one source."""
 
     source: SourceName
     query: Annotated[Words, Field(min_length=1, max_length=2 * LONGEST + 3)]

@@ -1,4 +1,4 @@
-"""What the API tells of evaluations and of examples: the report's figures, as they stand there."""
+"""Replies on evaluations and examples, with the report's own figures."""
 
 from __future__ import annotations
 

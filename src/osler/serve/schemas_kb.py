@@ -1,4 +1,4 @@
-"""What the API tells of the knowledge base: passages, searches, sources and concepts."""
+"""Replies on the knowledge base: passages, searches, sources and concepts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class ResponseModel(BaseModel):
 
     @classmethod
     def from_value(cls, value: object, **more: object) -> Self:
-        """Fields by their names from `value`; those that it has not, or has otherwise, in `more`."""
+        """Takes fields by their names from `value`, except those in `more`."""
         same = {name: getattr(value, name) for name in cls.model_fields if name not in more}
         return cls.model_validate(same | more)
 

@@ -1,4 +1,4 @@
-"""What the doors share, and how they get at it."""
+"""The state that all endpoints share, and their access to it."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from osler.serve.ledger import Ledger
 from osler.serve.metrics import ServerMetrics
 from osler.serve.run_manager import RunManager
 
+# The events file of a run → its report as HTML, which needs nothing else.
 Page = Callable[[Path], str]
-"""The events file of a run → its report as HTML, which needs nothing else."""
 
 
 _KEPT_REPORTS = 8

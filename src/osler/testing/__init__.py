@@ -11,5 +11,6 @@
 | `browsing` | the page of that server in a real browser |
 | `stores` | small knowledge bases and log folders |
 | `derivations` | random texts of a grammar, for property tests |
-| `waiting` | waiting for another thread, process or task, without a sleep |
+| `waiting` | waiting for another thread or task, without a sleep |
+| `cpu_time` | how much work a call is, as the processor counts it |
 """

@@ -24,8 +24,8 @@ from osler.testing.served import ServedOsler, fill_knowledge_base
 from osler.trace import from_line
 
 QUESTION = "Which drug is given first, into the outer thigh, at once?"
+# Seconds that a busy machine is given; a test that passes waits for none of them.
 PATIENCE = 60
-"""Seconds that a busy machine is given; a test that passes waits for none of them."""
 FLAGS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -43,7 +43,7 @@ def find_chromium() -> str | None:
 
 
 def missing_program() -> str:
-    """What a browser test lacks here; empty where nothing is."""
+    """Name of the program that a browser test lacks here; empty where none is."""
     if importlib.util.find_spec("playwright") is None:
         return "not installed: playwright"
     if find_chromium() is None:
@@ -117,7 +117,7 @@ def ask_question(page: Any, question: str = QUESTION) -> None:
 def expect_text(there: Any, text: str) -> None:
     """Waits until the one element there shows the text, among other things.
 
-    What is drawn a moment after the page says that it is there is no failure. Like `expect_exact_text`
+    What is drawn a moment later is no failure. Like `expect_exact_text`
     and `expect_count` it fails after `PATIENCE`.
     """
     _make_expectation(there).to_contain_text(text, use_inner_text=True)
@@ -196,6 +196,6 @@ def fill_with_samples(home: Path) -> None:
 
 
 def many_pages(count: int) -> dict[str, str]:
-    """So many passages of one book, each about adrenaline."""
+    """A book of `count` passages, each about adrenaline."""
     pages = [f"# Page {n}\n\nAdrenaline is given first, says page {n}.\n" for n in range(count)]
     return {"book": "\n".join(pages)}

@@ -1,4 +1,4 @@
-"""How much work a call is, as the processor counts it: other processes do not count."""
+"""Processor time of a call, without that of other processes."""
 
 from __future__ import annotations
 

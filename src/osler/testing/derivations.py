@@ -12,8 +12,8 @@ from osler.llm.core.grammar import Alt, Chars, Grammar, Lit, Named, Node, Repeat
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
+# Characters that make trouble for readers; random ones seldom are among them.
 _LIKELY = " ,;:.<>{}[]()'\"\\|=#*`_-/aB1，；：、。高"
-"""Characters that make trouble for readers; random ones seldom are among them."""
 
 
 def grammar_texts(grammar: Grammar) -> SearchStrategy[str]:

@@ -29,8 +29,8 @@ from osler.testing.servers import (
 )
 
 HOSTS = frozenset({"en.wiki.test", "zh.wiki.test", "ncbi.test", "searx.test", "bing.test"})
+# 2023-11-14 in the tests' clock.
 START = 1_700_000_000.0
-"""2023-11-14 in the tests' clock."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,8 @@ class NamedHostRequest:
         return self.headers.get("host", "").partition(":")[0]
 
 
+# The bytes of a whole reply, or `None` to say nothing at all.
 Answer = Callable[[NamedHostRequest], bytes | None]
-"""The bytes of a whole reply, or `None` to say nothing at all."""
 
 
 @dataclass
@@ -178,7 +178,7 @@ def serve_posts(answer: Callable[[PostRequest], PostReply | None]) -> Iterator[P
             self.wfile.write(said.content)
 
         def log_message(self, format: str, *args: Any) -> None:
-            """Says nothing."""
+            """Logs nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), PostHandler)
     server.daemon_threads = True

@@ -22,7 +22,7 @@ Source = Literal["from life", "from documentation"]
 
 
 class Recording:
-    """What a server was asked and answered. `about` says which server, and by which pages."""
+    """Requests to a server and its replies. `about` names the server and its documentation."""
 
     def __init__(self, source: Source, about: str, exchanges: list[dict[str, Any]]) -> None:
         self.source = source
@@ -50,7 +50,7 @@ class Recording:
             self.exchanges.append({**request, "status": status, "kind": kind, **told})
 
     def __call__(self, asked: LoopbackRequest) -> LoopbackReply | bytes:
-        """As a server's `Answers`."""
+        """Replies as the recorded server did."""
         found = self._find_exchange(asked)
         if found is None:
             words = f"never recorded: {asked.method} {asked.path} {json.dumps(asked.body)[:300]}"

@@ -75,7 +75,7 @@ class FixedModel:
 
 
 class Connections(set[Any]):
-    """Those that are open, by whose number another thread can wait."""
+    """Open connections; another thread can wait for their number."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -119,7 +119,7 @@ class ServedOsler:
                 assert done.wait(timeout), f"the run {live.id} does not end"
 
     def stop_server(self) -> None:
-        """As a SIGTERM does it: what runs may end first."""
+        """Stops as on SIGTERM: runs may end first."""
         self.server.should_exit = True
         self.thread.join(30)
 

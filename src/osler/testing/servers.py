@@ -45,8 +45,8 @@ class LoopbackReply:
     drip: bytes = b" "
 
 
+# Never a word.
 HOLD = LoopbackReply(then="hold")
-"""Never a word."""
 
 Answers = Callable[[LoopbackRequest], LoopbackReply | bytes]
 
@@ -68,7 +68,7 @@ class LoopbackServer:
     tasks: set[asyncio.Task[Any]] = field(default_factory=set)
 
     def bodies_of(self, path: str) -> list[Any]:
-        """What was asked of a path, in order."""
+        """Bodies of the requests for a path, in order."""
         return [one.body for one in self.asked if one.path == path]
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -118,7 +118,7 @@ class LoopbackServer:
 
 
 async def _read_request(reader: asyncio.StreamReader) -> LoopbackRequest | None:
-    """None for what does not begin as HTTP does, such as TLS."""
+    """Reads one request; `None` for what is not HTTP, such as TLS."""
     letter = await reader.readexactly(1)
     if not letter.isalpha():
         return None
@@ -185,7 +185,7 @@ def chat_chunk(content: object = None, finish: object = None, **more: object) ->
 
 
 def token_entry(text: str, logprob: object = -0.5, *, raw: bytes | None = None) -> dict[str, Any]:
-    """What a reply tells of a token; `raw` are its bytes where they are told."""
+    """The entry of a token in a reply; `raw` are its bytes, if given."""
     spelt = {} if raw is None else {"bytes": list(raw)}
     return {"token": text, "logprob": logprob, "top_logprobs": [], **spelt}
 

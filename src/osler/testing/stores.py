@@ -40,8 +40,8 @@ def damage_database(kb: KnowledgeBase, sql: str) -> None:
 
 
 QUESTIONS = 10
+# Strategy to the number of questions that it has right.
 RIGHTS = {"direct": 4, "rag:k=5": 9}
-"""Strategy to the number of questions that it has right."""
 HOSTILE = '<img src=x onerror=alert(1)> & "quoted" 糖尿病？'
 
 

@@ -11,18 +11,18 @@ from typing import Any, Literal
 
 from osler.llm.transformers.hub import ModelPair, load_libraries
 
+# What the tokenizers learn from; all else they spell in bytes.
 CORPUS = (
     "Oral iron treats iron deficiency anaemia. The patient takes it once a day.",
     "Vitamin C is ascorbic acid. Adrenaline treats anaphylaxis.",
     "维生素C即抗坏血酸。口服铁剂治疗缺铁性贫血。首选肌内注射肾上腺素。",
 )
-"""What the tokenizers learn from; all else they spell in bytes."""
 TEMPLATE = (
     "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
+# GPT-2's alphabet of bytes, or SentencePiece's mark for a space and bytes as `<0xE6>`.
 Spelling = Literal["bytes", "marks"]
-"""GPT-2's alphabet of bytes, or SentencePiece's mark for a space and bytes as `<0xE6>`."""
 
 
 def tiny_pair(

@@ -1,19 +1,10 @@
-"""Waiting for another thread, process or task, without a sleep.
-
-What can tell that it happened is an event; only a process that tells nothing is looked at again
-and again (`wait_until`).
-"""
+"""Waiting for another thread or task, without a sleep: each tells that it has come so far."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
-import time
-from collections.abc import Callable
 from contextlib import suppress
-
-_LOOKS_S = 0.01
-"""Seconds between two looks at what tells nothing."""
 
 
 class AwaitableEvent(threading.Event):
@@ -62,11 +53,3 @@ class TaskBarrier:
         if len(self._come) >= self._of:
             self._met.set()
         await self._met.wait()
-
-
-def wait_until(condition: Callable[[], object], timeout: float = 30.0) -> None:
-    """Returns once the condition holds; fails where it does not within `timeout` seconds."""
-    never, until = threading.Event(), time.monotonic() + timeout
-    while not condition():
-        assert time.monotonic() < until, f"not within {timeout:g} seconds: {condition}"
-        never.wait(_LOOKS_S)

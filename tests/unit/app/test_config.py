@@ -129,7 +129,7 @@ def test_a_list_in_the_environment_is_written_with_commas(tmp_path: Path) -> Non
     assert found.settings.kb.sources == ("book", "guideline")
 
 
-def test_none_in_a_nearer_layer_lifts_a_bound(tmp_path: Path) -> None:
+def test_none_in_a_nearer_layer_removes_a_limit(tmp_path: Path) -> None:
     text = "[budget]\ncalls = 5\nseconds = 1.5"
     found = loaded(tmp_path, text, env={"OSLER__BUDGET__CALLS": "none"})
     assert found.settings.budget.calls is None
@@ -149,7 +149,7 @@ def test_an_unknown_section_is_refused_with_the_sections(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("text", ["[kbb]", "kbb = 1", "[[kbb]]", "[kb.inner]\nx = 1"])
-def test_whatever_is_unknown_is_refused(tmp_path: Path, text: str) -> None:
+def test_unknown_keys_and_sections_are_refused(tmp_path: Path, text: str) -> None:
     assert "osler.toml" in refusal(tmp_path, text)
 
 
@@ -193,7 +193,7 @@ def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
     ("text", "told"),
     [
         ("[retrieve]\nk = 0", "retrieve.k: Input should be greater than or equal to 1 (it is 0)"),
-        ("[retrieve]\nk = true", "retrieve.k: a number is wanted, not true or false (it is True)"),
+        ("[retrieve]\nk = true", "retrieve.k: expected a number, not true or false (it is True)"),
         ("[retrieve]\nk = 1.5", "retrieve.k: "),
         ("[retrieve]\ndense_weight = nan", "retrieve.dense_weight: "),
         ("[budget]\nseconds = inf", "budget.seconds: "),
@@ -202,7 +202,7 @@ def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
         ("[strategy]\nmetric = 'ppl'", "strategy.metric: "),
         ("[kb]\nsources = ['']", "kb.sources: "),
         ("[kb]\nsources = 3", "kb.sources: "),
-        ("[kb]\npath = ''", "kb.path: a path is wanted"),
+        ("[kb]\npath = ''", "kb.path: expected a path"),
         ("home = {a = 1}", "home: "),
         ("[model]\nkind = 'gguf'", '[model]: kind = "gguf" needs path'),
         ("[retrieve]\ndense_weight = 0\nlexical_weight = 0", "[retrieve]: dense_weight and"),
@@ -283,7 +283,7 @@ def test_an_empty_variable_is_a_value_and_its_default_is_not_used(tmp_path: Path
     assert found.settings.kb.path == Path("/a")
 
 
-def test_what_substitution_brought_is_not_substituted_again(tmp_path: Path) -> None:
+def test_substituted_values_are_not_substituted_again(tmp_path: Path) -> None:
     found = loaded(tmp_path, '[kb]\npath = "/${A}"', env={"A": "${B}"})
     assert found.settings.kb.path == Path("/${B}")
 
@@ -359,7 +359,7 @@ def test_a_template_cannot_be_written_where_there_is_no_folder(tmp_path: Path) -
         write_template(tmp_path / "no" / "osler.toml")
 
 
-def test_what_is_shown_can_be_loaded_again(tmp_path: Path) -> None:
+def test_shown_settings_can_be_loaded_again(tmp_path: Path) -> None:
     first = loaded(tmp_path, env={"OSLER__KB__PATH": 'a"b$c\\d', "OSLER__BUDGET__CALLS": "3"})
     again = loaded(tmp_path, render_settings(first))
     assert again.settings == first.settings

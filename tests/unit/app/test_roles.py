@@ -138,7 +138,7 @@ async def test_a_reader_that_the_budget_has_no_call_for_leaves_the_draft() -> No
         ({"planner": {"kind": "packaged"}}, Rewriter),
     ],
 )
-def test_who_words_the_answer_follows_from_the_reader(roles: dict[str, object], kind: type) -> None:
+def test_answer_wording_follows_from_the_reader(roles: dict[str, object], kind: type) -> None:
     chosen = settings(model=SERVER, roles=roles)
     planner = scripted("p")
     reader = planner if not roles else scripted("r")

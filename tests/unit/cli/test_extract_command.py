@@ -98,7 +98,7 @@ def test_replies_that_cannot_be_read_are_exit_code_6(
     ("arguments", "told"),
     [
         (["--schema", "none.toml"], "takes no schema"),
-        (["--by", "model", "--unit", "verbs"], "there is no unit 'verbs'"),
+        (["--by", "model", "--unit", "verbs"], "unknown unit 'verbs'"),
         (["--by", "model", "--schema", "none.toml"], "cannot be read"),
     ],
 )

@@ -33,7 +33,7 @@ class Seen:
         self.shown.append(("closed", 0, None))
 
 
-def test_nothing_is_shown_within_two_seconds() -> None:
+def test_progress_shows_nothing_within_two_seconds() -> None:
     clock, seen = Watch(), Seen()
     patient = DelayedDisplay(seen, clock)
     for seconds, done in ((0.0, 1), (1.9, 2), (2.0, 3), (2.1, 4)):

@@ -6,8 +6,7 @@ import pytest
 from lxml import etree
 
 from osler.cli.page import render_page
-from osler.cli.page.drawing import plan_dag
-from osler.cli.page.drawing import state_plots
+from osler.cli.page.drawing import plan_dag, state_plots
 from osler.cli.render import RunPage
 from osler.trace import (
     BoundaryChecked,

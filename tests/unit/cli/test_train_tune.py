@@ -101,7 +101,7 @@ def test_what_was_tuned_is_merged_and_written_for_the_engine(osler: Call, base: 
         (("pretrain", "none.txt"), "no text files at none.txt"),
         (("pretrain", "a=x.txt", "a=y.txt"), "sources need names of their own"),
         (("pretrain", "a.txt", "--weight", "b=1"), "a weight for b, which is no source"),
-        (("pretrain", "a.txt", "--weight", "a=much"), "'a=much' is no weight"),
+        (("pretrain", "a.txt", "--weight", "a=much"), "'a=much' is not a weight"),
         (("pretrain", "a.txt", "--held-out", "1"), "cannot be held out"),
     ],
 )

@@ -69,7 +69,7 @@ def test_public_address_with_an_api_key_serves_its_bearer_alone(home: Path, host
     made.ledger.drop_key("one")
     made.gate._looked = float("-inf")  # as a second later
     with pytest.raises(
-        RefusedRequest, match="wants a key"
+        RefusedRequest, match="API key is required"
     ):  # taking the last key away opens nothing
         made.gate.authenticate_request(None)
     made.ledger.close()

@@ -7,13 +7,13 @@ from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
+# How "no bound" and "no file" are written in a file or in the environment.
 NONE = "none"
-"""How "no bound" and "no file" are written in a file or in the environment."""
 
 
 def _reject_boolean(value: object) -> object:
     if isinstance(value, bool):
-        raise ValueError("a number is wanted, not true or false")
+        raise ValueError("expected a number, not true or false")
     return value
 
 
@@ -31,7 +31,7 @@ def split_list(value: object) -> object:
 def _expand_home(value: object) -> object:
     if isinstance(value, str):
         if not value.strip():
-            raise ValueError("a path is wanted, not an empty text")
+            raise ValueError("expected a path, not an empty text")
         return Path(value).expanduser()
     return value
 

@@ -1,4 +1,4 @@
-"""Which models make vectors and look again at what was found, and whose weights they are."""
+"""Settings of the encoder and of the reranker, with the sources of their weights."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def require_weights(path: Path | None, name: str, revision: str, prefix: str = "
 
 
 class EmbedderSettings(SettingsSection):
-    """Which encoder makes the vectors. A knowledge base is built for one and refuses others."""
+    """The encoder of texts. A knowledge base is built for one encoder and refuses others."""
 
     kind: Literal["packaged", "openai", "hub", "medcpt"] = Field(
         default="packaged",
@@ -92,7 +92,7 @@ class EmbedderSettings(SettingsSection):
 
 
 class RerankerSettings(SettingsSection):
-    """Who looks at the passages a second time (Omni-RAG §5.1.2)."""
+    """The reranker of the passages that a search finds (Omni-RAG §5.1.2)."""
 
     kind: Literal["none", "sentences", "hub", "openai"] = Field(
         default="none",

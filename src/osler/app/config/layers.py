@@ -104,7 +104,7 @@ def _parse_toml(text: str, name: str, env: Mapping[str, str]) -> SettingsLayer:
     try:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise BadConfig(f"{name}: not TOML: {error}", fix="mend that place") from error
+        raise BadConfig(f"{name}: not TOML: {error}", fix="correct that line") from error
     places = {key: f"{name}:{line}" for key, line in _find_lines(text).items()}
     values = {
         key: _substitute_variables(value, env, places.get(key, name), key)

@@ -83,7 +83,7 @@ def suggest_word(word: str, known: Sequence[str]) -> str:
 
 
 def _forget_other_strategy(values: dict[str, object], places: dict[str, str], kind: object) -> None:
-    """What farther layers set for another strategy does not belong to this one."""
+    """Drops values that farther layers set for another strategy."""
     if values.get("strategy.kind", _USUAL) == kind:
         return
     for key in [key for key in values if key.startswith("strategy.")]:

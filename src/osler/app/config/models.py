@@ -86,12 +86,12 @@ class ModelSettings(SettingsSection):
 
 Role = Literal["planner", "reader", "judge", "summariser"]
 ROLES: tuple[Role, ...] = get_args(Role)
+# How a file names them.
 ROLE_SECTIONS = tuple(f"roles.{role}" for role in ROLES)
-"""How a file names them."""
 
 
 class RoleSettings(SettingsSection):
-    """Who does what. A role that is not set is played by [model]."""
+    """The model of each role. A role that is not set is played by [model]."""
 
     planner: ModelSettings | None = Field(
         default=None, description="Decides what to do next: actions, plans, what to ask."

@@ -1,4 +1,4 @@
-"""What can be set, its bounds and its defaults; a default from a paper says where.
+"""All settings with their bounds and defaults; a default from a paper cites its place.
 
 Sections are frozen and refuse unknown keys. An optional number may be written
 "none", so that a nearer layer can lift a bound that a farther one set.
@@ -183,7 +183,7 @@ class AnswerSettings(SettingsSection):
 
 
 class CalibrationSettings(SettingsSection):
-    """What `osler calibrate` found. It is used for the model and metric it was fitted to,
+    """The result of `osler calibrate`. It is used for the model and metric it was fitted to,
     and only where strategy.sigma, or strategy.tau, is not set."""
 
     sigma: RealLimit = Field(default=None, description="The quantile of the state values.")
@@ -289,7 +289,7 @@ class Settings(SettingsSection):
     @model_validator(mode="before")
     @classmethod
     def _fill_roles(cls, data: Any) -> Any:
-        """What a role does not set for itself is as in [model]."""
+        """Fills in from [model] the keys that a role does not set."""
         roles, usual = (data.get(name) for name in ("roles", "model"))
         if isinstance(usual, ModelSettings):
             usual = usual.model_dump()

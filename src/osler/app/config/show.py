@@ -55,7 +55,7 @@ def render_template(settings: Settings | None = None) -> str:
 
 
 def write_template(path: Path, *, overwrite: bool = False) -> None:
-    """Writes `render_template()`. Raises `BadConfig` when the file is there or cannot be written."""
+    """Writes the template. Raises `BadConfig` when the file exists or cannot be written."""
     try:
         with path.open("w" if overwrite else "x", encoding="utf-8") as out:
             out.write(render_template())

@@ -1,4 +1,4 @@
-"""How a question is solved: what each strategy can be set to, and its defaults.
+"""Settings of each strategy, and their defaults.
 
 A default from a paper says where; the other methods' are in `osler.app.config.baselines`.
 """
@@ -124,6 +124,7 @@ class PlannerFields(StrategySection):
     )
 
 
+# The tools of `osler.methods.tcrag.tools`.
 ToolName = Literal[
     "DOC_RAG",
     "KG_RAG",
@@ -138,7 +139,6 @@ ToolName = Literal[
     "KNOWLEDGE_ORGANIZE",
     "FILTER",
 ]
-"""The tools of `osler.methods.tcrag.tools`."""
 
 
 class TcRagSettings(MachineFields):

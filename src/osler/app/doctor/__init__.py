@@ -1,4 +1,4 @@
-"""What `osler doctor` looks at: each check really does the thing it reports on."""
+"""The checks of `osler doctor`: each really does the thing that it reports on."""
 
 from __future__ import annotations
 

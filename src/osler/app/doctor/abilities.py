@@ -1,4 +1,4 @@
-"""What each configured model can do, found out by asking it."""
+"""Abilities of each configured model, measured by asking it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from osler.llm.core.base import Attentive, Completion, LanguageModel, Likelihood
 from osler.llm.core.grammar import Grammar, lit
 
 _ASKED = [Message("user", "Say yes.")]
+# A word that no model says by itself.
 _WORD = "osler"
-"""A word that no model says by itself."""
 
 
 @dataclass(frozen=True, slots=True)

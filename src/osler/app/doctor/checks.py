@@ -14,8 +14,8 @@ from osler.app.wiring.knowledge import open_knowledge_base
 from osler.app.wiring.models import load_encoder
 from osler.errors import OslerError
 
+# Bytes: room for the default models, once more for requantising, and some runs.
 _LEAST_FREE = 1_000_000_000
-"""Bytes: room for the default models, once more for requantising, and some runs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What would become of each strategy with the models that there are.
+"""Predicts, for each strategy, whether the configured models can run it.
 
 What a baseline needs is said by its row of `baselines.table`; of the papers' own here.
 """
@@ -14,14 +14,14 @@ from osler.app.doctor.abilities import Ability
 from osler.methods.baselines.table import ATTENTION, CHAINS, LIKELIEST, LIKELY, METHODS, MethodFacts
 
 Status = Literal["full", "degraded", "refused"]
+# Methods that look nothing up, so that there is nothing to quote.
 _ALONE = frozenset({"direct", "cot", "r1-gen"})
-"""Methods that look nothing up, so that there is nothing to quote."""
 _FREE = "actions are free text, asked for again when malformed"
 
 
 @dataclass(frozen=True, slots=True)
 class StrategyVerdict:
-    """What would become of a strategy with these models."""
+    """Whether a strategy runs fully, degraded or not at all with these models."""
 
     strategy: str
     needs: str
@@ -31,7 +31,7 @@ class StrategyVerdict:
 
 @dataclass(frozen=True, slots=True)
 class _RolePlayers:
-    """Who would play the roles."""
+    """The models that would play the roles."""
 
     planner: Ability
     summariser: Ability
@@ -96,13 +96,13 @@ _REFUSED: Mapping[str, Callable[[_RolePlayers], str]] = {
     ),
     CHAINS: lambda cast: "" if cast.graph else "there is no concept graph",
 }
+# What a need of `baselines.table` comes to where it is not met; text alone is always there.
 _DEGRADED: Mapping[str, Callable[[_RolePlayers], str]] = {
     LIKELY: lambda cast: (
         "" if cast.reader.logprobs == "exact" else "every sentence counts as unsure"
     ),
     LIKELIEST: lambda cast: "" if cast.reader.likeliest else "nothing triggers a search",
 }
-"""What a need of `baselines.table` comes to where it is not met; text alone is always there."""
 
 
 def _without_words(cast: _RolePlayers) -> str:

@@ -42,13 +42,13 @@ from osler.llm.core.base import LanguageModel
 from osler.methods.omni.describe import SourceDescription
 from osler.types import Relevance, Retriever
 
+# The user of a retriever that finds reasoning chains, not passages.
 CHAINS = "chains"
-"""The user of a retriever that finds reasoning chains, not passages."""
 
 
 @dataclass(frozen=True)
 class Parts:
-    """What a strategy is built from."""
+    """The models, retrievers and scorers that a strategy is built from."""
 
     models: Mapping[Role, LoadedModel]
     """Of the roles that the strategy has."""

@@ -1,4 +1,4 @@
-"""Who words an answer: a model that may, quoted sentences otherwise, with cautions around both."""
+"""Builds answer composers: a model where it may write, quoted sentences otherwise, and cautions."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from osler.types import Language
 
 
 def build_composer(settings: Settings, parts: Parts) -> Composer:
-    """Who makes the answer, and tells what must be known of its evidence."""
+    """Builds the composer of answers, with the cautions about its evidence."""
     rules = settings.answer.cautions
     plain = answer_wording(settings, parts)
     return plain if rules == "none" else CautiousComposer(plain, rules)
 
 
 def answer_wording(settings: Settings, parts: Parts) -> Composer:
-    """Who words the answer: a model that may, else nobody (quotes)."""
+    """Builds the composer: a model where its role may write, else quoted sentences."""
     reader = parts.model_for("reader")
     if may_write(settings, "reader"):
         # Where another model steers, its conclusion is only a draft.
@@ -45,7 +45,7 @@ def answer_wording(settings: Settings, parts: Parts) -> Composer:
 
 
 def _option_chooser(settings: Settings, parts: Parts) -> OptionChooser | None:
-    """Who chooses an option; nobody by texts that cannot be scored."""
+    """Builds the chooser of options; `None` where the reader cannot score their texts."""
     reader = parts.models["reader"]
     how = settings.answer.options
     if how != "texts":
@@ -60,7 +60,7 @@ def may_write(settings: Settings, role: Role) -> bool:
 
 
 def evidence_gate(settings: Settings, parts: Parts) -> EvidenceGate:
-    """Which passages are evidence for a question."""
+    """Builds the gate that decides which passages are evidence for a question."""
     chosen = settings.answer
     least: dict[Language, QuoteThresholds] = {
         "en": QuoteThresholds(chosen.coverage, chosen.relevance),

@@ -1,4 +1,4 @@
-"""What takes knowledge out of the texts: names and patterns, or the configured model."""
+"""Opens extractors: by names and patterns, or by the configured model."""
 
 from __future__ import annotations
 
@@ -59,5 +59,5 @@ async def open_extractor(
 def _parse_units(given: Sequence[str]) -> tuple[Unit, ...]:
     known: tuple[Unit, ...] = get_args(Unit)
     if unknown := [name for name in given if name not in known]:
-        raise BadConfig(f"there is no unit {unknown[0]!r}", fix=f"choose of {', '.join(known)}")
+        raise BadConfig(f"unknown unit {unknown[0]!r}", fix=f"choose one of {', '.join(known)}")
     return tuple(unit for unit in known if unit in given) or DEFAULT

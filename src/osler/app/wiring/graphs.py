@@ -31,7 +31,7 @@ def open_graph(settings: Settings) -> Graph | None:
 
 
 def open_recogniser(graph: Graph) -> Recogniser | None:
-    """What finds names in texts, where the knowledge base has a trained one; `None` = the graph's
+    """Opens the trained recogniser of the knowledge base, if there is one; `None` = the graph's
     own names do. Raises `ModelError` where it cannot be loaded."""
     from osler.train.recognise.link import load_recogniser
 
@@ -39,7 +39,7 @@ def open_recogniser(graph: Graph) -> Recogniser | None:
 
 
 def chain_retriever(settings: Settings) -> Retriever:
-    """What finds reasoning chains (HyKGE). Raises `BadConfig` without a graph."""
+    """Builds the retriever of reasoning chains (HyKGE). Raises `BadConfig` without a graph."""
     from osler.retrieve.graph_chains import ChainRetriever
 
     graph, method = open_graph(settings), settings.strategy
@@ -53,7 +53,7 @@ def chain_retriever(settings: Settings) -> Retriever:
 
 
 def graph_passage(settings: Settings, id: str) -> Passage | None:
-    """What the graph says under this id; `None` where it is not the graph's."""
+    """Reads a passage of the graph by its id; `None` where the id is not the graph's."""
     from osler.graph.communities import find_passage
 
     graph = open_graph(settings) if id.startswith(f"{GRAPH}:") else None
@@ -63,8 +63,8 @@ def graph_passage(settings: Settings, id: str) -> Passage | None:
         return None
 
 
+# Its name among the retrievers of a run, and so on its tape.
 FORMS = "kag-thinker/forms"
-"""Its name among the retrievers of a run, and so on its tape."""
 
 
 def form_retriever(

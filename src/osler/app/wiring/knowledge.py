@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from osler.kb.ingest.bulk import WorkerPool
 
 _SAMPLE_LICENCE = "Apache-2.0"
+# Documents whose titles describe a source of the user's own.
 _TITLES = 3
-"""Documents whose titles describe a source of the user's own."""
 
 
 def open_knowledge_base(settings: Settings) -> KnowledgeBase:
@@ -43,14 +43,14 @@ def open_knowledge_base(settings: Settings) -> KnowledgeBase:
 
 
 def search_backend(settings: Settings) -> BackendChoice:
-    """What searches it. Raises `BadConfig` for a key file that cannot be read."""
+    """Builds the choice of a search backend. Raises `BadConfig` for an unreadable key file."""
     chosen = settings.kb
     key = read_server_key(chosen.key_file, "kb", "QDRANT_API_KEY") if chosen.url else None
     return BackendChoice(chosen.engine, chosen.url, key, chosen.collection)
 
 
 def search_filter(settings: Settings, sources: tuple[str, ...]) -> PassageFilter:
-    """Which passages may be found."""
+    """Builds the filter of a search from the settings."""
     chosen = settings.retrieve
     return PassageFilter(
         sources,
@@ -63,7 +63,7 @@ def search_filter(settings: Settings, sources: tuple[str, ...]) -> PassageFilter
 
 
 def bulk_runner(on: Literal["processes", "ray"], workers: int | None) -> WorkerPool:
-    """Who does bulk work: so many workers, or one a core. RAY_ADDRESS names a cluster."""
+    """Builds the runner of bulk work, of `workers` or one a core. RAY_ADDRESS names a cluster."""
     from osler.kb.ingest.bulk import ProcessWorkerPool, RayWorkerPool
 
     count = workers or os.cpu_count() or 1
@@ -133,7 +133,7 @@ def make_retriever(
     sources: tuple[str, ...],
     second: Relevance | None = None,
 ) -> Retriever:
-    """What searches these sources: the index, the graph, what is outside, or all of them;
+    """Builds the retriever over these sources: the index, the graph, online services, or all;
     patients by likeness. `second` weighs the relations of the graph, where it is given."""
     held = tuple(source for source in sources if source in kb.sources)
     several: list[Retriever] = []

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 _ENGINES_WORDS = {"grammar": "GBNF", "schema": "JSON schema"}
 
+# Settings of a model that do not change what it replies.
 _SERVES = ("key_file", "timeout_s", "slots", "threads", "writes")
-"""Settings of a model that do not change what it replies."""
 
 PACKAGED = "smollm2-135m-instruct-q8_0"
 
@@ -39,7 +39,7 @@ class LoadedModel:
 async def load_roles(
     settings: Settings, roles: Iterable[Role], ready: dict[ModelSettings, LoadedModel] | None = None
 ) -> dict[Role, LoadedModel]:
-    """Who plays each role; roles with equal settings share one loaded model.
+    """Loads a model for each role; roles with equal settings share one loaded model.
 
     `ready` holds what is loaded already, and is given what has to be loaded now.
     """
@@ -82,7 +82,7 @@ async def load_model(chosen: ModelSettings, section: str = "model") -> LoadedMod
 
 
 def model_identity(chosen: ModelSettings) -> str:
-    """What tells two models apart though they bear one name: settings, and files as they stand."""
+    """Identity of a model beyond its name: its settings, and its files' sizes and times."""
     told = chosen.model_dump(mode="json", exclude=set(_SERVES))
     folders = [place for place in (chosen.path, chosen.adapter) if place is not None]
     told["files"] = [

@@ -1,4 +1,4 @@
-"""What lies outside the knowledge base, and the patients in it, as the settings say."""
+"""Opens online searches and the patients of the knowledge base, as the settings say."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from osler.sources.online.base import SearchService
     from osler.sources.online.client import OnlineClient
 
+# Documents that an engine outside is asked for.
 _DOCUMENTS = 5
-"""Documents that an engine outside is asked for."""
 
 
 def open_patients(settings: Settings, kb: KnowledgeBase) -> PatientIndex:
@@ -46,7 +46,7 @@ def online_names(settings: Settings) -> tuple[str, ...]:
 
 
 def online_retrievers(settings: Settings, wanted: tuple[str, ...]) -> list[OnlineRetriever]:
-    """What searches outside for each of these sources that is set."""
+    """Builds the online retriever of each wanted source that is configured."""
     called = [source for source in online_names(settings) if source in wanted]
     if not called:
         return []
@@ -102,7 +102,7 @@ def _search_service(settings: Settings, line: OnlineClient, source: str) -> Sear
 
 
 def _read_key(file: Path | None, variable: str) -> str | None:
-    """It is read here and stored nowhere."""
+    """Reads a key from its file or the environment; it is stored nowhere."""
     if file is None:
         return os.environ.get(variable) or None
     try:

@@ -39,7 +39,7 @@ def planner_and_reader(
 
 
 def source_retriever(parts: Parts, names: Iterable[str], k: int) -> PlannedRetriever:
-    """What asks each of these sources, so far as they are there."""
+    """Builds the retriever that sends each planned query to its source."""
     return PlannedRetriever(
         {
             name: parts.retriever(f"omni:{name}", (name,))
@@ -59,7 +59,7 @@ def planner_name(settings: Settings, parts: Parts) -> str:
 
 
 def planning_method(settings: Settings, chosen: OmniRagSettings) -> PlannerName:
-    """How plans are made: `auto` decided."""
+    """The planning method, with `auto` resolved."""
     if chosen.planner != "auto":
         return chosen.planner
     return "prompting" if may_write(settings, "planner") else "original"

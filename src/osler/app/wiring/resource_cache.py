@@ -1,4 +1,4 @@
-"""What is costly to open, opened once and shared by many runs and searches.
+"""Caches what is costly to open, so that many runs and searches share it.
 
 A server answers many questions with one loaded model, one open knowledge base and one
 encoder. What may change between two runs, the snapshot and the sources, is read anew.
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from osler.graph.store import Graph
     from osler.kb.encoders.base import Encoder
 
+# Searchers that are kept; each is one choice of sources and bounds.
 _SEARCHERS = 32
-"""Searchers that are kept; each is one choice of sources and bounds."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class ResourceCache:
         return OpenKnowledge(kb, chosen, open_reranker(self.settings, chosen))
 
     async def parts_for(self, settings: Settings) -> Parts:
-        """What a strategy is built from now; `settings` differ from the shelf's in what a
+        """Builds the parts of a strategy; `settings` differ from the cache's in what a
         request may choose (strategy, sources, bounds). Raises `OslerError`."""
         async with self._models_lock:
             models = await load_roles(settings, roles_of(settings), self._ready)

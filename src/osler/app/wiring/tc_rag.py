@@ -22,13 +22,13 @@ from osler.methods.tcrag.monitor import SIGMA, Cppl, Monitor, Uct, Unmonitored
 from osler.methods.tcrag.moves import AnyMove, GuidedMoves, Moves
 from osler.methods.tcrag.tools import Tool
 
+# For the packaged model: nine in ten of its answers to the 24 calibration questions lie below.
+# `osler calibrate` fitted 42.5 for cppl when it was last asked (n = 23).
 PACKAGED_SIGMA = {"cppl": 45.0, "uct": 32.0, "off": SIGMA["off"]}
-"""For the packaged model: nine in ten of its answers to the 24 calibration questions lie below.
-`osler calibrate` fitted 42.5 for cppl when it was last asked (n = 23)."""
 
 
+# Characters of an action by a model whose words nobody quotes.
 _SHORT = 160
-"""Characters of an action by a model whose words nobody quotes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Threshold:
 
 
 def halting_threshold(settings: Settings, chosen: TcRagSettings, planner: str) -> Threshold:
-    """As set; else as calibrated to this very model and metric; else the usual one.
+    """The threshold as set, else as calibrated to this model and metric, else the default.
 
     The usual one is the paper's, or what was fitted to the packaged model.
     """

@@ -26,8 +26,8 @@ from osler.train.thinker.rounds import TeachingConfig
 from osler.train.thinker.rules import RuleInspector
 from osler.train.thinker.teacher import Knows, Teacher
 
+# Who inspects quality.
 By = Literal["rules", "model", "both", "none"]
-"""Who inspects quality."""
 BYS: tuple[By, ...] = get_args(By)
 
 
@@ -112,9 +112,9 @@ def build_inspector(by: By, judge: LoadedModel | None) -> Inspector | None:
 
 
 async def build_data_inspector(settings: Settings, by: By) -> Inspector:
-    """Who judges a data set that is there. Raises `BadConfig` for "none"."""
+    """Builds the inspector of an existing data set. Raises `BadConfig` for "none"."""
     judge = (await load_roles(settings, ("judge",)))["judge"] if by in ("model", "both") else None
     found = build_inspector(by, judge)
     if found is None:
-        raise BadConfig("nobody judges", fix="choose of rules, model, both")
+        raise BadConfig("no inspector is chosen", fix="choose one of rules, model, both")
     return found

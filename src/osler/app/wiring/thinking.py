@@ -24,8 +24,8 @@ from osler.methods.kag.planner import Decomposer, FormPlanner, GivenForms
 from osler.methods.kag.solver import Thinker
 from osler.sources.catalogue import GRAPH
 
+# Characters of reasoning by a small model.
 _BRIEF = 80
-"""Characters of reasoning by a small model."""
 
 
 def build_thinker(
@@ -99,7 +99,7 @@ def form_lookup(how: Literal["hybrid", "text"], parts: Parts) -> FormRetriever |
 
 
 def boundary_tau(settings: Settings, chosen: KagThinkerSettings, reader: str) -> tuple[float, str]:
-    """As set; else as calibrated to this very model; else the usual one.
+    """The threshold as set, else as calibrated to this model, else the default; with a note.
 
     With it what a reader of the trace should know of it: where it comes from, or why another
     value was passed over.
@@ -128,7 +128,7 @@ def make_speaker(settings: Settings, parts: Parts, role: Role, sampling: Samplin
 def knowledge_boundary(
     settings: Settings, chosen: KagThinkerSettings, reader: Speaker
 ) -> GenerateThenAssess | NoBoundary:
-    """What says whether the reader knows by itself."""
+    """Builds the knowledge boundary of the reader (KAG-Thinker §3.2)."""
     if chosen.boundary == "none":
         return NoBoundary()
     return GenerateThenAssess(

@@ -56,13 +56,13 @@ def _mention_carrier(graph: Graph) -> Retriever:
     return MentionRetriever(graph, recogniser=graphs.open_recogniser(graph))
 
 
+# What looks something up in the concept graph besides the source `graph`; by name of its tool.
 _OVER_GRAPH: Mapping[str, Callable[[Graph], Retriever]] = {
     KG_CHAINS: _chain_carrier,
     KG_COMMUNITIES: _community_carrier,
     KG_NEAR: _neighbour_carrier,
     MEDICAL_NER: _mention_carrier,
 }
-"""What looks something up in the concept graph besides the source `graph`; by name of its tool."""
 
 
 def graph_carriers(settings: Settings) -> tuple[str, ...]:
@@ -86,7 +86,7 @@ def carrier_for(settings: Settings, name: str) -> Retriever | None:
 def make_tools(
     chosen: TcRagSettings, parts: Parts, gate: EvidenceGate, sampling: Sampling, *, longest: int
 ) -> tuple[Tool, ...]:
-    """Those that the settings name; else a search for each kind of source, and the graph's.
+    """Builds the tools that the settings name, else a search a kind of source and the graph's.
 
     Raises `BadConfig` for a tool that is named and cannot be had.
     """
@@ -117,7 +117,7 @@ def _search_tools(chosen: TcRagSettings, parts: Parts) -> Iterator[SearchTool]:
 
 
 def graph_tools(chosen: TcRagSettings, parts: Parts) -> Iterator[SearchTool]:
-    """What looks something up in the concept graph alone, where there is one."""
+    """Yields the tools that look up the concept graph alone, where there is one."""
     yield from _carried_tools(CARRIERS, chosen, parts)
 
 

@@ -52,10 +52,10 @@ By = Literal["expert", "wording"]
 Judges = Literal["gold", "answer", "gold-or-answer", "model", "likelihood", "improvement", "rerank"]
 JUDGES: tuple[Judges, ...] = get_args(Judges)
 
+# Tokens of an explorer's reply: five sources of six queries.
 _REPLY = 1000
-"""Tokens of an explorer's reply: five sources of six queries."""
+# A word that no text holds; it is as rare as a word can be.
 _NOWHERE = "x" * 40
-"""A word that no text holds; it is as rare as a word can be."""
 
 
 class TrainingWork(Protocol):

@@ -32,13 +32,13 @@ from osler.methods.tcrag.tools import Tool
 from osler.methods.unified.depth import MachineDepth, StateSignal
 from osler.methods.unified.search import FormTool, PlannedSearch, PlannedTool
 
+# The boundaries that KAG-Thinker has alone.
 _PAPERS: Mapping[str, Literal["both", "self-check", "likelihood", "none"]] = {
     "both": "both",
     "self-check": "self-check",
     "likelihood": "likelihood",
     "none": "none",
 }
-"""The boundaries that KAG-Thinker has alone."""
 
 
 def build_unified(
@@ -67,18 +67,18 @@ def build_unified(
 
 
 def thinking_settings(chosen: UnifiedSettings) -> KagThinkerSettings:
-    """What KAG-Thinker's parts are set to; the state value is no signal of theirs."""
+    """Settings of KAG-Thinker's parts; the state value is no signal of theirs."""
     boundary = _PAPERS.get(chosen.boundary, "both")
     return KagThinkerSettings(boundary=boundary, k=chosen.k, **_shared(chosen, ThinkerFields))
 
 
 def machine_settings(chosen: UnifiedSettings) -> TcRagSettings:
-    """What TC-RAG's machine is set to."""
+    """Settings of TC-RAG's machine."""
     return TcRagSettings(k=chosen.k, **_shared(chosen, MachineFields))
 
 
 def planning_settings(chosen: UnifiedSettings) -> OmniRagSettings:
-    """What Omni-RAG's planner is set to; for `planner = "off"` there is none to ask."""
+    """Settings of Omni-RAG's planner; `planner = "off"` asks none."""
     planner = "auto" if chosen.planner == "off" else chosen.planner
     return OmniRagSettings(planner=planner, k=chosen.query_k, **_shared(chosen, PlannerFields))
 
@@ -137,7 +137,7 @@ def _build_machine(
 def _build_boundary(
     settings: Settings, chosen: UnifiedSettings, parts: Parts, sampling: Sampling
 ) -> tuple[Boundary, list[str]]:
-    """What says whether the reader knows by itself, and what a reader of the trace should know."""
+    """Builds the knowledge boundary, with notes for the trace."""
     if chosen.boundary == "none":
         return NoBoundary(), []
     signal: StateSignal | None = None

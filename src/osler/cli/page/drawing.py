@@ -1,4 +1,4 @@
-"""Drawings on the page of a run: the plan of logical forms as a graph, the state value as a curve."""
+"""Drawings on the page of a run: the plan of logical forms, and curves of the state value."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from osler.trace import (
 )
 
 BOX_W, BOX_H, GAP_X, GAP_Y, MARGIN = 236, 92, 56, 18, 8
+# Half-width letters on one line of a box.
 LETTERS = 34
-"""Half-width letters on one line of a box."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +147,7 @@ class PlotPoint:
 
 @dataclass(frozen=True, slots=True)
 class StatePlot:
-    """What the template draws. Values lie on a logarithmic axis: they span decades."""
+    """A plot of state values on a logarithmic axis, since they span decades."""
 
     step: int
     """Of a plan, which a machine of its own solved; 0 = the whole run."""

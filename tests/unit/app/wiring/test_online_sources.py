@@ -125,7 +125,9 @@ def test_ncbi_s_own_variables_are_honoured(tmp_path: Path, monkeypatch: pytest.M
         {"emr": {"target": "ICD-11"}},
     ],
 )
-def test_half_a_setting_is_refused(wrong: dict[str, Any], tmp_path: Path) -> None:
+def test_online_source_with_incomplete_settings_is_refused(
+    wrong: dict[str, Any], tmp_path: Path
+) -> None:
     with pytest.raises(ValueError, match="1 validation error"):
         settings(tmp_path, **wrong)
 
