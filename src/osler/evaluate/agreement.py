@@ -55,13 +55,13 @@ def compare_with_people(folder: Path, people: Path) -> HumanAgreement:
 
     Raises `MalformedSource` for a file that is neither, `BadRun` where nothing was judged by both.
     """
-    made = read_judgements(folder)
+    judgements = read_judgements(folder)
     rows = list(csv_records(people))
     # The header decides which of the two forms of file this is.
     if rows and "verdict" in rows[0].data:
-        found = HumanAgreement((), _grade_agreement(made, read_verdicts(people)))
+        found = HumanAgreement((), _grade_agreement(judgements, read_verdicts(people)))
     else:
-        found = HumanAgreement(_mark_agreement(made, people), ())
+        found = HumanAgreement(_mark_agreement(judgements, people), ())
     if not (found.marked or found.graded):
         raise BadRun(
             f"no answer of {people} was judged in {folder}",
@@ -80,20 +80,20 @@ def read_verdicts(path: Path) -> list[tuple[SampleKey, bool]]:
 
 
 def _by_judge(
-    made: Iterable[Judgement], form: Form
+    judgements: Iterable[Judgement], form: Form
 ) -> dict[str, dict[SampleKey, dict[str, float]]]:
-    held: dict[str, dict[SampleKey, dict[str, float]]] = defaultdict(dict)
-    for one in made:
-        if one.form == form and one.values:
-            held[one.judge][one.key] = one.values
-    return held
+    values: dict[str, dict[SampleKey, dict[str, float]]] = defaultdict(dict)
+    for judgement in judgements:
+        if judgement.form == form and judgement.values:
+            values[judgement.judge][judgement.key] = judgement.values
+    return values
 
 
 def _grade_agreement(
-    made: Sequence[Judgement], people: Sequence[tuple[SampleKey, bool]]
+    judgements: Sequence[Judgement], people: Sequence[tuple[SampleKey, bool]]
 ) -> tuple[VerdictAgreement, ...]:
     found = []
-    for judge, values in _by_judge(made, "correct").items():
+    for judge, values in _by_judge(judgements, "correct").items():
         pairs = [(bool(values[key]["correct"]), said) for key, said in people if key in values]
         if pairs:
             machine, person = zip(*pairs, strict=True)
@@ -101,9 +101,9 @@ def _grade_agreement(
     return tuple(found)
 
 
-def _mark_agreement(made: Sequence[Judgement], people: Path) -> tuple[MarkAgreement, ...]:
+def _mark_agreement(judgements: Sequence[Judgement], people: Path) -> tuple[MarkAgreement, ...]:
     ratings, found = read_ratings(people), []
-    for judge, values in _by_judge(made, "rubric").items():
+    for judge, values in _by_judge(judgements, "rubric").items():
         for name in DIMENSIONS:
             pairs = [
                 # Every rater is paired with the judge by itself: averaging raters first would hide

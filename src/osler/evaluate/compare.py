@@ -55,10 +55,10 @@ def collect_scores(folder: Path) -> dict[tuple[str, str], tuple[str, Scored]]:
         name = PRIMARY[record.sample.kind]
         if record.status != "done" or (score := measure_value(BY_NAME[name], record)) is None:
             continue
-        told = record.outcome.option or record.outcome.text
+        answer = record.outcome.option or record.outcome.text
         # All samples of a task are of one kind, so the first decides the measure.
         cell = found.setdefault((record.strategy, record.sample.task), (name, {}))
-        cell[1][record.sample.id] = (score, record.sample.question.text, told)
+        cell[1][record.sample.id] = (score, record.sample.question.text, answer)
     return dict(found)
 
 
@@ -79,7 +79,7 @@ def compare_logs(first: Path, second: Path, *, seed: int = 0) -> list[PairedComp
         raise BadRun(f"{first} and {second} have no sample in common")
     # One family: every pair that this call compares.
     corrected = holm([one.p for one in kept])
-    return [_with_correction(one, p) for one, p in zip(kept, corrected, strict=True)]
+    return [replace(one, corrected=p) for one, p in zip(kept, corrected, strict=True)]
 
 
 def _matching_pairs(
@@ -122,7 +122,3 @@ def _compare_pair(
         tuple(change for change in changed if change.after > change.before),
         tuple(change for change in changed if change.after < change.before),
     )
-
-
-def _with_correction(one: PairedComparison, corrected: float) -> PairedComparison:
-    return replace(one, corrected=corrected)

@@ -31,8 +31,8 @@ def sigma_figure(points: Sequence[SigmaPoint], paths: Sequence[Path]) -> None:
         raise OslerError(
             "figures need the package matplotlib", fix='pip install "osler[plot]"'
         ) from error
-    told = [[p for p in points if p.metric == metric] for metric in METRICS]
-    columns = [column for column in told if column]
+    groups = [[p for p in points if p.metric == metric] for metric in METRICS]
+    columns = [column for column in groups if column]
     # A fixed salt makes the ids in the SVG repeat; text stays text, so fonts do not matter.
     with matplotlib.rc_context({"svg.hashsalt": "osler", "svg.fonttype": "none"}):
         figure = Figure(figsize=(4.2 * len(columns), 7.5), layout="constrained")
@@ -65,9 +65,9 @@ def _save_figure(figure: Any, path: Path) -> None:
     kind = path.suffix.lower()
     if kind not in (".svg", ".png"):
         raise BadConfig(f"{path}: a figure is .svg or .png", fix="choose another --figure")
-    told: dict[str, Any] = {"metadata": {"Date": None}} if kind == ".svg" else {"dpi": 150}
+    options: dict[str, Any] = {"metadata": {"Date": None}} if kind == ".svg" else {"dpi": 150}
     try:
-        figure.savefig(path, **told)
+        figure.savefig(path, **options)
     except OSError as error:
         raise BadConfig(
             f"{path} cannot be written: {error}", fix="choose another --figure"

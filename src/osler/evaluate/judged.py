@@ -33,7 +33,7 @@ from osler.evaluate.plan import read_plan
 from osler.evaluate.record import SampleKey, SampleRecord
 from osler.evaluate.stability import StabilityJudge as ProcessJudge
 from osler.evaluate.stability import process_of_events
-from osler.jobs.journal import writer_name
+from osler.jobs.journal import append_line, writer_name
 from osler.text import split_sentences
 from osler.trace import Asked, Run
 from osler.types import Usage
@@ -101,9 +101,9 @@ class JudgingRun:
             # judgement.
             if (self.form, self.judge.model.name, key, len(records)) in known:
                 continue
-            made = await judge_group(self.folder, self.form, self.judge, key, records)
-            _append_judgement(path, made)
-            yield made
+            judgement = await judge_group(self.folder, self.form, self.judge, key, records)
+            append_line(path, _adapter().dump_json(judgement) + b"\n")
+            yield judgement
 
 
 _NEEDS: dict[Form, str] = {
@@ -120,13 +120,13 @@ def _judging_groups(folder: Path, form: Form) -> Iterator[Group]:
     """Groups answers to judge together: single ones, or those that differ in their seed alone."""
     # Grouping by settings, not by labels: two labels may differ in more than the seed.
     labels = _labels_without_seed(folder) if form in SEEDED else {}
-    held: dict[SampleKey, list[SampleRecord]] = defaultdict(list)
+    groups: dict[SampleKey, list[SampleRecord]] = defaultdict(list)
     for record in read_records(folder):
         if record.status == "done" and _applies(form, record):
             label = labels.get(record.strategy, record.strategy)
-            held[record.key._replace(strategy=label)].append(record)
-    for key in sorted(held):
-        records = tuple(sorted(held[key], key=lambda record: record.strategy))
+            groups[record.key._replace(strategy=label)].append(record)
+    for key in sorted(groups):
+        records = tuple(sorted(groups[key], key=lambda record: record.strategy))
         if form not in SEEDED:
             yield key, records
         elif len(records) > 1:
@@ -250,14 +250,6 @@ def _adapter() -> TypeAdapter[Judgement]:
     return TypeAdapter(Judgement)
 
 
-def _append_judgement(path: Path, made: Judgement) -> None:
-    try:
-        with path.open("ab") as file:
-            file.write(_adapter().dump_json(made) + b"\n")
-    except OSError as error:
-        raise BadRun(f"{path} cannot be written: {error.strerror}", fix="make room") from error
-
-
 def read_judgements(folder: Path) -> list[Judgement]:
     """The newest of each identity. Half a line at the end is none. Raises `BadRun` naming file and
     line for a damaged one."""
@@ -265,12 +257,12 @@ def read_judgements(folder: Path) -> list[Judgement]:
     for path in sorted(folder.glob(f"{FILES}*.jsonl")):
         for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], 1):
             try:
-                made = _adapter().validate_json(line)
+                judgement = _adapter().validate_json(line)
             except ValidationError as error:
                 raise BadRun(
                     f"{path}:{number}: not a judgement: {error.errors()[0]['msg']}"
                 ) from error
-            known = newest.get(made.identity)
-            if known is None or known.when <= made.when:
-                newest[made.identity] = made
+            known = newest.get(judgement.identity)
+            if known is None or known.when <= judgement.when:
+                newest[judgement.identity] = judgement
     return list(newest.values())

@@ -129,9 +129,9 @@ def parse_marks(reply: str, dimensions: Sequence[str]) -> dict[str, int]:
 
     Raises `MalformedOutput` unless every dimension has one mark from 1 to 5.
     """
-    told = (_MARKS.findall(reply) or [reply])[-1]
+    line = (_MARKS.findall(reply) or [reply])[-1]
     found = {
-        name: re.findall(rf"{name}\W*([0-9]+(?:\.[0-9]+)?)", told, re.IGNORECASE)
+        name: re.findall(rf"{name}\W*([0-9]+(?:\.[0-9]+)?)", line, re.IGNORECASE)
         for name in dimensions
     }
     if any(marks not in ([digit] for digit in "12345") for marks in found.values()):

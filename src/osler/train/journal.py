@@ -104,11 +104,11 @@ class JobStage(Generic[R]):
 
     def failed_reasons(self) -> dict[str, str]:
         """Returns the last reason of each item that failed and was not done since."""
-        told: dict[str, str] = {}
+        reasons: dict[str, str] = {}
         for path in sorted(self.folder.glob(f"failed-{self.name}-*.jsonl")):
-            told.update(json.loads(line) for _, line in read_lines(path))
+            reasons.update(json.loads(line) for _, line in read_lines(path))
         done = DoneItems(self.folder, self.name).refresh_done()
-        return {key: why for key, why in told.items() if key not in done}
+        return {key: why for key, why in reasons.items() if key not in done}
 
 
 @dataclass

@@ -168,9 +168,9 @@ def _empty_set_error(
 ) -> MalformedSource:
     """Error for a set without a single sample, listing the reasons."""
     why = "; ".join(f"{d.count} × {reason} (first at {d.first})" for reason, d in reasons.items())
-    told = f"{total} rows, no sample: {why}" if total else "no rows"
+    summary = f"{total} rows, no sample: {why}" if total else "no rows"
     return MalformedSource(
-        f"{', '.join(map(str, paths))}: {told}", fix=f"give the files of {name} as published"
+        f"{', '.join(map(str, paths))}: {summary}", fix=f"give the files of {name} as published"
     )
 
 

@@ -35,30 +35,30 @@ _RESULT = re.compile(
 
 
 def ddxplus_rows(paths: Sequence[Path]) -> Iterator[DatasetRow]:
-    """Patients (CSV), evidences (JSON), conditions (JSON), told in words.
+    """Patients (CSV), evidences (JSON), conditions (JSON), put into words.
 
     Raises `MalformedSource` where the two JSON files are none of DDXPlus.
     """
     evidences, conditions = _read_table(paths[1]), _read_table(paths[2])
     names = tuple(sorted(conditions))
     for row in csv_records(paths[0]):
-        told = {**row.data, "options": names, "told": None}
-        # A patient that cannot be told is counted by `ddxplus_sample` as a row without 'told'.
+        fields = {**row.data, "options": names, "description": None}
+        # A patient that cannot be described is counted by `ddxplus_sample` as a row without one.
         with suppress(KeyError, ValueError, SyntaxError, UnusableRow):
-            told["told"] = _describe_patient(row, evidences)
-        yield DatasetRow(row.place, row.number, told)
+            fields["description"] = _describe_patient(row, evidences)
+        yield DatasetRow(row.place, row.number, fields)
 
 
 def ddxplus_sample(row: DatasetRow, task: str) -> Sample:
     """The options are all conditions, by name; the gold is PATHOLOGY, in English or French."""
-    told, pathology = row.text_of("told"), row.text_of("PATHOLOGY")
+    description, pathology = row.text_of("description"), row.text_of("PATHOLOGY")
     options = tuple(row.data["options"])
     try:
         letter = LETTERS[options.index(pathology)]
     except ValueError:
         raise UnusableRow("gold outside the options") from None
     id = f"ddxplus-{row.number:06d}"
-    question = Question(id, f"{told}\n{_ASK_DDX}", options)
+    question = Question(id, f"{description}\n{_ASK_DDX}", options)
     return Sample(task, "choice", question, Gold((letter,)), (("sex", row.optional_text("SEX")),))
 
 

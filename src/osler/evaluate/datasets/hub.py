@@ -95,13 +95,13 @@ def hub_file(
 
 
 def _fetch_file(file: HubFile, target: Path, base: str, fetcher: Fetcher) -> Path:
-    told = _describe_file(file, base, fetcher)
-    lfs = told.get("lfs")
+    entry = _describe_file(file, base, fetcher)
+    lfs = entry.get("lfs")
     # Large files (LFS) carry their SHA-256; small ones only git's blob id, checked below.
     theirs = str(lfs.get("oid", "")).removeprefix("sha256:") if isinstance(lfs, dict) else ""
     if theirs and file.sha256 and theirs != file.sha256:
         raise SumMismatch(f"{file.path} of {file.repo}: the hub has another sum than was given")
-    size = told.get("size")
+    size = entry.get("size")
     wanted = file.sha256 or theirs
     target.unlink(missing_ok=True)  # it was not checked, or it has changed since
     fetcher.fetch(
@@ -115,7 +115,7 @@ def _fetch_file(file: HubFile, target: Path, base: str, fetcher: Fetcher) -> Pat
         target.parent,
     )
     data = target.read_bytes()
-    if not theirs and _blob_id(data) != told.get("oid"):
+    if not theirs and _blob_id(data) != entry.get("oid"):
         target.unlink()
         raise SumMismatch(f"{file.path} of {file.repo}: not the file of that commit")
     _note_path(target).write_text(hashlib.sha256(data).hexdigest(), encoding="utf-8")

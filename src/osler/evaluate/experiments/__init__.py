@@ -33,8 +33,8 @@ def read_description(name: str, package: str, kind: type[Described]) -> Describe
     try:
         return TypeAdapter(kind).validate_python({"name": path.stem, **tomllib.loads(text)})
     except (tomllib.TOMLDecodeError, ValidationError) as error:
-        told = str(error).splitlines()[0]
-        raise BadConfig(f"{what} {name}: {told}", fix="compare it with those of Osler") from error
+        reason = str(error).splitlines()[0]
+        raise BadConfig(f"{what} {name}: {reason}", fix="compare it with those of Osler") from error
 
 
 @dataclass(frozen=True, slots=True)

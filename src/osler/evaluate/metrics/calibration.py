@@ -30,13 +30,13 @@ def reliability(
         raise ValueError(f"{len(confidences)} confidences for {len(rights)} answers")
     if not all(0 <= value <= 1 for value in confidences):
         raise ValueError("a confidence lies in 0 to 1")
-    held: dict[int, list[tuple[float, float]]] = {}
+    by_bin: dict[int, list[tuple[float, float]]] = {}
     for confidence, right in zip(confidences, rights, strict=True):
         # A confidence of exactly 1 belongs to the last bin.
-        held.setdefault(min(int(confidence * bins), bins - 1), []).append((confidence, right))
+        by_bin.setdefault(min(int(confidence * bins), bins - 1), []).append((confidence, right))
     return tuple(
         Bin(fmean(c for c, _ in pairs), fmean(r for _, r in pairs), len(pairs))
-        for _, pairs in sorted(held.items())
+        for _, pairs in sorted(by_bin.items())
     )
 
 

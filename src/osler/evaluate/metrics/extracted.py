@@ -62,13 +62,13 @@ def read_annotated(path: Path) -> list[AnnotatedChunk]:
     return [_parse_annotated(json.loads(line)) for line in lines if line.strip()]
 
 
-def _parse_annotated(held: dict[str, object]) -> AnnotatedChunk:
-    entities: Sequence[dict[str, str]] = held["entities"]  # type: ignore[assignment]
-    relations: Sequence[dict[str, str]] = held["relations"]  # type: ignore[assignment]
-    title, text = str(held["title"]), str(held["text"])
-    language: Language = "zh" if held["language"] == "zh" else "en"
+def _parse_annotated(record: dict[str, object]) -> AnnotatedChunk:
+    entities: Sequence[dict[str, str]] = record["entities"]  # type: ignore[assignment]
+    relations: Sequence[dict[str, str]] = record["relations"]  # type: ignore[assignment]
+    title, text = str(record["title"]), str(record["text"])
+    language: Language = "zh" if record["language"] == "zh" else "en"
     return AnnotatedChunk(
-        Passage(f"annotated:{held['id']}#0", text, "annotated", title, language=language),
+        Passage(f"annotated:{record['id']}#0", text, "annotated", title, language=language),
         tuple((one["name"], one["type"]) for one in entities),
         tuple((one["subject"], one["predicate"], one["object"]) for one in relations),
     )

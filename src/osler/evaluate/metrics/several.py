@@ -40,11 +40,11 @@ def luq(scores: Sequence[Sequence[Sequence[Entailment | None]]]) -> float:
     for i, sentences in enumerate(scores):
         if not sentences:
             raise ValueError(f"response {i} has no sentence")
-        told = [
+        shares = [
             [e.share for j, e in enumerate(row) if j != i and e is not None] for row in sentences
         ]
         # C(i): first the mean over the other responses, then over the sentences (A.3).
-        consistencies.append(fmean(fmean(row) for row in told))
+        consistencies.append(fmean(fmean(row) for row in shares))
     return 1 - fmean(consistencies)
 
 

@@ -56,9 +56,9 @@ def f1(answer: str, golds: Sequence[str]) -> float:
 
 def _token_f1(answer: str, gold: str) -> float:
     said, meant = answer_tokens(answer), answer_tokens(gold)
-    told, wanted = " ".join(said), " ".join(meant)
+    answer_text, gold_text = " ".join(said), " ".join(meant)
     # HotpotQA's script: "yes" shares no partial credit with a longer answer.
-    if told != wanted and (told in _VERDICTS or wanted in _VERDICTS):
+    if answer_text != gold_text and (answer_text in _VERDICTS or gold_text in _VERDICTS):
         return 0.0
     if not said or not meant:
         return float(said == meant)

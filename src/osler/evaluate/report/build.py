@@ -194,19 +194,19 @@ def build_report(
     )
 
 
-def judged_cells(made: Iterable[Judgement], seed: int) -> Iterable[JudgedCell]:
+def judged_cells(judgements: Iterable[Judgement], seed: int) -> Iterable[JudgedCell]:
     """Summarises judgements by form, judge, strategy and task."""
     groups: dict[tuple[str, str, str, str], list[Judgement]] = {}
-    for one in made:
+    for one in judgements:
         groups.setdefault((one.form, one.judge, *one.key[:2]), []).append(one)
-    for (form, judge, strategy, task), held in sorted(groups.items()):
-        names = dict.fromkeys(name for one in held for name in one.values)
+    for (form, judge, strategy, task), group in sorted(groups.items()):
+        names = dict.fromkeys(name for one in group for name in one.values)
         estimates = {
-            name: estimate_mean([one.values[name] for one in held if name in one.values], seed)
+            name: estimate_mean([one.values[name] for one in group if name in one.values], seed)
             for name in names
         }
-        unread = sum(not one.is_read for one in held)
-        usage = sum((one.usage for one in held), Usage())
+        unread = sum(not one.is_read for one in group)
+        usage = sum((one.usage for one in group), Usage())
         yield JudgedCell(form, judge, strategy, task, estimates, unread, usage)
 
 

@@ -43,7 +43,7 @@ def _report_parts(report: EvaluationReport) -> Iterator[str]:
     yield "\n## What is left out\n"
     yield from (f"- {line}" for line in list_exclusions(report) or ["nothing"])
     yield "\n## Made with\n"
-    yield from (f"- {name}: {told}" for name, told in report_facts(report))
+    yield from (f"- {name}: {text}" for name, text in report_facts(report))
 
 
 def _render_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:

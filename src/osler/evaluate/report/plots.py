@@ -20,7 +20,7 @@ class Bar:
     x: float
     low: float
     high: float
-    told: str
+    caption: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Dot:
     label: str
     x: float
     y: float
-    told: str
+    caption: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,12 +47,12 @@ def measure_tables(report: EvaluationReport) -> Iterator[MeasureTable]:
         rows = []
         for strategy in report.strategies:
             cells = [report.cell_of(strategy, task) for task in tasks]
-            told = [
+            texts = [
                 format_figure(measure, c.estimates.get(measure.name) if c else None) for c in cells
             ]
             mean = report.macro_mean(strategy, measure.name)
-            told.append("–" if mean is None else _format_value(measure, mean))
-            rows.append((strategy, tuple(told)))
+            texts.append("–" if mean is None else _format_value(measure, mean))
+            rows.append((strategy, tuple(texts)))
         yield MeasureTable(measure, tasks, tuple(rows))
 
 
@@ -62,17 +62,17 @@ def _format_value(measure: Measure, value: float) -> str:
 
 def list_exclusions(report: EvaluationReport) -> list[str]:
     """Lists what the figures leave out, and why."""
-    told = []
+    lines = []
     for name, task in report.plan.tasks.items():
         for reason, count in task.dropped.items():
-            told.append(f"{name}: {count} of {task.rows} rows were no samples: {reason}")
+            lines.append(f"{name}: {count} of {task.rows} rows were no samples: {reason}")
     for cell in report.cells:
         if cell.failed:
             kinds = ", ".join(f"{kind} × {n}" for kind, n in sorted(cell.errors.items()))
-            told.append(f"{cell.strategy} on {cell.task}: {cell.failed} failed ({kinds})")
+            lines.append(f"{cell.strategy} on {cell.task}: {cell.failed} failed ({kinds})")
         if cell.missing:
-            told.append(f"{cell.strategy} on {cell.task}: {cell.missing} not tried yet")
-    return told
+            lines.append(f"{cell.strategy} on {cell.task}: {cell.missing} not tried yet")
+    return lines
 
 
 def describe_comparison(one: PairedComparison) -> str:
@@ -84,13 +84,13 @@ def describe_comparison(one: PairedComparison) -> str:
 
 def report_facts(report: EvaluationReport) -> list[tuple[str, str]]:
     plan = report.plan
-    told = [
+    facts = [
         ("Osler", plan.version),
         ("experiment", plan.experiment or "none"),
         ("seed of the samples", str(plan.seed)),
     ]
     for name, task in plan.tasks.items():
-        told.append(
+        facts.append(
             (f"data {name}", f"{task.usable} of {task.rows} rows; SHA-256 {task.digest[:16]}")
         )
     for label, entrant in plan.entrants.items():
@@ -101,14 +101,14 @@ def report_facts(report: EvaluationReport) -> list[tuple[str, str]]:
         prompts = sorted(
             {prompt for cell in report.cells if cell.strategy == label for prompt in cell.prompts}
         )
-        told.append(
+        facts.append(
             (
                 f"strategy {label}",
                 f"settings {entrant.digest}; models: {models}; knowledge base {base};"
                 f" seed {seed}; prompts: {', '.join(prompts) or 'none'}",
             )
         )
-    return told
+    return facts
 
 
 JUDGED = (

@@ -113,22 +113,22 @@ def _parse_objects(path: Path, text: str) -> Iterator[tuple[str, Any]]:
 def _parse_marked(value: Any, place: str) -> MarkedText:
     try:
         text: str = value["text"]
-        told = value.get("entities", value.get("spans", ()))
-        entities = tuple(sorted({_parse_entity(one, text) for one in told}))
+        marked = value.get("entities", value.get("spans", ()))
+        entities = tuple(sorted({_parse_entity(one, text) for one in marked}))
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise MalformedSource(f"{place}: not a marked text: {error!r}") from error
     return MarkedText(text, entities)
 
 
-def _parse_entity(told: Mapping[str, Any], text: str) -> MarkedEntity:
-    type = str(told.get("type") or told["label"])
-    if "start_idx" in told:
-        start, end = int(told["start_idx"]), int(told["end_idx"])
+def _parse_entity(fields: Mapping[str, Any], text: str) -> MarkedEntity:
+    type = str(fields.get("type") or fields["label"])
+    if "start_idx" in fields:
+        start, end = int(fields["start_idx"]), int(fields["end_idx"])
         # CMeEE's end is inclusive; files that were made exclusive say so by their `entity`.
-        if told.get("entity") != text[start:end]:
+        if fields.get("entity") != text[start:end]:
             end += 1
     else:
-        start, end = int(told["start"]), int(told["end"])
+        start, end = int(fields["start"]), int(fields["end"])
     if not 0 <= start < end <= len(text) or not type:
         raise ValueError(f"{start}:{end} is no span of {len(text)} characters")
     return MarkedEntity(start, end, type)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from itertools import pairwise
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from osler.errors import BadConfig, ModelError
+from osler.jobs.runner import Progress
 from osler.llm.transformers.hub import import_extra
 from osler.train.recognise import StrictScores, strict_scores
 from osler.train.recognise.corpus import (
@@ -31,8 +32,6 @@ from osler.train.recognise.net import (
     of_places,
 )
 from osler.train.recognise.recogniser import SpanRecogniser
-
-Progress = Callable[[str, int, int | None], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,8 +219,8 @@ def _run_epochs(
     best: tuple[int, StrictScores, dict[str, Any]] | None = None
     for n in range(1, recipe.epochs + 1):
         loss = _run_epoch(net, optimizer, prepared, recipe, chance)
-        made = SpanRecogniser(prepared.shape, net.eval(), prepared.nested)
-        scores = measure_recogniser(made, prepared.test)
+        recogniser = SpanRecogniser(prepared.shape, net.eval(), prepared.nested)
+        scores = measure_recogniser(recogniser, prepared.test)
         micro = scores.micro
         epochs.append(Epoch(n, loss, micro.precision, micro.recall, micro.f1))
         _note_epoch(log, epochs[-1])
@@ -237,8 +236,8 @@ def _run_epochs(
         raise BadConfig("no epoch was trained", fix="--epochs 1 or more")
     net.load_state_dict(best[2])
     facts = _training_facts(prepared, recipe, best[1], best[0])
-    made = SpanRecogniser(prepared.shape, net.eval(), prepared.nested, facts)
-    return TrainedRecogniser(made, best[1], tuple(epochs))
+    recogniser = SpanRecogniser(prepared.shape, net.eval(), prepared.nested, facts)
+    return TrainedRecogniser(recogniser, best[1], tuple(epochs))
 
 
 def _run_epoch(

@@ -62,9 +62,9 @@ def _hash_features(unit: str, buckets: int) -> tuple[int, ...]:
     low = unit.casefold()
     form = "".join(_char_kind(char) for char in unit[:6])
     # Word, prefix, two suffixes, shape; the letter in front keeps the kinds apart.
-    told = (f"w{low}", f"a{low[:3]}", f"z{low[-3:]}", f"y{low[-2:]}", f"f{form}")
+    features = (f"w{low}", f"a{low[:3]}", f"z{low[-3:]}", f"y{low[-2:]}", f"f{form}")
     # crc32, not hash(): Python's hash differs from process to process, a saved model must not.
-    return tuple(2 + zlib.crc32(one.encode()) % (buckets - 2) for one in told)
+    return tuple(2 + zlib.crc32(one.encode()) % (buckets - 2) for one in features)
 
 
 def _char_kind(char: str) -> str:

@@ -94,7 +94,7 @@ class SpanRecogniser:
 
     def save(self, folder: Path) -> None:
         """Raises `ModelError` where the folder cannot be written."""
-        told = {
+        config = {
             "format": FORMAT,
             "kind": "osler-span-recogniser",
             "shape": asdict(self.shape),
@@ -104,7 +104,7 @@ class SpanRecogniser:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             import_extra("safetensors.torch").save_file(self.net.state_dict(), folder / WEIGHTS)
-            text = json.dumps(told, ensure_ascii=False, indent=1)
+            text = json.dumps(config, ensure_ascii=False, indent=1)
             (folder / CONFIG).write_text(f"{text}\n", encoding="utf-8")
         except OSError as error:
             raise ModelError(f"{folder} cannot be written: {error.strerror}") from error
@@ -114,12 +114,12 @@ class SpanRecogniser:
         """Raises `ModelMissing` for a folder without a recogniser, or a damaged one."""
         fix = "`osler train recogniser` makes one"
         try:
-            told = json.loads((folder / CONFIG).read_bytes())
-            if told["format"] != FORMAT:
+            config = json.loads((folder / CONFIG).read_bytes())
+            if config["format"] != FORMAT:
                 raise ModelMissing(
-                    f"{folder} has format {told['format']}, this version reads {FORMAT}", fix=fix
+                    f"{folder} has format {config['format']}, this version reads {FORMAT}", fix=fix
                 )
-            shape = Shape(**{**told["shape"], "types": tuple(told["shape"]["types"])})
+            shape = Shape(**{**config["shape"], "types": tuple(config["shape"]["types"])})
             # Read before the network is built: a missing file is cheaper to find than a wrong one.
             weights = (folder / WEIGHTS).read_bytes()
         except OSError as error:
@@ -134,4 +134,4 @@ class SpanRecogniser:
             net.load_state_dict(safetensors.load(weights))
         except (import_extra("safetensors").SafetensorError, RuntimeError) as error:
             raise ModelMissing(f"{folder / WEIGHTS} is damaged: {error}", fix=fix) from error
-        return cls(shape, net.eval(), bool(told["nested"]), told.get("facts") or {})
+        return cls(shape, net.eval(), bool(config["nested"]), config.get("facts") or {})

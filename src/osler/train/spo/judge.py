@@ -188,13 +188,13 @@ class LikelihoodJudge:
 
         walk = by_set if self.unit == "set" else by_document
         said, asked = await walk(explored.queries, decide_set)
-        told = [
+        verdicts = [
             replace(verdict, score=_best_share(shares, query.found))
             for verdict, query in zip(
                 verdicts_of(explored.queries, said), explored.queries, strict=True
             )
         ]
-        return told, asked
+        return verdicts, asked
 
 
 def _best_share(shares: Mapping[tuple[str, ...], float], found: Sequence[str]) -> float:

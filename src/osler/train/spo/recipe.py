@@ -107,19 +107,19 @@ TOO_LONG = "longer than the limit"
 
 
 def sft_records(
-    recipe: RecordRecipe, judged: Iterable[JudgedCase], made: RecordTally
+    recipe: RecordRecipe, judged: Iterable[JudgedCase], tally: RecordTally
 ) -> Iterator[SftRecord]:
-    """Eq. 2: the plan P⁺ after its prompt. `made` is filled on the way.
+    """Eq. 2: the plan P⁺ after its prompt. `tally` is filled on the way.
 
     Raises `NothingToLearn` at the end where there was no record.
     """
     # §4.2.3: "we only retain samples" that have the plan which is learnt.
     lacks = NO_POSITIVE if recipe.learns == "positive" else NO_NEGATIVE
-    for one in _used_cases(recipe, judged, made):
+    for one in _used_cases(recipe, judged, tally):
         pair = recipe.make_pair(one)
         plan = pair.positive if recipe.learns == "positive" else pair.negative
         if not plan.queries:
-            made.drop_case(lacks, one.case)
+            tally.drop_case(lacks, one.case)
             continue
         meta = {"task": one.case.sample.task, "learns": recipe.learns}
         record = SftRecord(
@@ -128,24 +128,24 @@ def sft_records(
             completion=render_source_plan(plan, recipe.names),
             meta=meta,
         )
-        if _fits_recipe(recipe, made, one.case, size_of(record.messages, *record.replies)):
-            made.queries.update(query.source for query in plan.queries)
+        if _fits_recipe(recipe, tally, one.case, size_of(record.messages, *record.replies)):
+            tally.queries.update(query.source for query in plan.queries)
             yield record
-    _require_some(made, "SFT")
+    _require_some(tally, "SFT")
 
 
 def dpo_records(
-    recipe: RecordRecipe, judged: Iterable[JudgedCase], made: RecordTally
+    recipe: RecordRecipe, judged: Iterable[JudgedCase], tally: RecordTally
 ) -> Iterator[DpoRecord]:
-    """Eq. 3-4: P⁺ preferred to P⁻. `made` is filled on the way.
+    """Eq. 3-4: P⁺ preferred to P⁻. `tally` is filled on the way.
 
     Raises `NothingToLearn` at the end where there was no record.
     """
-    for one in _used_cases(recipe, judged, made):
+    for one in _used_cases(recipe, judged, tally):
         pair = recipe.make_pair(one)
         # §4.2.3: a DPO triple needs both P⁺ and P⁻.
         if not pair.whole:
-            made.drop_case(NO_NEGATIVE if pair.positive.queries else NO_POSITIVE, one.case)
+            tally.drop_case(NO_NEGATIVE if pair.positive.queries else NO_POSITIVE, one.case)
             continue
         plans = [render_source_plan(plan, recipe.names) for plan in (pair.positive, pair.negative)]
         record = DpoRecord(
@@ -155,36 +155,36 @@ def dpo_records(
             rejected=plans[1],
             meta={"task": one.case.sample.task},
         )
-        if _fits_recipe(recipe, made, one.case, size_of(record.messages, *record.replies)):
-            made.queries.update(query.source for query in pair.positive.queries)
+        if _fits_recipe(recipe, tally, one.case, size_of(record.messages, *record.replies)):
+            tally.queries.update(query.source for query in pair.positive.queries)
             yield record
-    _require_some(made, "DPO")
+    _require_some(tally, "DPO")
 
 
 def _used_cases(
-    recipe: RecordRecipe, judged: Iterable[JudgedCase], made: RecordTally
+    recipe: RecordRecipe, judged: Iterable[JudgedCase], tally: RecordTally
 ) -> Iterator[JudgedCase]:
     for one in judged:
         if recipe.uses_case(one.case):
-            made.cases += 1
+            tally.cases += 1
             yield one
 
 
 def _fits_recipe(
-    recipe: RecordRecipe, made: RecordTally, case: TrainingCase, size: RecordSize
+    recipe: RecordRecipe, tally: RecordTally, case: TrainingCase, size: RecordSize
 ) -> bool:
     if size.longest > recipe.longest:
-        made.drop_case(TOO_LONG, case)
+        tally.drop_case(TOO_LONG, case)
         return False
-    made.size += size
-    made.tasks[case.sample.task] += 1
+    tally.size += size
+    tally.tasks[case.sample.task] += 1
     return True
 
 
-def _require_some(made: RecordTally, what: str) -> None:
-    if made.size.records:
+def _require_some(tally: RecordTally, what: str) -> None:
+    if tally.size.records:
         return
-    if not made.cases:
+    if not tally.cases:
         raise NothingToLearn(
             f"{what}: no case is left",
             fix="judge more questions, leave out fewer tasks, or take a larger ratio",
@@ -195,13 +195,13 @@ def _require_some(made: RecordTally, what: str) -> None:
         TOO_LONG: "raise --longest",
     }
     # The most frequent reason decides which fix is proposed.
-    worst = made.left_out.most_common(1)[0][0]
-    raise NothingToLearn(f"{what}: none of {made.cases} cases: {made.summary}", fix=fixes[worst])
+    worst = tally.left_out.most_common(1)[0][0]
+    raise NothingToLearn(f"{what}: none of {tally.cases} cases: {tally.summary}", fix=fixes[worst])
 
 
 def recipe_facts(
     recipe: RecordRecipe,
-    made: RecordTally,
+    tally: RecordTally,
     explored: Mapping[str, Any],
     judge: str,
     ablation: str = "",
@@ -219,6 +219,6 @@ def recipe_facts(
         "ratio": recipe.ratio,
         "seed": recipe.seed,
         "ablation": ablation,
-        "left out": dict(made.left_out),
-        "queries by source": dict(made.queries),
+        "left out": dict(tally.left_out),
+        "queries by source": dict(tally.queries),
     }

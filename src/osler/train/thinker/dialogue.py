@@ -44,22 +44,25 @@ _WRITES: dict[Language, str] = {
 }
 
 
-def stage_messages(made: Trajectory, stage: Stage, language: Language) -> list[Message]:
+def stage_messages(trajectory: Trajectory, stage: Stage, language: Language) -> list[Message]:
     """The whole chat of a stage."""
     system = Message("system", render_prompt("train/system", language).text)
     match stage:
         case "logical-form":
-            return [system, *_plan_turns(made)]
+            return [system, *_plan_turns(trajectory)]
         case "deep-search":
-            return [system, *(m for step in made.retrievals for m in _search_turns(step, language))]
+            return [
+                system,
+                *(m for step in trajectory.retrievals for m in _search_turns(step, language)),
+            ]
         case "thinker":
-            inner = (m for step in made.steps for m in _step_turns(step, language))
-            return [system, *_plan_turns(made), *inner, *_final_turns(made, language)]
+            inner = (m for step in trajectory.steps for m in _step_turns(step, language))
+            return [system, *_plan_turns(trajectory), *inner, *_final_turns(trajectory, language)]
 
 
-def call_messages(made: Trajectory, language: Language) -> Iterator[list[Message]]:
+def call_messages(trajectory: Trajectory, language: Language) -> Iterator[list[Message]]:
     """A chat for every call of the solver whose reply could be read."""
-    for exchange in made.exchanges:
+    for exchange in trajectory.exchanges:
         thinking = wrap_thought(exchange.thinking) + "\n\n" if exchange.thinking else ""
         yield [
             Message("user", exchange.asked),
@@ -75,9 +78,11 @@ def box_answer(answer: str) -> str:
     return rf"<answer>\boxed{{{answer}}}</answer>"
 
 
-def _plan_turns(made: Trajectory) -> Iterator[Message]:
-    yield Message("user", made.prompt)
-    yield Message("assistant", f"{wrap_thought(made.thought)}\n\n<answer>{made.plan}</answer>")
+def _plan_turns(trajectory: Trajectory) -> Iterator[Message]:
+    yield Message("user", trajectory.prompt)
+    yield Message(
+        "assistant", f"{wrap_thought(trajectory.thought)}\n\n<answer>{trajectory.plan}</answer>"
+    )
 
 
 def _step_turns(step: SolvedStep, language: Language) -> Iterator[Message]:
@@ -126,17 +131,17 @@ def _boundary_thought(step: SolvedStep, language: Language) -> str:
     # A model that gave no answer has nothing to assess: it refuses in the solver's words.
     if not step.attempt:
         return REFUSAL[language]
-    told = render_prompt(
+    thought = render_prompt(
         "train/assess",
         language,
         answer=step.attempt,
         reasoning=step.reasoning,
         known=step.known,
     )
-    return told.text
+    return thought.text
 
 
-def _final_turns(made: Trajectory, language: Language) -> Iterator[Message]:
-    yield Message("user", made.final_prompt)
-    known = wrap_thought(made.final_thought or _CAN[language])
-    yield Message("assistant", f"{known}\n\n{made.final.strip()}")
+def _final_turns(trajectory: Trajectory, language: Language) -> Iterator[Message]:
+    yield Message("user", trajectory.final_prompt)
+    known = wrap_thought(trajectory.final_thought or _CAN[language])
+    yield Message("assistant", f"{known}\n\n{trajectory.final.strip()}")

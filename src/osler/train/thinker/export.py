@@ -108,7 +108,7 @@ def export_data(
 
     Raises `BadRun` where nothing of the stages was kept, or the folder cannot be written.
     """
-    told = tuple(tally for tally in stage_tallies(log) if tally.stage in stages)
+    tallies = tuple(tally for tally in stage_tallies(log) if tally.stage in stages)
     lines = [
         line
         for key, one in kept_tries(log).items()
@@ -116,13 +116,13 @@ def export_data(
         for line in _sample_lines(one, layout)
     ]
     if not lines:
-        why = "; ".join(f"{n} × {reason}" for t in told for reason, n in t.dropped.items())
+        why = "; ".join(f"{n} × {reason}" for t in tallies for reason, n in t.dropped.items())
         raise BadRun(
             f"nothing was kept in {log}" + (f": {why}" if why else ""),
             fix="`osler train thinker-data` with another planner, or more rounds",
         )
     languages = sorted({line["meta"]["language"] for line in lines})
-    card = card_of(told, len(lines), layout, languages, licence)
+    card = card_of(tallies, len(lines), layout, languages, licence)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         _write_whole(
@@ -131,7 +131,7 @@ def export_data(
         _write_whole(folder / CARD, card)
     except OSError as error:
         raise BadRun(f"{folder} cannot be written: {error.strerror}") from error
-    return ExportedData(str(folder), len(lines), layout, told)
+    return ExportedData(str(folder), len(lines), layout, tallies)
 
 
 def _write_whole(path: Path, text: str) -> None:
@@ -142,16 +142,16 @@ def _write_whole(path: Path, text: str) -> None:
 
 
 def _sample_lines(one: TeachingTry, layout: Layout) -> Iterator[dict[str, Any]]:
-    made, question = one.trajectory, one.sample.question
-    if made is None:
+    trajectory, question = one.trajectory, one.sample.question
+    if trajectory is None:
         return
     id = f"{one.stage}.{one.sample.task}.{question.id}"
     if layout == "dialogue":
-        chat = stage_messages(made, one.stage, question.language)
+        chat = stage_messages(trajectory, one.stage, question.language)
         yield {"id": id, "messages": _plain_messages(chat), "meta": _sample_meta(one)}
         return
-    for n, call in enumerate(call_messages(made, question.language), 1):
-        prompt = made.exchanges[n - 1].prompt
+    for n, call in enumerate(call_messages(trajectory, question.language), 1):
+        prompt = trajectory.exchanges[n - 1].prompt
         yield {
             "id": f"{id}.{n}",
             "messages": _plain_messages(call),
@@ -165,8 +165,8 @@ def _plain_messages(chat: Sequence[Message]) -> list[dict[str, str]]:
 
 def _sample_meta(one: TeachingTry, prompt: str = "") -> dict[str, Any]:
     """Metadata to filter by. It names the gold answer, for inspection; no prompt does."""
-    made, sample = one.trajectory, one.sample
-    retrievals = made.retrievals if made else ()
+    trajectory, sample = one.trajectory, one.sample
+    retrievals = trajectory.retrievals if trajectory else ()
     passages = [id for step in retrievals for turn in step.turns for id in turn.passages]
     return {
         "stage": one.stage,
@@ -178,7 +178,7 @@ def _sample_meta(one: TeachingTry, prompt: str = "") -> dict[str, Any]:
         "student": one.student,
         "round": one.round,
         "seed": one.seed,
-        "steps": made.plan.count("\nAction") if made else 0,
+        "steps": trajectory.plan.count("\nAction") if trajectory else 0,
         "known": sum(step.known for step in retrievals),
         "searches": sum(len(step.turns) for step in retrievals),
         "passages": list(dict.fromkeys(passages)),
@@ -187,7 +187,11 @@ def _sample_meta(one: TeachingTry, prompt: str = "") -> dict[str, Any]:
 
 
 def card_of(
-    told: Sequence[StageTally], lines: int, layout: Layout, languages: Sequence[str], licence: str
+    tallies: Sequence[StageTally],
+    lines: int,
+    layout: Layout,
+    languages: Sequence[str],
+    licence: str,
 ) -> str:
     """The data set's card: front matter for the hub, and how it came about."""
     size = next((name for most, name in _SIZES if lines < most), "n>1M")
@@ -216,7 +220,7 @@ def card_of(
         "The reasoning is a model's. It was held against gold answers, not reviewed by a physician."
         " References are quoted from the knowledge base that the teacher searched: their licences"
         " go with them.",
-        *map(_stage_section, told),
+        *map(_stage_section, tallies),
     ]
     return "\n\n".join(parts) + "\n"
 

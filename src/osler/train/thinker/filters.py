@@ -35,37 +35,37 @@ class FilterBounds:
     longest: int = LONGEST
 
 
-def find_fault(made: Trajectory, stage: Stage) -> str:
+def find_fault(trajectory: Trajectory, stage: Stage) -> str:
     """The first thing for which the trajectory cannot be a sample of the stage; else ""."""
-    return next(_trajectory_faults(made, stage), "")
+    return next(_trajectory_faults(trajectory, stage), "")
 
 
-def find_plan_fault(made: Trajectory, stage: Stage) -> str:
+def find_plan_fault(trajectory: Trajectory, stage: Stage) -> str:
     """Finds the first fault of the plan alone: nothing need be solved to know it."""
-    return next(_plan_faults(made, stage), "")
+    return next(_plan_faults(trajectory, stage), "")
 
 
-def _plan_faults(made: Trajectory, stage: Stage) -> Iterator[str]:
-    if made.origin != "planner":
+def _plan_faults(trajectory: Trajectory, stage: Stage) -> Iterator[str]:
+    if trajectory.origin != "planner":
         yield "no plan could be read"
-    if made.warnings:
+    if trajectory.warnings:
         yield "the plan's references do not resolve"
-    if not made.thought and stage != "deep-search":
+    if not trajectory.thought and stage != "deep-search":
         yield "no thought before the plan"
-    if stage == "deep-search" and len(_RETRIEVAL.findall(made.plan)) != 1:
+    if stage == "deep-search" and len(_RETRIEVAL.findall(trajectory.plan)) != 1:
         yield "not a single-hop question"
 
 
-def _trajectory_faults(made: Trajectory, stage: Stage) -> Iterator[str]:
-    yield from _plan_faults(made, stage)
+def _trajectory_faults(trajectory: Trajectory, stage: Stage) -> Iterator[str]:
+    yield from _plan_faults(trajectory, stage)
     if stage == "logical-form":
         return
     # Each step of the wire form has one action line; fewer steps mean that the run was cut.
-    if len(made.steps) < made.plan.count("\nAction"):
+    if len(trajectory.steps) < trajectory.plan.count("\nAction"):
         yield "the budget was spent"
-    for step in made.steps:
+    for step in trajectory.steps:
         yield from _step_faults(step)
-    if stage == "thinker" and final_answer(made) == "":
+    if stage == "thinker" and final_answer(trajectory) == "":
         yield "no answer"
 
 
@@ -80,21 +80,21 @@ def _step_faults(step: SolvedStep) -> Iterator[str]:
         yield "a Deduce was not solved"
 
 
-def final_answer(made: Trajectory) -> str:
+def final_answer(trajectory: Trajectory) -> str:
     r"""The last reply's answer: inside `\boxed{}`, else inside `<answer>`; empty for none."""
-    span = answer_span(made.final) or tagged_span(made.final, "answer")
-    return made.final[slice(*span)].strip() if span else ""
+    span = answer_span(trajectory.final) or tagged_span(trajectory.final, "answer")
+    return trajectory.final[slice(*span)].strip() if span else ""
 
 
-def stage_answer(made: Trajectory, stage: Stage) -> str:
+def stage_answer(trajectory: Trajectory, stage: Stage) -> str:
     """Answer of a stage's samples: the sub-answer of a deep search, else the final answer."""
     if stage == "deep-search":
-        return made.retrievals[0].answer if made.retrievals else ""
-    return final_answer(made)
+        return trajectory.retrievals[0].answer if trajectory.retrievals else ""
+    return final_answer(trajectory)
 
 
 async def wrong_reason(
-    made: Trajectory,
+    trajectory: Trajectory,
     sample: Sample,
     stage: Stage,
     bounds: FilterBounds,
@@ -104,7 +104,7 @@ async def wrong_reason(
     """Why the answer does not count as right; "" where it does. A plan alone has no answer."""
     if stage == "logical-form":
         return ""
-    answer, gold = stage_answer(made, stage), sample.gold
+    answer, gold = stage_answer(trajectory, stage), sample.gold
     if gold.letters:
         # Tagged, so that the reader of options takes the text as an answer, not as prose.
         letters = chosen_letters(sample.question, None, f"<answer>{answer}</answer>")
@@ -119,7 +119,7 @@ async def wrong_reason(
     # ones.
     if judge is None:
         return "wrong answer" if sample.kind == "short" else "a long answer without a judge"
-    said = made.final if sample.kind == "long" and stage == "thinker" else answer
+    said = trajectory.final if sample.kind == "long" and stage == "thinker" else answer
     verdict = await judge.is_right(
         sample.question.text, gold.texts, said, run, sample.question.language
     )

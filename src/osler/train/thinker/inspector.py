@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -11,6 +11,8 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from osler.errors import BadRun, MalformedOutput
+from osler.jobs.journal import append_line
+from osler.jobs.runner import Progress
 from osler.llm.core.ask import ask
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
 from osler.llm.core.grammar import Grammar, Node, alt, seq
@@ -73,7 +75,7 @@ class ModelInspector:
             question=item.question,
             golds=list(item.golds),
             transcript=shorten_text(item.transcript),
-            aspects=[(name, told[item.language]) for name, told in dimension.aspects.items()],
+            aspects=[(name, wording[item.language]) for name, wording in dimension.aspects.items()],
         )
         grammar = aspects_grammar(dimension) if self.constrains else None
         sampling = Sampling(0.0, self.max_tokens, top=0, grammar=grammar)
@@ -106,12 +108,12 @@ class InspectorChain:
         return "+".join(part.name for part in self.parts)
 
     async def inspect(self, item: QualityItem, run: Run) -> Inspection:
-        said: list[Inspection] = []
+        inspections: list[Inspection] = []
         for part in self.parts:
-            said.append(await part.inspect(item, run))
-            if said[-1].good is False:
+            inspections.append(await part.inspect(item, run))
+            if inspections[-1].good is False:
                 break
-        return join_inspections(self.name, said)
+        return join_inspections(self.name, inspections)
 
 
 def aspects_grammar(dimension: Dimension) -> Grammar:
@@ -125,11 +127,11 @@ def aspects_grammar(dimension: Dimension) -> Grammar:
 def parse_aspects(reply: str, dimension: Dimension) -> dict[str, Verdict]:
     """The last `<aspects>`, else the whole reply. Raises `MalformedOutput` unless every aspect
     has one verdict."""
-    told = (_ASPECTS.findall(reply) or [reply])[-1]
+    listed = (_ASPECTS.findall(reply) or [reply])[-1]
     found: dict[str, Verdict] = {}
     for name in dimension.aspects:
         # A set: a verdict repeated in the same words is no contradiction.
-        words = set(re.findall(rf"\b{name}\b{_WORD}", told, re.IGNORECASE))
+        words = set(re.findall(rf"\b{name}\b{_WORD}", listed, re.IGNORECASE))
         if len(words) != 1:
             form = ", ".join(f"{aspect} pass" for aspect in dimension.aspects)
             raise MalformedOutput(reply, expected=f"<aspects>{form}</aspects>, pass or fail each")
@@ -152,9 +154,6 @@ def _read_reason(reply: str) -> str:
 
 def _first_bad(dimension: str, verdicts: dict[str, Verdict]) -> str:
     return f"{dimension}.{next(name for name, said in verdicts.items() if said is False)}"
-
-
-Progress = Callable[[str, int, int | None], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,18 +193,10 @@ async def inspect_all(
             usage += run.usage
             new += 1
             if keep is not None:
-                _append_inspection(keep, known[item.id])
+                append_line(keep, _adapter().dump_json(known[item.id]) + b"\n")
         if progress is not None:
             progress(f"inspected by {inspector.name}", n, len(items))
     return InspectionRun(tuple(known[id] for id in ids), new, usage)
-
-
-def _append_inspection(path: Path, one: Inspection) -> None:
-    try:
-        with path.open("ab") as file:
-            file.write(_adapter().dump_json(one) + b"\n")
-    except OSError as error:
-        raise BadRun(f"{path} cannot be written: {error.strerror}", fix="make room") from error
 
 
 def _read_inspections(path: Path) -> list[Inspection]:

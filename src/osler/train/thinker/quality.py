@@ -29,10 +29,10 @@ class Dimension:
 
 
 def _make_dimension(name: str, en: str, zh: str, **aspects: tuple[str, str]) -> Dimension:
-    told: dict[str, Mapping[Language, str]] = {
+    wordings: dict[str, Mapping[Language, str]] = {
         key: {"en": words[0], "zh": words[1]} for key, words in aspects.items()
     }
-    return Dimension(name, {"en": en, "zh": zh}, told)
+    return Dimension(name, {"en": en, "zh": zh}, wordings)
 
 
 FRAMEWORK: tuple[Dimension, ...] = (
@@ -172,9 +172,9 @@ def join_inspections(name: str, parts: Sequence[Inspection]) -> Inspection:
     aspects: dict[str, dict[str, Verdict]] = {}
     for dimension in FRAMEWORK:
         for aspect in dimension.aspects:
-            said = [part.aspects.get(dimension.name, {}).get(aspect) for part in parts]
+            verdicts = [part.aspects.get(dimension.name, {}).get(aspect) for part in parts]
             # Condemning wins over praising, and both over silence.
-            verdict = False if False in said else (True if True in said else None)
+            verdict = False if False in verdicts else (True if True in verdicts else None)
             aspects.setdefault(dimension.name, {})[aspect] = verdict
     reasons = tuple(reason for part in parts for reason in part.reasons)
     return Inspection(parts[0].id, name, aspects, reasons)
@@ -205,16 +205,16 @@ def read_items(path: Path) -> list[QualityItem]:
 
 
 def _read_item(line: Mapping[str, Any], number: int) -> QualityItem:
-    said = [Message(m["role"], m["content"]) for m in line["messages"]]
-    if not said or not all(isinstance(m.content, str) for m in said):
+    messages = [Message(m["role"], m["content"]) for m in line["messages"]]
+    if not messages or not all(isinstance(m.content, str) for m in messages):
         raise ValueError("messages must be turns with text")
     meta = line.get("meta") or {}
-    asked = next((m.content for m in said if m.role == "user"), "")
+    asked = next((m.content for m in messages if m.role == "user"), "")
     # Data of others has no `meta`: its first user turn is the question.
     question = str(meta.get("question") or asked)
     return QualityItem(
         str(line.get("id", number)),
-        tuple(said),
+        tuple(messages),
         question,
         tuple(map(str, meta.get("gold") or ())),
         meta.get("language") or language_of(question),

@@ -50,8 +50,8 @@ class TeachingConfig:
     def seed_of(self, sample: Sample, round: int) -> int:
         """Seed of one try; equal calls give equal seeds on every machine."""
         # Every try has a seed of its own, or a dropped question would be answered the same again.
-        told = f"{self.seed}.{self.stage}.{sample.task}.{sample.id}.{self.teacher.name}.{round}"
-        return int.from_bytes(hashlib.sha256(told.encode()).digest()[:4])
+        text = f"{self.seed}.{self.stage}.{sample.task}.{sample.id}.{self.teacher.name}.{round}"
+        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4])
 
 
 @dataclass
@@ -116,20 +116,20 @@ class TeachingJob:
         return one.why
 
 
-async def teach_once(course: TeachingConfig, sample: Sample, round: int) -> TeachingTry:
+async def teach_once(course: TeachingConfig, sample: Sample, number: int) -> TeachingTry:
     """Teaches and filters one question. A failure is a result, with its reason."""
     began, when = time.perf_counter(), datetime.now(UTC).isoformat(timespec="milliseconds")
-    seed = course.seed_of(sample, round)
+    seed = course.seed_of(sample, number)
     blank = TeachingTry(
-        course.stage, sample, course.teacher.name, round, seed, "failed", "", when, 0.0,
+        course.stage, sample, course.teacher.name, number, seed, "failed", "", when, 0.0,
         inspector=course.inspector.name if course.inspector else "",
         student=course.teacher.student.model.name if course.stage == "thinker" else "",
     )  # fmt: skip
     costs: list[Run] = []
     try:
-        made, why = await _teach_and_judge(course, sample, seed, costs)
+        trajectory, why = await _teach_and_judge(course, sample, seed, costs)
         done = replace(blank, status="dropped" if why else "kept", why=why)
-        done = done if why else replace(done, trajectory=made)
+        done = done if why else replace(done, trajectory=trajectory)
     except BudgetExceeded:
         done = replace(blank, status="dropped", why="the budget was spent")
     # Replies that cannot be read are the teacher's fault and cost a round; other errors do not.
@@ -140,34 +140,32 @@ async def teach_once(course: TeachingConfig, sample: Sample, round: int) -> Teac
     usage = blank.usage
     for run in costs:
         usage += run.usage
-    return replace(done, usage=usage, seconds=_round_seconds(time.perf_counter() - began))
-
-
-def _round_seconds(seconds: float) -> float:
-    return round(seconds, 4)
+    return replace(done, usage=usage, seconds=round(time.perf_counter() - began, 4))
 
 
 async def _teach_and_judge(
     course: TeachingConfig, sample: Sample, seed: int, costs: list[Run]
 ) -> tuple[Trajectory, str]:
     """The trajectory, and why it is none to keep; the cheap reasons first."""
-    made, run = await course.teacher.teach_question(sample.question, course.stage, seed)
+    trajectory, run = await course.teacher.teach_question(sample.question, course.stage, seed)
     costs.append(run)
-    if why := find_fault(made, course.stage):
-        return made, why
-    chat = stage_messages(made, course.stage, sample.question.language)
+    if why := find_fault(trajectory, course.stage):
+        return trajectory, why
+    chat = stage_messages(trajectory, course.stage, sample.question.language)
     if why := too_long(chat, course.bounds):
-        return made, why
+        return trajectory, why
     # A run of its own: the judge must not spend the teacher's budget.
     judging = Run(id=run.id, seed=seed)
     costs.append(judging)
-    if why := await wrong_reason(made, sample, course.stage, course.bounds, course.judge, judging):
-        return made, why
+    if why := await wrong_reason(
+        trajectory, sample, course.stage, course.bounds, course.judge, judging
+    ):
+        return trajectory, why
     if course.inspector is not None:
         found = await course.inspector.inspect(item_of(sample, chat, course.stage), judging)
         if found.bad:
-            return made, f"inspection: {', '.join(found.bad)}"
-    return made, ""
+            return trajectory, f"inspection: {', '.join(found.bad)}"
+    return trajectory, ""
 
 
 def item_of(sample: Sample, chat: Sequence[Message], stage: Stage) -> QualityItem:

@@ -128,8 +128,8 @@ def _flow_faults(item: QualityItem, found: list[AssistantTurn]) -> Iterator[Faul
             for problem in find_dependencies(plan).problems:
                 yield aspect, problem
     for n, reply in enumerate(found):
-        told = _STEP.search(reply.asked) if n else None
-        if told and (open_ := REFERENCE.search(told[1])):
+        step = _STEP.search(reply.asked) if n else None
+        if step and (open_ := REFERENCE.search(step[1])):
             yield aspect, f"{open_[0]} was not filled in before it was asked"
         follows = found[n + 1].asked if n + 1 < len(found) else ""
         if reply.has_search and not follows.startswith("<references>"):
@@ -172,14 +172,14 @@ def _answer_faults(item: QualityItem, found: list[AssistantTurn]) -> Iterator[Fa
 
 def _hallucination_faults(item: QualityItem, found: list[AssistantTurn]) -> Iterator[Fault]:
     for one in searched_answers(found):
-        told = f"{one.references}\n{one.question}\n{item.question}"
+        known = f"{one.references}\n{one.question}\n{item.question}"
         words, numbers = set(content_terms(one.answer)), set(_NUMBER.findall(one.answer))
         # A verdict shares no word with its references, and is borne out by them all the same.
         if one.answer.casefold().rstrip(".。") in _YES_NO:
             continue
-        if words and not words & set(content_terms(told)):
+        if words and not words & set(content_terms(known)):
             yield "accuracy.hallucination", f"nothing of {one.answer[:60]!r} is in the references"
-        elif numbers and not numbers & set(_NUMBER.findall(told)):
+        elif numbers and not numbers & set(_NUMBER.findall(known)):
             yield "accuracy.hallucination", f"no number of {one.answer[:60]!r} is in the references"
 
 

@@ -149,9 +149,12 @@ def verdict_shares(found: Sequence[Inspection]) -> VerdictShares:
     )
 
 
-def render_report(told: VerdictShares, against: Validation | None) -> str:
+def render_report(shares: VerdictShares, against: Validation | None) -> str:
     """Markdown."""
-    parts = [f"# Quality of {told.n:,} samples\n\nJudged by {told.judge}.", _shares_table(told)]
+    parts = [
+        f"# Quality of {shares.n:,} samples\n\nJudged by {shares.judge}.",
+        _shares_table(shares),
+    ]
     if against is not None:
         parts += [
             "## Samples that people call good (Table 12)\n\n" + _paper_table(against.good),
@@ -163,17 +166,17 @@ def render_report(told: VerdictShares, against: Validation | None) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def _shares_table(told: VerdictShares) -> str:
+def _shares_table(shares: VerdictShares) -> str:
     rows = [
-        [name.capitalize(), f"{told.bad[name]:,}", f"{told.undecided[name]:,}"]
+        [name.capitalize(), f"{shares.bad[name]:,}", f"{shares.undecided[name]:,}"]
         for name in DIMENSIONS
     ]
-    rows.append(["All", f"{told.n - told.good:,}", ""])
+    rows.append(["All", f"{shares.n - shares.good:,}", ""])
     table = _render_table(["Dimension", "bad", "not decided"], rows)
-    if not told.reasons:
+    if not shares.reasons:
         return table
     worst = _render_table(
-        ["Aspect", "samples"], [[name, f"{n:,}"] for name, n in told.reasons.items()]
+        ["Aspect", "samples"], [[name, f"{n:,}"] for name, n in shares.reasons.items()]
     )
     return f"{table}\n\n{worst}"
 

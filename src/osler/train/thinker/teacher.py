@@ -91,11 +91,11 @@ class Teacher:
             await self._make_thinker(script, stage).solve(question, run)
         except _FaultyPlan:
             return trajectory_of(script), run
-        made = trajectory_of(script)
+        trajectory = trajectory_of(script)
         # What will be dropped is not restructured: it costs a call for each search.
-        if self.restructure and not find_fault(made, stage):
-            made = await self._restructure_reasons(made, question.language, run)
-        return made, run
+        if self.restructure and not find_fault(trajectory, stage):
+            trajectory = await self._restructure_reasons(trajectory, question.language, run)
+        return trajectory, run
 
     def _make_planner(self, script: Script) -> Decomposer:
         return Decomposer(record_speaker(self.planner, script))
@@ -131,11 +131,11 @@ class Teacher:
         return ConfirmedBoundary(student, record_speaker(self.confirmer or self.solver, script))
 
     async def _restructure_reasons(
-        self, made: Trajectory, language: Language, run: Run
+        self, trajectory: Trajectory, language: Language, run: Run
     ) -> Trajectory:
         """Each reason as a thought of the turn (§3.3); one that cannot be had stays as it is."""
-        steps = [await self._restructure_step(step, language, run) for step in made.steps]
-        return replace(made, steps=tuple(steps))
+        steps = [await self._restructure_step(step, language, run) for step in trajectory.steps]
+        return replace(trajectory, steps=tuple(steps))
 
     async def _restructure_step(self, step: SolvedStep, language: Language, run: Run) -> SolvedStep:
         turns: list[SearchTurn] = []

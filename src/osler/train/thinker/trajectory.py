@@ -129,27 +129,27 @@ def _solve_steps(lines: Sequence[Line], nodes: Mapping[int, FormNode]) -> tuple[
 
 
 def _make_step(node: FormNode, words: str, solved: FormSolved, lines: Sequence[Line]) -> SolvedStep:
-    made = SolvedStep(node.n, node.fn, words, solved.answer)
+    step = SolvedStep(node.n, node.fn, words, solved.answer)
     exchanges = [line for line in lines if isinstance(line, Exchange) and line.read]
     if checked := next((line for line in lines if isinstance(line, BoundaryChecked)), None):
         # With "twice" both confirmations reason about the attempt (§5.1).
         doubts = [e for e in exchanges if e.kind in ("self_check", "complete")]
-        made = replace(
-            made,
+        step = replace(
+            step,
             assessed=True,
             attempt=checked.answer,
             reasoning="\n".join(filter(None, map(_thought_of, doubts))),
             known=checked.known,
         )
     if node.fn == "Retrieval":
-        return replace(made, turns=_make_turns(words, lines))
+        return replace(step, turns=_make_turns(words, lines))
     programs = [e for e in lines if isinstance(e, Calculated) and e.value]
     asked = _last_exchange(exchanges, "calculate" if node.fn == "Math" else "deduce")
     if asked is None:
-        return made
+        return step
     code = programs[-1].code if programs and programs[-1].engine == "python" else ""
     thought = asked.thinking if node.fn == "Math" else _thought_of(asked)
-    return replace(made, prompt=asked.asked, thought=thought, code=code)
+    return replace(step, prompt=asked.asked, thought=thought, code=code)
 
 
 def _make_turns(words: str, lines: Sequence[Line]) -> tuple[SearchTurn, ...]:

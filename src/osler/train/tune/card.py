@@ -76,8 +76,8 @@ def _card_figures(card: TunedModelCard) -> list[tuple[str, object]]:
     if card.perplexity:
         before, after = card.perplexity
         found.append(("perplexity, before and after", f"{before:.2f}, {after:.2f}"))
-    told = ("learning_rate", "schedule", "warmup", "epochs", "batch", "weight_decay", "clip")
-    found += [(key.replace("_", " "), recipe[key]) for key in (*told, "max_tokens", "seed")]
+    keys = ("learning_rate", "schedule", "warmup", "epochs", "batch", "weight_decay", "clip")
+    found += [(key.replace("_", " "), recipe[key]) for key in (*keys, "max_tokens", "seed")]
     if lora:
         found.append(("LoRA", f"rank {lora['rank']}, alpha {lora['alpha']}"))
     if card.kind == "dpo":

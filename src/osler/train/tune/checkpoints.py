@@ -44,9 +44,9 @@ def check_checkpoint(checkpoint: Path) -> None:
         sums: dict[str, str] = dict(json.loads((checkpoint / MARK).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError) as error:
         raise ModelMissing(f"the checkpoint {checkpoint} is damaged: {MARK}", fix=fix) from error
-    for name, told in sums.items():
+    for name, checksum in sums.items():
         path = checkpoint / name
-        if not path.is_file() or _checksum(path) != told:
+        if not path.is_file() or _checksum(path) != checksum:
             raise ModelMissing(f"the checkpoint {checkpoint} is damaged: {name}", fix=fix)
 
 

@@ -15,7 +15,7 @@ import hashlib
 import json
 import random
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import file_digest
 from itertools import groupby, islice
@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from osler.errors import BadConfig, BadRun, ModelError
+from osler.jobs.runner import Progress
 from osler.kb.base import KnowledgeBase
 from osler.llm.transformers.hub import silence_transformers
 from osler.sources.formats.osler_jsonl import HEADER
@@ -34,10 +35,9 @@ PIECE = 20_000
 """Characters above which a text is cut."""
 HELD_OUT = 0.02
 PROBED = 32
-"""Windows of each source, at most, by which perplexity is told."""
+"""Windows of each source, at most, on which perplexity is measured."""
 _ENDINGS = (".txt", ".text", ".md", ".jsonl")
 _BATCH = 64
-Told = Callable[[str, int, int | None], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,25 +85,25 @@ class Corpus:
 
     def digest(self) -> str:
         """Changes with the texts, the weights and the held-out share, not with their place."""
-        told = hashlib.sha256(str(self.held_out).encode())
+        digest = hashlib.sha256(str(self.held_out).encode())
         for source in self.sources:
-            told.update(f"\n{source.name}\n{source.weight}\n{source.of}\n".encode())
+            digest.update(f"\n{source.name}\n{source.weight}\n{source.of}\n".encode())
             if source.of is not None:
                 with KnowledgeBase.open(source.path) as kb:
-                    told.update(kb.snapshot.encode())
+                    digest.update(kb.snapshot.encode())
                 continue
             for file in corpus_files(source.path):
                 with file.open("rb") as bytes_:
-                    told.update(file_digest(bytes_, "sha256").digest())
-        return told.hexdigest()
+                    digest.update(file_digest(bytes_, "sha256").digest())
+        return digest.hexdigest()
 
 
-def parse_source(told: str, knowledge: Path, weights: dict[str, float]) -> CorpusSource:
+def parse_source(text: str, knowledge: Path, weights: dict[str, float]) -> CorpusSource:
     """`NAME=WHERE` as a source; WHERE alone is named after its file or source."""
-    name, split, where = told.partition("=")
+    name, split, where = text.partition("=")
     if not split:
-        where = told
-        name = told[3:] if told.startswith("kb:") else Path(told).stem
+        where = text
+        name = text[3:] if text.startswith("kb:") else Path(text).stem
     if where.startswith("kb:"):
         return CorpusSource(name, knowledge, where[3:], weights.get(name))
     return CorpusSource(name, Path(where), None, weights.get(name))
@@ -175,8 +175,8 @@ def _of_lines(file: Path) -> Iterator[str]:
 
 
 def _read_lines(file: Path) -> Iterator[tuple[str | None, dict[str, Any]]]:
-    with file.open(encoding="utf-8-sig") as told:
-        for number, line in enumerate(told, 1):
+    with file.open(encoding="utf-8-sig") as lines:
+        for number, line in enumerate(lines, 1):
             if not line.strip():
                 continue
             try:
@@ -212,7 +212,7 @@ class PackedCorpus:
 
     rows: MixedWindows
     held: dict[str, tuple[EncodedText, ...]]
-    """Windows by source that perplexity is told of; sources without any are not in it."""
+    """Windows by source on which perplexity is measured; sources without any are left out."""
     counts: tuple[SourceCount, ...]
 
 
@@ -227,7 +227,7 @@ class _SourceReading:
 
 
 def pack_corpus(
-    corpus: Corpus, tokenizer: Any, *, size: int, seed: int, told: Told | None = None
+    corpus: Corpus, tokenizer: Any, *, size: int, seed: int, progress: Progress | None = None
 ) -> PackedCorpus:
     """Reads, tokenises, packs and mixes. Same corpus, seed and size: the same windows.
 
@@ -238,7 +238,7 @@ def pack_corpus(
     if end is None:
         raise ModelError("the tokenizer names no end of a text", fix="set its eos_token")
     seen: set[bytes] = set()
-    read = [_read_source(s, corpus.held_out, tokenizer, seen, told) for s in corpus.sources]
+    read = [_read_source(s, corpus.held_out, tokenizer, seen, progress) for s in corpus.sources]
     if corpus.held_out and not any(one.held for one in read):
         raise BadConfig(
             f"of {sum(len(one.learnt) for one in read)} texts none was held out to tell perplexity",
@@ -268,7 +268,7 @@ def is_held_out(text: str, share: float) -> bool:
 
 
 def _read_source(
-    source: CorpusSource, share: float, tokenizer: Any, seen: set[bytes], told: Told | None
+    source: CorpusSource, share: float, tokenizer: Any, seen: set[bytes], progress: Progress | None
 ) -> _SourceReading:
     found = _SourceReading(source)
     done = 0
@@ -280,8 +280,8 @@ def _read_source(
             # Four bytes a token instead of some 36 in a list of Python's integers.
             (found.held if is_held_out(text, share) else found.learnt).append(array("I", ids))
         done += len(batch)
-        if told:
-            told(f"reading {source.name}", done, None)
+        if progress:
+            progress(f"reading {source.name}", done, None)
     if not found.learnt:
         raise BadRun(
             f"nothing is learnt from {source.name}: {len(found.held)} texts held out,"

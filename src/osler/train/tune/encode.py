@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from jinja2 import TemplateError
 
 from osler.errors import BadConfig, BadRun, ModelError
+from osler.jobs.runner import Progress
 from osler.llm.core.base import Message
 from osler.train.record import Dialogue, DpoRecord, SftRecord
 
@@ -174,13 +175,11 @@ def fit_rows(rows: Sequence[E], most: int, *, skip_long: bool = False) -> Fitted
 D = TypeVar("D")
 
 
-def encode_all(
-    data: Sequence[D], encode: Callable[[D], E], told: Callable[[str, int, int | None], None] | None
-) -> list[E]:
+def encode_all(data: Sequence[D], encode: Callable[[D], E], progress: Progress | None) -> list[E]:
     """Every item encoded, with progress."""
     rows = []
     for number, item in enumerate(data, 1):
         rows.append(encode(item))
-        if told and not number % 50:
-            told("reading samples", number, len(data))
+        if progress and not number % 50:
+            progress("reading samples", number, len(data))
     return rows

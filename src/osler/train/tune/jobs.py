@@ -1,4 +1,4 @@
-"""Tuning from files to files: what `osler train_model sft|dpo|thinker|pretrain` do.
+"""Tuning from files to files: the work of `osler train sft|dpo|thinker|pretrain`.
 
 FOLDER/run.json         what is trained on what, and how: another training is refused here
 FOLDER/log.jsonl        a line a step
@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from osler.errors import BadConfig, BadRun
+from osler.jobs.runner import Progress
 from osler.llm.core.cache import write_whole
 from osler.llm.transformers.hub import (
     Device,
@@ -34,7 +35,7 @@ from osler.train.tune.card import TunedModelCard, write_card
 from osler.train.tune.corpus import Corpus, PackedCorpus, pack_corpus, read_texts
 from osler.train.tune.encode import ChatEncoder, EncodedPair, FittedRows, encode_all, fit_rows
 from osler.train.tune.estimate import TrainingEstimate, estimate_training
-from osler.train.tune.loop import Progress, TuningResult, train_model
+from osler.train.tune.loop import TuningResult, train_model
 from osler.train.tune.loss import perplexity
 from osler.train.tune.model import matrix_products, prepare_model
 from osler.train.tune.objective import (
@@ -84,41 +85,47 @@ class TuningJob:
             return file_digest(file, "sha256").hexdigest()
 
 
-def dry_run(job: TuningJob, told: Progress | None = None) -> TrainingEstimate:
+def dry_run(job: TuningJob, progress: Progress | None = None) -> TrainingEstimate:
     """Sizes, steps, memory and time, all data read and encoded. Nothing is written."""
-    made = _make_parts(job, told)
+    parts = _make_parts(job, progress)
     rows = [
         ReferencedPair(row, (0.0, 0.0)) if isinstance(row, EncodedPair) else row
-        for row in made.rows
+        for row in parts.rows
     ]
     found = estimate_training(
-        made.pair, rows, made.objective, job.recipe, long=len(made.long), threads=job.threads
+        parts.pair, rows, parts.objective, job.recipe, long=len(parts.long), threads=job.threads
     )
-    return replace(found, sources=made.packed.counts) if made.packed else found
+    return replace(found, sources=parts.packed.counts) if parts.packed else found
 
 
-def run_tuning(job: TuningJob, told: Progress | None = None) -> TuningResult:
+def run_tuning(job: TuningJob, progress: Progress | None = None) -> TuningResult:
     """Trains, or goes on, or finds it done. Raises as its parts, and `BadConfig` where the
     folder holds another training."""
     job.folder.mkdir(parents=True, exist_ok=True)
-    said = _job_facts(job)
-    _require_same(job.folder / RUN, said)
+    facts = _job_facts(job)
+    _require_same(job.folder / RUN, facts)
     # After the facts are compared: a finished folder of another training is refused, too.
     if (done := _finished_result(job.folder / RESULT)) is not None:
         return done
-    made = _make_parts(job, told)
-    rows: Sequence[Any] = made.rows
+    parts = _make_parts(job, progress)
+    rows: Sequence[Any] = parts.rows
     if job.kind == "dpo":
         with matrix_products(job.recipe.precision, job.threads):
-            rows = _reference_pairs(job, made, told)
+            rows = _reference_pairs(job, parts, progress)
     # Before `train_model`, which changes the weights in place; a resumed job reads the file.
-    before = _perplexity_before(job, made)
+    before = _perplexity_before(job, parts)
     tuned = train_model(
-        made.pair, rows, made.objective, job.recipe, job.folder, threads=job.threads, told=told
+        parts.pair,
+        rows,
+        parts.objective,
+        job.recipe,
+        job.folder,
+        threads=job.threads,
+        progress=progress,
     )
     if before:
-        tuned = replace(tuned, perplexity=(before, _perplexity(job, made)))
-    _finish_job(job, made, tuned, said)
+        tuned = replace(tuned, perplexity=(before, _perplexity(job, parts)))
+    _finish_job(job, parts, tuned, facts)
     return tuned
 
 
@@ -133,10 +140,10 @@ class _TuningParts:
     packed: PackedCorpus | None = None
 
 
-def _make_parts(job: TuningJob, told: Progress | None) -> _TuningParts:
+def _make_parts(job: TuningJob, progress: Progress | None) -> _TuningParts:
     """Data first: what is wrong with it is said before weights are loaded."""
     if isinstance(job.data, Corpus):
-        return _make_windows(job, job.data, told)
+        return _make_windows(job, job.data, progress)
     read: dict[Kind, Callable[[Path], Sequence[Any]]] = {
         "sft": read_samples,
         "dpo": read_preferences,
@@ -152,7 +159,7 @@ def _make_parts(job: TuningJob, told: Progress | None) -> _TuningParts:
     }
     most = _longest_row(pair.model, job.recipe)
     fitted: FittedRows = fit_rows(
-        encode_all(data, encode[job.kind], told), most, skip_long=job.skip_long
+        encode_all(data, encode[job.kind], progress), most, skip_long=job.skip_long
     )
     share = not job.recipe.recompute
     objective: Objective = (
@@ -161,35 +168,35 @@ def _make_parts(job: TuningJob, told: Progress | None) -> _TuningParts:
     return _TuningParts(pair, fitted.rows, fitted.long, objective)
 
 
-def _make_windows(job: TuningJob, corpus: Corpus, told: Progress | None) -> _TuningParts:
+def _make_windows(job: TuningJob, corpus: Corpus, progress: Progress | None) -> _TuningParts:
     for part in corpus.sources:
         # One text of each source: a wrong path is found before the model is loaded.
         next(read_texts(part), None)
     pair = prepare_model(job.base, job.recipe, adapter=job.adapter, device=job.device)
     size = _longest_row(pair.model, job.recipe)
-    made = pack_corpus(corpus, pair.tokenizer, size=size, seed=job.recipe.seed, told=told)
-    return _TuningParts(pair, made.rows, (), ReplyLikelihood(share=False), made)
+    packed = pack_corpus(corpus, pair.tokenizer, size=size, seed=job.recipe.seed, progress=progress)
+    return _TuningParts(pair, packed.rows, (), ReplyLikelihood(share=False), packed)
 
 
-def _perplexity_before(job: TuningJob, made: _TuningParts) -> dict[str, float]:
-    """Perplexity before the first step, worked out once and kept; empty where none is told."""
-    if made.packed is None or not made.packed.held:
+def _perplexity_before(job: TuningJob, parts: _TuningParts) -> dict[str, float]:
+    """Perplexity before the first step, worked out once and kept; empty without held-out texts."""
+    if parts.packed is None or not parts.packed.held:
         return {}
     path = job.folder / PERPLEXITY
     if path.is_file():
         return dict(json.loads(path.read_text(encoding="utf-8")))
-    found = _perplexity(job, made)
+    found = _perplexity(job, parts)
     with write_whole(path) as draft:
         draft.write_text(json.dumps(found, indent=2), encoding="utf-8")
     return found
 
 
-def _perplexity(job: TuningJob, made: _TuningParts) -> dict[str, float]:
+def _perplexity(job: TuningJob, parts: _TuningParts) -> dict[str, float]:
     """Perplexity of every source's held-out windows, and of all of them."""
-    held = made.packed.held if made.packed else {}
+    held = parts.packed.held if parts.packed else {}
     every = {**held, ALL: tuple(row for rows in held.values() for row in rows)}
     with matrix_products(job.recipe.precision, job.threads):
-        return {name: round(perplexity(made.pair.model, rows), 4) for name, rows in every.items()}
+        return {name: round(perplexity(parts.pair.model, rows), 4) for name, rows in every.items()}
 
 
 def _longest_row(model: Any, recipe: TuningRecipe) -> int:
@@ -216,17 +223,17 @@ def _job_facts(job: TuningJob) -> dict[str, Any]:
     }
 
 
-def _require_same(path: Path, said: dict[str, Any]) -> None:
+def _require_same(path: Path, facts: dict[str, Any]) -> None:
     if not path.is_file():
         with write_whole(path) as draft:
-            draft.write_text(json.dumps(said, indent=2), encoding="utf-8")
+            draft.write_text(json.dumps(facts, indent=2), encoding="utf-8")
         return
     fix = "give another folder, or the settings that it was begun with"
     try:
         there = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise BadRun(f"{path} cannot be read", fix=fix) from error
-    other = [name for name, value in said.items() if there.get(name) != value]
+    other = [name for name, value in facts.items() if there.get(name) != value]
     if other:
         raise BadConfig(f"{path.parent} holds another training: {', '.join(other)}", fix=fix)
 
@@ -234,12 +241,12 @@ def _require_same(path: Path, said: dict[str, Any]) -> None:
 def _finished_result(path: Path) -> TuningResult | None:
     if not path.is_file():
         return None
-    told = json.loads(path.read_text(encoding="utf-8"))["tuned"]
-    return TuningResult(**told)
+    figures = json.loads(path.read_text(encoding="utf-8"))["tuned"]
+    return TuningResult(**figures)
 
 
 def _reference_pairs(
-    job: TuningJob, made: _TuningParts, told: Progress | None
+    job: TuningJob, parts: _TuningParts, progress: Progress | None
 ) -> list[ReferencedPair]:
     """Kept in the folder, so that it is worked out once."""
     path = job.folder / REFERENCE
@@ -247,20 +254,20 @@ def _reference_pairs(
     if path.is_file():
         kept = json.loads(path.read_text(encoding="utf-8"))
     # A resumed job must not ask a model that has moved: the file is of the first start.
-    if set(kept) != {row.id for row in made.rows}:
+    if set(kept) != {row.id for row in parts.rows}:
         share = not job.recipe.recompute
-        found = reference_logprobs(made.pair.model, made.rows, share=share, told=told)
-        kept = {row.id: list(two) for row, two in zip(made.rows, found, strict=True)}
+        found = reference_logprobs(parts.pair.model, parts.rows, share=share, progress=progress)
+        kept = {row.id: list(two) for row, two in zip(parts.rows, found, strict=True)}
         with write_whole(path) as draft:
             draft.write_text(json.dumps(kept), encoding="utf-8")
-    return [ReferencedPair(row, (kept[row.id][0], kept[row.id][1])) for row in made.rows]
+    return [ReferencedPair(row, (kept[row.id][0], kept[row.id][1])) for row in parts.rows]
 
 
 def _finish_job(
-    job: TuningJob, made: _TuningParts, tuned: TuningResult, said: dict[str, Any]
+    job: TuningJob, parts: _TuningParts, tuned: TuningResult, facts: dict[str, Any]
 ) -> None:
-    _name_base(made.pair.model, job)
-    save_model(made.pair, job.folder)
+    _name_base(parts.pair.model, job)
+    save_model(parts.pair, job.folder)
     write_card(
         job.folder,
         TunedModelCard(
@@ -269,18 +276,18 @@ def _finish_job(
             revision=job.base.revision if isinstance(job.base, PinnedModel) else None,
             adapter=job.recipe.lora is not None,
             data=job.data.name,
-            data_sha256=said["data_sha256"],
-            samples=len(made.rows),
-            long=len(made.long),
+            data_sha256=facts["data_sha256"],
+            samples=len(parts.rows),
+            long=len(parts.long),
             recipe=asdict(job.recipe),
             steps=tuned.steps,
             loss=(tuned.first, tuned.last),
             perplexity=_overall_perplexity(tuned),
         ),
     )
-    result = {**said, "samples": len(made.rows), "long": list(made.long), "tuned": asdict(tuned)}
-    if made.packed is not None:
-        result["sources"] = [asdict(count) for count in made.packed.counts]
+    result = {**facts, "samples": len(parts.rows), "long": list(parts.long), "tuned": asdict(tuned)}
+    if parts.packed is not None:
+        result["sources"] = [asdict(count) for count in parts.packed.counts]
     with write_whole(job.folder / RESULT) as draft:
         draft.write_text(json.dumps(result, indent=2), encoding="utf-8")
 

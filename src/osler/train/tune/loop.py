@@ -12,20 +12,20 @@ import json
 import math
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from osler.errors import ModelError
+from osler.jobs.runner import Progress
 from osler.llm.transformers.hub import ModelPair, import_extra, silence_transformers
 from osler.train.tune.checkpoints import latest_checkpoint, seal_checkpoint, step_of
 from osler.train.tune.model import matrix_products
 from osler.train.tune.objective import Inputs, Objective
 from osler.train.tune.recipe import TuningRecipe
 
-Progress = Callable[[str, int, int | None], None]
 LOG = "log.jsonl"
 CHECKPOINTS = "checkpoints"
 
@@ -88,7 +88,7 @@ class StepLog:
 
     path: Path
     total: int
-    told: Progress | None
+    report: Progress | None
     began: float = field(default_factory=time.perf_counter)
     sums: dict[str, list[float]] = field(default_factory=dict)
     losses: list[float] = field(default_factory=list)
@@ -120,8 +120,8 @@ class StepLog:
             )
 
     def progress(self, number: int) -> None:
-        if self.told:
-            self.told("training", number, self.total)
+        if self.report:
+            self.report("training", number, self.total)
 
 
 def train_model(
@@ -132,7 +132,7 @@ def train_model(
     folder: Path,
     *,
     threads: int | None = None,
-    told: Progress | None = None,
+    progress: Progress | None = None,
 ) -> TuningResult:
     """Trains the pair's model in place, from the folder's last whole checkpoint if there is one.
 
@@ -143,7 +143,7 @@ def train_model(
     start = latest_checkpoint(folder / CHECKPOINTS)
     done = step_of(start) if start else 0
     _shorten_log(folder / LOG, done)
-    log = StepLog(folder / LOG, steps_of(len(rows), recipe), told)
+    log = StepLog(folder / LOG, steps_of(len(rows), recipe), progress)
     places = learning_order([len(row) for row in rows], recipe)
     began = time.perf_counter()
     with (
@@ -195,8 +195,8 @@ class clear_memory_errors:  # noqa: N801  a context manager, named as what it gu
 def _is_memory(error: BaseException) -> bool:
     out = import_extra("torch").OutOfMemoryError
     # On a CPU torch raises a plain RuntimeError of the allocator.
-    told = "can't allocate memory" in str(error) or "out of memory" in str(error).lower()
-    return isinstance(error, (MemoryError, out)) or (isinstance(error, RuntimeError) and told)
+    named = "can't allocate memory" in str(error) or "out of memory" in str(error).lower()
+    return isinstance(error, (MemoryError, out)) or (isinstance(error, RuntimeError) and named)
 
 
 def _trainer_arguments(recipe: TuningRecipe, folder: Path, device: str) -> Any:
@@ -259,8 +259,8 @@ def _make_trainer(
 
         def _get_num_items_in_batch(self, batches: list[Inputs], device: Any) -> Any:
             count = sum(objective.items(batch) for batch in batches)
-            told = import_extra("torch").tensor(count, device=device)
-            return self.accelerator.gather(told).sum()
+            counted = import_extra("torch").tensor(count, device=device)
+            return self.accelerator.gather(counted).sum()
 
     class Watcher(callback):  # type: ignore[misc]
         def on_log(

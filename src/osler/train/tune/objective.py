@@ -74,8 +74,8 @@ class PreferenceGain:
         # Rows alternate: the chosen reply, then the rejected one of each pair.
         now = row_logprobs(model, _as_batch(inputs)).view(-1, 2)
         losses, margin = dpo_losses(now[:, 0], now[:, 1], inputs["before"], beta=self.beta)
-        told = {"margin": margin.detach().mean(), "accuracy": (margin > 0).float().mean()}
-        return losses.sum(), {name: float(value) for name, value in told.items()}
+        figures = {"margin": margin.detach().mean(), "accuracy": (margin > 0).float().mean()}
+        return losses.sum(), {name: float(value) for name, value in figures.items()}
 
 
 def _as_batch(inputs: Inputs) -> PrefixBatch:
@@ -83,7 +83,7 @@ def _as_batch(inputs: Inputs) -> PrefixBatch:
 
 
 def reference_logprobs(
-    model: Any, pairs: Sequence[EncodedPair], *, share: bool = True, told: Any = None
+    model: Any, pairs: Sequence[EncodedPair], *, share: bool = True, progress: Any = None
 ) -> list[tuple[float, float]]:
     """log M of both replies of every pair, by the model as it is now.
 
@@ -100,8 +100,8 @@ def reference_logprobs(
                 batch = batch_of((pair.chosen, pair.rejected), device=device, share=share)
                 chosen, rejected = row_logprobs(model, batch).tolist()
                 found.append((chosen, rejected))
-                if told:
-                    told("reference", number, len(pairs))
+                if progress:
+                    progress("reference", number, len(pairs))
     finally:
         model.train(training)
     return found
