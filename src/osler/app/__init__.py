@@ -1,0 +1,14 @@
+"""What the doors share: settings, and the work that one command or request asks for.
+
+| Module | Does |
+|---|---|
+| `config` | reads settings from flags, environment, files and presets, and shows them |
+| `wiring` | builds models, knowledge bases and strategies from settings |
+| `runs` | answers one question, keeps the run, replays it |
+| `evaluation` | tries strategies on data sets, judges and exports them |
+| `studies`, `plans` | the papers' studies: noise attacks, sigma, what each source is worth |
+| `calibrate` | fits TC-RAG's sigma and KAG-Thinker's tau to a model |
+| `doctor` | checks settings, files and models, and what strategies they serve |
+
+Only these modules, `serve` and `cli` read settings; all other rooms take values.
+"""

@@ -248,7 +248,9 @@ def write_calibration(found: SigmaFit | TauFit, path: Path, *, force: bool = Fal
             for key, value in _field_values(found)
         ]
         made = "\n".join(_replace_keys(lines, told)) + "\n"
+        # Line edits of a TOML file: parsed before it replaces the old one.
         tomllib.loads(made)
+        # Written beside and moved: a full disk leaves the settings as they were.
         draft = path.with_name(f".{path.name}.partial")
         draft.write_text(made, encoding="utf-8")
         draft.replace(path)

@@ -110,6 +110,7 @@ async def ask(
     """
     began = time.perf_counter()
     when = datetime.now(UTC)
+    # The tape records what parts say, whoever opened them; a replay needs nothing else.
     live = parts or await live_parts(settings)
     tape = Tape(date=when.isoformat(timespec="seconds"))
     parts = record_parts(live, tape)
@@ -319,6 +320,7 @@ def _prompt_hashes(events: Sequence[Event]) -> tuple[str, ...]:
     return tuple(sorted(name for name in asked if "@" in name))
 
 
+# A rename is atomic within a file system: a reader sees the whole run or none.
 def _write_run(folder: Path, record: RunRecord, events: Sequence[Event], tape: Tape) -> Path:
     """Writes beside, then moves: a reader never sees half a run."""
     draft = folder.with_name(f".{folder.name}")

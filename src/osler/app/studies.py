@@ -108,6 +108,7 @@ async def _run_levels(
     for sigma in levels:
         strategy = chosen.model_copy(update={"metric": metric, "sigma": sigma})
         under = settings.model_copy(update={"strategy": strategy})
+        # The least sigma halts last, so its tape holds the steps of all others.
         if sigma == levels[0] or chosen.visible:
             given = record_parts(parts, tape)
         else:

@@ -65,6 +65,7 @@ for _verb in (
 ):
     app.command()(_verb)
 
+# The order of a group is that of its life: made, read, kept, extended.
 _KB = _group(
     kb.add,
     kb.build,

@@ -169,6 +169,7 @@ def _run_keeper(folder: Path) -> KeepRun:
 def _settings_loader(here: CliSession) -> Load:
     """Settings of one strategy, over those of the call."""
 
+    # A label may name a preset; the call's own preset holds for the others.
     def load_strategy(flags: Mapping[str, object], preset: str | None) -> Settings:
         usual = here.preset
         here.preset = preset or usual

@@ -88,6 +88,7 @@ class Film:
             case _ as never:
                 assert_never(never)
 
+    # Each step of a plan has a stack of its own; the film indents it and starts at depth 0.
     def _turn_to(self, *, step: bool) -> None:
         """A step with a stack of its own begins, or is over."""
         self._stacked, self._depth, self._within = False, 1, int(step)

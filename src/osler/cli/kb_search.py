@@ -100,6 +100,7 @@ def get(
             # From outside: its locator says where it was found and when.
             here.show_result(passages_page((found,), id), passage_document(found))
             return
+    # The passage itself is among its neighbours.
     wanted = next(passage for passage in passages if passage.id == id)
     document = passage_document(wanted) | {"provenance": asdict(provenance)}
     if around:

@@ -86,6 +86,7 @@ class LineDisplay:
 
     def show(self, stage: str, done: int, total: int | None) -> None:
         now = self.clock()
+        # The rate counts from the first report, so what was done before does not inflate it.
         then, before = self._since.setdefault(stage, (now, done))
         if self._last is not None and now - self._last < INTERVAL:
             return

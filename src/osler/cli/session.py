@@ -107,6 +107,7 @@ def open_session(
 ) -> CliSession:
     """The call's session; options after the verb add to those before it."""
     found: CliSession = context.find_root().obj
+    # --json may stand before the verb or after it.
     found.json |= as_json
     found.quiet |= quiet
     return found

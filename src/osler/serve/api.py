@@ -329,11 +329,11 @@ async def read_concept(
     """One concept, whichever door it was asked for at, with all its relations or those of some
     predicates. Raises `RefusedRequest` (404)."""
     graph = await site.shelf.open_graph()
-    told_ = await asyncio.to_thread(_concept_view, graph, id, limit, predicates) if graph else None
-    if told_ is None:
+    found = await asyncio.to_thread(_concept_view, graph, id, limit, predicates) if graph else None
+    if found is None:
         fix = "" if graph else "osler kb graph add FILE"
         raise RefusedRequest(404, "unknown_concept", f"there is no concept {id[:64]!r}", fix=fix)
-    return told_
+    return found
 
 
 def _concept_view(

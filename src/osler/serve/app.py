@@ -56,6 +56,7 @@ def create_app(site: ServerState) -> FastAPI:
         lambda context: (site, calling_caller(context)),
         patients=site.settings.serve.patients,
     )
+    # Its session manager exists once the routes are made, and is run by the lifespan below.
     served = tools.http_routes(mcp)
 
     @asynccontextmanager

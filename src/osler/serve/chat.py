@@ -228,6 +228,7 @@ class ChatAnswer:
         run = documents.run_report(await load_run(self.site.desk, self.live.caller, self.live.id))
         return {**run.model_dump(mode="json"), "unread": self.asked.unread_parts}
 
+    # OpenAI's stream ends with [DONE]; an error is a chunk, since the status was sent already.
     async def stream_chunks(self) -> AsyncIterator[bytes]:
         """The stream: what is done meanwhile as reasoning, then the answer piece by piece."""
         yield self.encode_delta({"role": "assistant", "content": ""})

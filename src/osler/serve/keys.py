@@ -38,6 +38,7 @@ class Caller:
 
     def count_request(self, now: float) -> None:
         """Counts one request. Raises `RefusedRequest` (429) above the rate."""
+        # A sliding window: a burst at the turn of a minute counts as one burst.
         while self._asked and now - self._asked[0] >= _MINUTE:
             self._asked.popleft()
         if len(self._asked) >= self.minute:
@@ -99,6 +100,7 @@ class Authenticator:
                 return self._local
             raise RefusedRequest(401, "no_key", "an API key is required", fix=NEEDED)
         row = self._ledger.find_key(found.group(1))
+        # Compared also where there is no such key, so that time does not tell which ids exist.
         stored = row.hash if row else bytes(32)
         if not hmac.compare_digest(stored, _hash_secret(found.group(2))) or row is None:
             raise RefusedRequest(401, "wrong_key", "unknown key", fix=NEEDED)

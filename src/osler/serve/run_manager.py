@@ -70,6 +70,7 @@ class ActiveRun:
 
     def wake_watchers(self) -> None:
         """Wakes all who wait for the next line."""
+        # A fresh event for those who come later: nobody can miss a line between two waits.
         bell, self._bell = self._bell, asyncio.Event()
         bell.set()
 
@@ -198,6 +199,7 @@ class RunManager:
             )
         finally:
             live.seconds = round(time.perf_counter() - began, 3)
+            # A moving mean: one slow run does not send clients away for minutes.
             self._took += 0.2 * (live.seconds - self._took)
             await self._file_run(live)
             self._release_place(live)
@@ -233,8 +235,10 @@ class RunManager:
         alone = kept and live.status != "finished"
         events = "\n".join(live.lines) if alone else ""
         self._ended[live.id] = live
+        # The oldest go first; the ledger and the folders still answer for them.
         while len(self._ended) > _KEPT:
             self._ended.popitem(last=False)
+        # Shielded: a run that is cancelled while it is filed must still reach the ledger.
         await asyncio.shield(
             asyncio.to_thread(
                 self.ledger.end_run,

@@ -183,6 +183,7 @@ async def stream_recorded(lines: Sequence[str], after: int) -> AsyncIterator[byt
         yield frame_event(number, line)
 
 
+# The format of the WHATWG: id, event, data, an empty line.
 def frame_event(number: int, line: str) -> bytes:
     """One event. A line holds no line break, so nothing in it can end it."""
     found = _TYPE.search(line)

@@ -196,8 +196,8 @@ def _add_knowledge(mcp: MCPServer[Any], at: At) -> None:
         graph = await site.shelf.open_graph()
         matches = await asyncio.to_thread(graph.find_exact, term) if graph else []
         ids = [match.concept for match in matches[:3]] or [term]
-        told_ = [await api.read_concept(site, id, limit, relations) for id in ids]
-        return ConceptDefinitions(term=term, concepts=told_)
+        concepts = [await api.read_concept(site, id, limit, relations) for id in ids]
+        return ConceptDefinitions(term=term, concepts=concepts)
 
 
 def _add_search_and_fetch(mcp: MCPServer[Any], at: At) -> None:
@@ -220,13 +220,17 @@ def _add_search_and_fetch(mcp: MCPServer[Any], at: At) -> None:
     async def fetch(context: Context[Any, Any], id: PassageId) -> FetchedDocument:
         """The text of one passage that `search` named."""
         site, _ = at(context)
-        told_ = (await _open_passage(site, id, 0)).passage
-        about = {"source": told_.source, "section": told_.locator.section, "licence": told_.licence}
+        passage = (await _open_passage(site, id, 0)).passage
+        about = {
+            "source": passage.source,
+            "section": passage.locator.section,
+            "licence": passage.licence,
+        }
         return FetchedDocument(
-            id=told_.id,
-            title=told_.title,
-            text=told_.text,
-            url=told_.locator.url,
+            id=passage.id,
+            title=passage.title,
+            text=passage.text,
+            url=passage.locator.url,
             metadata={key: value for key, value in about.items() if value},
         )
 

@@ -167,6 +167,7 @@ def open_sockets(host: str, port: int) -> socket.socket:
     """Raises `OSError` where the address cannot be taken."""
     kind = socket.AF_INET6 if ":" in host else socket.AF_INET
     sock = socket.socket(kind, socket.SOCK_STREAM)
+    # A restarted server takes its port back while old connections are in TIME_WAIT.
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         sock.bind((host.strip("[]"), port))

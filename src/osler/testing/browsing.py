@@ -141,6 +141,7 @@ def _make_expectation(there: Any) -> Any:
     return expect(there)
 
 
+# The page's Content-Security-Policy has no unsafe-eval.
 def wait_for_script(page: Any, true: str) -> None:
     """Waits for a JavaScript expression to be true. Playwright's own waiting for one would need an
     `eval`, which the page's policy forbids. Raises `AssertionError` after `PATIENCE`."""

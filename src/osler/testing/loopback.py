@@ -183,6 +183,7 @@ def serve_posts(answer: Callable[[PostRequest], PostReply | None]) -> Iterator[P
     server = ThreadingHTTPServer(("127.0.0.1", 0), PostHandler)
     server.daemon_threads = True
     place.url = f"http://127.0.0.1:{server.server_port}/v1"
+    # A short poll: `shutdown` waits for it at the end of every test.
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
     try:

@@ -37,6 +37,7 @@ class Recording:
     def write(self, path: Path) -> None:
         exchanges = [json.dumps(one, ensure_ascii=False) for one in self.exchanges]
         head = {"source": self.source, "about": self.about}
+        # One exchange a line: a new one is one line of a diff.
         opening = json.dumps(head, ensure_ascii=False, indent=1)[:-2]
         listed = ",\n".join(exchanges)
         path.write_text(f'{opening},\n "exchanges": [\n{listed}\n]}}\n', encoding="utf-8")

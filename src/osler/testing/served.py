@@ -188,6 +188,7 @@ def serve_osler(
         assert not thread.is_alive(), "the server did not stop"
 
 
+# uvicorn has no event for "accepting": `startup` is overridden to set one.
 class _SignallingServer(DrainingServer):
     """Tells when it takes requests, or has given up."""
 

@@ -119,6 +119,7 @@ class LoopbackServer:
 
 async def _read_request(reader: asyncio.StreamReader) -> LoopbackRequest | None:
     """Reads one request; `None` for what is not HTTP, such as TLS."""
+    # A TLS client hello begins with 0x16, HTTP with the letter of a method.
     letter = await reader.readexactly(1)
     if not letter.isalpha():
         return None

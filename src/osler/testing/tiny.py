@@ -194,6 +194,7 @@ def _add_tokenizer(writer: Any, tokenizer: Any) -> None:
     writer.add_chat_template(tokenizer.chat_template)
 
 
+# GGUF stores the rotary pairs as neighbours; the hub stores them in halves.
 def _interleave_heads(values: Any, heads: int) -> Any:
     """llama.cpp turns neighbours, transformers the two halves of a head."""
     rows = values.shape[0] // heads // 2

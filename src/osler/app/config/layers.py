@@ -128,6 +128,7 @@ def _flatten_tables(tables: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
         if name == "roles" and isinstance(value, dict):
             for role, keys in value.items():
                 yield from _flatten_tables({f"roles.{role}": keys})
+        # An unknown table is flattened too, so that the complaint names its keys.
         elif isinstance(value, dict) and (is_section(name) or name not in allowed_keys("")):
             yield from ((f"{name}.{key}", inner) for key, inner in value.items())
             if not value:

@@ -47,6 +47,7 @@ def merge_layers(layers: Sequence[SettingsLayer], *, presets: Sequence[str] = ()
     for layer in layers:
         if (kind := layer.values.get("strategy.kind")) is not None:
             _check_strategy(kind, layer, presets)
+            # Else k = 3 of a preset for kag-thinker would hold for rag, which was asked for.
             _forget_other_strategy(values, places, kind)
         strategy = str(kind or values.get("strategy.kind", _USUAL))
         for key, value in layer.values.items():
@@ -155,6 +156,7 @@ def _describe_error(item: Any, places: Mapping[str, str]) -> str:
     path = [str(part) for part in item["loc"] if part not in STRATEGIES]
     if path[0] == "roles":
         path[:2] = [".".join(path[:2])]
+    # pydantic puts this before the words of a validator.
     message = item["msg"].removeprefix("Value error, ")
     if len(path) == 1 and is_section(path[0]):
         places_of_section = [at for key, at in places.items() if key.startswith(f"{path[0]}.")]

@@ -37,6 +37,7 @@ class RagSettings(SettingsSection):
     )
 
 
+# pydantic orders fields by base class: `kind` stands in the first one to come first everywhere.
 class StrategySection(SettingsSection):
     """A strategy's settings: `kind` comes first, the fields that strategies share after it."""
 
@@ -225,6 +226,7 @@ class UnifiedSettings(MachineFields, ThinkerFields, PlannerFields):
     k: Whole = Field(
         default=5, ge=1, le=200, description="Passages that one search gives to the model."
     )
+    # `k` is taken: it is the number of passages of a search, planned or not.
     query_k: Whole = Field(
         default=10, ge=1, le=200, description="Passages that one planned query finds."
     )

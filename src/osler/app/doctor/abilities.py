@@ -81,6 +81,7 @@ async def _measure_ability(ready: LoadedModel, found: Ability) -> Ability:
     began = time.perf_counter()
     reply = await model.complete(_ASKED, Sampling(temperature=0.0, max_tokens=8, top=5))
     seconds = time.perf_counter() - began
+    # Asked, not believed: a server may ignore the parameter.
     held = ready.constrains and await _obeys_grammar(model)
     context = getattr(model, "context", None)
     return replace(

@@ -111,6 +111,7 @@ def with_reranker(
 ) -> Retriever:
     """The search with the second look, where there is one; patients stand by their likeness,
     and the graph has weighed its relations itself."""
+    # Likeness of patients and relevance of relations are not that of texts to a question.
     if second is None or sources in ((EMR,), (GRAPH,)):
         return inner
     depth = settings.reranker.depth

@@ -181,6 +181,7 @@ async def search_passages(
 
 def _order_sources(sources: Iterable[str]) -> tuple[str, ...]:
     """Osler's own sources in the papers' order, then the user's by name."""
+    # Order matters: prompts and plans list the sources in this order.
     given = set(sources)
     own = sorted(given - set(ALL_SOURCES))
     return (*(source for source in ALL_SOURCES if source in given), *own)

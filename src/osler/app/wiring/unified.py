@@ -83,6 +83,7 @@ def planning_settings(chosen: UnifiedSettings) -> OmniRagSettings:
     return OmniRagSettings(planner=planner, k=chosen.query_k, **_shared(chosen, PlannerFields))
 
 
+# Fields that the unified system shares with a strategy bear the same names there.
 def _shared(chosen: UnifiedSettings, fields: type[StrategySection]) -> dict[str, Any]:
     return chosen.model_dump(include=set(fields.model_fields) - {"kind"})
 

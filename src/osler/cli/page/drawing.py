@@ -99,10 +99,12 @@ def _solution_kind(
 
 
 def _node_level(node: FormNode, nodes: dict[int, FormNode]) -> int:
+    # Longest path from a root: every arrow then points to the right.
     return max((1 + _node_level(nodes[n], nodes) for n in node.needs if n in nodes), default=0)
 
 
 def _text_width(text: str) -> int:
+    # Chinese characters take two columns of the monospaced drawing.
     return sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text)
 
 
