@@ -27,7 +27,7 @@ SCRIPT = """
 import json, resource, sys
 from pathlib import Path
 from osler.kb.base import KnowledgeBase
-from osler.kb.formats import containers
+from osler.sources.formats import containers
 def peak():
     # Not ru_maxrss where there is another way: a child begins with that of its parent.
     status = Path("/proc/self/status")
