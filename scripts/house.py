@@ -174,10 +174,11 @@ def find_circles(graph: dict[str, set[str]]) -> list[set[str]]:
 
 TRACKED_TEXT = {".py", ".md", ".toml", ".yml", ".yaml", ".ts", ".tsx", ".cfg", ".txt", ""}
 PATH = re.compile(
-    r"(?<![\w/.<-])((?:src|tests|docs|benchmarks|examples|scripts|web|osler)/[\w./-]+\.\w+)"
+    r"(?<![\w/.<-])((?:src|tests|docs|benchmarks|examples|scripts|web|osler)/[\w./-]+"
+    r"\.(?:py|md|toml|jsonl?|svg|png|tsx?|ya?ml|j2|sh|txt|css|html))\b"
 )
 OUTSIDE = re.compile(
-    r"\bF-(?:TC|KT|OM)-\d+|\b(?:FEATURES|DESIGN|ENGINES|ECOSYSTEM|HOUSE|EXPERTS|AUDIT-\w+)(?:\.md)?\b"
+    r"\bF-(?:TC|KT|OM)-\d+|\b(?:FEATURES(?=\.md)|DESIGN|ENGINES|ECOSYSTEM|HOUSE|EXPERTS|AUDIT-\w+)(?:\.md)?\b"
     r"|\bSTYLE\.md\b"
 )
 BUILT = re.compile(r"/dist/|/node_modules/")
