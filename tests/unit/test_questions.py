@@ -37,7 +37,7 @@ def test_lines_that_are_no_full_list_stay_in_the_question(text: str) -> None:
         ("x" * (LIMIT + 1), "8,001 characters"),
         ("A. yes\nB. no", "options but no question"),
         ("Is it?\nA. yes", "two or more"),
-        ("Is it?\nA. yes\nB. yes", "differ"),
+        ("Is it?\nA. yes\nB. yes", "distinct"),
     ],
 )
 def test_bad_questions_are_refused_in_words_with_a_fix(text: str | bytes, says: str) -> None:

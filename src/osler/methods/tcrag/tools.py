@@ -34,7 +34,8 @@ HYPOTHESIS_OUTPUT, MEDICAL_NER, KNOWLEDGE_ORGANIZE, FILTER = (
 
 SOURCES_OF: Mapping[str, tuple[str, ...]] = {
     tool: tuple(one.name for one in BUILT_IN if one.tool == tool)
-    for tool in dict.fromkeys(one.tool for one in BUILT_IN)
+    # In the order of App. 8.5, in which prompts name the tools; the catalogue has another.
+    for tool in (DOC_RAG, KG_RAG, PEDIA_RAG, WEB_RAG, EMR_RAG)
 }
 """App. 8.5: document search, knowledge graph search, pedia search, web search, records."""
 
