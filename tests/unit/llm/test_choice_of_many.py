@@ -52,7 +52,7 @@ def _head(node: Node) -> str:
 
 
 def test_a_choice_of_nothing_is_refused() -> None:
-    with pytest.raises(ValueError, match="nothing"):
+    with pytest.raises(ValueError, match="at least one text"):
         one_of([])
 
 

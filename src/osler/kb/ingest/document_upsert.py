@@ -148,11 +148,7 @@ class DocumentUpsert:
     def _drop_document(self, new: PreparedDocument, reason: str, first: str, record: int) -> Drop:
         drop = Drop(new.id, reason)
         rejects.insert_drop(
-            self._db,
-            *(self._source, self._file, drop),
-            document=new.id,
-            first=first,
-            record=record,
+            self._db, *(self._source, self._file, drop), document=new.id, first=first, record=record
         )
         return drop
 

@@ -126,8 +126,7 @@ class SearchBackends:
             return self._edge_backend()
         if kind == "edge":
             raise KnowledgeBaseUnbuilt(
-                f"{self._path} has no embedded index of its last build",
-                fix="run `osler kb build`",
+                f"{self._path} has no embedded index of its last build", fix="run `osler kb build`"
             )
         return self._exact
 

@@ -32,13 +32,7 @@ _BATCH = 1000
 
 
 def sync_generation(
-    kb: Path,
-    *,
-    build: str,
-    encoder: str,
-    dimension: int,
-    progress: Progress,
-    afresh: bool = False,
+    kb: Path, *, build: str, encoder: str, dimension: int, progress: Progress, afresh: bool = False
 ) -> bool:
     """Makes the index hold what `build` holds; returns whether there was anything to do.
 

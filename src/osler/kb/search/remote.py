@@ -20,13 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from osler.errors import BadConfig, KnowledgeBaseError, KnowledgeBaseUnbuilt
 from osler.kb.search import sparse
-from osler.kb.search.base import (
-    RANGES,
-    BackendChoice,
-    PassageFilter,
-    Ranking,
-    merge_rankings,
-)
+from osler.kb.search.base import RANGES, BackendChoice, PassageFilter, Ranking, merge_rankings
 from osler.kb.search.shard import DENSE, EF, OVERSAMPLING, WORDS
 from osler.kb.search.vectors import Floats
 from osler.kb.store import access

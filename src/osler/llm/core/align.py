@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from osler.llm.core.base import TokenScore
+
 
 def decode_pieces(pieces: Sequence[bytes]) -> tuple[str, tuple[tuple[int, int], ...]]:
     """Returns the pieces' text, and the span `[start, end)` of characters that each piece touches.
@@ -48,3 +50,13 @@ def _character_width(whole: bytes, at: int) -> int:
         return width if len(whole[at : at + width].decode("utf-8")) == 1 else 0
     except UnicodeDecodeError:
         return 0
+
+
+def token_scores(
+    text: str, spans: Sequence[tuple[int, int]], logprobs: Sequence[float]
+) -> tuple[TokenScore, ...]:
+    """Makes the tokens of a text from their spans and log-probabilities."""
+    return tuple(
+        TokenScore(text[start:end], start, end, logprob)
+        for (start, end), logprob in zip(spans, logprobs, strict=True)
+    )

@@ -24,7 +24,6 @@ import asyncio
 import json
 import socket
 import ssl
-import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
@@ -37,7 +36,14 @@ import httpx2
 from osler.errors import ModelError, ModelUnreachable
 from osler.llm.server import bounded_reading
 from osler.llm.server.bounded_reading import BadReply
-from osler.llm.server.endpoint import Endpoint, KeyRefused, RequestRefused, ServerBusy
+from osler.llm.server.endpoint import (
+    Clock,
+    Endpoint,
+    KeyRefused,
+    RequestRefused,
+    ServerBusy,
+    tls_fix,
+)
 
 __all__ = [
     "Clock",
@@ -59,17 +65,6 @@ _FIRST_WAIT, _LAST_WAIT = 1.0, 30.0
 """Seconds; the bounds between which the wait before another try grows."""
 _LONGEST_COMPLAINT = 64 * 1024
 """Bytes read of a reply that is an error anyway."""
-
-
-@dataclass(frozen=True, slots=True)
-class Clock:
-    """The clock of a server client; a test hands in its own."""
-
-    sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
-    ticks: Callable[[], float] = time.monotonic
-    """Seconds from any beginning; never runs backwards."""
-    now: Callable[[], float] = time.time
-    """Seconds since the epoch, for servers that name a date to wait for."""
 
 
 class StreamGatherer(Protocol):
@@ -280,7 +275,7 @@ class ServerSession:
         while cause:
             if isinstance(cause, ssl.SSLError):
                 what, section = f"TLS failed: {cause}", self._door.endpoint.section
-                raise unreachable(url, what, fix=_tls_fix(cause, section)) from error
+                raise unreachable(url, what, fix=tls_fix(cause, section)) from error
             if isinstance(cause, socket.gaierror):
                 what = f"no such host: {cause.strerror}"
                 raise unreachable(
@@ -400,12 +395,3 @@ class ServerSession:
         if code in _BUSY:
             return _BusyAnswer(f"the server answers {code}: {words}")
         raise RequestRefused(f"{url} answered with an error: {words}", status=code or 200)
-
-
-def _tls_fix(error: ssl.SSLError, section: str) -> str:
-    if isinstance(error, ssl.SSLCertVerificationError):
-        return (
-            "give the server a certificate that this machine trusts, or name the file of its"
-            " authority in the environment variable SSL_CERT_FILE"
-        )
-    return f'if the server speaks plain http, set {section}.url = "http://…"'

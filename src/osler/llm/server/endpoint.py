@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import ssl
+import time
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 import httpx2
@@ -75,3 +79,23 @@ class Endpoint:
         """Returns the address of a path; `root`: not under `/v1`."""
         base = self.base_url.rstrip("/")
         return (base.removesuffix("/v1") if root else base) + path
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """The clock of a server client; a test hands in its own."""
+
+    sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
+    ticks: Callable[[], float] = time.monotonic
+    """Seconds from any beginning; never runs backwards."""
+    now: Callable[[], float] = time.time
+    """Seconds since the epoch, for servers that name a date to wait for."""
+
+
+def tls_fix(error: ssl.SSLError, section: str) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return (
+            "give the server a certificate that this machine trusts, or name the file of its"
+            " authority in the environment variable SSL_CERT_FILE"
+        )
+    return f'if the server speaks plain http, set {section}.url = "http://…"'

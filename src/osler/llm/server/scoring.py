@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol, assert_never
 
-from osler.llm.core.align import decode_pieces
+from osler.llm.core.align import decode_pieces, token_scores
 from osler.llm.core.base import Message, TokenScore
 from osler.llm.server import replies
 from osler.llm.server.bounded_reading import BadReply
@@ -277,12 +277,3 @@ def spans_of(pieces: Sequence[str], text: str) -> list[tuple[int, int]]:
     if bool(waiting) != (at < len(text)):
         raise BadReply("the server's tokens do not spell the text to its end")
     return spans + [(at, len(text))] * waiting
-
-
-def token_scores(
-    text: str, spans: Sequence[tuple[int, int]], logprobs: Sequence[float]
-) -> tuple[TokenScore, ...]:
-    return tuple(
-        TokenScore(text[start:end], start, end, logprob)
-        for (start, end), logprob in zip(spans, logprobs, strict=True)
-    )

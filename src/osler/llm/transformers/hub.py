@@ -93,11 +93,7 @@ def _defining_files(folder: Path) -> list[Path]:
 
 
 def load_pair(
-    weights: Weights,
-    *,
-    dtype: Dtype = "auto",
-    device: Device = "auto",
-    adapter: Path | None = None,
+    weights: Weights, *, dtype: Dtype = "auto", device: Device = "auto", adapter: Path | None = None
 ) -> ModelPair:
     """Loads a causal language model, ready to be asked or trained.
 

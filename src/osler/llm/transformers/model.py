@@ -5,8 +5,7 @@
   query alone" does not throw the conversation away;
 * a last message of the assistant's stands after the template's own opening of its turn,
   as in llama.cpp's server;
-* chance comes from a generator of its own: a training's stays untouched;
-* there is no grammar here, and one that is asked for is refused.
+* chance comes from a generator of its own; a grammar that is asked for is refused.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from typing import Any, Literal, TypeVar
 from jinja2 import TemplateError
 
 from osler.errors import CapabilityMissing, ModelError
-from osler.llm.core.align import decode_pieces
+from osler.llm.core.align import decode_pieces, token_scores
 from osler.llm.core.base import Attended, Completion, Message, Sampling, Scored, TokenScore
 from osler.llm.core.thinking import opens_thinking, split_thinking
 from osler.llm.core.token_bytes import TokenCodec
@@ -64,20 +63,15 @@ class TransformersModel:
         `context` is a bound in tokens; the model's own holds too.
         """
         self.pair = pair
-        self._name = name
+        self.name = name
         self._reuse = reuse
         self._pieces = TokenCodec(pair.tokenizer)
-        own: int | None = getattr(
-            pair.model.config.get_text_config(), "max_position_embeddings", None
-        )
+        config = pair.model.config.get_text_config()
+        own: int | None = getattr(config, "max_position_embeddings", None)
         self._context: int = min(context, own or context)
         self._ends = _end_tokens(pair)
         self._lock = threading.Lock()
         self._forget_prefixes()
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
         if sampling.grammar:
@@ -130,9 +124,8 @@ class TransformersModel:
             yield
         except torch.OutOfMemoryError as error:
             self._forget_prefixes()
-            raise ModelError(
-                f"{self.name}: out of memory", fix="set model.context lower"
-            ) from error
+            fix = "set model.context lower"
+            raise ModelError(f"{self.name}: out of memory", fix=fix) from error
         finally:
             if training:
                 model.train()
@@ -377,8 +370,8 @@ def _make_chooser(sampling: Sampling, device: Any) -> Callable[[Any], tuple[int,
             token = int(torch.multinomial(weights, 1, generator=chance))
         else:
             token = int(raw.argmax())
-        best = raw.topk(min(sampling.top, len(raw)))
-        top = list(zip(best.indices.tolist(), best.values.tolist(), strict=True))
+        values, indices = raw.topk(min(sampling.top, len(raw)))
+        top = list(zip(indices.tolist(), values.tolist(), strict=True))
         return token, (min(0.0, float(raw[token])), top)
 
     return choose_token
@@ -389,17 +382,13 @@ def _logprobs_of(logits: Any, ids: Sequence[int]) -> list[float]:
     torch, _ = load_libraries()
     raw = logits.float().log_softmax(-1)
     columns = torch.tensor(ids, device=raw.device)[:, None]
-    logprobs: list[float] = raw.gather(-1, columns)[:, 0].clamp(max=0.0).tolist()
-    return logprobs
+    return list(raw.gather(-1, columns)[:, 0].clamp(max=0.0).tolist())
 
 
 def _make_scored(
     text: str, spans: Sequence[tuple[int, int]], logprobs: Sequence[float], began: float
 ) -> Scored:
-    tokens = tuple(
-        TokenScore(text[start:end], start, end, logprob)
-        for (start, end), logprob in zip(spans, logprobs, strict=True)
-    )
+    tokens = token_scores(text, spans, logprobs)
     seconds = round(time.perf_counter() - began, 3)
     return Scored(tokens, Usage(calls=1, scored_tokens=len(tokens), seconds=seconds))
 

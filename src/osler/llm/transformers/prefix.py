@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Callable, Iterator, Sequence
+from itertools import takewhile
 from typing import Any
 
 from osler.llm.transformers.hub import load_libraries
@@ -34,7 +35,8 @@ class PrefixCache:
 
     def keep_prefix(self, ids: Sequence[int]) -> int:
         """Forgets all but the longest prefix of `ids`; returns its length in tokens."""
-        shared = _shared_length(self._ids, ids)
+        same = takewhile(lambda pair: pair[0] == pair[1], zip(self._ids, ids, strict=False))
+        shared = len(list(same))
         if shared < len(self._ids) and not self._crop_cache(shared):
             shared = 0
         if shared == 0:
@@ -120,10 +122,3 @@ class PrefixCache:
             return False
         cache.crop(length - len(self._ids))
         return True
-
-
-def _shared_length(one: Sequence[int], other: Sequence[int]) -> int:
-    for i, (a, b) in enumerate(zip(one, other, strict=False)):
-        if a != b:
-            return i
-    return min(len(one), len(other))

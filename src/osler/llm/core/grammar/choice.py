@@ -8,7 +8,7 @@ the same character, so that an engine has few open ends wherever the reply stand
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import groupby
+from itertools import groupby, takewhile
 
 from osler.llm.core.grammar.nodes import Lit, Node, alt, maybe, seq
 
@@ -37,15 +37,7 @@ def _group_branches(texts: list[str]) -> Iterator[list[str]]:
 
 def _branch_node(texts: list[str]) -> Node:
     """Makes the node of texts with a common beginning."""
-    size = _shared_length(texts[0], texts[-1])  # of sorted texts the outermost differ first
+    same = takewhile(lambda pair: pair[0] == pair[1], zip(texts[0], texts[-1], strict=False))
+    size = len(list(same))  # of sorted texts the outermost differ first
     head, tails = Lit(texts[0][:size]), [text[size:] for text in texts]
     return head if tails == [""] else seq(head, _choice_tree(tails))
-
-
-def _shared_length(one: str, other: str) -> int:
-    size = 0
-    for a, b in zip(one, other, strict=False):
-        if a != b:
-            break
-        size += 1
-    return size
