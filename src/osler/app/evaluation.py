@@ -205,7 +205,7 @@ async def run_trial(
     return planning.read_plan(folder)
 
 
-# `keep_plan` merges: it refuses what differs and adds what is new.
+# `save_plan` merges: it refuses what differs and adds what is new.
 def _narrow_plan(plan: EvaluationPlan, entrant: Entrant) -> EvaluationPlan:
     return replace(plan, entrants={entrant.label: entrant})
 

@@ -169,9 +169,7 @@ def rm(
     """
     with open_kb(here.load_settings(), wait) as kb:
         gone = kb.remove(source=source, document=document)
-    if here.json:
-        here.show_result("", {"passages": gone})
-    here.print_line(f"passages taken out: {gone:,}; next: osler kb build")
+    here.report_line(f"passages taken out: {gone:,}; next: osler kb build", {"passages": gone})
 
 
 def open_kb(settings: Settings, wait: float = 0.0) -> KnowledgeBase:

@@ -59,10 +59,9 @@ def snapshot(
     """Keep a copy of the knowledge base as it is, under a name."""
     with open_kb(here.load_settings(), wait) as kb, show_progress(here) as report:
         taken = kb.take_snapshot(name, progress=report)
-    if here.json:
-        here.show_result("", asdict(taken))
-    here.print_line(
-        f"snapshot {taken.name}: {taken.documents:,} documents, {taken.passages:,} passages"
+    here.report_line(
+        f"snapshot {taken.name}: {taken.documents:,} documents, {taken.passages:,} passages",
+        asdict(taken),
     )
 
 
@@ -97,10 +96,9 @@ def rollback(
         back = KnowledgeBase.restore(
             path, name, derived=EXTRACTED_FACTS, wait=wait, progress=report
         )
-    if here.json:
-        here.show_result("", asdict(back))
-    here.print_line(
-        f"back at {back.name}: {back.documents:,} documents, {back.passages:,} passages"
+    here.report_line(
+        f"back at {back.name}: {back.documents:,} documents, {back.passages:,} passages",
+        asdict(back),
     )
 
 
@@ -124,9 +122,10 @@ def export(
     first = since.replace(tzinfo=UTC) if since else None
     with open_kb(here.load_settings()) as kb, show_progress(here) as report:
         done = kb.export(path, form=named_form(fmt), source=source, since=first, progress=report)
-    if here.json:
-        here.show_result("", {**asdict(done), "path": str(done.path)})
-    here.print_line(f"{done.path}: {done.documents:,} documents, {done.passages:,} passages")
+    here.report_line(
+        f"{done.path}: {done.documents:,} documents, {done.passages:,} passages",
+        {**asdict(done), "path": str(done.path)},
+    )
 
 
 def dead(here: JsonSession, source: OneSource = None) -> None:

@@ -153,9 +153,7 @@ def rm(
     _require_extra("fastapi")
     if not _open_ledger(here).drop_key(name):
         raise BadConfig(f"there is no key {name!r}", fix="`osler serve key ls` lists them")
-    if here.json:
-        write_json({"removed": name})
-    here.print_line(f"{name} opens nothing any more")
+    here.report_line(f"{name} opens nothing any more", {"removed": name})
 
 
 def deploy(

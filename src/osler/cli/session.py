@@ -96,6 +96,12 @@ class CliSession:
             page = plain_table(page)
         self.make_console().print(page)
 
+    def report_line(self, line: str, document: object) -> None:
+        """The result of a command that has no page: `document` with `--json`, else `line`."""
+        if self.json:
+            write_json(document)
+        self.print_line(line)
+
     def print_line(self, line: str) -> None:
         """A line that only a person wants; silent with `--json` and `--quiet`."""
         if not (self.json or self.quiet):

@@ -31,9 +31,7 @@ def init(
     from osler.app.config import write_template
 
     write_template(path, overwrite=force)
-    if here.json:
-        write_json({"path": str(path)})
-    here.print_line(f"{path} written; next: osler doctor")
+    here.report_line(f"{path} written; next: osler doctor", {"path": str(path)})
 
 
 def doctor(here: CliSession) -> None:
@@ -80,9 +78,9 @@ def check(here: CliSession) -> None:
     from osler.app.config import DEFAULT
 
     count = sum(origin != DEFAULT for origin in origins)
-    if here.json:
-        write_json({"ok": True, "set": count})
-    here.print_line(f"the settings are right; {count} are not defaults")
+    here.report_line(
+        f"the settings are right; {count} are not defaults", {"ok": True, "set": count}
+    )
 
 
 def calibrate(
