@@ -150,7 +150,7 @@ def summarize_cell(kind: Kind, noise: Noise, outcomes: Sequence[AttackOutcome]) 
 
 
 def read_targets(path: Path) -> Iterator[Target]:
-    """Noise sets as JSON Lines: id, question, answer, gold, distractor_relevant, ….
+    """Reads noise sets from JSON Lines: id, question, answer, gold, distractor_relevant, ….
 
     Raises `MalformedSource` naming file and line.
     """

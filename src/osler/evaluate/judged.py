@@ -18,11 +18,8 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
 from pathlib import Path
 from typing import Literal, get_args
-
-from pydantic import TypeAdapter, ValidationError
 
 from osler.errors import BadRun
 from osler.evaluate.judges import Judge
@@ -33,7 +30,7 @@ from osler.evaluate.plan import read_plan
 from osler.evaluate.record import SampleKey, SampleRecord
 from osler.evaluate.stability import StabilityJudge as ProcessJudge
 from osler.evaluate.stability import process_of_events
-from osler.jobs.journal import append_line, writer_name
+from osler.jobs.journal import LineFormat, append_line, writer_name
 from osler.text import split_sentences
 from osler.trace import Asked, Run
 from osler.types import Usage
@@ -102,7 +99,7 @@ class JudgingRun:
             if (self.form, self.judge.model.name, key, len(records)) in known:
                 continue
             judgement = await judge_group(self.folder, self.form, self.judge, key, records)
-            append_line(path, _adapter().dump_json(judgement) + b"\n")
+            append_line(path, _LINES.encode_line(judgement))
             yield judgement
 
 
@@ -149,7 +146,7 @@ def _applies(form: Form, record: SampleRecord) -> bool:
 
 
 def _labels_without_seed(folder: Path) -> dict[str, str]:
-    """Label to label without its seed, of strategies that differ in nothing else."""
+    """Maps labels to labels without the seed, for strategies that differ in nothing else."""
     alike: dict[str, list[str]] = defaultdict(list)
     for label, entrant in read_plan(folder).entrants.items():
         settings = dict(entrant.settings)
@@ -224,7 +221,7 @@ async def _judge_stability(
 async def _judge_uncertainty(
     judge: Judge, records: Sequence[SampleRecord], run: Run
 ) -> dict[str, float]:
-    """Each sentence of each answer against every other answer."""
+    """Scores each sentence of each answer against every other answer."""
     texts = [answer_text(record) for record in records]
     language = records[0].sample.question.language
     scores: list[list[list[Entailment | None]]] = []
@@ -245,9 +242,7 @@ async def _judge_uncertainty(
     return {"uncertainty": luq(scores)}
 
 
-@cache
-def _adapter() -> TypeAdapter[Judgement]:
-    return TypeAdapter(Judgement)
+_LINES: LineFormat[Judgement] = LineFormat(Judgement, "not a judgement")
 
 
 def read_judgements(folder: Path) -> list[Judgement]:
@@ -257,11 +252,9 @@ def read_judgements(folder: Path) -> list[Judgement]:
     for path in sorted(folder.glob(f"{FILES}*.jsonl")):
         for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], 1):
             try:
-                judgement = _adapter().validate_json(line)
-            except ValidationError as error:
-                raise BadRun(
-                    f"{path}:{number}: not a judgement: {error.errors()[0]['msg']}"
-                ) from error
+                judgement = _LINES.decode_line(line)
+            except BadRun as error:
+                raise BadRun(f"{path}:{number}: {error.message}") from error
             known = newest.get(judgement.identity)
             if known is None or known.when <= judgement.when:
                 newest[judgement.identity] = judgement

@@ -1,4 +1,4 @@
-"""Question files of the user's own: JSON Lines with what is known of each question.
+"""Question files of the user's own: JSON Lines with what is known about each question.
 
     {"question": "…", "options": ["…", "…"], "answer": "A", "id": "…", "task": "…",
      "documents": ["book:…"]}

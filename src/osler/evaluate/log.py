@@ -22,15 +22,7 @@ from types import TracebackType
 from typing import Self
 
 from osler.errors import BadRun
-from osler.evaluate.record import (
-    SampleKey,
-    SampleRecord,
-    Status,
-    TraceSpan,
-    from_line,
-    key_of,
-    to_line,
-)
+from osler.evaluate.record import RECORD_LINES, SampleKey, SampleRecord, Status, TraceSpan, key_of
 from osler.jobs.journal import NewLines, read_lines, writer_name
 from osler.trace import Event
 from osler.trace import from_line as event_from
@@ -78,7 +70,7 @@ class LogWriter:
 
     def write_record(self, record: SampleRecord) -> None:
         """Writes the record; from here on the sample counts as tried."""
-        _write_all(self._records, to_line(record).encode() + b"\n")
+        _write_all(self._records, RECORD_LINES.encode_line(record))
 
 
 def _write_all(descriptor: int, data: bytes) -> None:
@@ -155,7 +147,7 @@ def read_records(folder: Path) -> Iterator[SampleRecord]:
 
 def _parse_record(path: Path, at: int, line: bytes) -> SampleRecord:
     try:
-        return from_line(line)
+        return RECORD_LINES.decode_line(line)
     except BadRun as error:
         raise BadRun(f"{path} at byte {at}: {error.message}") from error
 

@@ -139,7 +139,7 @@ def read_plan(folder: Path) -> EvaluationPlan:
 
 
 def join_plans(known: EvaluationPlan, more: EvaluationPlan) -> EvaluationPlan:
-    """Both plans as one. Raises `BadRun` naming the first thing that has two meanings."""
+    """Joins two plans. Raises `BadRun` naming each setting in which they differ."""
     differs = list(_differences(known, more))
     if differs:
         raise BadRun(

@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from itertools import groupby, zip_longest
 from typing import Any, Literal, NamedTuple
 
-from pydantic import TypeAdapter, ValidationError
-
 from osler.errors import BadRun
 from osler.evaluate.sample import Sample
+from osler.jobs.journal import LineFormat
 from osler.methods.tcrag.monitor import mean_token_probability
 from osler.trace import Asked, Event, FormSolved, Retrieved, Run, Searched, StateValued
 from osler.types import Evidence, Solution, Usage
@@ -156,24 +154,7 @@ def _record_evidence(evidence: Evidence) -> RecordedEvidence:
     return RecordedEvidence(passage.id, passage.title, passage.locator.code, evidence.quote)
 
 
-@cache
-def _adapter() -> TypeAdapter[SampleRecord]:
-    return TypeAdapter(SampleRecord)
-
-
-def to_line(record: SampleRecord) -> str:
-    """Encodes the record as one line of JSON; the inverse of `from_line`."""
-    return _adapter().dump_json(record).decode()
-
-
-def from_line(line: str | bytes) -> SampleRecord:
-    """Raises `BadRun` when the line is no record of this version."""
-    try:
-        return _adapter().validate_json(line)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "line"
-        raise BadRun(f"not a record: {where}: {first['msg']}") from error
+RECORD_LINES: LineFormat[SampleRecord] = LineFormat(SampleRecord, "not a record")
 
 
 def key_of(line: bytes) -> tuple[SampleKey, Status]:

@@ -1,4 +1,4 @@
-"""Sigma sensitivity (TC-RAG §6.5): what a threshold costs, and what it lets through.
+"""Sigma sensitivity (TC-RAG §6.5): the cost of a threshold, and what it lets through.
 
 With a large sigma the first conclusion stands ("overconfident"); with a small one the run
 goes on until its steps are spent ("overcautious").

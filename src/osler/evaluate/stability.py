@@ -1,4 +1,4 @@
-"""Stability: is a question solved the same way twice? (KAG-Thinker §4.4, Fig. 5)
+"""Stability of solutions over two seeds (KAG-Thinker §4.4, Fig. 5).
 
 A question is solved with two seeds at one temperature, and a judge says whether the two solution
 processes are consistent. The score is the share of stable questions. Beside it stands a score
@@ -10,10 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from osler.errors import MalformedOutput
 from osler.evaluate.intervals import Estimate, proportion
-from osler.llm.core.ask import ask
-from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
+from osler.evaluate.judges import REASONING, Judge
 from osler.llm.core.verdict import parse_verdict, verdict_grammar
 from osler.prompts import render_prompt
 from osler.trace import Event, FormSolved, FormsPlanned, Run, Solver
@@ -22,8 +20,6 @@ from osler.types import Question, Solution
 TEMPERATURES = (0.6, 0.8)
 """The two that §4.4 names."""
 SEEDS = (0, 1)
-REASONING = 400
-"""Characters that the judge may reason, under a grammar."""
 
 Shape = tuple[tuple[str, tuple[int, ...]], ...]
 
@@ -68,13 +64,8 @@ class Stability:
         return sum(pair.stable is None for pair in self.pairs)
 
 
-@dataclass(frozen=True)
-class StabilityJudge:
+class StabilityJudge(Judge):
     """Model that decides, greedily, whether two processes are consistent."""
-
-    model: LanguageModel
-    constrains: bool = False
-    """Whether it takes a grammar."""
 
     async def is_consistent(
         self,
@@ -83,7 +74,7 @@ class StabilityJudge:
         second: SolutionProcess,
         run: Run | None = None,
     ) -> bool | None:
-        """`None` for a verdict that cannot be read; `run` pays for it."""
+        """Returns `None` for a verdict that cannot be read; `run` pays for it."""
         prompt = render_prompt(
             "evaluate/consistent",
             question.language,
@@ -91,19 +82,9 @@ class StabilityJudge:
             first=first.text,
             second=second.text,
         )
-        grammar = verdict_grammar(reason=REASONING) if self.constrains else None
-        try:
-            return await ask(
-                self.model,
-                [Message("user", prompt.text)],
-                _parse_verdict,
-                Sampling(0.0, top=0, grammar=grammar),
-                run or Run(id=question.id),
-                role="judge",
-                prompt=prompt.identity,
-            )
-        except MalformedOutput:
-            return None
+        run = run or Run(id=question.id)
+        grammar = verdict_grammar(reason=REASONING)
+        return await self._ask_model(prompt, lambda reply: parse_verdict(reply.text), grammar, run)
 
 
 async def measure_stability(
@@ -148,7 +129,3 @@ def process_of_events(events: Sequence[Event], option: str, text: str) -> Soluti
 async def _solve_once(solver: Solver, question: Question, seed: int) -> SolutionProcess:
     run = Run(id=f"{question.id}-{seed}", seed=seed)
     return process_of_run(run, await solver.solve(question, run))
-
-
-def _parse_verdict(reply: Completion) -> bool:
-    return parse_verdict(reply.text)

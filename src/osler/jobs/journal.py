@@ -14,12 +14,45 @@ import socket
 import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
 
 from osler.errors import BadRun, OslerError
 
 MEND = "take that line out, or the file away: what is left counts"
+
+
+V = TypeVar("V")
+
+
+@dataclass(frozen=True)
+class LineFormat(Generic[V]):
+    """Form of a journal whose lines are values of one type."""
+
+    kind: type[V]
+    fault: str
+    """Error text for a line that cannot be read: "not a record"."""
+
+    @cached_property
+    def _adapter(self) -> TypeAdapter[V]:
+        # Built at first use: it takes some 10 ms, which most commands need not spend.
+        return TypeAdapter(self.kind)
+
+    def encode_line(self, value: V) -> bytes:
+        """Encodes a value as a line of JSON, with its line break."""
+        return self._adapter.dump_json(value) + b"\n"
+
+    def decode_line(self, line: bytes) -> V:
+        """Decodes a line. Raises `BadRun` naming the first field that is not as it should be."""
+        try:
+            return self._adapter.validate_json(line)
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(map(str, first["loc"])) or "line"
+            raise BadRun(f"{self.fault}: {where}: {first['msg']}") from error
 
 
 def writer_name() -> str:
@@ -67,7 +100,7 @@ class NewLines:
     _read: dict[str, int] = field(default_factory=dict)
 
     def read_new(self) -> Iterator[tuple[Path, int, bytes]]:
-        """Each new line with its file and the byte where it begins.
+        """Yields each new line with its file and the byte where it begins.
 
         A line counts as read once the caller asks for the next: one that the caller rejects is
         given again.
@@ -82,7 +115,7 @@ class NewLines:
 
 
 def failure_reason(failure: Exception) -> str:
-    """Kind and message; for a bug also the file and line where it was raised."""
+    """Returns kind and message; for a bug also the file and line where it was raised."""
     reason = f"{type(failure).__name__}: {failure}"
     if isinstance(failure, OslerError):
         return reason

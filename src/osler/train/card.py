@@ -14,7 +14,7 @@ from osler.train.record import CARD, DATA, DpoRecord, Kind, RecordSize, read_rec
 
 FACTS = "recipe.json"
 # The size categories of the hub's front matter.
-_SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"))
+_SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (10**6, "100K<n<1M"))
 _FORMS: dict[Kind, str] = {
     "sft": '{"id", "messages": [{"role", "content"}, …], "completion", "meta"}',
     "dpo": '{"id", "messages": [{"role", "content"}, …], "chosen", "rejected", "meta"}',
@@ -43,7 +43,13 @@ def summarize_records(folder: Path) -> RecordSummary:
     return found
 
 
+def size_category(records: int) -> str:
+    """Size category of the hub for this number of records."""
+    return next((word for most, word in _SIZES if records < most), "n>1M")
+
+
 def keep_facts(folder: Path, facts: dict[str, Any]) -> None:
+    """Writes the facts that the card lists."""
     text = json.dumps(facts, ensure_ascii=False, indent=1)
     (folder / FACTS).write_text(f"{text}\n", encoding="utf-8")
 
@@ -83,7 +89,6 @@ def _card_facts(folder: Path) -> dict[str, Any]:
 
 
 def _front_matter(found: RecordSummary, title: str, licence: str) -> str:
-    size = next((word for most, word in _SIZES if found.size.records < most), "100K<n<1M")
     return "\n".join(
         [
             "---",
@@ -92,7 +97,7 @@ def _front_matter(found: RecordSummary, title: str, licence: str) -> str:
             f"license: {licence}",
             f"language: [{', '.join(sorted(found.languages))}]",
             "task_categories: [text-generation]",
-            f"size_categories: [{size}]",
+            f"size_categories: [{size_category(found.size.records)}]",
             f"tags: [medical, retrieval, source-planning, {found.kind}]",
             "configs:",
             "- config_name: default",

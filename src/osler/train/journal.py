@@ -17,12 +17,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Generic, NamedTuple, TypeVar
 
-from pydantic import TypeAdapter, ValidationError
-
 from osler.errors import BadRun
 from osler.jobs.claims import Claims
 from osler.jobs.journal import (
     MEND,
+    LineFormat,
     NewLines,
     append_line,
     failure_reason,
@@ -60,12 +59,12 @@ class JobStage(Generic[R]):
     """Function from a result to the key of its item."""
 
     @cached_property
-    def _adapter(self) -> TypeAdapter[R]:
-        return TypeAdapter(self.kind)
+    def _format(self) -> LineFormat[R]:
+        return LineFormat(self.kind, f"no result of {self.name}")
 
     def result_line(self, result: R) -> bytes:
         head = json.dumps(self.key(result), ensure_ascii=False).encode()
-        return _KEY + head + _VALUE + self._adapter.dump_json(result) + b"}\n"
+        return _KEY + head + _VALUE + self._format.encode_line(result)[:-1] + b"}\n"
 
     def places(self) -> dict[str, ResultPlace]:
         """Finds the place of each item's first result, in the order of the keys.
@@ -87,15 +86,10 @@ class JobStage(Generic[R]):
         head = _key_bytes(line)
         try:
             # Without the closing brace and the line break.
-            return self._adapter.validate_json(line[len(head) + len(_VALUE) : -2])
-        except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(map(str, first["loc"])) or "line"
-            raise BadRun(
-                f"{place.path} at byte {place.byte}: no result of {self.name}: {where}:"
-                f" {first['msg']}",
-                fix=MEND,
-            ) from error
+            return self._format.decode_line(line[len(head) + len(_VALUE) : -2])
+        except BadRun as error:
+            where = f"{place.path} at byte {place.byte}"
+            raise BadRun(f"{where}: {error.message}", fix=MEND) from error
 
     def results(self) -> Iterator[R]:
         """Yields each item's first result, by key. Raises `BadRun` as `read_at` does."""

@@ -144,7 +144,7 @@ def size_of(messages: Sequence[Message], *replies: str) -> RecordSize:
 
 
 def write_records(folder: Path, lines: Iterable[str]) -> None:
-    """`data.jsonl`, whole or not at all. Raises `BadRun`, and what `lines` raises."""
+    """Writes `data.jsonl` atomically. Raises `BadRun`, and what `lines` raises."""
     draft = folder / f".{DATA}.part"
     try:
         folder.mkdir(parents=True, exist_ok=True)

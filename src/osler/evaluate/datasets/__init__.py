@@ -74,7 +74,7 @@ Judgements = Mapping[str, Mapping[str, int]]
 
 
 def read_qrels(path: Path) -> Judgements:
-    """LiveQA-Med lines "1 4-Excellent GARD_0004375_Sec1.txt", or TREC's "1 0 DOC 2".
+    """Reads LiveQA-Med lines "1 4-Excellent GARD_0004375_Sec1.txt", or TREC's "1 0 DOC 2".
 
     LiveQA-Med's grades 1 to 4 become 0 to 3, so that 1-Incorrect is not relevant. A document
     that is judged twice keeps its last grade. Raises `MalformedSource` naming file and line.

@@ -37,7 +37,7 @@ def exam_rows(paths: Sequence[Path]) -> Iterator[DatasetRow]:
 
 
 def exam_sample(row: DatasetRow, task: str) -> Sample:
-    """question, option {A: …}, answer ("B", "BD"), exam_type, exam_class, exam_subject.
+    """Reads question, option {A: …}, answer ("B", "BD"), exam_type, exam_class, exam_subject.
 
     A question is of several answers when it says so, or when its gold has several letters.
     """
@@ -59,7 +59,7 @@ def exam_sample(row: DatasetRow, task: str) -> Sample:
 
 
 def clinical_sample(row: DatasetRow, task: str) -> Sample:
-    """CMB-Clin: a case with its question at the end, and the reference answer."""
+    """Reads CMB-Clin: a case with its question at the end, and the reference answer."""
     text = row.text_of("question")
     question = Question(hash_id(text), text, language="zh")
     return Sample(task, "long", question, Gold((), (row.text_of("answers"),)))

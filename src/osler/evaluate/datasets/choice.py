@@ -42,7 +42,7 @@ def medqa_rows(paths: Sequence[Path]) -> Iterator[DatasetRow]:
 
 
 def medqa_sample(row: DatasetRow, task: str) -> Sample:
-    """question, options {A: …}, answer_idx, answer; the two answers must agree."""
+    """Reads question, options {A: …}, answer_idx, answer; the two answers must agree."""
     text = row.text_of("question")
     options = options_by_letter(_mapping_of(row, "options"))
     letter = row.text_of("answer_idx")
@@ -58,7 +58,7 @@ def medqa_sample(row: DatasetRow, task: str) -> Sample:
 
 
 def medmcqa_sample(row: DatasetRow, task: str) -> Sample:
-    """question, opa … opd, cop (1 to 4), id, subject_name; `exp` may be null."""
+    """Reads question, opa … opd, cop (1 to 4), id, subject_name; `exp` may be null."""
     options = tuple(row.text_of(key) for key in ("opa", "opb", "opc", "opd"))
     number = row.data.get("cop")
     if not isinstance(number, int) or not 1 <= number <= len(options):
@@ -171,8 +171,6 @@ SETS = (
         "pubmedqa/test_ground_truth.json",
     ),
     _pubmedqa(
-        "pubmedqa-rest",
-        "the other labelled questions of PubMedQA",
-        "pubmedqa/ori_pqal_rest.json",
+        "pubmedqa-rest", "the other labelled questions of PubMedQA", "pubmedqa/ori_pqal_rest.json"
     ),
 )

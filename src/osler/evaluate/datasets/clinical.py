@@ -63,7 +63,7 @@ def ddxplus_sample(row: DatasetRow, task: str) -> Sample:
 
 
 def _describe_patient(row: DatasetRow, evidences: Mapping[str, Any]) -> str:
-    """Age, sex, the complaint, and each finding as its question with the answer."""
+    """Describes age, sex, complaint, and each finding as its question with the answer."""
     # The column holds a Python list as text, not JSON.
     found = [str(code) for code in ast.literal_eval(row.text_of("EVIDENCES"))]
     first = row.text_of("INITIAL_EVIDENCE")
@@ -94,7 +94,7 @@ def _read_table(path: Path) -> dict[str, Any]:
 
 
 def medsbench_rows(paths: Sequence[Path]) -> Iterator[DatasetRow]:
-    """MedS-Bench: one task a file, with `Definition` and `Instances`."""
+    """Reads MedS-Bench: one task per file, with `Definition` and `Instances`."""
     for path in paths:
         found = read_json(path)
         instances = found.get("Instances") if isinstance(found, dict) else None
@@ -128,7 +128,7 @@ def read_labels(definition: str) -> tuple[str, ...]:
 
 
 def _plain_label(label: str) -> str:
-    """MedS-Bench writes "inguinal, hernia" in the list and "inguinal hernia" elsewhere."""
+    """Drops commas: MedS-Bench lists "inguinal, hernia" and writes "inguinal hernia" elsewhere."""
     return " ".join(label.casefold().replace(",", " ").split())
 
 
@@ -145,7 +145,7 @@ _TRIAGE = (
 
 
 def emergency_rows(paths: Sequence[Path]) -> Iterator[DatasetRow]:
-    """edstays and triage of MIMIC-IV-ED (plain or gzip), joined by stay.
+    """Joins edstays and triage of MIMIC-IV-ED (plain or gzip) by stay.
 
     Each row says whether the patient was admitted, and whether another stay began within
     72 hours of leaving.
@@ -207,11 +207,7 @@ _ddxplus = family(
     licence=_CC,
 )
 _medsbench = family(
-    kind="choice",
-    rows=medsbench_rows,
-    sample=medsbench_sample,
-    origin="MedS-Bench",
-    licence=_OWN,
+    kind="choice", rows=medsbench_rows, sample=medsbench_sample, origin="MedS-Bench", licence=_OWN
 )
 _stays = family(
     kind="choice", rows=emergency_rows, origin="physionet.org/content/mimic-iv-ed", licence=_OWN
@@ -255,8 +251,6 @@ SETS = (
         sample=return_visit,
     ),
     _medsbench(
-        "mimic-ed-critical",
-        "critical triage, as MedS-Bench's task 119",
-        "mimic_iv_ed/task119.json",
+        "mimic-ed-critical", "critical triage, as MedS-Bench's task 119", "mimic_iv_ed/task119.json"
     ),
 )

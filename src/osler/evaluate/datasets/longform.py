@@ -33,7 +33,7 @@ _ASKS = re.compile(r"\s*(?:You need to choose|Choose) one among the following op
 
 
 def liveqa_rows(paths: Sequence[Path]) -> Iterator[DatasetRow]:
-    """NLM-QUESTION elements of TREC 2017 LiveQA. Raises `MalformedSource` for no such XML."""
+    """Reads NLM-QUESTION elements of TREC 2017 LiveQA. Raises `MalformedSource`."""
     from lxml import etree
 
     # No entities, no network: data sets come from anywhere, and XML may read local files.
@@ -67,7 +67,7 @@ def _liveqa_fields(element: etree._Element) -> dict[str, object]:
 
 
 def liveqa_sample(row: DatasetRow, task: str) -> Sample:
-    """Asked as the consumer wrote it: the message, or the subject where there is none."""
+    """Asks as the consumer wrote it: the message, or the subject where there is none."""
     question = Question(row.text_of("qid"), row.text_of("message", "subject", "paraphrase"))
     gold = Gold((), row.texts_of("answers"), row.texts_of("urls"))
     tags = row.tags_of(subject="subject", paraphrase="paraphrase", summary="summary", type="type")
@@ -114,7 +114,7 @@ def medication_sample(row: DatasetRow, task: str) -> Sample:
 
 
 def expert_sample(row: DatasetRow, task: str) -> Sample:
-    """ExpertQA: the gold is the answer as an expert revised it, one for each system."""
+    """Reads ExpertQA: the gold is the answer as an expert revised it, one for each system."""
     answers = row.data.get("answers")
     systems = answers.values() if isinstance(answers, dict) else ()
     revised = [clean_text(str(a.get("revised_answer_string") or "")) for a in systems]

@@ -30,7 +30,7 @@ def flashrag_sample(row: DatasetRow, task: str) -> Sample:
 
 
 def hotpot_sample(row: DatasetRow, task: str) -> Sample:
-    """HotpotQA and 2Wiki as published: _id, answer, supporting_facts [[title, sentence]]."""
+    """Reads HotpotQA and 2Wiki as published: _id, answer, supporting_facts [[title, sentence]]."""
     facts = row.data.get("supporting_facts")
     titles = [str(fact[0]) for fact in facts if fact] if isinstance(facts, list) else []
     support = tuple(dict.fromkeys(titles))
@@ -40,7 +40,7 @@ def hotpot_sample(row: DatasetRow, task: str) -> Sample:
 
 
 def musique_sample(row: DatasetRow, task: str) -> Sample:
-    """MuSiQue as published: aliases count as answers; paragraphs say which of them support."""
+    """Reads MuSiQue as published: aliases count as answers; paragraphs say which support them."""
     if row.data.get("answerable") is False:
         raise UnusableRow("not answerable")
     paragraphs = row.data.get("paragraphs")
@@ -57,7 +57,7 @@ def musique_sample(row: DatasetRow, task: str) -> Sample:
 
 
 def listed_sample(row: DatasetRow, task: str) -> Sample:
-    """Plain lists of questions and answers (R1-Searcher, HippoRAG): answers may be numbers."""
+    """Reads plain lists (R1-Searcher, HippoRAG), whose answers may be numbers."""
     text = row.text_of("question")
     # `idx` counts the rows of one file; the hash keeps ids apart between files.
     id = row.optional_text("id") or f"{row.text_of('idx')}-{hash_id(text)}"

@@ -131,7 +131,7 @@ def score_extraction(
 
 
 def _precision_recall_f1(sums: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(n, 3) sums of right, said, wanted -> (n, 3) precision, recall, F1."""
+    """Turns (n, 3) sums of right, said, wanted into (n, 3) precision, recall, F1."""
     right, said, wanted = sums.T
     precision = right / np.maximum(said, 1)
     recall = right / np.maximum(wanted, 1)

@@ -34,7 +34,7 @@ def answer_tokens(text: str) -> list[str]:
 
 
 def exact_match(answer: str, golds: Sequence[str]) -> float:
-    """1.0 when the answer's normal form is that of any gold answer, else 0.0.
+    """Returns 1.0 when the answer's normal form is that of any gold answer, else 0.0.
 
     Chinese is compared without spaces. Raises `ValueError` for no golds.
     """

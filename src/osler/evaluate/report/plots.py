@@ -49,17 +49,9 @@ def draw_bars(report: EvaluationReport) -> list[Bars]:
             if estimate is None:
                 continue
             y = TOP + ROW * (len(found) + 0.5)
-            at = [LEFT + span * v for v in (estimate.value, estimate.low, estimate.high)]
-            found.append(
-                Bar(
-                    strategy,
-                    y,
-                    at[0],
-                    at[1],
-                    at[2],
-                    format_figure(measure, estimate, interval=False),
-                )
-            )
+            x, low, high = (LEFT + span * v for v in (estimate.value, estimate.low, estimate.high))
+            caption = format_figure(measure, estimate, interval=False)
+            found.append(Bar(strategy, y, x, low, high, caption))
         ticks = tuple((LEFT + span * share / 100, str(share)) for share in (0, 25, 50, 75, 100))
         if found:
             height = TOP + ROW * len(found) + 24
@@ -133,18 +125,13 @@ def draw_costs(report: EvaluationReport) -> list[Square]:
 
 
 def draw_reliabilities(report: EvaluationReport) -> list[Square]:
-    """Accuracy of answers by how sure the strategy was."""
+    """Plots the accuracy of answers against the strategy's confidence."""
     return [
         Square(
             f"{cell.strategy} on {cell.task}, ECE {cell.ece:.3f}",
             tuple(
-                Dot(
-                    f"n = {b.n}",
-                    _axis_place(b.confidence),
-                    SQUARE - _axis_place(b.accuracy),
-                    f"{100 * b.accuracy:.0f}",
-                )
-                for b in cell.bins
+                Dot(f"n = {n}", _axis_place(x), SQUARE - _axis_place(y), f"{100 * y:.0f}")
+                for x, y, n in ((b.confidence, b.accuracy, b.n) for b in cell.bins)
             ),
             _SHARES,
             _UP,

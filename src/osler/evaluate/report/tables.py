@@ -152,7 +152,7 @@ def _format_share(found: Estimate) -> str:
 
 
 def count_rows(report: EvaluationReport) -> list[tuple[str, str, int, int, int, int, str]]:
-    """Strategy, task, planned, done, failed, missing, standard error of the accuracy."""
+    """Rows of strategy, task, planned, done, failed, missing, standard error of accuracy."""
     return [
         (
             cell.strategy,

@@ -21,7 +21,7 @@ from osler.train.recognise.corpus import MarkedEntity
 
 @dataclass(frozen=True, slots=True)
 class TypeScore:
-    """0/0 counts as 0."""
+    """Counts of one type, and their scores; 0/0 counts as 0."""
 
     right: int
     found: int
@@ -50,7 +50,7 @@ class StrictScores:
 def strict_scores(
     found: Sequence[Sequence[MarkedEntity]], gold: Sequence[Sequence[MarkedEntity]]
 ) -> StrictScores:
-    """Over all texts. Raises `ValueError` for unequal numbers of texts."""
+    """Scores all texts together. Raises `ValueError` for unequal numbers of texts."""
     pairs = [(set(f), set(g)) for f, g in zip(found, gold, strict=True)]
     names = sorted({entity.type for f, g in pairs for entity in f | g})
     types = {

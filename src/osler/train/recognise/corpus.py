@@ -26,7 +26,7 @@ _TAG = re.compile(r"(?:([BIEMSLU])-(\S+)|O)")
 
 @dataclass(frozen=True, slots=True, order=True)
 class MarkedEntity:
-    """`text[start:end]` is a name of this type."""
+    """Entity of a text: `text[start:end]` is a name of this type."""
 
     start: int
     end: int

@@ -63,7 +63,7 @@ class TrainingWindow:
 
 @dataclass(frozen=True, slots=True)
 class PreparedTexts:
-    """Data as it is trained on, and what of it cannot be."""
+    """Training data as windows, with counts of the entities that cannot be learnt."""
 
     shape: Shape
     examples: tuple[TrainingWindow, ...]
@@ -161,7 +161,7 @@ def _entity_cell(
 
 
 def _unfit_reason(entity: MarkedEntity, text: str, shape: Shape) -> str:
-    """Why no stretch holds the name."""
+    """Reason for which no stretch holds the name."""
     length = _unit_length(entity, text)
     if length is None:
         return "it begins or ends within a word"
@@ -185,7 +185,7 @@ def train_recogniser(
     log: Path | None = None,
     progress: Progress | None = None,
 ) -> TrainedRecogniser:
-    """Blocks. The same data, recipe and machine give the same weights.
+    """Trains; blocks. The same data, recipe and machine give the same weights.
 
     `log`: a file that gets a line an epoch. Raises `ModelError` without the extra `train`,
     and where the loss is no number any more.
@@ -281,7 +281,7 @@ def _gold_cells(part: Sequence[TrainingWindow], most: int, shape: Shape) -> Any:
 
 
 def measure_recogniser(recogniser: SpanRecogniser, texts: Sequence[MarkedText]) -> StrictScores:
-    """Strict F1 on marked texts."""
+    """Measures strict F1 on marked texts."""
     found = recogniser.find_all([one.text for one in texts])
     return strict_scores(
         [[f.entity for f in each] for each in found], [one.entities for one in texts]

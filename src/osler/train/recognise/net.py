@@ -58,7 +58,7 @@ def of_places(text: str, places: Sequence[tuple[int, int]], shape: Shape) -> Sen
 
 
 def _hash_features(unit: str, buckets: int) -> tuple[int, ...]:
-    """Bucket 0 is padding, 1 a word that is hidden while training."""
+    """Hashes a unit's features. Bucket 0 is padding, 1 a word that is hidden while training."""
     low = unit.casefold()
     form = "".join(_char_kind(char) for char in unit[:6])
     # Word, prefix, two suffixes, shape; the letter in front keeps the kinds apart.
@@ -127,7 +127,7 @@ def build_network(shape: Shape) -> Any:
 
 
 def batch_sentences(sentences: Sequence[Sentence]) -> tuple[Any, Any]:
-    """Hashes, padded with zeros, and lengths. No sentence may be empty."""
+    """Returns hashes, padded with zeros, and lengths. No sentence may be empty."""
     torch = import_extra("torch")
     most = max(len(one.places) for one in sentences)
     hashes = torch.zeros(len(sentences), most, FEATURES, dtype=torch.long)

@@ -34,7 +34,7 @@ class RecognisedEntity:
 
 @dataclass(frozen=True)
 class SpanRecogniser:
-    """Blocks: an async caller puts it in a thread. Finding is safe from several threads."""
+    """Recogniser of entities. It blocks; finding is safe from several threads."""
 
     shape: Shape
     net: Any

@@ -1,4 +1,4 @@
-"""Source Planning Optimisation (Omni-RAG §4.2): what a planner learns from.
+"""Source Planning Optimisation (Omni-RAG §4.2): the training data of a planner.
 
 | Module | Does |
 |---|---|
@@ -6,9 +6,11 @@
 | `explore` | proposes queries a source and searches them (§4.2.1) |
 | `wording` | queries made of the question's own words, without a model |
 | `judge` | says which queries found what supports the gold answer (§4.2.2) |
-| `units` | what a judge is shown at once, so that nothing is judged twice |
+| `units` | cuts documents into units for a judge, so that nothing is judged twice |
 | `signals` | the other signals: gold documents, the reader's improvement, rerank scores |
 | `pairs` | positive and negative plans (§4.2.3) |
-| `recipe` | which of them are written: the ablations |
+| `recipe` | selects the records that are written: the ablations |
+| `agree` | compares a judge with another, or with people (Table 9) |
+| `economy` | counts what judging costs, against the paper's plain recipe |
 | `job` | explores and judges many cases, resumed, on many processes and hosts |
 """

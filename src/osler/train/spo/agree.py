@@ -25,7 +25,7 @@ def read_verdicts(judged: Iterable[JudgedCase]) -> Verdicts:
 
 
 def read_people(path: Path) -> Verdicts:
-    """CSV with case, source, query and verdict. Raises `MalformedSource` naming file and line."""
+    """Reads a CSV with case, source, query and verdict. Raises `MalformedSource`."""
     verdicts: Verdicts = {}
     for row in csv_records(path):
         case, source, query, word = required_cells(path, row, "case", "source", "query", "verdict")
@@ -34,7 +34,7 @@ def read_people(path: Path) -> Verdicts:
 
 
 def compare_judges(judge: Verdicts, reference: Verdicts) -> Agreement:
-    """Over what both judged. Raises `BadRun` where that is nothing."""
+    """Compares over what both judged. Raises `BadRun` where that is nothing."""
     # Sorted: agreement does not depend on the order, but its failures are easier to read.
     both = sorted(judge.keys() & reference.keys())
     if not both:

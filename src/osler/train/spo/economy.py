@@ -31,7 +31,7 @@ class JudgeLoad:
 
 
 def plain_load(explored: ExploredCase, count: Count = estimate_tokens) -> JudgeLoad:
-    """Every query that found something, in a call of its own."""
+    """Load of the plain recipe: every query that found something, in a call of its own."""
     return _sum_load(explored, [better_half(query.found) for query in explored.queries], count)
 
 

@@ -75,7 +75,7 @@ class Explorer(Protocol):
     async def queries(
         self, question: Question, offers: tuple[SourceDescription, ...], run: Run
     ) -> list[Query]:
-        """At most so many a source. Raises `MalformedOutput` where nothing can be read."""
+        """Proposes queries for each source. Raises `MalformedOutput` where nothing can be read."""
         ...
 
 

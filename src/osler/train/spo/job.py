@@ -33,7 +33,7 @@ def explored_in(folder: Path) -> JobStage[ExploredCase]:
 
 
 def judged_in(folder: Path, name: str) -> JobStage[JudgedCase]:
-    """`name`: of the signal."""
+    """Stage of the verdicts of the signal called `name`."""
     return JobStage(folder, _file_name(name), JudgedCase, lambda one: one.key)
 
 

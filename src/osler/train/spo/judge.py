@@ -1,4 +1,4 @@
-"""Planning judging (Omni-RAG §4.2.2): which queries found what supports the gold answer.
+"""Planning judging (Omni-RAG §4.2.2): verdicts on which queries support the gold answer.
 
 The judge reads the better half of what a query found (§5.1.2), in units of `units`: a query's
 documents together, as the paper does, or documents that several queries found once for all.
@@ -34,7 +34,16 @@ from osler.types import Usage
 
 
 class GoldMissing(OslerError):
-    """A case without what this judge compares with."""
+    """Raised for a case that lacks what this judge compares with."""
+
+
+def require_gold(case: TrainingCase) -> str:
+    """Returns the gold answer in words. Raises `GoldMissing` for a case without."""
+    if not case.gold:
+        raise GoldMissing(
+            f"{case.key} has no gold answer", fix="judge by documents, or leave it out"
+        )
+    return case.gold
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +212,7 @@ def _best_share(shares: Mapping[tuple[str, ...], float], found: Sequence[str]) -
 
 
 def judging_prompt(explored: ExploredCase, read: Sequence[str]) -> RenderedPrompt:
-    """E.4 over these passages. Raises `GoldMissing`.
+    """Renders prompt E.4 over these passages. Raises `GoldMissing`.
 
     The documents stand last but for one line, so all prompts of a case begin alike, and an
     engine with a prefix cache reads instruction, question and gold answer once.
@@ -222,14 +231,10 @@ def listing_prompt(explored: ExploredCase, read: Sequence[str]) -> RenderedPromp
 
 def _prompt_values(explored: ExploredCase, read: Sequence[str]) -> dict[str, object]:
     case = explored.case
-    if not case.gold:
-        raise GoldMissing(
-            f"{case.key} has no gold answer", fix="judge by documents, or leave it out"
-        )
     return {
         "question": case.question.text,
         "options": case.question.lettered,
-        "gold": case.gold,
+        "gold": require_gold(case),
         # Last, so that prompts of a case share a prefix (see `judging_prompt`).
         "documents": [explored.passages[id] for id in read],
     }

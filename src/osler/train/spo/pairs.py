@@ -23,7 +23,7 @@ those of the best score (for negatives: of the worst), which is ours."""
 
 @dataclass(frozen=True, slots=True)
 class PlanPair:
-    """P⁺ and P⁻ of one case; either may be empty, and is then no plan."""
+    """Plans P⁺ and P⁻ of one case; either may be empty, and is then no plan."""
 
     positive: SourcePlan
     negative: SourcePlan

@@ -23,7 +23,7 @@ Learns = Literal["positive", "negative"]
 
 
 class NothingToLearn(OslerError):
-    """No case makes a record."""
+    """Raised where no case makes a record."""
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ TOO_LONG = "longer than the limit"
 def sft_records(
     recipe: RecordRecipe, judged: Iterable[JudgedCase], tally: RecordTally
 ) -> Iterator[SftRecord]:
-    """Eq. 2: the plan P⁺ after its prompt. `tally` is filled on the way.
+    """Makes records of Eq. 2: the plan P⁺ after its prompt. `tally` is filled on the way.
 
     Raises `NothingToLearn` at the end where there was no record.
     """
@@ -137,7 +137,7 @@ def sft_records(
 def dpo_records(
     recipe: RecordRecipe, judged: Iterable[JudgedCase], tally: RecordTally
 ) -> Iterator[DpoRecord]:
-    """Eq. 3-4: P⁺ preferred to P⁻. `tally` is filled on the way.
+    """Makes records of Eq. 3-4: P⁺ preferred to P⁻. `tally` is filled on the way.
 
     Raises `NothingToLearn` at the end where there was no record.
     """

@@ -19,7 +19,7 @@ from osler.methods.omni.reader import Reader
 from osler.trace import Run
 from osler.train.spo.case import TrainingCase
 from osler.train.spo.explore import ExploredCase, SearchedQuery
-from osler.train.spo.judge import GoldMissing, JudgingSignal, QueryVerdict
+from osler.train.spo.judge import GoldMissing, JudgingSignal, QueryVerdict, require_gold
 from osler.train.spo.units import better_half
 from osler.types import Answer, Hit, Passage, Relevance
 
@@ -73,11 +73,7 @@ class CoverageSignal:
         return f"answer covered from {self.least:g}"
 
     async def judge(self, explored: ExploredCase, run: Run) -> tuple[list[QueryVerdict], int]:
-        gold = explored.case.gold
-        if not gold:
-            raise GoldMissing(
-                f"{explored.key} has no gold answer", fix="judge by documents, or leave it out"
-            )
+        gold = require_gold(explored.case)
         scored = await _score_documents(self.coverage, gold, explored)
         verdicts = [
             QueryVerdict(query.source, query.wire, score >= self.least, round(score, 4))
@@ -90,7 +86,7 @@ class CoverageSignal:
 async def _score_documents(
     relevance: Relevance, text: str, explored: ExploredCase
 ) -> dict[str, float]:
-    """Every document that is read, weighed once."""
+    """Scores every document that is read, once."""
     read = list(dict.fromkeys(id for query in explored.queries for id in better_half(query.found)))
     scores = await relevance.relevance(text, [explored.passages[id] for id in read])
     return dict(zip(read, scores, strict=True))
@@ -144,14 +140,11 @@ class ReaderGain:
 
 
 def answer_quality(case: TrainingCase, answer: Answer) -> float:
-    """0 to 1: whether the option is right, or Rouge-L. Raises `GoldMissing`."""
+    """Quality from 0 to 1: whether the option is right, or ROUGE-L. Raises `GoldMissing`."""
     gold = case.sample.gold
     if gold.letters:
         return float(answer.option in gold.letters)
-    if not gold.texts:
-        raise GoldMissing(
-            f"{case.key} has no gold answer", fix="judge by documents, or leave it out"
-        )
+    require_gold(case)
     return rouge_l(answer.text, gold.texts).f1
 
 

@@ -41,7 +41,7 @@ def better_half(found: Sequence[str]) -> tuple[str, ...]:
 
 
 async def by_set(queries: Sequence[SearchedQuery], decide: Decide) -> tuple[list[Said], int]:
-    """Each query by all it found, and how often the judge was asked."""
+    """Judges each query by all it found; also returns how often the judge was asked."""
     # By set, not by order: the verdict is about the documents together.
     known: dict[frozenset[str], Said] = {}
     for query in queries:
@@ -65,7 +65,7 @@ async def by_document(queries: Sequence[SearchedQuery], decide: Decide) -> tuple
 async def by_list(
     queries: Sequence[SearchedQuery], decide: DecideEach, size: int = LIST
 ) -> tuple[list[Said], int]:
-    """Documents, `size` at a time, while they may still decide a query.
+    """Judges documents, `size` at a time, while they may still decide a query.
 
     A query is positive when one of its documents is, negative when none is, and undecided
     (`None`) when none is and one of them could not be read.

@@ -35,7 +35,7 @@ Rarity = Callable[[Sequence[str]], Mapping[str, float]]
 
 @dataclass(frozen=True)
 class QuestionWords:
-    """At most `count` queries a source, the most specific first."""
+    """Explorer without a model: at most `count` queries a source, the most specific first."""
 
     rarity: Rarity
     """Weight of each word, from the knowledge base (rarer words weigh more)."""

@@ -31,7 +31,7 @@ class AssistantTurn:
 
     @property
     def visible(self) -> str:
-        """Without the thought."""
+        """Text without the thought."""
         return THINK.sub("", self.text).strip()
 
     @property
@@ -44,7 +44,7 @@ class AssistantTurn:
 
     @property
     def answer(self) -> str | None:
-        r"""Inside `\boxed{}`, else inside `<answer>`; `None` for neither."""
+        r"""Text inside `\boxed{}`, else inside `<answer>`; `None` for neither."""
         # `\boxed{}` inside a thought is a draft, no answer.
         visible = self.visible
         span = answer_span(visible) or tagged_span(visible, "answer")
@@ -52,7 +52,7 @@ class AssistantTurn:
 
     @property
     def plan(self) -> LogicalPlan | None:
-        """`None` for a turn that is no plan."""
+        """Plan of the turn; `None` for a turn that is no plan."""
         # A search has the form of a plan of one step, so it is told apart first.
         if "Action" not in self.visible or self.has_search:
             return None
@@ -83,7 +83,7 @@ def assistant_turns(item: QualityItem) -> list[AssistantTurn]:
 
 
 def roles_alternate(messages: Sequence[Message]) -> bool:
-    """At most one system turn, first; then user and assistant in turn, the assistant last."""
+    """Whether user and assistant take turns, after one system turn at most; assistant last."""
     roles = [message.role for message in messages]
     if roles[:1] == ["system"]:
         roles = roles[1:]
@@ -106,7 +106,7 @@ def unbalanced_tag(text: str) -> str:
 
 
 def searched_answers(found: Sequence[AssistantTurn]) -> Iterator[SearchedAnswer]:
-    """Each answer that was searched for, with all that the searches brought."""
+    """Yields each answer that was searched for, with all that the searches brought."""
     question, references = "", ""
     for reply in found:
         if reply.asked.startswith("<references>"):

@@ -107,7 +107,7 @@ def _step_turns(step: SolvedStep, language: Language) -> Iterator[Message]:
 
 
 def _search_turns(step: SolvedStep, language: Language) -> Iterator[Message]:
-    """Boundary, then search after search until the answer (§3.1.2, §3.2)."""
+    """Yields the boundary, then search after search until the answer (§3.1.2, §3.2)."""
     yield Message("user", attempt_prompt(f"\n{step.words}", language).text)
     if step.known:
         yield Message(
@@ -132,11 +132,7 @@ def _boundary_thought(step: SolvedStep, language: Language) -> str:
     if not step.attempt:
         return REFUSAL[language]
     thought = render_prompt(
-        "train/assess",
-        language,
-        answer=step.attempt,
-        reasoning=step.reasoning,
-        known=step.known,
+        "train/assess", language, answer=step.attempt, reasoning=step.reasoning, known=step.known
     )
     return thought.text
 

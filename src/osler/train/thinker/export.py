@@ -12,13 +12,12 @@ from typing import Any
 
 from osler.errors import BadRun
 from osler.llm.core.base import Message
-from osler.train.thinker.dialogue import Layout, Stage, call_messages, stage_messages
+from osler.train.card import size_category
+from osler.train.record import CARD, DATA, write_records
+from osler.train.thinker.dialogue import STAGES, Layout, Stage, call_messages, stage_messages
 from osler.train.thinker.log import TeachingTry, kept_tries, read_tries
 from osler.train.thinker.rounds import golds_of
 from osler.types import Usage
-
-DATA, CARD = "data.jsonl", "README.md"
-_SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (10**6, "100K<n<1M"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,18 +55,15 @@ class ExportedData:
 
 def stage_tallies(folder: Path) -> tuple[StageTally, ...]:
     """Counts each stage, in the order of the paper. Raises `BadRun` where there is no log."""
-    by_stage: dict[Stage, list[TeachingTry]] = {
-        "logical-form": [],
-        "deep-search": [],
-        "thinker": [],
-    }
-    for one in read_tries(folder):
-        by_stage[one.stage].append(one)
-    good = kept_tries(folder)
+    tries, good = list(read_tries(folder)), kept_tries(folder).values()
     return tuple(
-        _count_stage(stage, tries, [one for key, one in good.items() if key.stage == stage])
-        for stage, tries in by_stage.items()
-        if tries
+        _count_stage(
+            stage,
+            [one for one in tries if one.stage == stage],
+            [one for one in good if one.stage == stage],
+        )
+        for stage in STAGES
+        if any(one.stage == stage for one in tries)
     )
 
 
@@ -75,9 +71,7 @@ def _count_stage(
     stage: Stage, tries: Sequence[TeachingTry], good: Sequence[TeachingTry]
 ) -> StageTally:
     dropped = Counter(one.why for one in tries if one.status == "dropped")
-    usage = Usage()
-    for one in tries:
-        usage += one.usage
+    usage = sum((one.usage for one in tries), Usage())
     steps = [step for one in good if one.trajectory for step in one.trajectory.retrievals]
     return StageTally(
         stage,
@@ -104,7 +98,7 @@ def export_data(
     layout: Layout = "dialogue",
     licence: str = "other",
 ) -> ExportedData:
-    """`data.jsonl` and `README.md` of what the log has kept, in the order of the ids.
+    """Writes `data.jsonl` and `README.md` of the kept tries, in the order of the ids.
 
     Raises `BadRun` where nothing of the stages was kept, or the folder cannot be written.
     """
@@ -125,20 +119,11 @@ def export_data(
     card = card_of(tallies, len(lines), layout, languages, licence)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        _write_whole(
-            folder / DATA, "".join(json.dumps(x, ensure_ascii=False) + "\n" for x in lines)
-        )
-        _write_whole(folder / CARD, card)
+        (folder / CARD).write_text(card, encoding="utf-8")
     except OSError as error:
         raise BadRun(f"{folder} cannot be written: {error.strerror}") from error
+    write_records(folder, (json.dumps(line, ensure_ascii=False) for line in lines))
     return ExportedData(str(folder), len(lines), layout, tallies)
-
-
-def _write_whole(path: Path, text: str) -> None:
-    """Writes atomically: a reader never sees half a file."""
-    draft = path.with_name(f".{path.name}.draft")
-    draft.write_text(text, encoding="utf-8")
-    draft.replace(path)
 
 
 def _sample_lines(one: TeachingTry, layout: Layout) -> Iterator[dict[str, Any]]:
@@ -194,13 +179,12 @@ def card_of(
     licence: str,
 ) -> str:
     """The data set's card: front matter for the hub, and how it came about."""
-    size = next((name for most, name in _SIZES if lines < most), "n>1M")
     head: Mapping[str, Any] = {
         "language": list(languages),
         "license": licence,
         "pretty_name": "KAG-Thinker trajectories made with Osler",
         "task_categories": ["text-generation", "question-answering"],
-        "size_categories": [size],
+        "size_categories": [size_category(lines)],
         "tags": ["medical", "synthetic", "reasoning", "retrieval", "osler"],
         "configs": [{"config_name": "default", "data_files": [{"split": "train", "path": DATA}]}],
     }

@@ -1,4 +1,4 @@
-"""Why a trajectory is no training data: reasons, in words under which they are counted.
+"""Filters of trajectories: the reasons against one, in words under which they are counted.
 
 Correctness comes first (App. 9: data "is then filtered for correctness"): what the gold answer
 decides needs no judge; long answers do.
@@ -101,7 +101,7 @@ async def wrong_reason(
     judge: Judge | None,
     run: Run,
 ) -> str:
-    """Why the answer does not count as right; "" where it does. A plan alone has no answer."""
+    """Reason for which the answer is not right; "" where it is. A plan alone has no answer."""
     if stage == "logical-form":
         return ""
     answer, gold = stage_answer(trajectory, stage), sample.gold

@@ -5,13 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
-from pydantic import TypeAdapter, ValidationError
-
 from osler.errors import BadRun, MalformedOutput
-from osler.jobs.journal import append_line
+from osler.jobs.journal import LineFormat, append_line
 from osler.jobs.runner import Progress
 from osler.llm.core.ask import ask
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
@@ -37,11 +34,12 @@ LONGEST = 24_000
 
 _ASPECTS = re.compile(r"<aspects>([^<]*)", re.IGNORECASE)
 _WORD = r"\W*(pass|fail)\b"
+_LINES: LineFormat[Inspection] = LineFormat(Inspection, "not a verdict")
 
 
 @dataclass(frozen=True)
 class ModelInspector:
-    """Greedy, and held to the form where the model takes a grammar."""
+    """Model as judge: greedy, and held to the form where the model takes a grammar."""
 
     model: LanguageModel
     constrains: bool = False
@@ -52,7 +50,7 @@ class ModelInspector:
         return self.model.name
 
     async def inspect(self, item: QualityItem, run: Run) -> Inspection:
-        """Six calls. A dimension whose verdict cannot be read is not decided."""
+        """Makes six calls. A dimension whose verdict cannot be read is not decided."""
         aspects: dict[str, dict[str, Verdict]] = {}
         reasons: list[str] = []
         for dimension in FRAMEWORK:
@@ -117,7 +115,7 @@ class InspectorChain:
 
 
 def aspects_grammar(dimension: Dimension) -> Grammar:
-    """`<aspects>content pass, privacy fail</aspects>`, after some reasoning."""
+    """Grammar of `<aspects>content pass, privacy fail</aspects>`, after some reasoning."""
     parts: list[Node | str] = []
     for name in dimension.aspects:
         parts += [", " if parts else "<aspects>", f"{name} ", alt("pass", "fail")]
@@ -140,7 +138,7 @@ def parse_aspects(reply: str, dimension: Dimension) -> dict[str, Verdict]:
 
 
 def shorten_text(text: str, longest: int = LONGEST) -> str:
-    """Beginning and end of a text that is longer than `longest` characters."""
+    """Shortens a text to its beginning and end, at most `longest` characters."""
     if len(text) <= longest:
         return text
     # The plan stands at the beginning and the answer at the end; searches are between.
@@ -171,7 +169,7 @@ async def inspect_all(
     keep: Path | None = None,
     progress: Progress | None = None,
 ) -> InspectionRun:
-    """Every sample's verdict; `keep` is the file where they are kept, one a line.
+    """Inspects every sample; `keep` is the file of the verdicts, one per line.
 
     Samples are known by their id, so ids must differ. Raises `BadRun`.
     """
@@ -193,25 +191,20 @@ async def inspect_all(
             usage += run.usage
             new += 1
             if keep is not None:
-                append_line(keep, _adapter().dump_json(known[item.id]) + b"\n")
+                append_line(keep, _LINES.encode_line(known[item.id]))
         if progress is not None:
             progress(f"inspected by {inspector.name}", n, len(items))
     return InspectionRun(tuple(known[id] for id in ids), new, usage)
 
 
 def _read_inspections(path: Path) -> list[Inspection]:
-    """Half a line at the end is none. Raises `BadRun` naming file and line."""
+    """Reads whole lines only. Raises `BadRun` naming file and line."""
     if not path.exists():
         return []
     found = []
     for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], 1):
         try:
-            found.append(_adapter().validate_json(line))
-        except ValidationError as error:
-            raise BadRun(f"{path}:{number}: not a verdict: {error.errors()[0]['msg']}") from error
+            found.append(_LINES.decode_line(line))
+        except BadRun as error:
+            raise BadRun(f"{path}:{number}: {error.message}") from error
     return found
-
-
-@cache
-def _adapter() -> TypeAdapter[Inspection]:
-    return TypeAdapter(Inspection)

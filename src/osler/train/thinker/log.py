@@ -11,15 +11,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from pydantic import TypeAdapter, ValidationError
-
 from osler.errors import BadRun
 from osler.evaluate.sample import Sample
-from osler.jobs.journal import MEND, NewLines, append_line, read_lines
+from osler.jobs.journal import MEND, LineFormat, NewLines, append_line, read_lines
 from osler.train.thinker.dialogue import Stage
 from osler.train.thinker.trajectory import Trajectory
 from osler.types import Usage
@@ -65,6 +62,9 @@ class TeachingTry:
         return TryKey(self.stage, self.sample.task, self.sample.id)
 
 
+_LINES: LineFormat[TeachingTry] = LineFormat(TeachingTry, "not a try")
+
+
 @dataclass
 class SeenTries:
     """Index of the log; reads only what was added since."""
@@ -93,11 +93,11 @@ class SeenTries:
 
 def append_try(path: Path, one: TeachingTry) -> None:
     """Raises `BadRun`."""
-    append_line(path, _adapter().dump_json(one) + b"\n")
+    append_line(path, _LINES.encode_line(one))
 
 
 def read_tries(folder: Path) -> Iterator[TeachingTry]:
-    """Every try of a log. Raises `BadRun` for a folder without one, and for a damaged line."""
+    """Yields every try of a log. Raises `BadRun` for a folder without one, or a damaged line."""
     if not any(folder.glob(f"{FILES}*.jsonl")):
         raise BadRun(f"{folder} is no log of training data", fix="`osler train thinker-data`")
     for path in sorted(folder.glob(f"{FILES}*.jsonl")):
@@ -118,15 +118,9 @@ def kept_tries(folder: Path) -> Mapping[TryKey, TeachingTry]:
 
 def _parse_try(path: Path, at: int, line: bytes) -> TeachingTry:
     try:
-        return _adapter().validate_json(line)
-    except ValidationError as error:
-        reason = error.errors()[0]["msg"]
-        raise BadRun(f"{path} at byte {at}: not a try: {reason}", fix=MEND) from error
-
-
-@cache
-def _adapter() -> TypeAdapter[TeachingTry]:
-    return TypeAdapter(TeachingTry)
+        return _LINES.decode_line(line)
+    except BadRun as error:
+        raise BadRun(f"{path} at byte {at}: {error.message}", fix=MEND) from error
 
 
 GUESS: dict[Stage, int] = {"logical-form": 1, "deep-search": 6, "thinker": 16}

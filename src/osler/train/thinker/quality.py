@@ -41,10 +41,7 @@ FRAMEWORK: tuple[Dimension, ...] = (
         "Is it safe to train on?",
         "用它训练是否安全？",
         content=("nothing discriminatory or otherwise improper", "没有歧视或其他不当内容"),
-        privacy=(
-            "no personal data of real people, no credentials",
-            "没有真实个人的隐私信息或凭证",
-        ),
+        privacy=("no personal data of real people, no credentials", "没有真实个人的隐私信息或凭证"),
         risk=("no statement that invites controversy or harm", "没有引发争议或危害的说法"),
         consequences=("acting on it would harm nobody", "照此行事不会伤害任何人"),
     ),
@@ -136,7 +133,7 @@ class Inspection:
     """Why something is unsound, as "logic.flow: …"."""
 
     def dimension_verdict(self, name: str) -> Verdict:
-        """Bad where one aspect is, good where all are, else not decided."""
+        """Verdict on a dimension: bad where one aspect is, good where all are, else not decided."""
         verdicts = self.aspects.get(name, {}).values()
         if False in verdicts:
             return False
@@ -163,12 +160,12 @@ class Inspector(Protocol):
     def name(self) -> str: ...
 
     async def inspect(self, item: QualityItem, run: Run) -> Inspection:
-        """Never raises for a reply that cannot be read: that is "not decided"."""
+        """Inspects a sample. A reply that cannot be read never raises: it is "not decided"."""
         ...
 
 
 def join_inspections(name: str, parts: Sequence[Inspection]) -> Inspection:
-    """Several judges' verdicts as one: unsound where one says so, sound where one can say."""
+    """Joins several judges' verdicts: unsound where one says so, sound where one can say."""
     aspects: dict[str, dict[str, Verdict]] = {}
     for dimension in FRAMEWORK:
         for aspect in dimension.aspects:

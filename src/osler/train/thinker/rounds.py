@@ -137,9 +137,7 @@ async def teach_once(course: TeachingConfig, sample: Sample, number: int) -> Tea
         done = replace(blank, status="dropped", why=f"no {error.expected}")
     except OslerError as error:
         done = replace(blank, why=f"{type(error).__name__}: {error}")
-    usage = blank.usage
-    for run in costs:
-        usage += run.usage
+    usage = sum((run.usage for run in costs), blank.usage)
     return replace(done, usage=usage, seconds=round(time.perf_counter() - began, 4))
 
 

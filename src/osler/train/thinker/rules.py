@@ -63,7 +63,7 @@ class RuleInspector:
     name: str = "rules"
 
     async def inspect(self, item: QualityItem, run: Run) -> Inspection:
-        """No call is made; `run` stays as it is."""
+        """Inspects without a call; `run` stays as it is."""
         return inspect_by_rules(item)
 
 

@@ -6,6 +6,7 @@ How often that was is told beside.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -133,12 +134,13 @@ def verdict_shares(found: Sequence[Inspection]) -> VerdictShares:
     """Raises `ValueError` for no samples."""
     if not found:
         raise ValueError("no samples, no shares")
-    aspects: dict[str, int] = {}
-    for one in found:
-        for dimension, verdicts in one.aspects.items():
-            for aspect, said in verdicts.items():
-                if said is False:
-                    aspects[f"{dimension}.{aspect}"] = aspects.get(f"{dimension}.{aspect}", 0) + 1
+    aspects = Counter(
+        f"{dimension}.{aspect}"
+        for one in found
+        for dimension, verdicts in one.aspects.items()
+        for aspect, verdict in verdicts.items()
+        if verdict is False
+    )
     return VerdictShares(
         found[0].judge,
         len(found),
@@ -150,7 +152,7 @@ def verdict_shares(found: Sequence[Inspection]) -> VerdictShares:
 
 
 def render_report(shares: VerdictShares, against: Validation | None) -> str:
-    """Markdown."""
+    """Renders the shares, and the validation if given, as Markdown."""
     parts = [
         f"# Quality of {shares.n:,} samples\n\nJudged by {shares.judge}.",
         _shares_table(shares),

@@ -133,7 +133,7 @@ class Teacher:
     async def _restructure_reasons(
         self, trajectory: Trajectory, language: Language, run: Run
     ) -> Trajectory:
-        """Each reason as a thought of the turn (§3.3); one that cannot be had stays as it is."""
+        """Rewrites each reason as a thought of its turn (§3.3), or keeps it where that fails."""
         steps = [await self._restructure_step(step, language, run) for step in trajectory.steps]
         return replace(trajectory, steps=tuple(steps))
 

@@ -108,7 +108,7 @@ def trajectory_of(script: Script) -> Trajectory:
 
 
 def _solve_steps(lines: Sequence[Line], nodes: Mapping[int, FormNode]) -> tuple[SolvedStep, ...]:
-    """Each step from the lines that led to it."""
+    """Builds each step from the lines that led to it."""
     steps: list[SolvedStep] = []
     said: dict[int, str] = {}
     buffer: list[Line] = []

@@ -1,11 +1,11 @@
-"""Weights that change: supervised tuning, preferences, continued pre-training (extra `train`).
+"""Tuning of weights: supervised, by preferences, continued pre-training (extra `train`).
 
 | Module | Has |
 |---|---|
 | `recipe` | the papers' hyper-parameters |
-| `lines` | the training data, as folders of JSON Lines |
 | `encode` | data as tokens, and which of them are learnt |
 | `loss` | log-probabilities over a shared prefix; the SFT and DPO losses; perplexity |
+| `objective` | the two losses as the loop asks for them, and DPO's reference |
 | `corpus` | texts for continued pre-training: where they come from, which are held out |
 | `pack` | texts as windows, mixed by weights |
 | `model` | a model made ready to be trained: LoRA, precision, threads |

@@ -44,7 +44,7 @@ def write_card(folder: Path, card: TunedModelCard) -> Path:
 
 
 def card_text(name: str, card: TunedModelCard) -> str:
-    """Front matter, then how the model was made and what it is not for."""
+    """Renders front matter, how the model was made, and what it is not for."""
     tags = ["osler", "medical", card.kind] + (["lora"] if card.adapter else [])
     front = {
         "base_model": card.base,

@@ -99,7 +99,7 @@ class Corpus:
 
 
 def parse_source(text: str, knowledge: Path, weights: dict[str, float]) -> CorpusSource:
-    """`NAME=WHERE` as a source; WHERE alone is named after its file or source."""
+    """Parses `NAME=WHERE`; WHERE alone is named after its file or source."""
     name, split, where = text.partition("=")
     if not split:
         where = text
@@ -121,7 +121,7 @@ def corpus_files(path: Path) -> list[Path]:
 
 
 def read_texts(source: CorpusSource) -> Iterator[str]:
-    """Every text of a source, cleaned, none empty. Raises `BadRun` naming file and line."""
+    """Yields every text of a source, cleaned, none empty. Raises `BadRun`."""
     for text in _raw_texts(source):
         if cleaned := clean_text(text):
             yield from split_pieces(cleaned)

@@ -37,7 +37,7 @@ class EncodedText:
 
 @dataclass(frozen=True, slots=True)
 class EncodedPair:
-    """Two replies to one prompt."""
+    """Pair of replies to one prompt."""
 
     id: str
     chosen: EncodedText
@@ -176,7 +176,7 @@ D = TypeVar("D")
 
 
 def encode_all(data: Sequence[D], encode: Callable[[D], E], progress: Progress | None) -> list[E]:
-    """Every item encoded, with progress."""
+    """Encodes every item, with progress."""
     rows = []
     for number, item in enumerate(data, 1):
         rows.append(encode(item))

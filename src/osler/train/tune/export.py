@@ -28,7 +28,7 @@ ARCHITECTURES = ("llama",)
 
 
 def merge_adapter(base: Weights, adapter: Path, folder: Path) -> Path:
-    """Base and adapter as one model in the hub's form, float32, with its tokenizer.
+    """Merges base and adapter into a model in the hub's form, float32, with its tokenizer.
 
     Raises as `osler.llm.transformers.hub.load_pair`.
     """
@@ -137,7 +137,7 @@ def _file_type(storage: Storage) -> Any:
 
 
 def _write_tensors(writer: Any, reader: Any, numbers: dict[str, Any], storage: Storage) -> None:
-    """Names, shapes and types first, as the format has it, then the numbers one by one."""
+    """Writes names, shapes and types first, as the format has it, then the numbers."""
     import gguf
     import numpy as np
 

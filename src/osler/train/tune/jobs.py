@@ -86,7 +86,7 @@ class TuningJob:
 
 
 def dry_run(job: TuningJob, progress: Progress | None = None) -> TrainingEstimate:
-    """Sizes, steps, memory and time, all data read and encoded. Nothing is written."""
+    """Estimates sizes, steps, memory and time, with all data read. Nothing is written."""
     parts = _make_parts(job, progress)
     rows = [
         ReferencedPair(row, (0.0, 0.0)) if isinstance(row, EncodedPair) else row
@@ -141,7 +141,7 @@ class _TuningParts:
 
 
 def _make_parts(job: TuningJob, progress: Progress | None) -> _TuningParts:
-    """Data first: what is wrong with it is said before weights are loaded."""
+    """Reads the data first: its faults are reported before weights are loaded."""
     if isinstance(job.data, Corpus):
         return _make_windows(job, job.data, progress)
     read: dict[Kind, Callable[[Path], Sequence[Any]]] = {
@@ -186,8 +186,7 @@ def _perplexity_before(job: TuningJob, parts: _TuningParts) -> dict[str, float]:
     if path.is_file():
         return dict(json.loads(path.read_text(encoding="utf-8")))
     found = _perplexity(job, parts)
-    with write_whole(path) as draft:
-        draft.write_text(json.dumps(found, indent=2), encoding="utf-8")
+    _write_json(path, found)
     return found
 
 
@@ -225,8 +224,7 @@ def _job_facts(job: TuningJob) -> dict[str, Any]:
 
 def _require_same(path: Path, facts: dict[str, Any]) -> None:
     if not path.is_file():
-        with write_whole(path) as draft:
-            draft.write_text(json.dumps(facts, indent=2), encoding="utf-8")
+        _write_json(path, facts)
         return
     fix = "give another folder, or the settings that it was begun with"
     try:
@@ -248,7 +246,7 @@ def _finished_result(path: Path) -> TuningResult | None:
 def _reference_pairs(
     job: TuningJob, parts: _TuningParts, progress: Progress | None
 ) -> list[ReferencedPair]:
-    """Kept in the folder, so that it is worked out once."""
+    """Pairs with their reference, kept in the folder, so that it is worked out once."""
     path = job.folder / REFERENCE
     kept: dict[str, list[float]] = {}
     if path.is_file():
@@ -258,8 +256,7 @@ def _reference_pairs(
         share = not job.recipe.recompute
         found = reference_logprobs(parts.pair.model, parts.rows, share=share, progress=progress)
         kept = {row.id: list(two) for row, two in zip(parts.rows, found, strict=True)}
-        with write_whole(path) as draft:
-            draft.write_text(json.dumps(kept), encoding="utf-8")
+        _write_json(path, kept)
     return [ReferencedPair(row, (kept[row.id][0], kept[row.id][1])) for row in parts.rows]
 
 
@@ -288,8 +285,12 @@ def _finish_job(
     result = {**facts, "samples": len(parts.rows), "long": list(parts.long), "tuned": asdict(tuned)}
     if parts.packed is not None:
         result["sources"] = [asdict(count) for count in parts.packed.counts]
-    with write_whole(job.folder / RESULT) as draft:
-        draft.write_text(json.dumps(result, indent=2), encoding="utf-8")
+    _write_json(job.folder / RESULT, result)
+
+
+def _write_json(path: Path, value: object) -> None:
+    with write_whole(path) as draft:
+        draft.write_text(json.dumps(value, indent=2), encoding="utf-8")
 
 
 def _overall_perplexity(tuned: TuningResult) -> tuple[float, float] | None:

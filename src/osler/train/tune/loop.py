@@ -12,7 +12,8 @@ import json
 import math
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -172,19 +173,16 @@ def _shorten_log(path: Path, done: int) -> None:
     path.write_text("".join(kept), encoding="utf-8")
 
 
-class clear_memory_errors:  # noqa: N801  a context manager, named as what it guards
-    """Turns the library's ways of saying that memory ran out into one line."""
-
-    def __init__(self, recipe: TuningRecipe, rows: Sequence[Any]) -> None:
-        self._recipe, self._longest = recipe, max((len(row) for row in rows), default=0)
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if error is None or not _is_memory(error):
-            return
-        at = f"{self._recipe.row} samples at once, the longest of {self._longest} tokens"
+@contextmanager
+def clear_memory_errors(recipe: TuningRecipe, rows: Sequence[Any]) -> Iterator[None]:
+    """Turns the library's ways of saying that memory ran out into one `ModelError`."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        if not _is_memory(error):
+            raise
+        longest = max((len(row) for row in rows), default=0)
+        at = f"{recipe.row} samples at once, the longest of {longest} tokens"
         raise ModelError(
             f"out of memory with {at}",
             fix="give a smaller --micro, --recompute, fewer --max-tokens, or fewer --layers;"

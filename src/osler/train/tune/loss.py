@@ -100,7 +100,7 @@ def _compute_logits(model: Any, batch: PrefixBatch, kept: Any) -> Any:
 
 
 def row_logprobs(model: Any, batch: PrefixBatch) -> Any:
-    """log M(reply | prompt) of every row: (rows,)."""
+    """Sums log M(reply | prompt) of every row: (rows,)."""
     logprobs, rows = token_logprobs(model, batch)
     # log M(P | x) = sum of the learnt tokens' log-probabilities (Eq. 2).
     return logprobs.new_zeros(len(batch.rest)).index_add(0, rows, logprobs)
@@ -112,7 +112,7 @@ def sft_sum(model: Any, batch: PrefixBatch) -> Any:
 
 
 def dpo_losses(chosen: Any, rejected: Any, before: Any, *, beta: float) -> tuple[Any, Any]:
-    """Each pair's loss and its margin r(x, P+) - r(x, P-).
+    """Computes each pair's loss and its margin r(x, P+) - r(x, P-).
 
     `chosen`, `rejected` are log M of the two replies, `before` (pairs, 2) those of the reference.
     """
@@ -122,7 +122,7 @@ def dpo_losses(chosen: Any, rejected: Any, before: Any, *, beta: float) -> tuple
 
 
 def perplexity(model: Any, rows: Sequence[EncodedText]) -> float:
-    """e to the mean negative log-likelihood of all learnt tokens, each row read by itself."""
+    """Perplexity: e to the mean negative log-likelihood of all learnt tokens, row by row."""
     torch = import_extra("torch")
     device, training = next(model.parameters()).device, model.training
     model.eval()

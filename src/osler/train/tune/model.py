@@ -114,7 +114,7 @@ def _add_adapter(model: Any, lora: LoraSettings, seed: int) -> Any:
 
 
 def _linear_names(model: Any) -> set[str]:
-    """Last names of the layers' linear maps; the one to the vocabulary is not among them."""
+    """Returns last names of the layers' linear maps, without the one to the vocabulary."""
     linear, head = import_extra("torch").nn.Linear, model.get_output_embeddings()
     return {
         name.rsplit(".", 1)[-1]

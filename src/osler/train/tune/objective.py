@@ -15,7 +15,7 @@ Inputs: TypeAlias = dict[str, Any]
 
 
 class Objective(Protocol):
-    """`total` over `items` is the loss of a step, whatever micro-batches it was worked in."""
+    """Loss of a step: `total` over `items`, whatever micro-batches it was worked in."""
 
     def inputs(self, rows: Sequence[Any]) -> Inputs: ...
     def items(self, inputs: Inputs) -> int: ...
@@ -26,7 +26,7 @@ class Objective(Protocol):
 
 @dataclass(frozen=True)
 class ReplyLikelihood:
-    """Eq. 2: replies become likely. A step's loss is the mean over its learnt tokens.
+    """SFT (Eq. 2): replies become likely. A step's loss is the mean over its learnt tokens.
 
     Eq. 2 has the mean over samples; with AdamW a constant factor changes nothing.
     """
@@ -57,7 +57,7 @@ class ReferencedPair:
 
 @dataclass(frozen=True)
 class PreferenceGain:
-    """Eq. 3-4: the better reply gains on the worse. A step's loss is the mean over its pairs."""
+    """DPO (Eq. 3-4): the better reply gains. A step's loss is the mean over its pairs."""
 
     beta: float
     share: bool = True
@@ -85,7 +85,7 @@ def _as_batch(inputs: Inputs) -> PrefixBatch:
 def reference_logprobs(
     model: Any, pairs: Sequence[EncodedPair], *, share: bool = True, progress: Any = None
 ) -> list[tuple[float, float]]:
-    """log M of both replies of every pair, by the model as it is now.
+    """Computes log M of both replies of every pair, by the model as it is now.
 
     Before the first step the policy is the reference (Eq. 4), so this is all that is ever
     needed of it: no second copy of the weights and no second pass a step.
