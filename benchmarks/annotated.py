@@ -20,7 +20,7 @@ from osler.evaluate.metrics.extracted import (
     read_annotated,
     score_extraction,
 )
-from osler.extract.base import Extractor
+from osler.extract import Extractor
 from osler.extract.dictionary import DictionaryExtractor
 from osler.graph.formats import read_graph_files as read_graph
 from osler.graph.store import Graph

@@ -41,7 +41,7 @@ import annotated
 from corpora import DATA
 
 from osler.evaluate.metrics.extracted import LevelHits, count_hits
-from osler.extract.base import ExtractionOutcome, Extractor
+from osler.extract import ExtractionOutcome, Extractor
 from osler.extract.dictionary import DictionaryExtractor
 from osler.extract.items import UNANCHORED, Item
 from osler.extract.model import ModelExtractor

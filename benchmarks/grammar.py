@@ -31,7 +31,7 @@ from osler.methods.kag.grammar import form_grammar, plan_grammar
 from osler.methods.kag.parse import read_plan
 from osler.methods.kag.reader import read_form
 from osler.methods.omni import plan
-from osler.methods.omni.terms import parse_terms, terms_grammar
+from osler.methods.omni.planners.terms import parse_terms, terms_grammar
 from osler.methods.tcrag import actions
 from osler.types import Question
 

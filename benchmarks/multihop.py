@@ -38,17 +38,18 @@ from statistics import fmean
 from typing import Any
 
 from osler.app.config import Settings
+from osler.app.wiring import Parts
 from osler.app.wiring.live import live_parts
 from osler.app.wiring.models import load_encoder
-from osler.app.wiring import Parts
 from osler.errors import MalformedOutput
 from osler.evaluate.intervals import difference, mean, proportion
 from osler.kb.base import KnowledgeBase
 from osler.llm.core.base import Completion, Sampling
 from osler.llm.core.spans import answer_span, least_probability
+from osler.llm.core.speaker import Speaker
 from osler.methods.kag import boundary
 from osler.methods.kag.boundary import Boundary, GenerateThenAssess, NoBoundary
-from osler.methods.kag.boxed import boxed_grammar
+from osler.methods.kag.boxed import boxed_grammar, reply_answer
 from osler.methods.kag.depth import DepthSolver
 from osler.methods.kag.executors import Calculator, Deducer
 from osler.methods.kag.focus import Focuser
@@ -57,7 +58,6 @@ from osler.methods.kag.outline import Outliner
 from osler.methods.kag.output import AnswerFinisher
 from osler.methods.kag.planner import FormPlanner, GivenForms
 from osler.methods.kag.solver import Thinker
-from osler.methods.kag.speaker import Speaker, reply_answer
 from osler.prompts import render_prompt
 from osler.retrieve import look_up
 from osler.trace import BoundaryChecked, FormSolved, FormsPlanned, Retrieved, Run

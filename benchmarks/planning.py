@@ -47,8 +47,8 @@ from osler.kb.base import KnowledgeBase
 from osler.llm.core.base import Sampling
 from osler.llm.core.speaker import Speaker
 from osler.methods.omni.describe import SourceDescription
-from osler.methods.omni.planners.base import SourcePlanner
-from osler.methods.omni.planners.original import OriginalQuestion
+from osler.methods.omni.planners import SourcePlanner
+from osler.methods.omni.planners.fixed import OriginalQuestion
 from osler.methods.omni.planners.prompting import Prompting, Proposer
 from osler.methods.omni.planners.query2doc import Query2Doc
 from osler.methods.omni.planners.terms import TermExtractor

@@ -42,8 +42,8 @@ from osler.llm.core.base import Sampling
 from osler.llm.core.speaker import Speaker
 from osler.methods.omni.describe import SourceDescription
 from osler.methods.omni.plan import MOST
-from osler.methods.omni.planners.base import SourcePlanner
-from osler.methods.omni.planners.original import OriginalQuestion
+from osler.methods.omni.planners import SourcePlanner
+from osler.methods.omni.planners.fixed import OriginalQuestion
 from osler.methods.omni.planners.prompting import FORMS, Form, Prompting, Proposer
 from osler.methods.omni.planners.terms import TermExtractor
 from osler.methods.omni.planners.trained import SYSTEM
