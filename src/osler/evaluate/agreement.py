@@ -59,15 +59,15 @@ def compare_with_people(folder: Path, people: Path) -> HumanAgreement:
     rows = list(csv_records(people))
     # The header decides which of the two forms of file this is.
     if rows and "verdict" in rows[0].data:
-        found = HumanAgreement((), _grade_agreement(judgements, read_verdicts(people)))
+        result = HumanAgreement((), _grade_agreement(judgements, read_verdicts(people)))
     else:
-        found = HumanAgreement(_mark_agreement(judgements, people), ())
-    if not (found.marked or found.graded):
+        result = HumanAgreement(_mark_agreement(judgements, people), ())
+    if not (result.marked or result.graded):
         raise BadRun(
             f"no answer of {people} was judged in {folder}",
             fix="`osler eval judge` judges them; strategy, task and id must be as in the log",
         )
-    return found
+    return result
 
 
 def read_verdicts(path: Path) -> list[tuple[SampleKey, bool]]:
@@ -92,17 +92,19 @@ def _by_judge(
 def _grade_agreement(
     judgements: Sequence[Judgement], people: Sequence[tuple[SampleKey, bool]]
 ) -> tuple[VerdictAgreement, ...]:
-    found = []
+    agreements = []
     for judge, values in _by_judge(judgements, "correct").items():
-        pairs = [(bool(values[key]["correct"]), said) for key, said in people if key in values]
+        pairs = [
+            (bool(values[key]["correct"]), verdict) for key, verdict in people if key in values
+        ]
         if pairs:
             machine, person = zip(*pairs, strict=True)
-            found.append(VerdictAgreement(judge, agreement(machine, person)))
-    return tuple(found)
+            agreements.append(VerdictAgreement(judge, agreement(machine, person)))
+    return tuple(agreements)
 
 
 def _mark_agreement(judgements: Sequence[Judgement], people: Path) -> tuple[MarkAgreement, ...]:
-    ratings, found = read_ratings(people), []
+    ratings, agreements = read_ratings(people), []
     for judge, values in _by_judge(judgements, "rubric").items():
         for name in DIMENSIONS:
             pairs = [
@@ -114,8 +116,8 @@ def _mark_agreement(judgements: Sequence[Judgement], people: Path) -> tuple[Mark
                 if dimension == name and name in values.get(rating.key, {})
             ]
             if pairs:
-                found.append(_compare_marks(judge, name, pairs))
-    return tuple(found)
+                agreements.append(_compare_marks(judge, name, pairs))
+    return tuple(agreements)
 
 
 def _compare_marks(judge: str, name: str, pairs: Sequence[tuple[int, int]]) -> MarkAgreement:

@@ -50,16 +50,16 @@ Scored = Mapping[str, tuple[float, str, str]]
 
 def collect_scores(folder: Path) -> dict[tuple[str, str], tuple[str, Scored]]:
     """Maps strategy and task to the primary measure and each done sample's score."""
-    found: dict[tuple[str, str], tuple[str, dict[str, tuple[float, str, str]]]] = {}
+    cells: dict[tuple[str, str], tuple[str, dict[str, tuple[float, str, str]]]] = {}
     for record in read_records(folder):
         name = PRIMARY[record.sample.kind]
         if record.status != "done" or (score := measure_value(BY_NAME[name], record)) is None:
             continue
         answer = record.outcome.option or record.outcome.text
         # All samples of a task are of one kind, so the first decides the measure.
-        cell = found.setdefault((record.strategy, record.sample.task), (name, {}))
+        cell = cells.setdefault((record.strategy, record.sample.task), (name, {}))
         cell[1][record.sample.id] = (score, record.sample.question.text, answer)
-    return dict(found)
+    return dict(cells)
 
 
 def compare_logs(first: Path, second: Path, *, seed: int = 0) -> list[PairedComparison]:
@@ -71,10 +71,10 @@ def compare_logs(first: Path, second: Path, *, seed: int = 0) -> list[PairedComp
     ours = collect_scores(first)
     theirs = ours if first.resolve() == second.resolve() else collect_scores(second)
     pairs = _matching_pairs(ours, theirs, same=theirs is ours)
-    found = [
+    compared = [
         _compare_pair(task, (a, ours[a, task]), (b, theirs[b, task]), seed) for a, b, task in pairs
     ]
-    kept = [one for one in found if one is not None]
+    kept = [one for one in compared if one is not None]
     if not kept:
         raise BadRun(f"{first} and {second} have no sample in common")
     # One family: every pair that this call compares.

@@ -92,8 +92,12 @@ class Judge:
         prompt = render_prompt("evaluate/entails", language, text=text, sentence=sentence)
         if not isinstance(self.model, Likelihood):
             grammar = Grammar("relation", seq("<answer>", alt(*_RELATIONS), "</answer>"))
-            said = await self._ask_model(prompt, _parse_relation, grammar, run)
-            return None if said is None else Entailment(float(said == "A"), float(said == "B"))
+            relation = await self._ask_model(prompt, _parse_relation, grammar, run)
+            return (
+                None
+                if relation is None
+                else Entailment(float(relation == "A"), float(relation == "B"))
+            )
         # The three letters are scored right after the opened tag, each as a whole continuation.
         begun = [Message("user", prompt.text), Message("assistant", "<answer>")]
         scored = await score_all(
@@ -107,10 +111,10 @@ class Judge:
     ) -> T | None:
         # Temperature 0: a judgement must repeat.
         sampling = Sampling(0.0, top=0, grammar=grammar if self.constrains else None)
-        said = [Message("user", prompt.text)]
+        messages = [Message("user", prompt.text)]
         try:
             return await ask(
-                self.model, said, parse, sampling, run, role="judge", prompt=prompt.identity
+                self.model, messages, parse, sampling, run, role="judge", prompt=prompt.identity
             )
         except MalformedOutput:
             return None
@@ -130,18 +134,18 @@ def parse_marks(reply: str, dimensions: Sequence[str]) -> dict[str, int]:
     Raises `MalformedOutput` unless every dimension has one mark from 1 to 5.
     """
     line = (_MARKS.findall(reply) or [reply])[-1]
-    found = {
+    marked = {
         name: re.findall(rf"{name}\W*([0-9]+(?:\.[0-9]+)?)", line, re.IGNORECASE)
         for name in dimensions
     }
-    if any(marks not in ([digit] for digit in "12345") for marks in found.values()):
+    if any(marks not in ([digit] for digit in "12345") for marks in marked.values()):
         expected = f"<marks>{', '.join(f'{name} N' for name in dimensions)}</marks>, N from 1 to 5"
         raise MalformedOutput(reply, expected=expected)
-    return {name: int(marks[0]) for name, marks in found.items()}
+    return {name: int(marks[0]) for name, marks in marked.items()}
 
 
 def _parse_relation(reply: Completion) -> str:
-    found = _RELATION.findall(reply.text)
-    if not found:
+    relations = _RELATION.findall(reply.text)
+    if not relations:
         raise MalformedOutput(reply.text, expected="<answer>A</answer> with A, B or C")
-    return str(found[-1])
+    return str(relations[-1])

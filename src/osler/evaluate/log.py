@@ -119,8 +119,8 @@ class TriedSamples:
 
     def is_done(self, key: SampleKey, *, again: bool) -> bool:
         """Whether nothing is left to do; `again`: a failed try is no try."""
-        found = self.status.get(key)
-        return found == "done" or (found == "failed" and not again)
+        status = self.status.get(key)
+        return status == "done" or (status == "failed" and not again)
 
 
 def read_records(folder: Path) -> Iterator[SampleRecord]:

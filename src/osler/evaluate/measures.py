@@ -106,7 +106,7 @@ def _reciprocal_rank(record: SampleRecord) -> float | None:
 
 def _cited_gold(record: SampleRecord) -> list[str | None]:
     """The evidence that statements cite, each as the gold document that it is of."""
-    numbers = {number for said in record.outcome.statements for number in said.cites}
+    numbers = {number for statement in record.outcome.statements for number in statement.cites}
     support = record.sample.gold.support
     return [
         next(

@@ -69,7 +69,7 @@ class EvaluationPlan:
 
 def task_of(loaded: LoadedDataset, kind: Kind) -> EvaluatedTask:
     """A loaded set as the plan notes it."""
-    dropped = {reason: found.count for reason, found in loaded.dropped.items()}
+    dropped = {reason: rows.count for reason, rows in loaded.dropped.items()}
     return EvaluatedTask(
         loaded.name, kind, loaded.digest, loaded.rows, len(loaded.samples), dropped
     )
@@ -153,7 +153,7 @@ def join_plans(known: EvaluationPlan, more: EvaluationPlan) -> EvaluationPlan:
         # A log only grows: a later run with a smaller limit takes nothing back.
         mine.update({name: max(n, mine.get(name, 0)) for name, n in counts.items()})
     # In the order in which they were first named; what has begun says its models.
-    begun = {label: found for label, found in more.entrants.items() if found.models}
+    begun = {label: entrant for label, entrant in more.entrants.items() if entrant.models}
     entrants = {**known.entrants, **more.entrants, **known.entrants, **begun}
     return replace(known, tasks=tasks, entrants=entrants, asked=asked)
 

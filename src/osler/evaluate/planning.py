@@ -49,12 +49,12 @@ def diversity_per_plan(
 ) -> dict[str, float | None]:
     """Mean over the plans with two queries or more of a source (Table 13)."""
     made = list(plans)
-    found = {}
+    means = {}
     for source in sources:
         of = [[query.wire for query in plan.of_source(source)] for plan in made]
         values = [query_diversity(texts, encoder) for texts in of]
-        found[source] = _mean_or_none([value for value in values if value is not None])
-    return found
+        means[source] = _mean_or_none([value for value in values if value is not None])
+    return means
 
 
 def relative_drop(accuracy: float, whole: float) -> float | None:

@@ -123,14 +123,16 @@ def found_of(events: Iterable[Event]) -> tuple[str, ...]:
     which of them stands first in the trace says nothing about its passages.
     """
     done = (e for e in events if not isinstance(e, Searched))
-    found: dict[str, None] = {}
+    passages: dict[str, None] = {}
     for is_search, group in groupby(done, key=lambda e: isinstance(e, Retrieved)):
         if is_search:
             # Neighbouring `Retrieved` events are one round of searches; anything between them ends
             # it.
             lists = [[note.passage for note in e.hits] for e in group if isinstance(e, Retrieved)]
-            found |= dict.fromkeys(p for row in zip_longest(*lists) for p in row if p is not None)
-    return tuple(found)
+            passages |= dict.fromkeys(
+                p for row in zip_longest(*lists) for p in row if p is not None
+            )
+    return tuple(passages)
 
 
 def confidence_of(run: Run) -> float | None:
@@ -161,9 +163,9 @@ def key_of(line: bytes) -> tuple[SampleKey, Status]:
     """The key and status alone, which is all that resuming needs. Raises `BadRun`."""
     try:
         # Plain JSON, not the adapter: resuming a log of 100,000 records must not validate each.
-        found: Mapping[str, Any] = json.loads(line)
-        sample = found["sample"]
-        key = SampleKey(found["strategy"], sample["task"], sample["question"]["id"])
-        return key, found["status"]
+        record: Mapping[str, Any] = json.loads(line)
+        sample = record["sample"]
+        key = SampleKey(record["strategy"], sample["task"], sample["question"]["id"])
+        return key, record["status"]
     except (ValueError, KeyError, TypeError) as error:
         raise BadRun(f"not a record: {error!r}") from error

@@ -66,9 +66,9 @@ def permutation(
 def holm(p_values: Sequence[float]) -> list[float]:
     """Holm's correction: the family keeps its error rate, in the order that was given."""
     order = sorted(range(len(p_values)), key=lambda i: p_values[i])
-    found, worst = [1.0] * len(p_values), 0.0
+    corrected, worst = [1.0] * len(p_values), 0.0
     for rank, i in enumerate(order):
         # Step down: factor m - rank for the smallest p first, never below the one before.
         worst = max(worst, min(1.0, (len(p_values) - rank) * p_values[i]))
-        found[i] = worst
-    return found
+        corrected[i] = worst
+    return corrected

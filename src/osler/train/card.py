@@ -33,14 +33,14 @@ class RecordSummary:
 
 def summarize_records(folder: Path) -> RecordSummary:
     """Raises `BadRun` for a folder without records, or with both kinds."""
-    found = RecordSummary()
+    summary = RecordSummary()
     for record in read_records(folder):
-        found.kind = "dpo" if isinstance(record, DpoRecord) else "sft"
-        found.size += size_of(record.messages, *record.replies)
-        found.tasks[str(record.meta.get("task", "unnamed"))] += 1
+        summary.kind = "dpo" if isinstance(record, DpoRecord) else "sft"
+        summary.size += size_of(record.messages, *record.replies)
+        summary.tasks[str(record.meta.get("task", "unnamed"))] += 1
         # The last message holds the question; the system's line may be in another language.
-        found.languages[language_of(record.messages[-1].content)] += 1
-    return found
+        summary.languages[language_of(record.messages[-1].content)] += 1
+    return summary
 
 
 def size_category(records: int) -> str:
@@ -60,11 +60,11 @@ def render_data_card(folder: Path, *, title: str = "", licence: str = "other") -
     `licence` is a word of the hub: the records hold questions of the sets named in them, whose
     own terms hold.
     """
-    found = summarize_records(folder)
+    summary = summarize_records(folder)
     facts = _card_facts(folder)
-    title = title or f"Source plans to learn ({found.kind.upper()})"
-    front = _front_matter(found, title, licence)
-    return f"{front}\n# {title}\n\n{_about_section(found)}\n{_made_of(facts)}"
+    title = title or f"Source plans to learn ({summary.kind.upper()})"
+    front = _front_matter(summary, title, licence)
+    return f"{front}\n# {title}\n\n{_about_section(summary)}\n{_made_of(facts)}"
 
 
 def write_card(folder: Path, *, title: str = "", licence: str = "other") -> str:
@@ -82,23 +82,23 @@ def _card_facts(folder: Path) -> dict[str, Any]:
     if not path.exists():
         return {}
     try:
-        found: dict[str, Any] = json.loads(path.read_bytes())
+        facts: dict[str, Any] = json.loads(path.read_bytes())
     except ValueError as error:
         raise BadRun(f"{path} is damaged: {error}", fix="write the data set anew") from error
-    return found
+    return facts
 
 
-def _front_matter(found: RecordSummary, title: str, licence: str) -> str:
+def _front_matter(summary: RecordSummary, title: str, licence: str) -> str:
     return "\n".join(
         [
             "---",
             # JSON strings are YAML strings, so quotes and colons in a title do no harm.
             f"pretty_name: {json.dumps(title, ensure_ascii=False)}",
             f"license: {licence}",
-            f"language: [{', '.join(sorted(found.languages))}]",
+            f"language: [{', '.join(sorted(summary.languages))}]",
             "task_categories: [text-generation]",
-            f"size_categories: [{size_category(found.size.records)}]",
-            f"tags: [medical, retrieval, source-planning, {found.kind}]",
+            f"size_categories: [{size_category(summary.size.records)}]",
+            f"tags: [medical, retrieval, source-planning, {summary.kind}]",
             "configs:",
             "- config_name: default",
             f"  data_files: {DATA}",
@@ -108,11 +108,11 @@ def _front_matter(found: RecordSummary, title: str, licence: str) -> str:
     )
 
 
-def _about_section(found: RecordSummary) -> str:
-    size = found.size
-    rows = "\n".join(f"| {task} | {n:,} |" for task, n in sorted(found.tasks.items()))
+def _about_section(summary: RecordSummary) -> str:
+    size = summary.size
+    rows = "\n".join(f"| {task} | {n:,} |" for task, n in sorted(summary.tasks.items()))
     return (
-        f"{size.records:,} records, each `{_FORMS[found.kind]}`.\n"
+        f"{size.records:,} records, each `{_FORMS[summary.kind]}`.\n"
         f"About {size.prompt:,} tokens of prompts and {size.reply:,} of replies; the longest"
         f" record has about {size.longest:,}.\n\n"
         f"| Task | Records |\n|---|--:|\n{rows}\n\n"

@@ -71,12 +71,12 @@ class JobStage(Generic[R]):
 
         Raises `BadRun` naming the file for a line that is none.
         """
-        found: dict[str, ResultPlace] = {}
+        places: dict[str, ResultPlace] = {}
         for path in sorted(self.folder.glob(f"{self.name}-*.jsonl")):
             for at, line in read_lines(path):
                 # Files in order of their names: every reader takes the same one of two results.
-                found.setdefault(_key_of(line, path), ResultPlace(path, at))
-        return dict(sorted(found.items()))
+                places.setdefault(_key_of(line, path), ResultPlace(path, at))
+        return dict(sorted(places.items()))
 
     def read_at(self, place: ResultPlace) -> R:
         """Raises `BadRun` naming file and byte for a damaged result."""

@@ -138,9 +138,9 @@ class RecordSize:
 
 def size_of(messages: Sequence[Message], *replies: str) -> RecordSize:
     """Estimates the size of one record."""
-    prompt = sum(estimate_tokens(said.content) for said in messages)
-    said = [estimate_tokens(reply) for reply in replies]
-    return RecordSize(1, prompt, sum(said), prompt + max(said, default=0))
+    prompt = sum(estimate_tokens(tokens.content) for tokens in messages)
+    tokens = [estimate_tokens(reply) for reply in replies]
+    return RecordSize(1, prompt, sum(tokens), prompt + max(tokens, default=0))
 
 
 def write_records(folder: Path, lines: Iterable[str]) -> None:

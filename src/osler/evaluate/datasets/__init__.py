@@ -79,7 +79,7 @@ def read_qrels(path: Path) -> Judgements:
     LiveQA-Med's grades 1 to 4 become 0 to 3, so that 1-Incorrect is not relevant. A document
     that is judged twice keeps its last grade. Raises `MalformedSource` naming file and line.
     """
-    found: dict[str, dict[str, int]] = {}
+    grades: dict[str, dict[str, int]] = {}
     for number, line in enumerate(read_text(path).splitlines(), 1):
         cells = line.split()
         if not cells:
@@ -95,5 +95,5 @@ def read_qrels(path: Path) -> Judgements:
         if grade is None:
             raise MalformedSource(f"{path}:{number}: {word!r} is no grade")
         # LiveQA-Med's scale begins at 1-Incorrect, TREC's at 0.
-        found.setdefault(topic, {})[document] = int(grade.group(1)) - (len(cells) == 3)
-    return found
+        grades.setdefault(topic, {})[document] = int(grade.group(1)) - (len(cells) == 3)
+    return grades

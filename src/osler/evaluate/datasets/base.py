@@ -45,9 +45,9 @@ class DatasetRow:
             if (
                 _is_given(value)
                 and not isinstance(value, bool)
-                and (found := clean_text(str(value)))
+                and (text := clean_text(str(value)))
             ):
-                return found
+                return text
         raise UnusableRow(f"no {keys[0]!r}")
 
     def optional_text(self, key: str) -> str:
@@ -57,7 +57,7 @@ class DatasetRow:
 
     def texts_of(self, key: str) -> tuple[str, ...]:
         """Flattens a field that holds one text, a list of them, or a list of such lists."""
-        return tuple(dict.fromkeys(found for found in _flatten_values(self.data.get(key)) if found))
+        return tuple(dict.fromkeys(text for text in _flatten_values(self.data.get(key)) if text))
 
     def tags_of(self, **keys: str) -> tuple[tuple[str, str], ...]:
         """Makes tags of the fields under these keys, by tag; empty fields make none."""
@@ -244,13 +244,13 @@ def json_records(path: Path, *keys: str) -> Iterator[DatasetRow]:
     if text.lstrip()[:1] == "{" and not keys:
         yield from _read_lines(path, text)
         return
-    found = read_json(path)
+    document = read_json(path)
     for key in keys:
-        found = found.get(key) if isinstance(found, dict) else None
-    if not isinstance(found, list):
+        document = document.get(key) if isinstance(document, dict) else None
+    if not isinstance(document, list):
         where = ".".join(keys) or "the document"
         raise MalformedSource(f"{path}: {where} should be a list", fix="give the file as published")
-    for number, value in enumerate(found):
+    for number, value in enumerate(document):
         yield make_row(path, number, value)
 
 

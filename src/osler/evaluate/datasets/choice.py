@@ -119,17 +119,17 @@ def letter_of(word: str, options: Sequence[str]) -> str:
 
 
 def _read_object(path: Path) -> Mapping[str, object]:
-    found = read_json(path)
-    if not isinstance(found, dict):
+    document = read_json(path)
+    if not isinstance(document, dict):
         raise MalformedSource(f"{path}: a JSON object by PMID is wanted")
-    return found
+    return document
 
 
 def _mapping_of(row: DatasetRow, key: str) -> Mapping[str, object]:
-    found = row.data.get(key)
-    if not isinstance(found, dict):
+    value = row.data.get(key)
+    if not isinstance(value, dict):
         raise UnusableRow(f"no {key!r}")
-    return found
+    return value
 
 
 _MMLU = (

@@ -65,12 +65,12 @@ def ddxplus_sample(row: DatasetRow, task: str) -> Sample:
 def _describe_patient(row: DatasetRow, evidences: Mapping[str, Any]) -> str:
     """Describes age, sex, complaint, and each finding as its question with the answer."""
     # The column holds a Python list as text, not JSON.
-    found = [str(code) for code in ast.literal_eval(row.text_of("EVIDENCES"))]
+    codes = [str(code) for code in ast.literal_eval(row.text_of("EVIDENCES"))]
     first = row.text_of("INITIAL_EVIDENCE")
     lines = [f"Age: {row.text_of('AGE')}", f"Sex: {row.text_of('SEX')}"]
     lines.append(f"Complaint: {_describe_finding(first, evidences)}")
     # The initial evidence is listed again among the findings; once is enough.
-    lines += [_describe_finding(code, evidences) for code in found if code != first]
+    lines += [_describe_finding(code, evidences) for code in codes if code != first]
     return "\n".join(lines)
 
 
@@ -87,20 +87,20 @@ def _describe_finding(code: str, evidences: Mapping[str, Any]) -> str:
 
 
 def _read_table(path: Path) -> dict[str, Any]:
-    found = read_json(path)
-    if not isinstance(found, dict) or not all(isinstance(v, dict) for v in found.values()):
+    table = read_json(path)
+    if not isinstance(table, dict) or not all(isinstance(v, dict) for v in table.values()):
         raise MalformedSource(f"{path}: an object of DDXPlus is wanted")
-    return found
+    return table
 
 
 def medsbench_rows(paths: Sequence[Path]) -> Iterator[DatasetRow]:
     """Reads MedS-Bench: one task per file, with `Definition` and `Instances`."""
     for path in paths:
-        found = read_json(path)
-        instances = found.get("Instances") if isinstance(found, dict) else None
+        document = read_json(path)
+        instances = document.get("Instances") if isinstance(document, dict) else None
         if not isinstance(instances, list):
             raise MalformedSource(f"{path}: Instances should be a list")
-        definition = " ".join(map(str, found.get("Definition", ())))
+        definition = " ".join(map(str, document.get("Definition", ())))
         for number, value in enumerate(instances):
             row = make_row(path, number, value)
             yield DatasetRow(row.place, number, {**row.data, "definition": definition})
@@ -111,19 +111,19 @@ def medsbench_sample(row: DatasetRow, task: str) -> Sample:
     options = read_labels(row.text_of("definition"))
     answer = row.texts_of("output")
     result = _RESULT.match(answer[0] if answer else "")
-    said = result.group(1).casefold() if result else ""
+    label = result.group(1).casefold() if result else ""
     folded = [_plain_label(option) for option in options]
-    if _plain_label(said) not in folded:
+    if _plain_label(label) not in folded:
         raise UnusableRow("gold outside the options")
-    letter = LETTERS[folded.index(_plain_label(said))]
+    letter = LETTERS[folded.index(_plain_label(label))]
     question = Question(row.text_of("id"), row.text_of("input"), options)
     return Sample(task, "choice", question, Gold((letter,)))
 
 
 def read_labels(definition: str) -> tuple[str, ...]:
     """The labels in the brackets of a definition, in order; ("True", "False") without any."""
-    found = _LABELS.search(definition)
-    listed = [clean_text(a or b) for a, b in _LABEL.findall(found.group(1))] if found else []
+    match = _LABELS.search(definition)
+    listed = [clean_text(a or b) for a, b in _LABEL.findall(match.group(1))] if match else []
     return tuple(dict.fromkeys(listed)) or ("True", "False")
 
 

@@ -54,10 +54,10 @@ class HubFile:
 
 def parse_hub(word: str) -> HubFile:
     """Raises `BadConfig` for what is no pinned file of a repository."""
-    found = _WORD.fullmatch(word)
-    if found is None:
+    match = _WORD.fullmatch(word)
+    if match is None:
         raise BadConfig(f"{word!r} names no file", fix='write "hub:OWNER/REPO@REVISION/PATH"')
-    file = HubFile(found["repo"], found["revision"], found["path"], found["sum"] or "")
+    file = HubFile(match["repo"], match["revision"], match["path"], match["sum"] or "")
     if not re.fullmatch(r"[0-9a-f]{40}", file.revision):
         raise BadConfig(
             f"{file.repo} has the revision {file.revision!r}, and data from the hub must be pinned",
@@ -145,10 +145,10 @@ def _describe_file(file: HubFile, base: str, fetcher: Fetcher) -> dict[str, Any]
 
 def _parse_objects(text: str, file: HubFile) -> list[dict[str, Any]]:
     try:
-        found = json.loads(text)
+        listed = json.loads(text)
     except ValueError as error:
         raise FetchFailed(f"the hub's listing of {file.repo} is not JSON") from error
-    return [each for each in found if isinstance(each, dict)] if isinstance(found, list) else []
+    return [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
 
 
 def _note_path(target: Path) -> Path:
@@ -161,8 +161,8 @@ def _is_checked(target: Path, file: HubFile) -> bool:
         return False
     noted = _note_path(target).read_text(encoding="utf-8").strip()
     with target.open("rb") as data:
-        found = hashlib.file_digest(data, "sha256").hexdigest()
-    return found == noted and file.sha256 in ("", found)
+        digest = hashlib.file_digest(data, "sha256").hexdigest()
+    return digest == noted and file.sha256 in ("", digest)
 
 
 def _blob_id(data: bytes) -> str:

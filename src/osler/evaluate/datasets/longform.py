@@ -50,7 +50,7 @@ def liveqa_rows(paths: Sequence[Path]) -> Iterator[DatasetRow]:
 
 def _liveqa_fields(element: etree._Element) -> dict[str, object]:
     def all_of(path: str) -> list[str]:
-        return [one_line("".join(map(str, found.itertext()))) for found in element.findall(path)]
+        return [one_line("".join(map(str, node.itertext()))) for node in element.findall(path)]
 
     # The two published files nest the answers differently.
     answers = all_of("ReferenceAnswers/RefAnswer/ANSWER") or all_of(".//ANSWER")
@@ -144,16 +144,16 @@ def inline_options(text: str) -> tuple[str, tuple[str, ...]]:
     Raises `UnusableRow` where they do not run on from A.
     """
     lines = text.split("\n")
-    found = []
+    options = []
     # Read from the end, since the stem may itself hold lines like "A. …".
     while lines and (match := _OPTION.match(lines[-1].strip())):
-        found.append((match.group(1), clean_text(match.group(2))))
+        options.append((match.group(1), clean_text(match.group(2))))
         lines.pop()
-    found.reverse()
-    if "".join(letter for letter, _ in found) != LETTERS[: len(found)] or not found:
+    options.reverse()
+    if "".join(letter for letter, _ in options) != LETTERS[: len(options)] or not options:
         raise UnusableRow("options are not A, B, C, …")
     stem = _ASKS.sub("", "\n".join(lines)).strip()
-    return stem, tuple(option for _, option in found)
+    return stem, tuple(option for _, option in options)
 
 
 _liveqa = family(

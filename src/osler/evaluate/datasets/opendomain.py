@@ -21,8 +21,8 @@ from osler.types import Question
 
 def flashrag_sample(row: DatasetRow, task: str) -> Sample:
     """FlashRAG's layout: id, question, golden_answers[]. NQ, TriviaQA, PopQA, Bamboogle …"""
-    found = row.data.get("metadata")
-    details: Mapping[str, Any] = found if isinstance(found, Mapping) else {}
+    metadata = row.data.get("metadata")
+    details: Mapping[str, Any] = metadata if isinstance(metadata, Mapping) else {}
     support = (str(details["s_wiki_title"]),) if _has_key(details, "s_wiki_title") else ()
     tags = (("prop", str(details["prop"])),) if _has_key(details, "prop") else ()
     question = Question(row.text_of("id"), row.text_of("question"))

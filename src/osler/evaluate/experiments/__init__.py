@@ -17,8 +17,8 @@ Described = TypeVar("Described")
 
 def list_names(package: str) -> tuple[str, ...]:
     """Returns the names of the TOML files in the package, sorted."""
-    found = files(package).iterdir()
-    return tuple(sorted(f.name.removesuffix(".toml") for f in found if f.name.endswith(".toml")))
+    entries = files(package).iterdir()
+    return tuple(sorted(f.name.removesuffix(".toml") for f in entries if f.name.endswith(".toml")))
 
 
 def read_description(name: str, package: str, kind: type[Described]) -> Described:

@@ -50,8 +50,8 @@ class ExportedTask:
     @property
     def slug(self) -> str:
         """Name as an identifier in Python and YAML: "osler_medqa_us"."""
-        found = "osler_" + re.sub(r"\W", "_", self.name)
-        return f"{found}_" if keyword.iskeyword(found) else found
+        name = "osler_" + re.sub(r"\W", "_", self.name)
+        return f"{name}_" if keyword.iskeyword(name) else name
 
 
 def export_tasks(parts: Sequence[ExportedTask], harness: Harness, folder: Path) -> list[Path]:

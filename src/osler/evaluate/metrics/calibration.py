@@ -47,11 +47,11 @@ def calibration_error(
 
     Raises `ValueError` for no answers.
     """
-    found = reliability(confidences, rights, bins)
-    if not found:
+    filled = reliability(confidences, rights, bins)
+    if not filled:
         raise ValueError("no answers, no error")
-    total = sum(one.n for one in found)
-    return sum(one.n * abs(one.confidence - one.accuracy) for one in found) / total
+    total = sum(one.n for one in filled)
+    return sum(one.n * abs(one.confidence - one.accuracy) for one in filled) / total
 
 
 def brier(confidences: Sequence[float], rights: Sequence[float]) -> float:

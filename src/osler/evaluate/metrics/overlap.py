@@ -69,13 +69,13 @@ def count_matches(
         raise ValueError("BLEU needs a reference")
     hits, totals = [], []
     for n in range(1, order + 1):
-        found = _ngrams(said, n)
+        ngrams = _ngrams(said, n)
         allowed: Counter[tuple[str, ...]] = Counter()
         for reference in references:
             # The maximum over references, n-gram by n-gram: BLEU's clipped counts.
             allowed |= _ngrams(reference, n)
-        hits.append(sum((found & allowed).values()))
-        totals.append(sum(found.values()))
+        hits.append(sum((ngrams & allowed).values()))
+        totals.append(sum(ngrams.values()))
     # Of equally near references the shorter one, as in mteval.
     nearest = min((abs(len(r) - len(said)), len(r)) for r in references)[1]
     return NgramMatches(tuple(hits), tuple(totals), len(said), nearest)
@@ -92,25 +92,25 @@ def brevity_penalty(said: int, meant: int) -> float:
     return math.exp(1 - meant / said) if said else 0.0
 
 
-def bleu_of(found: NgramMatches, *, effective: bool) -> float:
+def bleu_of(counts: NgramMatches, *, effective: bool) -> float:
     """Cumulative BLEU with equal weights, precisions without a match smoothed as in mteval.
 
     `effective`: leave out orders that the answer is too short for, as is usual for single
     sentences; else such an answer scores 0.
     """
-    if not any(found.matched):
+    if not any(counts.matched):
         return 0.0
     logs, halves = [], 1
-    for matched, total in zip(found.matched, found.total, strict=True):
+    for matched, total in zip(counts.matched, counts.total, strict=True):
         if not total:
             break
         if not matched:
             # mteval's smoothing: the k-th order without a match counts 1 / (2^k * total).
             halves *= 2
         logs.append(math.log(matched / total if matched else 1 / (halves * total)))
-    if len(logs) < len(found.total) and not effective:
+    if len(logs) < len(counts.total) and not effective:
         return 0.0
-    return brevity_penalty(found.said, found.meant) * math.exp(sum(logs) / len(logs))
+    return brevity_penalty(counts.said, counts.meant) * math.exp(sum(logs) / len(logs))
 
 
 def bleu(answer: str, references: Sequence[str], order: int = 4) -> float:
@@ -143,11 +143,11 @@ def paper_bleu(answer: str, references: Sequence[str], order: int = 4) -> float:
 
     Higher than BLEU for every order above 1; only for comparison with the printed numbers.
     """
-    found = count_matches(list(answer), [list(reference) for reference in references], 1)
-    if not found.matched[0]:
+    counts = count_matches(list(answer), [list(reference) for reference in references], 1)
+    if not counts.matched[0]:
         return 0.0
-    precision = found.matched[0] / found.total[0]
-    return brevity_penalty(found.said, found.meant) * math.pow(precision, 1 / order)
+    precision = counts.matched[0] / counts.total[0]
+    return brevity_penalty(counts.said, counts.meant) * math.pow(precision, 1 / order)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +166,8 @@ def rouge_l(answer: str, references: Sequence[str]) -> RougeScore:
 
     `recall` is the ROUGE-R that TC-RAG's code computes. Raises `ValueError` for no references.
     """
-    said = answer_tokens(answer)
-    return max((_rouge(said, answer_tokens(r)) for r in references), key=lambda found: found.f1)
+    tokens = answer_tokens(answer)
+    return max((_rouge(tokens, answer_tokens(r)) for r in references), key=lambda found: found.f1)
 
 
 def _rouge(said: Sequence[str], meant: Sequence[str]) -> RougeScore:

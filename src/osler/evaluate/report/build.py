@@ -153,8 +153,10 @@ class EvaluationReport:
 
     def macro_mean(self, strategy: str, measure: str) -> float | None:
         """The mean over tasks, each counting the same; `None` unless every task has it."""
-        found = [cell.estimates.get(measure) for cell in self.cells if cell.strategy == strategy]
-        known = [one.value for one in found if one is not None]
+        estimates = [
+            cell.estimates.get(measure) for cell in self.cells if cell.strategy == strategy
+        ]
+        known = [one.value for one in estimates if one is not None]
         return sum(known) / len(known) if known and len(known) == len(self.tasks) else None
 
 
@@ -240,8 +242,8 @@ def _note_record(cell: ReportCell, record: SampleRecord, measures: Sequence[Meas
     cell.done += 1
     cell.prompts.update(record.outcome.prompts)
     for measure in measures:
-        if (found := measure_value(measure, record)) is not None:
-            cell.values.setdefault(measure.name, []).append(found)
+        if (value := measure_value(measure, record)) is not None:
+            cell.values.setdefault(measure.name, []).append(value)
     score = measure_value(BY_NAME[PRIMARY[record.sample.kind]], record)
     if score is not None:
         if record.outcome.confidence is not None and record.sample.kind in ("choice", "choices"):

@@ -94,9 +94,9 @@ def _calibration_lines(report: EvaluationReport) -> Iterator[str]:
 
 def _leaderboard_lines(report: EvaluationReport) -> Iterator[str]:
     for cell in report.cells:
-        if (found := cell.leaderboard) is None:
+        if (averages := cell.leaderboard) is None:
             continue
-        kinds, mean = found
+        kinds, mean = averages
         yield f"\n## {cell.task}, {cell.strategy}: average as on CMB's leaderboard\n"
         rows = [[name, f"{100 * score:.2f}"] for name, score in kinds.items()]
         yield from _render_table(

@@ -42,20 +42,20 @@ def draw_bars(report: EvaluationReport) -> list[Bars]:
     span = WIDTH - LEFT - RIGHT
     for task in report.tasks:
         measure = BY_NAME[primary_measure(report, task)]
-        found: list[Bar] = []
+        bars: list[Bar] = []
         for strategy in report.strategies:
             cell = report.cell_of(strategy, task)
             estimate = cell.estimates.get(measure.name) if cell else None
             if estimate is None:
                 continue
-            y = TOP + ROW * (len(found) + 0.5)
+            y = TOP + ROW * (len(bars) + 0.5)
             x, low, high = (LEFT + span * v for v in (estimate.value, estimate.low, estimate.high))
             caption = format_figure(measure, estimate, interval=False)
-            found.append(Bar(strategy, y, x, low, high, caption))
+            bars.append(Bar(strategy, y, x, low, high, caption))
         ticks = tuple((LEFT + span * share / 100, str(share)) for share in (0, 25, 50, 75, 100))
-        if found:
-            height = TOP + ROW * len(found) + 24
-            drawn.append(Bars(task, measure.title, tuple(found), ticks, height))
+        if bars:
+            height = TOP + ROW * len(bars) + 24
+            drawn.append(Bars(task, measure.title, tuple(bars), ticks, height))
     return drawn
 
 

@@ -26,15 +26,15 @@ class MeasureTable:
     rows: tuple[tuple[str, tuple[str, ...]], ...]
 
 
-def format_figure(measure: Measure, found: Estimate | None, *, interval: bool = True) -> str:
+def format_figure(measure: Measure, estimate: Estimate | None, *, interval: bool = True) -> str:
     """Formats an estimate as "54.0 [44.0, 63.0]"; a dash where there is none."""
-    if found is None:
+    if estimate is None:
         return "–"
     if not measure.percent:
-        return f"{found.value:,.3g}" if found.value < 1000 else f"{found.value:,.0f}"
+        return f"{estimate.value:,.3g}" if estimate.value < 1000 else f"{estimate.value:,.0f}"
     if not interval:
-        return f"{100 * found.value:.1f}"
-    return f"{100 * found.value:.1f} [{100 * found.low:.1f}, {100 * found.high:.1f}]"
+        return f"{100 * estimate.value:.1f}"
+    return f"{100 * estimate.value:.1f} [{100 * estimate.low:.1f}, {100 * estimate.high:.1f}]"
 
 
 def measure_tables(report: EvaluationReport) -> Iterator[MeasureTable]:
@@ -135,20 +135,20 @@ def judged_rows(report: EvaluationReport) -> list[tuple[str, ...]]:
             one.strategy,
             one.task,
             name or "nothing",
-            _format_share(found) if found else "–",
-            str(found.n if found else 0),
+            _format_share(estimate) if estimate else "–",
+            str(estimate.n if estimate else 0),
             str(one.unread),
             f"{one.usage.calls:,}",
             f"{one.usage.tokens:,}",
             f"{one.usage.seconds:,.1f}",
         )
         for one in report.judged
-        for name, found in one.estimates.items() or [("", None)]
+        for name, estimate in one.estimates.items() or [("", None)]
     ]
 
 
-def _format_share(found: Estimate) -> str:
-    return f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"
+def _format_share(estimate: Estimate) -> str:
+    return f"{estimate.value:.2f} [{estimate.low:.2f}, {estimate.high:.2f}]"
 
 
 def count_rows(report: EvaluationReport) -> list[tuple[str, str, int, int, int, int, str]]:

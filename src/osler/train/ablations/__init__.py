@@ -71,13 +71,13 @@ class Ablation:
 
     def variant(self, name: str) -> AblationVariant:
         """Raises `BadConfig`."""
-        found = {variant.name: variant for variant in self.variants}
-        if name not in found:
+        by_name = {variant.name: variant for variant in self.variants}
+        if name not in by_name:
             raise BadConfig(
                 f"{self.name} has no {name!r}",
-                fix="choose one of " + ", ".join(f"{self.name}:{known}" for known in found),
+                fix="choose one of " + ", ".join(f"{self.name}:{known}" for known in by_name),
             )
-        return found[name]
+        return by_name[name]
 
 
 def ablation_names() -> tuple[str, ...]:

@@ -43,18 +43,18 @@ class MarkedText:
 
 def split_units(text: str) -> list[tuple[int, int]]:
     """Splits a text into units: words, numbers, marks, and single Chinese characters."""
-    found = []
+    units = []
     for match in _UNIT.finditer(text):
         start = match.start()
         for place in range(match.start(), match.end()):
             if is_cjk(text[place]):
                 if start < place:
-                    found.append((start, place))
-                found.append((place, place + 1))
+                    units.append((start, place))
+                units.append((place, place + 1))
                 start = place + 1
         if start < match.end():
-            found.append((start, match.end()))
-    return found
+            units.append((start, match.end()))
+    return units
 
 
 WINDOW, STRIDE = 160, 120
@@ -64,7 +64,7 @@ WINDOW, STRIDE = 160, 120
 def split_windows(text: str) -> list[list[tuple[int, int]]]:
     """The units of a text in stretches that are read at once: sentences, long ones in windows
     that overlap. A name is found where one stretch holds it."""
-    found: list[list[tuple[int, int]]] = []
+    windows: list[list[tuple[int, int]]] = []
     places = split_units(text)
     first = 0
     for _, end in split_sentences(text):
@@ -74,9 +74,9 @@ def split_windows(text: str) -> list[list[tuple[int, int]]]:
         # Neighbouring windows share 40 units, more than the longest name (24): each name lies
         # whole in one of them.
         starts = range(first, max(last - (WINDOW - STRIDE), first + 1), STRIDE)
-        found += [places[start : min(start + WINDOW, last)] for start in starts if start < last]
+        windows += [places[start : min(start + WINDOW, last)] for start in starts if start < last]
         first = last
-    return found
+    return windows
 
 
 def read_marked(path: Path) -> list[MarkedText]:
@@ -89,12 +89,12 @@ def read_marked(path: Path) -> list[MarkedText]:
     except (OSError, UnicodeDecodeError) as error:
         raise MalformedSource(f"{path} cannot be read: {error}") from error
     if path.suffix in (".jsonl", ".json"):
-        found = [_parse_marked(value, place) for place, value in _parse_objects(path, text)]
+        texts = [_parse_marked(value, place) for place, value in _parse_objects(path, text)]
     else:
-        found = list(_parse_columns(path, text))
-    if not found:
+        texts = list(_parse_columns(path, text))
+    if not texts:
         raise MalformedSource(f"{path} holds no text")
-    return found
+    return texts
 
 
 def _parse_objects(path: Path, text: str) -> Iterator[tuple[str, Any]]:
@@ -211,5 +211,5 @@ def split_texts(
     # Split by distinct text: a duplicate on both sides would be measured on what was learnt.
     different = sorted({one.text for one in texts})
     random.Random(seed).shuffle(different)
-    held = set(different[: round(len(different) * share)])
-    return [x for x in texts if x.text not in held], [x for x in texts if x.text in held]
+    held_out = set(different[: round(len(different) * share)])
+    return [x for x in texts if x.text not in held_out], [x for x in texts if x.text in held_out]

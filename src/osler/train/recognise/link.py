@@ -45,23 +45,23 @@ class RecognisedNames:
 
     def find_mentions(self, text: str) -> list[ConceptMention]:
         """Finds mentions in order, without overlaps; of nested recognised names the longer wins."""
-        found: list[ConceptMention] = []
+        mentions: list[ConceptMention] = []
         if not self.alone:
-            found = Dictionary(self.graph, STOP_WORDS).find_mentions(text)
+            mentions = Dictionary(self.graph, STOP_WORDS).find_mentions(text)
         entities = sorted(
             (one.entity for one in self.recogniser.find_entities(text)),
             key=lambda e: e.start - e.end,
         )
         for entity in entities:
             # Longest first (sorted above), so an inner name meets the outer one already taken.
-            touched = [m for m in found if m.start < entity.end and entity.start < m.end]
+            touched = [m for m in mentions if m.start < entity.end and entity.start < m.end]
             if not all(_is_within(mention, entity) for mention in touched):
                 continue
             least = max(self.least, OVER) if touched else self.least
             if concepts := self._concepts_of(text[entity.start : entity.end], least):
-                found = [mention for mention in found if mention not in touched]
-                found.append(ConceptMention(entity.start, entity.end, concepts))
-        return sorted(found, key=lambda mention: mention.start)
+                mentions = [mention for mention in mentions if mention not in touched]
+                mentions.append(ConceptMention(entity.start, entity.end, concepts))
+        return sorted(mentions, key=lambda mention: mention.start)
 
     def _concepts_of(self, name: str, least: float) -> tuple[str, ...]:
         exact = self._lookup.find(name, k=self.most, fuzzy=False)

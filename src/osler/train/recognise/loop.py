@@ -101,23 +101,23 @@ def prepare_texts(
 ) -> PreparedTexts:
     """Raises `BadConfig` where there is nothing to learn, or nothing to measure on."""
     learnt = list(texts)
-    held = list(test or ())
+    held_out = list(test or ())
     if test is None:
-        learnt, held = split_texts(texts, recipe.held_out, recipe.seed)
+        learnt, held_out = split_texts(texts, recipe.held_out, recipe.seed)
     # Types of the training texts alone: one that is only in the held-out texts counts as missed,
     # and is not learnt from them.
     shape = Shape(types_of(learnt), width=recipe.width, longest=_longest_name(learnt, recipe))
     if not shape.types:
         raise BadConfig("no entity is marked in the texts", fix="see docs/guide/training.md")
-    if not any(one.entities for one in held):
+    if not any(one.entities for one in held_out):
         raise BadConfig(
-            f"no entity is marked in the {len(held)} texts held out",
+            f"no entity is marked in the {len(held_out)} texts held out",
             fix="give a file with --test, or a larger --held-out",
         )
     dropped: dict[str, int] = {}
     examples = [x for one in learnt for x in _make_windows(one, shape, dropped)]
     nested = any(_any_overlap(one.entities) for one in learnt)
-    return PreparedTexts(shape, tuple(examples), tuple(held), len(learnt), nested, dropped)
+    return PreparedTexts(shape, tuple(examples), tuple(held_out), len(learnt), nested, dropped)
 
 
 def _longest_name(texts: Sequence[MarkedText], recipe: RecogniserRecipe) -> int:

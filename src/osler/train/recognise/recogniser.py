@@ -50,13 +50,13 @@ class SpanRecogniser:
     def find_all(self, texts: Sequence[str]) -> list[list[RecognisedEntity]]:
         """Finds the entities of several texts, one list per text."""
         every = [(n, one) for n, text in enumerate(texts) for one in self._read_windows(text)]
-        found: list[dict[MarkedEntity, float]] = [{} for _ in texts]
+        scores: list[dict[MarkedEntity, float]] = [{} for _ in texts]
         for start in range(0, len(every), BATCH):
             part = every[start : start + BATCH]
             for n, entity, score in self._score_windows(part):
                 # Overlapping windows may give one entity twice: its higher score counts.
-                found[n][entity] = max(score, found[n].get(entity, score))
-        return [self._choose_entities(one) for one in found]
+                scores[n][entity] = max(score, scores[n].get(entity, score))
+        return [self._choose_entities(one) for one in scores]
 
     def _read_windows(self, text: str) -> Iterator[Sentence]:
         for places in split_windows(text):
@@ -74,14 +74,14 @@ class SpanRecogniser:
             entity = MarkedEntity(one.places[i][0], one.places[j][1], self.shape.types[kind])
             yield n, entity, float(scores[row, kind, i, j])
 
-    def _choose_entities(self, found: Mapping[MarkedEntity, float]) -> list[RecognisedEntity]:
+    def _choose_entities(self, scores: Mapping[MarkedEntity, float]) -> list[RecognisedEntity]:
         """The surest first; what crosses a surer one goes, and unless nested what overlaps."""
         kept: list[MarkedEntity] = []
         # Greedy by score; of equal scores the first in the text, so that results repeat.
-        for entity in sorted(found, key=lambda one: (-found[one], one)):
+        for entity in sorted(scores, key=lambda one: (-scores[one], one)):
             if not any(self._do_clash(entity, other) for other in kept):
                 kept.append(entity)
-        return [RecognisedEntity(one, 1 / (1 + exp(-found[one]))) for one in sorted(kept)]
+        return [RecognisedEntity(one, 1 / (1 + exp(-scores[one]))) for one in sorted(kept)]
 
     def _do_clash(self, one: MarkedEntity, other: MarkedEntity) -> bool:
         if one.end <= other.start or other.end <= one.start:

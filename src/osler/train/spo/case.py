@@ -57,8 +57,8 @@ def part_of(question: Question, *, seed: int = 0, held_out: float = HELD_OUT) ->
     So the same words, in another case or with other marks, never stand in both parts.
     `held_out` is a share, 0 to 1.
     """
-    said = " ".join(split_words(question.text))
-    digest = hashlib.sha256(f"{seed}\n{said}".encode()).digest()
+    words = " ".join(split_words(question.text))
+    digest = hashlib.sha256(f"{seed}\n{words}".encode()).digest()
     # Eight bytes as a number in [0, 1): a larger share holds out all of a smaller one.
     return "held-out" if int.from_bytes(digest[:8]) / 2**64 < held_out else "train"
 

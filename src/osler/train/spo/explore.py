@@ -132,17 +132,17 @@ class Exploration:
             raise MalformedOutput("", expected="at least one query")
         # Timed apart from the explorer's model: §5.1.2 compares the cost of both.
         began = time.perf_counter()
-        found = await self.retriever.gather_results(plan, run)
+        results = await self.retriever.gather_results(plan, run)
         seconds = time.perf_counter() - began
         # A case explored without one source would teach that this source has nothing to say.
-        down = [result.failed for result in found.values() if result.failed]
+        down = [result.failed for result in results.values() if result.failed]
         if down:
             raise SourceUnavailable(down[0])
         notes = tuple(event.text for event in run.events if isinstance(event, Noted))
-        hits = [hit for result in found.values() for hit in result.hits]
+        hits = [hit for result in results.values() for hit in result.hits]
         return ExploredCase(
             case,
-            tuple(_pair_with_hits(query, result) for query, result in found.items()),
+            tuple(_pair_with_hits(query, result) for query, result in results.items()),
             _passage_texts(hits),
             run.usage,
             notes,

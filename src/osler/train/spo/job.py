@@ -85,8 +85,8 @@ async def explore_cases(
 
 async def judge_cases(working: SharedFolder, signal: JudgingSignal) -> None:
     """Judges all that is explored. Raises `BadRun` as `StageJob` does, and for a folder without."""
-    found = explored_in(working.folder)
-    places = found.places()
+    explored = explored_in(working.folder)
+    places = explored.places()
     if not places:
         raise BadRun(
             f"nothing is explored in {working.folder}", fix="`osler train explore` comes first"
@@ -95,7 +95,7 @@ async def judge_cases(working: SharedFolder, signal: JudgingSignal) -> None:
     job = StageJob[tuple[str, ResultPlace], JudgedCase](
         judged_in(working.folder, signal.name),
         # Cases are read one at a time from their places: an exploration holds whole passages.
-        lambda item: judge_case(signal, found.read_at(item[1]), working.seed),
+        lambda item: judge_case(signal, explored.read_at(item[1]), working.seed),
         lambda item: item[0],
         working.jobs,
         working.progress,
@@ -114,13 +114,13 @@ def stored_judges(folder: Path) -> dict[str, JobStage[JudgedCase]]:
 def chosen_judge(folder: Path, name: str = "") -> tuple[str, JobStage[JudgedCase]]:
     """The judge whose name begins so, or the only one. Raises `BadRun` for none or several."""
     every = stored_judges(folder)
-    found = [(held, stage) for held, stage in every.items() if held.startswith(name)]
-    if len(found) == 1:
-        return found[0]
+    matching = [(judge, stage) for judge, stage in every.items() if judge.startswith(name)]
+    if len(matching) == 1:
+        return matching[0]
     if not every:
         raise BadRun(f"nothing is judged in {folder}", fix="`osler train judge` comes first")
     raise BadRun(
-        f"{len(found)} judges of {folder} are named {name!r}", fix=f"--judge: {', '.join(every)}"
+        f"{len(matching)} judges of {folder} are named {name!r}", fix=f"--judge: {', '.join(every)}"
     )
 
 

@@ -156,7 +156,7 @@ class LLMJudge:
 
 def verdicts_of(queries: Sequence[SearchedQuery], said: Sequence[Said]) -> list[QueryVerdict]:
     pairs = zip(queries, said, strict=True)
-    return [QueryVerdict(query.source, query.wire, found) for query, found in pairs]
+    return [QueryVerdict(query.source, query.wire, positive) for query, positive in pairs]
 
 
 @dataclass(frozen=True)

@@ -47,8 +47,8 @@ def plan_pair(
     Same verdicts and same chance, same pair.
     """
     # Positives are drawn before negatives, so P⁺ does not depend on whether P⁻ is wanted.
-    held = [verdict for verdict in judged.verdicts if verdict.source in sources]
-    return PlanPair(*(_sample_plan(held, way, rng, at_most, choice) for way in (True, False)))
+    verdicts = [verdict for verdict in judged.verdicts if verdict.source in sources]
+    return PlanPair(*(_sample_plan(verdicts, way, rng, at_most, choice) for way in (True, False)))
 
 
 def _sample_plan(
@@ -59,19 +59,19 @@ def _sample_plan(
         if verdict.positive is way:
             by_source.setdefault(verdict.source, []).append(verdict)
     chosen = [
-        v for held in by_source.values() for v in _sample_queries(held, way, rng, at_most, choice)
+        v for group in by_source.values() for v in _sample_queries(group, way, rng, at_most, choice)
     ]
     return SourcePlan.of(Query.read_wire(verdict.source, verdict.wire) for verdict in chosen)
 
 
 def _sample_queries(
-    held: list[QueryVerdict], way: bool, rng: random.Random, at_most: int, choice: Choice
+    verdicts: list[QueryVerdict], way: bool, rng: random.Random, at_most: int, choice: Choice
 ) -> list[QueryVerdict]:
     if choice == "random":
-        return rng.sample(held, min(at_most, len(held)))
+        return rng.sample(verdicts, min(at_most, len(verdicts)))
     # Highest scores for positives, lowest for negatives; `sorted` keeps ties in order.
     sign = -1 if way else 1
-    return sorted(held, key=lambda verdict: sign * (verdict.score or 0.0))[:at_most]
+    return sorted(verdicts, key=lambda verdict: sign * (verdict.score or 0.0))[:at_most]
 
 
 def case_random(seed: int, key: str) -> random.Random:

@@ -51,9 +51,9 @@ class GoldDocuments:
     def _judge_query(self, query: SearchedQuery, gold: frozenset[str]) -> QueryVerdict:
         # Chunks of one document count once, at the rank of the first.
         ranked = list(dict.fromkeys(map(document_of, query.found)))
-        held = gold & set(map(document_of, better_half(query.found)))
+        hits = gold & set(map(document_of, better_half(query.found)))
         score = ndcg(ranked, dict.fromkeys(gold, 1), len(query.found) or 1)
-        return QueryVerdict(query.source, query.wire, bool(held), round(score, 4))
+        return QueryVerdict(query.source, query.wire, bool(hits), round(score, 4))
 
 
 @dataclass(frozen=True)
@@ -175,6 +175,6 @@ class RerankSignal:
         return [self._judge_query(query, scored) for query in explored.queries], len(scored)
 
     def _judge_query(self, query: SearchedQuery, scored: dict[str, float]) -> QueryVerdict:
-        found: Sequence[float] = [scored[id] for id in better_half(query.found)]
-        best = max(found, default=None)
+        scores: Sequence[float] = [scored[id] for id in better_half(query.found)]
+        best = max(scores, default=None)
         return QueryVerdict(query.source, query.wire, best is not None and best > self.least, best)

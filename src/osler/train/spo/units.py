@@ -87,10 +87,10 @@ def _most_telling(
     read: Iterable[Sequence[str]], known: Mapping[str, Said], size: int
 ) -> tuple[str, ...]:
     """Documents that most undecided queries found; of equals those that stand highest."""
-    held = list(read)
+    lists = list(read)
     # Greedy set cover: each call decides as many queries as one list can.
-    counts = Counter(id for found in held for id in found if id not in known)
-    place = {id: min(f.index(id) for f in held if id in f) for id in counts}
+    counts = Counter(id for found in lists for id in found if id not in known)
+    place = {id: min(f.index(id) for f in lists if id in f) for id in counts}
     return tuple(sorted(counts, key=lambda id: (-counts[id], place[id], id))[:size])
 
 

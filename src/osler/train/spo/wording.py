@@ -63,12 +63,12 @@ class QuestionWords:
         return made
 
     def _query_texts(self, question: Question, source: str) -> list[str]:
-        said = one_line(question.text)
+        text = one_line(question.text)
         # Vignettes end in the sentence that asks; the rest is the case.
-        asking = [said[a:b] for a, b in split_sentences(said) if _ASKS.search(said[a:b])] or [said]
+        asking = [text[a:b] for a, b in split_sentences(text) if _ASKS.search(text[a:b])] or [text]
         # A name at the very beginning is mostly just the sentence's capital letter.
-        named = [name for name in names_in(question.text) if not said.startswith(name)]
-        many, few = (self._rare_words(said, most) for most in RAREST)
+        named = [name for name in names_in(question.text) if not text.startswith(name)]
+        many, few = (self._rare_words(text, most) for most in RAREST)
         known = find_source(source)
         kind = known.topics.get(question.language, "") if known else ""
         proposed = [
@@ -78,31 +78,31 @@ class QuestionWords:
             few,
             cut_words(named[0]) if named else "",
             f"{few} {kind}" if few and kind else "",
-            cut_words(said),
+            cut_words(text),
         ]
         return [text for text in dict.fromkeys(proposed) if text]
 
     def _rare_words(self, text: str, most: int) -> str:
         """The words that tell most, in the order of the text."""
-        said = terms_in_words(text)
-        keyed = {word: content_terms(word) for word in said}
+        words = terms_in_words(text)
+        keyed = {word: content_terms(word) for word in words}
         rare = self.rarity(list(dict.fromkeys(t for found in keyed.values() for t in found)))
         weight = {
             word: max((rare.get(term, 0.0) for term in found), default=0.0)
             for word, found in keyed.items()
         }
-        best = set(sorted(said, key=lambda word: -weight[word])[:most])
-        return cut_words(" ".join(word for word in said if word in best))
+        best = set(sorted(words, key=lambda word: -weight[word])[:most])
+        return cut_words(" ".join(word for word in words if word in best))
 
 
 def terms_in_words(text: str) -> list[str]:
     """The text's words of content as they are written there, none twice."""
-    found: dict[str, str] = {}
+    terms: dict[str, str] = {}
     for word in re.findall(r"[^\W_]+(?:[-'’./][^\W_]+)*", text):
         for part in _split_han(word):
             if content_terms(part):
-                found.setdefault(part.casefold(), part)
-    return list(found.values())
+                terms.setdefault(part.casefold(), part)
+    return list(terms.values())
 
 
 def _split_han(word: str) -> list[str]:

@@ -73,13 +73,13 @@ class SearchedAnswer:
 
 def assistant_turns(item: QualityItem) -> list[AssistantTurn]:
     """The assistant's turns in order."""
-    found, asked = [], ""
+    turns, asked = [], ""
     for message in item.messages:
         if message.role == "user":
             asked = message.content
         elif message.role == "assistant":
-            found.append(AssistantTurn(asked, message.content))
-    return found
+            turns.append(AssistantTurn(asked, message.content))
+    return turns
 
 
 def roles_alternate(messages: Sequence[Message]) -> bool:
@@ -105,10 +105,10 @@ def unbalanced_tag(text: str) -> str:
     return ""
 
 
-def searched_answers(found: Sequence[AssistantTurn]) -> Iterator[SearchedAnswer]:
+def searched_answers(turns: Sequence[AssistantTurn]) -> Iterator[SearchedAnswer]:
     """Yields each answer that was searched for, with all that the searches brought."""
     question, references = "", ""
-    for reply in found:
+    for reply in turns:
         if reply.asked.startswith("<references>"):
             # Several searches for one sub-question: the answer may rest on any of them.
             references += reply.asked

@@ -126,15 +126,15 @@ def parse_aspects(reply: str, dimension: Dimension) -> dict[str, Verdict]:
     """The last `<aspects>`, else the whole reply. Raises `MalformedOutput` unless every aspect
     has one verdict."""
     listed = (_ASPECTS.findall(reply) or [reply])[-1]
-    found: dict[str, Verdict] = {}
+    verdicts: dict[str, Verdict] = {}
     for name in dimension.aspects:
         # A set: a verdict repeated in the same words is no contradiction.
         words = set(re.findall(rf"\b{name}\b{_WORD}", listed, re.IGNORECASE))
         if len(words) != 1:
             form = ", ".join(f"{aspect} pass" for aspect in dimension.aspects)
             raise MalformedOutput(reply, expected=f"<aspects>{form}</aspects>, pass or fail each")
-        found[name] = words.pop().casefold() == "pass"
-    return found
+        verdicts[name] = words.pop().casefold() == "pass"
+    return verdicts
 
 
 def shorten_text(text: str, longest: int = LONGEST) -> str:
@@ -151,7 +151,7 @@ def _read_reason(reply: str) -> str:
 
 
 def _first_bad(dimension: str, verdicts: dict[str, Verdict]) -> str:
-    return f"{dimension}.{next(name for name, said in verdicts.items() if said is False)}"
+    return f"{dimension}.{next(name for name, verdict in verdicts.items() if verdict is False)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,10 +201,10 @@ def _read_inspections(path: Path) -> list[Inspection]:
     """Reads whole lines only. Raises `BadRun` naming file and line."""
     if not path.exists():
         return []
-    found = []
+    inspections = []
     for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], 1):
         try:
-            found.append(_LINES.decode_line(line))
+            inspections.append(_LINES.decode_line(line))
         except BadRun as error:
             raise BadRun(f"{path}:{number}: {error.message}") from error
-    return found
+    return inspections

@@ -189,16 +189,16 @@ def read_items(path: Path) -> list[QualityItem]:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise MalformedSource(f"{file} cannot be read: {error}") from error
-    found = []
+    items = []
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             try:
-                found.append(_read_item(json.loads(line), number))
+                items.append(_read_item(json.loads(line), number))
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 raise MalformedSource(f"{file}:{number}: not a sample: {error!r}") from error
-    if not found:
+    if not items:
         raise MalformedSource(f"{file} holds no sample")
-    return found
+    return items
 
 
 def _read_item(line: Mapping[str, Any], number: int) -> QualityItem:

@@ -160,9 +160,9 @@ async def _teach_and_judge(
     ):
         return trajectory, why
     if course.inspector is not None:
-        found = await course.inspector.inspect(item_of(sample, chat, course.stage), judging)
-        if found.bad:
-            return trajectory, f"inspection: {', '.join(found.bad)}"
+        inspection = await course.inspector.inspect(item_of(sample, chat, course.stage), judging)
+        if inspection.bad:
+            return trajectory, f"inspection: {', '.join(inspection.bad)}"
     return trajectory, ""
 
 

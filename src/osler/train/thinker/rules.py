@@ -86,17 +86,17 @@ def inspect_by_rules(item: QualityItem) -> Inspection:
 
 def find_faults(item: QualityItem) -> Iterator[Fault]:
     """Yields every fault that a rule finds."""
-    found = assistant_turns(item)
+    turns = assistant_turns(item)
     for rule in RULES:
-        yield from rule(item, found)
+        yield from rule(item, turns)
 
 
-def _structure_faults(item: QualityItem, found: list[AssistantTurn]) -> Iterator[Fault]:
+def _structure_faults(item: QualityItem, turns: list[AssistantTurn]) -> Iterator[Fault]:
     aspect = "fluency.structure"
     if not roles_alternate(item.messages):
         yield aspect, "the turns of user and assistant do not alternate"
     thinks = any(m.role == "system" and "<think>" in m.content for m in item.messages)
-    for n, reply in enumerate(found, 1):
+    for n, reply in enumerate(turns, 1):
         if name := unbalanced_tag(reply.text):
             yield aspect, f"reply {n}: <{name}> is not closed"
         elif thinks and not reply.thought:
@@ -121,57 +121,57 @@ def _wants_plan(reply: AssistantTurn) -> bool:
     return "Function Usage: Output" in reply.asked or "用法：Output" in reply.asked
 
 
-def _flow_faults(item: QualityItem, found: list[AssistantTurn]) -> Iterator[Fault]:
+def _flow_faults(item: QualityItem, turns: list[AssistantTurn]) -> Iterator[Fault]:
     aspect = "logic.flow"
-    for reply in found:
+    for reply in turns:
         if plan := reply.plan:
             for problem in find_dependencies(plan).problems:
                 yield aspect, problem
-    for n, reply in enumerate(found):
+    for n, reply in enumerate(turns):
         step = _STEP.search(reply.asked) if n else None
         if step and (open_ := REFERENCE.search(step[1])):
             yield aspect, f"{open_[0]} was not filled in before it was asked"
-        follows = found[n + 1].asked if n + 1 < len(found) else ""
+        follows = turns[n + 1].asked if n + 1 < len(turns) else ""
         if reply.has_search and not follows.startswith("<references>"):
             yield aspect, "a search without references"
         if reply.has_program and not follows.startswith("<result>"):
             yield aspect, "a program without a result"
 
 
-def _rejection_faults(item: QualityItem, found: list[AssistantTurn]) -> Iterator[Fault]:
+def _rejection_faults(item: QualityItem, turns: list[AssistantTurn]) -> Iterator[Fault]:
     aspect = "accuracy.rejection"
-    for n, reply in enumerate(found, 1):
+    for n, reply in enumerate(turns, 1):
         # A logical-form sample ends with its plan; a plan anywhere else is answered later.
-        last = n == len(found)
+        last = n == len(turns)
         if reply.has_search or reply.has_program or (reply.plan and not last):
             if last:
                 yield aspect, "it ends without an answer"
             continue
-        said = reply.answer
-        if said is None:
+        answer = reply.answer
+        if answer is None:
             if last or reply.asked.startswith("<references>"):
                 yield aspect, f"reply {n} has no boxed answer"
-        elif said.casefold().rstrip(".。") in UNKNOWN | ECHOES:
-            yield aspect, f"reply {n} answers {said!r}"
+        elif answer.casefold().rstrip(".。") in UNKNOWN | ECHOES:
+            yield aspect, f"reply {n} answers {answer!r}"
 
 
-def _answer_faults(item: QualityItem, found: list[AssistantTurn]) -> Iterator[Fault]:
+def _answer_faults(item: QualityItem, turns: list[AssistantTurn]) -> Iterator[Fault]:
     """A letter is right or wrong; of words only what shares nothing with any gold is wrong."""
-    said = found[-1].answer if found else None
-    if not item.golds or not said or (found and found[-1].plan):
+    answer = turns[-1].answer if turns else None
+    if not item.golds or not answer or (turns and turns[-1].plan):
         return
     letters = [gold for gold in item.golds if len(gold) == 1 and gold.isascii() and gold.isalpha()]
     if len(letters) == len(item.golds):
         # Single letters in words of their own: "A and C", "A, C".
-        chosen = set(re.findall(r"\b[A-Za-z]\b", said)) if len(said) > 1 else {said}
+        chosen = set(re.findall(r"\b[A-Za-z]\b", answer)) if len(answer) > 1 else {answer}
         if chosen != set(letters):
-            yield "accuracy.facts", f"the answer is {said!r}, not {', '.join(letters)}"
-    elif not exact_match(said, item.golds) and not f1(said, item.golds):
-        yield "accuracy.facts", f"the answer {said[:60]!r} shares no word with the gold answer"
+            yield "accuracy.facts", f"the answer is {answer!r}, not {', '.join(letters)}"
+    elif not exact_match(answer, item.golds) and not f1(answer, item.golds):
+        yield "accuracy.facts", f"the answer {answer[:60]!r} shares no word with the gold answer"
 
 
-def _hallucination_faults(item: QualityItem, found: list[AssistantTurn]) -> Iterator[Fault]:
-    for one in searched_answers(found):
+def _hallucination_faults(item: QualityItem, turns: list[AssistantTurn]) -> Iterator[Fault]:
+    for one in searched_answers(turns):
         known = f"{one.references}\n{one.question}\n{item.question}"
         words, numbers = set(content_terms(one.answer)), set(_NUMBER.findall(one.answer))
         # A verdict shares no word with its references, and is borne out by them all the same.
@@ -183,37 +183,37 @@ def _hallucination_faults(item: QualityItem, found: list[AssistantTurn]) -> Iter
             yield "accuracy.hallucination", f"no number of {one.answer[:60]!r} is in the references"
 
 
-def _process_faults(item: QualityItem, found: list[AssistantTurn]) -> Iterator[Fault]:
+def _process_faults(item: QualityItem, turns: list[AssistantTurn]) -> Iterator[Fault]:
     aspect = "accuracy.process"
-    for reply in found:
+    for reply in turns:
         result = _RESULT.fullmatch(reply.asked.strip())
         if result and reply.answer != result[1].strip():
             yield aspect, f"the program gave {result[1].strip()!r}, the answer is {reply.answer!r}"
-    if found:
-        offered = set(_CITED.findall(found[-1].asked))
-        cited = set(_MARK.findall(found[-1].visible))
+    if turns:
+        offered = set(_CITED.findall(turns[-1].asked))
+        cited = set(_MARK.findall(turns[-1].visible))
         if offered and (missing := cited - offered):
             yield aspect, f"[{min(missing)}] cites a document that was not given"
 
 
-def _topic_faults(item: QualityItem, found: list[AssistantTurn]) -> Iterator[Fault]:
+def _topic_faults(item: QualityItem, turns: list[AssistantTurn]) -> Iterator[Fault]:
     asked = set(content_terms(item.question))
-    plan = next((plan for reply in found if (plan := reply.plan)), None)
+    plan = next((plan for reply in turns if (plan := reply.plan)), None)
     if plan and asked and not any(asked & set(content_terms(step.question)) for step in plan.steps):
         yield "relevance.topic", "no step shares a word with the question"
 
 
-def _clarity_faults(item: QualityItem, found: list[AssistantTurn]) -> Iterator[Fault]:
-    if found and not found[-1].plan and len(found[-1].visible) > MOST_REPLY:
-        yield "relevance.clarity", f"the last answer has {len(found[-1].visible):,} characters"
+def _clarity_faults(item: QualityItem, turns: list[AssistantTurn]) -> Iterator[Fault]:
+    if turns and not turns[-1].plan and len(turns[-1].visible) > MOST_REPLY:
+        yield "relevance.clarity", f"the last answer has {len(turns[-1].visible):,} characters"
 
 
-def _repetition_faults(item: QualityItem, found: list[AssistantTurn]) -> Iterator[Fault]:
-    for n, reply in enumerate(found, 1):
+def _repetition_faults(item: QualityItem, turns: list[AssistantTurn]) -> Iterator[Fault]:
+    for n, reply in enumerate(turns, 1):
         prose = f"{reply.thought}\n{'' if reply.plan or reply.has_search else reply.visible}"
-        said = Counter(" ".join(prose[a:b].split()) for a, b in split_sentences(prose))
+        sentences = Counter(" ".join(prose[a:b].split()) for a, b in split_sentences(prose))
         # Short sentences ("Yes.", "So it is.") repeat in good prose, too.
-        again = [text for text, times in said.items() if times > 2 and len(text) > 7]
+        again = [text for text, times in sentences.items() if times > 2 and len(text) > 7]
         if again:
             yield "fluency.concise", f"reply {n} repeats {again[0][:60]!r}"
         elif _is_repetitive(prose):
@@ -228,8 +228,8 @@ def _is_repetitive(prose: str) -> bool:
     return len(runs) > 40 and len(set(runs)) / len(runs) < LEAST_FRESH
 
 
-def _language_faults(item: QualityItem, found: list[AssistantTurn]) -> Iterator[Fault]:
-    prose = "\n".join(reply.thought for reply in found)
+def _language_faults(item: QualityItem, turns: list[AssistantTurn]) -> Iterator[Fault]:
+    prose = "\n".join(reply.thought for reply in turns)
     if len(prose) < 20:
         return
     share = _han_share(prose)
@@ -244,15 +244,15 @@ def _han_share(text: str) -> float:
     return sum(map(is_cjk, letters)) / len(letters) if letters else 0.0
 
 
-def _privacy_faults(item: QualityItem, found: list[AssistantTurn]) -> Iterator[Fault]:
+def _privacy_faults(item: QualityItem, turns: list[AssistantTurn]) -> Iterator[Fault]:
     whole = "\n".join(message.content for message in item.messages)
     for what, pattern in _PRIVATE.items():
         if pattern.search(whole):
             yield "security.privacy", f"it holds {what}"
 
 
-def _conduct_faults(item: QualityItem, found: list[AssistantTurn]) -> Iterator[Fault]:
-    if any(_SHOUTING.search(reply.text) for reply in found):
+def _conduct_faults(item: QualityItem, turns: list[AssistantTurn]) -> Iterator[Fault]:
+    if any(_SHOUTING.search(reply.text) for reply in turns):
         yield "emotion.manners", "it shouts"
 
 

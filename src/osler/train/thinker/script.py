@@ -100,8 +100,8 @@ class RecordedSpeaker(Speaker):
         finally:
             if replies:
                 last = replies[-1]
-                said = Exchange(prompt.identity, prompt.text, last.text, last.thinking, read)
-                self.script.lines.append(said)
+                exchange = Exchange(prompt.identity, prompt.text, last.text, last.thinking, read)
+                self.script.lines.append(exchange)
 
 
 @dataclass(frozen=True)

@@ -56,9 +56,9 @@ class Validation:
     held: tuple[BadVerdictAgreement, ...]
 
 
-def validate_judge(items: Sequence[QualityItem], found: Sequence[Inspection]) -> Validation:
+def validate_judge(items: Sequence[QualityItem], inspections: Sequence[Inspection]) -> Validation:
     """Raises `BadRun` where no sample is labelled."""
-    pairs = [pair for pair in zip(items, found, strict=True) if pair[0].labels]
+    pairs = [pair for pair in zip(items, inspections, strict=True) if pair[0].labels]
     if not pairs:
         raise BadRun(
             "no sample is labelled",
@@ -70,7 +70,7 @@ def validate_judge(items: Sequence[QualityItem], found: Sequence[Inspection]) ->
         pairs[0][1].judge,
         tuple(_accuracy_line(pairs, domain, name, True) for domain in domains for name in names),
         tuple(_accuracy_line(pairs, domain, name, False) for domain in domains for name in names),
-        tuple(held for name in names for held in _bad_agreements(pairs, name)),
+        tuple(line for name in names for line in _bad_agreements(pairs, name)),
     )
 
 
@@ -92,23 +92,25 @@ def human_label(item: QualityItem, dimension: str) -> bool | None:
     return True if len(item.labels) == len(DIMENSIONS) else None
 
 
-def judged_good(found: Inspection, dimension: str) -> bool:
-    verdict = found.good if dimension == ALL else found.dimension_verdict(dimension)
+def judged_good(inspection: Inspection, dimension: str) -> bool:
+    verdict = inspection.good if dimension == ALL else inspection.dimension_verdict(dimension)
     # Undecided counts as good: the filter would keep it.
     return verdict is not False
 
 
 def _bad_agreements(pairs: Sequence[Pair], dimension: str) -> Iterator[BadVerdictAgreement]:
     known = [
-        (said, found) for item, found in pairs if (said := human_label(item, dimension)) is not None
+        (label, inspection)
+        for item, inspection in pairs
+        if (label := human_label(item, dimension)) is not None
     ]
     if not known:
         return
-    machine = [not judged_good(found, dimension) for _, found in known]
-    people = [not said for said, _ in known]
+    machine = [not judged_good(inspection, dimension) for _, inspection in known]
+    people = [not label for label, _ in known]
     undecided = sum(
-        (found.good if dimension == ALL else found.dimension_verdict(dimension)) is None
-        for _, found in known
+        (inspection.good if dimension == ALL else inspection.dimension_verdict(dimension)) is None
+        for _, inspection in known
     )
     # With two classes quadratic weights are Cohen's plain kappa.
     kappa = weighted_kappa([(int(m), int(p)) for m, p in zip(machine, people, strict=True)])
@@ -130,23 +132,29 @@ class VerdictShares:
     """Aspect → samples."""
 
 
-def verdict_shares(found: Sequence[Inspection]) -> VerdictShares:
+def verdict_shares(inspections: Sequence[Inspection]) -> VerdictShares:
     """Raises `ValueError` for no samples."""
-    if not found:
+    if not inspections:
         raise ValueError("no samples, no shares")
     aspects = Counter(
         f"{dimension}.{aspect}"
-        for one in found
+        for one in inspections
         for dimension, verdicts in one.aspects.items()
         for aspect, verdict in verdicts.items()
         if verdict is False
     )
     return VerdictShares(
-        found[0].judge,
-        len(found),
-        sum(one.good is not False for one in found),
-        {name: sum(one.dimension_verdict(name) is False for one in found) for name in DIMENSIONS},
-        {name: sum(one.dimension_verdict(name) is None for one in found) for name in DIMENSIONS},
+        inspections[0].judge,
+        len(inspections),
+        sum(one.good is not False for one in inspections),
+        {
+            name: sum(one.dimension_verdict(name) is False for one in inspections)
+            for name in DIMENSIONS
+        },
+        {
+            name: sum(one.dimension_verdict(name) is None for one in inspections)
+            for name in DIMENSIONS
+        },
         dict(sorted(aspects.items(), key=lambda pair: (-pair[1], pair[0]))),
     )
 

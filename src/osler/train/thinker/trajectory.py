@@ -110,7 +110,7 @@ def trajectory_of(script: Script) -> Trajectory:
 def _solve_steps(lines: Sequence[Line], nodes: Mapping[int, FormNode]) -> tuple[SolvedStep, ...]:
     """Builds each step from the lines that led to it."""
     steps: list[SolvedStep] = []
-    said: dict[int, str] = {}
+    answers: dict[int, str] = {}
     buffer: list[Line] = []
     for line in lines:
         if isinstance(line, FormsPlanned):
@@ -118,10 +118,12 @@ def _solve_steps(lines: Sequence[Line], nodes: Mapping[int, FormNode]) -> tuple[
         elif isinstance(line, FormSolved):
             node = nodes[line.n]
             steps.append(
-                _make_step(node, _step_words(node, fill_references(node.step, said)), line, buffer)
+                _make_step(
+                    node, _step_words(node, fill_references(node.step, answers)), line, buffer
+                )
             )
             # Later steps refer to earlier answers as #n; an unsolved step fills nothing in.
-            said |= {line.n: line.answer} if line.answer else {}
+            answers |= {line.n: line.answer} if line.answer else {}
             buffer = []
         else:
             buffer.append(line)

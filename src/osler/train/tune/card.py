@@ -67,7 +67,7 @@ def card_text(name: str, card: TunedModelCard) -> str:
 
 def _card_figures(card: TunedModelCard) -> list[tuple[str, object]]:
     recipe, lora = card.recipe, card.recipe.get("lora")
-    found: list[tuple[str, object]] = [
+    rows: list[tuple[str, object]] = [
         ("data", f"{card.data}, sha256 {card.data_sha256[:16]}"),
         ("samples", f"{card.samples}, and {card.long} left out for their length"),
         ("steps", card.steps),
@@ -75,14 +75,14 @@ def _card_figures(card: TunedModelCard) -> list[tuple[str, object]]:
     ]
     if card.perplexity:
         before, after = card.perplexity
-        found.append(("perplexity, before and after", f"{before:.2f}, {after:.2f}"))
+        rows.append(("perplexity, before and after", f"{before:.2f}, {after:.2f}"))
     keys = ("learning_rate", "schedule", "warmup", "epochs", "batch", "weight_decay", "clip")
-    found += [(key.replace("_", " "), recipe[key]) for key in (*keys, "max_tokens", "seed")]
+    rows += [(key.replace("_", " "), recipe[key]) for key in (*keys, "max_tokens", "seed")]
     if lora:
-        found.append(("LoRA", f"rank {lora['rank']}, alpha {lora['alpha']}"))
+        rows.append(("LoRA", f"rank {lora['rank']}, alpha {lora['alpha']}"))
     if card.kind == "dpo":
-        found.append(("beta", recipe["beta"]))
-    return found
+        rows.append(("beta", recipe["beta"]))
+    return rows
 
 
 _PAGE = """---

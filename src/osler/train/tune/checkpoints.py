@@ -52,8 +52,8 @@ def check_checkpoint(checkpoint: Path) -> None:
 
 def step_of(checkpoint: Path) -> int:
     """Optimizer's steps that were made."""
-    found = _NAME.fullmatch(checkpoint.name)
-    return int(found[1]) if found else 0
+    match = _NAME.fullmatch(checkpoint.name)
+    return int(match[1]) if match else 0
 
 
 def _find_checkpoints(folder: Path) -> list[Path]:

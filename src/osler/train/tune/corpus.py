@@ -80,8 +80,8 @@ class Corpus:
 
     @property
     def weights(self) -> list[float] | None:
-        found = [source.weight for source in self.sources if source.weight is not None]
-        return found or None
+        given = [source.weight for source in self.sources if source.weight is not None]
+        return given or None
 
     def digest(self) -> str:
         """Changes with the texts, the weights and the held-out share, not with their place."""
@@ -112,12 +112,12 @@ def parse_source(text: str, knowledge: Path, weights: dict[str, float]) -> Corpu
 def corpus_files(path: Path) -> list[Path]:
     """Raises `BadRun` where there are none."""
     if path.is_dir():
-        found = sorted(p for p in path.rglob("*") if p.suffix.lower() in _ENDINGS and p.is_file())
+        files = sorted(p for p in path.rglob("*") if p.suffix.lower() in _ENDINGS and p.is_file())
     else:
-        found = [path] if path.is_file() and path.suffix.lower() in _ENDINGS else []
-    if not found:
+        files = [path] if path.is_file() and path.suffix.lower() in _ENDINGS else []
+    if not files:
         raise BadRun(f"no text files at {path}", fix=f"give files that end in {' '.join(_ENDINGS)}")
-    return found
+    return files
 
 
 def read_texts(source: CorpusSource) -> Iterator[str]:
@@ -270,25 +270,25 @@ def is_held_out(text: str, share: float) -> bool:
 def _read_source(
     source: CorpusSource, share: float, tokenizer: Any, seen: set[bytes], progress: Progress | None
 ) -> _SourceReading:
-    found = _SourceReading(source)
+    reading = _SourceReading(source)
     done = 0
     every = read_texts(source)
     while batch := list(islice(every, _BATCH)):
         fresh = [text for text in batch if _is_new(text, seen)]
-        found.doubles += len(batch) - len(fresh)
+        reading.doubles += len(batch) - len(fresh)
         for text, ids in zip(fresh, _tokenize_batch(tokenizer, fresh), strict=True):
             # Four bytes a token instead of some 36 in a list of Python's integers.
-            (found.held if is_held_out(text, share) else found.learnt).append(array("I", ids))
+            (reading.held if is_held_out(text, share) else reading.learnt).append(array("I", ids))
         done += len(batch)
         if progress:
             progress(f"reading {source.name}", done, None)
-    if not found.learnt:
+    if not reading.learnt:
         raise BadRun(
-            f"nothing is learnt from {source.name}: {len(found.held)} texts held out,"
-            f" {found.doubles} that stood before",
+            f"nothing is learnt from {source.name}: {len(reading.held)} texts held out,"
+            f" {reading.doubles} that stood before",
             fix="give more texts, a smaller --held-out, or leave the source out",
         )
-    return found
+    return reading
 
 
 def _is_new(text: str, seen: set[bytes]) -> bool:
@@ -305,10 +305,10 @@ def _tokenize_batch(tokenizer: Any, batch: Sequence[str]) -> list[list[int]]:
         return []
     with silence_transformers():
         # `split_special_tokens` keeps a text from forging turns of a conversation.
-        found: list[list[int]] = tokenizer(
+        ids: list[list[int]] = tokenizer(
             list(batch), add_special_tokens=False, split_special_tokens=True
         )["input_ids"]
-    return found
+    return ids
 
 
 def _make_windows(read: _SourceReading, end: int, size: int, seed: int) -> PackedWindows:

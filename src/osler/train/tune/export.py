@@ -99,13 +99,13 @@ def _named_tensors(model: Any) -> Iterator[tuple[str, np.ndarray[Any, Any]]]:
         if name == "lm_head.weight" and config.tie_word_embeddings:
             continue
         stem, _, suffix = name.rpartition(".")
-        found = names.get_name(stem)
-        if found is None:
+        known = names.get_name(stem)
+        if known is None:
             raise BadConfig(f"llama.cpp knows no tensor {name}", fix="convert it with llama.cpp")
         values = tensor.float().numpy()
         if heads := _TURNED.get(stem.rsplit(".", 1)[-1]):
             values = _interleave_heads(values, getattr(config, heads))
-        yield f"{found}.{suffix}", values
+        yield f"{known}.{suffix}", values
 
 
 def _interleave_heads(values: np.ndarray[Any, Any], heads: int) -> np.ndarray[Any, Any]:

@@ -92,10 +92,10 @@ def dry_run(job: TuningJob, progress: Progress | None = None) -> TrainingEstimat
         ReferencedPair(row, (0.0, 0.0)) if isinstance(row, EncodedPair) else row
         for row in parts.rows
     ]
-    found = estimate_training(
+    estimate = estimate_training(
         parts.pair, rows, parts.objective, job.recipe, long=len(parts.long), threads=job.threads
     )
-    return replace(found, sources=parts.packed.counts) if parts.packed else found
+    return replace(estimate, sources=parts.packed.counts) if parts.packed else estimate
 
 
 def run_tuning(job: TuningJob, progress: Progress | None = None) -> TuningResult:
@@ -185,9 +185,9 @@ def _perplexity_before(job: TuningJob, parts: _TuningParts) -> dict[str, float]:
     path = job.folder / PERPLEXITY
     if path.is_file():
         return dict(json.loads(path.read_text(encoding="utf-8")))
-    found = _perplexity(job, parts)
-    _write_json(path, found)
-    return found
+    figures = _perplexity(job, parts)
+    _write_json(path, figures)
+    return figures
 
 
 def _perplexity(job: TuningJob, parts: _TuningParts) -> dict[str, float]:
@@ -254,8 +254,8 @@ def _reference_pairs(
     # A resumed job must not ask a model that has moved: the file is of the first start.
     if set(kept) != {row.id for row in parts.rows}:
         share = not job.recipe.recompute
-        found = reference_logprobs(parts.pair.model, parts.rows, share=share, progress=progress)
-        kept = {row.id: list(two) for row, two in zip(parts.rows, found, strict=True)}
+        logprobs = reference_logprobs(parts.pair.model, parts.rows, share=share, progress=progress)
+        kept = {row.id: list(two) for row, two in zip(parts.rows, logprobs, strict=True)}
         _write_json(path, kept)
     return [ReferencedPair(row, (kept[row.id][0], kept[row.id][1])) for row in parts.rows]
 

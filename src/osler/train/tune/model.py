@@ -41,8 +41,8 @@ def prepare_model(
             "all weights are trained, and an adapter is given",
             fix="merge it first with `osler train merge`, or tune with LoRA",
         )
-    found = dense_folder(weights) if isinstance(weights, Path) and weights.is_file() else weights
-    pair = load_pair(found, dtype=_weight_dtype(recipe.precision, device), device=device)
+    folder = dense_folder(weights) if isinstance(weights, Path) and weights.is_file() else weights
+    pair = load_pair(folder, dtype=_weight_dtype(recipe.precision, device), device=device)
     model = pair.model
     model.config.use_cache = False
     with silence_transformers():
@@ -80,7 +80,7 @@ def _load_adapter(model: Any, adapter: Path) -> Any:
     from safetensors import SafetensorError
 
     try:
-        found = import_extra("peft").PeftModel.from_pretrained(
+        adapted = import_extra("peft").PeftModel.from_pretrained(
             model, str(adapter), is_trainable=True
         )
     except (OSError, ValueError, RuntimeError, SafetensorError) as error:
@@ -88,10 +88,10 @@ def _load_adapter(model: Any, adapter: Path) -> Any:
         raise ModelError(
             f"the adapter {adapter} does not load: {reason}", fix="train it again"
         ) from error
-    for config in found.peft_config.values():
+    for config in adapted.peft_config.values():
         # Else peft asks the hub for a model of the card's name at every checkpoint.
         config.base_model_name_or_path = model.config.name_or_path
-    return found
+    return adapted
 
 
 def _add_adapter(model: Any, lora: LoraSettings, seed: int) -> Any:

@@ -92,16 +92,16 @@ def reference_logprobs(
     """
     torch = import_extra("torch")
     device = next(model.parameters()).device
-    found, training = [], model.training
+    logprobs, training = [], model.training
     model.eval()
     try:
         with torch.no_grad():
             for number, pair in enumerate(pairs, 1):
                 batch = batch_of((pair.chosen, pair.rejected), device=device, share=share)
                 chosen, rejected = row_logprobs(model, batch).tolist()
-                found.append((chosen, rejected))
+                logprobs.append((chosen, rejected))
                 if progress:
                     progress("reference", number, len(pairs))
     finally:
         model.train(training)
-    return found
+    return logprobs

@@ -62,15 +62,15 @@ def mix_windows(
     """
     if weights is None:
         return [(source, n) for source, count in enumerate(counts) for n in range(count)]
-    found: list[tuple[int, int]] = []
+    places: list[tuple[int, int]] = []
     for source, (count, wanted) in enumerate(
         zip(counts, deal_quotas(counts, weights), strict=True)
     ):
         rounds, rest = divmod(wanted, count)
         drawn = random.Random(f"{seed}/{source}").sample(range(count), rest)
-        found += [(source, n) for n in range(count) for _ in range(rounds)]
-        found += [(source, n) for n in sorted(drawn)]
-    return found
+        places += [(source, n) for n in range(count) for _ in range(rounds)]
+        places += [(source, n) for n in sorted(drawn)]
+    return places
 
 
 def deal_quotas(counts: Sequence[int], weights: Sequence[float]) -> list[int]:
