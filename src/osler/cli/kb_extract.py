@@ -320,7 +320,7 @@ def check_kinds(names: Sequence[str]) -> tuple[Kind, ...]:
         if name not in KINDS:
             made = {"chunk": "osler kb build", "graph": "osler kb extract"}.get(name)
             fix = f"`{made}` makes it" if made else f"choose one of {', '.join(KINDS)}"
-            raise BadConfig(f"{name!r} is no index that is made here", fix=fix)
+            raise BadConfig(f"{name!r} is not an index that is made here", fix=fix)
     return tuple(kind for kind in KINDS if kind in names)
 
 

@@ -61,7 +61,7 @@ def test_an_index_is_made_followed_told_and_taken_out(osler: Any, texts: Path) -
 
 
 def test_a_wrong_name_says_what_there_is(osler: Any, texts: Path) -> None:
-    for name, fix in (("sumary", "choose of"), ("chunk", "kb build"), ("graph", "kb extract")):
+    for name, fix in (("sumary", "choose one of"), ("chunk", "kb build"), ("graph", "kb extract")):
         wrong = osler("kb", "index", name)
         assert wrong.exit_code == 3
         assert fix in wrong.stderr
