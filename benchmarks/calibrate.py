@@ -17,9 +17,9 @@ import numpy as np
 from sample_questions import Sample, samples
 
 from osler.app.config import Settings
+from osler.app.wiring import Parts
 from osler.app.wiring.knowledge import build_sample
 from osler.app.wiring.live import live_parts
-from osler.app.wiring import Parts
 from osler.types import Hit, Retriever
 
 UNANSWERED = {

@@ -39,9 +39,7 @@ async def main() -> None:
         settings = osler.load({"home": home}, cwd=Path.cwd(), env={}).settings
         build_sample(settings)
         parts = await live_parts(settings)
-        solver = TwoSearches(
-            parts.retriever("two", parts.sources), build_composer(settings, parts)
-        )
+        solver = TwoSearches(parts.retriever("two", parts.sources), build_composer(settings, parts))
         run = osler.Run(sink=lambda event: print(event.type))
         question = osler.parse_question("Which drug reverses opioid overdose?")
         solution = await solver.solve(question, run)

@@ -6,6 +6,7 @@ settings or verbs, so none can lag behind.
 
 from __future__ import annotations
 
+import logging
 import re
 from typing import Any
 
@@ -18,7 +19,9 @@ from module_pages import module_pages
 from repository_pages import DOCUMENTS, repository_pages
 from settings_page import settings_page
 from verb_pages import verb_pages
+from written_commands import mistakes
 
+LOG = logging.getLogger("mkdocs.hooks")
 NAME = re.compile(r"(?<!\[)`(osler(?:[.:]\w+)+)(?:\([^`]*\))?`")
 """`osler.package.module`, `osler.package.module:Class`, `osler.package.module.function(…)`."""
 NO_NAMES = {"osler.toml", "osler.unread"}
@@ -57,10 +60,12 @@ def _filled(entry: Any, listed: dict[str, list[str]]) -> Any:
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Names of modules, classes and functions link to their documentation.
 
-    On a page that is written for the site each of them must exist: mkdocs warns of those that do
-    not, and `--strict` makes that an error.
+    On a page that is written for the site each of them must exist, and so must each command that it
+    shows. What does not is a warning, which `--strict` makes an error.
     """
     written = not page.file.generated_by
+    for mistake in mistakes(markdown) if written else ():
+        LOG.warning("%s: %s", page.file.src_uri, mistake)
     if not written and page.file.src_uri not in DOCUMENTS:
         return markdown
 

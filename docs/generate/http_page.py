@@ -11,7 +11,7 @@ from typing import Any
 from tables import allowed, code, table, value
 
 import osler
-from osler.serve.app import create, site
+from osler.serve.app import build_state, create_app
 
 ABOUT = """\
 # HTTP API
@@ -27,9 +27,9 @@ def openapi() -> dict[str, Any]:
     """The document, of a server that is never started."""
     with tempfile.TemporaryDirectory() as home:
         settings = osler.load({"home": home}, cwd=Path(home), env={}).settings
-        made = site(settings, lambda _: "")
+        made = build_state(settings, lambda _: "")
         try:
-            return dict(create(made).openapi())
+            return dict(create_app(made).openapi())
         finally:
             made.ledger.close()
 

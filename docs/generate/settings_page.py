@@ -23,58 +23,66 @@ show --origin` prints the values in force with the place where each was set.
 Osler's own.
 """
 STRATEGIES = """\
-{} `strategy.kind` selects one of the strategies below, and with it the other keys of the section. The
-origins of the baselines' defaults are in
+{} `strategy.kind` selects one of the strategies below, and with it the other keys of the section.
+The origins of the baselines' defaults are in
 [one table](../guide/baselines.md#where-the-values-come-from).
 """
 HEADS = ("Setting", "Default", "Allowed", "Meaning", "Origin")
-ORIGIN = re.compile(r"[^().;:]*(?:§|App\. |Alg\. |Eq\. |Table |released code)[^();]*")
+ORIGIN = re.compile(r"§|App\. |Alg\. |Eq\. |Table |released")
 
 
 def settings_page() -> str:
-    return "\n".join(_parts(osler.Settings.model_json_schema()))
+    return "\n".join(_SettingsPage(osler.Settings.model_json_schema()).parts())
 
 
-def _parts(schema: dict[str, Any]) -> Iterator[str]:
-    kinds = schema["$defs"]
-    yield ABOUT
-    for name, field in schema["properties"].items():
-        if "$ref" not in field and "oneOf" not in field:
-            yield _table({name: field}, {})
-    for name, field in schema["properties"].items():
-        if "oneOf" in field:
-            yield from _strategies(name, field, kinds)
-        elif "$ref" in field:
-            yield f"## `[{name}]` {{ #{name} }}\n\n{field['description']}\n"
-            yield _table(_kind(field["$ref"], kinds)["properties"], field.get("default", {}))
+class _SettingsPage:
+    def __init__(self, schema: dict[str, Any]) -> None:
+        self.fields: dict[str, dict[str, Any]] = schema["properties"]
+        self.kinds: dict[str, dict[str, Any]] = schema["$defs"]
+        self.section_of = {_name(one["$ref"]): s for s, one in self.fields.items() if "$ref" in one}
+
+    def parts(self) -> Iterator[str]:
+        yield ABOUT
+        sections = {*self.section_of.values()}
+        for name, field in self.fields.items():
+            if name not in sections and "oneOf" not in field:
+                yield self._table({name: field})
+        for name, field in self.fields.items():
+            if "oneOf" in field:
+                yield from self._strategies(name, field)
+            elif name in sections:
+                yield f"## `[{name}]` {{ #{name} }}\n\n{field['description']}\n"
+                yield self._table(self.kinds[_name(field["$ref"])]["properties"])
+
+    def _strategies(self, name: str, field: dict[str, Any]) -> Iterator[str]:
+        yield f"## `[{name}]` {{ #{name} }}\n\n{STRATEGIES.format(field['description'])}"
+        for strategy, ref in field["discriminator"]["mapping"].items():
+            section = self.kinds[_name(ref)]
+            own = {key: one for key, one in section["properties"].items() if key != "kind"}
+            yield f'### `kind = "{strategy}"` {{ #{name}-{strategy} }}\n'
+            yield f"{section.get('description', '')}\n"
+            yield self._table(own) or "This strategy has no other settings.\n"
+
+    def _table(self, fields: dict[str, Any]) -> str:
+        return table(HEADS, [self._row(name, one) for name, one in fields.items()])
+
+    def _row(self, name: str, field: dict[str, Any]) -> tuple[str, ...]:
+        told = str(field.get("description", ""))
+        default = value(field["default"]) if "default" in field else "computed"
+        kinds = allowed(field, self._link)
+        none = [one.replace("`null`", '`"none"`') for one in (default, kinds)]
+        return code(name), *none, told, _origin(told)
+
+    def _link(self, kind: str) -> str:
+        section = self.section_of[kind]
+        return f"a table with the keys of [`[{section}]`](#{section})"
 
 
-def _kind(ref: str, kinds: dict[str, Any]) -> dict[str, Any]:
-    return dict(kinds[ref.rpartition("/")[2]])
+def _name(ref: str) -> str:
+    return ref.rpartition("/")[2]
 
 
-def _strategies(name: str, field: dict[str, Any], kinds: dict[str, Any]) -> Iterator[str]:
-    yield f"## `[{name}]` {{ #{name} }}\n\n{STRATEGIES.format(field['description'])}"
-    for strategy, ref in field["discriminator"]["mapping"].items():
-        section = _kind(ref, kinds)
-        own = {key: one for key, one in section["properties"].items() if key != "kind"}
-        yield f'### `kind = "{strategy}"` {{ #{name}-{strategy} }}\n'
-        yield f"{section.get('description', '')}\n"
-        yield _table(own, {}) or "This strategy has no other settings.\n"
-
-
-def _table(fields: dict[str, Any], defaults: dict[str, Any]) -> str:
-    return table(HEADS, [_row(name, one, defaults) for name, one in fields.items()])
-
-
-def _row(name: str, field: dict[str, Any], defaults: dict[str, Any]) -> tuple[str, ...]:
-    told = str(field.get("description", ""))
-    default = field["default"] if "default" in field else defaults.get(name, ...)
-    shown = {None: '`"none"`', ...: "computed"}.get(default) if _single(default) else None
-    words = allowed(field, lambda ref: f"a table, as [`[{ref.lower()}]`](#{ref.lower()})")
-    origin = "; ".join(one.strip(" .") for one in ORIGIN.findall(told))
-    return code(name), shown or value(default), words.replace("`null`", '`"none"`'), told, origin
-
-
-def _single(default: object) -> bool:
-    return default is None or default is ...
+def _origin(told: str) -> str:
+    """What the description says in parentheses, or says alone, of a place in a paper."""
+    said = re.findall(r"\(([^()]*)\)", told) or [told]
+    return "; ".join(one.rstrip(".") for one in said if ORIGIN.search(one) and len(one) < 100)

@@ -46,6 +46,12 @@ def allowed(schema: dict[str, Any], link: Callable[[str], str]) -> str:
     kind = schema.get("format") or schema.get("type", "anything")
     if kind == "array":
         return f"list of {allowed(schema.get('items', {}), link)}"
-    bounds = [f"{sign} {schema[key]:,}" for key, sign in BOUNDS.items() if key in schema]
     pattern = [f"matching {code(schema['pattern'])}"] if "pattern" in schema else []
-    return " ".join([NAMES.get(kind, kind), ", ".join(bounds), *pattern]).strip()
+    return " ".join([NAMES.get(kind, kind), *_bounds(schema), *pattern])
+
+
+def _bounds(schema: dict[str, Any]) -> list[str]:
+    if "minimum" in schema and "maximum" in schema:
+        return [f"{schema['minimum']:,} to {schema['maximum']:,}"]
+    told = [f"{sign} {schema[key]:,}" for key, sign in BOUNDS.items() if key in schema]
+    return [", ".join(told)] if told else []

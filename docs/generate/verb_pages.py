@@ -13,12 +13,17 @@ from tables import code, table
 Path = tuple[str, ...]
 
 
-def verb_pages() -> Iterator[tuple[str, str]]:
-    """Path of each page, and its Markdown."""
+def command_line() -> Any:
+    """The command `osler`, as the package installs it."""
     (script,) = (one for one in entry_points(group="console_scripts") if one.name == "osler")
     owner = importlib.import_module(script.module)
     app = next(one for one in vars(owner).values() if isinstance(one, typer.Typer))
-    yield from _group(typer.main.get_command(app), ("osler",), None)
+    return typer.main.get_command(app)
+
+
+def verb_pages() -> Iterator[tuple[str, str]]:
+    """Path of each page, and its Markdown."""
+    yield from _group(command_line(), ("osler",), None)
 
 
 def _group(group: Any, path: Path, above: typer.Context | None) -> Iterator[tuple[str, str]]:

@@ -11,7 +11,7 @@ import pytest
 
 from osler.sources import catalogue
 
-ROW = '''
+ROW = """
     BuiltInSource(
         "registry",
         {"en": "trial registry", "zh": "试验注册库"},
@@ -21,7 +21,7 @@ ROW = '''
         topics={"en": "outcomes", "zh": "结局"},
         in_med_omni_kb=True,
     ),
-'''
+"""
 TRIAL = """# NCT00000001: zincolate in acute samplosis
 
 In this randomised trial, zincolate 20 mg daily shortened acute samplosis by two days.

@@ -1,13 +1,26 @@
-"""Every example runs as its first lines say."""
+"""Every example runs as its first lines say, and so does the tutorial."""
 
+import asyncio
 import os
+import re
+import shutil
+import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+from osler.testing.servers import (
+    answer_chats_only,
+    chat_reply,
+    json_reply,
+    serve_loopback,
+)
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples"
+TUTORIAL = ROOT / "docs" / "tutorial"
 NOTES = "# Anaemia\n\nOral iron treats iron deficiency anaemia. It is taken once a day.\n"
 
 
@@ -25,7 +38,7 @@ def run(name: str, *words: str) -> str:
 
 
 @pytest.mark.usefixtures("home")
-def test_asking_over_files_of_one_s_own(tmp_path: Path) -> None:
+def test_asking_over_your_own_files(tmp_path: Path) -> None:
     notes = tmp_path / "notes.md"
     notes.write_text(NOTES, encoding="utf-8")
     said = run("01_ask.py", str(notes), "What treats iron deficiency anaemia?")
@@ -35,12 +48,69 @@ def test_asking_over_files_of_one_s_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("home")
-def test_a_strategy_of_one_s_own() -> None:
+def test_a_strategy_in_ten_lines() -> None:
     said = run("02_a_strategy_of_your_own.py")
     assert said.splitlines().count("retrieval.done") == 2
     assert "[1]" in said
 
 
+@pytest.mark.usefixtures("home")
+def test_your_own_corpus_is_read_and_follows_its_changes() -> None:
+    said = run("03_your_own_corpus.py").splitlines()
+    assert said[0] == "3 documents; dropped: {'no text': 1}"
+    assert "5 mg/kg" in said[1]
+    assert said[2:4] == ["1 document changed, 2 kept", "from notes.jsonl, trust 4"]
+    assert "7 mg/kg" in said[4]
+    assert "5 mg/kg" not in said[4]
+
+
+@pytest.mark.usefixtures("home")
+def test_your_own_strategy_stops_at_the_first_source_that_answers() -> None:
+    said = run("04_your_own_strategy.py").splitlines()
+    mine = [line.split() for line in said if line.startswith("  trusted-first")]
+    assert [line[1] for line in mine] == ["converged", "converged", "no_evidence", "budget"]
+    assert [line[3] for line in mine] == ["guideline", "book", "-", "-"]
+    assert sum(line.startswith("  rag") for line in said) == 3
+
+
+@pytest.mark.usefixtures("home")
+def test_your_own_model_server_needs_one_route() -> None:
+    said = run("05_your_own_model_server.py")
+    assert said.startswith("Warfarin is stopped five days before elective surgery. [1] (written")
+
+
+@pytest.mark.usefixtures("home")
+async def test_another_model_server_is_asked_by_its_address_and_name() -> None:
+    reply = json_reply(chat_reply("Warfarin is stopped five days before surgery. [1]"))
+    async with serve_loopback(answer_chats_only(reply)) as place:
+        said = await asyncio.to_thread(run, "05_your_own_model_server.py", place.url, "ward-model")
+    assert said.startswith("Warfarin is stopped five days before surgery. [1] (written")
+    assert {body["model"] for body in place.bodies_of("/v1/chat/completions")} == {"ward-model"}
+
+
 def test_no_example_is_left_out() -> None:
     tested = Path(__file__).read_text(encoding="utf-8")
     assert all(path.name in tested for path in EXAMPLES.glob("*.py"))
+
+
+@pytest.mark.usefixtures("home")
+@pytest.mark.skipif(not shutil.which("curl"), reason="curl is not there")
+def test_the_tutorial_runs_from_its_first_command_to_its_last(tmp_path: Path) -> None:
+    pages = [page.read_text(encoding="utf-8") for page in sorted(TUTORIAL.glob("[1-9]-*.md"))]
+    commands = [found for page in pages for found in re.findall(r"(?ms)^```sh\n(.*?)^```", page)]
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    shutil.copytree(TUTORIAL / "ward", tmp_path / "ward")
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(  # noqa: S603
+        ["bash", "-ec", "\n".join(commands).replace("8642", port)],  # noqa: S607
+        capture_output=True,
+        text=True,
+        timeout=900,
+        cwd=tmp_path,
+        env={**os.environ, "PATH": path},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    for shown in ("75 ml of 20 % glucose", "500 mg three times a day", '"status":"ready"'):
+        assert shown in done.stdout

@@ -23,9 +23,7 @@ def kill() -> ModuleType:
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs SIGKILL")
-def test_nothing_is_lost_or_doubled_by_a_kill_at_any_moment(
-    kill: ModuleType, tmp_path: Path
-) -> None:
+def test_kill_at_any_moment_loses_and_doubles_nothing(kill: ModuleType, tmp_path: Path) -> None:
     tallies = kill.run(tmp_path, 8, seed=7, sizes=kill.Sizes(20, 10))
     assert {kind: tally.rounds for kind, tally in tallies.items()} == dict.fromkeys(kill.KINDS, 2)
     assert sum(tally.hit for tally in tallies.values()) >= 1, "some kill came in time"

@@ -14,14 +14,13 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from osler.extract import items, job, publish
+from osler.extract import ExtractionCost, ExtractionOutcome, hash_texts, items, job, publish
 from osler.extract import store as extracted
-from osler.extract.base import ExtractionCost, ExtractionOutcome, hash_texts
 from osler.extract.derived import EXTRACTED_FACTS, Extractions
 from osler.extract.dictionary import DictionaryExtractor
+from osler.extract.indexes import KINDS, Kind, entry_texts, written_tables
 from osler.extract.indexes import job as indexing
 from osler.extract.indexes.canon import NameClaim, class_members, resolve_entities
-from osler.extract.indexes.kinds import KINDS, Kind, entry_texts, written_tables
 from osler.extract.items import (
     ChunkSummary,
     Entity,
@@ -36,7 +35,7 @@ from osler.graph.normal import normalize_name
 from osler.graph.store import Graph
 from osler.kb.base import KnowledgeBase
 from osler.retrieve.indexed import IndexedRetriever, NameRankings
-from osler.testing.encoders import HashingEncoder
+from osler.testing.scripted import HashingEncoder
 from osler.types import Passage
 
 WORDS = (

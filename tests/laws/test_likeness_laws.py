@@ -41,7 +41,7 @@ def test_equal_patients_have_likeness_1(cohort: Cohort, one: PatientProfile) -> 
 
 
 @given(cohorts, profiles, profiles)
-def test_nothing_in_common_is_0_and_something_is_more(
+def test_likeness_is_0_for_nothing_in_common_and_more_for_something(
     cohort: Cohort, one: PatientProfile, other: PatientProfile
 ) -> None:
     first = {node for code in one.codes for node in code_lineage(code)}

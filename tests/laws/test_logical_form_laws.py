@@ -2,7 +2,8 @@
 
 import contextlib
 import random
-from dataclasses import replace
+import string
+from dataclasses import dataclass, replace
 from typing import get_args
 
 from hypothesis import given, settings
@@ -28,9 +29,9 @@ from osler.methods.kag.notation import render_plan
 from osler.methods.kag.parse import read_plan, read_search
 
 PROFILE = settings.get_profile(settings.get_current_profile_name())
-PLANS = settings(max_examples=25 * PROFILE.max_examples)
-BROKEN = 100 * PROFILE.max_examples
-"""5,000 plans and 20,000 broken strings in the whole suite, fewer in the quick gate."""
+PLANS, BROKEN = 25 * PROFILE.max_examples, 100 * PROFILE.max_examples
+"""5,000 random plans and 20,000 broken strings in the whole suite, fewer in the quick gate, beside
+those that Hypothesis seeks."""
 
 HOSTILE = (
     "a, p=b, o=c",
@@ -55,6 +56,7 @@ HOSTILE = (
     "]",
     "in ['a']",
 )
+LETTERS = string.printable + "’“”《》，。：；（）［］＝ 糖尿病İßſ\u0301\u200b\u2028\xa0\U0001fa7a"
 texts = st.sampled_from(HOSTILE) | st.text(max_size=25)
 said = texts.map(lambda text: " ".join(text.split())).filter(bool)
 TAGS = ("<answer", "</answer", "<think", "</think", "<search", "</search")
@@ -91,12 +93,76 @@ def plans(draw: st.DrawFn) -> LogicalPlan:
     )
 
 
-@PLANS
-@given(plans())
-def test_a_plan_reads_back_as_it_was_written(plan: LogicalPlan) -> None:
+def reads_back(plan: LogicalPlan) -> None:
     assert read_plan(render_plan(plan)) == plan
     framed = f"<think>so</think>\n\n<answer>{render_plan(plan)}</answer>"
     assert read_plan(framed) == plan
+
+
+@given(plans())
+def test_a_plan_reads_back_as_it_was_written(plan: LogicalPlan) -> None:
+    reads_back(plan)
+
+
+def test_thousands_of_random_plans_read_back_as_they_were_written() -> None:
+    draw = Drawn(random.Random(0))
+    for _ in range(PLANS):
+        reads_back(draw.plan())
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """The same plans as `plans`, by chance alone."""
+
+    chance: random.Random
+
+    def plan(self) -> LogicalPlan:
+        steps = range(1, self.chance.randint(1, 5) + 1)
+        return LogicalPlan(tuple(PlanStep(n, self.question(), self.form()) for n in steps))
+
+    def question(self) -> str:
+        while True:
+            text = self.inside()
+            if not text.lstrip("-*#> ").lower().startswith(("step", "act")):
+                return text
+
+    def inside(self) -> str:
+        while True:
+            letters = self.chance.choices(LETTERS, k=self.chance.randint(1, 25))
+            text = self.chance.choice((*HOSTILE, *["".join(letters)] * len(HOSTILE)))
+            text = " ".join(text.split())
+            if text and not any(tag in text.lower() for tag in TAGS):
+                return text
+
+    def several(self, least: int = 0) -> tuple[str, ...]:
+        return tuple(self.inside() for _ in range(self.chance.randint(least, 3)))
+
+    def alias(self) -> str:
+        return self.chance.choice("spo") + self.chance.choice("123456789")
+
+    def node(self) -> SpoNode:
+        maybe = (self.chance.choice(("", self.inside())) for _ in range(2))
+        return SpoNode(self.alias(), *maybe)
+
+    def constraint(self) -> Constraint:
+        comparison: Comparison = self.chance.choice(get_args(Comparison))
+        value = self.several(1) if comparison == "in" else self.inside()
+        place: Place = self.chance.choice(get_args(Place))
+        return Constraint(place, self.inside(), comparison, value)
+
+    def form(self) -> Form:
+        result = self.chance.choice(("", self.alias()))
+        match self.chance.randrange(4):
+            case 0:
+                held = tuple(self.constraint() for _ in range(self.chance.randint(0, 2)))
+                return Retrieval(self.node(), self.node(), self.node(), held)
+            case 1:
+                return Math(self.several(), self.inside(), result)
+            case 2:
+                kind = self.chance.choice(list(Operation))
+                return Deduce(kind, self.several(), self.inside(), result)
+            case _:
+                return Output(self.several(1))
 
 
 @given(plans())

@@ -88,7 +88,7 @@ def test_after_translation_records_of_both_vocabularies_are_compared() -> None:
     )
 
 
-def test_who_has_no_diagnosis_is_like_nobody() -> None:
+def test_patient_without_a_diagnosis_is_like_nobody() -> None:
     assert Cohort([PatientProfile("x"), A]).find_nearest(PatientProfile("q", age=60), k=5) == []
     assert Cohort([]).find_nearest(A, k=5) == []
     assert len(Cohort([PatientProfile("x"), A])) == 1

@@ -3,6 +3,7 @@
 import random
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 
 from osler.evaluate.metrics import calibration, choice, overlap, retrieval, several, words
@@ -128,28 +129,35 @@ def test_retrieval_measures_are_trec_evals() -> None:
 
 
 def test_agreement_accuracy_and_brier_are_scikit_learns() -> None:
+    """For each length, as many judgements side by side: scikit-learn takes them as one."""
     sk = pytest.importorskip("sklearn.metrics")
-    rng = random.Random(5)
-    for _ in range(N):
-        n = rng.randint(2, 30)
-        machine = [rng.random() < 0.6 for _ in range(n)]
-        person = [rng.random() < 0.5 for _ in range(n)]
-        found = several.agreement(machine, person)
-        assert found.accuracy == pytest.approx(sk.accuracy_score(person, machine), abs=EXACT)
-        for ours, theirs in (
-            (found.precision, sk.precision_score),
-            (found.recall, sk.recall_score),
-            (found.f1, sk.f1_score),
-        ):
-            assert ours == pytest.approx(theirs(person, machine, zero_division=0), abs=EXACT)
-        confidence = [rng.random() for _ in range(n)]
-        rights = [float(p) for p in person]
-        assert calibration.brier(confidence, rights) == pytest.approx(
-            sk.brier_score_loss(person, confidence, pos_label=True, labels=[False, True])
-            if len(set(person)) > 1
-            else sum((c - r) ** 2 for c, r in zip(confidence, rights, strict=True)) / n,
-            abs=EXACT,
+    rng, side, seen = random.Random(5), 35, 0
+    for n in range(2, 31):
+        machine = [[rng.random() < 0.6 for _ in range(n)] for _ in range(side)]
+        person = [[rng.random() < 0.5 for _ in range(n)] for _ in range(side)]
+        confidence = [[rng.random() for _ in range(n)] for _ in range(side)]
+        theirs = np.transpose(person).astype(int), np.transpose(machine).astype(int)
+        precision, recall, f1, _ = sk.precision_recall_fscore_support(*theirs, zero_division=0)
+        right = sk.multilabel_confusion_matrix(*theirs)[:, (0, 1), (0, 1)].sum(axis=1)
+        brier = sk.mean_squared_error(theirs[0], np.transpose(confidence), multioutput="raw_values")
+        for k in range(side):
+            found = several.agreement(machine[k], person[k])
+            assert found.accuracy == pytest.approx(right[k] / n, abs=EXACT)
+            assert found.precision == pytest.approx(precision[k], abs=EXACT)
+            assert found.recall == pytest.approx(recall[k], abs=EXACT)
+            assert found.f1 == pytest.approx(f1[k], abs=EXACT)
+            rights = [float(p) for p in person[k]]
+            scored = calibration.brier(confidence[k], rights)
+            assert scored == pytest.approx(brier[k], abs=EXACT)
+            seen += 1
+        assert several.agreement(machine[0], person[0]).accuracy == pytest.approx(
+            sk.accuracy_score(person[0], machine[0]), abs=EXACT
         )
+        if len(set(person[0])) > 1:
+            assert calibration.brier(confidence[0], [float(p) for p in person[0]]) == pytest.approx(
+                sk.brier_score_loss(person[0], confidence[0], pos_label=True), abs=EXACT
+            )
+    assert seen >= N
 
 
 def test_reliability_bins_are_scikit_learns() -> None:

@@ -43,11 +43,11 @@ GOLD = [
 ]
 
 
-def test_every_source_is_there_in_its_native_format(kb: KnowledgeBase) -> None:
+def test_sample_has_every_source_in_its_native_format(kb: KnowledgeBase) -> None:
     assert set(kb.sources) == set(ALL_SOURCES)
 
 
-def test_there_are_passages_enough_in_both_languages(kb: KnowledgeBase) -> None:
+def test_sample_has_enough_passages_in_both_languages(kb: KnowledgeBase) -> None:
     info = kb.info()
     texts = [s for s in info.sources if s.source not in ("graph", "emr")]
     count = {"en": 0, "zh": 0}
@@ -81,7 +81,7 @@ def test_only_what_is_meant_to_be_dropped_is_dropped(kb: KnowledgeBase) -> None:
     assert drops == {"graph": {"obsolete term": 1}}
 
 
-def test_nothing_is_wrong_with_the_built_base(kb: KnowledgeBase) -> None:
+def test_sample_knowledge_base_verifies(kb: KnowledgeBase) -> None:
     assert kb.verify() == []
 
 

@@ -135,7 +135,7 @@ def test_surrogate_halves_are_joined_or_replaced(text: str, expected: str) -> No
     assert join_all_surrogates({text: [text, 1, None]}) == {expected: [expected, 1, None]}
 
 
-def test_one_line_has_no_line_breaks() -> None:
+def test_one_line_removes_line_breaks() -> None:
     assert one_line(" Heart\n failure\t(HF) ") == "Heart failure (HF)"
 
 

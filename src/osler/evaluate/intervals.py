@@ -31,7 +31,7 @@ def proportion(hits: int, n: int) -> Estimate:
     Raises `ValueError` unless 0 <= hits <= n and n > 0.
     """
     if not 0 <= hits <= n or n == 0:
-        raise ValueError(f"{hits} of {n} is no proportion")
+        raise ValueError(f"{hits} of {n} is not a proportion")
     # Wilson (1927): centre = (p + z^2/2n) / (1 + z^2/n), half width as below.
     share = hits / n
     spread = 1 + Z**2 / n
@@ -66,5 +66,5 @@ def mean(values: Sequence[float], *, seed: int = 0, draws: int = 10_000) -> Esti
 def difference(first: Sequence[float], second: Sequence[float], *, seed: int = 0) -> Estimate:
     """Mean of `second - first` over the same samples, paired. Raises `ValueError`."""
     if len(first) != len(second):
-        raise ValueError(f"pairs are wanted, got {len(first)} and {len(second)} values")
+        raise ValueError(f"pairs are needed, got {len(first)} and {len(second)} values")
     return mean([b - a for a, b in zip(first, second, strict=True)], seed=seed)

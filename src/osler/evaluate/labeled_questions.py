@@ -44,7 +44,7 @@ class LabeledQuestion:
         if self.question.options and not self.gold:
             letters = ", ".join(self.question.letters)
             raise BadQuestion(
-                f"{self.place}: the answer {self.answer!r} is none of {letters}", fix=_FIX
+                f"{self.place}: the answer {self.answer!r} is not one of {letters}", fix=_FIX
             )
 
 

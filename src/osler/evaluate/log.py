@@ -113,7 +113,7 @@ class TriedSamples:
             key, status = key_of(line)
         except BadRun as error:
             raise BadRun(
-                f"{path} at byte {at}: {error.message}", fix="take that line out, or the file away"
+                f"{path} at byte {at}: {error.message}", fix="remove that line, or the file"
             ) from error
         self.note_try(key, status)
 
@@ -130,7 +130,7 @@ def read_records(folder: Path) -> Iterator[SampleRecord]:
     a log, and for a damaged line, naming file and byte.
     """
     if not folder.is_dir():
-        raise BadRun(f"{folder} is no log folder", fix="`osler eval run --log-dir` makes one")
+        raise BadRun(f"{folder} is not a log folder", fix="`osler eval run --log-dir` makes one")
     chosen: dict[SampleKey, tuple[tuple[bool, str], Path, int]] = {}
     for path in sorted(folder.glob(f"{RECORDS}*.jsonl")):
         for at, line in read_lines(path):

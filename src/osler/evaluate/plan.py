@@ -120,7 +120,7 @@ def read_plan(folder: Path) -> EvaluationPlan:
         data = json.loads(path.read_bytes())
     except OSError as error:
         raise BadRun(
-            f"{folder} is no log folder", fix="`osler eval run --log-dir` makes one"
+            f"{folder} is not a log folder", fix="`osler eval run --log-dir` makes one"
         ) from error
     except ValueError as error:
         raise BadRun(f"{path} is damaged: {error}") from error
@@ -143,8 +143,8 @@ def join_plans(known: EvaluationPlan, more: EvaluationPlan) -> EvaluationPlan:
     differs = list(_differences(known, more))
     if differs:
         raise BadRun(
-            f"the log folder was made otherwise: {'; '.join(differs)}",
-            fix="run as before, or use another --log-dir",
+            f"the log folder was made with other settings: {'; '.join(differs)}",
+            fix="use the same settings, or another --log-dir",
         )
     tasks = {**known.tasks, **more.tasks}
     asked = {label: dict(counts) for label, counts in known.asked.items()}
@@ -163,7 +163,7 @@ def _differences(known: EvaluationPlan, more: EvaluationPlan) -> Iterable[str]:
         yield f"seed {known.seed}, now {more.seed}"
     for name in known.tasks.keys() & more.tasks.keys():
         if known.tasks[name].digest != more.tasks[name].digest:
-            yield f"the files of {name} are others"
+            yield f"the files of {name} differ"
     for label in known.entrants.keys() & more.entrants.keys():
         before, now = known.entrants[label], more.entrants[label]
         if before.digest != now.digest:

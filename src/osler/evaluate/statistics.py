@@ -29,7 +29,7 @@ def paired_test(first: Sequence[float], second: Sequence[float], *, seed: int = 
     Raises `ValueError` for no pairs, or values that are not paired.
     """
     if len(first) != len(second) or not first:
-        raise ValueError(f"pairs are wanted, got {len(first)} and {len(second)} values")
+        raise ValueError(f"pairs are needed, got {len(first)} and {len(second)} values")
     if {*first, *second} <= {0.0, 1.0}:
         return PairedTest("McNemar, exact", mcnemar(first, second), len(first))
     return PairedTest("permutation", permutation(first, second, seed=seed), len(first))

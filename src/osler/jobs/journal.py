@@ -22,7 +22,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from osler.errors import BadRun, OslerError
 
-MEND = "take that line out, or the file away: what is left counts"
+MEND = "remove that line, or the file: the other lines still count"
 
 
 V = TypeVar("V")
@@ -156,5 +156,6 @@ def require_agreement(folder: Path, name: str, facts: dict[str, Any]) -> None:
     if differs:
         changes = "; ".join(f"{key} {known.get(key)!r}, now {now.get(key)!r}" for key in differs)
         raise BadRun(
-            f"{path} was made otherwise: {changes}", fix="run as before, or use another --log-dir"
+            f"{path} was made with other settings: {changes}",
+            fix="use the same settings, or another --log-dir",
         )

@@ -119,7 +119,7 @@ class JobRunner(Generic[I]):
         if self._failures >= HOPELESS:
             raise BadRun(
                 f"{self._failures} {self.noun} in a row have failed; the last: {reason}",
-                fix="mend that, and run the same command again: what is done is kept",
+                fix="correct the cause and run the same command again; finished items are kept",
             )
 
 

@@ -84,7 +84,7 @@ def _card_facts(folder: Path) -> dict[str, Any]:
     try:
         facts: dict[str, Any] = json.loads(path.read_bytes())
     except ValueError as error:
-        raise BadRun(f"{path} is damaged: {error}", fix="write the data set anew") from error
+        raise BadRun(f"{path} is damaged: {error}", fix="write the data set again") from error
     return facts
 
 

@@ -202,10 +202,10 @@ def _read_lines(path: Path, kind: type[L]) -> Iterator[L]:
             record = kind.model_validate(given)
         except (ValidationError, KeyError, TypeError, AttributeError) as error:
             reason = _error_reason(error)
-            raise BadRun(f"{where}: {reason}", fix="mend the line or take it out") from error
+            raise BadRun(f"{where}: {reason}", fix="correct the line or remove it") from error
         if record.id in seen:
             raise BadRun(
-                f"{where}: the id {record.id!r} stands in line {seen[record.id]} already",
+                f"{where}: the id {record.id!r} is already used in line {seen[record.id]}",
                 fix="give every sample an id of its own",
             )
         seen[record.id] = number
@@ -224,7 +224,7 @@ def _numbered_objects(file: Path) -> Iterator[tuple[int, Any]]:
                 if line.strip():
                     yield number, json.loads(line)
     except json.JSONDecodeError as error:
-        raise BadRun(f"{file}:{number}: not JSON: {error.msg}", fix="mend the line") from error
+        raise BadRun(f"{file}:{number}: not JSON: {error.msg}", fix="correct the line") from error
     except UnicodeDecodeError as error:
         raise BadRun(f"{file} is not UTF-8", fix="write it as UTF-8") from error
 

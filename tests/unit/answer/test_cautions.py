@@ -20,9 +20,8 @@ from osler.answer.disagreement import (
     read_directions,
 )
 from osler.answer.written import WrittenComposer
-from osler.cli.document import report_document
 from osler.cli.page import render_page
-from osler.cli.render import RunPage, run_page, short_page
+from osler.cli.render import RunPage, report_document, run_page, short_page
 from osler.kb.ingest.prepare import IngestOptions, PreparedDocument, prepare_record
 from osler.serve import documents
 from osler.sources.records import Document, Section
@@ -203,7 +202,7 @@ def test_amounts_that_differ_are_named_with_both_passages_and_the_words_they_sha
         "Samplosis is treated with examplol once a day.",
     ],
 )
-def test_what_agrees_or_speaks_of_something_else_is_left_alone(other: str) -> None:
+def test_passages_that_agree_or_differ_in_subject_give_no_caution(other: str) -> None:
     assert rules(TEN, passage("research:1", other)) == []
 
 
@@ -211,11 +210,11 @@ def test_a_document_is_not_held_against_itself() -> None:
     assert rules(TEN, replace(FORTY, id="book:ex#7")) == []
 
 
-def test_another_language_is_not_compared() -> None:
+def test_passages_in_another_language_give_no_caution() -> None:
     assert rules(TEN, replace(FORTY, language="zh")) == []
 
 
-def test_a_comparison_is_left_alone() -> None:
+def test_comparing_sentence_gives_no_caution() -> None:
     ours = "Examplol increases the risk of bleeding in samplosis."
     theirs = "Examplol decreases the risk of bleeding in samplosis less than dummyfen."
     assert find_difference(read_claim(ours), read_claim(theirs), "en") is None
@@ -234,7 +233,7 @@ def test_only_what_is_cited_is_held_against_the_rest() -> None:
     assert find_cautions(Answer(note="nothing is cited"), [hit(TEN), hit(FORTY)]) == ()
 
 
-def test_there_are_at_most_six_the_more_serious_first() -> None:
+def test_cautions_are_at_most_six_the_more_serious_first() -> None:
     cited = replace(TEN, locator=Locator(kind="Retracted Publication"))
     others = [replace(FORTY, id=f"research:{n}#0") for n in range(10)]
     found = rules(cited, *others)

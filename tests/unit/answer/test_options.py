@@ -53,7 +53,7 @@ async def test_a_letter_is_written_under_the_grammar_where_that_is_wanted() -> N
     assert [event.kind for event in run.events if isinstance(event, Asked)] == ["complete"]
 
 
-async def test_one_that_takes_no_grammar_is_asked_again_until_it_names_one() -> None:
+async def test_model_without_grammars_is_asked_again_until_it_names_a_letter() -> None:
     script = ScriptedModel(["I would say adrenaline perhaps", "<answer>B</answer>"])
     chooser = OptionLetters(TextOnly(script), constrains=False)
     assert await chooser.choose_option(QUESTION, HITS, Run(), said="It is urgent.") == "B"

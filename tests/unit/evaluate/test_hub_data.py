@@ -141,9 +141,9 @@ def test_a_task_may_name_a_file_on_the_hub(
         (f"hub:medqa@{REVISION}/a", "names no file"),
         ("hub:a/b@main/data.jsonl", "must be pinned"),
         (f"hub:a/b@{REVISION[:12]}/data.jsonl", "must be pinned"),
-        (f"hub:a/b@{REVISION}/../../etc", "is no path"),
-        (f"hub:a/b@{REVISION}//etc", "is no path"),
-        (f"hub:a/b@{REVISION}/x#abc", "is no SHA-256"),
+        (f"hub:a/b@{REVISION}/../../etc", "is not a path"),
+        (f"hub:a/b@{REVISION}//etc", "is not a path"),
+        (f"hub:a/b@{REVISION}/x#abc", "is not a SHA-256"),
     ],
 )
 def test_what_is_not_pinned_is_refused(word: str, said: str) -> None:

@@ -33,5 +33,5 @@ def test_open_questions_are_left_out_where_answers_are_marked(tmp_path: Path) ->
 def test_a_wrong_letter_is_no_gold_and_is_refused_where_answers_are_marked(tmp_path: Path) -> None:
     path = written(tmp_path, ASKED.replace('"B"', '"C"'))
     assert read_posed(path)[0].gold == ""
-    with pytest.raises(BadQuestion, match=r"q\.jsonl:1: the answer 'C' is none of A, B"):
+    with pytest.raises(BadQuestion, match=r"q\.jsonl:1: the answer 'C' is not one of A, B"):
         read_posed(path, marked=True)

@@ -140,12 +140,12 @@ def test_an_empty_log_has_no_report(log: Path, tmp_path: Path) -> None:
     planning.save_plan(empty, planning.read_plan(log))
     with pytest.raises(BadRun, match="holds no sample yet"):
         build_report(empty)
-    with pytest.raises(BadRun, match="is no log folder"):
+    with pytest.raises(BadRun, match="is not a log folder"):
         build_report(tmp_path / "nothing")
 
 
 def test_logs_without_a_common_sample_cannot_be_compared(log: Path, tmp_path: Path) -> None:
-    with pytest.raises(BadRun, match="is no log folder"):
+    with pytest.raises(BadRun, match="is not a log folder"):
         compare_logs(log, tmp_path / "nothing")
     (tmp_path / "other").mkdir()
     with pytest.raises(BadRun, match="no sample in common"):

@@ -281,7 +281,7 @@ def plan(seed: int = 0, digest: str = "d", sigma: float = 1.0, n: int = 5) -> Ev
     ("other", "said"),
     [
         (plan(seed=1), "seed 0, now 1"),
-        (plan(digest="e"), "the files of made are others"),
+        (plan(digest="e"), "the files of made differ"),
         (plan(sigma=2.0), r"rag has other strategy\.sigma"),
     ],
 )

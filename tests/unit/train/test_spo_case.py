@@ -39,7 +39,7 @@ def test_what_is_written_reads_back(tmp_path: Path) -> None:
         ("", "has no question"),
         ('{"answer": "A"}', "cases.jsonl:1: no question"),
         ("[1]", "cases.jsonl:1: no question"),
-        ('{"question": "Which?", "options": ["a", "b"], "answer": "C"}', "'C' is none of A, B"),
+        ('{"question": "Which?", "options": ["a", "b"], "answer": "C"}', "'C' is not one of A, B"),
         ('{"id": "1", "question": "a?"}\n{"id": "1", "question": "b?"}', "the id of another"),
     ],
 )

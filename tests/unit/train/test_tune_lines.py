@@ -71,7 +71,7 @@ def test_a_line_that_is_no_sample_is_named_with_its_place(
 
 
 def test_two_samples_of_one_id_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(BadRun, match="stands in line 1 already"):
+    with pytest.raises(BadRun, match="is already used in line 1"):
         read_samples(written(tmp_path, SFT, SFT))
 
 

@@ -85,7 +85,7 @@ def read_qrels(path: Path) -> Judgements:
         if not cells:
             continue
         if len(cells) not in (3, 4):
-            raise MalformedSource(f"{path}:{number}: 3 or 4 columns are wanted, got {len(cells)}")
+            raise MalformedSource(f"{path}:{number}: expected 3 or 4 columns, got {len(cells)}")
         topic, document, word = (
             (f"TQ{cells[0]}", cells[2], cells[1])
             if len(cells) == 3
@@ -93,7 +93,7 @@ def read_qrels(path: Path) -> Judgements:
         )
         grade = _GRADE.fullmatch(word)
         if grade is None:
-            raise MalformedSource(f"{path}:{number}: {word!r} is no grade")
+            raise MalformedSource(f"{path}:{number}: {word!r} is not a grade")
         # LiveQA-Med's scale begins at 1-Incorrect, TREC's at 0.
         grades.setdefault(topic, {})[document] = int(grade.group(1)) - (len(cells) == 3)
     return grades

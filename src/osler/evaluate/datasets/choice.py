@@ -121,7 +121,7 @@ def letter_of(word: str, options: Sequence[str]) -> str:
 def _read_object(path: Path) -> Mapping[str, object]:
     document = read_json(path)
     if not isinstance(document, dict):
-        raise MalformedSource(f"{path}: a JSON object by PMID is wanted")
+        raise MalformedSource(f"{path}: expected a JSON object by PMID")
     return document
 
 

@@ -89,7 +89,7 @@ def _describe_finding(code: str, evidences: Mapping[str, Any]) -> str:
 def _read_table(path: Path) -> dict[str, Any]:
     table = read_json(path)
     if not isinstance(table, dict) or not all(isinstance(v, dict) for v in table.values()):
-        raise MalformedSource(f"{path}: an object of DDXPlus is wanted")
+        raise MalformedSource(f"{path}: expected a JSON object of DDXPlus")
     return table
 
 

@@ -64,9 +64,9 @@ def parse_hub(word: str) -> HubFile:
             fix="give the commit's 40 digits",
         )
     if file.sha256 and not re.fullmatch(r"[0-9a-f]{64}", file.sha256):
-        raise BadConfig(f"{file.sha256!r} is no SHA-256", fix="give 64 hexadecimal digits")
+        raise BadConfig(f"{file.sha256!r} is not a SHA-256", fix="give 64 hexadecimal digits")
     if any(part in ("", ".", "..") for part in file.path.split("/")):
-        raise BadConfig(f"{file.path!r} is no path in a repository", fix="name a file of it")
+        raise BadConfig(f"{file.path!r} is not a path in a repository", fix="name a file of it")
     return file
 
 

@@ -51,5 +51,5 @@ def read_ratings(path: Path) -> list[Rating]:
 
 def _parse_mark(path: Path, place: str, word: str) -> int:
     if word not in ("1", "2", "3", "4", "5"):
-        raise MalformedSource(f"{path.parent / place}: {word!r} is no mark from 1 to 5")
+        raise MalformedSource(f"{path.parent / place}: {word!r} is not a mark from 1 to 5")
     return int(word)

@@ -130,7 +130,7 @@ def _parse_entity(fields: Mapping[str, Any], text: str) -> MarkedEntity:
     else:
         start, end = int(fields["start"]), int(fields["end"])
     if not 0 <= start < end <= len(text) or not type:
-        raise ValueError(f"{start}:{end} is no span of {len(text)} characters")
+        raise ValueError(f"{start}:{end} is not a span of {len(text)} characters")
     return MarkedEntity(start, end, type)
 
 

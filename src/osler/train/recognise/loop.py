@@ -188,7 +188,7 @@ def train_recogniser(
     """Trains; blocks. The same data, recipe and machine give the same weights.
 
     `log`: a file that gets a line an epoch. Raises `ModelError` without the extra `train`,
-    and where the loss is no number any more.
+    and where the loss is not a finite number.
     """
     torch = import_extra("torch")
     # The caller's random state is left as it was; CPU only, hence no devices.
@@ -262,7 +262,7 @@ def _run_epoch(
         hashes[..., 0] = hashes[..., 0].masked_fill(hide, 1)
         loss = loss_of(net(hashes, lengths), _gold_cells(part, hashes.shape[1], prepared.shape))
         if not torch.isfinite(loss):
-            raise ModelError("the loss is no number any more", fix="a smaller --rate")
+            raise ModelError("the loss is not a finite number", fix="give a smaller --rate")
         optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(net.parameters(), recipe.clip)

@@ -99,7 +99,7 @@ def append_try(path: Path, one: TeachingTry) -> None:
 def read_tries(folder: Path) -> Iterator[TeachingTry]:
     """Yields every try of a log. Raises `BadRun` for a folder without one, or a damaged line."""
     if not any(folder.glob(f"{FILES}*.jsonl")):
-        raise BadRun(f"{folder} is no log of training data", fix="`osler train thinker-data`")
+        raise BadRun(f"{folder} is not a log of training data", fix="`osler train thinker-data`")
     for path in sorted(folder.glob(f"{FILES}*.jsonl")):
         for at, line in read_lines(path):
             yield _parse_try(path, at, line)

@@ -182,7 +182,7 @@ def _read_lines(file: Path) -> Iterator[tuple[str | None, dict[str, Any]]]:
             try:
                 read = json.loads(line)
             except ValueError as error:
-                raise BadRun(f"{file}:{number}: not JSON", fix="mend the line") from error
+                raise BadRun(f"{file}:{number}: not JSON", fix="correct the line") from error
             if isinstance(read, dict) and HEADER in read:
                 continue
             if not isinstance(read, dict) or not isinstance(read.get("text"), str):

@@ -251,7 +251,7 @@ def _reference_pairs(
     kept: dict[str, list[float]] = {}
     if path.is_file():
         kept = json.loads(path.read_text(encoding="utf-8"))
-    # A resumed job must not ask a model that has moved: the file is of the first start.
+    # Kept for these samples alone: after a change of --skip-long it is worked out anew.
     if set(kept) != {row.id for row in parts.rows}:
         share = not job.recipe.recompute
         logprobs = reference_logprobs(parts.pair.model, parts.rows, share=share, progress=progress)

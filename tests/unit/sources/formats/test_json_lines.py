@@ -33,7 +33,7 @@ def test_a_bad_line_is_a_drop_with_its_number_and_the_next_is_read() -> None:
     ]
 
 
-def test_json_nested_beyond_reason_is_a_drop() -> None:
+def test_deeply_nested_json_is_a_drop() -> None:
     assert list(read_objects(BytesIO(b'{"a":' + b"[" * 100_000), "f")) == [Drop("f:1", "not JSON")]
 
 

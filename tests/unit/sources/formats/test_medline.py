@@ -50,7 +50,7 @@ def test_records_without_a_title_or_a_number_are_drops_with_their_line() -> None
     assert drops == [Drop("m.txt:14: PMID 2", "no title"), Drop("m.txt:17: PMID x", "no PMID")]
 
 
-def test_it_is_told_by_its_first_line() -> None:
+def test_medline_format_is_recognised_by_its_first_line() -> None:
     assert Medline().matches("any.txt", ONE)
     assert not Medline().matches("any.txt", b"TI  - x")
 

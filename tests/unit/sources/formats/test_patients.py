@@ -90,7 +90,7 @@ def test_a_patient_is_sex_age_and_coded_facts() -> None:
     )
 
 
-def test_nothing_that_names_the_patient_comes_through() -> None:
+def test_fhir_identifiers_of_the_patient_are_dropped() -> None:
     typed = [
         resource("Condition", code={"text": "Cough, says Wilson Marks"}),
         resource("Condition", code={"text": "张伟强咳嗽"}),
@@ -173,7 +173,7 @@ def test_what_was_withdrawn_or_refuted_is_not_told() -> None:
     assert drop.reason == "no coded fact"
 
 
-def test_an_age_above_89_is_not_told() -> None:
+def test_age_above_89_is_withheld() -> None:
     document = one({**ASTHMA, "onsetDateTime": "2045-01-01"})
 
     assert document.title == "Patient, male, age 90 or over"

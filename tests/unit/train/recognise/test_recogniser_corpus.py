@@ -72,7 +72,7 @@ def test_json_lines_lists_and_cmeee_are_read(tmp_path: Path) -> None:
         (
             "a.jsonl",
             '{"text": "x", "entities": [{"start": 0, "end": 9, "type": "D"}]}',
-            "0:9 is no span of 1 characters",
+            "0:9 is not a span of 1 characters",
         ),
         ("a.bio", "\n\n", "holds no text"),
     ],
