@@ -97,7 +97,7 @@ async def measure_stability(
     """`solver(seed)` solves at the temperature that is measured. Raises `ValueError` for one seed
     twice: that would be the same run."""
     if seeds[0] == seeds[1]:
-        raise ValueError(f"two different seeds are needed, got {seeds[0]} twice")
+        raise ValueError(f"two seeds are needed, got {seeds[0]} twice")
     pairs = []
     for question in questions:
         first, second = [await _solve_once(solver(seed), question, seed) for seed in seeds]

@@ -234,7 +234,7 @@ async def test_where_nothing_was_kept_the_reasons_are_told(tmp_path: Path) -> No
     await TeachingJob(tmp_path, course(model(box("Anna Holm")), rounds=2)).run([sample("1")])
     with pytest.raises(BadRun, match=r"nothing was kept.*2 × wrong answer"):
         export_data(tmp_path, tmp_path / "set", stages=("thinker",))
-    with pytest.raises(BadRun, match="no log of training data"):
+    with pytest.raises(BadRun, match="not a log of training data"):
         export_data(tmp_path / "set", tmp_path, stages=("thinker",))
 
 
