@@ -75,7 +75,8 @@ bench: $(VENV)/dev
 	$(BIN)/python benchmarks/sample_questions.py
 
 ## Builds the page into the package (needs Node 20 or newer; installing Osler does not).
-page:
+page: $(VENV)/core
+	@$(BIN)/python scripts/page_sources.py
 	cd web && npm ci --no-audit --no-fund && npm test && npm run build
 
 ## The page in the machine's own Chromium. Where Node or Chromium is not there it says so and ends.

@@ -1,4 +1,4 @@
-"""The full-text index holds the words of `osler.text.split_words`, by whichever way they came in."""
+"""The full-text index holds the words of `split_words`, by whichever way they came in."""
 
 import sqlite3
 from contextlib import closing

@@ -1,4 +1,4 @@
-// Generated from osler.sources.catalogue (tests/unit/serve/test_page_files.py compares them).
+// Written by scripts/page_sources.py from osler.sources.catalogue.
 export const SOURCES: Record<string, { en: string; zh: string }> = {
   book: { en: "book", zh: "教科书" },
   guideline: { en: "guideline", zh: "指南" },

@@ -7,7 +7,7 @@ from typing import assert_never
 
 from rich.text import Text
 
-from osler.cli.session import escape_controls
+from osler.text import escape_controls
 from osler.trace import (
     Answered,
     Asked,

@@ -144,7 +144,7 @@ def verify(here: CliSession) -> None:
         problems = kb.verify()
     from rich.text import Text
 
-    from osler.cli.session import escape_controls
+    from osler.text import escape_controls
 
     if problems or here.json:
         page = Text(escape_controls("\n".join(problems)))

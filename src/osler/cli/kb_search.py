@@ -208,7 +208,7 @@ def _match_page(
     from rich.console import Group
     from rich.text import Text
 
-    from osler.cli.session import escape_controls
+    from osler.text import escape_controls
 
     blocks = []
     for rank, each in enumerate(found, 1):

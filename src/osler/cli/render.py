@@ -11,7 +11,7 @@ from rich.text import Text
 
 from osler.answer import NOTHING_SAID
 from osler.cli.film import describe_plan, draw_film, planned_sources
-from osler.cli.session import escape_controls
+from osler.text import escape_controls
 from osler.trace import Event
 from osler.types import (
     Answer,

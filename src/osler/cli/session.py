@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shlex
 import sys
 from collections.abc import Iterable, Mapping
@@ -20,6 +19,7 @@ import typer
 from typer.core import TyperGroup
 
 from osler.errors import OslerError
+from osler.text import escape_controls
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -33,7 +33,6 @@ ABSTAINED, USAGE, PARTIAL, REFUSED, INTERRUPTED = 1, 2, 6, 7, 130
 WIDTH = 100
 
 # Control characters, and those that turn the direction of writing.
-_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 ProgressMode = Literal["auto", "rich", "plain", "json", "none"]
 
@@ -128,11 +127,6 @@ def parse_flags(given: Iterable[str]) -> dict[str, object]:
             raise typer.BadParameter(f"{word!r} is not KEY=VALUE", param_hint="--set")
         flags[key.strip()] = value.strip()
     return flags
-
-
-def escape_controls(text: str) -> str:
-    """`text` without what a terminal would obey instead of show; line breaks and tabs stay."""
-    return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def write_json(document: object, *, lines: bool = False) -> None:

@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from osler.cli.session import escape_controls
+from osler.text import escape_controls
 
 if TYPE_CHECKING:
     from osler.app.doctor import Check

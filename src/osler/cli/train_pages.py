@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 
-from osler.cli.session import escape_controls
 from osler.cli.tables import plain_table
+from osler.text import escape_controls
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

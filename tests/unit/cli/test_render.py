@@ -20,7 +20,7 @@ from osler.cli.render import (
     run_page,
     short_page,
 )
-from osler.cli.session import escape_controls
+from osler.text import escape_controls
 from osler.trace import Event, SourcesPlanned
 from osler.types import Answer, Evidence, Grounding, Hit, Passage, Question, Solution, Statement
 
