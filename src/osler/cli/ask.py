@@ -20,10 +20,10 @@ from osler.cli.session import (
     CliSession,
     complete_preset,
     complete_strategy,
-    escape_controls,
     write_json,
 )
 from osler.errors import BadQuestion, OslerError
+from osler.text import escape_controls
 
 if TYPE_CHECKING:
     from osler.app.runs import FinishedRun
