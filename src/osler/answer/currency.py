@@ -52,8 +52,8 @@ _GENERIC_WORDS = (
     " 指南 共识 治疗 诊断 诊治 诊疗 管理 防治 临床 实践 手册 概述 疾病 患者 成人 儿童 预防 药物"
     " 用药 剂量 学会 中国 中华 推荐 意见 建议 内科 科学 医学 教材 章节 定义"
 )
+# Words of headings that do not describe the subject.
 _GENERIC = frozenset(_GENERIC_WORDS.split())
-"""Words of headings that do not describe the subject."""
 
 
 def retraction_notice(passage: Passage) -> str:

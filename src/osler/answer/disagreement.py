@@ -31,6 +31,7 @@ _TO = r"\s*(?:-|–|—|~|～|to|至|到)\s*"
 _MASS = {"mg": 1.0, "milligrams": 1.0, "milligram": 1.0, "g": 1000.0, "grams": 1000.0}
 _MASS |= {"gram": 1000.0, "mcg": 0.001, "micrograms": 0.001, "microgram": 0.001, "µg": 0.001}
 _MASS |= {"μg": 0.001, "毫克": 1.0, "克": 1000.0, "微克": 0.001}
+# Kind → unit → its size in the first unit of the kind. "L" is left out: too short to be sure.
 _KINDS: Mapping[str, Mapping[str, float]] = {
     "mg/kg": {f"{unit}/kg": factor for unit, factor in _MASS.items()}
     | {"mg per kg": 1.0, "毫克/公斤": 1.0, "毫克/千克": 1.0},
@@ -49,7 +50,6 @@ _KINDS: Mapping[str, Mapping[str, float]] = {
     "units": {"units": 1.0, "unit": 1.0, "iu": 1.0, "国际单位": 1.0, "单位": 1.0},
     "times": {"times": 1.0, "次": 1.0},
 }
-"""Kind → unit → its size in the first unit of the kind. "L" is left out: too short to be sure."""
 _UNITS = {unit: (kind, size) for kind, units in _KINDS.items() for unit, size in units.items()}
 _AMOUNT = re.compile(
     rf"(?<![A-Za-z0-9_.])(?P<low>{_NUMBER})(?:{_TO}(?P<high>{_NUMBER}))?\s*-?\s*(?P<unit>"
@@ -84,8 +84,8 @@ _AXES: Mapping[str, tuple[str, str]] = {
     ),
     "safety": (r"safe|安全", r"unsafe|harmful|dangerous|harms?|有害|危险"),
 }
+# Advice too, but only without plainer words: "should be avoided" advises against.
 _SHOULD = re.compile(r"\bshould\b|\bmust\b(?! not)|应当|应该|应|宜", re.IGNORECASE)
-"""Advice too, but only without plainer words: "should be avoided" advises against."""
 _NEGATION = re.compile(
     r"(?:\b(?:not|no|never|without|neither|nor|cannot|hardly)\b|n't\b)(?:\W+\w+){0,2}\W*$"
     r"|(?:不|未|无|没有|并非|非|勿|难以)(?:能|可|会|再|必)?\s*$",

@@ -80,8 +80,8 @@ class LineDisplay:
     out: TextIO
     as_json: bool = False
     clock: Clock = time.monotonic
+    # When each stage was first seen, and how much of it was done by then.
     _since: dict[str, tuple[float, int]] = field(default_factory=dict)
-    """When each stage was first seen, and how much of it was done by then."""
     _last: float | None = None
 
     def show(self, stage: str, done: int, total: int | None) -> None:

@@ -32,8 +32,8 @@ NO_DOCUMENTS = DIMENSIONS[:3]
 
 _MARKS = re.compile(r"<marks>([^<]*)", re.IGNORECASE)
 _RELATION = re.compile(r"<answer>\s*([ABC])\b")
+# Entails, contradicts, neither: as the prompt has them.
 _RELATIONS = "ABC"
-"""Entails, contradicts, neither: as the prompt has them."""
 
 
 @dataclass(frozen=True)

@@ -103,8 +103,8 @@ class EvaluationRunner:
     _writer: LogWriter = field(init=False)
     _ready: tuple[str, ReadyStrategy] | None = field(init=False, default=None)
     _loading: asyncio.Lock = field(init=False, default_factory=asyncio.Lock)
+    # Tried by this run: a failed one is not tried again before the next.
     _fresh: set[SampleKey] = field(init=False, default_factory=set)
-    """Tried by this run: a failed one is not tried again before the next."""
 
     async def run(self, cells: Sequence[RunnerCell]) -> None:
         """Returns when every sample of every cell was tried by somebody.

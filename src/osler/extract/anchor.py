@@ -16,20 +16,21 @@ from osler.graph.normal import split_units, unit_spans
 from osler.text import is_cjk, split_sentences
 from osler.types import Language
 
+# Of the longest phrase in English.
 _WORDS = 6
-"""Of the longest phrase in English."""
+# Characters of the longest in Chinese.
 _HAN = 12
-"""Characters of the longest in Chinese."""
 _LONGEST = 60
+# Words, and Chinese characters, of the longest opening of a sentence.
 _OPENING = (6, 14)
-"""Words, and Chinese characters, of the longest opening of a sentence."""
 _MARK = re.compile(
     r"[.,;:?!](?=\s|$)|[\n\r\t|\"“”‘’•·()\[\]{}<>=]|[，。；：？！、（）《》【】「」…—]"
 )
 _CELLS = re.compile(r"\s*(?:\||\t| {2,})\s*")
 _UNIT = re.compile(r"[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]|[^\s\u3400-\u9fff\uf900-\ufaff]+")
+# Words that may stand inside a name; no name begins or ends with one.
 _LINKS = frozenset("a an and at by for from in of on the to with".split())  # noqa: SIM905
-"""Words that may stand inside a name; no name begins or ends with one."""
+# Words that occur in no name.
 _APART = frozenset(
     """about above across after again against all almost also although always am any are as be
     because been before being below between both but can cannot could did do does doing done
@@ -43,7 +44,6 @@ _APART = frozenset(
     include includes including called known used using occur occurs cause causes caused lead
     leads show shows shown""".split()  # noqa: SIM905
 )
-"""Words that occur in no name."""
 _APART_ZH = frozenset("的了是您你我他她它吗呢吧们这那")
 
 Span = tuple[int, int]

@@ -35,8 +35,8 @@ from osler.text import one_line, split_sentences
 from osler.types import Language, Passage
 
 _FREE = seq('"', free_text(80, without='"\\'), '"')
+# Entities of one sentence.
 _MOST = 4
-"""Entities of one sentence."""
 
 
 _RELATIONS = 8

@@ -33,8 +33,8 @@ from osler.types import Passage
 VERSION: Final = 2
 """Raised when the same chunk would give other items."""
 NAME: Final = "dictionary"
+# Concepts of one sentence that are paired; a longer list says little of each pair.
 _MOST_IN_SENTENCE = 6
-"""Concepts of one sentence that are paired; a longer list says little of each pair."""
 
 
 @dataclass

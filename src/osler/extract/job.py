@@ -34,8 +34,8 @@ from osler.kb.store.passages import (
 from osler.trace.ordered import gather
 from osler.types import Passage, Usage
 
+# Seconds for which a finished chunk waits for a process that is adding texts.
 _PATIENCE = 600.0
-"""Seconds for which a finished chunk waits for a process that is adding texts."""
 _ROWS = 500
 
 

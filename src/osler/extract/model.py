@@ -48,6 +48,7 @@ _PROMPTS: dict[Unit, str] = {
     "outline": "extract/outline",
     "summary": "extract/summary",
 }
+# Reply tokens per token of text: a guess, replaced by the mean of finished chunks.
 _WRITTEN: dict[Unit, float] = {
     "entities": 1.5,
     "relations": 0.7,
@@ -56,7 +57,6 @@ _WRITTEN: dict[Unit, float] = {
     "outline": 0.2,
     "summary": 0.3,
 }
-"""Reply tokens per token of text: a guess, replaced by the mean of finished chunks."""
 
 W = TypeVar("W", bound=BaseModel)
 

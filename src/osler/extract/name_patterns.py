@@ -21,11 +21,11 @@ from osler.text import is_cjk
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9\-]*|\d+")
 _GAP = re.compile(r" ?")
 _RUN = re.compile(r"[\u4e00-\u9fffA-Za-z0-9\-]{2,}")
+# Words before the head of an English name.
 _MOST_BEFORE = 3
-"""Words before the head of an English name."""
 _MOST_HAN = 10
+# Least length of a word with a listed ending: "coma" is no "-oma".
 _SHORT_ENDING = 5
-"""Least length of a word with a listed ending: "coma" is no "-oma"."""
 _CUT_ZH = re.compile(
     "[的了是在和与及或对由于因为使让把被将即则也都很更最以至到从向其该此这那每如若能可会应须需要并而但且不未无非非有患]|"
     "引起|导致|造成|诱发|治疗|用于|预防|表现|包括|发生|出现|合并|伴随|伴|常见|主要|诊断|首选|症状|患者|病人|给予|服用|"

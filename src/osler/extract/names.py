@@ -20,8 +20,8 @@ from osler.types import Passage
 PREFIX = "TEXT:"
 """Prefix of concepts that occur only in texts."""
 _HAN = "\u4e00-\u9fff"
+# An abbreviation in brackets: "(COPD)", "（CKD；见下）".
 _SHORT = re.compile(r"[(（]\s*([A-Za-z][A-Za-z0-9\-]{1,9})(?:[;,，；][^()（）]*)?\s*[)）]")
-"""An abbreviation in brackets: "(COPD)", "（CKD；见下）"."""
 _ALSO_ZH = re.compile(
     rf"([{_HAN}A-Za-z0-9\-]{{2,20}})[（(]?，?(?:又称为?|也称为?|亦称|简称为?|俗称)[“\"]?([{_HAN}]{{2,16}})"
 )
@@ -40,8 +40,8 @@ _NO_NAME = frozenset(_PLAIN_WORDS.split())
 _NO_NAME_ZH = re.compile(
     "[该此这其本某之的]|^(?:如果|目前|它|他|她|但|而|患者|主要|常见|治疗|诊断|概述)"
 )
+# Upper bounds on a title that may be a name: English words, Chinese characters.
 _LONGEST_TITLE = (4, 12)
-"""Upper bounds on a title that may be a name: English words, Chinese characters."""
 
 
 @dataclass(frozen=True, slots=True)

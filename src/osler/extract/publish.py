@@ -28,10 +28,10 @@ from osler.text import language_of, one_line
 
 SOURCE = "text/"
 """Prefix of the sources of text facts; the extractor's name follows."""
+# Passages in one transaction.
 _BATCH = 1000
-"""Passages in one transaction."""
+# Of a name that a text has: any vocabulary's comes first.
 _RANK = 5
-"""Of a name that a text has: any vocabulary's comes first."""
 
 _TABLES = (
     "CREATE TABLE IF NOT EXISTS text_of(passage TEXT NOT NULL, extractor TEXT NOT NULL,"

@@ -34,8 +34,8 @@ def _join_lines(value: object) -> object:
 
 
 _Line = BeforeValidator(_join_lines)
+# Not empty by the schema; a text of spaces satisfies the grammar and is read as empty.
 _FILLED = Field(json_schema_extra={"minLength": 1})
-"""Not empty by the schema; a text of spaces satisfies the grammar and is read as empty."""
 _SOME = Field(json_schema_extra={"minItems": 1})
 Name = Annotated[str, _Line, StringConstraints(max_length=80), _FILLED]
 Short = Annotated[str, _Line, StringConstraints(max_length=80)]

@@ -22,6 +22,8 @@ from osler.graph.normal import normalize_name
 from osler.kb.store import access
 from osler.types import Usage
 
+# `meta.extracted` gets a new random value on each change, by which derived data (`publish`) notices
+# that it is out of date.
 _TABLES = (
     """CREATE TABLE IF NOT EXISTS extracted(
   passage INTEGER NOT NULL REFERENCES passage(number) ON DELETE CASCADE,
@@ -43,8 +45,6 @@ _TABLES = (
     """CREATE TRIGGER IF NOT EXISTS extracted_went AFTER DELETE ON extracted BEGIN
   INSERT OR REPLACE INTO meta VALUES ('extracted', hex(randomblob(8))); END""",
 )
-"""`meta.extracted` gets a new random value on each change, by which derived data (`publish`)
-notices that it is out of date."""
 
 
 Kept = dict[str, ExtractedItems]

@@ -24,8 +24,8 @@ Progress = Callable[[str, int, int | None], None]
 """Called with a label, how many are done, and of how many (`None` = unknown)."""
 HOPELESS = 20
 """Failures in a row after which a job stops: by then the cause is the set-up, not the items."""
+# Seconds between two looks at batches that others hold.
 _POLL = 0.5
-"""Seconds between two looks at batches that others hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +60,8 @@ class JobRunner(Generic[I]):
     jobs: int = 1
     """Items at once."""
     noun: str = "items"
+    # Failures in a row.
     _failures: int = field(init=False, default=0)
-    """Failures in a row."""
 
     async def run(self, batches: Sequence[Batch[I]]) -> None:
         """Raises `BadRun` when `HOPELESS` items in a row have failed, with the last reason."""

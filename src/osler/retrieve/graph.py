@@ -21,8 +21,8 @@ from osler.types import Hit, Passage, Relevance
 
 RELATIONS = 10
 """Upper bound on relations of a concept (§5.1.2)."""
+# Relations of a concept that are weighed: those that share most words with the query.
 _READ = 5 * RELATIONS
-"""Relations of a concept that are weighed: those that share most words with the query."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,8 @@ from osler.retrieve.relevance import OverlapRelevance
 from osler.sources.catalogue import GRAPH
 from osler.types import Hit, Passage, Relevance
 
+# Least size of a community; a single concept is no community.
 _LEAST = 2
-"""Least size of a community; a single concept is no community."""
 
 
 @dataclass(frozen=True, slots=True)

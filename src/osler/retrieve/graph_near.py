@@ -24,8 +24,8 @@ from osler.types import Hit, Passage, Relevance
 
 T = TypeVar("T")
 
+# Relations of a concept that are read: those that share most words with the question.
 _READ = 30
-"""Relations of a concept that are read: those that share most words with the question."""
 
 
 @dataclass(frozen=True)

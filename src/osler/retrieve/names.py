@@ -11,14 +11,14 @@ _QUOTED = re.compile(r"[\"“”«「『《]([^\"“”«»「」『』《》]{2
 _WORD = re.compile(r"[^\W_][\w'’.&/-]*")
 MARKS = "'’\"[]<>\n"
 """Characters that would end a quoted name."""
+# Words that may stand inside a name, not at its ends.
 _LINKS = frozenset(
     ["of", "the", "de", "la", "le", "du", "van", "von", "and", "&", "for", "da", "di"]
 )
-"""Words that may stand inside a name, not at its ends."""
+# First words of questions that begin no name.
 _ASKING = STOP_WORDS | {"who", "whom", "whose"}
-"""First words of questions that begin no name."""
+# Upper bound on names.
 _MOST = 12
-"""Upper bound on names."""
 
 
 def names_in(question: str) -> tuple[str, ...]:

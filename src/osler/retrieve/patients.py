@@ -39,8 +39,8 @@ _SEXES = (
     ),
     ("male", re.compile(r"\b(?:male|man|boy)\b|(?-i:(?:(?<=\d)|y/?o )\s?M\b)|男", re.IGNORECASE)),
 )
+# Upper bound on words of a diagnosis's name in a query.
 _LONGEST_NAME = 12
-"""Upper bound on words of a diagnosis's name in a query."""
 
 
 @dataclass(frozen=True)

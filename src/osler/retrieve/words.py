@@ -14,8 +14,8 @@ _FUNCTION_WORDS = (
     " with would you your"
 )
 STOP_WORDS = frozenset(_FUNCTION_WORDS.split())
+# Characters that hardly ever occur inside a content word.
 _PARTICLES = frozenset("的了吗呢吧啊么什怎哪是")
-"""Characters that hardly ever occur inside a content word."""
 # Function characters that also occur inside words, unlike particles.
 STOP_CHARACTERS = _PARTICLES | frozenset(
     "在和与或些个有就也都而及其被把对为以于这那之你我他她它们请问如何"

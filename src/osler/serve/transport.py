@@ -38,12 +38,12 @@ class BoundedProtocol(HttpToolsProtocol):
     bounds: ClassVar[ServeSettings]
     _deadline: asyncio.TimerHandle | None = None
     _unread: asyncio.TimerHandle | None = None
+    # Bytes of the address and the headers that were read whole.
     _head = 0
-    """Bytes of the address and the headers that were read whole."""
+    # Whether a request has begun whose headers are not all there.
     _coming = False
-    """Whether a request has begun whose headers are not all there."""
+    # Bytes that came while one was coming.
     _waiting = 0
-    """Bytes that came while one was coming."""
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)

@@ -12,9 +12,8 @@ from osler.trace.events import Budget, Event
 from osler.types import Question, Solution, Usage
 
 Sink = Callable[[Any], None]
+# Tolerance for summed seconds: using up exactly the rest may miss the bound by a rounding error.
 _ROUNDING = 1e-9
-"""Tolerance for summed seconds: using up exactly the rest may miss the bound by a rounding
-error."""
 
 
 class BudgetExceeded(Exception):

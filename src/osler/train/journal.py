@@ -147,8 +147,8 @@ class StageJob(Generic[I, R]):
     """Items at once."""
     progress: Progress | None = None
     _writer: str = field(init=False, default_factory=writer_name)
+    # Failed in this run: not tried again before the next.
     _given_up: set[str] = field(init=False, default_factory=set)
-    """Failed in this run: not tried again before the next."""
     _total: int = field(init=False, default=0)
     _tally: DoneItems = field(init=False)
 

@@ -31,8 +31,8 @@ from osler.types import Usage
 
 SHOWN = 20
 """Number of samples of a cell that the report shows."""
+# Bootstrap draws of an interval in a table.
 _DRAWS = 2_000
-"""Bootstrap draws of an interval in a table."""
 
 
 @dataclass(frozen=True, slots=True)

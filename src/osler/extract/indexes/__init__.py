@@ -25,10 +25,10 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 VERSION = 1
 """Increased when equal items would give other texts; an index of another version is made anew."""
+# Characters of an entry; a chunk has no more.
 _LONGEST = 1000
-"""Characters of an entry; a chunk has no more."""
+# Separator of cells in a plain-text table.
 _ROW = re.compile(r"\s*\|\s*|\t+")
-"""Separator of cells in a plain-text table."""
 _RULE = re.compile(r"[\s|:+-]+")
 
 

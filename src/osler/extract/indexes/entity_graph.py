@@ -35,10 +35,10 @@ from osler.kb.store.passages import Scope, read_meta
 from osler.kb.store.passages import in_scope as in_scope
 from osler.text import is_cjk
 
+# Least letters of a Latin-script name that is looked for in a question.
 _SHORTEST = 3
-"""Least letters of a Latin-script name that is looked for in a question."""
+# Residual that a walk may leave at a node, per edge.
 _PRECISION = 1e-5
-"""Residual that a walk may leave at a node, per edge."""
 
 Pairs = NDArray[np.int64]
 

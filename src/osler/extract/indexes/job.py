@@ -28,10 +28,10 @@ from osler.types import Passage
 if TYPE_CHECKING:
     from osler.kb.encoders.base import Encoder
 
+# Seconds for which a finished batch waits for a process that is adding texts.
 _PATIENCE = 600.0
-"""Seconds for which a finished batch waits for a process that is adding texts."""
+# Chunks in one transaction.
 _BATCH = 128
-"""Chunks in one transaction."""
 
 
 @dataclass(frozen=True, slots=True)

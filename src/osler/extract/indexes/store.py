@@ -16,6 +16,7 @@ from osler.extract.indexes import KINDS, VERSION, Kind
 from osler.kb.search.vectors import Floats
 from osler.kb.store.passages import source_token, tokens_of
 
+# `meta.indexed` gets a new random value on each change, by which caches of vectors notice it.
 _TABLES = (
     """CREATE TABLE IF NOT EXISTS index_kind(
   kind TEXT PRIMARY KEY, encoder TEXT NOT NULL, dimension INTEGER NOT NULL,
@@ -50,7 +51,6 @@ _TABLES = (
     """CREATE TRIGGER IF NOT EXISTS index_of_went AFTER DELETE ON index_of BEGIN
   INSERT OR REPLACE INTO meta VALUES ('indexed', hex(randomblob(8))); END""",
 )
-"""`meta.indexed` gets a new random value on each change, by which caches of vectors notice it."""
 
 _PENDING = (
     "SELECT {what} FROM extracted AS e WHERE failed = '' AND NOT EXISTS"

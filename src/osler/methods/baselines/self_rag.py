@@ -37,15 +37,15 @@ TOKENS: dict[Aspect, tuple[str, ...]] = {
     "support": ("[Fully supported]", "[Partially supported]", "[No support / Contradictory]"),
     "utility": tuple(f"[Utility:{n}]" for n in range(1, 6)),
 }
+# §3.3 and Appendix A.3.
 _WEIGHTS: dict[Aspect, tuple[float, ...]] = {
     "retrieve": (1.0, 0.0),
     "relevant": (1.0, 0.0),
     "support": (1.0, 0.5, 0.0),
     "utility": (-1.0, -0.5, 0.0, 0.5, 1.0),
 }
-"""§3.3 and Appendix A.3."""
+# Texts that end a segment of a trained model.
 _STOPS = (*TOKENS["support"], *TOKENS["retrieve"], "[Continue to Use Evidence]", "[Utility:")
-"""Texts that end a segment of a trained model."""
 
 
 @dataclass(frozen=True)

@@ -35,12 +35,12 @@ NAMES = 3
 """Concepts considered for one name, at most."""
 NEAR = 50
 """Concepts of a walk that count for the ranking of passages."""
+# Word overlap below which two predicates count as different.
 _LEAST = 0.3
-"""Word overlap below which two predicates count as different."""
+# Answers that are checked against the constraints.
 _READ = 50
-"""Answers that are checked against the constraints."""
+# Factor on an answer's score for each constraint on which the graph is silent.
 _UNTOLD = 0.5
-"""Factor on an answer's score for each constraint on which the graph is silent."""
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 
 

@@ -29,8 +29,8 @@ _THINK = re.compile(r"<think>.*?(?:</think>|$)", _ANY)
 _TAGS = {tag: re.compile(rf"<{tag}>(.*?)(?:</{tag}>|$)", _ANY) for tag in ("answer", "search")}
 
 
+# Number (0 where none is given), question, action.
 _Read = tuple[int, str, Form]
-"""Number (0 where none is given), question, action."""
 
 
 def read_plan(reply: str) -> LogicalPlan:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from osler.sources.catalogue import GRAPH, find_source
 from osler.types import Language
 
+# Characters of a title in a description.
 _LONGEST = 60
-"""Characters of a title in a description."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,8 +28,8 @@ from osler.retrieve import LookupResult
 from osler.sources.catalogue import ALL_SOURCES, SOURCES
 from osler.types import Hit, Question
 
+# Queries per source that a file may contain; a person may ask more than a model.
 _AT_MOST = 100
-"""Queries per source that a file may contain; a person may ask more than a model."""
 _CLOSING = re.compile(r"<\s*/\s*([^<>/\s][^<>/]*?)\s*>")
 _FIX = "it is a file of `osler plan`, or lines like <book> query ; query </book>"
 

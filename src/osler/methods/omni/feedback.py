@@ -31,8 +31,8 @@ _NAMED = re.compile(r"(?:score|得分|评分)\s*(?:is|:|：|是|为)\s*([0-9]+)"
 _SUGGESTION = re.compile(
     r"<\s*suggestion\s*>(.*?)(?:<\s*/?\s*(?:suggestion|score)\s*>|$)", re.IGNORECASE | re.DOTALL
 )
+# Characters of a suggestion in later prompts (about 100 words).
 _LONGEST = 800
-"""Characters of a suggestion in later prompts (about 100 words)."""
 
 
 @dataclass(frozen=True, slots=True)

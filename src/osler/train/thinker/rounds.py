@@ -67,8 +67,8 @@ class TeachingJob:
     _path: Path = field(init=False)
     _samples: Sequence[Sample] = field(init=False, default=())
     _round: int = field(init=False, default=1)
+    # Questions that failed in this run: not tried again before the next.
     _failed: set[TryKey] = field(init=False, default_factory=set)
-    """Questions that failed in this run: not tried again before the next."""
 
     async def run(self, samples: Sequence[Sample]) -> None:
         """Returns when each question is kept, or was tried as often as the course has rounds.

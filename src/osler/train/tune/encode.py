@@ -48,8 +48,8 @@ class EncodedPair:
 
 
 E = TypeVar("E", EncodedText, EncodedPair)
+# A piece of text, and whether it is learnt.
 _Part = tuple[str, bool]
-"""A piece of text, and whether it is learnt."""
 
 
 class ChatEncoder:

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     import numpy as np
 
 Storage = Literal["f32", "f16", "q8_0"]
+# llama.cpp turns neighbouring numbers of a head, transformers its two halves.
 _TURNED = {"q_proj": "num_attention_heads", "k_proj": "num_key_value_heads"}
-"""llama.cpp turns neighbouring numbers of a head, transformers its two halves."""
 ARCHITECTURES = ("llama",)
 """Architectures whose tensors are known to be laid out as written here."""
 

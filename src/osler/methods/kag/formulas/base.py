@@ -33,10 +33,10 @@ MOLAR_MASS = {
 """g/mol. Triglycerides as triolein, as laboratories convert them."""
 
 
+# A number and a unit. Nothing that would be calculated: no powers of numbers, no sums.
 _QUANTITY = re.compile(
     r"\s*(?P<number>[-+]?\d{1,12}(?:\.\d{1,12})?)\s*(?P<unit>[^\W\d_%*^]?[\w%/·. ^×⁹²³]{0,24})\s*"
 )
-"""A number and a unit. Nothing that would be calculated: no powers of numbers, no sums."""
 _UNITS = {
     "10^9/L": "1/nanoliter",
     "K/uL": "1/nanoliter",

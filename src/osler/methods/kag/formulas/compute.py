@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 # Burns, fluids and electrolytes.
 
 
+# ml of crystalloid and colloid per kg and per cent burned, first 24 hours.
 _PER_PERCENT = {"adult": 1.5, "child": 1.8, "infant": 2.0}
-"""ml of crystalloid and colloid per kg and per cent burned, first 24 hours."""
 
 
 _WATER = {"male": 0.6, "female": 0.5, "elderly male": 0.5, "elderly female": 0.45, "child": 0.6}
