@@ -26,11 +26,9 @@ from osler.llm.server.connection import (
     ServerSession,
 )
 from osler.llm.server.dialects import (
-    KINDS,
-    SCORINGS,
+    TRAITS,
     ConstraintKind,
     ConstraintValues,
-    Dialect,
     ReplyConstraint,
     ServerProfile,
 )
@@ -55,7 +53,6 @@ _PROOFS = {
 """A word that nobody would say, asked for by a constraint alone."""
 _ASKED = Message("user", "Name one vitamin.")
 _BEGUN = Message("assistant", "One vitamin is the")
-_CONTINUES = frozenset({Dialect.LLAMA_CPP, Dialect.VLLM, Dialect.SGLANG})
 
 
 class OpenAIModel:
@@ -184,7 +181,7 @@ async def connect_server(
         server = await probe.identify_server(line, endpoint)
     server = await _probe_first_reply(door, server)
     server = replace(server, kinds=await _probe_constraints(door, server))
-    for way in SCORINGS.get(server.dialect, ()):
+    for way in TRAITS[server.dialect].scorings:
         scoring_model = ScoringOpenAIModel(door, replace(server, scoring=way))
         if await _scores_well(scoring_model):
             return scoring_model
@@ -197,7 +194,7 @@ async def _probe_first_reply(door: ServerClient, server: ServerProfile) -> Serve
     Few tokens cannot repeat four words by themselves, so a server that gives back the
     words it was to continue echoes them.
     """
-    continues = server.dialect in _CONTINUES
+    continues = TRAITS[server.dialect].continues
     messages = [_ASKED, _BEGUN] if continues else [_ASKED]
     sampling = Sampling(temperature=0.0, max_tokens=1 if continues else 16)
     while True:
@@ -216,7 +213,7 @@ async def _probe_first_reply(door: ServerClient, server: ServerProfile) -> Serve
 async def _probe_constraints(
     door: ServerClient, server: ServerProfile
 ) -> frozenset[ConstraintKind]:
-    candidates = KINDS.get(server.dialect, (ConstraintKind.SCHEMA,))
+    candidates = TRAITS[server.dialect].kinds
     return frozenset([kind for kind in candidates if await _holds_constraint(door, server, kind)])
 
 

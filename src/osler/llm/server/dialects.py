@@ -50,24 +50,52 @@ class ScoringMethod(StrEnum):
     FORCED = "forced"
 
 
-KINDS: Mapping[Dialect, tuple[ConstraintKind, ...]] = {
-    Dialect.LLAMA_CPP: (ConstraintKind.GRAMMAR, ConstraintKind.SCHEMA),
-    Dialect.VLLM: (
-        ConstraintKind.GRAMMAR,
-        ConstraintKind.REGEX,
-        ConstraintKind.CHOICE,
-        ConstraintKind.SCHEMA,
-    ),
-    Dialect.SGLANG: (ConstraintKind.GRAMMAR, ConstraintKind.REGEX, ConstraintKind.SCHEMA),
-}
-"""Constraints that each kind of server is tried for; the others for a schema alone."""
+@dataclass(frozen=True, slots=True)
+class DialectTraits:
+    """How a kind of server is detected, and what is tried with it."""
 
-SCORINGS: Mapping[Dialect, tuple[ScoringMethod, ...]] = {
-    Dialect.LLAMA_CPP: (ScoringMethod.FORCED,),
-    Dialect.VLLM: (ScoringMethod.ECHO, ScoringMethod.PROMPT),
-    Dialect.SGLANG: (ScoringMethod.GENERATE,),
+    endpoints: tuple[str, ...] = ()
+    """Endpoints outside `/v1` that only this kind has; the first that answers is read."""
+    key: str = ""
+    """A key of that endpoint's reply, or, without endpoints, of an entry in the list of models."""
+    kinds: tuple[ConstraintKind, ...] = (ConstraintKind.SCHEMA,)
+    """Constraints that it is tried for."""
+    scorings: tuple[ScoringMethod, ...] = ()
+    """The ways to score that are tried, in this order."""
+    continues: bool = False
+    """Set where it continues a message of the assistant's."""
+    lists_models: bool = False
+    """Set where its list of models is complete, so that a name that is missing is an error."""
+
+
+TRAITS: Mapping[Dialect, DialectTraits] = {
+    Dialect.LLAMA_CPP: DialectTraits(
+        ("/props",),
+        "default_generation_settings",
+        (ConstraintKind.GRAMMAR, ConstraintKind.SCHEMA),
+        (ScoringMethod.FORCED,),
+        continues=True,
+    ),
+    Dialect.VLLM: DialectTraits(
+        ("/version",),
+        "version",
+        tuple(ConstraintKind),
+        (ScoringMethod.ECHO, ScoringMethod.PROMPT),
+        continues=True,
+        lists_models=True,
+    ),
+    Dialect.SGLANG: DialectTraits(
+        ("/model_info", "/get_model_info"),
+        "model_path",
+        (ConstraintKind.GRAMMAR, ConstraintKind.REGEX, ConstraintKind.SCHEMA),
+        (ScoringMethod.GENERATE,),
+        continues=True,
+    ),
+    Dialect.OLLAMA: DialectTraits(("/api/version",), "version", lists_models=True),
+    Dialect.OPENROUTER: DialectTraits(key="supported_parameters"),
+    Dialect.GENERIC: DialectTraits(),
 }
-"""The ways to score that are tried, in this order."""
+"""Every dialect, in the order in which they are looked for."""
 
 
 @dataclass(frozen=True, slots=True)

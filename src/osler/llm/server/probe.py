@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from osler.errors import ModelError, ModelUnreachable
 from osler.llm.server.bounded_reading import BadReply
 from osler.llm.server.connection import Endpoint, KeyRefused, ServerBusy, ServerSession
-from osler.llm.server.dialects import Dialect, ServerProfile
+from osler.llm.server.dialects import TRAITS, Dialect, ServerProfile
 
 T = TypeVar("T")
 
@@ -41,7 +41,7 @@ async def identify_server(line: ServerSession, endpoint: Endpoint) -> ServerProf
     """
     models = await unless_refused(line.request_json("/models", hasty=True))
     dialect = await _identify_dialect(line, _model_entries(models))
-    if dialect in {Dialect.VLLM, Dialect.OLLAMA}:
+    if TRAITS[dialect].lists_models:
         check_model(models, endpoint)
     entry = next((one for one in _model_entries(models) if one.get("id") == endpoint.model), {})
     known = entry.get("supported_parameters")
@@ -51,19 +51,12 @@ async def identify_server(line: ServerSession, endpoint: Endpoint) -> ServerProf
 
 async def _identify_dialect(line: ServerSession, entries: list[Mapping[str, Any]]) -> Dialect:
     """Detects the dialect by endpoints; where there is none of them, by the list of models."""
-    if _has_value(await _ask_root(line, "/props"), "default_generation_settings"):
-        return Dialect.LLAMA_CPP
-    if _has_value(await _ask_root(line, "/version"), "version"):
-        return Dialect.VLLM
-    if _has_value(
-        await _ask_root(line, "/model_info") or await _ask_root(line, "/get_model_info"),
-        "model_path",
-    ):
-        return Dialect.SGLANG
-    if _has_value(await _ask_root(line, "/api/version"), "version"):
-        return Dialect.OLLAMA
-    if any("supported_parameters" in entry for entry in entries):
-        return Dialect.OPENROUTER
+    for dialect, traits in TRAITS.items():
+        for path in traits.endpoints:
+            if _has_value(await _ask_root(line, path), traits.key):
+                return dialect
+        if not traits.endpoints and any(traits.key in entry for entry in entries):
+            return dialect
     return Dialect.GENERIC
 
 
