@@ -226,7 +226,7 @@ def test_a_python_without_pip_is_told_so(tmp_path: Path) -> None:
     venv.create(tmp_path / "bare", with_pip=False, symlinks=os.name != "nt")
     python = tmp_path / "bare" / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     asked = subprocess.run(  # noqa: S603 - our own interpreter and code
-        [str(python), "-c", "from osler.llm.local.weights import fetch; fetch()"],
+        [str(python), "-c", "from osler.llm.local.weights import fetch_weights; fetch_weights()"],
         env={**os.environ, "PYTHONPATH": str(_SOURCE), "OSLER_CACHE": str(tmp_path / "cache")},
         capture_output=True,
         text=True,
