@@ -118,4 +118,4 @@ lock:
 	rm -rf .lock-tool
 
 clean:
-	rm -rf $(VENV) $(HOME_DIR)
+	rm -rf $(VENV) $(HOME_DIR) site

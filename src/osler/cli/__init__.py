@@ -112,12 +112,12 @@ _TRAIN = _group(
     train_tune.merge,
     train_tune.gguf,
 )
-app.add_typer(setup.config, name="config", help="The settings in force, and where they come from.")
+app.add_typer(setup.config, name="config", help="Show and check settings.")
 app.add_typer(_KB, name="kb", help="The knowledge base: what can be found and cited.")
 _KB.add_typer(_GRAPH, name="graph", help="Concepts and their relations.")
-app.add_typer(evaluate.app, name="eval", help="Strategies compared on data sets.")
-app.add_typer(_TRAIN, name="train", help="What models learn from, and how they learn it.")
-app.add_typer(ask.trace_app, name="trace", help="Recorded runs.")
+app.add_typer(evaluate.app, name="eval", help="Compare strategies on data sets.")
+app.add_typer(_TRAIN, name="train", help="Make training data, and train models.")
+app.add_typer(ask.trace_app, name="trace", help="Show recorded runs.")
 app.add_typer(serve.app, name="serve")
 
 
@@ -162,10 +162,12 @@ def _read_globals(
     no_color: Annotated[
         bool, typer.Option("--no-color", help="No colours; NO_COLOR does the same.")
     ] = False,
-    progress: Annotated[ProgressMode, typer.Option(help="How to show what takes long.")] = "auto",
+    progress: Annotated[ProgressMode, typer.Option(help="How to show progress.")] = "auto",
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="Say and stop."),
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Show the version and exit."
+        ),
     ] = False,
 ) -> None:
     context.obj = CliSession(

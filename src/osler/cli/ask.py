@@ -70,7 +70,7 @@ def ask(
     trace: Trace = None,
     plan: GivenPlan = None,
     plan_only: Annotated[
-        bool, typer.Option("--plan-only", help="Say what would be searched, and stop.")
+        bool, typer.Option("--plan-only", help="Show what would be searched, and stop.")
     ] = False,
 ) -> None:
     """Answer a question from cited evidence, or say that the evidence does not.
@@ -101,7 +101,7 @@ def replay(
     run: Annotated[str, typer.Argument(help='The start of a run\'s id, "last", or its folder.')],
     trace: Trace = None,
 ) -> None:
-    """Go through a recorded run again, without a model; fails where an event differs."""
+    """Replay a recorded run without a model; fails where an event differs."""
     from osler.app.runs import replay as again
     from osler.cli.runs import find_run, read_report
 
@@ -260,7 +260,7 @@ def plan(
     planner: Planner = None,
     sources: Offered = None,
     search: Annotated[
-        bool, typer.Option("--search", help="Also search, so that readers need not.")
+        bool, typer.Option("--search", help="Search as well, so that readers need not.")
     ] = False,
     out: Annotated[
         Path | None,
@@ -308,9 +308,9 @@ trace_app = CommandGroup(no_args_is_help=True)
 @trace_app.command()
 def ls(
     here: JsonSession,
-    limit: Annotated[int, typer.Option(min=1, help="How many, the newest first.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, help="How many to show, newest first.")] = 20,
 ) -> None:
-    """The recorded runs, newest first."""
+    """List the recorded runs, newest first."""
     from osler.cli.runs import list_runs
     from osler.cli.tables import runs_page
 
@@ -327,7 +327,7 @@ def show(
         typer.Option(help="Write one page that needs nothing else: no script, ready to print."),
     ] = None,
 ) -> None:
-    """A recorded run: answer, evidence and film. With --json: its events, as JSON Lines."""
+    """Show a recorded run: answer, evidence and film. With --json: its events, as JSON Lines."""
     from osler.cli.runs import find_run, read_report
 
     found = read_report(find_run(run, here.load_settings().runs.path))

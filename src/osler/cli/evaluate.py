@@ -32,7 +32,7 @@ Tasks = Annotated[
         " NAME=hub:OWNER/REPO@REVISION/FILE for one on the hub."
     ),
 ]
-Limit = Annotated[int | None, typer.Option(min=1, help="Samples of each data set, at most.")]
+Limit = Annotated[int | None, typer.Option(min=1, help="Most samples of each data set.")]
 Strategies = Annotated[
     str | None,
     typer.Option(
@@ -54,21 +54,22 @@ def run(
     data: Data = None,
     limit: Limit = None,
     seed: Annotated[
-        int | None, typer.Option(min=0, help="Which samples; same seed, same ones. Else 0.")
+        int | None, typer.Option(min=0, help="Seed that chooses the samples; 0 by default.")
     ] = None,
-    jobs: Annotated[int, typer.Option(min=1, max=256, help="Samples at once.")] = 1,
+    jobs: Annotated[int, typer.Option(min=1, max=256, help="Concurrent samples.")] = 1,
     retry: Annotated[
         bool, typer.Option("--retry/--no-retry", help="Try samples again that failed before.")
     ] = True,
     tapes: Annotated[
-        bool, typer.Option("--tapes", help="Keep each run with its tape, to be replayed.")
+        bool,
+        typer.Option("--tapes", help="Keep each run with its tape, so that it can be replayed."),
     ] = False,
     replies: Annotated[
         Path | None,
-        typer.Option(help="File of replies: what a model said there is not asked of it again."),
+        typer.Option(help="File of replies; a request that it holds is not sent again."),
     ] = None,
 ) -> None:
-    """Try strategies on data sets. What the log folder holds is not done again.
+    """Run strategies on data sets. Samples that the log folder holds are not run again.
 
     Several processes and hosts may work on one log folder. Exit code 6: some samples failed.
     """
@@ -182,7 +183,7 @@ def _settings_loader(here: CliSession) -> Load:
 
 
 def tasks(here: JsonSession, data: Data = None) -> None:
-    """The data sets that are known; with --data also what is there and what was dropped."""
+    """List the known data sets; with --data also what is there and what was dropped."""
     from osler.cli.evaluate_pages import task_rows, tasks_page
 
     rows = task_rows(data)
@@ -192,11 +193,11 @@ def tasks(here: JsonSession, data: Data = None) -> None:
 def export(
     here: CliSession,
     tasks: Annotated[str, typer.Option(help='Data sets, as in "medqa-us,bioasq".')],
-    to: Annotated[str, typer.Option(help="lm-eval or inspect.")],
+    to: Annotated[str, typer.Option(help="Harness: lm-eval or inspect.")],
     out: Annotated[Path, typer.Option(help="The folder to write.")],
     data: Data = None,
     limit: Limit = None,
-    seed: Annotated[int, typer.Option(min=0, help="Which samples.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed that chooses the samples.")] = 0,
 ) -> None:
     """Write data sets as tasks for lm-evaluation-harness or inspect_ai."""
     from osler.app import evaluation
@@ -217,7 +218,7 @@ def export(
 
 
 def experiments(here: JsonSession) -> None:
-    """The experiments that come with Osler, and what of the papers each repeats."""
+    """List the experiments that come with Osler, and the tables and figures that they repeat."""
     from dataclasses import asdict
 
     from osler.cli.evaluate_pages import experiments_page

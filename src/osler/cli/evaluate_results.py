@@ -23,10 +23,10 @@ def judge(
     log_dir: Log,
     form: Annotated[str, typer.Option(help="rubric, correct, stability or luq.")],
     limit: Annotated[
-        int | None, typer.Option(min=1, help="Samples of each strategy and data set, at most.")
+        int | None, typer.Option(min=1, help="Most samples of each strategy and data set.")
     ] = None,
 ) -> None:
-    """Have the model in the role "judge" judge what a log folder holds; the report shows it.
+    """Judge the answers of a log folder by the model in the role "judge"; the report shows it.
 
     What was judged before is not judged again. Set the model under [roles.judge].
     """
@@ -64,7 +64,7 @@ def agree(
         ),
     ],
 ) -> None:
-    """How far a judge agrees with people who judged the same answers."""
+    """Measure how far a judge agrees with people who judged the same answers."""
     from dataclasses import asdict
 
     from osler.cli.evaluate_pages import agreement_page
@@ -84,7 +84,7 @@ def report(
         int, typer.Option(min=0, help="Samples shown of each strategy and data set.")
     ] = 20,
 ) -> None:
-    """Write what a log folder says: Markdown, and one page for a browser without scripts."""
+    """Write the report of a log folder: Markdown, and one HTML page without scripts."""
     from osler.cli.evaluate_pages import film_lines, report_document, report_page, write_whole
     from osler.evaluate.report import build_report, render_html, render_markdown
 
@@ -104,11 +104,13 @@ def compare(
     first: Annotated[Path, typer.Argument(help="A log folder.")],
     second: Annotated[
         Path | None,
-        typer.Argument(help="Another; without it the strategies of the first are compared."),
+        typer.Argument(
+            help="Another log folder; without it, the strategies of the first are compared."
+        ),
     ] = None,
-    limit: Annotated[int, typer.Option(min=0, help="Changed samples that are listed.")] = 10,
+    limit: Annotated[int, typer.Option(min=0, help="Changed samples to list.")] = 10,
 ) -> None:
-    """Two logs on the same samples: change, paired test, and the samples that changed."""
+    """Compare two logs on the same samples: change, paired test, changed samples."""
     from dataclasses import asdict
 
     from osler.cli.evaluate_pages import compare_page
@@ -123,7 +125,7 @@ def merge(
     logs: Annotated[list[Path], typer.Argument(help="Log folders.")],
     into: Annotated[Path, typer.Option(help="The folder that will hold them all.")],
 ) -> None:
-    """Put several log folders into one. They must agree on data, seed and settings."""
+    """Merge several log folders. They must agree on data, seed and settings."""
     from osler.cli.evaluate_pages import run_page, summarise_log
     from osler.evaluate.merge import merge_logs
 
@@ -136,10 +138,14 @@ def show(
     here: JsonSession,
     sample: Annotated[str, typer.Argument(help="The sample's id.")],
     log_dir: LogDir,
-    strategy: Annotated[str | None, typer.Option(help="Where several strategies tried it.")] = None,
-    task: Annotated[str | None, typer.Option(help="Where several data sets have the id.")] = None,
+    strategy: Annotated[
+        str | None, typer.Option(help="The strategy, where several tried the sample.")
+    ] = None,
+    task: Annotated[
+        str | None, typer.Option(help="The data set, where several have the id.")
+    ] = None,
 ) -> None:
-    """One tried sample: question, gold, answer and the film of its run."""
+    """Show one sample: question, gold answer, answer and the film of its run."""
     from osler.cli.evaluate_pages import sample_document, sample_page
     from osler.errors import BadRun
     from osler.evaluate.log import read_records

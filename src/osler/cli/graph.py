@@ -59,7 +59,7 @@ _UNREAD = frozenset({"unknown format", "empty file", "file that cannot be read t
 
 
 def info(here: JsonSession) -> None:
-    """What it holds: concepts, names, relations by predicate, vocabularies."""
+    """Count concepts, names, relations by predicate, and vocabularies."""
     with open_graph_here(here.load_settings()) as graph:
         found = asdict(graph.get_info())
     rows = [(name, f"{found[name]:,}") for name in (*_COUNTED, "merges", "size")]
@@ -71,10 +71,12 @@ def info(here: JsonSession) -> None:
 def find(
     here: JsonSession,
     term: Term,
-    query: Annotated[str, typer.Argument(help="What is asked of it; orders the relations.")] = "",
-    fuzzy: Annotated[bool, typer.Option("--fuzzy", help="Also names that are nearly so.")] = False,
+    query: Annotated[str, typer.Argument(help="A question that orders the relations.")] = "",
+    fuzzy: Annotated[
+        bool, typer.Option("--fuzzy", help="Accept names that are spelt almost the same, too.")
+    ] = False,
 ) -> None:
-    """The definition of a term and its relations. Exit code 1: no concept has the name."""
+    """Show the definition of a term and its relations. Exit code 1: no concept has the name."""
     import asyncio
 
     from osler.retrieve.graph import GraphRetriever
@@ -102,10 +104,10 @@ def paths(
     here: JsonSession,
     one: Term,
     other: Term,
-    hops: Annotated[int, typer.Option(min=1, max=4, help="Relations at most.")] = 3,
-    k: Annotated[int, typer.Option("--k", min=1, help="How many paths.")] = 10,
+    hops: Annotated[int, typer.Option(min=1, max=4, help="Most relations on a path.")] = 3,
+    k: Annotated[int, typer.Option("--k", min=1, help="How many paths to show.")] = 10,
 ) -> None:
-    """Paths between two concepts. Exit code 1: none, in so few relations."""
+    """Show paths between two concepts. Exit code 1: there is none of that length."""
     from osler.graph.chains import find_chains_between, verbalise_chain
 
     with open_graph_here(here.load_settings()) as graph:
@@ -129,11 +131,16 @@ def fuse(
         list[str] | None,
         typer.Option("--source", "-s", help="Mappings to follow: sssom (the default), xref."),
     ] = None,
-    names: Annotated[bool, typer.Option(help="Also by equal preferred names.")] = True,
+    names: Annotated[
+        bool, typer.Option(help="Fuse concepts with equal preferred names, too.")
+    ] = True,
     attach: Annotated[
-        str, typer.Option(help="Only this vocabulary's, by name and synonym: DRUGBANK.")
+        str,
+        typer.Option(
+            help="Fuse only the concepts of this vocabulary, by name and synonym: DRUGBANK."
+        ),
     ] = "",
-    undo: Annotated[bool, typer.Option("--undo", help="Take all merges back.")] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Undo all merges.")] = False,
 ) -> None:
     """Make concepts of several vocabularies one where they are the same thing."""
     from osler.graph import fusion
@@ -197,16 +204,16 @@ _SHOWN = 5
 def communities(
     here: CliSession,
     query: Annotated[
-        str, typer.Argument(help="A question: its communities are shown. None: the largest.")
+        str, typer.Argument(help="Show the communities of this question; without one, the largest.")
     ] = "",
     largest: Annotated[
         int, typer.Option(min=2, help="Concepts over which a community is split further.")
     ] = 60,
-    anew: Annotated[bool, typer.Option("--anew", help="Find them again.")] = False,
+    anew: Annotated[bool, typer.Option("--anew", help="Find the communities again.")] = False,
     summaries: Annotated[
         int, typer.Option(min=0, help="How many the summariser's model is to write about.")
     ] = 0,
-    k: Annotated[int, typer.Option("--k", min=1, help="How many are shown.")] = _SHOWN,
+    k: Annotated[int, typer.Option("--k", min=1, help="How many to show.")] = _SHOWN,
 ) -> None:
     """Find the communities of the graph, and show those that bear on a question.
 

@@ -100,11 +100,11 @@ def build(
         typer.Option("--on", help="Encode on worker processes, or on a Ray cluster (extra ray)."),
     ] = None,
     workers: Annotated[
-        int | None, typer.Option(min=1, help="Workers, with --on; else one a core.")
+        int | None, typer.Option(min=1, help="Workers, with --on; by default one per core.")
     ] = None,
     wait: Wait = PATIENCE,
 ) -> None:
-    """Make what is searched. A build that was interrupted goes on where it stopped.
+    """Build the index. An interrupted build resumes.
 
     Several at a time share the work.
     """
@@ -130,7 +130,7 @@ def build(
 
 
 def info(here: JsonSession) -> None:
-    """What it holds, by source, and what was dropped and why."""
+    """Count what each source holds, and what was dropped and why."""
     from osler.cli.tables import info_page
 
     with open_kb(here.load_settings()) as kb:
@@ -139,7 +139,7 @@ def info(here: JsonSession) -> None:
 
 
 def verify(here: CliSession) -> None:
-    """Read everything and say what is wrong. Exit code 1: something is."""
+    """Read everything and list what is wrong. Exit code 1: something is."""
     with open_kb(here.load_settings()) as kb:
         problems = kb.verify()
     from rich.text import Text
@@ -159,11 +159,11 @@ def rm(
     here: CliSession,
     source: Source,
     document: Annotated[
-        str | None, typer.Option("--document", "-d", help="Only this document of it.")
+        str | None, typer.Option("--document", "-d", help="Only this document of the source.")
     ] = None,
     wait: Wait = PATIENCE,
 ) -> None:
-    """Take out a source, or one document of it.
+    """Remove a source, or one document of it.
 
     An update does not bring a document back; adding its file again does.
     """

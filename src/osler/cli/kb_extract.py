@@ -36,7 +36,7 @@ By = Annotated[
     typer.Option("--by", help="Names and patterns, or the summariser's model."),
 ]
 Schema = Annotated[
-    Path | None, typer.Option("--schema", help="Types of one's own: a .toml or .json file.")
+    Path | None, typer.Option("--schema", help="File with your own types: .toml or .json.")
 ]
 Units = Annotated[
     list[str] | None,
@@ -56,17 +56,19 @@ Brief = Annotated[
 ]
 Sources = Annotated[
     list[str] | None,
-    typer.Option("--source", "-s", help="Only this; give it once for each. Else all but emr."),
+    typer.Option("--source", "-s", help="Only this source; repeatable. By default all but emr."),
 ]
 Pairs = Annotated[
     bool, typer.Option(help="Relate names that only stand in one sentence (dictionary).")
 ]
 AtOnce = Annotated[
-    int, typer.Option("--at-once", min=1, max=256, help="Chunks asked about at a time.")
+    int, typer.Option("--at-once", min=1, max=256, help="Chunks processed at a time.")
 ]
 Indexes = Annotated[
     list[str] | None,
-    typer.Option("--index", help="Make this index afterwards, as `osler kb index`; once for each."),
+    typer.Option(
+        "--index", help="Make this index afterwards, as `osler kb index` does; repeatable."
+    ),
 ]
 Shown = Annotated[
     str | None, typer.Option("--show", metavar="ID", help="Only show a passage's items.")
@@ -90,15 +92,15 @@ def extract(
     unit: Units = None,
     brief: Brief = None,
     source: Sources = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Chunks at most.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Most chunks to process.")] = None,
     dry_run: DryRun = False,
-    again: Annotated[bool, typer.Option("--again", help="Also what is done already.")] = False,
+    again: Annotated[bool, typer.Option("--again", help="Include what is done already.")] = False,
     pairs: Pairs = True,
     at_once: AtOnce = 4,
     index: Indexes = None,
     show: Shown = None,
 ) -> None:
-    """Take entities, relations and knowledge points out of the texts, into the concept graph.
+    """Extract entities, relations and knowledge points from the texts into the concept graph.
 
     A run that was interrupted goes on where it stopped; chunks that have not changed cost
     nothing. Indexes that are kept follow. Exit code 6: replies for some chunks could not be
@@ -272,7 +274,7 @@ def index(
             help="knowledge_unit, atomic_query, outline, summary, table; none: those that are kept."
         ),
     ] = None,
-    drop: Annotated[bool, typer.Option("--drop", help="Take them out instead.")] = False,
+    drop: Annotated[bool, typer.Option("--drop", help="Remove the indexes instead.")] = False,
 ) -> None:
     """Make indexes over what `osler kb extract` took out, and say what each costs.
 

@@ -36,11 +36,11 @@ def update(
         bool, typer.Option("--retry", help="Read files with dead letters again.")
     ] = False,
     prune: Annotated[
-        bool, typer.Option("--prune", help="Take out the documents of files that are gone.")
+        bool, typer.Option("--prune", help="Remove the documents of files that are gone.")
     ] = False,
     wait: Wait = PATIENCE,
 ) -> None:
-    """Read what was added again: only what is new or changed. Files that are gone are listed.
+    """Read new and changed files again. Files that are gone are listed.
 
     Exit code 6: some files could not be read.
     """
@@ -56,7 +56,7 @@ def snapshot(
     name: Name,
     wait: Wait = PATIENCE,
 ) -> None:
-    """Keep a copy of the knowledge base as it is, under a name."""
+    """Keep a named copy of the knowledge base."""
     with open_kb(here.load_settings(), wait) as kb, show_progress(here) as report:
         taken = kb.take_snapshot(name, progress=report)
     here.report_line(
@@ -68,10 +68,10 @@ def snapshot(
 def snapshots(
     here: JsonSession,
     drop: Annotated[
-        str | None, typer.Option("--drop", help="Delete this one first.", show_default=False)
+        str | None, typer.Option("--drop", help="Delete this snapshot.", show_default=False)
     ] = None,
 ) -> None:
-    """The copies that were kept."""
+    """List the snapshots."""
     from osler.cli.tables import snapshots_page
     from osler.kb.store import snapshots as kept
 
@@ -87,7 +87,7 @@ def rollback(
     name: Name,
     wait: Wait = PATIENCE,
 ) -> None:
-    """Make the knowledge base what it was when a snapshot was taken, also a damaged one."""
+    """Restore a snapshot, also over a damaged knowledge base."""
     from osler.extract.derived import EXTRACTED_FACTS
     from osler.kb.base import KnowledgeBase
 
@@ -106,15 +106,16 @@ def export(
     here: CliSession,
     path: Annotated[Path, typer.Argument(help="File to write: .jsonl or .parquet.")],
     fmt: Annotated[
-        str | None, typer.Option("--format", help="jsonl or parquet, whatever its name.")
+        str | None,
+        typer.Option("--format", help="jsonl or parquet, whatever the name of the file."),
     ] = None,
     source: OneSource = None,
     since: Annotated[
         datetime | None,
-        typer.Option(help="Only documents that came in at this time (UTC) or later."),
+        typer.Option(help="Only documents added at this time (UTC) or later."),
     ] = None,
 ) -> None:
-    """Write every passage with where it comes from. JSON Lines can be added again."""
+    """Write every passage with its provenance. JSON Lines can be added again."""
     from datetime import UTC
 
     from osler.kb.store.export import named_form
@@ -129,7 +130,7 @@ def export(
 
 
 def dead(here: JsonSession, source: OneSource = None) -> None:
-    """Files and records that could not be read, with the reason; `update` tries them again."""
+    """List files and records that could not be read, with the reason; `update` tries them again."""
     from osler.cli.tables import dead_page
 
     with open_kb(here.load_settings()) as kb:
@@ -167,20 +168,22 @@ def push(
 def fetch(
     here: CliSession,
     name: Annotated[
-        str | None, typer.Argument(help="Which one; without it, all are listed.")
+        str | None, typer.Argument(help="Name of the entry; without it, all are listed.")
     ] = None,
-    to: Annotated[Path | None, typer.Option(help="Folder (default: fetched/NAME in home).")] = None,
+    to: Annotated[
+        Path | None, typer.Option(help="Target folder (default: fetched/NAME in home).")
+    ] = None,
     accept: Annotated[
-        bool, typer.Option("--accept-licence", help="You have read its licence and accept it.")
+        bool, typer.Option("--accept-licence", help="Accept its licence, which you have read.")
     ] = False,
     mirror: Annotated[
         str, typer.Option(help="Address of a copy, instead of the publisher's.", show_default=False)
     ] = "",
     only: Annotated[
-        int | None, typer.Option(min=1, help="Only so many files of a list, the first ones.")
+        int | None, typer.Option(min=1, help="Only the first so many files of a list.")
     ] = None,
 ) -> None:
-    """Download a corpus or an ontology. What was interrupted goes on where it stopped."""
+    """Download a corpus or an ontology. An interrupted download resumes."""
     from osler.sources.download.recipes import find_recipe, load_recipes
 
     if name is None:

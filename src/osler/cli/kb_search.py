@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 def search(
     here: JsonSession,
     query: Annotated[str, typer.Argument(help="Words, in any language of the texts.")],
-    k: Annotated[int | None, typer.Option("--k", min=1, help="How many passages.")] = None,
+    k: Annotated[int | None, typer.Option("--k", min=1, help="How many passages to show.")] = None,
     source: Annotated[
-        list[str] | None, typer.Option("--source", "-s", help="Only this; give it once for each.")
+        list[str] | None, typer.Option("--source", "-s", help="Only this source; repeatable.")
     ] = None,
     year_from: Annotated[
         int | None, typer.Option("--year-from", help="Only documents from this year on.")
@@ -36,19 +36,20 @@ def search(
     ] = None,
     kind: Annotated[
         list[str] | None,
-        typer.Option("--kind", help="Only this publication type; give it once for each."),
+        typer.Option("--kind", help="Only this publication type; repeatable."),
     ] = None,
     language: Annotated[
         list[str] | None, typer.Option("--language", help="Only this language, en or zh.")
     ] = None,
     trust: Annotated[
-        int | None, typer.Option("--trust", min=1, max=5, help="Of at least this trust.")
+        int | None,
+        typer.Option("--trust", min=1, max=5, help="Only documents of at least this trust."),
     ] = None,
     retracted: Annotated[
-        bool, typer.Option("--retracted", help="Also what was retracted.")
+        bool, typer.Option("--retracted", help="Include what was retracted.")
     ] = False,
 ) -> None:
-    """The passages that a question would find. Exit code 1: none."""
+    """Show the passages that a question would find. Exit code 1: none."""
     settings = here.load_settings(
         {
             "kb.sources": source or None,
@@ -74,10 +75,10 @@ def get(
     here: JsonSession,
     id: Annotated[str, typer.Argument(help="Id of a passage, as in source:document#3.")],
     around: Annotated[
-        int, typer.Option("--context", min=0, max=100, help="Passages before and after it.")
+        int, typer.Option("--context", min=0, max=100, help="Passages to show before and after it.")
     ] = 0,
 ) -> None:
-    """One passage, and what stands around it in its document."""
+    """Show a passage and its neighbours in the document."""
     from rich.console import Group
 
     from osler.cli.render import passage_document, passages_page
@@ -117,11 +118,13 @@ def patients(
     ] = None,
     code: Annotated[
         list[str] | None,
-        typer.Option("--code", "-c", help='"E11.9" or "ICD-9-CM 250.00"; once for each.'),
+        typer.Option(
+            "--code", "-c", help='A code, as in "E11.9" or "ICD-9-CM 250.00"; repeatable.'
+        ),
     ] = None,
-    age: Annotated[int | None, typer.Option(min=0, max=150, help="In years.")] = None,
-    sex: Annotated[str | None, typer.Option(help="female, male or other.")] = None,
-    k: Annotated[int, typer.Option("--k", min=1, max=200, help="How many.")] = 10,
+    age: Annotated[int | None, typer.Option(min=0, max=150, help="Age in years.")] = None,
+    sex: Annotated[str | None, typer.Option(help="Sex: female, male or other.")] = None,
+    k: Annotated[int, typer.Option("--k", min=1, max=200, help="How many to show.")] = 10,
 ) -> None:
     """The patients of source emr that are most alike, and why. Exit code 1: none.
 

@@ -23,7 +23,7 @@ Asked = Annotated[
 ]
 Choices = Annotated[
     list[str] | None,
-    typer.Option("--option", help="An option to choose from; give it once for each."),
+    typer.Option("--option", help="An option to choose from; repeatable."),
 ]
 Planner = Annotated[
     str | None,
@@ -36,7 +36,7 @@ Trace = Annotated[Path | None, typer.Option(help="Write the events to this file,
 Data = Annotated[
     Path | None, typer.Option(help="Folder with the files of the data sets, as published.")
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what it would take, and do nothing.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Estimate the cost, and do nothing.")]
 
 
 # The session of a command that has --json alone: its result is all that it prints.

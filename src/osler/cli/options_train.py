@@ -13,7 +13,7 @@ import typer
 JobFolder = Annotated[
     Path, typer.Option("--log-dir", help="Folder of the job; it is also the checkpoint.")
 ]
-Jobs = Annotated[int, typer.Option(min=1, max=256, help="Questions at once, in each worker.")]
+Jobs = Annotated[int, typer.Option(min=1, max=256, help="Concurrent questions in each worker.")]
 Workers = Annotated[
     int | None, typer.Option(min=1, help="Processes, or tasks of a Ray cluster, on one folder.")
 ]
@@ -32,7 +32,7 @@ Questions = Annotated[
     ),
 ]
 TasksInstead = Annotated[
-    str | None, typer.Option(help='Data sets instead, as for `osler eval run`: "bioasq".')
+    str | None, typer.Option(help='Data sets to use instead, as for `osler eval run`: "bioasq".')
 ]
 ProposedBy = Annotated[
     str,
@@ -41,7 +41,9 @@ ProposedBy = Annotated[
         " without a model."
     ),
 ]
-Queries = Annotated[int, typer.Option(min=1, max=20, help="Queries a source (Omni-RAG App. A.1).")]
+Queries = Annotated[
+    int, typer.Option(min=1, max=20, help="Queries per source (Omni-RAG App. A.1).")
+]
 PartOf = Annotated[
     str, typer.Option(help="train, held-out or all; by a hash of the question's words.")
 ]
@@ -80,7 +82,10 @@ JudgedFolder = Annotated[
 ]
 Records = Annotated[Path, typer.Option(help="Folder for data.jsonl and its card, README.md.")]
 JudgedBy = Annotated[
-    str, typer.Option("--judge", help="Which judge, by the beginning of its name; if several.")
+    str,
+    typer.Option(
+        "--judge", help="Which judge, by the beginning of its name, if there are several."
+    ),
 ]
 Ablation = Annotated[
     str | None,
@@ -101,7 +106,10 @@ class SelectionOptions:
         list[str] | None, typer.Option(help="Leave a source out of prompts and plans; repeatable.")
     ] = None
     choice: Annotated[
-        str, typer.Option(help="Of more than three queries: random, as in the paper, or best.")
+        str,
+        typer.Option(
+            help="Which of more than three queries to keep: random, as in the paper, or best."
+        ),
     ] = "random"
     prompt: Annotated[
         str,
@@ -110,7 +118,8 @@ class SelectionOptions:
         ),
     ] = "full"
     queries: Annotated[
-        int, typer.Option(min=1, max=20, help="Of a source in one plan, at most; 3 in the paper.")
+        int,
+        typer.Option(min=1, max=20, help="Most queries per source in one plan; 3 in the paper."),
     ] = 3
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same plans.")] = 0
     longest: Annotated[
@@ -141,7 +150,9 @@ Inspect = Annotated[
     Literal["rules", "model", "both", "none"],
     typer.Option(help="Who judges quality: rules, the role judge, one after the other."),
 ]
-Grade = Annotated[bool, typer.Option("--grade", help="The role judge grades what no formula can.")]
+Grade = Annotated[
+    bool, typer.Option("--grade", help="Let the model in the role judge grade what no formula can.")
+]
 Restructure = Annotated[
     bool, typer.Option(help="Have reasons reworded as thoughts, a call for each search.")
 ]
@@ -150,13 +161,15 @@ Rounds = Annotated[
 ]
 Layout = Annotated[
     Literal["dialogue", "calls"],
-    typer.Option(help="A chat a question, as the paper; or a sample a call of the solver."),
+    typer.Option(
+        help="One chat per question, as in the paper, or one sample per call of the solver."
+    ),
 ]
 TaughtPart = Annotated[
     Literal["train", "held-out", "all"],
-    typer.Option(help="By a hash of the question's words, as in `osler train explore`."),
+    typer.Option(help="Which part of the questions to use, split by a hash of their words."),
 ]
-LimitEach = Annotated[int | None, typer.Option(min=1, help="Questions of each data set, at most.")]
+LimitEach = Annotated[int | None, typer.Option(min=1, help="Most questions of each data set.")]
 
 # Of recogniser
 
@@ -166,7 +179,8 @@ RecogniserFolder = Annotated[
     typer.Option("--out", help="Folder of the recogniser; else the knowledge base's own."),
 ]
 MeasuredOn = Annotated[
-    Path | None, typer.Option("--test", help="Texts to measure on; else a share of the others.")
+    Path | None,
+    typer.Option("--test", help="Texts to measure on; by default a share of the others."),
 ]
 
 
@@ -175,13 +189,13 @@ class NetworkOptions:
     """Size and training of the network that recognises names."""
 
     held_out: Annotated[
-        float, typer.Option(min=0.01, max=0.9, help="That share, where no --test is given.")
+        float, typer.Option(min=0.01, max=0.9, help="Share held out where no --test is given.")
     ] = 0.15
-    epochs: Annotated[int, typer.Option(min=1, max=10_000, help="At most.")] = 40
+    epochs: Annotated[int, typer.Option(min=1, max=10_000, help="Most epochs.")] = 40
     patience: Annotated[
-        int, typer.Option(min=1, help="Epochs without a better F1 after which it ends.")
+        int, typer.Option(min=1, help="Epochs without a better F1 after which training ends.")
     ] = 8
-    batch: Annotated[int, typer.Option(min=1, help="Sentences at once.")] = 16
+    batch: Annotated[int, typer.Option(min=1, help="Sentences per batch.")] = 16
     rate: Annotated[float, typer.Option(min=1e-6, max=1.0, help="Learning rate.")] = 3e-3
     width: Annotated[int, typer.Option(min=8, max=1024, help="Size of the network.")] = 64
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same weights.")] = 0
@@ -201,7 +215,9 @@ Base = Annotated[
 ]
 GoOnFrom = Annotated[Path | None, typer.Option("--adapter", help="Go on from this adapter.")]
 OnlyLora = Annotated[bool, typer.Option("--lora", help="LoRA, not all weights.")]
-MaxTokens = Annotated[int | None, typer.Option("--max-tokens", help="Of prompt and answer.")]
+MaxTokens = Annotated[
+    int | None, typer.Option("--max-tokens", help="Most tokens of prompt and answer.")
+]
 SkipLong = Annotated[
     bool, typer.Option("--skip-long", help="Leave longer samples out, instead of refusing them.")
 ]
@@ -215,9 +231,10 @@ class PaceOptions:
         float | None, typer.Option(help="Passes over the data; the paper's by default.")
     ] = None
     learning_rate: Annotated[
-        float | None, typer.Option("--learning-rate", help="The peak; the paper's by default.")
+        float | None,
+        typer.Option("--learning-rate", help="Peak learning rate; the paper's by default."),
     ] = None
-    batch: Annotated[int | None, typer.Option("--batch", help="Samples a step.")] = None
+    batch: Annotated[int | None, typer.Option("--batch", help="Samples per step.")] = None
     micro: Annotated[
         int | None, typer.Option(help="Samples worked on at once: less memory, the same result.")
     ] = None
@@ -230,9 +247,9 @@ class FittingOptions:
     layers: Annotated[
         int | None, typer.Option(help="LoRA beside so many layers only, from the last.")
     ] = None
-    rank: Annotated[int | None, typer.Option(help="Of LoRA.")] = None
+    rank: Annotated[int | None, typer.Option(help="Rank of the LoRA matrices.")] = None
     seed: Annotated[
-        int | None, typer.Option(help="Of the order of samples and of fresh weights.")
+        int | None, typer.Option(help="Seed of the sample order and of fresh weights.")
     ] = None
     save_every: Annotated[
         int | None, typer.Option("--save-every", help="Steps between checkpoints.")
@@ -242,11 +259,14 @@ class FittingOptions:
     ] = None
     precision: Annotated[
         Literal["auto", "float32", "mixed", "bfloat16"],
-        typer.Option(help="Of numbers and products."),
+        typer.Option(help="Precision of weights and products."),
     ] = "auto"
     recompute: Annotated[
         bool, typer.Option("--recompute", help="Less memory, a third more time.")
     ] = False
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Sizes, steps, memory and time; nothing is written.")
+        bool,
+        typer.Option(
+            "--dry-run", help="Estimate sizes, steps, memory and time; nothing is written."
+        ),
     ] = False

@@ -19,16 +19,18 @@ if TYPE_CHECKING:
 
 app = CommandGroup(invoke_without_command=True)
 key = CommandGroup(no_args_is_help=True)
-app.add_typer(key, name="key", help="Keys, which every address but loopback wants.")
+app.add_typer(key, name="key", help="Manage API keys, which every address but loopback requires.")
 
 
 @app.callback()
 def serve(
     context: typer.Context,
     host: Annotated[
-        str | None, typer.Option(help="Address to listen on; loopback where nothing is said.")
+        str | None, typer.Option(help="Address to listen on; loopback by default.")
     ] = None,
-    port: Annotated[int | None, typer.Option(min=0, max=65_535, help="0 = a free one.")] = None,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65_535, help="Port to listen on; 0 picks a free one.")
+    ] = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -104,18 +106,19 @@ async def _serve_stdio(settings: Settings) -> None:
 @key.command()
 def add(
     here: CliSession,
-    name: Annotated[str, typer.Argument(help="Whose it is.")],
+    name: Annotated[str, typer.Argument(help="Name of the owner.")],
     workspace: Annotated[
-        str, typer.Option(help="Runs are seen within one, and nowhere else.")
+        str,
+        typer.Option(help="Workspace of the key; runs are visible in their own workspace only."),
     ] = "default",
     runs: Annotated[
-        int | None, typer.Option(min=1, max=100_000, help="Unfinished runs at once, at most.")
+        int | None, typer.Option(min=1, max=100_000, help="Most unfinished runs at a time.")
     ] = None,
     minute: Annotated[
-        int | None, typer.Option(min=1, max=1_000_000, help="Requests in a minute, at most.")
+        int | None, typer.Option(min=1, max=1_000_000, help="Most requests per minute.")
     ] = None,
 ) -> None:
-    """Make a key. It is shown this once; only its hash is kept."""
+    """Create a key. It is shown once; only its hash is stored."""
     _require_extra("fastapi")
     from osler.serve.keys import new_key
 
@@ -128,7 +131,7 @@ def add(
 
 @key.command()
 def ls(here: JsonSession) -> None:
-    """The keys, without their secrets."""
+    """List the keys, without their secrets."""
     _require_extra("fastapi")
     from rich.table import Table
     from rich.text import Text
@@ -147,9 +150,9 @@ def ls(here: JsonSession) -> None:
 @key.command()
 def rm(
     here: CliSession,
-    name: Annotated[str, typer.Argument(help="Its name or its id.")],
+    name: Annotated[str, typer.Argument(help="Name or id of the key.")],
 ) -> None:
-    """Take a key back, at once: a running server knows it no more."""
+    """Revoke a key; a running server refuses it from now on."""
     _require_extra("fastapi")
     if not _open_ledger(here).drop_key(name):
         raise BadConfig(f"there is no key {name!r}", fix="`osler serve key ls` lists them")
@@ -159,7 +162,7 @@ def rm(
 def deploy(
     here: CliSession,
     folder: Annotated[Path, typer.Argument(help="Where the files go.")] = Path("deploy"),
-    force: Annotated[bool, typer.Option("--force", help="Write over files.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
 ) -> None:
     """Write files to run Osler as a service: a container file, a systemd unit, a compose file
     with Qdrant and vLLM."""

@@ -25,7 +25,7 @@ config = CommandGroup(no_args_is_help=True)
 def init(
     here: CliSession,
     path: Annotated[Path, typer.Argument(help="The file to write.")] = Path("osler.toml"),
-    force: Annotated[bool, typer.Option("--force", help="Write over a file.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
 ) -> None:
     """Write a commented osler.toml with every setting and its default."""
     from osler.app.config import write_template
@@ -35,7 +35,7 @@ def init(
 
 
 def doctor(here: CliSession) -> None:
-    """Check settings, knowledge base and models, and say how to mend them.
+    """Check settings, knowledge base and models, and name the fix for each fault.
 
     Each model is really asked: what it can do stands in a table, and below it what would
     become of each strategy. Exit code 1: a check failed.
@@ -54,10 +54,10 @@ def doctor(here: CliSession) -> None:
 def show(
     here: JsonSession,
     origin: Annotated[
-        bool, typer.Option("--origin", help="Also say where each value comes from.")
+        bool, typer.Option("--origin", help="Show where each value comes from.")
     ] = False,
 ) -> None:
-    """The settings in force."""
+    """Show the settings in force."""
     from osler.app.config import flatten_settings, render_settings
 
     loaded = here.load_layers()
@@ -102,11 +102,12 @@ def calibrate(
         ),
     ] = 0.9,
     metric: Annotated[
-        Literal["cppl", "uct"] | None, typer.Option(help="As strategy.metric.")
+        Literal["cppl", "uct"] | None, typer.Option(help="The state value: cppl, uct or off.")
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Write nothing.")] = False,
     force: Annotated[
-        bool, typer.Option("--force", help="Also where strategy.sigma or tau is set: take it out.")
+        bool,
+        typer.Option("--force", help="Go ahead where strategy.sigma or tau is set, and remove it."),
     ] = False,
 ) -> None:
     """Fit TC-RAG's sigma, or KAG-Thinker's tau, to the model; write it into the settings file.

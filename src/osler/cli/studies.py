@@ -24,7 +24,9 @@ def attack(
             " distractor_relevant, distractor_out_of_domain."
         ),
     ],
-    limit: Annotated[int, typer.Option(min=1, help="Questions a cell; chosen by the seed.")] = 100,
+    limit: Annotated[
+        int, typer.Option(min=1, help="Questions per cell, chosen by the seed.")
+    ] = 100,
 ) -> None:
     """Attack TC-RAG's first tool call with noise, in six ways (TC-RAG App. 8.6).
 
@@ -55,7 +57,7 @@ def sigma(
         list[Path] | None, typer.Option(help="SVG or PNG to draw (extra plot); repeatable.")
     ] = None,
 ) -> None:
-    """See what TC-RAG's threshold does: halts, steps, tokens and EM over sigma (TC-RAG §6.5)."""
+    """Measure the effect of TC-RAG's threshold: halts, steps, tokens and EM over sigma (§6.5)."""
     settings = here.load_settings()
     from osler.app import studies
     from osler.cli.pages import sigma_page
@@ -103,7 +105,7 @@ def plans(
     planner: Planner = None,
     sources: Offered = None,
     limit: Annotated[
-        int | None, typer.Option(min=1, help="Only so many questions, from the first.")
+        int | None, typer.Option(min=1, help="Only the first so many questions.")
     ] = None,
 ) -> None:
     """Measure source plans: accuracy without each source in turn, queries, words, diversity, cost.

@@ -43,7 +43,7 @@ def explore(
     queries: Queries = 6,
     part: PartOf = "train",
     held_out: HeldOut = 0.2,
-    limit: Annotated[int | None, typer.Option(min=1, help="Questions, at most.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Most questions.")] = None,
     sources: Offered = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Same seed, same split.")] = None,
     jobs: Jobs = 1,
@@ -120,7 +120,7 @@ def judge(
     on: On = "processes",
     dry_run: DryRun = False,
 ) -> None:
-    """Say which queries found what supports the gold answer (Omni-RAG §4.2.2).
+    """Judge which queries found support for the gold answer (Omni-RAG §4.2.2).
 
     Several judges may judge one folder. Exit code 6: some questions failed.
     """

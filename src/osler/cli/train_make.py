@@ -160,14 +160,16 @@ def agree(
     log_dir: JudgedFolder,
     judged_by: JudgedBy = "",
     reference: Annotated[
-        str, typer.Option(help="The judge that is taken to be right, by its name's beginning.")
+        str, typer.Option(help="The reference judge, by the beginning of its name.")
     ] = "",
     people: Annotated[
         Path | None,
-        typer.Option(help="Or people: CSV with case, source, query, verdict (yes or no)."),
+        typer.Option(
+            help="People's verdicts instead: CSV with case, source, query, verdict (yes or no)."
+        ),
     ] = None,
 ) -> None:
-    """Hold one judge's verdicts against another's, or people's (Omni-RAG Table 9)."""
+    """Compare one judge's verdicts with another's, or with people's (Omni-RAG Table 9)."""
     from osler.cli.train_pages import plain_page
     from osler.errors import BadConfig
     from osler.train.spo import agree as comparing

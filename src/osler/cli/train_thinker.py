@@ -61,7 +61,7 @@ def thinker_data(
     held_out: HeldOut = 0.2,
     limit: LimitEach = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Same seed, same samples.")] = None,
-    jobs: Annotated[int, typer.Option(min=1, max=256, help="Questions at once.")] = 1,
+    jobs: Annotated[int, typer.Option(min=1, max=256, help="Concurrent questions.")] = 1,
     dry_run: DryRun = False,
 ) -> None:
     """Have the planner solve questions as KAG-Thinker, and keep what is right as training data.
@@ -190,7 +190,7 @@ def _tally_page(told: Sequence[StageTally]) -> Rows:
 
 def evaluate_data(
     here: CliSession,
-    data: Annotated[Path, typer.Argument(help="A folder with data.jsonl, or such a file.")],
+    data: Annotated[Path, typer.Argument(help="A folder with data.jsonl, or the file itself.")],
     by: Annotated[
         Literal["rules", "model", "both"],
         typer.Option(help="Rules; the role judge; or rules first, and the judge for the rest."),
@@ -202,7 +202,7 @@ def evaluate_data(
     page: Annotated[
         Path | None, typer.Option("--report", help="Write the report as Markdown here.")
     ] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Samples, at most.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Most samples.")] = None,
 ) -> None:
     """Judge training data in six dimensions; against labels, where lines have them.
 

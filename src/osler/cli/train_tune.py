@@ -41,7 +41,7 @@ def sft(
     skip_long: SkipLong = False,
     fitting: FittingOptions,
 ) -> None:
-    """Teach a model its replies (Omni-RAG, Eq. 2), by LoRA. It goes on where it was stopped."""
+    """Tune a model on replies (Omni-RAG Eq. 2), by LoRA. A stopped training resumes."""
     from osler.train.tune.recipe import OMNI_SFT
 
     start = replace(OMNI_SFT, lora=None) if full else OMNI_SFT
@@ -59,7 +59,7 @@ def dpo(
         Path | None,
         typer.Option(help="The SFT adapter: it is trained on, and it is the reference."),
     ] = None,
-    beta: Annotated[float | None, typer.Option(help="Of Eq. 4; 0.1 by default.")] = None,
+    beta: Annotated[float | None, typer.Option(help="Beta of Eq. 4; 0.1 by default.")] = None,
     *,
     pace: PaceOptions,
     max_tokens: MaxTokens = None,
@@ -116,16 +116,20 @@ def pretrain(
     ] = None,
     held_out: Annotated[
         float | None,
-        typer.Option("--held-out", help="Share of the texts that tells perplexity; 0.02."),
+        typer.Option(
+            "--held-out", help="Share of the texts held out to measure perplexity; 0.02 by default."
+        ),
     ] = None,
     base: Base = None,
     lora: OnlyLora = False,
     *,
     pace: PaceOptions,
-    max_tokens: Annotated[int | None, typer.Option("--max-tokens", help="Of a window.")] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option("--max-tokens", help="Tokens of a window.")
+    ] = None,
     fitting: FittingOptions,
 ) -> None:
-    """Have a model read a mixed corpus (TC-RAG, App. 8.3): every next word, all weights."""
+    """Continue pre-training on a mixed corpus (TC-RAG App. 8.3): every next token, all weights."""
     from osler.train.tune.recipe import PRETRAIN, LoraSettings
 
     start = PRETRAIN.with_changes(lora=LoraSettings()) if lora else PRETRAIN
@@ -276,7 +280,9 @@ def gguf(
     ] = None,
     storage: Annotated[
         Literal["f32", "f16", "q8_0"],
-        typer.Option(help="Of the matrices; q8_0 may round away what a small adapter learnt."),
+        typer.Option(
+            help="Storage type of the matrices; q8_0 may round away what a small adapter learnt."
+        ),
     ] = "f16",
 ) -> None:
     """Write a tuned model as a GGUF file, which the embedded engine serves."""
