@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 HOME_DIR ?= .osler
 Q ?= A patient who takes warfarin is started on amiodarone. What happens to the INR?
 STRATEGY ?= tc-rag
+# Processes that tests run in; one a core.
+JOBS ?= auto
 # The extras that the tests have beside the core; the heavy ones are in requirements-extra.txt.
 LIGHT := pdf parquet xlsx fast edge qdrant graph math plot serve
 OSLER := OSLER__HOME=$(HOME_DIR) $(BIN)/osler
@@ -31,7 +33,7 @@ ask: $(VENV)/core
 ## Everything, with the real engine and encoder.
 test: $(VENV)/dev
 	@$(OSLER) download-models >/dev/null
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
 $(VENV)/extra: $(VENV)/dev requirements-extra.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
@@ -48,7 +50,7 @@ check: $(VENV)/dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest tests/house tests/laws tests/oracles
+	HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -n $(JOBS) --dist worksteal tests/house tests/laws tests/oracles
 
 ## How the package measures: sizes, names, comments, import circles, lost references.
 house:
