@@ -44,5 +44,5 @@ def test_a_difference_is_taken_pair_by_pair() -> None:
 
 @pytest.mark.parametrize(("hits", "n"), [(1, 0), (3, 2), (-1, 4)])
 def test_what_is_no_proportion_is_refused(hits: int, n: int) -> None:
-    with pytest.raises(ValueError, match="no proportion"):
+    with pytest.raises(ValueError, match="not a proportion"):
         proportion(hits, n)

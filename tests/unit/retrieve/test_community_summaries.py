@@ -37,8 +37,10 @@ async def test_a_summary_is_kept_and_found_instead_of_the_extract(graph: Graph) 
     assert passage.text == "Asthma is a disease of the lung with cough."
     assert passage.locator.section == f"written by {model.name}"
     (hit,) = await CommunityRetriever(graph).search("cough", k=3)
-    assert hit.passage == passage == graph.get_passage(passage.id)
-    assert graph.get_passage(found.write_extract(one).id).text.startswith("Community of 3 concepts")
+    assert hit.passage == passage == communities.find_passage(graph, passage.id)
+    assert communities.find_passage(graph, found.write_extract(one).id).text.startswith(
+        "Community of 3 concepts"
+    )
     (asked,) = [event for event in run.events if isinstance(event, Asked)]
     assert asked.prompt.startswith("graph/community@")
 

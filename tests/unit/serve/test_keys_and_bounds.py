@@ -108,7 +108,7 @@ def test_api_key_names_are_unique_and_plain(home: Path) -> None:
     with pytest.raises(BadConfig, match="already"):
         new_key(ledger, "one")
     for name in ("", "a b", "../x", "x" * 65):
-        with pytest.raises(BadConfig, match="no name"):
+        with pytest.raises(BadConfig, match="not a valid name"):
             new_key(ledger, name)
     ledger.close()
 
