@@ -143,7 +143,7 @@ def test_an_option_that_was_chosen_stands_out(window: Window, home: Path) -> Non
         expect_exact_text(page.locator(".option"), "B. adrenaline")
         expect_exact_text(page.locator(".options .chosen"), "adrenaline")
         page.get_by_text("How it was reached").click()
-        searched = page.locator(".timeline > li", has_text="Searches").inner_text()
+        searched = page.locator(".timeline > li", has_text="Search").first.inner_text()
         assert "guideline: " in searched
         assert "wiki" not in searched
 

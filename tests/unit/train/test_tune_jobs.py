@@ -150,16 +150,16 @@ import sys
 from pathlib import Path
 from osler.train.tune import jobs, loop, recipe
 
-seal = loop.seal
+seal = loop.seal_checkpoint
 
 def stopping(checkpoint):
     seal(checkpoint)
     print("sealed", checkpoint.name, flush=True)
     sys.stdin.read()
 
-loop.seal = stopping
-quick = recipe.OMNI_SFT.but(batch=4, micro=2, learning_rate=5e-3, epochs=2, save_every=2)
-jobs.run(jobs.Job("sft", *map(Path, sys.argv[1:]), quick))
+loop.seal_checkpoint = stopping
+quick = recipe.OMNI_SFT.with_changes(batch=4, micro=2, learning_rate=5e-3, epochs=2, save_every=2)
+jobs.run_tuning(jobs.TuningJob("sft", *map(Path, sys.argv[1:]), quick))
 """
 """A training that goes no further than its first checkpoint."""
 
