@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from osler.answer.extractive import EvidenceGate, ExtractiveComposer, QuoteThresholds
+from osler.answer.extractive import ExtractiveComposer
+from osler.answer.gate import EvidenceGate, QuoteThresholds
 from osler.answer.written import WrittenComposer
 from osler.llm.core.ask import complete
 from osler.llm.core.base import Completion, Message, Sampling, Scored

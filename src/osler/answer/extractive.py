@@ -1,26 +1,26 @@
 """An answer made of quotes, for models that must not word medicine.
 
-First passages are selected, then sentences. Passages compete by their coverage of the question's
-rare words; when the best covers too little and no sentence is relevant, the answer says that the
-evidence does not answer. From the passages kept, the sentences quoted are those highest in
-relevance to the question and in the model's likelihood of the sentence as its answer.
+The gate (`answer/gate.py`) says which sentences are evidence; where there are none, the answer
+says that the evidence does not answer. The sentences quoted are those highest in relevance to the
+question and in the model's likelihood of the sentence as its answer.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from statistics import fmean, pstdev
 
 from osler.answer import NOTHING_SAID
+from osler.answer.gate import EvidenceGate
 from osler.answer.options import OptionChooser, OptionTexts
-from osler.answer.sentences import QuoteCandidate, quote_candidates
+from osler.answer.sentences import QuoteCandidate
 from osler.llm.core.ask import score_all
 from osler.llm.core.base import Likelihood, Message
 from osler.prompts import render_prompt
 from osler.trace import BudgetExceeded, Run
-from osler.types import Answer, Authorship, Hit, Language, Question, Relevance, Statement
+from osler.types import Answer, Authorship, Hit, Question, Statement
 
 NOTE = {
     "en": "Quoted sentences, not a written answer: no model that may word medicine is configured.",
@@ -31,46 +31,6 @@ _SPENT = {
     "en": "The run's budget was spent before everything was weighed ({}).",
     "zh": "运行预算已用尽，未能完成全部比较（{}）。",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class QuoteThresholds:
-    """Thresholds below both of which the evidence does not answer; on the scorers' own scales."""
-
-    coverage: float
-    """Least coverage of the question by the best passage."""
-    relevance: float
-    """Least relevance of the best sentence to the question."""
-
-
-@dataclass(frozen=True)
-class EvidenceGate:
-    """Decides which sentences are evidence for a question."""
-
-    coverage: Relevance
-    """Coverage of the question by a passage, in [0, 1]."""
-    relevance: Relevance
-    """Relevance of a sentence to the question."""
-    least: Mapping[Language, QuoteThresholds]
-    margin: float = 0.85
-    """Least share of the best passage's coverage: excludes passages about other subjects."""
-
-    async def find_evidence(
-        self, question: Question, hits: Sequence[Hit], *, query: str = ""
-    ) -> list[QuoteCandidate]:
-        """Sentences of the passages that cover the question best, most relevant first.
-
-        Empty when the hits do not answer it. `query` replaces the question in scoring relevance.
-        """
-        texts = [f"{hit.passage.heading}. {hit.passage.text}" for hit in hits]
-        covered = await self.coverage.relevance(question.text, texts) if texts else ()
-        best = max(covered, default=0.0)
-        kept = [h for h, v in zip(hits, covered, strict=True) if v >= self.margin * best]
-        found = await quote_candidates(self.relevance, query or question.text, kept)
-        least = self.least[question.language]
-        # Either signal suffices: coverage fails on paraphrases, relevance on long passages.
-        answers = best >= least.coverage or (found and found[0].relevance >= least.relevance)
-        return found if answers else []
 
 
 @dataclass(frozen=True)

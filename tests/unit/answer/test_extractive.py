@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osler.answer.extractive import NOTE, EvidenceGate, ExtractiveComposer, QuoteThresholds
+from osler.answer.extractive import NOTE, ExtractiveComposer
+from osler.answer.gate import EvidenceGate, QuoteThresholds
 from osler.retrieve.relevance import CoverageRelevance, OverlapRelevance
 from osler.testing.scripted import ScriptedModel
 from osler.trace import Run

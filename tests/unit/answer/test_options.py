@@ -2,7 +2,8 @@
 
 import pytest
 
-from osler.answer.extractive import EvidenceGate, ExtractiveComposer, QuoteThresholds
+from osler.answer.extractive import ExtractiveComposer
+from osler.answer.gate import EvidenceGate, QuoteThresholds
 from osler.answer.options import (
     OptionLetters,
     OptionTexts,

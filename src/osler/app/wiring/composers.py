@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from osler.answer import Composer
 from osler.answer.cautions import CautiousComposer
-from osler.answer.extractive import EvidenceGate, ExtractiveComposer, QuoteThresholds
+from osler.answer.extractive import ExtractiveComposer
+from osler.answer.gate import EvidenceGate, QuoteThresholds
 from osler.answer.options import OptionChooser, OptionLetters, OptionTexts
 from osler.answer.rewriter import Rewriter
 from osler.answer.written import WrittenComposer

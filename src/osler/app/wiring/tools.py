@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from osler.answer.extractive import EvidenceGate
+from osler.answer.gate import EvidenceGate
 from osler.app.config import Settings, TcRagSettings
 from osler.app.wiring import Parts, graphs
 from osler.errors import BadConfig

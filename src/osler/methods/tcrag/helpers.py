@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from osler.answer.extractive import EvidenceGate
+from osler.answer.gate import EvidenceGate
 from osler.errors import MalformedOutput
 from osler.llm.core.ask import ask
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from osler.answer.extractive import EvidenceGate
+from osler.answer.gate import EvidenceGate
 from osler.methods.tcrag.actions import Move
 from osler.methods.tcrag.stack import FrameKind, MemoryStack
 

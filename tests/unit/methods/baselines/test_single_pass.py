@@ -1,7 +1,8 @@
 """Methods of one pass: the model alone, with a chain of thought, with one search."""
 
 from osler.answer import Composer
-from osler.answer.extractive import EvidenceGate, ExtractiveComposer, QuoteThresholds
+from osler.answer.extractive import ExtractiveComposer
+from osler.answer.gate import EvidenceGate, QuoteThresholds
 from osler.answer.written import WrittenComposer
 from osler.errors import SourceUnavailable
 from osler.methods.baselines.episode import MethodDeps

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import pytest
 
-from osler.answer.extractive import EvidenceGate, QuoteThresholds
+from osler.answer.gate import EvidenceGate, QuoteThresholds
 from osler.answer.written import WrittenComposer
 from osler.errors import SourceUnavailable
 from osler.methods.tcrag.actions import Move

@@ -16,7 +16,7 @@ from typing import Literal
 
 import pytest
 
-from osler.answer.extractive import EvidenceGate, QuoteThresholds
+from osler.answer.gate import EvidenceGate, QuoteThresholds
 from osler.answer.written import WrittenComposer
 from osler.cli.film import draw_film
 from osler.errors import ModelUnreachable, SourceUnavailable
