@@ -1,0 +1,1 @@
+"""The sample knowledge base as package data; `README.md` describes its files."""

@@ -1,0 +1,1 @@
+"""Encoders of texts to vectors: MiniLM on ONNX, hub models, and embedding servers."""

@@ -1,0 +1,1 @@
+"""Files to stored passages: read, cut, checked, and upserted file by file."""

@@ -1,0 +1,1 @@
+"""Language models and scorers behind any server that speaks the OpenAI interface."""

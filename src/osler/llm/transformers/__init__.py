@@ -1,0 +1,1 @@
+"""Language models on torch and transformers: trainable, and they show their attention."""
