@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { asking, link, parsed } from "./place";
-import { marked, plain } from "./plain";
+import { marked, plain, shortSeconds } from "./plain";
 import { tongue, WORDS } from "./words";
 
 test("what would hide or reorder letters is named, and nothing else changes", () => {
@@ -11,6 +11,12 @@ test("what would hide or reorder letters is named, and nothing else changes", ()
 test("a quote is marked by code points, as the server counts them", () => {
   expect(marked("😀😀quote end", 2, 7)).toEqual(["😀😀", "quote", " end"]);
   expect(marked("a\u202ebc", 1, 2)).toEqual(["a", "⟨U+202E⟩", "bc"]);
+});
+
+test("seconds are shown with the digits that matter", () => {
+  const shown = [110.453, 10.04, 9.96, 3.249, 0.0531, 0].map((seconds) => shortSeconds(seconds, "?"));
+  expect(shown).toEqual(["110", "10", "10", "3.2", "0.053", "0"]);
+  expect([shortSeconds(null, "?"), shortSeconds(undefined, "–")]).toEqual(["?", "–"]);
 });
 
 test("an address is read as it was written, whatever is in it", () => {

@@ -17,3 +17,9 @@ export function marked(text: string, from: number, to: number): [string, string,
   const part = (a: number, b?: number) => plain(letters.slice(a, b).join(""));
   return [part(0, from), part(from, to), part(to)];
 }
+
+// Seconds as a reader wants them: two digits below ten, whole ones above.
+export function shortSeconds(seconds: number | null | undefined, absent: string): string {
+  if (seconds === null || seconds === undefined) return absent;
+  return String(seconds < 10 ? Number(seconds.toPrecision(2)) : Math.round(seconds));
+}

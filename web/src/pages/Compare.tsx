@@ -6,7 +6,7 @@ import { Cards } from "../parts/Cards";
 import { Machinery } from "../parts/Machinery";
 import { Opened } from "../parts/Opened";
 import { link } from "../place";
-import { plain } from "../plain";
+import { plain, shortSeconds } from "../plain";
 import type { Tongue } from "../words";
 
 export function Compare({ ids, speak }: { ids: [string, string]; speak: Tongue }) {
@@ -42,7 +42,7 @@ function Figures({ runs, speak }: { runs: [Run | null, Run | null]; speak: Tongu
     [words.callsMade, (run) => String(run.usage?.calls ?? "–")],
     [words.tokens, (run) => (run.usage ? (run.usage.prompt_tokens + run.usage.completion_tokens).toLocaleString() : "–")],
     [words.searchesMade, (run) => String(run.usage?.searches ?? "–")],
-    [`${words.time} (${words.seconds})`, (run) => String(run.seconds ?? "–")],
+    [`${words.time} (${words.seconds})`, (run) => shortSeconds(run.seconds, "–")],
   ];
   return (
     <div className="scroll" tabIndex={0} role="group" aria-label={words.compare}>

@@ -1,6 +1,6 @@
 import type { Evidence, Run } from "../api";
 import type { Told } from "../log";
-import { plain } from "../plain";
+import { plain, shortSeconds } from "../plain";
 import type { Tongue } from "../words";
 import { Cautions } from "./Cautions";
 
@@ -87,7 +87,7 @@ function Facts({ run, speak }: { run: Run; speak: Tongue }) {
   const { words } = speak;
   const parts = [
     run.strategy,
-    `${run.seconds ?? "?"} ${words.seconds}`,
+    `${shortSeconds(run.seconds, "?")} ${words.seconds}`,
     run.usage && `${run.usage.calls} ${words.calls}`,
     run.usage && `${run.usage.searches} ${words.searches}`,
   ];
