@@ -69,29 +69,43 @@ def test_bleu_of_a_corpus_is_sacrebleus(make: object, tokenizer: str) -> None:
     assert overlap.corpus_bleu(found) == pytest.approx(theirs.score / 100, abs=EXACT)
 
 
-def test_rouge_l_is_rouge_scores_with_our_tokens() -> None:
-    scorer_of = pytest.importorskip("rouge_score.rouge_scorer").RougeScorer
-
-    class Ours:
-        def tokenize(self, text: str) -> list[str]:
-            return words.answer_tokens(text)
-
-    scorer = scorer_of(["rougeL"], tokenizer=Ours())
-    for said, references in (*pairs(english, 1), *pairs(chinese, 1)):
-        theirs, ours = (
-            scorer.score(references[0], said)["rougeL"],
-            overlap.rouge_l(said, references),
-        )
+def test_rouge_l_of_english_is_rouge_scores_with_its_own_tokenizer() -> None:
+    scorer = pytest.importorskip("rouge_score.rouge_scorer").RougeScorer(["rougeL"])
+    for said, references in pairs(english, 3):
+        theirs = scorer.score_multi(references, said)["rougeL"]
+        ours = overlap.rouge_l(said, references)
         assert ours.precision == pytest.approx(theirs.precision, abs=EXACT)
         assert ours.recall == pytest.approx(theirs.recall, abs=EXACT)
         assert ours.f1 == pytest.approx(theirs.fmeasure, abs=EXACT)
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["β-blockers, naïve", "U.S.: 1,000 mg/m²", "Ｆull ﬁne ½", "İstanbul's", "", "—", "ß₂ a_b"],
+)
+def test_english_words_of_rouge_are_rouge_scores_whatever_the_marks(text: str) -> None:
+    tokenizers = pytest.importorskip("rouge_score.tokenizers")
+    wanted = tokenizers.DefaultTokenizer(use_stemmer=False).tokenize(text)
+    assert overlap.rouge_tokens(text, "en") == wanted
+
+
+def test_an_article_is_a_word_for_rouge() -> None:
+    """Of "the dose" in "a dose", one word of two is there: precision, recall and F1 are 1/2."""
+    assert overlap.rouge_l("a dose", ["the dose"]).f1 == pytest.approx(0.5)
+
+
+def test_rouge_of_chinese_is_over_characters_and_words_of_other_scripts() -> None:
+    assert overlap.rouge_tokens("每日２次，HbA1c！", "zh") == ["每", "日", "2", "次", "hba1c"]
+
+
 def test_rouge_l_of_chinese_is_rouge_chineses() -> None:
-    """Its F1 has 1e-8 in the denominator; precision and recall have no such thing."""
+    """Its F1 has 1e-8 in the denominator; precision and recall have no such thing.
+
+    It has no tokenizer: it is given characters parted by blanks, as its users do.
+    """
     rouge = pytest.importorskip("rouge_chinese").Rouge(metrics=["rouge-l"])
     for said, (reference,) in pairs(chinese, 1):
-        ours, meant = words.answer_tokens(said), words.answer_tokens(reference)
+        ours, meant = overlap.rouge_tokens(said, "zh"), overlap.rouge_tokens(reference, "zh")
         if not ours or not meant:
             continue
         theirs = rouge.get_scores(" ".join(ours), " ".join(meant))[0]["rouge-l"]

@@ -29,6 +29,7 @@ from osler.evaluate.runner import (
     RunnerCell,
     SolvedRun,
 )
+from osler.evaluate.searches import WatchedRetriever
 from osler.jobs.runner import Progress
 from osler.llm.recording.response_cache import ResponseCache
 from osler.llm.recording.tape import Tape
@@ -214,7 +215,8 @@ async def prepare_strategy(
     settings: Settings, keep: KeepRun | None = None, replies: ResponseCache | None = None
 ) -> ReadyStrategy:
     """The strategy, with its models and its knowledge base open."""
-    parts = await live_parts(settings)
+    parts = _watch_searches(await live_parts(settings))
+    accelerators = _count_accelerators(parts)
     if replies is not None:
         parts = remember_replies(settings, parts, replies)
     solver: Solver = build_solver(settings, parts)
@@ -231,8 +233,23 @@ async def prepare_strategy(
         run_budget(settings),
         settings.sampling.seed,
         settings.strategy.kind,
+        accelerators,
         None if keep is None else partial(record_sample, keep),
     )
+
+
+def _watch_searches(parts: Parts) -> Parts:
+    """The same parts; what a search finds, and how long it takes, is noted for its sample."""
+    return replace(
+        parts, retriever=lambda name, sources: WatchedRetriever(parts.retriever(name, sources))
+    )
+
+
+def _count_accelerators(parts: Parts) -> int:
+    """Accelerators that the models run on; 0 where one of them has none, or does not say."""
+    # Models behind a server have no such attribute: what they run on is not ours to know.
+    counts = [getattr(ready.model, "accelerators", 0) for ready in parts.models.values()]
+    return max(counts) if all(counts) and counts else 0
 
 
 async def judge_answers(

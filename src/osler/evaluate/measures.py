@@ -6,13 +6,14 @@ the measure and the sample: a report never leaves a number out in silence.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from osler.errors import BadRun
 from osler.evaluate.metrics import choice, overlap, retrieval, words
 from osler.evaluate.record import SampleRecord
 from osler.evaluate.sample import KINDS, Kind
+from osler.evaluate.searches import RecordedDocument
 from osler.types import Grounding, Halt
 
 
@@ -81,59 +82,88 @@ def _cost_of(field: str) -> Callable[[SampleRecord], float]:
     return lambda record: float(getattr(record.outcome.usage, field))
 
 
-def _retrieved_gold(record: SampleRecord) -> list[str | None]:
-    """Gold document of each retrieved passage (`None` for others), in rank order."""
-    support = record.sample.gold.support
+def _match_gold(
+    passages: Sequence[str], documents: Sequence[RecordedDocument], support: Sequence[str]
+) -> list[str | None] | None:
+    """Gold document of each passage, `None` for others.
+
+    `None` as a whole where there is no gold, or where it names documents by what is not known of
+    these: a comparison that cannot succeed is no miss.
+    """
+    if not support or not _are_told_apart(support, documents):
+        return None
     return [
-        next((name for name in support if retrieval.rests_on(passage, name)), None)
-        for passage in record.outcome.retrieved
+        next((name for name in support if _is_of(passage, name, found)), None)
+        for passage, found in zip(passages, documents, strict=True)
     ]
+
+
+def _is_of(passage: str, name: str, found: RecordedDocument) -> bool:
+    return retrieval.rests_on(passage, name, title=found.title, code=found.code, url=found.url)
+
+
+def _are_told_apart(support: Sequence[str], documents: Sequence[RecordedDocument]) -> bool:
+    """Whether what is known of the documents would show that one of them is gold."""
+    if not documents:  # nothing was found, so no gold was
+        return True
+    known = {"code": True, "title": any(d.title for d in documents)}
+    known["address"] = any(d.url for d in documents)
+    return all(known[retrieval.kind_of_name(name)] for name in support)
+
+
+def _retrieved_gold(record: SampleRecord) -> list[str | None] | None:
+    """The passages that were found, in rank order, as `_match_gold` has them."""
+    outcome = record.outcome
+    if not outcome.usage.searches:
+        return None
+    documents = outcome.documents or (RecordedDocument(),) * len(outcome.retrieved)
+    return _match_gold(outcome.retrieved, documents, record.sample.gold.support)
 
 
 def _retrieval_recall(record: SampleRecord) -> float | None:
-    support = record.sample.gold.support
-    if not support or not record.outcome.usage.searches:
+    support, found = record.sample.gold.support, _retrieved_gold(record)
+    if found is None:
         return None
     # Over documents, not passages: three passages of one gold document count once.
-    return len(set(_retrieved_gold(record)[:10]) & set(support)) / len(set(support))
+    return len(set(found[:10]) & set(support)) / len(set(support))
 
 
 def _reciprocal_rank(record: SampleRecord) -> float | None:
-    if not record.sample.gold.support or not record.outcome.usage.searches:
+    found = _retrieved_gold(record)
+    if found is None:
         return None
-    return next((1 / rank for rank, name in enumerate(_retrieved_gold(record), 1) if name), 0.0)
+    return next((1 / rank for rank, name in enumerate(found, 1) if name), 0.0)
 
 
-def _cited_gold(record: SampleRecord) -> list[str | None]:
-    """The evidence that statements cite, each as the gold document that it is of."""
+def _cited_gold(record: SampleRecord) -> list[str | None] | None:
+    """The evidence that statements cite, as `_match_gold` has it."""
     numbers = {number for statement in record.outcome.statements for number in statement.cites}
-    support = record.sample.gold.support
-    return [
-        next(
-            (
-                name
-                for name in support
-                if retrieval.rests_on(one.passage, name, title=one.title, code=one.code)
-            ),
-            None,
-        )
-        for number, one in enumerate(record.outcome.evidence, 1)
-        if number in numbers
-    ]
+    cited = [e for number, e in enumerate(record.outcome.evidence, 1) if number in numbers]
+    documents = [RecordedDocument(e.title, e.code, e.url) for e in cited]
+    return _match_gold([e.passage for e in cited], documents, record.sample.gold.support)
 
 
 def _citation_precision(record: SampleRecord) -> float | None:
     cited = _cited_gold(record)
-    if not cited or not record.sample.gold.support:
-        return None
-    return retrieval.precision([name is not None for name in cited])
+    return retrieval.precision([name is not None for name in cited]) if cited else None
 
 
 def _citation_recall(record: SampleRecord) -> float | None:
-    support = set(record.sample.gold.support)
-    if not support or not record.outcome.evidence:
+    cited = _cited_gold(record)
+    if cited is None or not record.outcome.evidence:
         return None
-    return len({name for name in _cited_gold(record) if name}) / len(support)
+    return len({name for name in cited if name}) / len(set(record.sample.gold.support))
+
+
+def _evidence_recall(record: SampleRecord) -> float | None:
+    """ROUGE-R against what is cited: how much of it the answer says (TC-RAG App. 8.5)."""
+    quotes = " ".join(dict.fromkeys(e.quote for e in record.outcome.evidence))
+    return overlap.rouge_r(answer_text(record), (quotes,)) if quotes else None
+
+
+def _accelerator_seconds(record: SampleRecord) -> float | None:
+    outcome = record.outcome
+    return outcome.usage.seconds * outcome.accelerators if outcome.accelerators else None
 
 
 _CHOICES: tuple[Kind, ...] = ("choice", "choices")
@@ -149,6 +179,7 @@ MEASURES: tuple[Measure, ...] = (
         "rouge_l", "ROUGE-L F1", _short_answer_score(lambda a, g: overlap.rouge_l(a, g).f1), _LONG
     ),
     Measure("rouge_r", "ROUGE-R (recall)", _short_answer_score(overlap.rouge_r), _LONG),
+    Measure("rouge_r_evidence", "ROUGE-R against the evidence", _evidence_recall, _LONG),
     Measure("bleu_1", "BLEU-1", _short_answer_score(lambda a, g: overlap.bleu(a, g, 1)), _LONG),
     Measure("bleu_4", "BLEU-4", _short_answer_score(lambda a, g: overlap.bleu(a, g, 4)), _LONG),
     Measure(
@@ -169,6 +200,13 @@ MEASURES: tuple[Measure, ...] = (
     Measure("cached", "prompt tokens from the cache", _cost_of("cached_tokens"), percent=False),
     Measure("searches", "searches", _cost_of("searches"), percent=False),
     Measure("model_s", "seconds in the model", _cost_of("seconds"), percent=False),
+    Measure("search_s", "seconds in searches", lambda r: r.outcome.search_s, percent=False),
+    Measure(
+        "accelerator_s",
+        "seconds of accelerators (those in the model, times their number)",
+        _accelerator_seconds,
+        percent=False,
+    ),
     Measure("wall_s", "seconds in all", lambda record: record.seconds, percent=False),
 )
 BY_NAME = {measure.name: measure for measure in MEASURES}

@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 from osler.errors import BadRun
 from osler.evaluate.sample import Sample
+from osler.evaluate.searches import RecordedDocument, SearchNotes
 from osler.jobs.journal import LineFormat
 from osler.methods.tcrag.monitor import mean_token_probability
 from osler.trace import Asked, Event, FormSolved, Retrieved, Run, Searched, StateValued
@@ -42,6 +43,7 @@ class RecordedEvidence:
     title: str
     code: str
     quote: str
+    url: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,12 @@ class RecordedOutcome:
     confidence: float | None = None
     """0 to 1, where the strategy has one; see `confidence_of`."""
     usage: Usage = field(default_factory=Usage)
+    documents: tuple[RecordedDocument, ...] = ()
+    """Documents of `retrieved`, in its order; empty in a log that does not have them."""
+    search_s: float | None = None
+    """Seconds with a search under way; `None` where nothing was searched, or nobody watched."""
+    accelerators: int = 0
+    """Accelerators that the models ran on; 0 = none, or not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +105,12 @@ class SampleRecord:
         return SampleKey(self.strategy, self.sample.task, self.sample.id)
 
 
-def outcome_of(solution: Solution, run: Run) -> RecordedOutcome:
+def outcome_of(
+    solution: Solution, run: Run, notes: SearchNotes | None = None, accelerators: int = 0
+) -> RecordedOutcome:
     """Extracts from a finished run all that a report needs."""
-    answer = solution.answer
+    answer, found = solution.answer, found_of(run.events)
+    known = notes.documents if notes else {}
     asked = {e.prompt for e in run.events if isinstance(e, Asked) and "@" in e.prompt}
     return RecordedOutcome(
         answer.option,
@@ -109,10 +120,13 @@ def outcome_of(solution: Solution, run: Run) -> RecordedOutcome:
         solution.why,
         tuple(RecordedStatement(s.text, s.cites) for s in answer.statements),
         tuple(map(_record_evidence, answer.evidence)),
-        found_of(run.events),
+        found,
         tuple(sorted(asked)),
         confidence_of(run),
         run.usage,
+        tuple(known.get(id, RecordedDocument()) for id in found) if known else (),
+        round(notes.seconds, 4) if notes and known else None,
+        accelerators,
     )
 
 
@@ -153,7 +167,8 @@ def confidence_of(run: Run) -> float | None:
 
 def _record_evidence(evidence: Evidence) -> RecordedEvidence:
     passage = evidence.passage
-    return RecordedEvidence(passage.id, passage.title, passage.locator.code, evidence.quote)
+    locator = passage.locator
+    return RecordedEvidence(passage.id, passage.title, locator.code, evidence.quote, locator.url)
 
 
 RECORD_LINES: LineFormat[SampleRecord] = LineFormat(SampleRecord, "not a record")

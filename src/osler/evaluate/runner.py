@@ -17,6 +17,7 @@ from pathlib import Path
 from osler.evaluate.log import LogWriter, TriedSamples
 from osler.evaluate.record import RecordedOutcome, SampleKey, SampleRecord, outcome_of
 from osler.evaluate.sample import Sample
+from osler.evaluate.searches import note_searches
 from osler.jobs.claims import Claims
 from osler.jobs.journal import failure_reason
 from osler.jobs.runner import Batch, JobRunner, Progress, make_batches
@@ -55,6 +56,8 @@ class ReadyStrategy:
     seed: int = 0
     kind: str = ""
     """The strategy's name, as events tell it."""
+    accelerators: int = 0
+    """Accelerators that its models run on; 0 = none, or not known."""
     taped: Callable[[], tuple[Solver, Keep]] | None = None
     """A solver for one run, which writes down all that models and indexes say."""
 
@@ -164,9 +167,10 @@ async def try_sample(
         run.emit(
             Started(run.id, ready.kind, question, ready.snapshot, models, run.seed, run.budget)
         )
-        solution = await solver.solve(question, run)
+        with note_searches() as notes:
+            solution = await solver.solve(question, run)
         run.emit(Answered(solution))
-        outcome = outcome_of(solution, run)
+        outcome = outcome_of(solution, run, notes, ready.accelerators)
         if keep is not None:
             seconds = round(time.perf_counter() - began, 4)
             done = SolvedRun(question, run, solution, when, seconds)

@@ -9,7 +9,7 @@
 | F1 of tokens | `words.f1` | SQuAD; KAG's evaUtils |
 | BLEU | `overlap.bleu`, `overlap.corpus_bleu` | sacrebleu |
 | BLEU of TC-RAG's code | `overlap.paper_bleu` | TC-RAG's `utils.py` |
-| ROUGE-L | `overlap.rouge_l` | longest common subsequence of words |
+| ROUGE-L | `overlap.rouge_l` | rouge-score, with its tokenizer and defaults |
 | ROUGE-R | `overlap.rouge_r` | TC-RAG App. 8.5 |
 | recall@k | `retrieval.recall_at` | trec_eval |
 | reciprocal rank | `retrieval.reciprocal_rank` | trec_eval |
@@ -31,8 +31,9 @@ Conventions: scores lie in 0 to 1 and are shown times 100; 0/0 counts as 0 unles
 otherwise; a function raises `ValueError` where a measure has no meaning (no samples, no gold), so
 that no number is ever made up.
 
-Text is compared in one normal form (`words.normalise_answer`): lower case, NFKC, no punctuation,
-no English articles. A Han character is a token of its own, in F1, ROUGE and BLEU alike, so that
+Exact match and F1 compare SQuAD's normal form (`words.normalise_answer`): lower case, NFKC, no
+punctuation, no English articles. BLEU and ROUGE keep articles and cut words as their reference
+implementations do (`overlap`). A Han character is a token of its own in all of them, so that
 Chinese answers need no word segmenter and figures do not depend on one.
 
 A measure that needs a model (entailment, correctness, marks) takes the model's verdicts as

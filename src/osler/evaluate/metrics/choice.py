@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import sqrt
 from statistics import fmean
 
-from osler.answer.options import written_option, written_options
+from osler.answer.option_reading import written_option, written_options
 from osler.types import Question
 
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from osler.evaluate.metrics.words import answer_tokens
 from osler.text import is_cjk
 from osler.types import Language
 
@@ -122,9 +122,14 @@ def bleu(answer: str, references: Sequence[str], order: int = 4) -> float:
 
 
 def _count_tokenized(answer: str, references: Sequence[str], order: int) -> NgramMatches:
-    language: Language = "zh" if any(map(is_cjk, "".join((answer, *references)))) else "en"
+    language = _language_of_texts(answer, references)
     wanted = [bleu_tokens(reference, language) for reference in references]
     return count_matches(bleu_tokens(answer, language), wanted, order)
+
+
+def _language_of_texts(answer: str, references: Sequence[str]) -> Language:
+    # One Han character on either side: both sides must be cut by the same rules.
+    return "zh" if any(map(is_cjk, "".join((answer, *references)))) else "en"
 
 
 def corpus_bleu(pairs: Sequence[tuple[str, Sequence[str]]], order: int = 4) -> float:
@@ -161,13 +166,45 @@ class RougeScore:
         return 2 * self.precision * self.recall / both if both else 0.0
 
 
-def rouge_l(answer: str, references: Sequence[str]) -> RougeScore:
-    """Longest common subsequence on `answer_tokens`: words, Chinese characters; the best by F1.
+_WORD = re.compile("[a-z0-9]+")
 
-    `recall` is the ROUGE-R that TC-RAG's code computes. Raises `ValueError` for no references.
+
+def rouge_tokens(text: str, language: Language) -> list[str]:
+    """Tokenizes as rouge-score does by default: runs of a-z and 0-9 in lower case, not stemmed.
+
+    Articles stay, all other characters part words. Chinese, of which rouge-score keeps nothing:
+    the same after NFKC, and each Han character is a token.
     """
-    tokens = answer_tokens(answer)
-    return max((_rouge(tokens, answer_tokens(r)) for r in references), key=lambda found: found.f1)
+    if language == "en":
+        return _WORD.findall(text.lower())
+    folded = unicodedata.normalize("NFKC", text).lower()
+    return "".join(_set_apart(char) for char in folded).split()
+
+
+def _set_apart(char: str) -> str:
+    if is_cjk(char):
+        return f" {char} "
+    return char if _WORD.fullmatch(char) else " "
+
+
+def rouge_l(answer: str, references: Sequence[str]) -> RougeScore:
+    """Longest common subsequence on `rouge_tokens`; of several references the best by F1.
+
+    Of equal F1 the first reference counts, as with rouge-score. Raises `ValueError` for no
+    references.
+    """
+    return max(_score_each(answer, references), key=lambda found: found.f1)
+
+
+def rouge_r(answer: str, references: Sequence[str]) -> float:
+    """ROUGE-L recall, the best over the references (TC-RAG's ROUGE-R as its code has it)."""
+    return max(found.recall for found in _score_each(answer, references))
+
+
+def _score_each(answer: str, references: Sequence[str]) -> list[RougeScore]:
+    language = _language_of_texts(answer, references)
+    said = rouge_tokens(answer, language)
+    return [_rouge(said, rouge_tokens(reference, language)) for reference in references]
 
 
 def _rouge(said: Sequence[str], meant: Sequence[str]) -> RougeScore:
@@ -175,11 +212,6 @@ def _rouge(said: Sequence[str], meant: Sequence[str]) -> RougeScore:
         return RougeScore(0.0, 0.0)
     length = _lcs(said, meant)
     return RougeScore(length / len(said), length / len(meant))
-
-
-def rouge_r(answer: str, references: Sequence[str]) -> float:
-    """ROUGE-L recall, the best over the references (TC-RAG's ROUGE-R as its code has it)."""
-    return max(_rouge(answer_tokens(answer), answer_tokens(r)).recall for r in references)
 
 
 def _lcs(first: Sequence[str], second: Sequence[str]) -> int:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from math import log2
+from typing import Literal
+from urllib.parse import urlsplit
 
 from osler.evaluate.metrics.words import normalise_answer
 
@@ -40,20 +42,42 @@ def _dcg(gains: Sequence[int]) -> float:
 _PARTS = re.compile(r"[^\w]+|_")
 
 
-def rests_on(passage: str, support: str, *, title: str = "", code: str = "") -> bool:
+_ADDRESS = re.compile(r"https?://", re.IGNORECASE)
+_CODE = re.compile(r"[^\W\d_]+:\d+")
+
+GoldName = Literal["code", "address", "title"]
+
+
+def kind_of_name(support: str) -> GoldName:
+    """How the gold names a document: "PMID:123", "https://…", or its title."""
+    if _ADDRESS.match(support):
+        return "address"
+    return "code" if _CODE.fullmatch(support) else "title"
+
+
+def rests_on(passage: str, support: str, *, title: str = "", code: str = "", url: str = "") -> bool:
     """Whether a passage is of a document that the gold names.
 
-    The gold's name is a code ("PMID:123"), which is the passage's code or a part of its id,
-    or a title.
+    A code is the passage's code or a part of its id; titles are compared in SQuAD's normal form,
+    addresses without scheme, "www." and fragment.
     """
     if code and code == support:
         return True
-    kind, colon, number = support.rpartition(":")
-    if colon and number.isdigit() and kind.isalpha():
-        # Passage ids are "source:document#chunk"; the number must be a whole part of the document.
-        document = passage.partition(":")[2].partition("#")[0]
-        return number in _PARTS.split(document)
-    return bool(title) and normalise_answer(title) == normalise_answer(support)
+    match kind_of_name(support):
+        case "code":
+            # Passage ids are "source:document#chunk"; the number must be a whole part of the
+            # document.
+            document = passage.partition(":")[2].partition("#")[0]
+            return support.rpartition(":")[2] in _PARTS.split(document)
+        case "address":
+            return bool(url) and _plain_address(url) == _plain_address(support)
+        case "title":
+            return bool(title) and normalise_answer(title) == normalise_answer(support)
+
+
+def _plain_address(url: str) -> tuple[str, str, str]:
+    parts = urlsplit(url.strip())
+    return parts.netloc.lower().removeprefix("www."), parts.path.rstrip("/"), parts.query
 
 
 def precision(flags: Sequence[bool]) -> float:

@@ -73,6 +73,11 @@ class TransformersModel:
         self._lock = threading.Lock()
         self._forget_prefixes()
 
+    @property
+    def accelerators(self) -> int:
+        """Accelerators that it runs on; 0 = the processor."""
+        return int(self.pair.model.device.type != "cpu")
+
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
         if sampling.grammar:
             raise CapabilityMissing(
