@@ -49,6 +49,7 @@ app = CommandGroup(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+# The order of `--help`: set up, ask, study, serve.
 for _verb in (
     setup.init,
     setup.doctor,
@@ -173,6 +174,7 @@ def _read_globals(
     context.obj = CliSession(
         file=file,
         preset=profile,
+        # --kb comes last, so that it wins over a --set of the same key.
         flags={**parse_flags(given or ()), "kb.path": kb},
         json=as_json,
         quiet=quiet,

@@ -89,6 +89,7 @@ def ask(
             "sampling.seed": seed,
         }
     )
+    # Verbs import what they run: `--help` and a usage error load neither numpy nor a model.
     from osler.app.runs import ask as solve
 
     with watch_events(here, trace) as sink:
@@ -117,6 +118,7 @@ def replay(
 def watch_events(here: CliSession, trace: Path | None) -> Iterator[Sink]:
     """Hands each event to whoever watches: the terminal, a file."""
     with ExitStack() as stack:
+        # Watchers are called in the run's own thread, in the order of the events.
         watchers = [watcher for watcher in (_film_watcher(here),) if watcher]
         if trace is not None:
             watchers.append(stack.enter_context(_open_trace(trace)))
@@ -153,6 +155,7 @@ def _shows_film(here: CliSession) -> bool:
 
 def _write_stderr(line: str) -> None:
     sys.stderr.write(f"{line}\n")
+    # Another program follows the run through a pipe, which is buffered by blocks.
     sys.stderr.flush()
 
 
@@ -200,6 +203,7 @@ def _read_text(text: str | None) -> str | bytes:
         return str(text)
     if text is None and sys.stdin.isatty():
         raise BadQuestion("no question", fix='write it after the verb: osler ask "…"')
+    # One byte over the limit shows that there is more, without reading all of it.
     data = sys.stdin.buffer.read(STDIN_LIMIT + 1)
     if len(data) > STDIN_LIMIT:
         raise BadQuestion(f"the question has over {STDIN_LIMIT:,} bytes", fix="ask one thing")
@@ -245,6 +249,7 @@ def _exit_code(report: RunPage) -> int:
 
     if report.solution is None:
         return 0
+    # A refusal abstains as well, so it is asked first; a source that was down weighs least.
     if report.solution.halt is Halt.REFUSED:
         return REFUSED
     if report.solution.answer.grounding is Grounding.ABSTAINED:
@@ -351,6 +356,7 @@ def _write_page(path: Path, report: RunPage) -> None:
     from osler.errors import BadConfig
 
     text = render_page(report)
+    # Beside the target: a rename is atomic within one file system only.
     partial = path.with_name(f"{path.name}.part")
     try:
         partial.write_text(text, encoding="utf-8")

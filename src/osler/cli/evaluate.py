@@ -89,6 +89,7 @@ def run(
         seed=seed if seed is not None else (given.seed if given else 0),
         experiment=f"{given.name}: {given.repeats}" if given else "",
     )
+    # Options that are given win over the experiment's, which win over the defaults.
     with show_progress(here) as report, _open_replies(replies) as known:
         keep = _run_keeper(log_dir) if tapes else None
         work = evaluation.run_trial(
@@ -137,6 +138,7 @@ def _find_experiment(name: str) -> Experiment:
 def _split_words(given: str | None, option: str) -> list[str]:
     from osler.errors import BadConfig
 
+    # A comma at the end, as shells' completions leave one, names nothing.
     words = [word.strip() for word in (given or "").split(",") if word.strip()]
     if not words:
         raise BadConfig(f"nothing is given with {option}", fix="`osler eval tasks` lists data sets")

@@ -46,6 +46,7 @@ def summarise_log(folder: Path) -> list[dict[str, Any]]:
     means, rows = _mean_figures(folder), []
     for label, counts in plan.asked.items():
         for name, planned in counts.items():
+            # A sample that was tried several times counts once, as done where any try was.
             found = [s for key, s in tried.status.items() if key[:2] == (label, name)]
             done = found.count("done")
             missing = max(0, planned - len(found))
@@ -67,6 +68,7 @@ def summarise_log(folder: Path) -> list[dict[str, Any]]:
 def _mean_figures(folder: Path) -> dict[tuple[str, str], dict[str, float]]:
     values: dict[tuple[str, str], dict[str, list[float]]] = {}
     for record in read_records(folder):
+        # A failed sample has no cost that could be compared, and is counted beside the means.
         if record.status == "failed":
             continue
         cell = values.setdefault((record.strategy, record.sample.task), {})
@@ -158,6 +160,7 @@ def film_lines(events: Sequence[Event]) -> list[str]:
 
 def write_whole(path: Path, text: str) -> None:
     """The file, wholly or not at all. Raises `OslerError` where it cannot be written."""
+    # A browser that reloads the report sees the old page or the new one, never half of it.
     partial = path.with_name(f".{path.name}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -118,6 +118,7 @@ def paths(
             for b in ends[1]
             for chain in find_chains_between(graph, a, b, hops=hops, k=k)
         ]
+    # Each pair of ends gave its own k best; these are the best of all pairs.
     best = sorted(chains, key=lambda chain: -chain.score)[:k]
     rows = [(f"{chain.score:.2f}", verbalise_chain(chain)) for chain in best]
     here.show_result(rows, {"paths": [asdict(c) | {"text": verbalise_chain(c)} for c in best]})
@@ -255,6 +256,7 @@ def _open_communities(graph: Graph, largest: int, *, anew: bool) -> Communities:
 def _pick_communities(found: Communities, query: str, count: int) -> list[Community]:
     """The communities that match the query, or the largest that are not split further."""
     if not query:
+        # A community that was split is shown by its parts alone.
         parted = {
             above
             for one in found.list_communities()

@@ -115,6 +115,7 @@ def build(
     with show_progress(here) as report:
         if sample:
             built = build_sample(settings, report)
+        # The sample was built with its own texts; only --rebuild makes its vectors anew.
         if rebuild or not sample:
             with open_kb(settings, wait) as kb:
                 if on is None:
@@ -146,6 +147,7 @@ def verify(here: CliSession) -> None:
 
     from osler.text import escape_controls
 
+    # Problems quote ids and titles of files, which may hold control characters.
     if problems or here.json:
         page = Text(escape_controls("\n".join(problems)))
         here.show_result(page, {"problems": problems, "ok": not problems})

@@ -158,6 +158,7 @@ async def _run_extraction(
     from osler.extract import job
 
     async with made as extractor:
+        # Planned first and said aloud: with a served model the number of calls is money.
         planned = await _plan_extraction(extractor, task)
         if not here.json:
             here.print_line(_plan_line(planned))
@@ -298,6 +299,7 @@ def index(
         here.show_result(
             _costs_page(costs), {**document, "indexes": [asdict(cost) for cost in costs]}
         )
+    # The graph's costs stand last, and only where an extraction has filled it.
     if not here.json and costs[-1].kind != "graph":
         here.print_line("nothing was extracted yet; run osler kb extract")
 

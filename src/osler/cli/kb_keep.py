@@ -120,6 +120,7 @@ def export(
 
     from osler.kb.store.export import named_form
 
+    # typer reads a time without a zone; the knowledge base stores UTC.
     first = since.replace(tzinfo=UTC) if since else None
     with open_kb(here.load_settings()) as kb, show_progress(here) as report:
         done = kb.export(path, form=named_form(fmt), source=source, since=first, progress=report)

@@ -185,6 +185,7 @@ def _read_patient(held: PatientIndex, path: Path) -> PatientProfile:
     from osler.sources.patients.patient_document import profile_of
     from osler.sources.records import Document, Drop
 
+    # A bundle or a folder of tables may hold many patients: the first is the one asked about.
     for found in discover([path]):
         for record in () if isinstance(found, Drop) else read_records(found):
             if isinstance(record, Document) and record.kind.endswith("atient"):

@@ -84,6 +84,7 @@ def expand_options(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def call_command(**given: Any) -> None:
         if session:
+            # What typer filled in for the session never reaches the command.
             flags = {name: given.pop(name) for name in ("as_json", "quiet") if name in given}
             given[session] = open_session(given.pop("context"), **flags)
         for name, group in groups.items():

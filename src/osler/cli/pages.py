@@ -101,6 +101,7 @@ def tau_page(points: Sequence[CalibrationAttempt], found: TauFit) -> Group:
     for low in (0.0, 0.2, 0.4, 0.6, 0.8):
         top = low + 0.2
         inside = [p for p in told if p.probability is not None and low <= p.probability < top]
+        # The last bin is closed: a probability of exactly 1 belongs to it.
         if low == 0.8:
             inside += [p for p in told if p.probability == 1.0]
         right = sum(point.right for point in inside)

@@ -43,6 +43,7 @@ def resolve_mode(wanted: ProgressMode, *, terminal: bool) -> ProgressMode:
 def show_progress(session: CliSession) -> Iterator[Report | None]:
     """The callback for a long job, or `None` where nobody wants to see."""
     mode = resolve_mode(session.progress, terminal=sys.stderr.isatty())
+    # --quiet silences what was not asked for; an explicit --progress still holds.
     if mode == "none" or (session.quiet and session.progress == "auto"):
         yield None
         return
@@ -90,6 +91,7 @@ class LineDisplay:
         then, before = self._since.setdefault(stage, (now, done))
         if self._last is not None and now - self._last < INTERVAL:
             return
+        # Stages share the interval: many short ones write no more than one long one.
         self._last = now
         rate = (done - before) / (now - then) if now > then else None
         self.out.write(self._format_line(stage, done, total, rate) + "\n")

@@ -42,6 +42,7 @@ def find_run(word: str, folder: Path) -> Path:
     for given in (Path(word), Path(word) / EVENTS):
         if given.is_file():
             return given
+    # A whole id wins over longer ids that begin with it.
     meant = [run for run in runs if run.name == word]
     meant = meant or [run for run in runs if word and run.name.startswith(word)]
     if len(meant) == 1:
@@ -76,6 +77,7 @@ def read_report(path: Path) -> RunPage:
 
 def _run_folders(folder: Path) -> list[Path]:
     """Newest first: an id begins with its second, and within one the file tells."""
+    # A run is written in a hidden folder and renamed when it is whole.
     found = [log.parent for log in folder.glob(f"*/{EVENTS}") if log.parent.name[0] != "."]
     return sorted(found, key=_age_key, reverse=True)
 

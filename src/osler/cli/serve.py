@@ -39,6 +39,7 @@ def serve(
     A SIGTERM lets running questions end first. Exit code 3: the address is taken, or others
     reach it and there is no key.
     """
+    # `osler serve key …` passes through here as well, and starts no server.
     if context.invoked_subcommand is not None:
         return
     here = open_session(context, as_json=as_json, quiet=quiet)
@@ -56,6 +57,7 @@ def serve(
         raise BadConfig(
             f"{place} cannot be listened on: {error.strerror}", fix="choose another with --port"
         ) from error
+    # Printed once the socket listens: a program that waits for the line may connect at once.
     _print_addresses(here, settings.serve.host, socket.getsockname()[1])
     build_server(create_app(made), made).run([socket])
 

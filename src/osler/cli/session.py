@@ -32,8 +32,6 @@ ABSTAINED, USAGE, PARTIAL, REFUSED, INTERRUPTED = 1, 2, 6, 7, 130
 # Columns of a page that goes to a file or a pipe.
 WIDTH = 100
 
-# Control characters, and those that turn the direction of writing.
-
 ProgressMode = Literal["auto", "rich", "plain", "json", "none"]
 
 # Names and values, for a page that is nothing else.
@@ -75,6 +73,7 @@ class CliSession:
         from rich.console import Console
 
         stream = sys.stderr if stderr else sys.stdout
+        # No markup, emoji or highlighting: texts of models and files are data, never commands.
         return Console(
             file=stream,
             no_color=self.no_color or None,
@@ -130,6 +129,7 @@ def parse_flags(given: Iterable[str]) -> dict[str, object]:
 
 
 def write_json(document: object, *, lines: bool = False) -> None:
+    # NaN is not JSON: a document that holds one is a fault to be seen here, not by the reader.
     text = json.dumps(document, ensure_ascii=False, indent=None if lines else 2, allow_nan=False)
     sys.stdout.write(f"{text}\n")
 
@@ -152,6 +152,7 @@ class RootGroup(TyperGroup):
     """The one place where an `OslerError` and Ctrl-C become a line and an exit code."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        # Kept for the line after Ctrl-C; click takes the words out of `args` while it parses.
         ctx.meta["osler.args"] = list(args)
         return super().parse_args(ctx, args)
 

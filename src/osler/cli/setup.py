@@ -119,6 +119,7 @@ def calibrate(
     from osler.app import calibrate as fitting
     from osler.app.config import KagThinkerSettings
 
+    # A threshold set by hand is somebody's decision: it is not overwritten in passing.
     if not (force or dry_run):
         fitting.refuse_hand_set(loaded)
     today = datetime.now(UTC).date()

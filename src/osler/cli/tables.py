@@ -213,6 +213,7 @@ def make_table(
     """Columns as wide as they need; only `cut` gives way where the page is too narrow."""
     table = Table(box=None, pad_edge=False, header_style="bold", show_header=any(names))
     for name in names:
+        # Ids and counts are copied from the page, so they must stand on one line.
         fixed = bool(cut) and name != cut
         table.add_column(name, justify="right" if name in numeric else "left", no_wrap=fixed)
     for row in rows:

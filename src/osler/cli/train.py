@@ -154,6 +154,7 @@ def _run_work(here: CliSession, work: TrainingWork, workers: int | None, on: str
 
     if on not in ("processes", "ray"):
         raise BadConfig(f"unknown --on {on!r}", fix="choose one of processes, ray")
+    # One worker is this process: nothing to pickle, and its progress is shown.
     if on == "ray" or (workers or 1) > 1:
         return training.run_on_workers(work, "ray" if on == "ray" else "processes", workers)
     with show_progress(here) as report:

@@ -111,6 +111,7 @@ def _make_records(
         recipe, stage.results(), made
     )
     lines = (record.line for record in records)
+    # Records are made lazily and counted as they pass; a dry run lets them pass.
     if dry_run:
         for _ in lines:
             pass

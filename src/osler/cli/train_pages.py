@@ -100,6 +100,7 @@ def judged_summary(name: str, stage: JobStage[JudgedCase]) -> dict[str, Any]:
         questions += 1
         usage += judged.usage
         asked += judged.asked
+        # `None` is a reply that could not be read: it is neither.
         said = {verdict.positive for verdict in judged.verdicts}
         positive += True in said
         both += {True, False} <= said

@@ -178,6 +178,7 @@ def _tune_recipe(
     lora = start.lora
     if lora is not None:
         rank = fitting.rank or lora.rank
+        # Alpha is twice the rank, so that another rank keeps the size of an update.
         lora = LoraSettings(rank, 2 * rank, 0.0, fitting.layers)
     recipe = replace(
         start,
@@ -230,6 +231,7 @@ def _base_weights(given: str | None) -> tuple[Any, str]:
 
     if given is None:
         return default_gguf(), "HuggingFaceTB/SmolLM2-135M-Instruct"
+    # A folder may have an @ in its name; only what is no path is a hub id.
     if not Path(given).exists() and "@" in given:
         owner, _, revision = given.partition("@")
         return PinnedModel(owner, revision), owner
