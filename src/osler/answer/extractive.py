@@ -19,6 +19,7 @@ from osler.answer.sentences import QuoteCandidate
 from osler.llm.core.ask import score_all
 from osler.llm.core.base import Likelihood, Message
 from osler.prompts import render_prompt
+from osler.retrieve.pooled import PooledOrder, is_one_order
 from osler.trace import BudgetExceeded, Run
 from osler.types import Answer, Authorship, Hit, Question, Statement
 
@@ -46,6 +47,8 @@ class ExtractiveComposer:
     """Whether the option is weighed after the draft's reasoning (chain of thought)."""
     options: OptionChooser | None = None
     """Chooser among options; `None` = `model`, by their texts."""
+    order: PooledOrder | None = None
+    """One order over hits of several searches, of which an option chooser reads the first."""
 
     @property
     def uses_draft(self) -> bool:
@@ -58,6 +61,8 @@ class ExtractiveComposer:
     async def conclude(
         self, question: Question, hits: Sequence[Hit], draft: str, run: Run
     ) -> Answer:
+        if question.options and self.order is not None and not is_one_order(hits):
+            hits = await self.order.order_hits(question.text, [hits])
         chosen = await self._choose_option(question, hits, draft, run)
         quotes = await self._choose_quotes(question, chosen, hits, run)
         notes = [NOTE[question.language]] if quotes else [NOTHING_SAID[question.language]]

@@ -249,7 +249,13 @@ async def replay(folder: Path, *, sink: Sink | None = None) -> FinishedRun:
     names = {role: record.models.get(role, "") for role in roles_of(settings)}
     tape = Tape.read(folder / TAPE)
     parts = replay_parts(
-        tape, names, record.sources, record.snapshot, record.carriers, record.offers
+        tape,
+        names,
+        record.sources,
+        record.snapshot,
+        record.carriers,
+        record.offers,
+        reranked=settings.reranker.kind != "none",
     )
     run = Run(record.id, settings.sampling.seed, run_budget(settings), sink=sink)
     solution = await _solve_question(settings, parts, record.question, run, record.plan)

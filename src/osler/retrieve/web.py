@@ -14,7 +14,9 @@ from itertools import zip_longest
 
 from osler.kb.ingest.chunk import document_passages
 from osler.retrieve import rrf
+from osler.retrieve.pooled import PooledOrder
 from osler.retrieve.relevance import OverlapRelevance
+from osler.sources.catalogue import GRAPH
 from osler.sources.online.base import SearchService
 from osler.sources.online.client import OnlineClient
 from osler.sources.records import Document
@@ -78,12 +80,30 @@ class FusedRetriever:
 
     several: tuple[Retriever, ...]
     constant: float = 10.0
+    order: PooledOrder | None = None
+    """The one order over all results; `None` = fused by their ranks alone."""
 
     async def search(self, query: str, *, k: int) -> list[Hit]:
         found = await gather([each.search(query, k=k) for each in self.several])
+        if self.order is not None:
+            return list(await self.order.order_hits(query, _limit_graph(found, k)))[:k]
         first = {hit.passage.id: hit for hits in reversed(found) for hit in hits}
         fused = rrf([[hit.passage.id for hit in hits] for hits in found], k=self.constant)
         return [
             replace(first[id], score=score, rank=rank)
             for rank, (id, score) in enumerate(fused[:k], 1)
         ]
+
+
+def _limit_graph(found: Sequence[Sequence[Hit]], k: int) -> list[Sequence[Hit]]:
+    """The lists, with the better half of `k` of the graph: beside it, texts must be read too.
+
+    A relation is one short line about little else than the names in the question, so every one of
+    ten lies nearer to it than the passage that answers.
+    """
+    most = max(1, k // 2)
+    alone = all(hit.passage.source == GRAPH for hits in found for hit in hits)
+    return [
+        hits if alone or not hits or hits[0].passage.source != GRAPH else hits[:most]
+        for hits in found
+    ]

@@ -12,6 +12,7 @@ from pydantic import BeforeValidator, Field
 from osler.app.config.baselines import BASELINES, AnyBaseline
 from osler.app.config.fields import RealLimit, SettingsSection, ShareLimit, Whole, split_list
 from osler.methods.omni.planners.make import PlannerName
+from osler.methods.tcrag.monitor import Metric
 
 _PASSAGES = Field(default=5, ge=1, le=200, description="Passages a search gives to the model.")
 
@@ -47,14 +48,18 @@ class StrategySection(SettingsSection):
 class MachineFields(StrategySection):
     """The memory stack and its monitor: TC-RAG, and the machine of the unified system."""
 
-    metric: Literal["cppl", "uct", "off"] = Field(
+    metric: Metric = Field(
         default="cppl",
-        description="State value: conditional perplexity (Eq. 4), uncertainty (Eq. 5), or none.",
+        description="State value: conditional perplexity (Eq. 4), uncertainty (Eq. 5), or none"
+        " (off). Variants without a threshold of the paper's: uct-mean (Eq. 5 as a mean),"
+        " uct-entropy (over the whole vocabulary), low-prob (share of tokens of probability below"
+        " 0.1), attention (share of tokens that later ones hardly attend to).",
     )
     sigma: RealLimit = Field(
         default=None,
         description='A conclusion stands below it; "none" = 10 for cppl, 20 for uct'
-        " (TC-RAG App. 8.5), or what was fitted to the packaged model.",
+        " (TC-RAG App. 8.5), or what was fitted to the packaged model; the variants need one that"
+        " is set or calibrated.",
     )
     max_loop: Whole = Field(
         default=8,
@@ -70,6 +75,32 @@ class MachineFields(StrategySection):
         description="any: every action at every step, as in the paper; guided: only those that"
         " the memory makes sense of, for small models; auto: guided where the model does not"
         " word answers.",
+    )
+    backtrack_first: bool = Field(
+        default=True,
+        description="Of guided moves: over an observation without evidence only Backtrack is"
+        " offered; false: another tool as well, which buries it.",
+    )
+    restore: Literal["backtrack", "pop"] = Field(
+        default="backtrack",
+        description="When a Thought that leaves memory takes the state value back to the one"
+        " before it: at a Backtrack (Alg. 1, line 24), or at any pop, a Summary's too (§5.2).",
+    )
+    exhausted: Literal["draft", "top"] = Field(
+        default="draft",
+        description="What is answered from when no conclusion was sure: the last Thought or"
+        " Summary, or the top of the stack whatever it is (Alg. 1, line 31).",
+    )
+    tool_template: Literal["line", "json"] = Field(
+        default="line",
+        description="How tools are described to the model: a line each, or with their parameters,"
+        " and arguments as a JSON object (the released code).",
+    )
+    action_chars: WholeLimit = Field(
+        default=None,
+        description="Characters of an action's text, where the engine takes a grammar, and a"
+        ' third of them in Chinese; "none" = 600, and 160 under guided moves, where the text is a'
+        " note that nobody quotes.",
     )
 
 
@@ -197,6 +228,12 @@ class OmniRagSettings(PlannerFields):
     k: Whole = Field(
         default=10, ge=1, le=200, description="Passages that one query finds (Omni-RAG §5.1.2)."
     )
+    order: Literal["fused", "turns"] = Field(
+        default="fused",
+        description="In which order what all queries found is read: fused, one order over all"
+        " results, by relevance to the question and coverage of it; turns, the first of every"
+        " query, then the second.",
+    )
 
 
 class UnifiedSettings(MachineFields, ThinkerFields, PlannerFields):
@@ -230,10 +267,11 @@ class UnifiedSettings(MachineFields, ThinkerFields, PlannerFields):
     query_k: Whole = Field(
         default=10, ge=1, le=200, description="Passages that one planned query finds."
     )
-    order: Literal["plan", "coverage"] = Field(
-        default="coverage",
-        description="Which k passages of a planned search are read: those that hold the most of"
-        " what is looked for; or, plan, the first of each query in turn.",
+    order: Literal["fused", "coverage", "plan"] = Field(
+        default="fused",
+        description="Which k passages of a planned search are read: fused, the first in one order"
+        " over all results, by relevance and coverage; coverage, those that hold the most of what"
+        " is looked for; plan, the first of each query in turn.",
     )
 
 

@@ -40,6 +40,7 @@ from osler.app.wiring.models import LoadedModel
 from osler.errors import BadConfig
 from osler.llm.core.base import LanguageModel
 from osler.methods.omni.describe import SourceDescription
+from osler.retrieve.pooled import PooledOrder, PoolWeights
 from osler.types import Relevance, Retriever
 
 # The user of a retriever that finds reasoning chains, not passages.
@@ -65,6 +66,16 @@ class Parts:
     """What can be looked up in the concept graph besides the source: `wiring.tools`."""
     offers: tuple[SourceDescription, ...] = ()
     """The same sources as a planner is told of them; empty where nobody plans sources."""
+    pool: Relevance | None = None
+    """Of a passage to a question, where several searches are pooled: the configured reranker;
+    `None` = `relevance`, beside `coverage`."""
+
+    @property
+    def order(self) -> PooledOrder:
+        """The one order over what several searches found. A reranker alone decides."""
+        if self.pool is None:
+            return PooledOrder(self.relevance, self.coverage)
+        return PooledOrder(self.pool, self.coverage, PoolWeights(coverage=0.0))
 
     def model_for(self, role: Role) -> LanguageModel:
         return self.models[role].model

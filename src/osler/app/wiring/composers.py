@@ -42,6 +42,7 @@ def answer_wording(settings: Settings, parts: Parts) -> Composer:
         settings.answer.candidates,
         reasoned=isinstance(settings.strategy, CotSettings),
         options=_option_chooser(settings, parts),
+        order=parts.order,
     )
 
 

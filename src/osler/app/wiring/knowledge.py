@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from osler.app.config import Settings
 from osler.app.wiring import graphs, online_sources
 from osler.app.wiring.hub import open_reranker, read_server_key, with_reranker
-from osler.app.wiring.models import load_encoder
+from osler.app.wiring.models import encoder_relevance, load_encoder
 from osler.errors import BadConfig, KnowledgeBaseMissing
 from osler.extract.derived import EXTRACTED_FACTS, Extractions
 from osler.extract.indexes import KINDS
@@ -23,7 +23,8 @@ from osler.retrieve.graph import GraphRetriever
 from osler.retrieve.hybrid import Fusion, retriever_over
 from osler.retrieve.indexed import IndexedRetriever, NameRankings
 from osler.retrieve.patients import SimilarPatients
-from osler.retrieve.relevance import OverlapRelevance
+from osler.retrieve.pooled import PooledOrder, PoolWeights
+from osler.retrieve.relevance import CoverageRelevance, OverlapRelevance
 from osler.retrieve.web import FusedRetriever
 from osler.sources.catalogue import ALL_SOURCES, EMR, GRAPH
 from osler.types import Hit, Relevance, Retriever
@@ -149,7 +150,17 @@ def make_retriever(
         return _index_retriever(
             settings, kb, encoder, sources
         )  # it says at the first search what lacks
-    return several[0] if len(several) == 1 else FusedRetriever(tuple(several))
+    if len(several) == 1:
+        return several[0]
+    return FusedRetriever(tuple(several), order=_pooled_order(kb, encoder, second))
+
+
+def _pooled_order(kb: KnowledgeBase, encoder: Encoder, second: Relevance | None) -> PooledOrder:
+    """Builds the one order over texts, graph and online results; a reranker alone decides."""
+    coverage = CoverageRelevance(kb.term_rarity)
+    if second is not None:
+        return PooledOrder(second, coverage, PoolWeights(coverage=0.0))
+    return PooledOrder(encoder_relevance(encoder), coverage)
 
 
 def _index_retriever(

@@ -92,6 +92,7 @@ def with_knowledge(
         describe_sources(kb, every)
         if isinstance(settings.strategy, OmniRagSettings | UnifiedSettings)
         else (),
+        second,
     )
 
 
@@ -123,6 +124,7 @@ def record_parts(parts: Parts, tape: Tape) -> Parts:
         parts.snapshot,
         parts.carriers,
         parts.offers,
+        None if parts.pool is None else WrappedRelevance("pool", parts.pool, tape),
     )
 
 
@@ -133,8 +135,11 @@ def replay_parts(
     snapshot: str,
     carriers: tuple[str, ...] = (),
     offers: tuple[SourceDescription, ...] = (),
+    *,
+    reranked: bool = False,
 ) -> Parts:
     """Builds parts that answer from the tape alone; `names` maps each role to its model's name.
+    `reranked`: a reranker ordered what several searches found.
 
     Raises `BadRun` when the tape knows no such model.
     """
@@ -151,6 +156,7 @@ def replay_parts(
         snapshot,
         carriers,
         offers,
+        WrappedRelevance("pool", None, player) if reranked else None,
     )
 
 

@@ -35,7 +35,8 @@ def planner_and_reader(
     found = source_retriever(parts, names, chosen.k)
     planner = GivenPlan(plan) if plan else source_planner(settings, chosen, parts, found, sampling)
     reader = Reader(parts.model_for("reader"), compose, sampling)
-    return omni.OmniRag(planner, found, reader, chosen.per_source)
+    order = parts.order if chosen.order == "fused" else None
+    return omni.OmniRag(planner, found, reader, chosen.per_source, order)
 
 
 def source_retriever(parts: Parts, names: Iterable[str], k: int) -> PlannedRetriever:

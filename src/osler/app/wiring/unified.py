@@ -100,7 +100,8 @@ def _build_search(
     found = source_retriever(parts, parts.sources, chosen.query_k)
     planner = source_planner(settings, planning_settings(chosen), parts, found, sampling)
     coverage = parts.coverage if chosen.order == "coverage" else None
-    return PlannedSearch(planner, found, chosen.per_source, coverage)
+    order = parts.order if chosen.order == "fused" else None
+    return PlannedSearch(planner, found, chosen.per_source, coverage, order)
 
 
 def _build_machine(

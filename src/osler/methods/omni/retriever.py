@@ -11,6 +11,7 @@ from types import MappingProxyType
 from osler.errors import SourceUnavailable
 from osler.methods.omni.plan import Query, SourcePlan
 from osler.retrieve import LookupResult
+from osler.retrieve.pooled import PooledOrder
 from osler.sources.catalogue import GRAPH
 from osler.trace import BudgetExceeded, Noted, Retrieved, Run, Searched
 from osler.trace.ordered import gather
@@ -76,6 +77,19 @@ class PlannedRetriever:
             )
         except SourceUnavailable as error:
             return LookupResult((), error.message)
+
+
+async def order_results(
+    question: str,
+    found: Mapping[Query, LookupResult],
+    per_source: int,
+    order: PooledOrder | None,
+) -> tuple[Hit, ...]:
+    """The passages to read, at most `per_source` of each source: in one order, or in turns."""
+    if order is None:
+        return interleave_hits(found, per_source)
+    lists = [result.hits for result in found.values()]
+    return await order.order_hits(question, lists, per_source=per_source)
 
 
 def interleave_hits(found: Mapping[Query, LookupResult], per_source: int) -> tuple[Hit, ...]:

@@ -5,17 +5,18 @@ Departures from the paper, with their reasons, are rows of PAPERS.md#omni-rag.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from osler.methods.omni.dossier import left_out
 from osler.methods.omni.plan import Query
 from osler.methods.omni.planners import Proposal, SourcePlanner
 from osler.methods.omni.reader import Reader
-from osler.methods.omni.retriever import PlannedRetriever, interleave_hits, missing_sources
+from osler.methods.omni.retriever import PlannedRetriever, missing_sources, order_results
 from osler.retrieve import LookupResult
+from osler.retrieve.pooled import PooledOrder
 from osler.trace import BudgetExceeded, Run, SourcesPlanned
-from osler.types import Answer, Grounding, Halt, Language, Question, Solution
+from osler.types import Answer, Grounding, Halt, Hit, Language, Question, Solution
 
 _MISSING: dict[Language, str] = {
     "en": "Not searched: {sources}.",
@@ -30,6 +31,8 @@ class OmniRag:
     reader: Reader
     per_source: int = 5
     """Upper bound on documents read from each source."""
+    order: PooledOrder | None = None
+    """The one order over all results; `None` = the queries take turns."""
 
     async def solve(self, question: Question, run: Run) -> Solution:
         try:
@@ -58,7 +61,7 @@ class OmniRag:
         alone: bool = False,
     ) -> Solution:
         """The reader's answer; `alone`: for a plan that deliberately queries nothing."""
-        hits = interleave_hits(found, self.per_source)
+        hits = await order_results(question.text, found, self.per_source, self.order)
         answer = await self.reader.read(question, hits, run, alone=alone)
         absent = missing_sources(found)
         answer = _with_note(answer, absent)
@@ -68,9 +71,7 @@ class OmniRag:
             nothing = "the passages found do not answer" if hits else "nothing was found"
             why = f"a source was down: {'; '.join(absent)}" if absent else nothing
             return Solution(answer, Halt.NO_EVIDENCE, why, run.usage)
-        asked = list(dict.fromkeys(query.source for query in found))
-        why = f"read {len(hits)} passages from {', '.join(asked)}" if asked else "no source needed"
-        return Solution(answer, Halt.CONVERGED, why, run.usage)
+        return Solution(answer, Halt.CONVERGED, _explain_reading(hits, found), run.usage)
 
 
 async def request_plan(planner: SourcePlanner, question: Question, run: Run) -> Proposal:
@@ -79,6 +80,16 @@ async def request_plan(planner: SourcePlanner, question: Question, run: Run) -> 
     dropped = tuple(map(left_out, proposal.dropped))
     run.emit(SourcesPlanned(proposal.plan.planned_queries, proposal.origin, dropped))
     return proposal
+
+
+def _explain_reading(hits: Sequence[Hit], found: Mapping[Query, LookupResult]) -> str:
+    """What was read, from the sources that could be searched, and which could not."""
+    if not found:
+        return "no source needed"
+    up = dict.fromkeys(query.source for query, each in found.items() if not each.failed)
+    down = dict.fromkeys(query.source for query, each in found.items() if each.failed)
+    why = f"read {len(hits)} passages from {', '.join(up) or 'no source'}"
+    return f"{why}; down: {', '.join(down)}" if down else why
 
 
 def _with_note(answer: Answer, absent: tuple[str, ...]) -> Answer:

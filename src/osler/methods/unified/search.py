@@ -8,7 +8,7 @@ from osler.methods.kag.depth import BoundFormRetriever, FormRetriever
 from osler.methods.kag.logical_forms import Retrieval
 from osler.methods.kag.notation import render_form
 from osler.methods.omni.planners import SourcePlanner
-from osler.methods.omni.retriever import PlannedRetriever, interleave_hits, missing_sources
+from osler.methods.omni.retriever import PlannedRetriever, missing_sources, order_results
 from osler.methods.omni.solver import request_plan
 from osler.methods.tcrag.tools import (
     KG_FORM,
@@ -19,6 +19,7 @@ from osler.methods.tcrag.tools import (
     observe_failure,
 )
 from osler.retrieve import LookupResult, look_up
+from osler.retrieve.pooled import PooledOrder
 from osler.sources.catalogue import GRAPH
 from osler.trace import Run
 from osler.types import Hit, Language, Question, Relevance
@@ -33,7 +34,9 @@ class PlannedSearch:
     per_source: int = 5
     """Upper bound on passages from one source."""
     coverage: Relevance | None = None
-    """Ranks passages by their coverage of the query; `None`: results are interleaved."""
+    """Ranks interleaved passages by their coverage of the query; `None`: their order stands."""
+    order: PooledOrder | None = None
+    """The one order over all results, which goes before `coverage`."""
 
     async def find_passages(
         self, words: str, language: Language, run: Run, *, k: int
@@ -46,7 +49,8 @@ class PlannedSearch:
         # Omni-RAG §4.1 plans each search anew: sub-questions differ in their best sources.
         proposal = await request_plan(self.planner, asked, run)
         results = await self.retriever.gather_results(proposal.plan, run, known=proposal.found)
-        hits = (await self._order_hits(words, interleave_hits(results, self.per_source)))[:k]
+        found = await order_results(words, results, self.per_source, self.order)
+        hits = (found if self.order else await self._order_hits(words, found))[:k]
         return LookupResult(hits, "" if hits else "; ".join(missing_sources(results)))
 
     async def _order_hits(self, words: str, hits: tuple[Hit, ...]) -> tuple[Hit, ...]:

@@ -19,6 +19,8 @@ from osler.methods.omni.reader import Reader
 from osler.methods.omni.retriever import PlannedRetriever, interleave_hits, missing_sources
 from osler.methods.omni.solver import OmniRag
 from osler.retrieve import LookupResult
+from osler.retrieve.pooled import PooledOrder
+from osler.retrieve.relevance import CoverageRelevance, OverlapRelevance
 from osler.sources.catalogue import BOOK, GRAPH, GUIDELINE, WIKI
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever
 from osler.trace import Budget, Noted, Retrieved, Run, Searched, SourcesPlanned
@@ -100,6 +102,35 @@ async def test_the_graph_gives_a_definition_and_ten_relations() -> None:
     assert len(next(iter(found.values())).hits) == 11
 
 
+ORDER = PooledOrder(OverlapRelevance(), CoverageRelevance(lambda terms: dict.fromkeys(terms, 1.0)))
+ELSEWHERE = (
+    passage(BOOK, 0, "Iron is a metal."),
+    passage(GUIDELINE, 0, "Tea is a drink."),
+    passage(WIKI, 0, "Which drug is a drug?"),
+    passage(WIKI, 1),
+)
+
+
+async def read_passages(order: PooledOrder | None) -> list[str]:
+    """The documents that the reader is shown, of three sources of which the last one answers."""
+    sources = {
+        name: ScriptedRetriever({"": [one for one in ELSEWHERE if one.source == name]})
+        for name in (BOOK, GUIDELINE, WIKI)
+    }
+    plan = SourcePlan(tuple(Query(name, QUESTION.text) for name in sources))
+    model = ScriptedModel([SAID])
+    solver = replace(omni(model, Fixed(Proposal(plan)), **sources), order=order)
+    await solver.solve(QUESTION, Run())
+    asked = model.seen[0][-1].content
+    return sorted((one.text for one in ELSEWHERE), key=asked.index)
+
+
+async def test_the_passage_that_answers_is_read_first_whichever_source_found_it() -> None:
+    answers = "Adrenaline is given first in anaphylaxis."
+    assert (await read_passages(ORDER))[0] == answers
+    assert (await read_passages(None))[-1] == answers
+
+
 def test_evidence_takes_turns_and_keeps_to_the_budget_of_each_source() -> None:
     b = [passage(BOOK, n) for n in range(4)]
     w = [passage(WIKI, n) for n in range(3)]
@@ -163,6 +194,7 @@ async def test_the_answer_says_which_source_was_missing() -> None:
     assert solution.answer.statements
     assert solution.answer.note.endswith("Not searched: wiki: the disk is gone.")
     chinese = omni(ScriptedModel([]), Fixed(Proposal(plan)), book=Down(), wiki=Down())
+    assert solution.why == "read 1 passages from book; down: wiki"
     silent = await chinese.solve(Question("z", "首选什么药物？", language="zh"), Run())
     assert silent.halt is Halt.NO_EVIDENCE
     assert "未能检索：book: the disk is gone; wiki" in silent.answer.note

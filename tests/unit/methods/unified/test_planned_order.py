@@ -8,6 +8,7 @@ from osler.methods.omni.plan import Query, SourcePlan
 from osler.methods.omni.planners import Proposal
 from osler.methods.omni.retriever import PlannedRetriever
 from osler.methods.unified.search import PlannedSearch
+from osler.retrieve.pooled import PooledOrder
 from osler.retrieve.relevance import OverlapRelevance
 from osler.testing.scripted import ScriptedRetriever
 from osler.trace import Run
@@ -27,14 +28,14 @@ class EverySource:
         return Proposal(SourcePlan.of([Query.of(name, question.text) for name in TEXTS]))
 
 
-def search(coverage: Relevance | None) -> PlannedSearch:
+def search(coverage: Relevance | None, order: PooledOrder | None = None) -> PlannedSearch:
     sources = {
         name: ScriptedRetriever(
             {"": [Passage(f"{name}:{n}", text, name, "") for n, text in enumerate(texts)]}
         )
         for name, texts in TEXTS.items()
     }
-    return PlannedSearch(EverySource(), PlannedRetriever(sources), coverage=coverage)
+    return PlannedSearch(EverySource(), PlannedRetriever(sources), coverage=coverage, order=order)
 
 
 async def read(coverage: Relevance | None, k: int) -> list[str]:
@@ -48,6 +49,13 @@ async def test_in_the_plans_order_the_first_sources_are_all_that_is_read() -> No
 
 async def test_by_coverage_the_passages_that_hold_what_is_looked_for_are_read() -> None:
     assert await read(OverlapRelevance(), 2) == ["research:0", "book:1"]
+
+
+async def test_the_one_order_goes_before_the_plans_order_and_coverage() -> None:
+    order = PooledOrder(OverlapRelevance(), OverlapRelevance())
+    found = await search(None, order).find_passages(WORDS, "en", Run("r"), k=2)
+    assert [hit.passage.id for hit in found.hits] == ["research:0", "book:1"]
+    assert [hit.rank for hit in found.hits] == [1, 2]
 
 
 @pytest.mark.parametrize("coverage", [None, OverlapRelevance()])
