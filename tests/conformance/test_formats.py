@@ -14,7 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
-from osler.answer.options import letter_grammar, written_option, written_options
+from osler.answer.option_reading import written_option, written_options
+from osler.answer.options import letter_grammar
 from osler.errors import ModelMissing
 from osler.llm.core.base import Message, Sampling
 from osler.llm.core.grammar import Grammar, from_schema

@@ -1,4 +1,4 @@
-"""Choosing an option: from a model's text, or by likelihood.
+"""Choosing an option by likelihood, or by the letter that a model is asked to write.
 
 With a small model the likelihood of letters is uninformative and that of texts is not, by mean
 log-probability per token (10 of 12 against 3 of 12, chance 3); strong models know their letters.
@@ -6,12 +6,12 @@ log-probability per token (10 of 12 against 3 of 12, chance 3); strong models kn
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import Protocol
 
+from osler.answer.option_reading import written_option
 from osler.errors import MalformedOutput
 from osler.llm.core.ask import ask, score_all
 from osler.llm.core.base import Completion, LanguageModel, Likelihood, Message, Sampling, Scored
@@ -21,15 +21,6 @@ from osler.prompts import render_prompt
 from osler.trace import Noted, Run
 from osler.types import Hit, Language, Question
 
-_TAGGED = re.compile(r"<answer>\s*\(?([A-Za-z])\b[^<]*(?:</answer>|$)")
-_LEADING = re.compile(r"^\s*\(?([A-Z])\s*[).,:、：．]")
-_NAMED = re.compile(r"(?:answer|答案)\s*(?:is|:|：|是|为)\s*\(?([A-Z])\b", re.IGNORECASE)
-
-_TAGGED_SEVERAL = re.compile(r"<answer>([^<]*)(?:</answer>|$)")
-_NAMED_SEVERAL = re.compile(r"(?:[Aa]nswer|答案)\s*(?:is|are|:|：|是|为)\s*([^\n.。]*)")
-_CAPITALS = re.compile(r"(?<![A-Za-z])[A-Z]+(?![A-Za-z])")
-_JOINERS = frozenset({"AND", "OR"})
-
 _TEXTS_NOTE = {
     "en": "The option was chosen by its likelihood under a small model; do not rely on it.",
     "zh": "选项由小模型按似然选出，不可依赖。",
@@ -38,41 +29,6 @@ _LETTERS_NOTE = {
     "en": "The option is the model's choice of a letter; it is not led back to the quotes.",
     "zh": "选项是模型所选的字母，并未与引文逐一对应。",
 }
-
-
-def written_option(text: str, question: Question) -> str | None:
-    """The letter a reply chose: `<answer>X</answer>`, a leading "X.", "Answer: X"; else None.
-
-    In the order of Omni-RAG's answer extraction; a letter that is not offered is ignored.
-    """
-    for pattern in (_TAGGED, _LEADING, _NAMED):
-        match = pattern.search(text)
-        for letter in (match.group(1), match.group(1).upper()) if match else ():
-            # Beyond Z the options go on with a: there the case says which is meant.
-            if letter in question.letters:
-                return letter
-    return next(
-        (
-            letter
-            for letter, option in question.lettered
-            if text.strip().rstrip(".。").casefold() == option.casefold()
-        ),
-        None,
-    )
-
-
-def written_options(text: str, question: Question) -> tuple[str, ...]:
-    """The letters that a reply chose when several may be right: "ABD", "A、B", "A and D".
-
-    In the order of the question; empty when none is named, or one that is not offered.
-    """
-    for pattern in (_TAGGED_SEVERAL, _NAMED_SEVERAL):
-        match = pattern.search(text)
-        runs = _CAPITALS.findall(match.group(1)) if match else []
-        letters = {letter for run in runs if run not in _JOINERS for letter in run}
-        if letters and letters <= set(question.letters):
-            return tuple(letter for letter in question.letters if letter in letters)
-    return ()
 
 
 def letter_grammar(letters: Sequence[str], *, several: bool = False, reason: int = 0) -> Grammar:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from osler.answer import NOTHING_SAID
-from osler.answer.options import written_option
+from osler.answer.option_reading import written_option
 from osler.retrieve.words import content_terms
 from osler.text import split_sentences
 from osler.trace import Run

@@ -4,12 +4,7 @@ import pytest
 
 from osler.answer.extractive import ExtractiveComposer
 from osler.answer.gate import EvidenceGate, QuoteThresholds
-from osler.answer.options import (
-    OptionLetters,
-    OptionTexts,
-    letter_grammar,
-    written_options,
-)
+from osler.answer.options import OptionLetters, OptionTexts, letter_grammar
 from osler.llm.core.base import Message, Sampling
 from osler.retrieve.relevance import CoverageRelevance, OverlapRelevance
 from osler.testing.scripted import ScriptedModel, TextOnly
@@ -84,27 +79,6 @@ async def test_an_answer_says_how_its_option_was_chosen(language: Language) -> N
     answer = await quoting.conclude(question, HITS, "", Run())
     assert answer.option == "B"
     assert OptionLetters(model).selection_note(language) in answer.note
-
-
-@pytest.mark.parametrize(
-    ("reply", "letters"),
-    [
-        ("<answer>AC</answer>", ("A", "C")),
-        ("<answer>C、A</answer>", ("A", "C")),
-        ("<answer>A and C</answer>", ("A", "C")),
-        ("<answer>A AND C", ("A", "C")),
-        ("<answer>选AC</answer>", ("A", "C")),
-        ("答案是ABC。", ("A", "B", "C")),
-        ("The answers are many. Answer: B", ("B",)),
-        ("<answer>E</answer>", ()),
-        ("<answer>Adrenaline</answer>", ()),
-        ("", ()),
-    ],
-)
-def test_several_letters_are_read_in_the_question_s_order(
-    reply: str, letters: tuple[str, ...]
-) -> None:
-    assert written_options(reply, QUESTION) == letters
 
 
 def test_every_answer_of_several_letters_is_a_choice() -> None:

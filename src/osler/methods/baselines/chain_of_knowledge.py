@@ -20,7 +20,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
-from osler.answer.options import written_option
+from osler.answer.option_reading import written_option
 from osler.methods.baselines.episode import Episode, MethodDeps
 from osler.retrieve.words import content_terms
 from osler.trace import Noted, Run

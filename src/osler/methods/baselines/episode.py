@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from types import TracebackType
 
 from osler.answer import Composer
-from osler.answer.options import written_option
+from osler.answer.option_reading import named_option, written_option
 from osler.llm.core.ask import complete
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
 from osler.prompts import RenderedPrompt, render_prompt
@@ -185,14 +185,7 @@ def match_option(said: str, question: Question) -> str | None:
     """The letter of the option that a short answer names, by letter or by text; else `None`."""
     if not question.options:
         return None
-    letter = written_option(said, question) or written_option(f"Answer: {said}", question)
-    if letter is not None:
-        return letter
-    folded = said.casefold()
-    within = [
-        (len(option), letter) for letter, option in question.lettered if option.casefold() in folded
-    ]
-    return max(within)[1] if within else None
+    return written_option(said, question) or named_option(said, question)
 
 
 async def write_draft(
