@@ -16,6 +16,7 @@ def decode_pieces(pieces: Sequence[bytes]) -> tuple[str, tuple[tuple[int, int], 
     empty span at its end.
     """
     whole = b"".join(pieces)
+    # "ignore", not "replace": a mark in a byte's place would move every span behind it.
     text = whole.decode("utf-8", errors="ignore")
     owner = _character_indexes(whole, len(text))
     spans, at = [], 0

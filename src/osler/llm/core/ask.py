@@ -50,6 +50,7 @@ async def complete(
     completion = _make_loggable(
         split_thinking(await _call_within_budget(run, lambda: model.complete(messages, sampling)))
     )
+    # Paid before it is told: an event that ends the run must not hide what it cost.
     run.spend(completion.usage)
     run.emit(
         Asked(
@@ -123,6 +124,7 @@ async def attend(
 async def _call_within_budget(run: Run, call: Callable[[], Awaitable[T]], *, calls: int = 1) -> T:
     """Awaits the call; one that outlasts the run's seconds is stopped, and paid for."""
     run.require_budget("call", calls)
+    # The seconds that are left bound the call: a budget is kept by stopping, not by asking after.
     left = run.seconds_left
     patience = asyncio.timeout(left)
     try:
@@ -166,6 +168,7 @@ async def ask(
             if attempt == REPAIRS:
                 raise explained from error
         wrong = explained.message
+        # From the first turns each time: a second repair does not carry the first one along.
         turns = _repair_messages(messages, completion, wrong, sampling)
         # Another seed: at temperature 0 as above it the same reply would come again.
         sampling = replace(sampling, seed=sampling.seed + 1)

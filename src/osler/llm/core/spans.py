@@ -41,6 +41,7 @@ def tagged_span(text: str, tag: str) -> Span | None:
     """
     name = re.escape(tag)
     for opening in (f"<{name}>", f"</{name}>"):
+        # The look-ahead keeps a match from running over a tag that was never closed.
         matches = list(re.finditer(rf"{opening}((?:(?!</?{name}>).)*)</{name}>", text, re.DOTALL))
         if matches:
             return _trim_span(text, *matches[-1].span(1))
@@ -94,6 +95,7 @@ def least_probability(tokens: Sequence[TokenScore], span: Span) -> Probability |
     nothing, so that the value is an upper bound, too.
     """
     start, end = span
+    # Half-open intervals overlap where each begins before the other ends.
     inside = [token for token in tokens if token.start < end and token.end > start]
     if not inside or start >= end:
         return None

@@ -45,6 +45,7 @@ class Speaker:
         `shown`: turns that stand before it, as examples.
         """
         enforced = grammar if self.constrains else None
+        # A seed of its own for each call, drawn from the run: equal runs draw equal ones.
         sampling = replace(self.sampling, seed=run.rng.getrandbits(31), grammar=enforced, top=top)
         before = [Message("system", self.system)] if self.system else []
         messages = [*before, *shown, Message("user", prompt.text)]

@@ -53,6 +53,7 @@ def without_spans(completion: Completion, spans: Sequence[tuple[int, int]]) -> C
 
     A token that is partly in a span keeps the rest of its text, and its log-probability.
     """
+    # Spans are half-open and in the old text's indexes; tokens are moved by the same rule.
     text, at = "", 0
     for start, end in spans:
         text, at = text + completion.text[at:start], end

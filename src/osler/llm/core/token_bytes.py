@@ -38,6 +38,7 @@ class TokenCodec:
         """Returns a token's bytes, of a template's own marks too: some fence off what a model
         thinks.
         """
+        # An added token is spelt as it stands, whatever the alphabet of the others is.
         if token in self._added:
             return self._added[token]
         return self._spelt(self._tokenizer.convert_ids_to_tokens(token) or "")
@@ -107,6 +108,7 @@ def _by_marks(token: str) -> bytes:
 @cache
 def _byte_alphabet() -> dict[str, int]:
     """Maps printable bytes to themselves, and characters from 256 on to the others."""
+    # As in GPT-2's `bytes_to_unicode`: the printable bytes of Latin-1, without the soft hyphen.
     plain = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
     others = [byte for byte in range(256) if byte not in plain]
     return {chr(b): b for b in plain} | {chr(256 + i): b for i, b in enumerate(others)}

@@ -29,6 +29,7 @@ def parse_verdict(reply: str) -> bool:
     English and Chinese; boxed or not. Raises `MalformedOutput` when neither yes nor no is
     said, or the question's own "yes/no" is repeated.
     """
+    # The last tag counts: a model that corrects itself does so at the end.
     candidates = [*reversed(_TAGGED.findall(reply)), *reversed(_NAMED.findall(reply)), reply]
     for text in candidates:
         match = _WORD.match(text)

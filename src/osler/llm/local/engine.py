@@ -53,6 +53,7 @@ class LlamaEngine:
 
     def run_request(self, request: dict[str, Any], stop: threading.Event) -> dict[str, Any]:
         """Returns the whole reply. Raises `ModelError`, and `CallStopped` once `stop` is set."""
+        # Streamed although it is wanted whole: only a stream can be left in its middle.
         reply = _StreamedReply(stop)
         body = {"cache_prompt": True, "stream": True, "return_progress": True, **request}
         self.load().handle_completions(body, reply.take_piece)
@@ -103,6 +104,7 @@ class LlamaEngine:
         params.kv_unified = True
         params.kv_unified_per_slot = self.context
         params.n_ctx = self._pairs * (self.context + min(self.context, _SCORING_CONTEXT))
+        # A conversation and a scoring slot for each pair: see `slots.py`.
         params.n_parallel = 2 * self._pairs
         params.cache_idle_slots = False  # else the slot that waits is emptied
         params.cache_ram_mib = _SWAPPED_OUT_MIB

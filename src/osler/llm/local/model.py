@@ -107,6 +107,7 @@ class LlamaCpp:
                     f"{self.name}: no reply within {self._timeout_s:g} s",
                     fix="raise model.timeout_s, or lower sampling.max_tokens",
                 ) from error
+            # The thread cannot be cancelled; the engine is told to stop, and frees its slot.
             finally:
                 stop.set()
 
@@ -133,6 +134,7 @@ class LlamaCpp:
                 },
                 stop,
             )
+        # Cut in the middle of a character, a reply ends in a mark for the bytes that are missing.
         cut = reply["finish"] == "length"
         text: str = reply["text"].rstrip("\ufffd") if cut else reply["text"]
         if sampling.top and text and not self._is_fully_reported(reply["entries"], text):
@@ -163,6 +165,7 @@ class LlamaCpp:
         """
         prompt = context if isinstance(context, str) else self._engine.apply_template(context)
         before = self._tokenise_text(prompt, begins=True, special=not isinstance(context, str))
+        # By path, not by token: options of one question begin alike and share what is equal.
         known: dict[tuple[int, ...], float] = {}
         with self._engine.slots.take_slot(SlotUse.SCORING, prompt) as slot:
             began, step = time.perf_counter(), _ForcedStep(self._engine, slot, stop)

@@ -47,6 +47,7 @@ class SlotPool:
         with self._changed:
             while not (fit := [slot for slot in self._free if slot.use is use]):
                 self._changed.wait()
+            # Else the one that was used longest ago: what it holds is the least likely to go on.
             slot = self._find_continued(prompt) or min(fit, key=lambda slot: slot.used)
             self._free.remove(slot)
             self._taken += 1

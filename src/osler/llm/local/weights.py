@@ -237,6 +237,7 @@ def _copy_hashed(member: IO[bytes], draft: Path, *, at_most: int) -> str:
     """Copies and hashes; stops one byte after `at_most`."""
     digest, left = hashlib.sha256(), at_most + 1
     with draft.open("wb") as out:
+        # One byte more than is pinned shows a longer member, without unpacking a bomb.
         while block := member.read(min(_BLOCK, left)):
             digest.update(block)
             out.write(block)

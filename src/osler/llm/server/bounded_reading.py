@@ -37,6 +37,7 @@ async def read_body(response: httpx2.Response, *, most: int) -> str:
     compressed one that unpacks without end fills the memory.
     """
     pieces, read = [], 0
+    # Bytes are counted after decompression: the size that a header states may be any.
     async for piece in response.aiter_bytes():
         read += len(piece)
         if read > most:

@@ -2,7 +2,7 @@
 
 `connect_server` finds out what a server can do by trying it, since servers ignore fields
 that they do not know, and gives a `ScoringOpenAIModel` only where scoring a given
-text was seen to work. `door.py` has what becomes of each fault, `dialects.py` what each
+text was seen to work. `connection.py` has what becomes of each fault, `dialects.py` what each
 kind of server says, and `docs/guide/servers.md` the table of what each can do.
 """
 
@@ -110,6 +110,7 @@ class OpenAIModel:
             except RequestRefused as error:
                 await self._explain_refusal(line, error)
                 raise
+            # Read within the session, so that a reply that breaks the interface names the model.
             seconds = time.perf_counter() - began
             read = dialects.read_chat(gathered.reply, self.server, messages, sampling, seconds)
             return self._without_key(read)
@@ -181,6 +182,7 @@ async def connect_server(
         server = await probe.identify_server(line, endpoint)
     server = await _probe_first_reply(door, server)
     server = replace(server, kinds=await _probe_constraints(door, server))
+    # Seen to work, not looked up: a proxy in front of the server may drop what it does not know.
     for way in TRAITS[server.dialect].scorings:
         scoring_model = ScoringOpenAIModel(door, replace(server, scoring=way))
         if await _scores_well(scoring_model):
@@ -201,6 +203,7 @@ async def _probe_first_reply(door: ServerClient, server: ServerProfile) -> Serve
         try:
             read = await OpenAIModel(door, server)._request_chat(messages, sampling, None)
         except RequestRefused as error:
+            # Each refusal takes one more field out, so that the loop ends.
             if error.field not in DROPPABLE - server.without:
                 raise
             server = replace(server, without=server.without | {error.field})

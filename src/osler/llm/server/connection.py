@@ -119,7 +119,7 @@ class ServerClient:
         self._gates = WeakKeyDictionary()
 
     def __repr__(self) -> str:
-        return f"Door({self.name!r})"
+        return f"ServerClient({self.name!r})"
 
     @property
     def model(self) -> str:
@@ -143,6 +143,7 @@ class ServerClient:
         """Opens a session for one operation. Errors in its replies name the model."""
         key = self.endpoint.api_key
         headers = {"Authorization": f"Bearer {key}"} if key else {}
+        # No timeouts of the client's own: `_call_timed` and `_iterate_unstalled` bound each call.
         async with httpx2.AsyncClient(headers=headers, verify=self._tls, timeout=None) as client:
             try:
                 yield ServerSession(self, client)
@@ -217,7 +218,8 @@ class ServerSession:
     ) -> G:
         """Returns a streamed reply, gathered; a new `make()` collects each try.
 
-        The connection is closed as soon as the gatherer wants no more. Raises as `ask`.
+        The connection is closed as soon as the gatherer wants no more. Raises as
+        `request_json`.
         """
         url = self._door.endpoint.url_of(path, root=root)
 
@@ -236,6 +238,7 @@ class ServerSession:
         tries = 1 + door.endpoint.retries
         spent = 0.0
         for attempt in range(tries):
+            # The gate is held for a try alone: who waits for the server lets others through.
             async with door.request_gate():
                 began = door.clock.ticks()
                 answer = await self._call_timed(url, once, limit - spent)
@@ -243,6 +246,7 @@ class ServerSession:
             if not isinstance(answer, _BusyAnswer):
                 return answer
             wait = door.wait_of(answer.asked, attempt)
+            # Counted before it is waited for: a wait that would end past the limit is not begun.
             spent += wait
             over = wait > _LONGEST_WAIT or spent >= limit or (hasty and answer.absent)
             if over or attempt + 1 == tries:
@@ -384,6 +388,7 @@ class ServerSession:
                     raise self._door.unreachable_error(url, why) from error
                 if data is None:
                     return
+                # From the second event on: reading a long prompt is no stall.
                 waits = stall
                 yield data
 

@@ -3,7 +3,7 @@
 A request is made and a reply is read here, for each kind of server; `scoring.py` does
 so for the scoring of given texts. What the servers have in common is that they ignore
 fields they do not know, so a reply is never taken to have obeyed: entries are counted,
-texts compared, and what a server can do is what it was seen to do (`openai.connect`).
+texts compared, and what a server can do is what it was seen to do (`client.connect_server`).
 `docs/guide/servers.md` has the table, and where each line of it is from.
 """
 
@@ -188,6 +188,7 @@ def _first_field(
         ConstraintKind.CHOICE: list(rule.choices),
         ConstraintKind.SCHEMA: rule.json_schema,
     }
+    # `names` is in the order of exactness: the first form that both sides have is taken.
     for kind, name in names.items():
         if forms[kind] and kind in server.kinds:
             return {name: forms[kind]}
@@ -332,6 +333,7 @@ def read_chat(
     choice = replies.first_choice(reply)
     message = replies.require_key(choice, "message", Mapping, "the first choice")
     finish, thought = choice.get("finish_reason"), _read_thought(message)
+    # A server that ignores max_tokens is cut here, and the reply counts as cut.
     cut, most = finish == "length", replies.longest_reply(sampling.max_tokens)
     content = _read_content(message, thought, finish)
     if finish == "content_filter":

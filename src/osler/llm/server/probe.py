@@ -45,6 +45,7 @@ async def identify_server(line: ServerSession, endpoint: Endpoint) -> ServerProf
         check_model(models, endpoint)
     entry = next((one for one in _model_entries(models) if one.get("id") == endpoint.model), {})
     known = entry.get("supported_parameters")
+    # OpenRouter lists what each model takes; what is not on the list is left out from the start.
     without = DROPPABLE - set(known) if isinstance(known, list) else frozenset()
     return ServerProfile(dialect, without=frozenset(without - {"max_tokens", "stream_options"}))
 

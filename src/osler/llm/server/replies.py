@@ -58,6 +58,7 @@ def read_tokens(choice: Mapping[str, Any], text: str) -> tuple[TokenScore, ...]:
     """
     reported = token_entries(choice)
     spelt, spans = decode_pieces([_token_bytes(entry) for entry in reported])
+    # Offsets into another text would be worse than none: log-probabilities are then left out.
     if not spelt.startswith(text):
         return ()
     return tuple(
@@ -75,6 +76,7 @@ def read_logprob(entry: Mapping[str, Any]) -> float:
 
 def check_logprob(value: Any, token: Any) -> float:
     """Checks a log-probability. Raises `BadReply` for a missing, positive or non-numeric one."""
+    # In Python a bool is an int, and `true` would pass as the log-probability 1.
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise BadReply(f"the token {token!r} has no log-probability but {value!r}")
     if not isfinite(value) or value > _ROUNDING:

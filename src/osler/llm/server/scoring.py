@@ -71,6 +71,7 @@ async def _score_by_echo(
         body |= {"max_tokens": 0, "echo": True, "logprobs": 0}
         reported = read_echo(await ask("/completions", body), len(before) + len(ids))
     else:
+        # vLLM refuses 0 tokens without `echo`; the one that is made is thrown away.
         body |= {"max_tokens": 1, "prompt_logprobs": 0}
         reported = read_prompt(await ask("/completions", body), before + ids)
     reported = reported[-len(ids) :]
@@ -269,6 +270,7 @@ def spans_of(pieces: Sequence[str], text: str) -> list[tuple[int, int]]:
         if not piece or replies.STRAY in piece:
             waiting += 1
             continue
+        # Those that wait make at least one character, so the next piece begins further on.
         start = text.find(piece, at + 1) if waiting else at
         if start < 0 or not text.startswith(piece, start):
             raise BadReply(f"the server's tokens do not spell the text: {piece!r}")

@@ -78,6 +78,7 @@ def weights_fingerprint(weights: Weights) -> str:
     """Identifies the weights: by the revision, else a hash of the files."""
     if isinstance(weights, PinnedModel):
         return weights.revision[:12]
+    # Contents, not times: the same weights in another folder are the same model.
     files = [weights] if weights.is_file() else _defining_files(weights)
     digest = sha256()
     for path in files:

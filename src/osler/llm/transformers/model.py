@@ -69,6 +69,7 @@ class TransformersModel:
         config = pair.model.config.get_text_config()
         own: int | None = getattr(config, "max_position_embeddings", None)
         self._context: int = min(context, own or context)
+        # One call at a time: torch uses all cores for one, and the caches belong to one text.
         self._ends = _end_tokens(pair)
         self._lock = threading.Lock()
         self._forget_prefixes()

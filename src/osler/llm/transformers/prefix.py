@@ -37,6 +37,7 @@ class PrefixCache:
         """Forgets all but the longest prefix of `ids`; returns its length in tokens."""
         same = takewhile(lambda pair: pair[0] == pair[1], zip(self._ids, ids, strict=False))
         shared = len(list(same))
+        # What cannot be cropped (a sliding window, a recurrent state) is read anew.
         if shared < len(self._ids) and not self._crop_cache(shared):
             shared = 0
         if shared == 0:
@@ -50,6 +51,7 @@ class PrefixCache:
 
         Nothing stays cached of a reading that does not end.
         """
+        # Emptied first: where the reading is given up, the cache holds nobody knows what.
         cached, self._ids = self._ids, []
         wanted = len(ids) - keep
         for start in range(0, len(ids), _STEP):
