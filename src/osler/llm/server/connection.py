@@ -218,8 +218,7 @@ class ServerSession:
     ) -> G:
         """Returns a streamed reply, gathered; a new `make()` collects each try.
 
-        The connection is closed as soon as the gatherer wants no more. Raises as
-        `request_json`.
+        The connection is closed as soon as the gatherer wants no more. Raises as above.
         """
         url = self._door.endpoint.url_of(path, root=root)
 
@@ -388,7 +387,6 @@ class ServerSession:
                     raise self._door.unreachable_error(url, why) from error
                 if data is None:
                     return
-                # From the second event on: reading a long prompt is no stall.
                 waits = stall
                 yield data
 
