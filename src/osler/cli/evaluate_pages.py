@@ -68,9 +68,6 @@ def summarise_log(folder: Path) -> list[dict[str, Any]]:
 def _mean_figures(folder: Path) -> dict[tuple[str, str], dict[str, float]]:
     values: dict[tuple[str, str], dict[str, list[float]]] = {}
     for record in read_records(folder):
-        # A failed sample has no cost that could be compared, and is counted beside the means.
-        if record.status == "failed":
-            continue
         cell = values.setdefault((record.strategy, record.sample.task), {})
         for name in (PRIMARY[record.sample.kind], *SIDE_BY_SIDE):
             if (found := measure_value(BY_NAME[name], record)) is not None:
@@ -207,6 +204,10 @@ def report_document(report: EvaluationReport) -> dict[str, Any]:
             {k: v for k, v in asdict(one).items() if k not in ("better", "worse")}
             for one in report.compared
         ],
+        "opponents": {
+            task: {name: [asdict(one) for one in found] for name, found in by_measure.items()}
+            for task, by_measure in report.opponents.items()
+        },
         "printed": [asdict(one) for one in report.printed],
         "left_out": list_exclusions(report),
     }

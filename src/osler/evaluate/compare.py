@@ -39,7 +39,7 @@ class PairedComparison:
     corrected: float
     """p by Holm's correction, over all pairs that were compared together."""
     unpaired: int
-    """Samples that only one side has done; they are left out."""
+    """Samples that only one side has tried; they are left out."""
     better: tuple[ChangedSample, ...]
     worse: tuple[ChangedSample, ...]
 
@@ -49,13 +49,16 @@ Scored = Mapping[str, tuple[float, str, str]]
 
 
 def collect_scores(folder: Path) -> dict[tuple[str, str], tuple[str, Scored]]:
-    """Maps strategy and task to the primary measure and each done sample's score."""
+    """Maps strategy and task to the primary measure and each tried sample's score.
+
+    A sample that failed scores 0, as in the report.
+    """
     cells: dict[tuple[str, str], tuple[str, dict[str, tuple[float, str, str]]]] = {}
     for record in read_records(folder):
         name = PRIMARY[record.sample.kind]
-        if record.status != "done" or (score := measure_value(BY_NAME[name], record)) is None:
+        if (score := measure_value(BY_NAME[name], record)) is None:
             continue
-        answer = record.outcome.option or record.outcome.text
+        answer = record.error or record.outcome.option or record.outcome.text
         # All samples of a task are of one kind, so the first decides the measure.
         cell = cells.setdefault((record.strategy, record.sample.task), (name, {}))
         cell[1][record.sample.id] = (score, record.sample.question.text, answer)

@@ -63,6 +63,22 @@ def mean(values: Sequence[float], *, seed: int = 0, draws: int = 10_000) -> Esti
     return Estimate(float(sample.mean()), float(low), float(high), len(sample))
 
 
+# Bootstrap draws of an interval in a table.
+_TABLE_DRAWS = 2_000
+
+
+def estimate_mean(values: Sequence[float], seed: int) -> Estimate:
+    """Estimates a mean: Wilson's interval for right and wrong, else a bootstrap.
+
+    A bootstrap of ten right answers says that all are right, and means nothing. Raises
+    `ValueError` for no values.
+    """
+    # A bootstrap of n ones has no width: Wilson's interval does not collapse.
+    if {*values} <= {0.0, 1.0}:
+        return proportion(int(sum(values)), len(values))
+    return mean(values, seed=seed, draws=_TABLE_DRAWS)
+
+
 def difference(first: Sequence[float], second: Sequence[float], *, seed: int = 0) -> Estimate:
     """Mean of `second - first` over the same samples, paired. Raises `ValueError`."""
     if len(first) != len(second):

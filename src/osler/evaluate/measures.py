@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from osler.errors import BadRun
 from osler.evaluate.metrics import choice, overlap, retrieval, words
@@ -27,12 +28,16 @@ class Measure:
     kinds: tuple[Kind, ...] = KINDS
     percent: bool = True
     """Whether it is a share, shown times 100."""
+    counts_failed: bool = False
+    """Whether a sample that failed counts as 0; else it is in no figure."""
 
 
 def measure_value(measure: Measure, record: SampleRecord) -> float | None:
     """Raises `BadRun` naming the measure and the sample where the measure fails."""
     if record.sample.kind not in measure.kinds:
         return None
+    if record.status == "failed":
+        return _score_failed(measure, record)
     try:
         return measure.of(record)
     except Exception as error:
@@ -41,6 +46,12 @@ def measure_value(measure: Measure, record: SampleRecord) -> float | None:
             f"measure {measure.name!r} failed on {key.task} {key.id} under {key.strategy}:"
             f" {type(error).__name__}: {error}"
         ) from error
+
+
+def _score_failed(measure: Measure, record: SampleRecord) -> float | None:
+    """Who could leave out the samples that fail would score the better, the more of them fail."""
+    gold = record.sample.gold
+    return 0.0 if measure.counts_failed and (gold.letters or gold.texts) else None
 
 
 def answer_text(record: SampleRecord) -> str:
@@ -170,44 +181,46 @@ _CHOICES: tuple[Kind, ...] = ("choice", "choices")
 _LONG: tuple[Kind, ...] = ("long",)
 _SHORT: tuple[Kind, ...] = ("short",)
 
+_scored = partial(Measure, counts_failed=True)
+_cost = partial(Measure, percent=False)
+
 MEASURES: tuple[Measure, ...] = (
-    Measure("accuracy", "accuracy (exact set of options)", _score_accuracy, _CHOICES),
+    _scored("accuracy", "accuracy (exact set of options)", _score_accuracy, _CHOICES),
     Measure("unparsed", "no option could be read (counted as wrong)", _count_unparsed, _CHOICES),
-    Measure("em", "exact match", _short_answer_score(words.exact_match), _SHORT),
-    Measure("f1", "F1 of tokens", _short_answer_score(words.f1), _SHORT),
-    Measure(
+    _scored("em", "exact match", _short_answer_score(words.exact_match), _SHORT),
+    _scored("f1", "F1 of tokens", _short_answer_score(words.f1), _SHORT),
+    _scored(
         "rouge_l", "ROUGE-L F1", _short_answer_score(lambda a, g: overlap.rouge_l(a, g).f1), _LONG
     ),
-    Measure("rouge_r", "ROUGE-R (recall)", _short_answer_score(overlap.rouge_r), _LONG),
+    _scored("rouge_r", "ROUGE-R (recall)", _short_answer_score(overlap.rouge_r), _LONG),
     Measure("rouge_r_evidence", "ROUGE-R against the evidence", _evidence_recall, _LONG),
-    Measure("bleu_1", "BLEU-1", _short_answer_score(lambda a, g: overlap.bleu(a, g, 1)), _LONG),
-    Measure("bleu_4", "BLEU-4", _short_answer_score(lambda a, g: overlap.bleu(a, g, 4)), _LONG),
-    Measure(
+    _scored("bleu_1", "BLEU-1", _short_answer_score(lambda a, g: overlap.bleu(a, g, 1)), _LONG),
+    _scored("bleu_4", "BLEU-4", _short_answer_score(lambda a, g: overlap.bleu(a, g, 4)), _LONG),
+    _scored(
         "paper_bleu_4",
         "BLEU-4 as TC-RAG's code has it",
         _short_answer_score(lambda a, g: overlap.paper_bleu(a, g, 4)),
         _LONG,
     ),
-    Measure("grounded", "every statement cited", _field_equals("grounding", Grounding.GROUNDED)),
+    _scored("grounded", "every statement cited", _field_equals("grounding", Grounding.GROUNDED)),
     Measure("abstained", "no answer given", _field_equals("grounding", Grounding.ABSTAINED)),
-    Measure("converged", "ended by itself", _field_equals("halt", Halt.CONVERGED)),
+    _scored("converged", "ended by itself", _field_equals("halt", Halt.CONVERGED)),
     Measure("recall_10", "gold documents among the first 10 found", _retrieval_recall),
     Measure("mrr", "reciprocal rank of the first gold document", _reciprocal_rank),
     Measure("citation_precision", "citations that are gold documents", _citation_precision),
     Measure("citation_recall", "gold documents that are cited", _citation_recall),
-    Measure("calls", "model calls", _cost_of("calls"), percent=False),
-    Measure("tokens", "tokens worked on", _cost_of("tokens"), percent=False),
-    Measure("cached", "prompt tokens from the cache", _cost_of("cached_tokens"), percent=False),
-    Measure("searches", "searches", _cost_of("searches"), percent=False),
-    Measure("model_s", "seconds in the model", _cost_of("seconds"), percent=False),
-    Measure("search_s", "seconds in searches", lambda r: r.outcome.search_s, percent=False),
-    Measure(
+    _cost("calls", "model calls", _cost_of("calls")),
+    _cost("tokens", "tokens worked on", _cost_of("tokens")),
+    _cost("cached", "prompt tokens from the cache", _cost_of("cached_tokens")),
+    _cost("searches", "searches", _cost_of("searches")),
+    _cost("model_s", "seconds in the model", _cost_of("seconds")),
+    _cost("search_s", "seconds in searches", lambda record: record.outcome.search_s),
+    _cost(
         "accelerator_s",
         "seconds of accelerators (those in the model, times their number)",
         _accelerator_seconds,
-        percent=False,
     ),
-    Measure("wall_s", "seconds in all", lambda record: record.seconds, percent=False),
+    _cost("wall_s", "seconds in all", lambda record: record.seconds),
 )
 BY_NAME = {measure.name: measure for measure in MEASURES}
 

@@ -51,9 +51,14 @@ class Stability:
     pairs: tuple[StabilityPair, ...]
 
     @property
-    def judged(self) -> Estimate:
-        """Share of stable questions; an unread verdict counts as unstable."""
-        return proportion(sum(pair.stable is True for pair in self.pairs), len(self.pairs))
+    def judged(self) -> Estimate | None:
+        """Share of stable questions; `None` where no verdict could be read.
+
+        A verdict that cannot be read is in no figure, as in the report's `JudgedCell`: it says
+        something about the judge, and nothing about the questions.
+        """
+        read = [pair.stable for pair in self.pairs if pair.stable is not None]
+        return proportion(sum(read), len(read)) if read else None
 
     @property
     def alike(self) -> Estimate:

@@ -12,7 +12,13 @@ from osler.errors import BadRun
 from osler.evaluate.measures import Measure
 from osler.evaluate.plan import PLAN, read_plan
 from osler.evaluate.report import EvaluationReport
-from osler.evaluate.report.tables import HEAD, describe_comparison, list_exclusions, report_facts
+from osler.evaluate.report.tables import (
+    HEAD,
+    describe_comparison,
+    list_exclusions,
+    opponent_facts,
+    report_facts,
+)
 from osler.serve import schemas, schemas_evaluation
 from osler.serve.problems import RefusedRequest
 from osler.serve.state import ServerState, current_state
@@ -133,7 +139,7 @@ def _evaluation_view(name: str, report: EvaluationReport) -> schemas_evaluation.
             wire.EvaluationJudged.from_value(one, figures=one.estimates) for one in report.judged
         ],
         left_out=list_exclusions(report),
-        facts=report_facts(report),
+        facts=[*report_facts(report), *opponent_facts(report)],
     )
 
 

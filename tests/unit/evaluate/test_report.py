@@ -81,15 +81,14 @@ def test_the_figures_are_those_of_the_records(log: Path) -> None:
     report = build_report(log)
     direct, rag = report.cells
     assert direct.estimates["accuracy"].value == pytest.approx(0.4)
-    assert rag.estimates["accuracy"].value == pytest.approx(0.9)
+    assert rag.estimates["accuracy"].value == pytest.approx(9 / 11)
     assert (rag.done, rag.failed, rag.missing) == (10, 1, 1)
     assert rag.estimates["mrr"].value == pytest.approx(0.5)
     assert rag.estimates["recall_10"].value == 1
     assert rag.estimates["citation_precision"].value == 1
     assert rag.estimates["citation_recall"].value == 1
     assert rag.estimates["calls"].value == 2
-    assert rag.ece == pytest.approx(0.9 * 0.1 + 0.1 * 0.3)
-    assert rag.error == pytest.approx((0.9 * 0.1 / 10) ** 0.5)
+    assert rag.ece is None  # of ten answers it would tell nothing
 
 
 def test_the_paired_test_sees_what_changed(log: Path) -> None:
@@ -103,11 +102,10 @@ def test_the_paired_test_sees_what_changed(log: Path) -> None:
 
 def test_the_markdown_says_what_was_measured_how_and_what_is_left_out(log: Path) -> None:
     text = render_markdown(build_report(log))
-    assert "| rag:k=5 | 90.0 [59.6, 98.2] | 90.0 |" in text
+    assert "| rag:k=5 | 81.8 [52.3, 94.9] | 81.8 |" in text
     assert "Omni-RAG Table 4, No Retrieval | 34.60 | 40.0" in text
     assert "Qwen2.5-7B-Instruct there, tiny here; n = 10" in text
     assert "- pubmedqa: 2 of 14 rows were no samples: no gold option" in text
-    assert "- rag:k=5 on pubmedqa: 1 failed (ModelUnreachable × 1)" in text
     assert "- rag:k=5 on pubmedqa: 1 not tried yet" in text
     assert "seed 3; prompts: answer/letters@abc" in text
     assert "McNemar, exact" in text
@@ -254,3 +252,107 @@ def test_a_browser_shows_the_page(log: Path, tmp_path: Path) -> None:
     )
     assert picture.read_bytes()[:4] == b"\x89PNG"
     assert picture.stat().st_size > 20_000  # not a blank page
+
+
+def test_a_failed_sample_counts_as_wrong_in_figures_and_comparisons(log: Path) -> None:
+    with LogWriter(log, "more") as writer:
+        writer.write_record(record("direct", 10, "A"))
+    report = build_report(log)
+    direct, rag = report.cells
+    assert (rag.estimates["accuracy"].value, rag.estimates["accuracy"].n) == (9 / 11, 11)
+    assert (direct.estimates["accuracy"].value, direct.estimates["accuracy"].n) == (5 / 11, 11)
+    (compared,) = report.compared
+    assert compared.change.n == 11
+    assert [change.id for change in compared.worse] == ["q10"]
+    # What a failed sample cost, and what it found, is not known.
+    assert rag.estimates["calls"].n == rag.estimates["mrr"].n == 10
+    assert rag.error == pytest.approx((9 / 11 * 2 / 11 / 11) ** 0.5)
+
+
+def test_the_report_says_that_failed_samples_are_counted_as_wrong(log: Path) -> None:
+    text = render_markdown(build_report(log))
+    assert "A sample that failed counts as 0" in text
+    assert "- rag:k=5 on pubmedqa: 1 failed, counted as 0 (ModelUnreachable × 1)" in text
+
+
+def test_a_failed_sample_without_gold_counts_nowhere() -> None:
+    question = Question("q", "What helps?")
+    for gold, wanted in (((), None), (("rest",), 0.0)):
+        sample = Sample("expertqa", "long", question, Gold((), gold))
+        failed = SampleRecord("rag", sample, "failed", "", 1.0, 0, RecordedOutcome(), "OSError: x")
+        assert measure_value(BY_NAME["rouge_l"], failed) == wanted
+
+
+def gold_record(number: int, letter: str, said: str = "A") -> SampleRecord:
+    question = Question(f"q{number}", f"Case {number}?", ("yes", "no", "maybe"))
+    sample = Sample("pubmedqa", "choice", question, Gold((letter,)))
+    return SampleRecord("direct", sample, "done", "", 1.0, 0, RecordedOutcome(said, confidence=0.5))
+
+
+def log_of(folder: Path, records: list[SampleRecord]) -> Path:
+    kind = records[0].sample.kind
+    name = records[0].sample.task
+    labels = dict.fromkeys(one.strategy for one in records)
+    entrants = {label: planning.make_entrant(label, {}) for label in labels}
+    asked = {label: {name: len(records)} for label in labels}
+    task = EvaluatedTask(name, kind, "d" * 64, len(records), len(records))
+    planning.save_plan(folder, EvaluationPlan(0, {name: task}, entrants, asked, "0.1"))
+    with LogWriter(folder, "w") as writer:
+        for one in records:
+            writer.write_record(one)
+    return folder
+
+
+def test_every_report_has_the_rows_of_the_majority_answer_and_of_chance(tmp_path: Path) -> None:
+    """Three of five are yes: who always says so has 60 %; one of three options, 33 %."""
+    made = [gold_record(n, letter) for n, letter in enumerate("ABACA")]
+    made += [replace(one, strategy="rag") for one in made]  # the same questions count once
+    report = build_report(log_of(tmp_path / "log", made))
+    majority, chance = report.opponents["pubmedqa"]["accuracy"]
+    assert (majority.said, majority.estimate.value, majority.estimate.n) == ("A", 0.6, 5)
+    assert chance.estimate.value == pytest.approx(1 / 3)
+    text = render_markdown(report)
+    assert "| majority answer | 60.0 [23.1, 88.2] | 60.0 |" in text
+    assert "| chance | 33.3 | 33.3 |" in text
+    assert "majority answer" in render_html(report)
+
+
+def test_the_majority_of_short_answers_and_of_sets_of_options(tmp_path: Path) -> None:
+    golds = [("yes", "Yes!"), ("Yes",), ("1.2 mg",)]
+    short = [
+        SampleRecord(
+            "direct",
+            Sample("hotpotqa", "short", Question(f"q{n}", "Which?"), Gold((), texts)),
+            *("done", "", 1.0, 0, RecordedOutcome(text="no")),
+        )
+        for n, texts in enumerate(golds)
+    ]
+    opponents = build_report(log_of(tmp_path / "short", short)).opponents["hotpotqa"]
+    assert {name: [o.name for o in found] for name, found in opponents.items()} == {
+        "em": ["majority answer"],
+        "f1": ["majority answer"],
+    }
+    assert opponents["em"][0].estimate.value == pytest.approx(2 / 3)
+    question = Question("q", "?", ("a", "b"))
+    sets = [
+        SampleRecord(
+            "direct",
+            Sample("cmb-exam", "choices", replace(question, id=f"q{n}"), Gold(tuple(letters))),
+            *("done", "", 1.0, 0, RecordedOutcome(text="")),
+        )
+        for n, letters in enumerate(("AB", "BA", "A"))
+    ]
+    majority, chance = build_report(log_of(tmp_path / "sets", sets)).opponents["cmb-exam"][
+        "accuracy"
+    ]
+    assert (majority.said, majority.estimate.value) == ("A B", pytest.approx(2 / 3))
+    assert chance.estimate.value == pytest.approx(1 / 3)  # of the three sets that are not empty
+
+
+def test_calibration_error_of_few_answers_is_not_shown(tmp_path: Path) -> None:
+    few = build_report(log_of(tmp_path / "few", [gold_record(n, "A") for n in range(99)]))
+    assert few.cells[0].ece is None
+    assert "ECE" not in render_markdown(few)
+    many = build_report(log_of(tmp_path / "many", [gold_record(n, "A") for n in range(100)]))
+    assert many.cells[0].ece == pytest.approx(0.5)
+    assert "| direct | pubmedqa | 0.500 | 100 |" in render_markdown(many)

@@ -4,10 +4,13 @@ from dataclasses import dataclass
 
 import pytest
 
+from osler.evaluate.judged import Judgement
+from osler.evaluate.record import SampleKey
+from osler.evaluate.report.build import judged_cells
 from osler.evaluate.stability import StabilityJudge, measure_stability, process_of_run
 from osler.testing.scripted import ScriptedModel
 from osler.trace import FormNode, FormSolved, FormsPlanned, Run
-from osler.types import Answer, Halt, Question, Solution, Statement
+from osler.types import Answer, Halt, Question, Solution, Statement, Usage
 
 QUESTIONS = [Question("a", "Who made it?"), Question("b", "是谁做的？", language="zh")]
 
@@ -31,6 +34,7 @@ async def test_the_score_is_the_share_that_the_judge_calls_consistent() -> None:
     model = ScriptedModel(["<answer>yes</answer>", "不同。<answer>no</answer>"])
     found = await measure_stability(lambda seed: Planned(False), StabilityJudge(model), QUESTIONS)
     model.finish()
+    assert found.judged is not None
     assert (found.judged.value, found.judged.n, found.unread) == (0.5, 2, 0)
     assert found.alike.value == 1.0
     english, chinese = (seen[-1].content for seen in model.seen)
@@ -46,13 +50,37 @@ async def test_plans_of_another_shape_are_told_apart_without_a_judge() -> None:
     found = await measure_stability(
         lambda seed: Planned(seed == 1), StabilityJudge(model), QUESTIONS
     )
+    assert found.judged is not None
     assert (found.judged.value, found.alike.value) == (1.0, 0.0)
 
 
-async def test_a_verdict_that_cannot_be_read_counts_as_unstable_and_is_told() -> None:
+async def test_a_verdict_that_cannot_be_read_is_in_no_figure_and_is_told() -> None:
+    model = ScriptedModel(["<answer>yes</answer>", *["perhaps"] * 3])
+    found = await measure_stability(lambda seed: Planned(False), StabilityJudge(model), QUESTIONS)
+    assert found.judged is not None
+    assert (found.judged.value, found.judged.n, found.unread) == (1.0, 1, 1)
+    assert found.alike.n == 2
+
+
+async def test_where_no_verdict_can_be_read_there_is_no_figure() -> None:
     model = ScriptedModel(["perhaps"] * 6)
     found = await measure_stability(lambda seed: Planned(False), StabilityJudge(model), QUESTIONS)
-    assert (found.judged.value, found.unread) == (0.0, 2)
+    assert (found.judged, found.unread) == (None, 2)
+
+
+async def test_an_unread_verdict_counts_alike_in_a_study_and_in_a_report() -> None:
+    model = ScriptedModel(["<answer>no</answer>", *["perhaps"] * 3])
+    study = await measure_stability(lambda seed: Planned(False), StabilityJudge(model), QUESTIONS)
+    judgements = [
+        Judgement(
+            *("stability", "judge", SampleKey("rag", "made", pair.question.id)),
+            {"alike": 1.0} | ({} if pair.stable is None else {"stable": float(pair.stable)}),
+            *((), Usage(), ""),
+        )
+        for pair in study.pairs
+    ]
+    (cell,) = judged_cells(judgements, seed=0)
+    assert (cell.estimates["stable"], cell.unread) == (study.judged, study.unread)
 
 
 async def test_duplicate_seed_is_refused() -> None:

@@ -48,11 +48,13 @@ def test_evaluation_figures_equal_the_report_s(http: httpx2.Client, place: Serve
         )
         assert shown["low"] < shown["value"] < shown["high"]
     (accuracy,) = [one for one in told["measures"] if one["name"] == "accuracy"]
-    assert accuracy["means"] == {"direct": 0.4, "rag:k=5": 0.9}
+    assert accuracy["means"] == {"direct": 0.4, "rag:k=5": pytest.approx(9 / 11)}
     (pair,) = told["compared"]
     assert (pair["first"], pair["second"]) == ("direct", "rag:k=5")
     assert pair["change"]["value"] == 0.5
     assert any("1 failed" in line for line in told["left_out"])
+    assert ["pubmedqa: majority answer", "accuracy 100.0 [74.1, 100.0], always A"] in told["facts"]
+    assert ["pubmedqa: chance", "accuracy 50.0"] in told["facts"]
 
 
 def test_samples_are_told_failures_first(http: httpx2.Client) -> None:

@@ -3,6 +3,7 @@
 | Module | Has |
 |---|---|
 | `build` | the report as plain values: cells, comparisons, printed figures, judgements |
+| `opponents` | the majority answer and chance, beside every strategy |
 | `tables` | tables and sentences that both renderings share |
 | `plots` | plots as numbers that the page draws as SVG |
 | `markdown` | the rendering for a repository |

@@ -11,7 +11,7 @@ from typing import Any
 
 from osler.errors import BadRun
 from osler.evaluate.compare import PairedComparison, compare_logs
-from osler.evaluate.intervals import Estimate, mean, proportion
+from osler.evaluate.intervals import Estimate, estimate_mean
 from osler.evaluate.judged import Judgement, read_judgements
 from osler.evaluate.log import read_records
 from osler.evaluate.measures import (
@@ -27,12 +27,13 @@ from osler.evaluate.metrics.calibration import Bin, calibration_error, reliabili
 from osler.evaluate.metrics.choice import leaderboard, standard_error
 from osler.evaluate.plan import EvaluationPlan, read_plan
 from osler.evaluate.record import SampleRecord, TraceSpan
+from osler.evaluate.report.opponents import GoldTally, SimpleOpponent
 from osler.types import Usage
 
 SHOWN = 20
 """Number of samples of a cell that the report shows."""
-# Bootstrap draws of an interval in a table.
-_DRAWS = 2_000
+CALIBRATED = 100
+"""Answers with a confidence below which no calibration error is shown: it would be noise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,10 @@ class ReportCell:
 
     @property
     def ece(self) -> float | None:
-        return calibration_error(*_split_columns(self.confidence)) if self.confidence else None
+        """Expected calibration error; `None` for fewer than `CALIBRATED` answers."""
+        if len(self.confidence) < CALIBRATED:
+            return None
+        return calibration_error(*_split_columns(self.confidence))
 
     @property
     def leaderboard(self) -> tuple[dict[str, float], float] | None:
@@ -134,6 +138,8 @@ class EvaluationReport:
     compared: tuple[PairedComparison, ...]
     printed: tuple[PrintedFigure, ...]
     judged: tuple[JudgedCell, ...] = ()
+    opponents: Mapping[str, Mapping[str, tuple[SimpleOpponent, ...]]] = field(default_factory=dict)
+    """Task → measure → what the majority answer and chance score."""
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -170,7 +176,10 @@ def build_report(
         for label, counts in plan.asked.items()
         for task, planned in counts.items()
     }
+    golds: dict[str, GoldTally] = {}
     for record in read_records(folder):
+        sample = record.sample
+        golds.setdefault(sample.task, GoldTally(sample.kind)).note_sample(sample)
         cell = cells.setdefault(
             (record.strategy, record.sample.task),
             ReportCell(record.strategy, record.sample.task, 0),
@@ -193,6 +202,7 @@ def build_report(
         _compare_cells(folder, plan, kept),
         tuple(_printed_figures(plan, cells)),
         tuple(judged_cells(read_judgements(folder), plan.seed)),
+        {task: tally.opponents(plan.seed) for task, tally in golds.items()},
     )
 
 
@@ -212,18 +222,6 @@ def judged_cells(judgements: Iterable[Judgement], seed: int) -> Iterable[JudgedC
         yield JudgedCell(form, judge, strategy, task, estimates, unread, usage)
 
 
-def estimate_mean(values: Sequence[float], seed: int) -> Estimate:
-    """Estimates a mean: Wilson's interval for right and wrong, else a bootstrap.
-
-    A bootstrap of ten right answers says that all are right, and means nothing. Raises
-    `ValueError` for no values.
-    """
-    # A bootstrap of n ones has no width: Wilson's interval does not collapse.
-    if {*values} <= {0.0, 1.0}:
-        return proportion(int(sum(values)), len(values))
-    return mean(values, seed=seed, draws=_DRAWS)
-
-
 def _compare_cells(
     folder: Path, plan: EvaluationPlan, cells: Sequence[ReportCell]
 ) -> tuple[PairedComparison, ...]:
@@ -233,24 +231,25 @@ def _compare_cells(
 
 
 def _note_record(cell: ReportCell, record: SampleRecord, measures: Sequence[Measure]) -> None:
-    if record.status == "failed":
+    failed = record.status == "failed"
+    if failed:
         cell.failed += 1
         kind = record.error.partition(":")[0]
         cell.errors[kind] = cell.errors.get(kind, 0) + 1
-        cell.shown.append(_reported_sample(record, None))
-        return
-    cell.done += 1
-    cell.prompts.update(record.outcome.prompts)
+    else:
+        cell.done += 1
+        cell.prompts.update(record.outcome.prompts)
     for measure in measures:
         if (value := measure_value(measure, record)) is not None:
             cell.values.setdefault(measure.name, []).append(value)
     score = measure_value(BY_NAME[PRIMARY[record.sample.kind]], record)
     if score is not None:
-        if record.outcome.confidence is not None and record.sample.kind in ("choice", "choices"):
+        choosing = record.sample.kind in ("choice", "choices")
+        if record.outcome.confidence is not None and choosing:
             cell.confidence.append((record.outcome.confidence, score))
         if exam := record.sample.tag_value("exam_class"):
             cell.exam.append((record.sample.tag_value("exam_type"), exam, score))
-    cell.shown.append(_reported_sample(record, score))
+    cell.shown.append(_reported_sample(record, None if failed else score))
 
 
 def _failures_first(shown: Iterable[ReportedSample]) -> list[ReportedSample]:

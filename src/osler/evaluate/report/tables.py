@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 from osler.evaluate.compare import PairedComparison
 from osler.evaluate.intervals import Estimate
-from osler.evaluate.measures import PRIMARY, Measure
+from osler.evaluate.measures import BY_NAME, PRIMARY, Measure
 from osler.evaluate.report.build import EvaluationReport
+from osler.evaluate.report.opponents import CHANCE
 
 HEAD = (
     "Figures in percent unless they are counts or seconds. In brackets 95 % intervals over the"
     " samples: Wilson's for right and wrong, bootstrap for other measures. The last column is the"
-    " mean over the data sets."
+    " mean over the data sets. A sample that failed counts as 0 in accuracy, EM, F1, ROUGE, BLEU,"
+    " and the shares that are cited and that ended; in no other figure. The majority answer is what"
+    " always saying the same would score at best."
 )
 
 
@@ -53,7 +57,40 @@ def measure_tables(report: EvaluationReport) -> Iterator[MeasureTable]:
             mean = report.macro_mean(strategy, measure.name)
             texts.append("–" if mean is None else _format_value(measure, mean))
             rows.append((strategy, tuple(texts)))
+        rows += _opponent_rows(report, measure, tasks)
         yield MeasureTable(measure, tasks, tuple(rows))
+
+
+def _opponent_rows(
+    report: EvaluationReport, measure: Measure, tasks: Sequence[str]
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    found = {
+        (one.name, task): one.estimate
+        for task in tasks
+        for one in report.opponents.get(task, {}).get(measure.name, ())
+    }
+    for name in dict.fromkeys(name for name, _ in found):
+        known = [found.get((name, task)) for task in tasks]
+        # Chance is no estimate from samples, so it has no interval.
+        texts = [format_figure(measure, one, interval=name != CHANCE) for one in known]
+        values = [one.value for one in known if one is not None]
+        mean = fmean(values) if len(values) == len(report.tasks) else None
+        texts.append("–" if mean is None else _format_value(measure, mean))
+        yield name, tuple(texts)
+
+
+def opponent_facts(report: EvaluationReport) -> list[tuple[str, str]]:
+    """The rows of the majority answer and of chance, for a page that has no room for them."""
+    return [
+        (
+            f"{task}: {one.name}",
+            f"{name} {format_figure(BY_NAME[name], one.estimate, interval=one.name != CHANCE)}"
+            + (f", always {one.said}" if one.said else ""),
+        )
+        for task, by_measure in report.opponents.items()
+        for name, found in by_measure.items()
+        for one in found
+    ]
 
 
 def _format_value(measure: Measure, value: float) -> str:
@@ -69,7 +106,9 @@ def list_exclusions(report: EvaluationReport) -> list[str]:
     for cell in report.cells:
         if cell.failed:
             kinds = ", ".join(f"{kind} × {n}" for kind, n in sorted(cell.errors.items()))
-            lines.append(f"{cell.strategy} on {cell.task}: {cell.failed} failed ({kinds})")
+            lines.append(
+                f"{cell.strategy} on {cell.task}: {cell.failed} failed, counted as 0 ({kinds})"
+            )
         if cell.missing:
             lines.append(f"{cell.strategy} on {cell.task}: {cell.missing} not tried yet")
     return lines
