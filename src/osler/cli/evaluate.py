@@ -68,6 +68,13 @@ def run(
         Path | None,
         typer.Option(help="File of replies; a request that it holds is not sent again."),
     ] = None,
+    trained_on: Annotated[
+        bool,
+        typer.Option(
+            "--trained-on",
+            help="Measure also questions that a model was trained on; the report marks them.",
+        ),
+    ] = False,
 ) -> None:
     """Run strategies on data sets. Samples that the log folder holds are not run again.
 
@@ -88,6 +95,7 @@ def run(
         limit=limit or (given.limit if given else None),
         seed=seed if seed is not None else (given.seed if given else 0),
         experiment=f"{given.name}: {given.repeats}" if given else "",
+        trained_on=trained_on,
     )
     # Options that are given win over the experiment's, which win over the defaults.
     with show_progress(here) as report, _open_replies(replies) as known:
@@ -96,10 +104,10 @@ def run(
             made, log_dir, jobs=jobs, again=retry, progress=report, keep=keep, replies=known
         )
         asyncio.run(work)
-    found = summarise_log(log_dir)
-    here.show_result(run_page(found), {"log": str(log_dir), "cells": found, "left_out": left_out})
+    cells = summarise_log(log_dir)
+    here.show_result(run_page(cells), {"log": str(log_dir), "cells": cells, "left_out": left_out})
     here.print_line(f"next: osler eval report --log-dir {log_dir}")
-    if any(cell["failed"] for cell in found):
+    if any(cell["failed"] for cell in cells):
         raise typer.Exit(PARTIAL)
 
 
@@ -120,8 +128,8 @@ def _open_replies(path: Path | None) -> Iterator[ResponseCache | None]:
     if path is None:
         yield None
         return
-    with closing(ResponseCache(path)) as found:
-        yield found
+    with closing(ResponseCache(path)) as cache:
+        yield cache
 
 
 def _find_experiment(name: str) -> Experiment:
@@ -129,10 +137,10 @@ def _find_experiment(name: str) -> Experiment:
     from osler.errors import BadConfig
     from osler.evaluate.experiments import read_experiment
 
-    found = read_experiment(name)
-    if found.command:
-        raise BadConfig(f"{found.name} is run by another command", fix=found.command)
-    return found
+    experiment = read_experiment(name)
+    if experiment.command:
+        raise BadConfig(f"{experiment.name} is run by another command", fix=experiment.command)
+    return experiment
 
 
 def _split_words(given: str | None, option: str) -> list[str]:
@@ -226,8 +234,8 @@ def experiments(here: JsonSession) -> None:
     from osler.cli.evaluate_pages import experiments_page
     from osler.evaluate.experiments import experiment_names, read_experiment
 
-    found = [read_experiment(name) for name in experiment_names()]
-    here.show_result(experiments_page(found), {"experiments": [asdict(one) for one in found]})
+    known = [read_experiment(name) for name in experiment_names()]
+    here.show_result(experiments_page(known), {"experiments": [asdict(one) for one in known]})
 
 
 app = CommandGroup(no_args_is_help=True)

@@ -47,16 +47,16 @@ def summarise_log(folder: Path) -> list[dict[str, Any]]:
     for label, counts in plan.asked.items():
         for name, planned in counts.items():
             # A sample that was tried several times counts once, as done where any try was.
-            found = [s for key, s in tried.status.items() if key[:2] == (label, name)]
-            done = found.count("done")
-            missing = max(0, planned - len(found))
+            statuses = [s for key, s in tried.status.items() if key[:2] == (label, name)]
+            done = statuses.count("done")
+            missing = max(0, planned - len(statuses))
             rows.append(
                 {
                     "strategy": label,
                     "task": name,
                     "planned": planned,
                     "done": done,
-                    "failed": len(found) - done,
+                    "failed": len(statuses) - done,
                     "missing": missing,
                     "measure": PRIMARY[plan.tasks[name].kind],
                     **means.get((label, name), {}),
@@ -70,8 +70,8 @@ def _mean_figures(folder: Path) -> dict[tuple[str, str], dict[str, float]]:
     for record in read_records(folder):
         cell = values.setdefault((record.strategy, record.sample.task), {})
         for name in (PRIMARY[record.sample.kind], *SIDE_BY_SIDE):
-            if (found := measure_value(BY_NAME[name], record)) is not None:
-                cell.setdefault(name if name in SIDE_BY_SIDE else "score", []).append(found)
+            if (value := measure_value(BY_NAME[name], record)) is not None:
+                cell.setdefault(name if name in SIDE_BY_SIDE else "score", []).append(value)
     return {
         key: {name: round(sum(all_) / len(all_), 4) for name, all_ in cell.items()}
         for key, cell in values.items()
@@ -103,32 +103,32 @@ def _cell_table(rows: list[dict[str, Any]], columns: dict[str, str]) -> Table:
     return table
 
 
-def _format_figure(name: str, found: Any) -> str:
-    if not isinstance(found, float):
-        return "-" if found is None else str(found)
-    return f"{found:.3f}" if name == "score" else f"{found:,.1f}"
+def _format_figure(name: str, value: Any) -> str:
+    if not isinstance(value, float):
+        return "-" if value is None else str(value)
+    return f"{value:.3f}" if name == "score" else f"{value:,.1f}"
 
 
 def task_rows(folder: Path | None) -> list[dict[str, Any]]:
     """Every data set; with a folder, also how many samples are there."""
-    return [_task_row(found, folder) for found in DATA_SETS.values()]
+    return [_task_row(data_set, folder) for data_set in DATA_SETS.values()]
 
 
-def _task_row(found: DataSet, folder: Path | None) -> dict[str, Any]:
+def _task_row(data_set: DataSet, folder: Path | None) -> dict[str, Any]:
     row: dict[str, Any] = {
-        "name": found.name,
-        "kind": found.kind,
-        "language": found.language,
-        "about": found.about,
-        "licence": found.licence,
-        "origin": found.origin,
-        "files": list(found.files),
+        "name": data_set.name,
+        "kind": data_set.kind,
+        "language": data_set.language,
+        "about": data_set.about,
+        "licence": data_set.licence,
+        "origin": data_set.origin,
+        "files": list(data_set.files),
     }
     if folder is None:
         return row
-    if not all((folder / file).is_file() for file in found.files):
+    if not all((folder / file).is_file() for file in data_set.files):
         return {**row, "samples": None, "dropped": {}}
-    loaded = found.load(folder)
+    loaded = data_set.load(folder)
     dropped = {reason: {"count": d.count, "first": d.first} for reason, d in loaded.dropped.items()}
     return {**row, "samples": len(loaded.samples), "dropped": dropped}
 
@@ -172,13 +172,13 @@ def write_whole(path: Path, text: str) -> None:
 def report_page(report: EvaluationReport) -> RenderableType:
     """The primary measures as tables; the rest is in the files."""
     shown: list[RenderableType] = []
-    for found in measure_tables(report):
-        if found.measure.name not in set(PRIMARY.values()):
+    for figures in measure_tables(report):
+        if figures.measure.name not in set(PRIMARY.values()):
             continue
-        columns = (*found.tasks, "mean")
-        rows = ((name, *cells) for name, cells in found.rows)
+        columns = (*figures.tasks, "mean")
+        rows = ((name, *cells) for name, cells in figures.rows)
         table = make_table(("strategy", *columns), rows, numeric=columns)
-        table.title = found.measure.title
+        table.title = figures.measure.title
         shown.append(table)
     return Group(*shown, *(Text(line) for line in list_exclusions(report)))
 
@@ -195,6 +195,7 @@ def report_document(report: EvaluationReport) -> dict[str, Any]:
                 "done": cell.done,
                 "failed": cell.failed,
                 "missing": cell.missing,
+                "trained_on": cell.trained_on,
                 "measures": {name: asdict(found) for name, found in cell.estimates.items()},
                 "ece": cell.ece,
             }
@@ -213,14 +214,14 @@ def report_document(report: EvaluationReport) -> dict[str, Any]:
     }
 
 
-def compare_page(found: Sequence[PairedComparison], limit: int) -> RenderableType:
+def compare_page(compared: Sequence[PairedComparison], limit: int) -> RenderableType:
     names = ("data", "first", "second", "measure", "change", "n", "p (Holm)", "verdict")
     table = make_table(names, numeric={"n", "p (Holm)"})
     lines: list[Text] = []
-    for one in found:
+    for one in compared:
         change = one.change
-        told = f"{100 * change.value:+.1f} [{100 * change.low:+.1f}, {100 * change.high:+.1f}]"
-        cells = (one.task, one.first, one.second, one.measure, told, str(change.n))
+        interval = f"{100 * change.value:+.1f} [{100 * change.low:+.1f}, {100 * change.high:+.1f}]"
+        cells = (one.task, one.first, one.second, one.measure, interval, str(change.n))
         table.add_row(*cells, f"{one.corrected:.3g}", describe_comparison(one))
         for sign, changes in (("worse", one.worse), ("better", one.better)):
             lines += [
@@ -263,17 +264,17 @@ def sample_page(folder: Path, records: Sequence[SampleRecord]) -> RenderableType
     return Group(*shown)
 
 
-def experiments_page(found: Sequence[Experiment]) -> RenderableType:
-    rows = ((one.name, one.repeats, one.about) for one in found)
+def experiments_page(known: Sequence[Experiment]) -> RenderableType:
+    rows = ((one.name, one.repeats, one.about) for one in known)
     return make_table(("name", "repeats", "about"), rows)
 
 
-def agreement_page(found: HumanAgreement) -> Table:
-    if found.graded:
+def agreement_page(agreement: HumanAgreement) -> Table:
+    if agreement.graded:
         names: tuple[str, ...] = ("judge", "n", "accuracy", "precision", "recall", "F1")
         rows = [
             [g.judge, str(a.n), *(f"{x:.3f}" for x in (a.accuracy, a.precision, a.recall, a.f1))]
-            for g in found.graded
+            for g in agreement.graded
             for a in [g.agreement]
         ]
     else:
@@ -288,6 +289,6 @@ def agreement_page(found: HumanAgreement) -> Table:
                 f"{m.higher:+.2f}",
                 "–" if m.kappa is None else f"{m.kappa:.3f}",
             ]
-            for m in found.marked
+            for m in agreement.marked
         ]
     return make_table(names, rows, numeric={*names} - {"judge", "dimension"})

@@ -70,8 +70,8 @@ def agree(
     from osler.cli.evaluate_pages import agreement_page
     from osler.evaluate.agreement import compare_with_people
 
-    found = compare_with_people(log_dir, people)
-    here.show_result(agreement_page(found), asdict(found))
+    agreement = compare_with_people(log_dir, people)
+    here.show_result(agreement_page(agreement), asdict(agreement))
 
 
 def report(
@@ -88,13 +88,13 @@ def report(
     from osler.cli.evaluate_pages import film_lines, report_document, report_page, write_whole
     from osler.evaluate.report import build_report, render_html, render_markdown
 
-    found = build_report(log_dir, shown=samples)
+    figures = build_report(log_dir, shown=samples)
     folder = out or log_dir
     paths = (folder / "report.md", folder / "report.html")
-    write_whole(paths[0], render_markdown(found))
-    write_whole(paths[1], render_html(found, film_lines))
+    write_whole(paths[0], render_markdown(figures))
+    write_whole(paths[1], render_html(figures, film_lines))
     here.show_result(
-        report_page(found), {**report_document(found), "files": [str(p) for p in paths]}
+        report_page(figures), {**report_document(figures), "files": [str(p) for p in paths]}
     )
     here.print_line(f"written to {paths[0]} and {paths[1]}")
 
@@ -116,8 +116,8 @@ def compare(
     from osler.cli.evaluate_pages import compare_page
     from osler.evaluate.compare import compare_logs
 
-    found = compare_logs(first, second or first)
-    here.show_result(compare_page(found, limit), {"compared": [asdict(one) for one in found]})
+    compared = compare_logs(first, second or first)
+    here.show_result(compare_page(compared, limit), {"compared": [asdict(one) for one in compared]})
 
 
 def merge(
@@ -130,8 +130,8 @@ def merge(
     from osler.evaluate.merge import merge_logs
 
     merge_logs(logs, into)
-    found = summarise_log(into)
-    here.show_result(run_page(found), {"log": str(into), "cells": found})
+    cells = summarise_log(into)
+    here.show_result(run_page(cells), {"log": str(into), "cells": cells})
 
 
 def show(
@@ -150,15 +150,15 @@ def show(
     from osler.errors import BadRun
     from osler.evaluate.log import read_records
 
-    found = [
+    records = [
         record
         for record in read_records(log_dir)
         if record.sample.id == sample
         and strategy in (None, record.strategy)
         and task in (None, record.sample.task)
     ]
-    if not found:
+    if not records:
         raise BadRun(f"no sample {sample!r} in {log_dir}", fix="the report lists their ids")
     here.show_result(
-        sample_page(log_dir, found), {"samples": [sample_document(log_dir, r) for r in found]}
+        sample_page(log_dir, records), {"samples": [sample_document(log_dir, r) for r in records]}
     )

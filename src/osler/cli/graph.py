@@ -61,11 +61,11 @@ _UNREAD = frozenset({"unknown format", "empty file", "file that cannot be read t
 def info(here: JsonSession) -> None:
     """Count concepts, names, relations by predicate, and vocabularies."""
     with open_graph_here(here.load_settings()) as graph:
-        found = asdict(graph.get_info())
-    rows = [(name, f"{found[name]:,}") for name in (*_COUNTED, "merges", "size")]
-    rows += [(f"names from {name or '(not said)'}", f"{n:,}") for name, n in found["sources"]]
-    rows += [(name, f"{n:,}") for name, n in found["predicates"]]
-    here.show_result(rows, found)
+        counts = asdict(graph.get_info())
+    rows = [(name, f"{counts[name]:,}") for name in (*_COUNTED, "merges", "size")]
+    rows += [(f"names from {name or '(not said)'}", f"{n:,}") for name, n in counts["sources"]]
+    rows += [(name, f"{n:,}") for name, n in counts["predicates"]]
+    here.show_result(rows, counts)
 
 
 def find(
@@ -85,18 +85,18 @@ def find(
         concept = graph.get_concept(term)
         retriever = GraphRetriever(graph, fuzzy=fuzzy)
         name = concept.name if concept else term
-        found = asyncio.run(retriever.find_definitions(name, query or name))
+        findings = asyncio.run(retriever.find_definitions(name, query or name))
     document = [
         {
             "concept": asdict(finding.concept),
             "relations": [asdict(edge) | {"score": score} for edge, score in finding.relations],
             "text": finding.wire,
         }
-        for finding in found
+        for finding in findings
     ]
-    rows = [row for f in found for row in ((f.concept.id, f.title), ("", f.wire))]
+    rows = [row for f in findings for row in ((f.concept.id, f.title), ("", f.wire))]
     here.show_result(rows, {"term": term, "query": query, "found": document})
-    if not found:
+    if not findings:
         raise typer.Exit(ABSTAINED)
 
 
@@ -152,11 +152,11 @@ def fuse(
             here.show_result([("merges taken back", f"{gone:,}")], {"separated": gone})
             return
         if attach:
-            found = fusion.attach_vocabulary(graph, attach)
-            rows = [("merges", f"{found.merges:,}"), ("ambiguous", f"{found.ambiguous:,}")]
-            rows += [("unmatched", f"{len(found.unmatched):,}")]
-            rows += [("", f"{id} {name}") for id, name in found.unmatched[:_EXAMPLES]]
-            here.show_result(rows, asdict(found))
+            attached = fusion.attach_vocabulary(graph, attach)
+            rows = [("merges", f"{attached.merges:,}"), ("ambiguous", f"{attached.ambiguous:,}")]
+            rows += [("unmatched", f"{len(attached.unmatched):,}")]
+            rows += [("", f"{id} {name}") for id, name in attached.unmatched[:_EXAMPLES]]
+            here.show_result(rows, asdict(attached))
             return
         done = fusion.fuse_concepts(graph, sources=source or ("sssom",), names=names)
     rows = [("merges", f"{done.merges:,}"), ("refused", f"{done.refused:,}")]
@@ -177,7 +177,7 @@ def describe(
 
     path = here.load_settings().kb.path
     with open_graph_here(here.load_settings()) as graph, KnowledgeBase.open(path) as kb:
-        documents = (found for name in source or [WIKI] for found in kb.read_documents(name))
+        documents = (document for name in source or [WIKI] for document in kb.read_documents(name))
         done = describe_concepts(graph, documents)
     rows = [("described", f"{done.described:,}"), ("no such concept", f"{done.unknown:,}")]
     rows += [("several such concepts", f"{done.ambiguous:,}")]
@@ -222,14 +222,14 @@ def communities(
     on the question; 6: the model wrote nothing that can be used of some of them.
     """
     with open_graph_here(here.load_settings()) as graph:
-        found = _open_communities(graph, largest, anew=anew)
+        index = _open_communities(graph, largest, anew=anew)
         unusable = 0
         if summaries:
             unusable = _summarise_communities(
-                here, found, _pick_communities(found, query, summaries)
+                here, index, _pick_communities(index, query, summaries)
             )
-        shown = [(one, found.get_passage(one)) for one in _pick_communities(found, query, k)]
-        levels = sorted(Counter(one.level for one in found.list_communities()).items())
+        shown = [(one, index.get_passage(one)) for one in _pick_communities(index, query, k)]
+        levels = sorted(Counter(one.level for one in index.list_communities()).items())
     rows = [(f"level {level}", f"{count:,} communities") for level, count in levels]
     rows += [row for one, passage in shown for row in ((passage.id, ""), ("", passage.text))]
     document = [
@@ -253,34 +253,34 @@ def _open_communities(graph: Graph, largest: int, *, anew: bool) -> Communities:
         return build_communities(graph, largest=largest)
 
 
-def _pick_communities(found: Communities, query: str, count: int) -> list[Community]:
+def _pick_communities(index: Communities, query: str, count: int) -> list[Community]:
     """The communities that match the query, or the largest that are not split further."""
     if not query:
         # A community that was split is shown by its parts alone.
         parted = {
             above
-            for one in found.list_communities()
-            for above in [*found.list_ancestors(one.number)][1:]
+            for one in index.list_communities()
+            for above in [*index.list_ancestors(one.number)][1:]
         }
         return list(
-            islice((one for one in found.list_communities() if one.number not in parted), count)
+            islice((one for one in index.list_communities() if one.number not in parted), count)
         )
     import asyncio
 
     from osler.retrieve.graph_communities import CommunityRetriever
 
-    hits = asyncio.run(CommunityRetriever(found.graph).find_communities(query, k=count))
+    hits = asyncio.run(CommunityRetriever(index.graph).find_communities(query, k=count))
     return [hit.community for hit in hits]
 
 
-def _summarise_communities(here: CliSession, found: Communities, wanted: list[Community]) -> int:
+def _summarise_communities(here: CliSession, index: Communities, wanted: list[Community]) -> int:
     """Has them written about; how many replies could not be used."""
     import asyncio
 
-    return asyncio.run(_write_summaries(here, found, wanted))
+    return asyncio.run(_write_summaries(here, index, wanted))
 
 
-async def _write_summaries(here: CliSession, found: Communities, wanted: list[Community]) -> int:
+async def _write_summaries(here: CliSession, index: Communities, wanted: list[Community]) -> int:
     from osler.app.wiring.composers import may_write
     from osler.app.wiring.models import load_roles
     from osler.app.wiring.strategies import run_budget
@@ -296,8 +296,8 @@ async def _write_summaries(here: CliSession, found: Communities, wanted: list[Co
         )
     teller = CommunitySummariser((await load_roles(settings, ["summariser"]))["summariser"].model)
     unusable = 0
-    async for one, said in teller.summarise_all(found, wanted, Run(budget=run_budget(settings))):
-        if isinstance(said, MalformedOutput):
+    async for one, summary in teller.summarise_all(index, wanted, Run(budget=run_budget(settings))):
+        if isinstance(summary, MalformedOutput):
             unusable += 1
-            here.print_line(f"{one.id}: {said.message}")
+            here.print_line(f"{one.id}: {summary.message}")
     return unusable

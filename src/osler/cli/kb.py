@@ -135,8 +135,8 @@ def info(here: JsonSession) -> None:
     from osler.cli.tables import info_page
 
     with open_kb(here.load_settings()) as kb:
-        found = kb.info()
-    here.show_result(info_page(found), _info_document(found))
+        counts = kb.info()
+    here.show_result(info_page(counts), _info_document(counts))
 
 
 def verify(here: CliSession) -> None:

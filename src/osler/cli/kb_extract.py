@@ -259,11 +259,11 @@ def _show_items(here: CliSession, settings: Settings, passage: str) -> None:
     from osler.extract.store import item_name
 
     with open_kb(settings) as kb:
-        found = Extractions.of(kb).items_of(passage)
-    rows = [(str(one.item.kind), f"{item_name(one.item)}  [{one.extractor}]") for one in found]
-    document = [{"passage": f.passage, "extractor": f.extractor, **asdict(f.item)} for f in found]
+        items = Extractions.of(kb).items_of(passage)
+    rows = [(str(one.item.kind), f"{item_name(one.item)}  [{one.extractor}]") for one in items]
+    document = [{"passage": f.passage, "extractor": f.extractor, **asdict(f.item)} for f in items]
     here.show_result(rows, {"items": document})
-    if not found:
+    if not items:
         raise typer.Exit(ABSTAINED)
 
 

@@ -78,8 +78,8 @@ def snapshots(
     path = here.load_settings().kb.path  # not opened: it may be damaged, and this the way out
     if drop:
         kept.drop_snapshot(path, drop)
-    found = kept.list_snapshots(path)
-    here.show_result(snapshots_page(found), [asdict(one) for one in found])
+    listed = kept.list_snapshots(path)
+    here.show_result(snapshots_page(listed), [asdict(one) for one in listed])
 
 
 def rollback(

@@ -96,10 +96,10 @@ def get(
         try:
             passages, provenance = kb.neighbours(id, around), kb.provenance(id)
         except UnknownPassage:
-            if (found := online_sources.cached_passage(settings, id)) is None:
+            if (cached := online_sources.cached_passage(settings, id)) is None:
                 raise
             # From outside: its locator says where it was found and when.
-            here.show_result(passages_page((found,), id), passage_document(found))
+            here.show_result(passages_page((cached,), id), passage_document(cached))
             return
     # The passage itself is among its neighbours.
     wanted = next(passage for passage in passages if passage.id == id)
@@ -137,17 +137,17 @@ def patients(
     with open_knowledge_base(settings) as kb:
         held = of_knowledge_base(settings, kb)
         profile = _read_profile(held, query, code or [], age, sex)
-        found = held.nearest_patients(profile, k=k)
+        matches = held.nearest_patients(profile, k=k)
         cohort = held.load_snapshot().cohort
     unmapped = {system.value: count for system, count in cohort.unmapped.items()}
     document = {
         "asked": {"codes": sorted(map(str, profile.codes)), "age": profile.age, "sex": profile.sex},
-        "patients": [_match_document(each) for each in found],
+        "patients": [_match_document(each) for each in matches],
         "compared": len(cohort),
         "unmapped": unmapped,
     }
-    here.show_result(_match_page(found, len(cohort), unmapped), document)
-    if not found:
+    here.show_result(_match_page(matches, len(cohort), unmapped), document)
+    if not matches:
         raise typer.Exit(ABSTAINED)
 
 
@@ -186,8 +186,8 @@ def _read_patient(held: PatientIndex, path: Path) -> PatientProfile:
     from osler.sources.records import Document, Drop
 
     # A bundle or a folder of tables may hold many patients: the first is the one asked about.
-    for found in discover([path]):
-        for record in () if isinstance(found, Drop) else read_records(found):
+    for file in discover([path]):
+        for record in () if isinstance(file, Drop) else read_records(file):
             if isinstance(record, Document) and record.kind.endswith("atient"):
                 return profile_of("query", record.sections, record.title)
     return held.read_profile(decode_text(path.read_bytes(), path.name) if path.is_file() else "")
@@ -207,7 +207,7 @@ def _match_document(found: PatientMatch) -> dict[str, object]:
 
 
 def _match_page(
-    found: list[PatientMatch], compared: int, unmapped: dict[str, int]
+    matches: list[PatientMatch], compared: int, unmapped: dict[str, int]
 ) -> RenderableType:
     from rich.console import Group
     from rich.text import Text
@@ -215,7 +215,7 @@ def _match_page(
     from osler.text import escape_controls
 
     blocks = []
-    for rank, each in enumerate(found, 1):
+    for rank, each in enumerate(matches, 1):
         head = f"{rank}. {each.similar.score:.3f}  {each.passage.title}  {each.passage.id}"
         lines = [
             f"     {match.level.value}: {match.asked}"

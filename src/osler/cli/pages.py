@@ -74,7 +74,7 @@ def _strategies_table(verdicts: Sequence[StrategyVerdict]) -> Table:
     return table
 
 
-def calibration_page(measured: StateValues, found: SigmaFit) -> Group:
+def calibration_page(measured: StateValues, fit: SigmaFit) -> Group:
     """Quantiles of the state values by language and over all, then the fitted sigma."""
     from osler.app.calibrate import quantile_of
 
@@ -88,34 +88,34 @@ def calibration_page(measured: StateValues, found: SigmaFit) -> Group:
             spread = [f"{quantile_of(known, share):.3g}" for share in shares.values()]
             table.add_row(*map(plain_text, (name, str(len(asked)), str(len(known)), *spread)))
     line = (
-        f"sigma {found.sigma:g}: {found.quantile:.0%} of {found.n} conclusions of"
-        f" {found.model} lie below it"
+        f"sigma {fit.sigma:g}: {fit.quantile:.0%} of {fit.n} conclusions of"
+        f" {fit.model} lie below it"
     )
     return Group(table, plain_text(line))
 
 
-def tau_page(points: Sequence[CalibrationAttempt], found: TauFit) -> Group:
+def tau_page(points: Sequence[CalibrationAttempt], fit: TauFit) -> Group:
     """Accuracy of the model's own answers by their least token probability, then tau."""
     table = make_table(("least probability", "answers", "right"))
-    told = [point for point in points if point.probability is not None]
+    answered = [point for point in points if point.probability is not None]
     for low in (0.0, 0.2, 0.4, 0.6, 0.8):
         top = low + 0.2
-        inside = [p for p in told if p.probability is not None and low <= p.probability < top]
+        inside = [p for p in answered if p.probability is not None and low <= p.probability < top]
         # The last bin is closed: a probability of exactly 1 belongs to it.
         if low == 0.8:
-            inside += [p for p in told if p.probability == 1.0]
+            inside += [p for p in answered if p.probability == 1.0]
         right = sum(point.right for point in inside)
         row = (f"{low:.1f} to {top:.1f}", str(len(inside)), str(right))
         table.add_row(*map(plain_text, row))
-    refused = len(points) - len(told)
+    refused = len(points) - len(answered)
     line = (
-        f"tau {found.tau:g}: {found.tau_share:.0%} of the answers of {found.tau_model} that reach"
-        f" it are right; {found.tau_n} of {len(points)} questions were answered, {refused} were not"
+        f"tau {fit.tau:g}: {fit.tau_share:.0%} of the answers of {fit.tau_model} that reach"
+        f" it are right; {fit.tau_n} of {len(points)} questions were answered, {refused} were not"
     )
-    if found.tau == 1.0:
+    if fit.tau == 1.0:
         line = (
-            f"tau 1: no value of {found.tau_model} makes {found.tau_share:.0%} of its answers"
-            f" right, so nothing is taken for known ({found.tau_n} of {len(points)} answered)"
+            f"tau 1: no value of {fit.tau_model} makes {fit.tau_share:.0%} of its answers"
+            f" right, so nothing is taken for known ({fit.tau_n} of {len(points)} answered)"
         )
     return Group(table, plain_text(line))
 
@@ -156,8 +156,8 @@ def _cost_table(report: PlanStudyReport) -> Iterator[Text]:
     stages = ", ".join(f"{stage} {took:.2f} s" for stage, took in report.seconds.items())
     yield plain_text(f"a question: {stages}")
     for role, cost in report.costs.items():
-        told = f"  {role}: {cost.calls} calls, {cost.tokens:,} tokens, {cost.seconds:.2f} s"
-        yield plain_text(told)
+        line = f"  {role}: {cost.calls} calls, {cost.tokens:,} tokens, {cost.seconds:.2f} s"
+        yield plain_text(line)
 
 
 def _format_figure(value: float | None, digits: int) -> str:
@@ -172,8 +172,8 @@ def attack_page(cells: Sequence[AttackCell]) -> Group:
     table = make_table(("attack", "noise", "n", "Summary", "Backtrack", "EM", "no call"))
     for cell in cells:
         shares = (cell.summary, cell.backtrack, cell.em)
-        told = (_format_share(share) for share in shares)
-        table.add_row(cell.kind, cell.noise, str(cell.em.n), *told, str(cell.unattacked))
+        cells_of_shares = (_format_share(share) for share in shares)
+        table.add_row(cell.kind, cell.noise, str(cell.em.n), *cells_of_shares, str(cell.unattacked))
     return Group(table, Text(f'{_INTERVALS} "no call": runs without a tool call, in all shares.'))
 
 
@@ -195,5 +195,5 @@ def sigma_page(points: Sequence[SigmaPoint]) -> Group:
     return Group(table, Text(_INTERVALS))
 
 
-def _format_share(found: Estimate) -> str:
-    return f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]"
+def _format_share(share: Estimate) -> str:
+    return f"{share.value:.2f} [{share.low:.2f}, {share.high:.2f}]"

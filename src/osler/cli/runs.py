@@ -78,8 +78,8 @@ def read_report(path: Path) -> RunPage:
 def _run_folders(folder: Path) -> list[Path]:
     """Newest first: an id begins with its second, and within one the file tells."""
     # A run is written in a hidden folder and renamed when it is whole.
-    found = [log.parent for log in folder.glob(f"*/{EVENTS}") if log.parent.name[0] != "."]
-    return sorted(found, key=_age_key, reverse=True)
+    folders = [log.parent for log in folder.glob(f"*/{EVENTS}") if log.parent.name[0] != "."]
+    return sorted(folders, key=_age_key, reverse=True)
 
 
 def _age_key(run: Path) -> tuple[str, int]:

@@ -110,11 +110,11 @@ def open_session(
     context: typer.Context, *, as_json: bool = False, quiet: bool = False
 ) -> CliSession:
     """The call's session; options after the verb add to those before it."""
-    found: CliSession = context.find_root().obj
+    session: CliSession = context.find_root().obj
     # --json may stand before the verb or after it.
-    found.json |= as_json
-    found.quiet |= quiet
-    return found
+    session.json |= as_json
+    session.quiet |= quiet
+    return session
 
 
 def parse_flags(given: Iterable[str]) -> dict[str, object]:

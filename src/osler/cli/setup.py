@@ -44,9 +44,9 @@ def doctor(here: CliSession) -> None:
     from osler.app.doctor import run_doctor
     from osler.cli.pages import doctor_page
 
-    found = run_doctor(settings)
-    here.show_result(doctor_page(found, short=here.quiet), {"ok": found.ok, **asdict(found)})
-    if not found.ok:
+    report = run_doctor(settings)
+    here.show_result(doctor_page(report, short=here.quiet), {"ok": report.ok, **asdict(report)})
+    if not report.ok:
         raise typer.Exit(ABSTAINED)
 
 
@@ -129,12 +129,12 @@ def calibrate(
         if isinstance(loaded.settings.strategy, KagThinkerSettings)
         else _calibrate_sigma
     )
-    found, page, values = fit(here, loaded.settings, questions, quantile, named, today)
+    fitted, page, values = fit(here, loaded.settings, questions, quantile, named, today)
     path = Path.cwd() / (here.file or "osler.toml")
     if not dry_run:
-        fitting.write_calibration(found, path, force=force)
+        fitting.write_calibration(fitted, path, force=force)
     here.show_result(
-        page, {**asdict(found), "values": values, "path": None if dry_run else str(path)}
+        page, {**asdict(fitted), "values": values, "path": None if dry_run else str(path)}
     )
     if not dry_run:
         here.print_line(f"written to {path}")
@@ -149,11 +149,11 @@ def _calibrate_sigma(
     asked = fitting.read_questions(file) if file else fitting.packaged_questions()
     with show_progress(here) as report:
         measured = asyncio.run(fitting.measure_state_values(settings, asked, progress=report))
-    found = fitting.fit_sigma(measured, quantile=share, questions=named, today=today)
+    fitted = fitting.fit_sigma(measured, quantile=share, questions=named, today=today)
     values: list[dict[str, object]] = [
         {"question": v.question.text, "value": v.value} for v in measured.values
     ]
-    return found, calibration_page(measured, found), values
+    return fitted, calibration_page(measured, fitted), values
 
 
 def _calibrate_tau(
@@ -165,7 +165,7 @@ def _calibrate_tau(
     asked = fitting.read_graded(file) if file else fitting.packaged_graded()
     with show_progress(here) as report:
         model, points = asyncio.run(fitting.measure_tau(settings, asked, progress=report))
-    found = fitting.fit_tau(model, points, share=share, questions=named, today=today)
+    fitted = fitting.fit_tau(model, points, share=share, questions=named, today=today)
     values: list[dict[str, object]] = [
         {
             "question": point.question.text,
@@ -175,7 +175,7 @@ def _calibrate_tau(
         }
         for point in points
     ]
-    return found, tau_page(points, found), values
+    return fitted, tau_page(points, fitted), values
 
 
 def download_models(here: CliSession) -> None:

@@ -68,9 +68,9 @@ def sigma(
     posed = read_posed(questions)
     with show_progress(here) as report:
         outcomes = asyncio.run(studies.sigma_sweep(settings, posed, levels, progress=report))
-    found = summarize_points(outcomes)
+    points = summarize_points(outcomes)
     document = {
-        "points": [asdict(point) for point in found],
+        "points": [asdict(point) for point in points],
         "runs": [asdict(outcome) for outcome in outcomes],
     }
     if out is not None:
@@ -79,9 +79,9 @@ def sigma(
     if figure:
         from osler.evaluate.figures import sigma_figure
 
-        sigma_figure(found, figure)
+        sigma_figure(points, figure)
         here.print_line(f"drawn in {', '.join(map(str, figure))}")
-    here.show_result(sigma_page(found), document)
+    here.show_result(sigma_page(points), document)
 
 
 def _write_file(path: Path, text: str) -> None:
@@ -120,6 +120,6 @@ def plans(
     from osler.evaluate.labeled_questions import read_posed
 
     posed = read_posed(questions, marked=True)[:limit]
-    with show_progress(here) as told:
-        found = asyncio.run(study_plans(settings, posed, told))
-    here.show_result(plans_page(found), asdict(found))
+    with show_progress(here) as progress:
+        report = asyncio.run(study_plans(settings, posed, progress))
+    here.show_result(plans_page(report), asdict(report))

@@ -113,15 +113,18 @@ def dead_page(letters: Sequence[DeadLetter]) -> RenderableType:
     return table
 
 
-def provenance_line(found: Provenance) -> Text:
+def provenance_line(provenance: Provenance) -> Text:
     """One line on the origin of a passage."""
-    parts = [f"from {found.origin}", f"sha256 {found.checksum[:12]}" if found.checksum else ""]
-    parts += [
-        f"in since {_format_time(found.added)}" if found.added else "",
-        f"trust {found.trust}",
+    parts = [
+        f"from {provenance.origin}",
+        f"sha256 {provenance.checksum[:12]}" if provenance.checksum else "",
     ]
-    parts += ["RETRACTED" if found.retracted else "", *found.kinds, found.state]
-    return plain_text("; ".join(filter(None, parts)), "red" if found.retracted else "dim")
+    parts += [
+        f"in since {_format_time(provenance.added)}" if provenance.added else "",
+        f"trust {provenance.trust}",
+    ]
+    parts += ["RETRACTED" if provenance.retracted else "", *provenance.kinds, provenance.state]
+    return plain_text("; ".join(filter(None, parts)), "red" if provenance.retracted else "dim")
 
 
 def _source_notes(source: SourceInfo) -> list[Text]:

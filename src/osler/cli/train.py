@@ -72,10 +72,10 @@ def explore(
     _run_work(here, work, workers, on)
     from osler.cli.train_pages import explored_page, explored_summary
 
-    found = explored_summary(explored_in(log_dir), load_encoder(settings))
-    here.show_result(explored_page(found), {"log": str(log_dir), **found})
+    summary = explored_summary(explored_in(log_dir), load_encoder(settings))
+    here.show_result(explored_page(summary), {"log": str(log_dir), **summary})
     here.print_line(f"next: osler train judge --log-dir {log_dir}")
-    _exit_if_partial(found)
+    _exit_if_partial(summary)
 
 
 def _read_cases(
@@ -96,16 +96,17 @@ def _read_cases(
     if questions is not None:
         cases = read_cases(questions)
     else:
-        from osler.app.evaluation import read_task
+        from osler.app.evaluation import read_training_task
 
         words = [word.strip() for word in (tasks or "").split(",") if word.strip()]
-        cases = [case for word in words for case in cases_of(read_task(word, data).samples)]
-    found = of_part(cases, wanted, seed=seed, held_out=share)
-    if not found:
+        loaded = [read_training_task(word, data) for word in words]
+        cases = [case for one in loaded for case in cases_of(one.samples)]
+    chosen = of_part(cases, wanted, seed=seed, held_out=share)
+    if not chosen:
         raise BadConfig(
             f"none of {len(cases)} questions is in the part {part}", fix="change --held-out"
         )
-    return found
+    return chosen
 
 
 def judge(
@@ -141,10 +142,10 @@ def judge(
     from osler.cli.train_pages import judged_page, judged_summary
     from osler.train.spo.job import judged_in
 
-    found = judged_summary(name, judged_in(log_dir, name))
-    here.show_result(judged_page(found), {"log": str(log_dir), **found})
+    summary = judged_summary(name, judged_in(log_dir, name))
+    here.show_result(judged_page(summary), {"log": str(log_dir), **summary})
     here.print_line(f"next: osler train make-sft --log-dir {log_dir} --out FOLDER")
-    _exit_if_partial(found)
+    _exit_if_partial(summary)
 
 
 def _run_work(here: CliSession, work: TrainingWork, workers: int | None, on: str) -> str:
@@ -161,10 +162,10 @@ def _run_work(here: CliSession, work: TrainingWork, workers: int | None, on: str
         return asyncio.run(work.run(report))
 
 
-def _exit_if_partial(found: dict[str, Any]) -> None:
+def _exit_if_partial(summary: dict[str, Any]) -> None:
     from osler.cli.session import PARTIAL
 
-    if found["failed"]:
+    if summary["failed"]:
         raise typer.Exit(PARTIAL)
 
 
@@ -176,18 +177,18 @@ def _say_exploring(here: CliSession, work: ExploringWork) -> None:
     offers = training.offered_sources(work.settings)
     held = explored_in(work.folder).places() if work.folder.is_dir() else {}
     left = sum(case.key not in held for case in work.cases)
-    found = {
+    load = {
         "questions": len(work.cases),
         "done": len(work.cases) - left,
         "sources": [offer.name for offer in offers],
         "calls": left if work.by == "expert" else 0,
         "searches": left * len(offers) * work.queries,
     }
-    here.show_result(plain_page(found), found)
+    here.show_result(plain_page(load), load)
 
 
 def _say_judging(here: CliSession, work: JudgingWork) -> None:
     from osler.cli.train_pages import judging_load, plain_page
 
-    found = judging_load(work.folder, work.by, work.unit)
-    here.show_result(plain_page(found), found)
+    load = judging_load(work.folder, work.by, work.unit)
+    here.show_result(plain_page(load), load)

@@ -117,12 +117,12 @@ def _make_records(
             pass
     else:
         write_records(out, lines)
-    found = _record_document(made)
+    document = _record_document(made)
     if not dry_run:
         explored = exploration_of(log_dir)
         keep_facts(out, recipes.recipe_facts(recipe, made, explored, name, ablation or ""))
         write_card(out)
-    here.show_result(made_page(found), {"out": str(out), "judge": name, **found})
+    here.show_result(made_page(document), {"out": str(out), "judge": name, **document})
     if not dry_run:
         here.print_line(f"written to {out}; next: osler train {kind} {out}")
 
@@ -184,6 +184,6 @@ def agree(
     else:
         against, other = chosen_judge(log_dir, reference)
         true = comparing.read_verdicts(other.results())
-    found = asdict(comparing.compare_judges(comparing.read_verdicts(stage.results()), true))
-    told = {"judge": name, "reference": against, **found}
-    here.show_result(plain_page(told), told)
+    agreement = asdict(comparing.compare_judges(comparing.read_verdicts(stage.results()), true))
+    document = {"judge": name, "reference": against, **agreement}
+    here.show_result(plain_page(document), document)

@@ -40,16 +40,16 @@ def bare_table(*columns: str) -> Table:
     return made
 
 
-def plain_page(found: dict[str, Any]) -> RenderableType:
+def plain_page(values: dict[str, Any]) -> RenderableType:
     made = bare_table("what", "value")
-    for name, value in found.items():
+    for name, value in values.items():
         if isinstance(value, dict):
-            told = ", ".join(f"{key} {count}" for key, count in value.items()) or "-"
+            cell = ", ".join(f"{key} {count}" for key, count in value.items()) or "-"
         elif isinstance(value, list):
-            told = ", ".join(map(str, value)) or "-"
+            cell = ", ".join(map(str, value)) or "-"
         else:
-            told = f"{value:,}" if isinstance(value, int | float) else str(value)
-        made.add_row(name.replace("_", " "), escape_controls(told))
+            cell = f"{value:,}" if isinstance(value, int | float) else str(value)
+        made.add_row(name.replace("_", " "), escape_controls(cell))
     return made
 
 
@@ -79,15 +79,15 @@ def explored_summary(stage: JobStage[ExploredCase], encoder: Encoder) -> dict[st
     }
 
 
-def explored_page(found: dict[str, Any]) -> RenderableType:
+def explored_page(summary: dict[str, Any]) -> RenderableType:
     from rich.console import Group
 
     made = bare_table("source", "queries a question", "diversity")
-    for source, count in found["queries"].items():
-        diverse = found["diversity"].get(source)
+    for source, count in summary["queries"].items():
+        diverse = summary["diversity"].get(source)
         made.add_row(source, f"{count:.2f}", "-" if diverse is None else f"{diverse:.3f}")
-    told = {key: found[key] for key in ("questions", "calls", "tokens", "searches", "search_s")}
-    return Group(plain_page(told), made, *_failure_rows(found["failed"]))
+    totals = {key: summary[key] for key in ("questions", "calls", "tokens", "searches", "search_s")}
+    return Group(plain_page(totals), made, *_failure_rows(summary["failed"]))
 
 
 def judged_summary(name: str, stage: JobStage[JudgedCase]) -> dict[str, Any]:
@@ -101,9 +101,9 @@ def judged_summary(name: str, stage: JobStage[JudgedCase]) -> dict[str, Any]:
         usage += judged.usage
         asked += judged.asked
         # `None` is a reply that could not be read: it is neither.
-        said = {verdict.positive for verdict in judged.verdicts}
-        positive += True in said
-        both += {True, False} <= said
+        signs = {verdict.positive for verdict in judged.verdicts}
+        positive += True in signs
+        both += {True, False} <= signs
         for verdict in judged.verdicts:
             verdicts[verdict.source][_WORD[verdict.positive]] += 1
     return {
@@ -123,15 +123,15 @@ def judged_summary(name: str, stage: JobStage[JudgedCase]) -> dict[str, Any]:
 _WORD = {True: "positive", False: "negative", None: "unread"}
 
 
-def judged_page(found: dict[str, Any]) -> RenderableType:
+def judged_page(summary: dict[str, Any]) -> RenderableType:
     from rich.console import Group
 
     made = bare_table("source", *_WORD.values())
-    for source, counts in found["verdicts"].items():
+    for source, counts in summary["verdicts"].items():
         made.add_row(source, *(f"{counts.get(word, 0):,}" for word in _WORD.values()))
     keys = ("judge", "questions", "with_a_positive", "with_both", "asked", "calls", "tokens")
     return Group(
-        plain_page({key: found[key] for key in keys}), made, *_failure_rows(found["failed"])
+        plain_page({key: summary[key] for key in keys}), made, *_failure_rows(summary["failed"])
     )
 
 
@@ -149,19 +149,19 @@ def judging_load(folder: Path, by: str, unit: Unit) -> dict[str, Any]:
         if reads and explored.case.gold:
             paper += plain_load(explored)
             ours += at_most(explored, unit if by == "model" else "document")
-    found: dict[str, Any] = {"questions": questions, "queries": queries}
+    load: dict[str, Any] = {"questions": questions, "queries": queries}
     if reads:
-        found |= {
+        load |= {
             "calls_at_most": ours.calls,
             "prompt_tokens_at_most": ours.tokens,
             "calls_of_the_plain_recipe": paper.calls,
             "prompt_tokens_of_the_plain_recipe": paper.tokens,
         }
-    return found
+    return load
 
 
-def made_page(found: dict[str, Any]) -> RenderableType:
-    return plain_page({key: value for key, value in found.items() if value not in ({}, [], "")})
+def made_page(summary: dict[str, Any]) -> RenderableType:
+    return plain_page({key: value for key, value in summary.items() if value not in ({}, [], "")})
 
 
 def _failure_rows(failed: dict[str, str]) -> list[RenderableType]:

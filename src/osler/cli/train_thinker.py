@@ -88,10 +88,10 @@ def thinker_data(
             restructure=restructure,
         )
         asyncio.run(_run_teaching(here, log_dir, course, jobs, samples))
-    told, written = export.stage_tallies(log_dir), None
+    tallies, written = export.stage_tallies(log_dir), None
     if out is not None:
         written = export.export_data(log_dir, out, stages=(stage,), layout=layout, licence=licence)
-    _show_tallies(here, log_dir, told, written)
+    _show_tallies(here, log_dir, tallies, written)
 
 
 async def _run_teaching(
@@ -109,15 +109,15 @@ async def _run_teaching(
 
 
 def _show_tallies(
-    here: CliSession, folder: Path, told: Sequence[StageTally], written: ExportedData | None
+    here: CliSession, folder: Path, tallies: Sequence[StageTally], written: ExportedData | None
 ) -> None:
     from osler.cli.session import PARTIAL
 
     here.show_result(
-        _tally_page(told),
+        _tally_page(tallies),
         {
             "log": str(folder),
-            "stages": [asdict(tally) for tally in told],
+            "stages": [asdict(tally) for tally in tallies],
             "written": asdict(written) if written else None,
         },
     )
@@ -125,7 +125,7 @@ def _show_tallies(
         here.print_line(
             f"{written.lines:,} lines in {written.folder}; next: osler train evaluate-data"
         )
-    if any(tally.failed for tally in told):
+    if any(tally.failed for tally in tallies):
         raise typer.Exit(PARTIAL)
 
 
@@ -135,12 +135,12 @@ def _read_samples(
     """The samples of the part. Raises `BadConfig` where the named data sets have none."""
     if not tasks:
         return []
-    from osler.app.evaluation import read_task
+    from osler.app.evaluation import read_training_task
     from osler.errors import BadConfig
     from osler.train.spo.case import part_of
 
     words = [word.strip() for word in tasks.split(",") if word.strip()]
-    every = (sample for word in words for sample in read_task(word, data).samples)
+    every = (sample for word in words for sample in read_training_task(word, data).samples)
     of_part = [
         sample
         for sample in every
@@ -169,14 +169,14 @@ def _say_load(
     """Estimates what is left to do from the mean of what was done."""
     from osler.train.thinker.log import load_of
 
-    found = load_of(folder, stage, samples, rounds)
-    rows = [(name.replace("_", " "), f"{value:,}") for name, value in asdict(found).items()]
-    here.show_result(rows, asdict(found))
+    load = load_of(folder, stage, samples, rounds)
+    rows = [(name.replace("_", " "), f"{value:,}") for name, value in asdict(load).items()]
+    here.show_result(rows, asdict(load))
 
 
-def _tally_page(told: Sequence[StageTally]) -> Rows:
+def _tally_page(tallies: Sequence[StageTally]) -> Rows:
     rows: Rows = []
-    for tally in told:
+    for tally in tallies:
         rows += [
             (tally.stage, ""),
             ("  questions", f"{tally.questions:,}"),
@@ -223,10 +223,10 @@ def evaluate_data(
             return await inspect_all(items, inspector, verdicts, report)
 
     made = asyncio.run(judge_items())
-    told = tables.verdict_shares(made.found)
+    shares = tables.verdict_shares(made.found)
     labelled = any(item.labels for item in items)
     against = tables.validate_judge(items, made.found) if labelled else None
-    text = tables.render_report(told, against)
+    text = tables.render_report(shares, against)
     if page is not None:
         _write_report(page, text)
     from rich.markdown import Markdown
@@ -234,13 +234,13 @@ def evaluate_data(
     here.show_result(
         Markdown(text),
         {
-            "shares": asdict(told),
+            "shares": asdict(shares),
             "against": asdict(against) if against else None,
             "bad": {one.id: list(one.reasons) for one in made.found if one.good is False},
             "usage": asdict(made.usage),
         },
     )
-    if told.good < told.n:
+    if shares.good < shares.n:
         raise typer.Exit(ABSTAINED)
 
 
@@ -275,8 +275,8 @@ def recogniser(
     prepared = prepare_texts(read_marked(data), recipe, read_marked(test) if test else None)
     load = _training_load(prepared, recipe)
     if dry_run:
-        told = [(name.replace("_", " "), str(value)) for name, value in load.items()]
-        here.show_result(told, load)
+        rows = [(name.replace("_", " "), str(value)) for name, value in load.items()]
+        here.show_result(rows, load)
         return
     with show_progress(here) as report:
         made = train_recogniser(prepared, recipe, log=folder / "log.jsonl", progress=report)

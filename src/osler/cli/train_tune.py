@@ -140,13 +140,13 @@ def pretrain(
 
 
 def _read_corpus(
-    here: CliSession, told: list[str], weights: list[str], held_out: float | None
+    here: CliSession, words: list[str], weights: list[str], held_out: float | None
 ) -> Corpus:
     from osler.errors import BadConfig
     from osler.train.tune.corpus import HELD_OUT, Corpus, parse_source
 
     weighed = dict(map(_parse_weight, weights))
-    sources = tuple(parse_source(one, here.load_settings().kb.path, weighed) for one in told)
+    sources = tuple(parse_source(one, here.load_settings().kb.path, weighed) for one in words)
     if unknown := weighed.keys() - {one.name for one in sources}:
         raise BadConfig(
             f"a weight for {', '.join(sorted(unknown))}, which is no source",
@@ -155,14 +155,14 @@ def _read_corpus(
     return Corpus(sources, HELD_OUT if held_out is None else held_out)
 
 
-def _parse_weight(told: str) -> tuple[str, float]:
+def _parse_weight(word: str) -> tuple[str, float]:
     from osler.errors import BadConfig
 
-    name, _, number = told.rpartition("=")
+    name, _, number = word.rpartition("=")
     try:
         return name, float(number)
     except ValueError:
-        raise BadConfig(f"{told!r} is not a weight", fix="write NAME=2.5") from None
+        raise BadConfig(f"{word!r} is not a weight", fix="write NAME=2.5") from None
 
 
 def _tune_recipe(
@@ -242,13 +242,13 @@ def _run_tuning(here: CliSession, job: TuningJob, *, dry_run: bool) -> None:
     from osler.cli.train_pages import plan_page, tuned_page
     from osler.train.tune import jobs
 
-    with show_progress(here) as told:
+    with show_progress(here) as progress:
         if dry_run:
-            found = jobs.dry_run(job, told)
-            page = plan_page(found)
-            document = asdict(found)
+            estimate = jobs.dry_run(job, progress)
+            page = plan_page(estimate)
+            document = asdict(estimate)
         else:
-            tuned = jobs.run_tuning(job, told)
+            tuned = jobs.run_tuning(job, progress)
             page = tuned_page(tuned)
             document = {**asdict(tuned), "folder": str(job.folder)}
     here.show_result(page, document)

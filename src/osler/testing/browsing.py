@@ -156,16 +156,16 @@ def store_run(
 ) -> str:
     """A run that was cancelled after these events, which must be such as Osler writes; its id."""
     id = f"20260101-000000-{number:012x}"
-    told = [json.dumps(line, separators=(",", ":")) for line in lines]
-    for line in told:
+    texts = [json.dumps(line, separators=(",", ":")) for line in lines]
+    for line in texts:
         from_line(line)
     end = {"code": "cancelled", "detail": "it was asked to stop", "type": "run.cancelled"}
-    told.append(json.dumps(end, separators=(",", ":")))
+    texts.append(json.dumps(end, separators=(",", ":")))
     ledger = place.site.ledger
     when = "2026-01-01T00:00:00"
     ledger.begin_run(LedgerEntry(id, "default", "local", when, "queued", "tc-rag", question))
     code = {"code": "cancelled", "detail": "it was asked to stop"}
-    ledger.end_run(id, "cancelled", events="\n".join(told), **code)
+    ledger.end_run(id, "cancelled", events="\n".join(texts), **code)
     return id
 
 

@@ -166,16 +166,16 @@ def serve_posts(answer: Callable[[PostRequest], PostReply | None]) -> Iterator[P
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             asked = PostRequest(self.path, self.headers.get("Authorization", ""), json.loads(body))
             place.asked.append(asked)
-            said = answer(asked)
-            if said is None:
+            reply = answer(asked)
+            if reply is None:
                 self.close_connection = True
                 return
-            self.send_response(said.status)
-            for name, value in {"Content-Type": "application/json", **said.headers}.items():
+            self.send_response(reply.status)
+            for name, value in {"Content-Type": "application/json", **reply.headers}.items():
                 self.send_header(name, value)
-            self.send_header("Content-Length", str(len(said.content)))
+            self.send_header("Content-Length", str(len(reply.content)))
             self.end_headers()
-            self.wfile.write(said.content)
+            self.wfile.write(reply.content)
 
         def log_message(self, format: str, *args: Any) -> None:
             """Logs nothing."""

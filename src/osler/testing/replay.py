@@ -31,8 +31,8 @@ class Recording:
 
     @classmethod
     def read(cls, path: Path) -> Recording:
-        told = json.loads(path.read_text(encoding="utf-8"))
-        return cls(told["source"], told["about"], told["exchanges"])
+        recorded = json.loads(path.read_text(encoding="utf-8"))
+        return cls(recorded["source"], recorded["about"], recorded["exchanges"])
 
     def write(self, path: Path) -> None:
         exchanges = [json.dumps(one, ensure_ascii=False) for one in self.exchanges]
@@ -46,18 +46,18 @@ class Recording:
         """Writes an exchange down, once for equal requests."""
         if self._find_exchange(asked) is None:
             kind, status, body = _split_reply(answer)
-            told = {"json": json.loads(body)} if kind == JSON else {"text": body}
+            content = {"json": json.loads(body)} if kind == JSON else {"text": body}
             request = {"method": asked.method, "path": asked.path, "body": asked.body}
-            self.exchanges.append({**request, "status": status, "kind": kind, **told})
+            self.exchanges.append({**request, "status": status, "kind": kind, **content})
 
     def __call__(self, asked: LoopbackRequest) -> LoopbackReply | bytes:
         """Replies as the recorded server did."""
-        found = self._find_exchange(asked)
-        if found is None:
+        exchange = self._find_exchange(asked)
+        if exchange is None:
             words = f"never recorded: {asked.method} {asked.path} {json.dumps(asked.body)[:300]}"
             return json_reply({"error": {"message": words}}, 501)
-        body = found["json"] if "json" in found else found["text"].encode()
-        return json_reply(body, found["status"], kind=found["kind"])
+        body = exchange["json"] if "json" in exchange else exchange["text"].encode()
+        return json_reply(body, exchange["status"], kind=exchange["kind"])
 
     def _find_exchange(self, asked: LoopbackRequest) -> dict[str, Any] | None:
         wanted = (asked.method, asked.path, asked.body)
@@ -70,10 +70,10 @@ def record_answers(answer: Answers, recording: Recording) -> Answers:
     """The same server, with what it says written down."""
 
     def record_answer(asked: LoopbackRequest) -> LoopbackReply | bytes:
-        told = answer(asked)
-        assert isinstance(told, bytes), "only whole replies are recorded"
-        recording.add_exchange(asked, told)
-        return told
+        reply = answer(asked)
+        assert isinstance(reply, bytes), "only whole replies are recorded"
+        recording.add_exchange(asked, reply)
+        return reply
 
     return record_answer
 

@@ -114,8 +114,8 @@ class ServedOsler:
         for live in list(self.site.desk._live.values()):
             if (task := live.task) is not None:
                 done = threading.Event()
-                told = _set_at_end(done)
-                task.get_loop().call_soon_threadsafe(task.add_done_callback, told)
+                ended = _set_at_end(done)
+                task.get_loop().call_soon_threadsafe(task.add_done_callback, ended)
                 assert done.wait(timeout), f"the run {live.id} does not end"
 
     def stop_server(self) -> None:
@@ -234,7 +234,7 @@ def start_run(client: httpx2.Client, question: str = "What is given first?", **m
 
 def read_stream(client: httpx2.Client, run: str, **headers: str) -> list[tuple[int, str, Any]]:
     """Number, name and data of each numbered event, to the end of the stream."""
-    found: list[tuple[int, str, Any]] = []
+    events: list[tuple[int, str, Any]] = []
     number, name = 0, ""
     with client.stream("GET", f"/api/v1/runs/{run}/events", headers=headers) as reply:
         assert reply.status_code == 200
@@ -244,6 +244,6 @@ def read_stream(client: httpx2.Client, run: str, **headers: str) -> list[tuple[i
             elif line.startswith("event: "):
                 name = line[7:]
             elif line.startswith("data: ") and number:
-                found.append((number, name, json.loads(line[6:])))
+                events.append((number, name, json.loads(line[6:])))
                 number = 0
-    return found
+    return events

@@ -50,8 +50,10 @@ def write_log_folder(folder: Path) -> None:
     entrants = {}
     for label in RIGHTS:
         kind = label.partition(":")[0]
-        found = planning.make_entrant(label, {"strategy": {"kind": kind}, "sampling": {"seed": 3}})
-        entrants[label] = replace(found, models={"reader": "tiny"}, snapshot="snap1")
+        entrant = planning.make_entrant(
+            label, {"strategy": {"kind": kind}, "sampling": {"seed": 3}}
+        )
+        entrants[label] = replace(entrant, models={"reader": "tiny"}, snapshot="snap1")
     task = EvaluatedTask("pubmedqa", "choice", "d" * 64, 14, 12, {"no gold option": 2})
     asked = {"direct": {"pubmedqa": QUESTIONS}, "rag:k=5": {"pubmedqa": QUESTIONS + 2}}
     planning.save_plan(folder, EvaluationPlan(0, {"pubmedqa": task}, entrants, asked, "0.1"))

@@ -180,14 +180,14 @@ def save_tiny_gguf(file: Path, pair: ModelPair) -> Path:
 
 
 def _add_tokenizer(writer: Any, tokenizer: Any) -> None:
-    told = json.loads(tokenizer.backend_tokenizer.to_str())
+    settings = json.loads(tokenizer.backend_tokenizer.to_str())
     words = sorted(tokenizer.get_vocab(), key=tokenizer.get_vocab().get)
-    marks = {token["content"] for token in told["added_tokens"]}
+    marks = {token["content"] for token in settings["added_tokens"]}
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre("gpt-2")
     writer.add_token_list(words)
     writer.add_token_types([3 if word in marks else 1 for word in words])
-    writer.add_token_merges([" ".join(merge) for merge in told["model"]["merges"]])
+    writer.add_token_merges([" ".join(merge) for merge in settings["model"]["merges"]])
     writer.add_eos_token_id(tokenizer.eos_token_id)
     writer.add_pad_token_id(tokenizer.pad_token_id)
     writer.add_add_bos_token(False)

@@ -25,11 +25,13 @@ class DoctorReport:
 
 def run_doctor(settings: Settings) -> DoctorReport:
     """Everything there is to see; what fails does not stop the rest."""
-    found = asyncio.run(probe_models(settings))
-    told = judge_strategies(
-        found, graph=graphs.has_graph(settings), options=settings.answer.options
+    abilities = asyncio.run(probe_models(settings))
+    verdicts = judge_strategies(
+        abilities, graph=graphs.has_graph(settings), options=settings.answer.options
     )
-    return DoctorReport((*run_checks(settings), *map(_check_ability, found)), found, told)
+    return DoctorReport(
+        (*run_checks(settings), *map(_check_ability, abilities)), abilities, verdicts
+    )
 
 
 def _check_ability(ability: Ability) -> Check:

@@ -66,17 +66,19 @@ def _group_roles(settings: Settings) -> Iterable[tuple[Role, ...]]:
 
 
 async def _probe_model(settings: Settings, roles: tuple[Role, ...]) -> Ability:
-    found = Ability(roles, settings.model_for(roles[0]).kind, writes=may_write(settings, roles[0]))
+    ability = Ability(
+        roles, settings.model_for(roles[0]).kind, writes=may_write(settings, roles[0])
+    )
     try:
         chosen = settings.model_for(roles[0])
         section = "model" if chosen == settings.model else f"roles.{roles[0]}"
         ready = await load_model(chosen, section)
-        return await _measure_ability(ready, replace(found, name=ready.model.name))
+        return await _measure_ability(ready, replace(ability, name=ready.model.name))
     except OslerError as error:
-        return replace(found, error=error.message, fix=error.fix)
+        return replace(ability, error=error.message, fix=error.fix)
 
 
-async def _measure_ability(ready: LoadedModel, found: Ability) -> Ability:
+async def _measure_ability(ready: LoadedModel, ability: Ability) -> Ability:
     model = ready.model
     began = time.perf_counter()
     reply = await model.complete(_ASKED, Sampling(temperature=0.0, max_tokens=8, top=5))
@@ -85,7 +87,7 @@ async def _measure_ability(ready: LoadedModel, found: Ability) -> Ability:
     held = ready.constrains and await _obeys_grammar(model)
     context = getattr(model, "context", None)
     return replace(
-        found,
+        ability,
         completes=True,
         seconds=round(seconds, 3),
         logprobs="exact" if _covers_reply(reply) else "none",
@@ -101,8 +103,8 @@ async def _measure_ability(ready: LoadedModel, found: Ability) -> Ability:
 
 def _covers_reply(reply: Completion) -> bool:
     """Whether the tokens that were told are the whole reply."""
-    told = {i for token in reply.tokens for i in range(token.start, token.end)}
-    return bool(reply.text) and told == set(range(len(reply.text)))
+    covered = {i for token in reply.tokens for i in range(token.start, token.end)}
+    return bool(reply.text) and covered == set(range(len(reply.text)))
 
 
 async def _can_score(model: LanguageModel) -> bool:

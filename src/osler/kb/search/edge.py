@@ -219,13 +219,13 @@ class _Worker:
             send_message(self._require_pipe(self._process.stdin), request, data)
         except (OSError, ValueError) as error:
             raise _WorkerDied(self._last_words()) from error
-        reply, found = self._read_reply()
+        reply, ids = self._read_reply()
         if "error" in reply:
             raise KnowledgeBaseError(
                 f"the embedded engine failed: {reply['error']}",
                 fix="run `osler kb build --rebuild`",
             )
-        return _unpack_rankings(reply["sizes"], found)
+        return _unpack_rankings(reply["sizes"], ids)
 
     def stop(self) -> None:
         """Ends it and waits for its end."""
