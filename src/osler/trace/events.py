@@ -167,7 +167,8 @@ class FormsPlanned:
     nodes: tuple[FormNode, ...]
     warnings: tuple[str, ...] = ()
     """Broken references and cycles; or the reason for a fallback plan."""
-    origin: Literal["planner", "user", "fallback"] = "planner"
+    origin: Literal["planner", "user", "fallback", "formula"] = "planner"
+    """"formula": a verified formula answers the question, and no model planned."""
     type: Literal["lf.parsed"] = "lf.parsed"
 
 

@@ -14,6 +14,7 @@ from osler.errors import BadConfig
 from osler.llm.core.base import Sampling
 from osler.llm.core.speaker import Speaker
 from osler.methods.kag.boundary import TAU, GenerateThenAssess, NoBoundary
+from osler.methods.kag.computed import QuestionCalculator
 from osler.methods.kag.depth import Depth, DepthSolver, FormRetriever
 from osler.methods.kag.executors import Calculator, Deducer
 from osler.methods.kag.focus import Focuser
@@ -22,6 +23,7 @@ from osler.methods.kag.outline import Outliner
 from osler.methods.kag.output import AnswerFinisher
 from osler.methods.kag.planner import Decomposer, FormPlanner, GivenForms
 from osler.methods.kag.solver import Thinker
+from osler.retrieve.relevance import OverlapRelevance
 from osler.sources.catalogue import GRAPH
 
 # Characters of reasoning by a small model.
@@ -88,7 +90,15 @@ def thinker_around(
         AnswerFinisher(reader),
         compose,
         note,
+        _question_calculator(parts) if chosen.formulas else None,
     )
+
+
+def _question_calculator(parts: Parts) -> QuestionCalculator:
+    """Finds formulas by their names, and by meaning where an encoder is loaded: word overlap
+    between a question and a title means too little."""
+    by_words = isinstance(parts.relevance, OverlapRelevance)
+    return QuestionCalculator(meaning=None if by_words else parts.relevance)
 
 
 def form_lookup(how: Literal["hybrid", "text"], parts: Parts) -> FormRetriever | None:

@@ -20,18 +20,17 @@ from osler.methods.kag.formulas import (
     NumberInput,
     evaluate_formula,
 )
+from osler.methods.kag.formulas.slots import AmbiguousUnit, settle_bare_numbers
+from osler.methods.kag.formulas.targets import nearest_formulas
 from osler.methods.kag.logical_forms import Deduce, Math
 from osler.methods.kag.sandbox import LACKING, run_calculation
 from osler.prompts import render_prompt
-from osler.retrieve.words import content_terms
 from osler.text import join_all_surrogates
 from osler.trace import Calculated, Noted, Run
 from osler.types import Language
 
 TRIES = 3
 """Programs that are tried; each prompt shows the error of the previous one."""
-OFFERED = 5
-"""Formulas offered for one calculation."""
 _CODE = re.compile(
     r"<python>(.*?)(?:</python>|$)|```(?:python)?\s*\n(.*?)(?:```|$)", re.IGNORECASE | re.DOTALL
 )
@@ -56,11 +55,14 @@ class Calculator:
         # Verified formulas come before generated code: their units, ranges and sources are
         # checked.
         by_formula = await self._by_formula(n, form, content, language, run)
+        if by_formula is None:
+            return ""
         return by_formula or await self._by_program(n, form, content, language, run)
 
     async def _by_formula(
         self, n: int, form: Math, content: Sequence[str], language: Language, run: Run
-    ) -> str:
+    ) -> str | None:
+        """The result; "" where no formula fits, `None` where one does and a unit is missing."""
         offered = nearest_formulas(self._all_formulas(), f"{form.target} {' '.join(content)}")
         if not offered:
             return ""
@@ -80,10 +82,11 @@ class Calculator:
         if chosen is None:
             return ""
         try:
-            result = evaluate_formula(chosen, inputs)
+            result = evaluate_formula(chosen, settle_bare_numbers(chosen, inputs))
         except BadCalculation as error:
             run.emit(Calculated(n, "formula", chosen.id, "", error.message))
-            return ""
+            # A program would only guess the unit.
+            return None if isinstance(error, AmbiguousUnit) else ""
         value = f"{result.value:.6g} {chosen.unit}".strip()
         run.emit(Calculated(n, "formula", f"{result.text()} ({chosen.source})", value))
         return value
@@ -140,18 +143,6 @@ class Deducer:
         except MalformedOutput as error:
             run.emit(Noted(f"step {n}: no deduction: {error.message}"))
             return ""
-
-
-def nearest_formulas(formulas: Mapping[str, Formula], text: str) -> list[Formula]:
-    """At most `OFFERED` formulas whose titles share most words with the text; at least one word."""
-    wanted = set(content_terms(text))
-    scored = []
-    for formula in formulas.values():
-        title = set(content_terms(f"{formula.title} {formula.title_zh}"))
-        if shared := len(wanted & title):
-            scored.append((shared / len(title), formula))
-    scored.sort(key=lambda pair: -pair[0])
-    return [formula for _, formula in scored[:OFFERED]]
 
 
 def _describe_formula(formula: Formula, language: Language) -> dict[str, str]:

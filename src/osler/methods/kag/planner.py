@@ -17,7 +17,7 @@ from osler.prompts import render_prompt
 from osler.trace import FormNode, FormsPlanned, Run
 from osler.types import Question
 
-Origin = Literal["planner", "user", "fallback"]
+Origin = Literal["planner", "user", "fallback", "formula"]
 
 
 class FormPlanner(Protocol):

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from osler.answer import Composer
+from osler.methods.kag.computed import QuestionCalculator
 from osler.methods.kag.dependencies import Dependencies, fill_references, find_dependencies
 from osler.methods.kag.depth import Depth, SubAnswer
 from osler.methods.kag.executors import Calculator, Deducer
@@ -35,8 +36,14 @@ class Thinker:
     composer: Composer
     note: str = ""
     """A note emitted before the plan, for readers of the trace."""
+    arithmetic: QuestionCalculator | None = None
+    """Answers a question that one verified formula answers, without a plan; the paper has none."""
 
     async def solve(self, question: Question, run: Run) -> Solution:
+        if self.arithmetic is not None:
+            computed = await self.arithmetic.solve(question, run)
+            if computed is not None:
+                return computed
         if self.note:
             run.emit(Noted(self.note))
         try:

@@ -12,10 +12,11 @@ from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
 from osler.llm.core.speaker import Speaker
 from osler.methods.kag.boundary import Boundary, GenerateThenAssess, NoBoundary
 from osler.methods.kag.depth import DepthSolver
-from osler.methods.kag.executors import Calculator, Deducer, nearest_formulas
+from osler.methods.kag.executors import Calculator, Deducer
 from osler.methods.kag.focus import Focuser, compress_passage
 from osler.methods.kag.formulas import FORMULAS
-from osler.methods.kag.logical_forms import LogicalPlan, Retrieval
+from osler.methods.kag.formulas.targets import nearest_formulas
+from osler.methods.kag.logical_forms import LogicalPlan, Math, Retrieval
 from osler.methods.kag.output import AnswerFinisher
 from osler.methods.kag.planner import Decomposer, FormPlanner, GivenForms
 from osler.methods.kag.solver import Thinker
@@ -153,6 +154,33 @@ def test_the_formula_of_burns_is_among_those_offered_for_a_burn() -> None:
         f.id for f in nearest_formulas(FORMULAS, "烧伤第一个 24 小时胶体液量")
     ]
     assert nearest_formulas(FORMULAS, "who wrote it") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("BMI of this patient", "body-mass-index"),
+        ("kidney function from creatinine", "ckd-epi-2021"),
+        ("creatinine clearance", "cockcroft-gault"),
+        ("肌酐清除率", "cockcroft-gault"),
+    ],
+)
+def test_the_nearest_formula_is_found_by_its_other_names(text: str, first: str) -> None:
+    assert nearest_formulas(FORMULAS, text)[0].id == first
+
+
+async def test_a_bare_number_that_fits_two_units_is_computed_by_neither_formula_nor_program() -> (
+    None
+):
+    chosen = '{"formula": "sodium-corrected-for-glucose", "inputs": {"sodium": 130, "glucose": 25}}'
+    model = KeyedModel({"Which of these formulas": [chosen], "Write a short Python": ["1"]})
+    run = Run()
+    form = Math(("sodium 130 mmol/L", "glucose 25"), "sodium corrected for glucose", "math1")
+    speaker = Speaker(model, "reader")
+    assert await Calculator(speaker).solve(1, form, form.content, "en", run) == ""
+    (calculated,) = [event for event in run.events if isinstance(event, Calculated)]
+    assert calculated.error == "sodium-corrected-for-glucose: is glucose 25 in mg/dL or mmol/L?"
+    assert "Write a short Python" not in model.asked
 
 
 FILMS = Question("films", "Which film has the director who died first, Hit Parade or Khiladi 420?")

@@ -50,7 +50,11 @@ def _load_formulas() -> dict[str, Formula]:
         raise ValueError(f"formulas.toml and compute.py differ: {entries.keys() ^ COMPUTE.keys()}")
     return {
         id: Formula(
-            **{**entry, "inputs": tuple(map(_read_input, entry["inputs"]))},
+            **{
+                **entry,
+                "inputs": tuple(map(_read_input, entry["inputs"])),
+                "aliases": tuple(entry["aliases"]),
+            },
             id=id,
             compute=COMPUTE[id],
         )

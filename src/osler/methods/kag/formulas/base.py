@@ -46,6 +46,10 @@ _UNITS = {
 }
 
 
+# HbA1c in mmol/mol (IFCC) to percent (NGSP): Hoelzel W et al. Clin Chem 2004;50:166-74.
+_IFCC_SLOPE, _IFCC_OFFSET = 0.09148, 2.152
+
+
 @dataclass(frozen=True, slots=True)
 class NumberInput:
     """An input with a unit and the range in which the formula holds."""
@@ -91,6 +95,10 @@ class Formula:
     """Of the result; empty = a score or a ratio."""
     note: str = ""
     """Limits of validity."""
+    aliases: tuple[str, ...] = ()
+    """Other names; a name of several formulas stands for the first of them."""
+    expression: str = ""
+    """The formula in a line, with the inputs' names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,10 +182,26 @@ def _convert_unit(formula: Formula, wanted: NumberInput, text: str) -> float:
     match = _QUANTITY.fullmatch(text)
     if match is None:
         raise _input_error(formula, wanted.name, f"a quantity in {wanted.unit or 'no unit'}", text)
-    number, unit = float(match["number"]), match["unit"].strip()
-    # Equal spellings need no conversion, and so no pint: bare numbers work without the extra.
-    if not unit or _spell_unit(unit) == _spell_unit(wanted.unit):
+    unit = match["unit"].strip()
+    try:
+        return convert_number(wanted, float(match["number"]), unit) if unit else float(match[0])
+    except ValueError as error:
+        raise _input_error(formula, wanted.name, f"in {wanted.unit or 'no unit'}", text) from error
+
+
+def convert_number(wanted: NumberInput, number: float, unit: str) -> float:
+    """Converts a number from `unit` to the input's unit.
+
+    Raises `ValueError` for a unit of another dimension, `BadCalculation` without the extra `math`.
+    """
+    # Equal spellings need no conversion, and so no pint: they work without the extra.
+    if _spell_unit(unit) == _spell_unit(wanted.unit):
         return number
+    if unit.casefold().replace(" ", "") == "mmol/mol" and wanted.name == "hba1c":
+        return number * _IFCC_SLOPE + _IFCC_OFFSET
+    # Calcium has two charges, all other ions of the formulas one.
+    if wanted.substance == "calcium" and unit.casefold() == "meq/l":
+        number /= 2
     units = _unit_registry()
     import pint
 
@@ -187,8 +211,8 @@ def _convert_unit(formula: Formula, wanted: NumberInput, text: str) -> float:
             return float(quantity.to(_spell_unit(wanted.unit)).magnitude)
         mass = MOLAR_MASS[wanted.substance] * units.Unit("g/mol")
         return float(quantity.to(_spell_unit(wanted.unit), "chemistry", mw=mass).magnitude)
-    except (pint.PintError, ValueError, TypeError, AttributeError, AssertionError) as error:
-        raise _input_error(formula, wanted.name, f"in {wanted.unit or 'no unit'}", text) from error
+    except (pint.PintError, TypeError, AttributeError, AssertionError, ArithmeticError) as error:
+        raise ValueError(f"{unit} is no unit of {wanted.name}") from error
 
 
 def _spell_unit(unit: str) -> str:

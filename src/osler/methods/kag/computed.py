@@ -1,0 +1,283 @@
+"""Questions that a verified formula answers, before any plan is made (KAG-Thinker §3.4, Math).
+
+The formula is found by its names, its inputs are read from the question, and the answer cites the
+formula with its publication. Where an input is missing, contradictory, without a unit or out of
+range, the answer is a question back, never a number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from osler.errors import BadCalculation
+from osler.methods.kag.depth import SubAnswer
+from osler.methods.kag.formulas import (
+    FORMULAS,
+    FlagInput,
+    Formula,
+    FormulaResult,
+    Given,
+    NumberInput,
+    evaluate_formula,
+)
+from osler.methods.kag.formulas.lexicon import input_words
+from osler.methods.kag.formulas.slots import SlotProblem, SlotReading, read_slots
+from osler.methods.kag.formulas.targets import asks_to_compute, find_target
+from osler.methods.kag.logical_forms import LogicalPlan, Math, Output, PlanStep
+from osler.methods.kag.output import nearest_option
+from osler.methods.kag.planner import plan_event
+from osler.retrieve import rank_hits
+from osler.trace import Calculated, FormSolved, Run
+from osler.types import (
+    Answer,
+    Evidence,
+    Halt,
+    Language,
+    Locator,
+    Passage,
+    Question,
+    Relevance,
+    Solution,
+    Statement,
+)
+
+# Share of the inputs from which on a missing one is asked for.
+_LEAST = 0.5
+SOURCE = "formulas"
+"""Source name of the formulas' passages."""
+_RESULT: dict[Language, str] = {
+    "en": "{title}: {value}, from {inputs}.",
+    "zh": "{title}：{value}（依据：{inputs}）。",
+}
+_ABSENT: dict[Language, str] = {
+    "en": "Not mentioned and counted as absent: {names}.",
+    "zh": "未提及、按无计算：{names}。",
+}
+_DEFAULT: dict[Language, str] = {
+    "en": "Not given, the usual value was taken: {names}.",
+    "zh": "未给出、按常用值计算：{names}。",
+}
+_AGAIN: dict[Language, str] = {
+    "en": "{asks} {title} needs it.",
+    "zh": "{asks}{title}需要此项。",
+}
+_UNITS: dict[Language, dict[str, str]] = {
+    "en": {"year": "years", "percent": "%", "day": "days", "1/min": "/min"},
+    "zh": {"year": "岁", "percent": "%", "day": "天", "week": "周", "1/min": "次/分"},
+}
+
+
+@dataclass(frozen=True)
+class QuestionCalculator:
+    """Answers a question by a formula; `None` where the question asks for no formula's value."""
+
+    formulas: Mapping[str, Formula] | None = None
+    """`None` = all of Osler's formulas."""
+    meaning: Relevance | None = None
+    """Finds a formula by meaning where the question says "calculate" and names none."""
+    least: float = 0.5
+    """Least relevance of a formula's title to such a question."""
+
+    async def solve(self, question: Question, run: Run) -> Solution | None:
+        known = FORMULAS if self.formulas is None else self.formulas
+        formula = find_target(known, question.text) or await self._by_meaning(known, question.text)
+        if formula is None:
+            return None
+        try:
+            reading = read_slots(formula, question.text)
+        except BadCalculation as error:  # units need an extra that is not installed
+            return _unanswered(str(error), question, run)
+        # Little told: the question is about the formula, not for its value. With options an
+        # input may have to be looked up first.
+        if not reading.told or reading.share < _LEAST or (question.options and reading.problems):
+            return None
+        if reading.problems:
+            return self._ask_back(formula, reading, question, run)
+        return self._conclude(formula, reading, question, run)
+
+    async def _by_meaning(self, known: Mapping[str, Formula], text: str) -> Formula | None:
+        """The formula nearest in meaning, if the question gives all of its inputs."""
+        if self.meaning is None or not known or not asks_to_compute(text):
+            return None
+        ids = list(known)
+        titles = [f"{known[id].title}, {known[id].title_zh}" for id in ids]
+        scores = await self.meaning.relevance(text, titles)
+        score, best = max(zip(scores, ids, strict=True))
+        if score < self.least:
+            return None
+        try:
+            reading = read_slots(known[best], text)
+        except BadCalculation:
+            return None
+        return None if reading.problems or reading.told < 2 else known[best]
+
+    def _ask_back(
+        self, formula: Formula, reading: SlotReading, question: Question, run: Run
+    ) -> Solution:
+        _emit_plan(formula, question, run)
+        asks = " ".join(ask_back(formula, each, question.language) for each in reading.problems)
+        run.emit(Calculated(1, "formula", formula.id, "", asks))
+        run.emit(FormSolved(1, "failed", ""))
+        title = _title_of(formula, question.language)
+        note = _AGAIN[question.language].format(asks=asks, title=title)
+        return _unanswered(note, question, run)
+
+    def _conclude(
+        self, formula: Formula, reading: SlotReading, question: Question, run: Run
+    ) -> Solution | None:
+        result = evaluate_formula(formula, reading.given)
+        answer = computed_answer(result, reading, question)
+        computed = SubAnswer(1, question.text, f"{result.value:.6g}")
+        answer = nearest_option(answer, question, [computed])
+        if question.options and answer.option is None:
+            return None
+        value, ids = format_result(result), tuple(each.passage.id for each in answer.evidence)
+        _emit_plan(formula, question, run)
+        run.emit(Calculated(1, "formula", f"{result.text()} ({formula.source})", value))
+        run.emit(FormSolved(1, "done", value, passages=ids))
+        run.emit(FormSolved(2, "done", value, passages=ids))
+        return Solution(answer, Halt.CONVERGED, f"computed: {formula.id}", run.usage)
+
+
+def _emit_plan(formula: Formula, question: Question, run: Run) -> None:
+    title = _title_of(formula, question.language)
+    step = PlanStep(1, title, Math((question.text,), title, "math1"))
+    run.emit(plan_event(LogicalPlan((step, PlanStep(2, title, Output(("math1",))))), "formula"))
+
+
+def _title_of(formula: Formula, language: Language) -> str:
+    return formula.title_zh if language == "zh" else formula.title
+
+
+def ask_back(formula: Formula, problem: SlotProblem, language: Language) -> str:
+    """The question that an unreadable input leads to."""
+    name = input_words()[problem.input].names[language]
+    english = language == "en"
+    choices = _choices_of(formula, problem.input, language)
+    match problem.kind:
+        case "missing":
+            told = f": {_either(choices, language)}" if choices else ""
+            return f"Which {name}{told}?" if english else f"哪个{name}{told}？"
+        case "contradictory":
+            told = _either(problem.values, language)
+            return f"Which {name}: {told}?" if english else f"哪个{name}：{told}？"
+        case "unit":
+            value, *units = problem.values
+            either = _either(units, language)
+            if english:
+                return f"In which unit is {name} {value}: {either}?"
+            return f"{name} {value} 的单位是什么：{either}？"
+        case "range":
+            value, low, high = problem.values
+            if english:
+                return f"Is {name} {value} right? The formula holds from {low} to {high}."
+            return f"{name} {value} 是否正确？公式适用范围为 {low} 至 {high}。"
+
+
+def computed_answer(result: FormulaResult, reading: SlotReading, question: Question) -> Answer:
+    """The result as a statement that cites the formula."""
+    language, formula = question.language, result.formula
+    passage = formula_passage(formula, language)
+    (hit,) = rank_hits([(passage, 1.0)], question.text, SOURCE)
+    title = _title_of(formula, language)
+    inputs = ("、" if language == "zh" else ", ").join(_list_inputs(result, reading, language))
+    text = _RESULT[language].format(title=title, value=format_result(result), inputs=inputs)
+    return Answer(
+        (Statement(text, (1,)),),
+        (Evidence(hit, 0, len(passage.text), "formula"),),
+        note=" ".join(_list_assumed(result, language)),
+        language=language,
+    )
+
+
+def formula_passage(formula: Formula, language: Language) -> Passage:
+    """The formula, its publication and its limits as a passage that can be cited."""
+    title = _title_of(formula, language)
+    unit = f" ({formula.unit})" if formula.unit else ""
+    parts = (f"{title} = {formula.expression}{unit}.", formula.note, f"{formula.source}.")
+    return Passage(
+        f"{SOURCE}:{formula.id}#0",
+        " ".join(filter(None, parts)),
+        SOURCE,
+        title,
+        Locator(code=formula.id),
+        language=language,
+    )
+
+
+def format_result(result: FormulaResult) -> str:
+    """The value with its unit, to three digits: "41.3 ml/min"; from 1,000 to the unit."""
+    value = result.value
+    digits = f"{value:.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    unit = result.formula.unit.replace("percent", "%")
+    return f"{digits} {unit}".rstrip()
+
+
+def _list_inputs(result: FormulaResult, reading: SlotReading, language: Language) -> list[str]:
+    """The inputs that were told, with the wording of converted ones in brackets."""
+    units = {i.name: i.unit for i in result.formula.inputs if isinstance(i, NumberInput)}
+    flags = {i.name for i in result.formula.inputs if isinstance(i, FlagInput)}
+    listed = []
+    for name, value in result.used.items():
+        if name in result.assumed:
+            continue
+        label = input_words()[name].names[language]
+        if name in flags:
+            no = "无" if language == "zh" else "no "
+            listed.append(label if value else f"{no}{label}")
+            continue
+        said = _say_value(name, value, units.get(name, ""), language)
+        told = reading.said.get(name, "")
+        other = f" ({told})" if name in units and _is_converted(value, told) else ""
+        listed.append(f"{label} {said}{other}")
+    return listed
+
+
+def _say_value(name: str, value: Given, unit: str, language: Language) -> str:
+    if isinstance(value, str):
+        choices = input_words()[name].choices or {}
+        return choices[value].names[language] if value in choices else value
+    return f"{value:.4g} {_UNITS[language].get(unit, unit)}".rstrip()
+
+
+def _is_converted(value: Given, told: str) -> bool:
+    number = told.partition(" ")[0]
+    try:
+        return isinstance(value, float) and abs(float(number) - value) > 1e-9
+    except ValueError:
+        return False
+
+
+def _list_assumed(result: FormulaResult, language: Language) -> list[str]:
+    flags = {i.name for i in result.formula.inputs if isinstance(i, FlagInput)}
+    units = {i.name: i.unit for i in result.formula.inputs if isinstance(i, NumberInput)}
+    joint = "、" if language == "zh" else ", "
+    absent = [input_words()[name].names[language] for name in result.assumed if name in flags]
+    usual = [
+        f"{input_words()[name].names[language]}"
+        f" {_say_value(name, result.used[name], units.get(name, ''), language)}"
+        for name in result.assumed
+        if name not in flags
+    ]
+    notes = [(_ABSENT, absent), (_DEFAULT, usual)]
+    return [text[language].format(names=joint.join(names)) for text, names in notes if names]
+
+
+def _choices_of(formula: Formula, name: str, language: Language) -> list[str]:
+    wanted = next(each for each in formula.inputs if each.name == name)
+    if isinstance(wanted, NumberInput | FlagInput) or name == "sex":
+        return []
+    words = input_words()[name].choices or {}
+    return [words[c].names[language] if c in words else c for c in wanted.choices]
+
+
+def _either(values: list[str] | tuple[str, ...], language: Language) -> str:
+    """A list with "or"."""
+    joint, last = ("、", "还是") if language == "zh" else (", ", " or ")
+    return joint.join(values[:-1]) + last + values[-1] if len(values) > 1 else "".join(values)
+
+
+def _unanswered(note: str, question: Question, run: Run) -> Solution:
+    answer = Answer(note=note, language=question.language)
+    return Solution(answer, Halt.NO_EVIDENCE, note, run.usage)

@@ -1,0 +1,332 @@
+"""Reads a formula's inputs from a question: numbers with units, age, sex, findings.
+
+Nothing is assumed: an input that is missing, told twice with different values, without a unit that
+its size would settle, or out of range is a problem, and the question goes back to who asked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from osler.errors import BadCalculation
+from osler.methods.kag.formulas.base import (
+    ChoiceInput,
+    FlagInput,
+    Formula,
+    Given,
+    Input,
+    NumberInput,
+    convert_number,
+)
+from osler.methods.kag.formulas.findings import find_finding, find_grades, read_choice, read_group
+from osler.methods.kag.formulas.lexicon import InputWords, input_words, label_pattern
+from osler.methods.kag.formulas.people import find_ages, find_sexes
+from osler.methods.kag.formulas.quantities import Quantity, find_pressures, find_quantities
+
+ProblemKind = Literal["missing", "contradictory", "unit", "range"]
+# Values of one input that differ by less than this share are the same measurement, rounded.
+_SAME = 0.01
+# What most questions say of a patient, whatever they ask.
+_PERSON = frozenset({"age", "sex", "group"})
+# Words that may stand between an input's name and its value.
+_BETWEEN = re.compile(
+    r"(?:[\s,，:：=＝(（)）]|(?:is|was|are|were|of|at|to|with|a|an|the|over|covering|involving|about|"
+    r"around|level|levels|value|concentration|count|equals|measured|score|now|currently|response|"
+    r"ago|for|interval|由|为|是|约|达|值|水平|浓度|占|有|积分|得分|评分)(?![A-Za-z]))*",
+    re.IGNORECASE,
+)
+_BEHIND = re.compile(r"[\s,]*(?:(?:of|in|for|on|的|his|her|the|total)\s*)*", re.IGNORECASE)
+_BARE = re.compile(r"\s*\d+(?:\.\d+)?\s*")
+# A change of weight or height is no weight.
+_CHANGE = re.compile(
+    r"(?:lost|gained|loss of|gain of|los(?:es|ing)|gain(?:s|ing)|dropped|减轻|下降|增加|减少)"
+    r"[^,.;，。；]{0,12}$",
+    re.IGNORECASE,
+)
+_OTHER_WEIGHT = re.compile(
+    r"(?:ideal|target|birth|理想|目标|出生)(?:\s*(?:body)?\s*)?$", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SlotProblem:
+    """An input that could not be read."""
+
+    kind: ProblemKind
+    input: str
+    values: tuple[str, ...] = ()
+    """The values told; of "unit" the number first and the units that it may be in after it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SlotReading:
+    """The inputs of a formula, in its own units, and what keeps it from being computed."""
+
+    given: dict[str, Given]
+    said: dict[str, str]
+    """The wording of values that were converted: "150 µmol/L"."""
+    problems: tuple[SlotProblem, ...]
+    told: int
+    """Number of measurements, findings and grades that the text tells; age and sex are none."""
+    share: float
+    """Share of the inputs that must be told of which the text says anything."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Value:
+    value: Given
+    said: str
+    problem: SlotProblem | None = None
+
+
+class AmbiguousUnit(BadCalculation):
+    """A number without a unit whose size fits several units, or none."""
+
+
+def settle_bare_numbers(formula: Formula, given: Mapping[str, Given]) -> dict[str, Given]:
+    """The inputs with numbers that have no unit brought into the formula's unit.
+
+    Raises `AmbiguousUnit` for a number whose size does not say which unit it is in.
+    """
+    settled = dict(given)
+    for wanted in formula.inputs:
+        number = given.get(wanted.name)
+        if isinstance(wanted, NumberInput) and isinstance(number, str):
+            number = float(number) if _BARE.fullmatch(number) else number
+        if isinstance(number, bool | str | None) or not isinstance(wanted, NumberInput):
+            continue
+        value = _convert_quantity(wanted, Quantity(0, 0, float(number), "", f"{number:g}"))
+        if value.problem is not None and value.problem.kind == "unit":
+            units = " or ".join(value.problem.values[1:])
+            raise AmbiguousUnit(f"{formula.id}: is {wanted.name} {number:g} in {units}?")
+        settled[wanted.name] = value.value
+    return settled
+
+
+def read_slots(formula: Formula, text: str) -> SlotReading:
+    """The inputs of `formula` that `text` gives. Raises `BadCalculation` without the extra `math`
+    where a unit must be converted."""
+    assigned = _assign_quantities(formula, text)
+    given: dict[str, Given] = {}
+    said: dict[str, str] = {}
+    problems: list[SlotProblem] = []
+    told: list[Input] = []
+    for wanted in formula.inputs:
+        values = _distinct_values(_read_values(wanted, text, assigned))
+        told += [wanted] if values else []
+        if len(values) == 1 and values[0].problem is None:
+            given[wanted.name], said[wanted.name] = values[0].value, values[0].said
+        elif problem := _find_problem(wanted, values):
+            problems.append(problem)
+    needed = [each for each in formula.inputs if not _may_be_absent(each)]
+    share = len([each for each in needed if each in told]) / len(needed) if needed else 1.0
+    about_the_case = [each for each in told if each.name not in _PERSON or len(needed) == 1]
+    return SlotReading(given, said, tuple(problems), len(about_the_case), share)
+
+
+def _may_be_absent(wanted: Input) -> bool:
+    return isinstance(wanted, FlagInput) or wanted.default is not None
+
+
+def _find_problem(wanted: Input, values: Sequence[_Value]) -> SlotProblem | None:
+    """Why an input has no single value; `None` for one that may be absent."""
+    if not values:
+        return None if _may_be_absent(wanted) else SlotProblem("missing", wanted.name)
+    if len(values) == 1:
+        return values[0].problem
+    return SlotProblem("contradictory", wanted.name, tuple(value.said for value in values))
+
+
+def _distinct_values(values: Sequence[_Value]) -> list[_Value]:
+    """Values that differ; numbers within `_SAME` of each other count once."""
+    kept: list[_Value] = []
+    for value in values:
+        if not any(_is_same(value, other) for other in kept):
+            kept.append(value)
+    return kept
+
+
+def _is_same(one: _Value, other: _Value) -> bool:
+    if isinstance(one.value, float) and isinstance(other.value, float):
+        if one.problem or other.problem:
+            return one.said == other.said
+        return abs(one.value - other.value) <= _SAME * max(abs(one.value), abs(other.value))
+    return one.value == other.value
+
+
+def _read_values(wanted: Input, text: str, assigned: dict[str, list[Quantity]]) -> list[_Value]:
+    match wanted:
+        case FlagInput(name=name):
+            values = [_Value(there, "") for there in find_finding(name, text)]
+            if name == "heart_rate_over_100":
+                values += [_Value(each.number > 100, each.said) for each in assigned["heart_rate"]]
+            return values
+        case ChoiceInput(name="sex"):
+            return [_Value(sex, sex) for sex in find_sexes(text)]
+        case ChoiceInput(name="group", choices=choices):
+            return [_Value(group, group) for group in read_group(choices, text)]
+        case ChoiceInput(name=name):
+            return [_Value(value, value) for value in read_choice(name, text)]
+        case NumberInput():
+            return _read_numbers(wanted, text, assigned)
+
+
+def _read_numbers(
+    wanted: NumberInput, text: str, assigned: dict[str, list[Quantity]]
+) -> list[_Value]:
+    quantities = list(assigned.get(wanted.name, ()))
+    if wanted.name == "age":
+        quantities = find_ages(text) or quantities
+    values = [_convert_quantity(wanted, quantity) for quantity in quantities]
+    if not values and input_words()[wanted.name].grades:
+        values = [_Value(points, f"{points:g}") for points in find_grades(wanted.name, text)]
+    if not values and wanted.name == "fio2" and re.search(r"room air|空气", text, re.IGNORECASE):
+        return [_Value(21.0, "21 %")]
+    return values
+
+
+def _convert_quantity(wanted: NumberInput, quantity: Quantity) -> _Value:
+    words = input_words()[wanted.name]
+    if quantity.unit or not words.units:
+        value = _in_unit(wanted, quantity.number, quantity.unit)
+        if value is None:
+            told = (quantity.said, *_spoken_units(words))
+            return _Value(quantity.number, quantity.said, SlotProblem("unit", wanted.name, told))
+    else:
+        # A bare number: the one unit in which its size is plausible, if there is one.
+        fits = _plausible_values(wanted, words, quantity.number)
+        if len(set(fits.values())) != 1:
+            told = (quantity.said, *_spoken_units(words))
+            return _Value(quantity.number, quantity.said, SlotProblem("unit", wanted.name, told))
+        unit, value = next(iter(fits.items()))
+        quantity = Quantity(quantity.start, quantity.end, quantity.number, unit, quantity.text)
+    problem = None
+    if not wanted.low <= value <= wanted.high:
+        bounds = (f"{wanted.low:g}", f"{wanted.high:g} {wanted.unit}".strip())
+        problem = SlotProblem("range", wanted.name, (quantity.said, *bounds))
+    return _Value(value, quantity.said, problem)
+
+
+def _plausible_values(wanted: NumberInput, words: InputWords, number: float) -> dict[str, float]:
+    low, high = words.likely or (wanted.low, wanted.high)
+    values = {unit: _in_unit(wanted, number, unit) for unit in words.units}
+    return {
+        unit: round(value, 9)
+        for unit, value in values.items()
+        if value is not None and low <= value <= high
+    }
+
+
+def _in_unit(wanted: NumberInput, number: float, unit: str) -> float | None:
+    """The number in the input's own unit; `None` for a unit of another dimension."""
+    if unit == "fraction":
+        return 100 * number if number <= 1 else None
+    if unit == "breaths/min":
+        unit = "1/min"
+    try:
+        return convert_number(wanted, number, unit) if unit else number
+    except ValueError:
+        return None
+
+
+def _spoken_units(words: InputWords) -> tuple[str, ...]:
+    return tuple("%" if unit == "percent" else unit for unit in words.units)
+
+
+def _assign_quantities(formula: Formula, text: str) -> dict[str, list[Quantity]]:
+    """The quantities that belong to each input, by the name before or behind them, or by a unit
+    that only it has."""
+    wanted = [each.name for each in formula.inputs if isinstance(each, NumberInput)]
+    if "heart_rate_over_100" in {each.name for each in formula.inputs}:
+        wanted.append("heart_rate")
+    labels = _find_labels(text, wanted)
+    assigned: dict[str, list[Quantity]] = {name: [] for name in wanted}
+    used: set[int] = set()
+    ages = {(age.start, age.end) for age in find_ages(text)}
+    for quantity in find_quantities(text):
+        if any(quantity.start < end and start < quantity.end for start, end in ages):
+            continue
+        name = _owner_of(quantity, labels, used, wanted, text)
+        if name in assigned:
+            assigned[name].append(quantity)
+    for pair in find_pressures(text):
+        for name, number in (("systolic", pair.systolic), ("diastolic", pair.diastolic)):
+            if name in assigned:
+                assigned[name].append(Quantity(pair.start, pair.end, number, "mmHg", ""))
+    return assigned
+
+
+@dataclass(frozen=True, slots=True)
+class _Label:
+    start: int
+    end: int
+    name: str
+
+
+def _find_labels(text: str, wanted: Sequence[str]) -> list[_Label]:
+    """The inputs named in the text, longest names first; those of the formula before others."""
+    found: list[_Label] = []
+    for label in sorted(_all_labels(text, wanted), key=lambda each: each.start - each.end):
+        if not any(label.start < other.end and other.start < label.end for other in found):
+            found.append(label)
+    return sorted(found, key=lambda label: label.start)
+
+
+def _all_labels(text: str, wanted: Sequence[str]) -> Iterator[_Label]:
+    others = [name for name in input_words() if name not in wanted]
+    for name in (*wanted, *others):
+        for label in input_words()[name].labels:
+            for match in re.finditer(label_pattern(label), text):
+                yield _Label(match.start(), match.end(), name)
+
+
+def _owner_of(
+    quantity: Quantity, labels: Sequence[_Label], used: set[int], wanted: Sequence[str], text: str
+) -> str:
+    """The input that a quantity belongs to; "" for none."""
+    before = [i for i, label in enumerate(labels) if label.end <= quantity.start]
+    if before and _BETWEEN.fullmatch(text, labels[before[-1]].end, quantity.start):
+        i, name = before[-1], labels[before[-1]].name
+        # "sodium, 140 kg": behind a comma only a fitting unit makes it the input's own.
+        apart = re.search(r"[,，]", text[labels[i].end : quantity.start])
+        if i not in used and (not apart or _unit_fits(name, quantity)):
+            used.add(i)
+            return name
+    behind = next((i for i, label in enumerate(labels) if label.start >= quantity.end), None)
+    if (
+        behind is not None
+        and behind not in used
+        and "," not in text[quantity.end : quantity.end + 1]
+    ):
+        name = labels[behind].name
+        if _BEHIND.fullmatch(text, quantity.end, labels[behind].start) and _unit_fits(
+            name, quantity
+        ):
+            used.add(behind)
+            return name
+    return _owner_by_unit(quantity, wanted, text)
+
+
+def _owner_by_unit(quantity: Quantity, wanted: Sequence[str], text: str) -> str:
+    for name in wanted:
+        if quantity.unit in input_words()[name].alone:
+            before = text[: quantity.start]
+            changed = _CHANGE.search(before) or _OTHER_WEIGHT.search(before)
+            return "" if changed else name
+    return ""
+
+
+def _unit_fits(name: str, quantity: Quantity) -> bool:
+    """Whether the unit is one that questions give for the input."""
+    words = input_words()[name]
+    if not quantity.unit:
+        return not words.units
+    common = {*words.units, *words.alone}
+    if common & {"mmol/L"}:
+        common.add("mEq/L")
+    if "1/min" in common:
+        common |= {"bpm", "breaths/min"}
+    return quantity.unit in common

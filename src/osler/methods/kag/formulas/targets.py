@@ -1,0 +1,154 @@
+"""The formula that a question asks for, by its names, or by its meaning where a scorer is given."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from osler.methods.kag.formulas.base import Formula
+from osler.methods.kag.formulas.lexicon import label_pattern
+from osler.retrieve.words import content_terms
+
+_SENTENCE = re.compile(r"(?<=[?!？！。])\s*|(?<=\.)\s+(?=[A-Z\d])|[;；]\s*")
+_ASKS = re.compile(
+    r"\b(?:what(?:'s|’s)?|how (?:much|many|high|large|big|long)|calculate|compute|estimate|"
+    r"determine|work out|give|find|predict|tell)\b|多少|几分|几|计算|估算|估计|算|求",
+    re.IGNORECASE,
+)
+_COMPUTES = re.compile(r"\b(?:calculate|compute|estimate|work out)\b|计算|估算|算出", re.IGNORECASE)
+# A question about the measure, not for its value.
+_ABOUT = re.compile(
+    r"\b(?:dos(?:e|es|age|ing)|cut-?offs?|thresholds?|normal|ranges?|reference|interpret\w*|"
+    r"meaning|means?(?! arterial| glucose)|definition|defined?|formula for|components?|"
+    r"criteria for|treat\w*|manag\w+|contraindicat\w*|indicat\w+|drug|medication|next step|therapy|"
+    r"limitations?|used for|why|which patients|stand for|accura\w+|validated|risk|mortality|"
+    r"prognos\w+)\b"
+    r"|剂量|用量|正常值|参考值|范围|意义|定义|含义|治疗|禁忌|适应|药物|处理|组成|包括|为什么|风险|预后",
+    re.IGNORECASE,
+)
+_VALUE_BEHIND = re.compile(
+    r"\s*(?:\([^)]*\)\s*)?(?:is|was|of|=|:|：|为|是|<|>|≥|≤|below|above|under|over|less than|"
+    r"more than|小于|大于|低于|高于)?\s*(?:about\s+)?\d",
+    re.IGNORECASE,
+)
+# "30% of the body surface area": a measure, not what is asked for.
+_SHARE_OF = re.compile(r"(?:占(?:全身|总)?|(?:%|per ?cent|share) of (?:the |his |her |total )*)$")
+
+
+@dataclass(frozen=True, slots=True)
+class AliasMatch:
+    """A name of formulas in a text; of several formulas the first is the usual one."""
+
+    start: int
+    end: int
+    formulas: tuple[str, ...]
+
+
+def find_target(formulas: Mapping[str, Formula], question: str) -> Formula | None:
+    """The formula whose value a question asks for by name; `None` where it asks for something else,
+    or for several values."""
+    matches = [
+        match
+        for match in find_aliases(formulas, question)
+        if not _VALUE_BEHIND.match(question, match.end)
+        and not _SHARE_OF.search(question[: match.start])
+    ]
+    asked = [match for match in matches if _is_asked(question, match)]
+    families = _merge_families(match.formulas for match in asked)
+    if len(families) != 1:
+        return None
+    # "by Bazett" may stand in another sentence than the question for the QTc.
+    (family,) = _narrow([families[0]], [match.formulas for match in matches])
+    return formulas[family[0]]
+
+
+def asks_to_compute(question: str) -> bool:
+    """Whether a question says that something is to be calculated, and asks nothing about it."""
+    return bool(_COMPUTES.search(question)) and not _ABOUT.search(question)
+
+
+def find_aliases(formulas: Mapping[str, Formula], text: str) -> list[AliasMatch]:
+    """The formulas' names in a text, in order; a longer name wins over one inside it."""
+    found = []
+    for pattern, ids in _alias_table(tuple(formulas.values())):
+        found += [AliasMatch(*match.span(), ids) for match in pattern.finditer(text)]
+    kept: list[AliasMatch] = []
+    for match in sorted(found, key=lambda each: each.start - each.end):
+        if not any(match.start < other.end and other.start < match.end for other in kept):
+            kept.append(match)
+    return sorted(kept, key=lambda each: each.start)
+
+
+def nearest_formulas(formulas: Mapping[str, Formula], text: str, *, most: int = 5) -> list[Formula]:
+    """At most `most` formulas that a text names, then those whose titles share most of their words
+    with it."""
+    named = [id for match in find_aliases(formulas, text) for id in match.formulas]
+    wanted = set(content_terms(text))
+    scored = []
+    for formula in formulas.values():
+        title = set(content_terms(f"{formula.title} {formula.title_zh}"))
+        if shared := len(wanted & title):
+            scored.append((shared / len(title), formula.id))
+    scored.sort(key=lambda pair: -pair[0])
+    return [formulas[id] for id in dict.fromkeys([*named, *(id for _, id in scored)])][:most]
+
+
+@lru_cache(maxsize=8)
+def _alias_table(
+    formulas: tuple[Formula, ...],
+) -> tuple[tuple[re.Pattern[str], tuple[str, ...]], ...]:
+    table: dict[str, list[str]] = {}
+    for formula in formulas:
+        for alias in (formula.title, formula.title_zh, *formula.aliases):
+            table.setdefault(alias, []).append(formula.id)
+    # A possessive and a plural are the same name.
+    return tuple(
+        (
+            re.compile(label_pattern(alias) + (r"(?:['’]s?)?" if alias[-1:].isascii() else "")),
+            tuple(ids),
+        )
+        for alias, ids in table.items()
+    )
+
+
+def _is_asked(question: str, match: AliasMatch) -> bool:
+    """Whether the sentence with the name asks for its value."""
+    start, end = _sentence_around(question, match)
+    sentence = question[start:end]
+    if _ABOUT.search(question[start : match.start]) or _ABOUT.search(question[match.end : end]):
+        return False
+    opens = not question[start : match.start].strip(" ,:：，") or sentence.rstrip().endswith(
+        ("is", "is:", "为", "是", "为（ ）", "为( )")
+    )
+    return bool(_ASKS.search(sentence)) or opens
+
+
+def _sentence_around(question: str, match: AliasMatch) -> tuple[int, int]:
+    ends = [cut.end() for cut in _SENTENCE.finditer(question) if cut.end() > 0]
+    start = max((at for at in ends if at <= match.start), default=0)
+    end = min((at for at in ends if at >= match.end), default=len(question))
+    return start, end
+
+
+def _merge_families(families: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Families that share formulas, narrowed to what they share."""
+    merged: list[tuple[str, ...]] = []
+    for family in families:
+        for i, other in enumerate(merged):
+            if shared := tuple(id for id in other if id in family):
+                merged[i] = shared
+                break
+        else:
+            merged.append(family)
+    return merged
+
+
+def _narrow(
+    families: Sequence[tuple[str, ...]], others: Sequence[tuple[str, ...]]
+) -> list[tuple[str, ...]]:
+    narrowed = list(families)
+    for other in others:
+        narrowed = [tuple(id for id in family if id in other) or family for family in narrowed]
+    return narrowed
