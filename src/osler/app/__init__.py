@@ -6,6 +6,7 @@
 | `wiring` | builds models, knowledge bases and strategies from settings |
 | `runs` | answers one question, keeps the run, replays it |
 | `evaluation` | tries strategies on data sets, judges and exports them |
+| `tasks`, `training_guard` | data sets by name; what was trained on is not measured |
 | `studies`, `plans` | the papers' studies: noise attacks, sigma, what each source is worth |
 | `calibrate` | fits TC-RAG's sigma and KAG-Thinker's tau to a model |
 | `doctor` | checks settings, files and models, and what strategies they serve |

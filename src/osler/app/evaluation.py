@@ -10,14 +10,14 @@ from importlib.metadata import version
 from pathlib import Path
 
 from osler.app.config import STRATEGIES, Settings, read_presets
+from osler.app.tasks import kind_of, read_task
+from osler.app.training_guard import count_trained_on, refuse_trained_on
 from osler.app.wiring import Parts, graphs
 from osler.app.wiring.live import live_parts, record_parts, remember_replies
 from osler.app.wiring.models import load_roles
 from osler.app.wiring.strategies import build_solver, run_budget
 from osler.errors import BadConfig
 from osler.evaluate import plan as planning
-from osler.evaluate.datasets import LoadedDataset, data_set
-from osler.evaluate.datasets.hub import PREFIX, hub_file, parse_hub
 from osler.evaluate.export import ExportedTask, Harness, export_tasks
 from osler.evaluate.judged import Form, Judgement, JudgingRun
 from osler.evaluate.judges import Judge
@@ -33,7 +33,7 @@ from osler.evaluate.searches import WatchedRetriever
 from osler.jobs.runner import Progress
 from osler.llm.recording.response_cache import ResponseCache
 from osler.llm.recording.tape import Tape
-from osler.methods.baselines.table import ATTENTION, CHAINS, METHODS_BY_KIND
+from osler.methods.baselines.table import ATTENTION, CHAINS, CHECKPOINT, METHODS_BY_KIND
 from osler.trace import Solver
 
 # Keeps a finished run with its tape; returns its name below `runs/` of the log folder.
@@ -45,6 +45,10 @@ _LACKS = {
     ATTENTION: (
         f"the model's {ATTENTION}",
         'set model.kind = "transformers", or take dragin-entropy',
+    ),
+    CHECKPOINT: (
+        CHECKPOINT,
+        "set the model to one, or take self-rag-prompted, which asks any model in words",
     ),
     CHAINS: ("a concept graph, and the knowledge base has none", "`osler kb graph add` one"),
 }
@@ -99,7 +103,8 @@ def labels_of(words: Sequence[str], load: Load) -> tuple[list[str], dict[str, st
             continue
         for kind in STRATEGIES:
             label = f"{kind}{colon}{settings}"
-            if needs := _unmet_need(strategy_settings(label, load)):
+            settings_of_kind = strategy_settings(label, load)
+            if needs := _unmet_need(settings_of_kind) or _unknown_need(settings_of_kind):
                 left_out[kind] = f"it needs {_LACKS[needs][0]}"
             else:
                 labels.append(label)
@@ -112,35 +117,15 @@ def _unmet_need(settings: Settings) -> str:
     needs = method.needs if method else ""
     if needs == ATTENTION and settings.model_for("reader").kind != "transformers":
         return needs
+    if needs == CHECKPOINT:
+        return needs if settings.model_for("reader").kind == "packaged" else ""
     return needs if needs == CHAINS and not graphs.has_graph(settings) else ""
 
 
-def read_task(word: str, folder: Path | None) -> LoadedDataset:
-    """A data set by name, or "NAME=FILE+FILE" for files that lie elsewhere.
-
-    A file may be on the hub (`datasets.hub`). Raises `BadConfig`, `MalformedSource` and what
-    `hub_file` raises.
-    """
-    name, equals, files = word.partition("=")
-    found = data_set(name.strip())
-    if equals:
-        return found.read([_task_file(file.strip(), folder) for file in files.split("+")])
-    if folder is None:
-        raise BadConfig(
-            f"where are the files of {name}?", fix=f"name their folder with --data: {found.origin}"
-        )
-    return found.load(folder)
-
-
-def _task_file(word: str, folder: Path | None) -> Path:
-    if not word.startswith(PREFIX):
-        return Path(word).expanduser()
-    file = parse_hub(word)
-    if folder is None:
-        raise BadConfig(
-            f"where shall {file.repo} be kept?", fix="name the folder of the data with --data"
-        )
-    return hub_file(file, folder)
+def _unknown_need(settings: Settings) -> str:
+    """A need of which only the loaded model could tell whether it is met; `all` leaves it out."""
+    method = METHODS_BY_KIND.get(settings.strategy.kind)
+    return CHECKPOINT if method and method.needs == CHECKPOINT else ""
 
 
 def make_trial(
@@ -152,8 +137,13 @@ def make_trial(
     limit: int | None,
     seed: int,
     experiment: str = "",
+    trained_on: bool = False,
 ) -> Trial:
-    """Everything is read and checked before the first sample is tried."""
+    """Everything is read and checked before the first sample is tried.
+
+    Raises `BadConfig` for questions that a strategy's models were trained on, unless `trained_on`
+    is given: then they are measured, and counted in the plan.
+    """
     settings = {label: strategy_settings(label, load) for label in labels}
     for label, found in settings.items():
         if needs := _unmet_need(found):
@@ -166,14 +156,18 @@ def make_trial(
     noted, cells, kept = {}, [], []
     for word in tasks:
         loaded = read_task(word, data)
-        task = planning.task_of(loaded, data_set(loaded.name).kind)
+        task = planning.task_of(loaded, kind_of(loaded))
         noted[task.name] = task
         samples = planning.choose_samples(loaded.samples, limit, seed)
         kept.append((task, samples))
     for label in labels:
         cells += [RunnerCell(label, task.name, samples) for task, samples in kept]
     asked = {label: {task.name: len(samples) for task, samples in kept} for label in labels}
-    made = EvaluationPlan(seed, noted, entrants, asked, version("osler"), experiment)
+    chosen = {task.name: samples for task, samples in kept}
+    seen = count_trained_on(settings, chosen)
+    if not trained_on:
+        refuse_trained_on(seen, chosen)
+    made = EvaluationPlan(seed, noted, entrants, asked, version("osler"), experiment, seen)
     return Trial(settings, made, tuple(cells))
 
 
@@ -286,5 +280,5 @@ def export_for_harness(
     for word in tasks:
         loaded = read_task(word, data)
         samples = planning.choose_samples(loaded.samples, limit, seed)
-        parts.append(ExportedTask(loaded.name, data_set(loaded.name).kind, samples, loaded.digest))
+        parts.append(ExportedTask(loaded.name, kind_of(loaded), samples, loaded.digest))
     return export_tasks(parts, harness, folder)

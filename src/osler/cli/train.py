@@ -96,7 +96,7 @@ def _read_cases(
     if questions is not None:
         cases = read_cases(questions)
     else:
-        from osler.app.evaluation import read_training_task
+        from osler.app.tasks import read_training_task
 
         words = [word.strip() for word in (tasks or "").split(",") if word.strip()]
         loaded = [read_training_task(word, data) for word in words]

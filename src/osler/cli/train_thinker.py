@@ -135,7 +135,7 @@ def _read_samples(
     """The samples of the part. Raises `BadConfig` where the named data sets have none."""
     if not tasks:
         return []
-    from osler.app.evaluation import read_training_task
+    from osler.app.tasks import read_training_task
     from osler.errors import BadConfig
     from osler.train.spo.case import part_of
 

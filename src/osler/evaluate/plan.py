@@ -64,6 +64,9 @@ class EvaluationPlan:
     version: str
     """Osler's version."""
     experiment: str = ""
+    trained_on: dict[str, dict[str, int]] = field(default_factory=dict)
+    """Strategy to task to the number of its samples that one of its models was trained on; such
+    figures are marked. Pairs without any are left out."""
     schema: int = SCHEMA
 
 
@@ -155,7 +158,11 @@ def join_plans(known: EvaluationPlan, more: EvaluationPlan) -> EvaluationPlan:
     # In the order in which they were first named; what has begun says its models.
     begun = {label: entrant for label, entrant in more.entrants.items() if entrant.models}
     entrants = {**known.entrants, **more.entrants, **known.entrants, **begun}
-    return replace(known, tasks=tasks, entrants=entrants, asked=asked)
+    trained_on = {
+        label: {**known.trained_on.get(label, {}), **more.trained_on.get(label, {})}
+        for label in known.trained_on.keys() | more.trained_on.keys()
+    }
+    return replace(known, tasks=tasks, entrants=entrants, asked=asked, trained_on=trained_on)
 
 
 def _differences(known: EvaluationPlan, more: EvaluationPlan) -> Iterable[str]:

@@ -23,11 +23,14 @@ from typing import Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from osler.errors import BadRun
+from osler.evaluate.datasets.splits import question_digest
 from osler.extract import estimate_tokens
 from osler.llm.core.base import Message, Role
 
 Kind = Literal["sft", "dpo"]
 DATA, CARD = "data.jsonl", "README.md"
+DIGEST = "question_digest"
+"""Key of a record's `meta` for the digest of its question's words."""
 _SHAREGPT: Mapping[str, Role] = {
     "system": "system",
     "human": "user",
@@ -191,6 +194,23 @@ def data_file(path: Path) -> Path:
     if not file.is_file():
         raise BadRun(f"no training data {file}", fix="run `osler train make-sft` or `make-dpo`")
     return file
+
+
+def question_digests(path: Path) -> frozenset[str]:
+    """Digests of the questions in a data set, as far as its records name them in `meta`.
+
+    Raises as the readers of records do.
+    """
+    digests = set[str]()
+    for _, given in _numbered_objects(data_file(path)):
+        meta = given.get("meta") if isinstance(given, dict) else None
+        if not isinstance(meta, dict):
+            continue
+        if isinstance(known := meta.get(DIGEST), str):
+            digests.add(known)
+        elif isinstance(question := meta.get("question"), str):
+            digests.add(question_digest(question))
+    return frozenset(digests)
 
 
 def _read_lines(path: Path, kind: type[L]) -> Iterator[L]:

@@ -229,6 +229,28 @@ def test_a_set_of_answers_is_several_options(tmp_path: Path) -> None:
     assert found.dropped["gold outside the options"].count == 1
 
 
+def test_the_exam_prompt_of_the_paper_frames_a_question(tmp_path: Path) -> None:
+    path = tmp_path / "exam.json"
+    record = {
+        "id": 7,
+        "exam_type": "医师考试",
+        "exam_class": "执业医师",
+        "exam_subject": "内科",
+        "question_type": "单项选择题",
+        "question": "首选什么？",
+        "option": {"A": "甲", "B": "乙"},
+        "answer": "A",
+    }
+    rows = [record, {**record, "id": 8, "exam_class": ""}]
+    path.write_text(json.dumps(rows), encoding="utf-8")
+    found = DATA_SETS["cmb-exam-framed"].read([path])
+    (sample,) = found.samples
+    assert sample.question.text == (
+        "以下是中国医师考试中执业医师考试的一道内科相关的单项选择题，请分析每个选项，并最后给出答案。\n首选什么？"
+    )
+    assert found.dropped["no 'exam_class'"].count == 1
+
+
 def test_the_key_of_cmb_is_joined_by_id(tmp_path: Path) -> None:
     asked, key = tmp_path / "asked.json", tmp_path / "key.json"
     asked.write_text(

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from osler.app.evaluation import read_task
+from osler.app.tasks import read_task
 from osler.errors import BadConfig
 from osler.evaluate.datasets.hub import HubFile, hub_file, parse_hub
 from osler.sources.download.transfer import FetchFailed, SumMismatch

@@ -221,6 +221,7 @@ READERS: dict[str, Read] = {
     "bioasq": bioasq,
     **{f"bioasq-{kind}": bioasq_other(kind) for kind in ("factoid", "list", "summary")},
     "cmb-exam": exam("cmb_exam/CMB-4000.json"),
+    "cmb-exam-framed": exam("cmb_exam/CMB-4000.json"),
     "cmb-exam-500": exam("cmb_exam/CMB-500.json"),
     "mmcu-medical": exam("mmcu_medical/MMCU_test.json"),
     "cmb-clin": clin,

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from osler.errors import BadConfig, BadRun
+from osler.evaluate.datasets.splits import question_digest
 from osler.evaluate.sample import Gold, Sample
 from osler.methods.omni.describe import SourceDescription
 from osler.methods.omni.plan import parse_source_plan
@@ -17,6 +18,7 @@ from osler.trace import Run
 from osler.train import record
 from osler.train.ablations import ablation_names, read_ablation, read_variant
 from osler.train.card import keep_facts, render_data_card, write_card
+from osler.train.record import question_digests, write_records
 from osler.train.spo.agree import compare_judges, read_people, read_verdicts
 from osler.train.spo.case import TrainingCase
 from osler.train.spo.judge import JudgedCase, QueryVerdict
@@ -255,6 +257,12 @@ def test_judges_are_compared_over_what_both_have_judged(tmp_path: Path) -> None:
         compare_judges(read_verdicts([GOOD]), read_people(people))
 
 
-def test_a_meta_says_the_task() -> None:
+def test_a_meta_says_the_task_and_which_question_is_learnt(tmp_path: Path) -> None:
     (shown,) = sft_records(RECIPE, [GOOD], RecordTally())
-    assert json.loads(shown.line)["meta"] == {"task": "t", "learns": "positive"}
+    digest = question_digest(GOOD.case.question.text)
+    wanted = {"task": "t", "learns": "positive", "question_digest": digest}
+    assert json.loads(shown.line)["meta"] == wanted
+    (pair,) = dpo_records(RECIPE, [BOTH], RecordTally())
+    write_records(tmp_path, [shown.line, pair.line])
+    wanted_digests = {digest, question_digest(BOTH.case.question.text)}
+    assert question_digests(tmp_path) == wanted_digests

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from osler.errors import BadConfig, BadRun, ModelError, ModelMissing
+from osler.evaluate.trained_on import TRAINED_ON, read_trained_on
 from osler.testing.tiny import save_tiny, tiny_pair
 from osler.train.tune import jobs, loop
 from osler.train.tune.checkpoints import MARK, latest_checkpoint
@@ -42,7 +43,8 @@ def data(folder: Path, kind: str) -> Path:
             {"role": "user", "content": f"Plan the search for this question, please: {n}"},
         ]
         good, bad = f"<book> iron {n} </book>", f"<wiki> what is {n} </wiki>"
-        line: dict[str, Any] = {"id": str(n), "messages": asked, "meta": {}}
+        meta = {"question_digest": f"{n:015x}{'d' if kind == 'dpo' else 'a'}"}
+        line: dict[str, Any] = {"id": str(n), "messages": asked, "meta": meta}
         if kind == "dpo":
             line |= {"chosen": good, "rejected": bad}
         elif kind == "sft":
@@ -106,6 +108,9 @@ def test_dpo_begins_at_its_reference_and_widens_the_margin(
     job = TuningJob("dpo", base, data(tmp_path, "dpo"), tmp_path / "out", recipe, adapter=tuned)
     jobs.run_tuning(job)
     told = logged(tmp_path / "out")
+    learnt = read_trained_on(tmp_path / "out" / TRAINED_ON)
+    # What the adapter had learnt in SFT, and the questions of DPO.
+    assert learnt == {f"{n:015x}{kind}" for n in range(12) for kind in "ad"}
     assert told[0]["loss"] == pytest.approx(0.693147, abs=1e-4)
     assert told[-1]["loss"] < 0.4
     assert told[-1]["margin"] > 0.5

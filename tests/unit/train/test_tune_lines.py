@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from osler.errors import BadConfig, BadRun
+from osler.evaluate.datasets.splits import question_digest
 from osler.llm.core.base import Message
-from osler.train.record import read_dialogues, read_preferences, read_samples
+from osler.train.record import question_digests, read_dialogues, read_preferences, read_samples
 from osler.train.tune.encode import EncodedText, fit_rows
 from osler.train.tune.loop import learning_order, steps_of
 from osler.train.tune.recipe import OMNI_DPO, OMNI_SFT, PRETRAIN, THINKER, TuningRecipe
@@ -34,6 +35,13 @@ def test_samples_are_read_from_a_folder_or_its_file(tmp_path: Path) -> None:
     assert first.messages == (Message("system", "s"), Message("user", "u"))
     assert (first.completion, second.id) == ("c", "2")
     assert read_samples(folder / "data.jsonl") == (first, second)
+
+
+def test_the_questions_of_a_data_set_are_known_by_digest_or_by_their_words(tmp_path: Path) -> None:
+    by_words = {"id": "1", "messages": TURNS, "meta": {"question": "What helps?"}}
+    by_digest = {**SFT, "id": "2", "meta": {"question_digest": "a" * 16}}
+    folder = written(tmp_path, by_words, by_digest, DPO)
+    assert question_digests(folder) == {question_digest("what HELPS"), "a" * 16}
 
 
 def test_pairs_and_dialogues_are_read(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@
 | `longform` | LiveQA, MedicationQA, ExpertQA, Omni-RAG's own files |
 | `clinical` | DDXPlus, MedS-Bench, MIMIC-IV-ED |
 | `opendomain` | the open-domain and multi-hop sets of KAG-Thinker §4.1 |
+| `splits` | which part may be trained on; parts of sets that their publishers have not split |
 | `hub` | files from the hub, by pinned revision and checked sum |
 
 Each set stands beside its reader, with its files, origin and licence. `load_dataset("medqa-us",

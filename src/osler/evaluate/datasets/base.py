@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from osler.errors import MalformedSource
 from osler.evaluate.sample import Kind, Sample
@@ -126,6 +126,10 @@ class DataSet:
     """Language of most questions."""
     graded: bool = True
     """False: its questions come without gold, for judges and raters."""
+    split: Literal["train", "dev", "test", ""] = ""
+    """Split that its publisher gives it, or that everybody measures on; empty = not split."""
+    published: int = 0
+    """Rows of the whole set as published; 0 = not told."""
 
     def load(self, folder: Path) -> LoadedDataset:
         """Reads the whole set. Raises `MalformedSource` for files that cannot be read."""

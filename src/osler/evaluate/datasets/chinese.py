@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from osler.evaluate.datasets.base import (
@@ -18,6 +19,7 @@ from osler.evaluate.datasets.base import (
     options_by_letter,
 )
 from osler.evaluate.sample import Gold, Sample
+from osler.prompts import render_prompt
 from osler.types import Question
 
 SINGLE, SEVERAL = "单项选择题", "多项选择题"
@@ -58,6 +60,17 @@ def exam_sample(row: DatasetRow, task: str) -> Sample:
     )
 
 
+def framed_sample(row: DatasetRow, task: str) -> Sample:
+    """Reads the same, with the question in the frame that names its exam (TC-RAG App. 8.5).
+
+    Rejects a question whose exam is not named whole.
+    """
+    sample = exam_sample(row, task)
+    exam = {name: row.text_of(name) for name in _TAGS}
+    framed = render_prompt("evaluate/exam", "zh", question=sample.question.text, **exam)
+    return replace(sample, question=replace(sample.question, text=framed.text.strip()))
+
+
 def clinical_sample(row: DatasetRow, task: str) -> Sample:
     """Reads CMB-Clin: a case with its question at the end, and the reference answer."""
     text = row.text_of("question")
@@ -84,13 +97,27 @@ _cmb = {"origin": "github.com/FreedomIntelligence/CMB", "licence": APACHE, "lang
 _exam = family(**_cmb, kind="choices", rows=exam_rows, sample=exam_sample)
 _clin = family(**_cmb, kind="long", sample=clinical_sample)
 SETS = (
-    _exam("cmb-exam", "4,000 questions of CMB, as TC-RAG drew them", "cmb_exam/CMB-4000.json"),
-    _exam("cmb-exam-500", "500 of them", "cmb_exam/CMB-500.json"),
+    _exam(
+        "cmb-exam",
+        "4,000 questions of CMB, as TC-RAG drew them",
+        "cmb_exam/CMB-4000.json",
+        split="test",
+        published=4_000,
+    ),
+    _exam(
+        "cmb-exam-framed",
+        "the 4,000 in the paper's frame, which names exam, subject and type",
+        "cmb_exam/CMB-4000.json",
+        sample=framed_sample,
+    ),
+    _exam("cmb-exam-500", "500 of them", "cmb_exam/CMB-500.json", split="test", published=500),
     _exam(
         "cmb-exam-test",
         "the official test questions with their key",
         "cmb_exam/CMB-test-choice-question-merge.json",
         "cmb_exam/CMB-test-choice-answer.json",
+        split="test",
+        published=11_200,
     ),
     _exam(
         "mmcu-medical",
@@ -98,6 +125,7 @@ SETS = (
         "mmcu_medical/MMCU_test.json",
         origin="github.com/Artessay/SAMA",
         licence=UNSTATED,
+        split="test",
     ),
     _clin(
         "cmb-clin",

@@ -155,22 +155,73 @@ SETS = (
         "USMLE questions with four options, test split",
         "medqa_us/phrases_no_exclude_test.jsonl",
         "medqa_us/mirage_ids.txt",
+        split="test",
+        published=1_273,
+    ),
+    *(
+        _medqa(
+            f"medqa-us-{split}",
+            f"USMLE questions with four options, {split} split",
+            f"medqa_us/phrases_no_exclude_{split}.jsonl",
+            split=split,
+            published=rows,
+        )
+        for split, rows in (("train", 10_178), ("dev", 1_272))
     ),
     _medqa(
         "medqa-zh",
         "Chinese licensing questions with four options, test split",
         "medqa_zh/test.jsonl",
         language="zh",
+        split="test",
+        published=3_426,
     ),
-    _medmcqa("medmcqa", "Indian entrance examinations, validation split", "medmcqa/dev.json"),
-    _mmlu("mmlu-med", "six medical subjects of MMLU, test split", *_MMLU),
+    *(
+        _medqa(
+            f"medqa-zh-{split}",
+            f"Chinese licensing questions with four options, {split} split",
+            f"medqa_zh/{split}.jsonl",
+            language="zh",
+            split=split,
+            published=rows,
+        )
+        for split, rows in (("train", 27_400), ("dev", 3_425))
+    ),
+    # The gold of the test split is not published: everybody measures on the validation split.
+    _medmcqa(
+        "medmcqa",
+        "Indian entrance examinations, validation split",
+        "medmcqa/dev.json",
+        split="test",
+        published=4_183,
+    ),
+    _medmcqa(
+        "medmcqa-train",
+        "Indian entrance examinations, train split",
+        "medmcqa/train.json",
+        split="train",
+        published=182_822,
+    ),
+    _mmlu(
+        "mmlu-med",
+        "six medical subjects of MMLU, test split",
+        *_MMLU,
+        split="test",
+        published=1_089,
+    ),
     _pubmedqa(
         "pubmedqa",
         "questions answered by one abstract: yes, no, maybe; the 500 of the test",
         "pubmedqa/test_set.json",
         "pubmedqa/test_ground_truth.json",
+        split="test",
+        published=500,
     ),
     _pubmedqa(
-        "pubmedqa-rest", "the other labelled questions of PubMedQA", "pubmedqa/ori_pqal_rest.json"
+        "pubmedqa-rest",
+        "the other labelled questions of PubMedQA",
+        "pubmedqa/ori_pqal_rest.json",
+        split="train",
+        published=500,
     ),
 )

@@ -80,9 +80,13 @@ def _has_key(value: Any, key: str) -> bool:
 
 
 _short = {"kind": "short", "rows": json_rows}
-_flash = family(**_short, sample=flashrag_sample, origin="github.com/RUC-NLPIR/FlashRAG")
-_hippo = family(**_short, sample=listed_sample, origin="github.com/OSU-NLP-Group/HippoRAG")
-_searcher = family(**_short, sample=listed_sample, origin="github.com/RUCAIBox/R1-Searcher")
+_flash = family(
+    **_short, split="test", sample=flashrag_sample, origin="github.com/RUC-NLPIR/FlashRAG"
+)
+# What HippoRAG and R1-Searcher drew from the development splits is what is measured on.
+_listed = {**_short, "sample": listed_sample, "split": "test"}
+_hippo = family(**_listed, origin="github.com/OSU-NLP-Group/HippoRAG")
+_searcher = family(**_listed, origin="github.com/RUCAIBox/R1-Searcher")
 _hotpot = family(**_short, sample=hotpot_sample)
 _musique = family(**_short, sample=musique_sample, origin="github.com/StonyBrookNLP/musique")
 _R1, _CC = "multihop/r1_searcher_eval", "CC BY 4.0"
@@ -95,6 +99,7 @@ SETS = (
         "hotpotqa",
         "HotpotQA with its supporting facts",
         "multihop/hotpotqa/qa_train.json",
+        split="train",
         origin="hotpotqa.github.io",
         licence=SHARE,
     ),
@@ -112,7 +117,11 @@ SETS = (
         licence=APACHE,
     ),
     _musique(
-        "musique", "MuSiQue with its decompositions", "multihop/musique/qa_train.json", licence=_CC
+        "musique",
+        "MuSiQue with its decompositions",
+        "multihop/musique/qa_train.json",
+        split="train",
+        licence=_CC,
     ),
     _hippo(
         "musique-1000",

@@ -61,6 +61,8 @@ class ReportCell:
     strategy: str
     task: str
     planned: int
+    trained_on: int = 0
+    """Its samples that a model of the strategy was trained on."""
     done: int = 0
     failed: int = 0
     values: dict[str, list[float]] = field(default_factory=dict)
@@ -172,7 +174,7 @@ def build_report(
     """Raises `BadRun` for a folder without a log, a damaged one, or a measure that fails."""
     plan = read_plan(folder)
     cells = {
-        (label, task): ReportCell(label, task, planned)
+        (label, task): ReportCell(label, task, planned, plan.trained_on.get(label, {}).get(task, 0))
         for label, counts in plan.asked.items()
         for task, planned in counts.items()
     }

@@ -9,7 +9,7 @@ from statistics import fmean
 from osler.evaluate.compare import PairedComparison
 from osler.evaluate.intervals import Estimate
 from osler.evaluate.measures import BY_NAME, PRIMARY, Measure
-from osler.evaluate.report.build import EvaluationReport
+from osler.evaluate.report.build import EvaluationReport, ReportCell
 from osler.evaluate.report.opponents import CHANCE
 
 HEAD = (
@@ -51,14 +51,17 @@ def measure_tables(report: EvaluationReport) -> Iterator[MeasureTable]:
         rows = []
         for strategy in report.strategies:
             cells = [report.cell_of(strategy, task) for task in tasks]
-            texts = [
-                format_figure(measure, c.estimates.get(measure.name) if c else None) for c in cells
-            ]
+            texts = [_cell_text(measure, cell) for cell in cells]
             mean = report.macro_mean(strategy, measure.name)
             texts.append("–" if mean is None else _format_value(measure, mean))
             rows.append((strategy, tuple(texts)))
         rows += _opponent_rows(report, measure, tasks)
         yield MeasureTable(measure, tasks, tuple(rows))
+
+
+def _cell_text(measure: Measure, cell: ReportCell | None) -> str:
+    text = format_figure(measure, cell.estimates.get(measure.name) if cell else None)
+    return f"{text} †" if cell and cell.trained_on else text
 
 
 def _opponent_rows(
@@ -108,6 +111,11 @@ def list_exclusions(report: EvaluationReport) -> list[str]:
             kinds = ", ".join(f"{kind} × {n}" for kind, n in sorted(cell.errors.items()))
             lines.append(
                 f"{cell.strategy} on {cell.task}: {cell.failed} failed, counted as 0 ({kinds})"
+            )
+        if cell.trained_on:
+            lines.append(
+                f"† {cell.strategy} on {cell.task}: a model was trained on {cell.trained_on} of"
+                f" {cell.planned} questions, so this tells nothing about unseen ones"
             )
         if cell.missing:
             lines.append(f"{cell.strategy} on {cell.task}: {cell.missing} not tried yet")

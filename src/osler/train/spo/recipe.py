@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from osler.errors import OslerError
+from osler.evaluate.datasets.splits import question_digest
 from osler.llm.core.base import Message
 from osler.methods.omni.describe import SourceDescription
 from osler.methods.omni.plan import MOST, render_source_plan
 from osler.methods.omni.planners.prompting import Form
 from osler.methods.omni.planners.trained import planner_messages
-from osler.train.record import DpoRecord, RecordSize, SftRecord, size_of
+from osler.train.record import DIGEST, DpoRecord, RecordSize, SftRecord, size_of
 from osler.train.spo.case import TrainingCase
 from osler.train.spo.judge import JudgedCase
 from osler.train.spo.pairs import Choice, PlanPair, case_random, plan_pair
@@ -121,7 +122,7 @@ def sft_records(
         if not plan.queries:
             tally.drop_case(lacks, one.case)
             continue
-        meta = {"task": one.case.sample.task, "learns": recipe.learns}
+        meta = {**_case_meta(one.case), "learns": recipe.learns}
         record = SftRecord(
             id=one.key,
             messages=tuple(recipe.planner_prompt(one.case)),
@@ -153,12 +154,17 @@ def dpo_records(
             messages=tuple(recipe.planner_prompt(one.case)),
             chosen=plans[0],
             rejected=plans[1],
-            meta={"task": one.case.sample.task},
+            meta=_case_meta(one.case),
         )
         if _fits_recipe(recipe, tally, one.case, size_of(record.messages, *record.replies)):
             tally.queries.update(query.source for query in pair.positive.queries)
             yield record
     _require_some(tally, "DPO")
+
+
+def _case_meta(case: TrainingCase) -> dict[str, str]:
+    """Task and digest of the question: by the digest, a model is not measured by what it learnt."""
+    return {"task": case.sample.task, DIGEST: question_digest(case.question.text)}
 
 
 def _used_cases(

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from osler.errors import BadConfig, ModelMissing
+from osler.evaluate.trained_on import pass_on
 from osler.llm.core.cache import write_whole
 from osler.llm.local.quantise import copy_metadata
 from osler.llm.transformers.hub import ModelPair, Weights, load_pair
@@ -35,6 +36,7 @@ def merge_adapter(base: Weights, adapter: Path, folder: Path) -> Path:
     pair = _load_merged(base, adapter)
     folder.mkdir(parents=True, exist_ok=True)
     save_model(pair, folder)
+    pass_on([one for one in (base, adapter) if isinstance(one, Path)], folder)
     return folder
 
 
@@ -86,6 +88,7 @@ def write_gguf(
             _write_tensors(writer, reader, numbers, storage)
         finally:
             writer.close()
+    pass_on([one for one in (base, adapter) if isinstance(one, Path)], target)
     return target
 
 

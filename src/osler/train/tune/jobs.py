@@ -6,6 +6,7 @@ FOLDER/checkpoints/     the last two, with the optimizer's state
 FOLDER/reference.json   DPO: log-probabilities under the reference
 FOLDER/perplexity.json  pre-training: of the texts held out, before the first step
 FOLDER/adapter_*, README.md   the result, in PEFT's and the hub's form (or whole weights)
+FOLDER/trained-on.txt   digests of the questions that it has learnt
 FOLDER/result.json      written last
 """
 
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from osler.errors import BadConfig, BadRun
+from osler.evaluate.trained_on import list_beside, pass_on, read_trained_on, write_trained_on
 from osler.jobs.runner import Progress
 from osler.llm.core.cache import write_whole
 from osler.llm.transformers.hub import (
@@ -30,7 +32,13 @@ from osler.llm.transformers.hub import (
     weights_fingerprint,
     weights_name,
 )
-from osler.train.record import data_file, read_dialogues, read_preferences, read_samples
+from osler.train.record import (
+    data_file,
+    question_digests,
+    read_dialogues,
+    read_preferences,
+    read_samples,
+)
 from osler.train.tune.card import TunedModelCard, write_card
 from osler.train.tune.corpus import Corpus, PackedCorpus, pack_corpus, read_texts
 from osler.train.tune.encode import ChatEncoder, EncodedPair, FittedRows, encode_all, fit_rows
@@ -265,6 +273,7 @@ def _finish_job(
 ) -> None:
     _name_base(parts.pair.model, job)
     save_model(parts.pair, job.folder)
+    _list_trained_on(job)
     write_card(
         job.folder,
         TunedModelCard(
@@ -286,6 +295,17 @@ def _finish_job(
     if parts.packed is not None:
         result["sources"] = [asdict(count) for count in parts.packed.counts]
     _write_json(job.folder / RESULT, result)
+
+
+def _list_trained_on(job: TuningJob) -> None:
+    """Lists the questions of the data, with those that base and adapter had learnt before."""
+    pass_on([one for one in (job.base, job.adapter) if isinstance(one, Path)], job.folder)
+    listed = list_beside(job.folder)
+    known = read_trained_on(listed)
+    if isinstance(job.data, Path):
+        known |= question_digests(job.data)
+    if known:
+        write_trained_on(listed, known)
 
 
 def _write_json(path: Path, value: object) -> None:

@@ -1,0 +1,31 @@
+"""What is measured on is not trained on, at the door where training data are made."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+@pytest.fixture
+def medqa_as_published(folder: Path) -> Path:
+    path = folder / "data" / "medqa_us" / "phrases_no_exclude_test.jsonl"
+    path.parent.mkdir(parents=True)
+    row = {"question": "What helps?", "options": {"A": "rest", "B": "salt"}, "answer_idx": "A"}
+    path.write_text(json.dumps(row), encoding="utf-8")
+    (path.parent / "mirage_ids.txt").write_text("0001", encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("verb", ["explore", "thinker-data"])
+def test_no_training_data_are_made_of_a_medqa_as_published(
+    osler: Any, folder: Path, medqa_as_published: Path, verb: str
+) -> None:
+    words = ("--log-dir", "log", "--tasks", "medqa-us", "--data", "data")
+    done = osler("train", verb, *words)
+    assert done.exit_code == 3, done.stderr
+    assert "medqa-us is a test split" in done.stderr
+    assert "name its train split" in done.stderr
+    assert not (folder / "log").exists()
