@@ -1,7 +1,8 @@
 """The gate: which sentences of the hits are evidence for a question, or none at all.
 
-Passages compete by their coverage of the question's rare words; when the best covers too little
-and no sentence is relevant, nothing is evidence.
+Passages that do not speak of the question's subject are left out. The others compete by their
+coverage of the question's rare words; when the best covers too little and no sentence is relevant,
+nothing is evidence.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from osler.answer.sentences import QuoteCandidate, quote_candidates
+from osler.retrieve.naming import NAMED
 from osler.types import Hit, Language, Question, Relevance
 
 
@@ -34,6 +36,9 @@ class EvidenceGate:
     least: Mapping[Language, QuoteThresholds]
     margin: float = 0.85
     """Least share of the best passage's coverage: excludes passages about other subjects."""
+    naming: Relevance | None = None
+    """Whether a passage names the question's drug, disease or test (`retrieve.naming`), from
+    `NAMED` on; `None` = every passage may be evidence."""
 
     async def find_evidence(
         self, question: Question, hits: Sequence[Hit], *, query: str = ""
@@ -42,8 +47,8 @@ class EvidenceGate:
 
         Empty when the hits do not answer it. `query` replaces the question in scoring relevance.
         """
-        texts = [f"{hit.passage.heading}. {hit.passage.text}" for hit in hits]
-        covered = await self.coverage.relevance(question.text, texts) if texts else ()
+        hits = await self._about_subject(question, hits)
+        covered = await self.coverage.relevance(question.text, _read_texts(hits)) if hits else ()
         best = max(covered, default=0.0)
         kept = [h for h, v in zip(hits, covered, strict=True) if v >= self.margin * best]
         found = await quote_candidates(self.relevance, query or question.text, kept)
@@ -51,3 +56,13 @@ class EvidenceGate:
         # Either signal suffices: coverage fails on paraphrases, relevance on long passages.
         answers = best >= least.coverage or (found and found[0].relevance >= least.relevance)
         return found if answers else []
+
+    async def _about_subject(self, question: Question, hits: Sequence[Hit]) -> Sequence[Hit]:
+        if self.naming is None or not hits:
+            return hits
+        named = await self.naming.relevance(question.text, _read_texts(hits))
+        return [hit for hit, value in zip(hits, named, strict=True) if value >= NAMED]
+
+
+def _read_texts(hits: Sequence[Hit]) -> list[str]:
+    return [f"{hit.passage.heading}. {hit.passage.text}" for hit in hits]

@@ -23,7 +23,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from osler.app.config import Role, Settings
-from osler.app.wiring import Parts, roles_of
+from osler.app.wiring import Parts, reads_knowledge, roles_of
 from osler.app.wiring.live import live_parts, record_parts, replay_parts
 from osler.app.wiring.planning import planner_name
 from osler.app.wiring.strategies import build_solver, run_budget
@@ -256,6 +256,7 @@ async def replay(folder: Path, *, sink: Sink | None = None) -> FinishedRun:
         record.carriers,
         record.offers,
         reranked=settings.reranker.kind != "none",
+        named=reads_knowledge(settings),
     )
     run = Run(record.id, settings.sampling.seed, run_budget(settings), sink=sink)
     solution = await _solve_question(settings, parts, record.question, run, record.plan)

@@ -119,6 +119,7 @@ async def _run_levels(
                 parts.snapshot,
                 parts.carriers,
                 reranked=parts.pool is not None,
+                named=parts.naming is not None,
             )
         run = Run(posed.question.id, settings.sampling.seed, run_budget(settings))
         solution = await build_machine(under, strategy, given).solve(posed.question, run)

@@ -165,6 +165,11 @@ class AnswerSettings(SettingsSection):
         default=0.45,
         description="The same for Chinese: a share of words, not a cosine.",
     )
+    naming: bool = Field(
+        default=True,
+        description="Quote only passages that name the question's drug, disease or test, by any of"
+        " its names; false: coverage and relevance alone decide.",
+    )
     candidates: Whole = Field(
         default=8, ge=1, le=1_000, description="Sentences that are weighed for an answer."
     )

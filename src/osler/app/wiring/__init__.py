@@ -69,6 +69,8 @@ class Parts:
     pool: Relevance | None = None
     """Of a passage to a question, where several searches are pooled: the configured reranker;
     `None` = `relevance`, beside `coverage`."""
+    naming: Relevance | None = None
+    """Whether a passage names what a question is about; `None` where no knowledge is read."""
 
     @property
     def order(self) -> PooledOrder:

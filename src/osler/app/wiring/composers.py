@@ -68,7 +68,8 @@ def evidence_gate(settings: Settings, parts: Parts) -> EvidenceGate:
         "en": QuoteThresholds(chosen.coverage, chosen.relevance),
         "zh": QuoteThresholds(chosen.coverage_zh, chosen.relevance_zh),
     }
-    return EvidenceGate(parts.coverage, parts.relevance, least)
+    naming = parts.naming if chosen.naming else None
+    return EvidenceGate(parts.coverage, parts.relevance, least, naming=naming)
 
 
 def sampling_of(settings: Settings) -> Sampling:

@@ -19,9 +19,11 @@ from osler.graph.extras import has_rapidfuzz
 from osler.kb.base import BuildResult, KnowledgeBase, Progress
 from osler.kb.search.base import BackendChoice, PassageFilter
 from osler.methods.omni.describe import SourceDescription
+from osler.retrieve.entity_names import GraphNames
 from osler.retrieve.graph import GraphRetriever
 from osler.retrieve.hybrid import Fusion, retriever_over
 from osler.retrieve.indexed import IndexedRetriever, NameRankings
+from osler.retrieve.naming import NamingRelevance
 from osler.retrieve.patients import SimilarPatients
 from osler.retrieve.pooled import PooledOrder, PoolWeights
 from osler.retrieve.relevance import CoverageRelevance, OverlapRelevance
@@ -153,6 +155,14 @@ def make_retriever(
     if len(several) == 1:
         return several[0]
     return FusedRetriever(tuple(several), order=_pooled_order(kb, encoder, second))
+
+
+def subject_naming(settings: Settings, kb: KnowledgeBase) -> NamingRelevance:
+    """Builds what tells whether a passage names a question's subject: by the packaged names, and
+    by the concept graph's where there is one."""
+    graph = graphs.open_graph(settings)
+    tables = () if graph is None else (GraphNames(graph, graphs.open_recogniser(graph)),)
+    return NamingRelevance(kb.term_rarity, tables)
 
 
 def _pooled_order(kb: KnowledgeBase, encoder: Encoder, second: Relevance | None) -> PooledOrder:

@@ -21,6 +21,7 @@ from osler.app.wiring.knowledge import (
     make_retriever,
     open_knowledge_base,
     searched_sources,
+    subject_naming,
 )
 from osler.app.wiring.models import (
     LoadedModel,
@@ -93,6 +94,7 @@ def with_knowledge(
         if isinstance(settings.strategy, OmniRagSettings | UnifiedSettings)
         else (),
         second,
+        subject_naming(settings, kb),
     )
 
 
@@ -125,6 +127,7 @@ def record_parts(parts: Parts, tape: Tape) -> Parts:
         parts.carriers,
         parts.offers,
         None if parts.pool is None else WrappedRelevance("pool", parts.pool, tape),
+        None if parts.naming is None else WrappedRelevance("naming", parts.naming, tape),
     )
 
 
@@ -137,9 +140,11 @@ def replay_parts(
     offers: tuple[SourceDescription, ...] = (),
     *,
     reranked: bool = False,
+    named: bool = False,
 ) -> Parts:
     """Builds parts that answer from the tape alone; `names` maps each role to its model's name.
-    `reranked`: a reranker ordered what several searches found.
+    `reranked`: a reranker ordered what several searches found; `named`: passages were asked
+    whether they name the question's subject.
 
     Raises `BadRun` when the tape knows no such model.
     """
@@ -157,6 +162,7 @@ def replay_parts(
         carriers,
         offers,
         WrappedRelevance("pool", None, player) if reranked else None,
+        WrappedRelevance("naming", None, player) if named else None,
     )
 
 

@@ -65,7 +65,7 @@ def term_rarity(db: sqlite3.Connection, terms: Sequence[str]) -> dict[str, float
 
 def _term_frequencies(db: sqlite3.Connection, terms: Sequence[str]) -> dict[str, int]:
     """Counts the passages that hold each term's stem."""
-    stems = _stem_terms(terms)
+    stems = stem_terms(terms)
     counts = dict.fromkeys(stems.values(), 0)
     for stem in counts:
         row = db.execute("SELECT doc FROM term WHERE term = ?", (stem,)).fetchone()
@@ -82,7 +82,7 @@ def rarest_terms(db: sqlite3.Connection, terms: Sequence[str]) -> list[str]:
     return sorted(known, key=lambda term: counts[term])[:MOST_TERMS]
 
 
-def _stem_terms(terms: Sequence[str]) -> dict[str, str]:
+def stem_terms(terms: Sequence[str]) -> dict[str, str]:
     """Stems each term with the index's own tokenizer.
 
     Of a term in several tokens ("1.5") it is the last.

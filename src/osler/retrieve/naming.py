@@ -1,0 +1,197 @@
+"""Whether a passage speaks of what a question is about: its drug, disease or test.
+
+Coverage and cosine let a passage through that says the right kind of thing of another disease.
+Here the question's names decide. Names that a table or a graph knows must be there, by any of
+their synonyms. Of the other words that are not generic ("treatment", "patients") the rarest must
+be there, or half of them by rarity.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from importlib.resources import files
+
+from osler.kb.search.lexicon import stem_terms
+from osler.retrieve.entity_names import (
+    DRUG,
+    EntityNames,
+    NamedEntity,
+    ReadText,
+    defined_abbreviations,
+    fold_text,
+    fold_words,
+    has_han,
+    packaged_names,
+)
+from osler.retrieve.words import content_terms
+from osler.text import split_words
+
+NAMED = 0.5
+"""Least value of a passage that speaks of the question's subject."""
+# Letters from which a word may differ from another by one edit: misspelt, or British.
+_SPELT = 7
+
+
+@dataclass(frozen=True)
+class NamingRelevance:
+    """A `Relevance` in [0, 1]: 1 where a text names what the question is about, 0 where not.
+
+    Between them is the share, by rarity, of the question's words that are not generic. A question
+    without names and telling words, or with so many of them that it has no one subject, gives 1.
+    """
+
+    rarity: Callable[[Sequence[str]], Mapping[str, float]]
+    """Inverse document frequency of each term, from the knowledge base."""
+    tables: tuple[EntityNames, ...] = ()
+    """Graphs of the user's, beside the packaged table."""
+    longest: int = 12
+    """Telling words of a question that has one subject; a case history has more."""
+
+    async def relevance(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
+        return await asyncio.to_thread(self._score_texts, query, texts) if texts else ()
+
+    def _score_texts(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
+        entities = self._find_entities(query)
+        telling = self._weigh_words(query)
+        read = [ReadText(text) for text in _with_definitions(texts)]
+        stems = _stem_texts([one.raw for one in read])
+        return tuple(
+            _score_text(entities, telling, one, words)
+            for one, words in zip(read, stems, strict=True)
+        )
+
+    def _find_entities(self, query: str) -> list[NamedEntity]:
+        """What tables and graphs know of the query's names; generic words are none."""
+        found = [
+            entity
+            for table in (packaged_names(), *self.tables)
+            for entity in table.find_entities(query)
+        ]
+        return [one for one in found if not _is_generic(one.written)]
+
+    def _weigh_words(self, query: str) -> dict[str, float]:
+        """The query's telling words with their rarity, the rarest first; empty = no one subject."""
+        words = _telling_words(query)
+        most = self.longest * 2 if words and has_han(words[0]) else self.longest
+        if not words or len(words) > most:
+            return {}
+        rare = self.rarity(words)
+        return {word: rare[word] for word in sorted(words, key=lambda word: -rare[word])}
+
+
+def _score_text(
+    entities: Sequence[NamedEntity],
+    telling: Mapping[str, float],
+    text: ReadText,
+    stems: frozenset[str],
+) -> float:
+    """0 where the text names none of the entities; else by the telling words, theirs included."""
+    # A question about a drug needs the drug, not only the disease that it is given for.
+    needed = [entity for entity in entities if entity.kind == DRUG] or entities
+    if needed and not any(text.has_any(entity.names) for entity in needed):
+        return 0.0
+    if not telling:
+        return 1.0
+    known = {word for entity in entities for word in _telling_words(entity.written)}
+    here = {word for word in telling if word in known or _has_word(word, stems)}
+    rarest, whole = next(iter(telling)), sum(telling.values())
+    if rarest in here or not whole:
+        return 1.0
+    return sum(telling[word] for word in here) / whole
+
+
+def _has_word(word: str, stems: frozenset[str]) -> bool:
+    if has_han(word):
+        return word in stems
+    stem = _stem(word)
+    return stem in stems or (
+        len(stem) >= _SPELT and any(_is_respelt(stem, other) for other in stems)
+    )
+
+
+def _is_respelt(word: str, other: str) -> bool:
+    """Whether one edit, not in the first letter, makes one word of the other."""
+    if word[0] != other[:1] or abs(len(word) - len(other)) > 1:
+        return False
+    short, long = sorted((word, other), key=len)
+    same = next((n for n, (a, b) in enumerate(zip(short, long, strict=False)) if a != b), None)
+    if same is None:
+        return True
+    rest = short[same:] if len(short) < len(long) else short[same + 1 :]
+    swapped = len(short) == len(long) and (
+        short[same : same + 2] == long[same : same + 2][::-1]
+        and short[same + 2 :] == long[same + 2 :]
+    )
+    return rest == long[same + 1 :] or swapped
+
+
+def _with_definitions(texts: Sequence[str]) -> list[str]:
+    """The texts, each with the long forms of its abbreviations and the reverse.
+
+    An abbreviation that one passage defines is known in all that were found with it.
+    """
+    defined = defined_abbreviations(texts)
+    longer = []
+    for text in texts:
+        read = ReadText(text)
+        added = [
+            other
+            for short, long in defined.items()
+            for name, other in ((short, long), (long, short))
+            if read.has_name(name)
+        ]
+        longer.append(" ; ".join((text, *added)))
+    return longer
+
+
+def _telling_words(text: str) -> list[str]:
+    """Content words that are not generic; of Chinese the pairs of characters between generics."""
+    generic = _generic_words()
+    left = fold_text(text) if has_han(text) else text
+    for word in generic.han if has_han(text) else ():
+        left = left.replace(word, " ")
+    terms = (term for term in content_terms(left) if len(term) > 1 and not term.isdigit())
+    return [term for term in terms if has_han(term) or not generic.latin.issuperset({_stem(term)})]
+
+
+def _is_generic(name: str) -> bool:
+    return not _telling_words(name) and not any(char.isdigit() for char in name)
+
+
+@dataclass(frozen=True, slots=True)
+class _Generic:
+    latin: frozenset[str]
+    """Stems."""
+    han: tuple[str, ...]
+    """The longest first."""
+
+
+@cache
+def _generic_words() -> _Generic:
+    """Words of questions that name no subject."""
+    text = files(__package__).joinpath("generic_words.txt").read_text(encoding="utf-8")
+    words = text.split()
+    latin = frozenset(_stem(word) for word in words if not has_han(word))
+    return _Generic(latin, tuple(sorted(filter(has_han, words), key=lambda word: -len(word))))
+
+
+@lru_cache(maxsize=10_000)
+def _stem(word: str) -> str:
+    return _stem_words([word])[word]
+
+
+def _stem_words(words: Sequence[str]) -> dict[str, str]:
+    """Each word's stem, by the tokenizer of the full-text index and in one spelling."""
+    spelt = {word: "".join(fold_words(word)) or word for word in words}
+    stemmed = stem_terms(list(dict.fromkeys(spelt.values())))
+    return {word: stemmed.get(fold, fold) for word, fold in spelt.items()}
+
+
+def _stem_texts(texts: Sequence[str]) -> list[frozenset[str]]:
+    """The stems of each text's words; of Chinese its characters and pairs."""
+    cut = [frozenset(split_words(text)) for text in texts]
+    stems = _stem_words(sorted({word for words in cut for word in words if not has_han(word)}))
+    return [frozenset(stems.get(word, word) for word in words) for words in cut]
