@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from importlib.resources import files
 from pathlib import Path
 
 from osler.app.config import Settings
@@ -10,7 +11,8 @@ from osler.app.wiring import reads_knowledge, roles_of
 from osler.errors import BadConfig
 from osler.evaluate.sample import Sample
 from osler.evaluate.trained_on import count_seen, list_beside, read_trained_on
-from osler.retrieve.experts.shelf import packaged_folder
+
+_EXPERTS = Path(str(files("osler"))) / "experts"
 
 
 def trained_weights(settings: Settings) -> tuple[Path, ...]:
@@ -25,12 +27,10 @@ def _weights_in_use(settings: Settings) -> Iterator[Path]:
         chosen += [model.path, model.adapter]
     if reads_knowledge(settings):
         chosen += [settings.embedder.path, settings.embedder.passage_path, settings.reranker.path]
+        # An expert that comes with Osler is named by what it decides, in the place of weights.
+        packaged = _EXPERTS / str(settings.reranker.kind)
+        chosen.append(packaged if packaged.is_dir() and not settings.reranker.path else None)
     yield from (path for path in chosen if path is not None)
-    for name, where in settings.experts.model_dump().items():
-        if where == "packaged":
-            yield packaged_folder() / name
-        elif where and where != "off":
-            yield Path(str(where)).expanduser()
 
 
 def count_trained_on(

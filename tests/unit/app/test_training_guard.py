@@ -92,19 +92,20 @@ def test_they_are_measured_when_asked_for_and_every_figure_is_marked(
     assert "† direct on medqa-us: a model was trained on 2 of 4 questions" in text
 
 
-def test_experts_encoders_and_adapters_count_as_models(tmp_path: Path) -> None:
+def test_rerankers_encoders_and_adapters_count_as_models(tmp_path: Path) -> None:
     flags = {
         "model.kind": "transformers",
         "model.path": tmp_path / "base",
         "model.adapter": tmp_path / "adapter",
         "embedder.kind": "hub",
         "embedder.path": tmp_path / "encoder",
-        "experts.answers": str(tmp_path / "expert"),
+        "reranker.kind": "hub",
+        "reranker.path": tmp_path / "reranker",
         "strategy.kind": "rag",
     }
     found = trained_weights(load(flags, cwd=tmp_path, env={}).settings)
     names = [path.name for path in found]
-    assert names == ["base", "adapter", "encoder", "expert"]
+    assert names == ["base", "adapter", "encoder", "reranker"]
 
 
 def test_what_base_and_adapter_learnt_goes_with_the_merged_model(tmp_path: Path) -> None:
