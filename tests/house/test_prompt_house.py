@@ -74,6 +74,8 @@ def example(name: str, language: Language) -> dict[str, object]:
         "summary": True,
         "backtrack": True,
         "input": True,
+        "json": False,
+        "tool": DOC_RAG,
         "wrong": "expected a whole number, got 'three'",
         "thought": False,
         "limit": 500,
@@ -126,6 +128,12 @@ def example(name: str, language: Language) -> dict[str, object]:
         "sentences": ["Adrenaline is given first.", "It may cause tremor."],
         "predicates": ["is used to treat"],
         "title": "Anaphylaxis",
+    }
+    values |= {
+        "exam_type": "医师考试",
+        "exam_class": "执业医师",
+        "exam_subject": "内科",
+        "question_type": "单项选择题",
     }
     values |= {
         "reasoning": "Adrenaline is the usual first drug.",

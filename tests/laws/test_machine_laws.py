@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,6 +25,7 @@ from osler.methods.tcrag.actions import (
 from osler.methods.tcrag.machine import TuringMachine
 from osler.methods.tcrag.monitor import Cppl
 from osler.methods.tcrag.moves import AnyMove
+from osler.methods.tcrag.stack import MemoryStack
 from osler.methods.tcrag.tools import DOC_RAG, SearchTool
 from osler.testing.scripted import ScriptedRetriever, tokens_of
 from osler.trace import Asked, Noted, Popped, Pushed, Run, StateValued
@@ -48,12 +50,18 @@ class Babbler:
         return Completion(self.replies[(len(self.seen) - 1) % len(self.replies)])
 
     async def score(self, context: Sequence[Message] | str, text: str) -> Scored:
-        return Scored(tokens_of(text, 1 / value_of(text)), Usage(calls=1))
+        assert isinstance(context, str), "Eq. 4 conditions on a text, the bottom of the stack"
+        return Scored(tokens_of(text, 1 / value_of(context, text)), Usage(calls=1))
 
 
-def value_of(text: str) -> int:
-    """Its conditional perplexity: two of four values lie below sigma."""
-    return (2, 9, 11, 50)[len(text) % 4]
+BOTTOM = f"User_Query: {QUESTION.text}\n"
+"""M_bottom of Eq. 4: what the state value is conditioned on, whatever else is in memory."""
+
+
+def value_of(context: str, text: str) -> int:
+    """Its conditional perplexity: two of four values lie below sigma. Another after any other
+    context of another length."""
+    return (2, 9, 11, 50)[(len(context) + len(text)) % 4]
 
 
 @dataclass(frozen=True)
@@ -64,33 +72,41 @@ class Says:
     writes_answer: bool = False
 
     async def conclude(
-        self, question: Question, hits: Sequence[Hit], draft: str, run: Run
+        self,
+        question: Question,
+        hits: Sequence[Hit],
+        draft: str,
+        run: Run,
+        *,
+        decision: object = None,
     ) -> Answer:
         return Answer((Statement(draft),)) if draft else Answer()
 
 
 @dataclass
 class Box:
-    """Algorithm 1 read word by word: a list, a state value, and the values it had before."""
+    """Algorithm 1 read word by word: a list, and s beside it.
+
+    Of line 24 it keeps the value that s had before each Thought; of line 26 the box says that it
+    pops, and nothing of s.
+    """
 
     limit: int
     stack: list[str] = field(default_factory=lambda: ["User_Query"])
     s: float = float("inf")
-    before: list[float] = field(default_factory=list)
-    """The state value before each push."""
-    told: list[tuple[str, str, int]] = field(default_factory=list)
-    """"+" or "-", the kind, and the height after it."""
+    before: dict[int, float] = field(default_factory=dict)
+    """The previous state of the Thought at each height."""
+    told: list[tuple[str, str, int, float]] = field(default_factory=list)
+    """"+" or "-", the kind, the height after it, and s."""
     halted: bool = False
     lost: int = 0
 
     def push(self, kind: str) -> None:
         self.stack.append(kind)
-        self.told.append(("+", kind, len(self.stack)))
+        self.told.append(("+", kind, len(self.stack), self.s))
 
-    def pop(self) -> None:
-        kind = self.stack.pop() if len(self.stack) > 1 else ""
-        self.s = self.before.pop() if kind else self.s
-        self.told.append(("-", kind, len(self.stack)))
+    def pop(self) -> str:
+        return self.stack.pop() if len(self.stack) > 1 else ""
 
     def run(self, replies: Sequence[str]) -> None:
         taken = 0
@@ -110,25 +126,30 @@ class Box:
                 return
 
     def act(self, action: object) -> None:
-        previous = self.s
         match action:
-            case Conclusion(text):
-                self.s = float(value_of(text))  # 7
-                self.halted = self.s < SIGMA  # 8
-                self.before.append(previous)
+            case Conclusion(text):  # 6
+                f = float(value_of(BOTTOM, text))  # 7
+                self.halted = f < SIGMA  # 8
+                if not self.halted:
+                    self.before[len(self.stack)] = self.s
+                self.s = f  # 12; of a Conclusion that ends the loop s is never read again
                 self.push("Conclusion" if self.halted else "Thought")  # 9, 12-13
-            case Thought(text):
-                self.s = max(float(value_of(text)), SIGMA)  # 16-17
-                self.before.append(previous)
+            case Thought(text):  # 15
+                self.before[len(self.stack)] = self.s
+                self.s = float(value_of(BOTTOM, text))  # 16
+                if self.s < SIGMA:  # 17
+                    self.s = SIGMA
                 self.push("Thought")  # 18
-            case ToolUse():
-                self.before.append(previous)
+            case ToolUse():  # 19
                 self.push("Tool_Observation")  # 21
-            case Backtrack():
-                self.pop()  # 23-24
-            case Summary():
-                self.pop()  # 26
-                self.before.append(self.s)
+            case Backtrack():  # 22
+                old_action = self.pop()  # 23
+                if old_action == "Thought":  # 24
+                    self.s = self.before[len(self.stack)]
+                self.told.append(("-", old_action, len(self.stack), self.s))
+            case Summary():  # 25
+                old_action = self.pop()  # 26
+                self.told.append(("-", old_action, len(self.stack), self.s))
                 self.push("Summary")  # 27
 
 
@@ -137,10 +158,11 @@ class Ran:
     solution: Solution
     run: Run
     model: Babbler
+    memory: MemoryStack
 
 
 def play(replies: Sequence[str], limit: int) -> Ran:
-    model, run = Babbler(replies), Run()
+    model, run, memory = Babbler(replies), Run(), MemoryStack(QUESTION)
     machine = TuringMachine(
         model,
         (SearchTool(DOC_RAG, ScriptedRetriever({"": [FOUND]})),),
@@ -150,7 +172,7 @@ def play(replies: Sequence[str], limit: int) -> Ran:
         sigma=SIGMA,
         max_loop=limit,
     )
-    return Ran(asyncio.run(machine.solve(QUESTION, run)), run, model)
+    return Ran(asyncio.run(machine.solve_over(memory, run)), run, model, memory)
 
 
 TEXTS = st.sampled_from(["a", "ab", "abc", "abcd", "肿", "肿胀", "肿胀了", "踝关节"])
@@ -181,7 +203,11 @@ def test_the_machine_does_what_a_plain_reading_of_the_box_does(
         for e in ran.run.events
         if isinstance(e, Pushed | Popped)
     ]
-    assert told[1:] == box.told
+    assert told[1:] == [each[:3] for each in box.told]
+    restored = [e.restored for e in ran.run.events if isinstance(e, Popped)]
+    expected = [s for sign, _, _, s in box.told if sign == "-"]
+    assert [float("inf") if s is None else s for s in restored] == pytest.approx(expected)
+    assert ran.memory.state == pytest.approx(box.s)
     assert (ran.solution.halt is Halt.CONVERGED) is box.halted
 
 

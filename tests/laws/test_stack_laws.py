@@ -22,15 +22,30 @@ def built(pushes: list[tuple[FrameKind, str, float | None]]) -> MemoryStack:
 
 
 @given(st.lists(PUSHES), PUSHES)
-def test_pop_undoes_push_and_restores_the_state(
+def test_pop_undoes_push(
     pushes: list[tuple[FrameKind, str, float | None]], extra: tuple[FrameKind, str, float | None]
 ) -> None:
     memory = built(pushes)
-    before, state = list(memory.frames), memory.state
+    before = list(memory.frames)
     memory.push(extra[0], extra[1], state=extra[2])
     memory.pop()
     assert memory.frames == before
-    assert memory.state == state
+
+
+@given(st.lists(PUSHES), PUSHES, st.booleans())
+def test_only_a_popped_thought_restores_the_state(
+    pushes: list[tuple[FrameKind, str, float | None]],
+    extra: tuple[FrameKind, str, float | None],
+    restore: bool,
+) -> None:
+    """Line 24: "if old_action is Thought, reset s to the previous state"."""
+    memory = built(pushes)
+    before = memory.state
+    memory.push(extra[0], extra[1], state=extra[2])
+    pushed = memory.state
+    memory.pop(restore=restore)
+    restores = restore and extra[0] is FrameKind.THOUGHT
+    assert memory.state == (before if restores else pushed)
 
 
 @given(st.lists(PUSHES), st.integers(0, 30))
@@ -58,16 +73,20 @@ def test_a_frame_without_a_value_carries_the_last_one_on(
 def test_any_sequence_behaves_like_a_plain_list(
     steps: list[tuple[FrameKind, str, float | None] | None],
 ) -> None:
-    """Differential: a list of (kind, text, state) with the query's large value under it."""
+    """Differential: a list of kind, text and the value before, and s, kept side by side."""
     memory = MemoryStack(QUESTION)
     model: list[tuple[FrameKind, str, float]] = []
+    s = LARGE
     for step in steps:
         if step is None:
+            if model and model[-1][0] is FrameKind.THOUGHT:
+                s = model[-1][2]
             memory.pop()
             model = model[:-1]
         else:
             kind, text, state = step
             memory.push(kind, text, state=state)
-            carried = model[-1][2] if model else LARGE
-            model = [*model, (kind, text, carried if state is None else state)]
-    assert [(f.kind, f.text, f.state) for f in memory.frames[1:]] == model
+            model = [*model, (kind, text, s)]
+            s = s if state is None else state
+        assert memory.state == s
+    assert [(f.kind, f.text, f.before) for f in memory.frames[1:]] == model

@@ -2,7 +2,9 @@
 
 `osler.methods.kag.calibration` has the method of tau. That of sigma: for each calibration
 question, what the strategy finds and would conclude from it at once, valued as in a run. Sigma
-is a quantile of those values: with 0.9, nine in ten of such conclusions may stand. Either is
+is a quantile of those values: with 0.9, nine in ten of such conclusions may stand. No answer is
+compared with a gold one: the quantile says how many conclusions stand, not how many of these are
+right. Either is
 written into the settings file with what it was fitted to, and is used only there
 (`wiring.tc_rag`, `wiring.thinking`).
 """
@@ -17,7 +19,6 @@ from dataclasses import dataclass
 from datetime import date
 from importlib.resources import files
 from pathlib import Path
-from typing import Literal
 
 from osler.app.config import KagThinkerSettings, LoadedSettings, Settings, TcRagSettings
 from osler.app.wiring import thinking
@@ -27,6 +28,7 @@ from osler.errors import BadConfig, BadQuestion
 from osler.evaluate.labeled_questions import LabeledQuestion, parse_labeled, read_labeled
 from osler.kb.base import Progress
 from osler.methods.kag.calibration import CalibrationAttempt, GoldAnswer, attempt_question, tau_of
+from osler.methods.tcrag.monitor import Metric
 from osler.retrieve import look_up
 from osler.trace import Run
 from osler.types import Language, Question
@@ -49,7 +51,7 @@ class QuestionValue:
 class StateValues:
     model: str
     """Identity of the planner, whose state value it is."""
-    metric: Literal["cppl", "uct"]
+    metric: Metric
     values: tuple[QuestionValue, ...]
 
     def known_values(self, language: Language | None = None) -> list[float]:
@@ -66,7 +68,7 @@ class SigmaFit:
     """The values written to [calibration] for TC-RAG's sigma."""
 
     sigma: float
-    metric: Literal["cppl", "uct"]
+    metric: Metric
     model: str
     quantile: float
     n: int
@@ -131,7 +133,9 @@ async def measure_state_values(
     """The value of each question. Raises `BadConfig` unless the strategy is a monitored TC-RAG."""
     chosen, metric = _require_monitored(settings)
     parts = await live_parts(settings)
-    machine = build_machine(settings, chosen, parts)
+    # No threshold is needed to measure, and a variant of the metric has none before it is fitted.
+    threshold_free = chosen.model_copy(update={"sigma": chosen.sigma or 1.0})
+    machine = build_machine(settings, threshold_free, parts)
     found = parts.retriever("calibrate", parts.sources)
     values = []
     for number, question in enumerate(questions):
@@ -182,7 +186,7 @@ def fit_tau(
     return TauFit(found, model, share, len(told), today.isoformat(), questions)
 
 
-def _require_monitored(settings: Settings) -> tuple[TcRagSettings, Literal["cppl", "uct"]]:
+def _require_monitored(settings: Settings) -> tuple[TcRagSettings, Metric]:
     chosen = settings.strategy
     if not isinstance(chosen, TcRagSettings) or chosen.metric == "off":
         raise BadConfig(

@@ -24,6 +24,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from osler.app.config import Role, Settings
 from osler.app.wiring import Parts, reads_knowledge, roles_of
+from osler.app.wiring.composers import note_roles
 from osler.app.wiring.live import live_parts, record_parts, replay_parts
 from osler.app.wiring.planning import planner_name
 from osler.app.wiring.strategies import build_solver, run_budget
@@ -310,6 +311,7 @@ async def _solve_question(
             _model_names(parts),
             run.seed,
             run.budget,
+            note_roles(settings),
         )
     )
     solution = await solver.solve(question, run)

@@ -331,6 +331,14 @@ def show(
         Path | None,
         typer.Option(help="Write one page that needs nothing else: no script, ready to print."),
     ] = None,
+    notes: Annotated[
+        bool,
+        typer.Option(
+            "--notes",
+            help="Also show the notes of a model that may not word medicine: they steer the run,"
+            " and nothing in them is medicine.",
+        ),
+    ] = False,
 ) -> None:
     """Show a recorded run: answer, evidence and film. With --json: its events, as JSON Lines."""
     from osler.cli.runs import find_run, read_report
@@ -347,7 +355,7 @@ def show(
         return
     from osler.cli.render import run_page
 
-    here.make_console().print(run_page(found))
+    here.make_console().print(run_page(found, notes=notes))
 
 
 def _write_page(path: Path, report: RunPage) -> None:

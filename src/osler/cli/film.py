@@ -1,8 +1,12 @@
-"""A run's events as lines of text: the memory stack, searches, and the plan of logical forms."""
+"""A run's events as lines of text: the memory stack, searches, and the plan of logical forms.
+
+What a model wrote that may not word medicine is a note: it is folded away unless it is asked for.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import assert_never
 
 from rich.text import Text
@@ -30,13 +34,29 @@ from osler.trace import (
     SourcesPlanned,
     Started,
     StateValued,
+    split_note,
 )
+
+NOTES = "notes are by a model that may not word medicine: nothing in them is medicine"
+"""Stands before the first note of a film."""
+
+
+@dataclass(frozen=True, slots=True)
+class FilmEntry:
+    """A line of the film, with the note that is folded into it."""
+
+    line: Text
+    note: str = ""
 
 
 class Film:
     """Turns events, in order, into lines; it remembers what the next line needs."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, notes: bool = False) -> None:
+        self._shows_notes = notes
+        self._notes_of: tuple[str, ...] = ()
+        self._noted = False
+        """Whether it was said what a note is."""
         self._stacked = False
         self._depth = 1
         self._value: StateValued | None = None
@@ -45,10 +65,34 @@ class Film:
         """1 inside a step that has a stack of its own."""
 
     def event_lines(self, event: Event) -> Iterator[Text]:
+        """The lines of an event; its note stands in the last of them where notes are shown."""
+        for entry in self.event_entries(event):
+            if entry.note and self._shows_notes:
+                entry.line.append(escape_controls(f": {' '.join(entry.note.split())}"))
+            yield entry.line
+
+    def event_entries(self, event: Event) -> Iterator[FilmEntry]:
+        """The lines of an event, its note beside the one that it belongs to."""
         if not isinstance(event, Pushed):
-            yield from self._pending_lines()
+            yield from map(FilmEntry, self._pending_lines())
+        bare, note = split_note(event, self._notes_of)
+        if note and not self._noted:
+            self._noted = True
+            yield FilmEntry(_styled_line("!", NOTES, "yellow"))
+        # Of a composed Conclusion the note is the draft, which stands below what was composed.
+        at = int(isinstance(event, Pushed) and bool(event.draft))
+        for number, line in enumerate(self._own_lines(bare)):
+            folded = note if number == at else ""
+            if folded:
+                line.append(f" (note, {len(note):,} characters)")
+            yield FilmEntry(line, folded)
+        if isinstance(event, Pushed):
+            yield from map(FilmEntry, self._pending_lines())
+
+    def _own_lines(self, event: Event) -> Iterator[Text]:
         match event:
             case Started():
+                self._notes_of = event.notes_of
                 yield _styled_line("", describe_start(event), "dim")
             case SourcesPlanned():
                 yield self._inner_line("", describe_plan(event), "magenta")
@@ -96,7 +140,9 @@ class Film:
     def _pushed_lines(self, event: Pushed) -> Iterator[Text]:
         self._stacked, self._depth = True, event.depth
         yield self._indented_line(event.depth, "+", f"{event.kind} {event.text}", "green")
-        yield from self._pending_lines()
+        if event.draft:
+            told = f"composed in place of what the planner wrote: {event.draft}"
+            yield self._inner_line("~", told, "dim")
 
     def _pending_lines(self) -> Iterator[Text]:
         if self._value is not None:
@@ -111,9 +157,9 @@ class Film:
         return _styled_line("  " * (max(0, depth - 1) + self._within) + mark, words, style)
 
 
-def draw_film(events: Iterable[Event]) -> list[Text]:
-    """The whole film of a run that is over."""
-    camera = Film()
+def draw_film(events: Iterable[Event], *, notes: bool = False) -> list[Text]:
+    """The whole film of a run that is over; `notes`: with what is folded away else."""
+    camera = Film(notes=notes)
     return [line for event in events for line in camera.event_lines(event)]
 
 

@@ -89,7 +89,7 @@ def calibration_page(measured: StateValues, fit: SigmaFit) -> Group:
             table.add_row(*map(plain_text, (name, str(len(asked)), str(len(known)), *spread)))
     line = (
         f"sigma {fit.sigma:g}: {fit.quantile:.0%} of {fit.n} conclusions of"
-        f" {fit.model} lie below it"
+        f" {fit.model} lie below it, right or wrong: a quantile without labels"
     )
     return Group(table, plain_text(line))
 

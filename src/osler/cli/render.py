@@ -49,15 +49,18 @@ class RunPage:
     """Whether the run can be replayed."""
 
 
-def run_page(report: RunPage, *, with_film: bool = True) -> Group:
-    """All there is to show: answer, evidence, film, why it halted, what it cost."""
+def run_page(report: RunPage, *, with_film: bool = True, notes: bool = False) -> Group:
+    """All there is to show: answer, evidence, film, why it halted, what it cost.
+
+    `notes`: the film with the notes of models that may not word medicine, else folded away.
+    """
     blocks: list[list[RenderableType]] = []
     if report.solution is not None:
         answer = report.solution.answer
         blocks += [answer_block(answer, report.question), evidence_block(answer)]
         blocks.append(cautions_block(answer))
     if with_film:
-        blocks.append([_heading_text("How it went"), *draw_film(report.events)])
+        blocks.append([_heading_text("How it went"), *draw_film(report.events, notes=notes)])
     elif report.solution is None:
         blocks.append(
             [

@@ -97,12 +97,13 @@ def calibrate(
         typer.Option(
             min=0.01,
             max=0.99,
-            help="Share of conclusions that may stand; for"
-            " tau, of believed answers that are right.",
+            help="For sigma, share of first conclusions that may stand, right or wrong: no answer"
+            " is compared with a gold one. For tau, share of believed answers that are right.",
         ),
     ] = 0.9,
     metric: Annotated[
-        Literal["cppl", "uct"] | None, typer.Option(help="The state value: cppl, uct or off.")
+        Literal["cppl", "uct", "uct-mean", "uct-entropy", "low-prob", "attention"] | None,
+        typer.Option(help="The state value, where strategy.metric is to be another."),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Write nothing.")] = False,
     force: Annotated[
@@ -112,8 +113,9 @@ def calibrate(
 ) -> None:
     """Fit TC-RAG's sigma, or KAG-Thinker's tau, to the model; write it into the settings file.
 
-    Which one says strategy.kind. It is used for this model (and metric) alone, and a run that
-    rests on it says so.
+    strategy.kind says which one. Sigma is a quantile of state values without labels: it sets how
+    many conclusions stand, not how many of them are right. Either is used for this model (and
+    metric) alone, and a run that rests on it says so.
     """
     loaded = here.load_layers({"strategy.metric": metric})
     from osler.app import calibrate as fitting

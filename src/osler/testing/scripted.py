@@ -7,7 +7,7 @@ import re
 import zlib
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import log
 from typing import TYPE_CHECKING, Literal
 
@@ -18,14 +18,42 @@ if TYPE_CHECKING:
     from osler.kb.encoders.base import Kind, Vectors
 
 
-_TOKENS = re.compile(r"[a-zA-Z0-9_']+|\s+|[^\sa-zA-Z0-9_']")
+# As byte-pair tokenizers cut: a space belongs to the word or mark that it precedes.
+_TOKENS = re.compile(r" ?[a-zA-Z0-9_']+| ?[^\sa-zA-Z0-9_']|\s+(?!\S)|\s")
+
+COPIED = 4
+"""Tokens in a row that stand in the context as well, from which a text counts as copied."""
 
 
 def tokens_of(text: str, probability: float) -> tuple[TokenScore, ...]:
-    """Words, spaces and marks as tokens, each of the same probability in (0, 1]."""
+    """Words and marks as tokens with their leading space, each of one probability in (0, 1]."""
     return tuple(
         TokenScore(m.group(), m.start(), m.end(), log(probability)) for m in _TOKENS.finditer(text)
     )
+
+
+def tokens_after(context: Sequence[Message] | str, text: str, probability: float) -> Scored:
+    """Scores a text after a context, as a model that copies does.
+
+    A token that ends a run of `COPIED` which the context holds too is surer than the others:
+    it has the square root of their probability.
+    """
+    said = context if isinstance(context, str) else "\n".join(turn.content for turn in context)
+    known = set(_token_runs(_TOKENS.findall(said)))
+    tokens = tokens_of(text, probability)
+    runs = _token_runs([token.text for token in tokens])
+    scored = [*tokens[: COPIED - 1]]
+    scored += [
+        replace(token, logprob=token.logprob / 2) if run in known else token
+        for token, run in zip(tokens[COPIED - 1 :], runs, strict=True)
+    ]
+    return Scored(tuple(scored), Usage(calls=1, scored_tokens=len(scored)))
+
+
+def _token_runs(tokens: Sequence[str]) -> list[tuple[str, ...]]:
+    """Every run of `COPIED` tokens; the space before one makes no difference."""
+    words = [token.strip() for token in tokens]
+    return [tuple(words[i : i + COPIED]) for i in range(len(words) - COPIED + 1)]
 
 
 @dataclass
@@ -36,7 +64,8 @@ class ScriptedModel:
     probability: float = 0.5
     """Of each generated token."""
     scores: dict[str, float] = field(default_factory=dict)
-    """Text → probability of each of its tokens when scored; `probability` for others."""
+    """Text → probability of each of its tokens when scored; `probability` for others. Tokens that
+    are copied from the context are surer (`tokens_after`)."""
     name: str = "scripted"
     cut: frozenset[int] | set[int] = frozenset()
     """Which replies, from 0, were cut at the token limit."""
@@ -55,8 +84,7 @@ class ScriptedModel:
         return Completion(text, tokens if sampling.top else (), finish, usage)
 
     async def score(self, context: Sequence[Message] | str, text: str) -> Scored:
-        tokens = tokens_of(text, self.scores.get(text, self.probability))
-        return Scored(tokens, Usage(calls=1, scored_tokens=len(tokens)))
+        return tokens_after(context, text, self.scores.get(text, self.probability))
 
     def finish(self) -> None:
         left = self.replies[len(self.seen) :]

@@ -34,6 +34,7 @@ from osler.trace.events import (
     read_events,
     to_line,
 )
+from osler.trace.notes import split_note
 from osler.trace.run import BudgetExceeded, Run, RunCancelled, Sink, Solver
 
 __all__ = [
@@ -68,5 +69,6 @@ __all__ = [
     "StateValued",
     "from_line",
     "read_events",
+    "split_note",
     "to_line",
 ]

@@ -43,6 +43,9 @@ class Started:
     """Model identity by role."""
     seed: int
     budget: Budget
+    notes_of: tuple[str, ...] = ()
+    """Roles whose model may not word medicine. What they write (Thoughts, Summaries, reasons,
+    replies) is a note of the run's control, never medicine, and is shown as such."""
     schema: int = SCHEMA
     # The wire names are stable: clients and stored logs depend on them.
     type: Literal["run.started"] = "run.started"
@@ -120,6 +123,11 @@ class Pushed:
     text: str
     depth: int
     """Height of the stack after the push; the query alone is 1."""
+    writer: str = ""
+    """Role of the model that wrote `text`; empty for the question, what a tool found, and text
+    composed of evidence."""
+    draft: str = ""
+    """A Conclusion as the planner wrote it, where `text` was composed in its place; else empty."""
     type: Literal["stack.push"] = "stack.push"
 
 

@@ -96,7 +96,7 @@ def test_the_nearest_layer_wins_and_says_so(tmp_path: Path) -> None:
     assert origins["retrieve.rrf_k"] == "$OSLER__RETRIEVE__RRF_K"
     assert origins["retrieve.depth"] == f"{tmp_path / 'osler.toml'}:4"
     assert origins["retrieve.dense_weight"] == f"{user_file()}:5"
-    assert origins["strategy.metric"] == "preset tc-rag-uct:4"
+    assert origins["strategy.metric"] == "preset tc-rag-uct:5"
     assert origins["retrieve.lexical_weight"] == "default"
 
 
@@ -293,11 +293,13 @@ def test_every_preset_loads(tmp_path: Path, name: str) -> None:
     assert loaded(tmp_path, preset=name).settings != Settings()
 
 
-def test_the_presets_of_tc_rag_carry_the_thresholds_of_the_paper(tmp_path: Path) -> None:
+def test_the_presets_of_tc_rag_are_algorithm_1_with_the_paper_s_thresholds(tmp_path: Path) -> None:
+    """Every action at every step; lines 24 and 31 as the box has them; sigma of App. 8.5."""
     cppl = loaded(tmp_path, preset="tc-rag-cppl").settings.strategy
     uct = loaded(tmp_path, preset="tc-rag-uct").settings.strategy
-    assert cppl == TcRagSettings(metric="cppl", sigma=10)
-    assert uct == TcRagSettings(metric="uct", sigma=20)
+    box = {"moves": "any", "restore": "backtrack", "exhausted": "top"}
+    assert cppl == TcRagSettings(metric="cppl", sigma=10, **box)
+    assert uct == TcRagSettings(metric="uct", sigma=20, **box)
 
 
 def test_the_presets_of_kag_thinker_are_the_ways_to_run_it(tmp_path: Path) -> None:

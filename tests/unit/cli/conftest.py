@@ -150,6 +150,23 @@ def stack_events(question: Question, solution: Solution) -> tuple[Event, ...]:
 
 
 @pytest.fixture
+def noted_events(question: Question, solution: Solution) -> tuple[Event, ...]:
+    """A run whose planner may not word medicine: its answer is composed of quotes."""
+    notes_of = ("planner", "summariser", "reader")
+    return (
+        Started("r3", "tc-rag", question, "5f2a", {"planner": "m"}, 0, Budget(), notes_of),
+        Pushed(0, "User_Query", question.text, 1),
+        StateValued(1, "cppl", 12.34, 10.0, True, False),
+        Pushed(1, "Thought", "first-line treatment is a monoclonal antibody", 2, "planner"),
+        Pushed(2, "Tool_Observation", f"DOC_RAG: {TEXT}", 3),
+        Popped(3, "Tool_Observation", "Backtrack", 2, 12.34, "give aspirin"),
+        StateValued(4, "cppl", 7.41, 10.0, True, True, "of the composed answer"),
+        Pushed(4, "Conclusion", QUOTE, 3, "", "DOC_RAG"),
+        Answered(solution),
+    )
+
+
+@pytest.fixture
 def plain_events(question: Question, solution: Solution) -> tuple[Event, ...]:
     """A run of a strategy without a stack."""
     return (

@@ -21,7 +21,7 @@ from osler.cli.render import (
     short_page,
 )
 from osler.text import escape_controls
-from osler.trace import Event, SourcesPlanned
+from osler.trace import Event, SourcesPlanned, Started
 from osler.types import Answer, Evidence, Grounding, Hit, Passage, Question, Solution, Statement
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -49,6 +49,36 @@ def report(events: tuple[Event, ...], question: Question, solution: Solution | N
 
 def test_the_film_of_a_stack(stack_events: tuple[Event, ...]) -> None:
     assert text_of(*draw_film(stack_events)) == (GOLDEN / "film-stack.txt").read_text("utf-8")
+
+
+def test_notes_of_a_model_that_may_not_word_medicine_are_folded_away(
+    noted_events: tuple[Event, ...],
+) -> None:
+    told = text_of(*draw_film(noted_events))
+    assert told == (GOLDEN / "film-notes.txt").read_text("utf-8")
+    assert not [
+        said for said in ("antibody", "aspirin", "what the planner wrote: DOC") if said in told
+    ]
+    assert told.count("a model that may not word medicine") == 1
+
+
+def test_notes_are_shown_as_notes_when_they_are_asked_for(
+    noted_events: tuple[Event, ...],
+) -> None:
+    told = text_of(*draw_film(noted_events, notes=True))
+    assert "+ Thought (note, 45 characters): first-line treatment" in told
+    assert "(note, 12 characters): give aspirin" in told
+
+
+def test_what_the_planner_wrote_and_what_was_composed_are_two_things(
+    noted_events: tuple[Event, ...],
+) -> None:
+    start, *events = noted_events
+    assert isinstance(start, Started)
+    told = text_of(*draw_film([replace(start, notes_of=()), *events]))
+    assert "+ Conclusion Give adrenaline" in told
+    assert "~ composed in place of what the planner wrote: DOC_RAG" in told
+    assert "(note" not in told
 
 
 def test_the_film_of_a_strategy_without_a_stack(plain_events: tuple[Event, ...]) -> None:

@@ -10,12 +10,14 @@ from osler.cli.page.drawing import plan_dag, state_plots
 from osler.cli.render import RunPage
 from osler.trace import (
     BoundaryChecked,
+    Budget,
     Event,
     FormNode,
     FormSolved,
     FormsPlanned,
     Popped,
     Pushed,
+    Started,
     StateValued,
 )
 from osler.types import Answer, Evidence, Halt, Hit, Passage, Question, Solution, Statement
@@ -140,3 +142,14 @@ def test_the_drawings_are_well_formed() -> None:
     assert len(drawings) == 2
     for drawing in drawings:
         etree.fromstring("<svg" + drawing.partition("</svg>")[0] + "</svg>")
+
+
+def test_a_note_is_folded_into_a_closed_detail_and_escaped() -> None:
+    noted: tuple[Event, ...] = (
+        Started("r", "tc-rag", Question("q", "Why?"), "", {}, 0, Budget(), ("planner",)),
+        Pushed(1, "Thought", f"aspirin {HOSTILE}", 2, "planner"),
+    )
+    page = render_page(report(noted))
+    assert '<details class="note"><summary>+ Thought (note,' in page.replace("  +", "+")
+    assert "aspirin &lt;script&gt;" in page
+    assert "<details open" not in page

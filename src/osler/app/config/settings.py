@@ -42,6 +42,7 @@ from osler.app.config.online_sources import (
 )
 from osler.app.config.serving import ServeSettings
 from osler.app.config.strategies import STRATEGIES, Strategy, TcRagSettings
+from osler.methods.tcrag.monitor import Metric
 from osler.sources.catalogue import ALL_SOURCES, EMR
 
 Index = Literal["chunk", "knowledge_unit", "atomic_query", "outline", "summary", "table", "graph"]
@@ -191,8 +192,10 @@ class CalibrationSettings(SettingsSection):
     """The result of `osler calibrate`. It is used for the model and metric it was fitted to,
     and only where strategy.sigma, or strategy.tau, is not set."""
 
-    sigma: RealLimit = Field(default=None, description="The quantile of the state values.")
-    metric: Literal["cppl", "uct"] = Field(default="cppl", description="Of which state value.")
+    sigma: RealLimit = Field(
+        default=None, description="The quantile of the state values; no gold answer is compared."
+    )
+    metric: Metric = Field(default="cppl", description="Of which state value.")
     model: str = Field(default="", description="Identity of the model that it was fitted to.")
     quantile: Real = Field(
         default=0.9, gt=0, lt=1, description="Share of the first conclusions that lie below sigma."

@@ -10,7 +10,14 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field
 
 from osler.app.config.baselines import BASELINES, AnyBaseline
-from osler.app.config.fields import RealLimit, SettingsSection, ShareLimit, Whole, split_list
+from osler.app.config.fields import (
+    Limit,
+    RealLimit,
+    SettingsSection,
+    ShareLimit,
+    Whole,
+    split_list,
+)
 from osler.methods.omni.planners.make import PlannerName
 from osler.methods.tcrag.monitor import Metric
 
@@ -96,7 +103,7 @@ class MachineFields(StrategySection):
         description="How tools are described to the model: a line each, or with their parameters,"
         " and arguments as a JSON object (the released code).",
     )
-    action_chars: WholeLimit = Field(
+    action_chars: Limit = Field(
         default=None,
         description="Characters of an action's text, where the engine takes a grammar, and a"
         ' third of them in Chinese; "none" = 600, and 160 under guided moves, where the text is a'

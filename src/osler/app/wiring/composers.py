@@ -15,7 +15,7 @@ from osler.app.config import (
     Role,
     Settings,
 )
-from osler.app.wiring import Parts
+from osler.app.wiring import Parts, roles_of
 from osler.llm.core.base import Likelihood, Sampling
 from osler.types import Language
 
@@ -59,6 +59,11 @@ def may_write(settings: Settings, role: Role) -> bool:
     """Whether the role's model may word medicine; "auto": never the packaged one."""
     chosen = settings.model_for(role)
     return chosen.kind != "packaged" if chosen.writes == "auto" else chosen.writes == "yes"
+
+
+def note_roles(settings: Settings) -> tuple[str, ...]:
+    """The strategy's roles whose model may not word medicine: what they write are notes."""
+    return tuple(str(role) for role in roles_of(settings) if not may_write(settings, role))
 
 
 def evidence_gate(settings: Settings, parts: Parts) -> EvidenceGate:

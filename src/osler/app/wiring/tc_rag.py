@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import assert_never
 
 from osler.answer import Composer
 from osler.app.config import (
@@ -13,12 +14,23 @@ from osler.app.config import (
 from osler.app.wiring import Parts
 from osler.app.wiring.composers import build_composer, evidence_gate, may_write, sampling_of
 from osler.app.wiring.tools import make_tools as tools_of
-from osler.errors import CapabilityMissing
-from osler.llm.core.base import LanguageModel, Likelihood
+from osler.errors import BadConfig, CapabilityMissing
+from osler.llm.core.base import Attentive, LanguageModel, Likelihood
 from osler.methods.tcrag.actions import parse_action
 from osler.methods.tcrag.dialect import parse_released
 from osler.methods.tcrag.machine import TuringMachine
-from osler.methods.tcrag.monitor import SIGMA, Cppl, Monitor, Uct, Unmonitored
+from osler.methods.tcrag.monitor import (
+    SIGMA,
+    AttentionMonitor,
+    Cppl,
+    EntropyMonitor,
+    Metric,
+    Monitor,
+    TokenMonitor,
+    Unmonitored,
+    low_probability,
+    mean_uct,
+)
 from osler.methods.tcrag.moves import AnyMove, GuidedMoves, Moves
 from osler.methods.tcrag.tools import Tool
 
@@ -26,9 +38,10 @@ from osler.methods.tcrag.tools import Tool
 # `osler calibrate` fitted 42.5 for cppl when it was last asked (n = 23).
 PACKAGED_SIGMA = {"cppl": 45.0, "uct": 32.0, "off": SIGMA["off"]}
 
-
-# Characters of an action by a model whose words nobody quotes.
-_SHORT = 160
+# Characters of an action's text; of a model under guided moves, whose words nobody quotes.
+_LONG, _SHORT = 600, 160
+# Likeliest tokens that are asked for at each place of a reply, where a metric reads its tokens.
+_TOP: Mapping[Metric, int] = {"uct": 1, "uct-mean": 1, "low-prob": 1, "uct-entropy": 20}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +56,8 @@ class Threshold:
 def halting_threshold(settings: Settings, chosen: TcRagSettings, planner: str) -> Threshold:
     """The threshold as set, else as calibrated to this model and metric, else the default.
 
-    The usual one is the paper's, or what was fitted to the packaged model.
+    The usual one is the paper's, or what was fitted to the packaged model. Raises `BadConfig` for
+    a metric that has none.
     """
     if chosen.sigma is not None:
         return Threshold(chosen.sigma)
@@ -56,6 +70,11 @@ def halting_threshold(settings: Settings, chosen: TcRagSettings, planner: str) -
             f" not for {chosen.metric} of {planner}: it is not used"
         )
     usual = PACKAGED_SIGMA if settings.model_for("planner").kind == "packaged" else SIGMA
+    if chosen.metric not in usual:
+        raise BadConfig(
+            f"{chosen.metric} has no usual sigma",
+            fix="set strategy.sigma, or fit one with osler calibrate",
+        )
     return Threshold(usual[chosen.metric], note=note)
 
 
@@ -74,17 +93,19 @@ def build_machine(
     planner, summariser = parts.model_for("planner"), parts.model_for("summariser")
     by_auto = not may_write(settings, "planner")
     guided = by_auto if chosen.moves == "auto" else chosen.moves == "guided"
-    longest = _SHORT if guided else 600
+    longest = chosen.action_chars or (_SHORT if guided else _LONG)
     if not tools:
         tools = tools_of(
             chosen, parts, evidence_gate(settings, parts), sampling_of(settings), longest=longest
         )
     limit = halting_threshold(settings, chosen, planner.name)
+    composer = compose or build_composer(settings, parts)
+    _require_metric(chosen.metric, planner, composer)
     return TuringMachine(
         planner,
         tools,
         state_monitor(chosen.metric, planner),
-        compose or build_composer(settings, parts),
+        composer,
         _machine_moves(
             settings, chosen, parts, frozenset(tool.name for tool in tools), guided=guided
         ),
@@ -97,19 +118,35 @@ def build_machine(
         visible=chosen.visible,
         constrained=parts.models["planner"].constrains,
         longest=longest,
+        template=chosen.tool_template,
+        restore=chosen.restore,
+        exhausted=chosen.exhausted,
         read=parse_released if chosen.dialect == "released" else parse_action,
-        # Only uct reads the tokens of a reply; reporting them can cost a second reading.
-        sampling=replace(sampling_of(settings), top=int(chosen.metric == "uct")),
+        # Reporting a reply's tokens can cost a second reading: only for metrics that read them.
+        sampling=replace(sampling_of(settings), top=_TOP.get(chosen.metric, 0)),
     )
 
 
-def state_monitor(metric: Literal["cppl", "uct", "off"], model: LanguageModel) -> Monitor:
+def state_monitor(metric: Metric, model: LanguageModel) -> Monitor:
     """Raises `CapabilityMissing` for a model that cannot be monitored so."""
     match metric:
         case "off":
             return Unmonitored()
         case "uct":
-            return Uct(model)
+            return TokenMonitor(model)
+        case "uct-mean":
+            return TokenMonitor(model, metric, mean_uct)
+        case "low-prob":
+            return TokenMonitor(model, metric, low_probability)
+        case "uct-entropy":
+            return EntropyMonitor(model)
+        case "attention":
+            if not isinstance(model, Attentive):
+                raise CapabilityMissing(
+                    f"attention needs the attention weights, and {model.name} hides them",
+                    fix='use a model of kind = "hub", or set strategy.metric = "uct" or "off"',
+                )
+            return AttentionMonitor(model)
         case "cppl":
             if not isinstance(model, Likelihood):
                 raise CapabilityMissing(
@@ -117,10 +154,28 @@ def state_monitor(metric: Literal["cppl", "uct", "off"], model: LanguageModel) -
                     fix='set strategy.metric = "uct" or "off"',
                 )
             return Cppl(model)
+        case _ as never:
+            assert_never(never)
+
+
+def _require_metric(metric: Metric, planner: LanguageModel, composer: Composer) -> None:
+    """Raises `CapabilityMissing` where no Conclusion could ever be valued: the answer is composed
+    in its place, and the planner scores no given text."""
+    scores = isinstance(planner, Attentive if metric == "uct-entropy" else Likelihood)
+    if metric in _TOP and composer.writes_answer and not scores:
+        raise CapabilityMissing(
+            f"{metric} needs the likelihood of the composed answer, and {planner.name} scores no"
+            " given text",
+            fix='set strategy.metric = "off", or let the planner\'s model word answers',
+        )
 
 
 def _machine_moves(
     settings: Settings, chosen: TcRagSettings, parts: Parts, names: frozenset[str], *, guided: bool
 ) -> Moves:
     widest = AnyMove(names, chosen.backtrack, chosen.summary)
-    return GuidedMoves(widest, evidence_gate(settings, parts)) if guided else widest
+    if not guided:
+        return widest
+    return GuidedMoves(
+        widest, evidence_gate(settings, parts), backtrack_first=chosen.backtrack_first
+    )

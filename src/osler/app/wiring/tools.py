@@ -134,7 +134,9 @@ def _helper_tools(
 ) -> Iterator[Tool]:
     planner, summariser = parts.models["planner"], parts.models["summariser"]
     thinks = helpers.LineWriter(planner.model, sampling, planner.constrains, longest)
-    sums_up = helpers.LineWriter(summariser.model, sampling, summariser.constrains, longest)
+    sums_up = helpers.LineWriter(
+        summariser.model, sampling, summariser.constrains, longest, role="summariser"
+    )
     yield helpers.HypothesisTool(thinks, HYPOTHESIS_OUTPUT)
     if MEDICAL_NER in parts.carriers:
         yield helpers.EntitiesTool(parts.retriever(MEDICAL_NER, (GRAPH,)))

@@ -34,6 +34,8 @@ class FilmLine:
     tone: str
     anchor: str
     """Its name on the page; empty for none."""
+    note: str = ""
+    """What is folded away below it: text by a model that may not word medicine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +69,8 @@ def _film_of(events: Sequence[Event]) -> list[FilmLine]:
     for event in events:
         anchor = f"step-{event.n}" if isinstance(event, FormBegun) else ""
         shots += [
-            FilmLine(line.plain, _style_class(line.style), anchor)
-            for line in camera.event_lines(event)
+            FilmLine(entry.line.plain, _style_class(entry.line.style), anchor, entry.note)
+            for entry in camera.event_entries(event)
         ]
     return shots
 

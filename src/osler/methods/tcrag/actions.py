@@ -13,16 +13,14 @@ One reply is one action: the first. The tags of the authors' program are accepte
 
 from __future__ import annotations
 
-import json
 import re
-from ast import literal_eval
 from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 
 from osler.errors import MalformedOutput
 from osler.llm.core.grammar import Grammar, Node, alt, free_text, named_rule, seq
-from osler.text import join_all_surrogates
+from osler.methods.tcrag.loose_json import read_object
 
 
 class Move(StrEnum):
@@ -158,23 +156,9 @@ def plain_name(tool: str) -> str:
 def _read_argument(text: str) -> str:
     """Reads bare text, or the string inside a JSON object, as the authors' program wrote it."""
     if text.startswith("{"):
-        values = [value for value in _read_object(text).values() if isinstance(value, str)]
+        values = [value for value in read_object(text).values() if isinstance(value, str)]
         return values[0] if values else text
     return text
-
-
-def _read_object(text: str) -> dict[str, object]:
-    """Reads a JSON object, also with single quotes or a trailing comma; else an empty one."""
-    # The authors' program shows JSON; models imitate it with Python's quoting as well.
-    for read in (json.loads, literal_eval):
-        try:
-            found = read(text)
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
-            continue
-        if isinstance(found, dict):
-            whole: dict[str, object] = join_all_surrogates(found)
-            return whole
-    return {}
 
 
 def normalize_tag(tag: str) -> str:

@@ -44,6 +44,8 @@ class LineWriter:
     constrains: bool = False
     longest: int = 600
     """Characters of the line in English; a third of it in Chinese, which is denser."""
+    role: str = "planner"
+    """Whose model it is: `Observation.writer`."""
 
     async def write_line(self, prompt: RenderedPrompt, language: Language, run: Run) -> str:
         """Asks for one line. Raises `MalformedOutput` for an empty reply, and `BudgetExceeded`."""
@@ -69,7 +71,8 @@ class HypothesisTool:
     async def call_tool(self, call: ToolCall, run: Run) -> Observation:
         language = call.question.language
         prompt = render_prompt("tcrag/hypothesis", language, question=call.query)
-        return Observation(_GUESS[language] + await self.scribe.write_line(prompt, language, run))
+        guess = await self.scribe.write_line(prompt, language, run)
+        return Observation(_GUESS[language] + guess, writer=self.scribe.role)
 
 
 @dataclass(frozen=True)
@@ -100,7 +103,8 @@ class ReadEntitiesTool:
     async def call_tool(self, call: ToolCall, run: Run) -> Observation:
         language = call.question.language
         prompt = render_prompt("tcrag/entities", language, text=call.query)
-        return Observation(_TERMS[language] + await self.scribe.write_line(prompt, language, run))
+        terms = await self.scribe.write_line(prompt, language, run)
+        return Observation(_TERMS[language] + terms, writer=self.scribe.role)
 
 
 @dataclass(frozen=True)
@@ -119,7 +123,8 @@ class OrganiseTool:
         ]
         asked = call.question.text
         prompt = render_prompt("tcrag/organise", language, question=asked, documents=documents)
-        return Observation(await self.scribe.write_line(prompt, language, run))
+        ordered = await self.scribe.write_line(prompt, language, run)
+        return Observation(ordered, writer=self.scribe.role)
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,12 @@ Departures from the paper, with their reasons, are rows of PAPERS.md#tc-rag.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol, assert_never
 
 from osler.answer import Composer, plain_text, spoken_text
-from osler.errors import MalformedOutput
+from osler.errors import CapabilityMissing, MalformedOutput
 from osler.llm.core.ask import ask, complete
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
 from osler.llm.core.grammar import Grammar
@@ -24,6 +24,12 @@ from osler.methods.tcrag.actions import (
     Thought,
     ToolUse,
 )
+from osler.methods.tcrag.conversation import (
+    Template,
+    Wording,
+    render_act_prompt,
+    stack_messages,
+)
 from osler.methods.tcrag.monitor import Draft, Monitor
 from osler.methods.tcrag.moves import Moves, OfferedMoves, TriedMoves
 from osler.methods.tcrag.stack import LARGE, FrameKind, MemoryStack
@@ -32,15 +38,16 @@ from osler.methods.tcrag.tools import (
     Observation,
     Tool,
     ToolCall,
-    describe_tool,
     number_passages,
     observe_failure,
 )
-from osler.prompts import RenderedPrompt, render_prompt
+from osler.prompts import render_prompt
 from osler.trace import BudgetExceeded, Noted, Popped, Pushed, Run, StateValued
 from osler.types import Answer, Grounding, Halt, Hit, Language, Question, Solution
 
 ROLE = "planner"
+COMPOSED = "of the composed answer"
+"""Note on a state value that is not of the model's own text."""
 
 
 class ActionReader(Protocol):
@@ -61,7 +68,8 @@ class MachineStep:
     def monitored_draft(self) -> Draft:
         """The action's own text and tokens: its tag does not count for the state value (§5.2)."""
         start, end = self.parsed.start, self.parsed.end
-        tokens = [t for t in self.completion.tokens if start <= t.start and t.end <= end]
+        # A tokenizer's first token of the text begins with the space before it.
+        tokens = [t for t in self.completion.tokens if t.start < end and t.end > start]
         return Draft(self.completion.text[start:end], tuple(tokens), self.context)
 
 
@@ -93,6 +101,14 @@ class TuringMachine:
     """A note on sigma, emitted before the first step."""
     longest: int = 600
     """Characters of an action's text under a grammar; a third of it in Chinese, which is denser."""
+    template: Template = "line"
+    """How tools are described to the model."""
+    restore: Literal["backtrack", "pop"] = "backtrack"
+    """Whether a Thought that a Summary replaces restores the state value as well: line 26 of
+    Algorithm 1 says nothing of s, §5.2 restores it for every Thought that is popped."""
+    exhausted: Literal["draft", "top"] = "draft"
+    """What a run without a sure conclusion returns: the last Thought or Summary, or, as in line
+    31, the top of the stack whatever it is."""
     sampling: Sampling = field(default_factory=Sampling)
 
     async def solve(self, question: Question, run: Run) -> Solution:
@@ -127,10 +143,11 @@ class TuringMachine:
                     answer, value = await self._conclude_step(step, text, memory, run)  # 7
                     if value < self.sigma:  # 8
                         said = spoken_text(answer, question)
-                        self._push(memory, run, i, FrameKind.CONCLUSION, said, value)  # 9
+                        self._push(memory, run, i, FrameKind.CONCLUSION, said, value, text)  # 9
                         return self._end_converged(answer, value, run)  # 10, 31
                     tried.refuse_evidence(memory)
-                    self._push(memory, run, i, FrameKind.THOUGHT, text, value)  # 12-13
+                    own = await self._refused_value(step, answer, value, memory, run)
+                    self._push(memory, run, i, FrameKind.THOUGHT, text, own)  # 12-13
                 case Thought(text):  # 15
                     value = await self._state_value(step, step.monitored_draft(), memory, run)  # 16
                     # Only a Conclusion may end the loop, however sure a Thought is.
@@ -171,8 +188,8 @@ class TuringMachine:
         self, memory: MemoryStack, offer: OfferedMoves, i: int, run: Run
     ) -> MachineStep | None:
         """Asks for the next action; `None` for an unreadable reply, which still costs a step."""
-        prompt = self._render_prompt(memory.question)
-        context = self._stack_messages(prompt, memory)
+        prompt = render_act_prompt(memory.question, self.tools, self.moves, self._wording)
+        context = stack_messages(prompt, memory, self._wording)
         # The tag of an observation is a stop text: the model must never write one itself. Each
         # step draws its own seed from the run, so that a replay repeats it.
         sampling = replace(
@@ -216,18 +233,46 @@ class TuringMachine:
         if answer.grounding is Grounding.ABSTAINED:
             run.emit(Noted("the evidence in memory does not answer the question"))
             return answer, max(memory.state, self.sigma)
-        draft = step.monitored_draft()
-        if (
-            self.composer.writes_answer
-        ):  # the planner did not generate it: it has no tokens of its own
-            draft = Draft(plain_text(answer, memory.question), (), step.context)
-        return answer, await self._state_value(step, draft, memory, run)
+        if not self.composer.writes_answer:
+            return answer, await self._state_value(step, step.monitored_draft(), memory, run)
+        # The planner did not generate it: it has no tokens of its own.
+        draft = Draft(plain_text(answer, memory.question), (), step.context)
+        return answer, await self._state_value(step, draft, memory, run, note=COMPOSED)
+
+    async def _refused_value(
+        self, step: MachineStep, answer: Answer, value: float, memory: MemoryStack, run: Run
+    ) -> float:
+        """The value of the refused Conclusion's own text, which stays in memory as a Thought.
+
+        `value` is that of the answer; it is another where the answer was composed in place of
+        the text, or where there is none. A Thought's value is at least sigma (line 17).
+        """
+        if answer.grounding is not Grounding.ABSTAINED and not self.composer.writes_answer:
+            return value
+        own = await self._state_value(step, step.monitored_draft(), memory, run, halts=False)
+        return max(own, self.sigma)
 
     async def _state_value(
-        self, step: MachineStep, draft: Draft, memory: MemoryStack, run: Run
+        self,
+        step: MachineStep,
+        draft: Draft,
+        memory: MemoryStack,
+        run: Run,
+        *,
+        halts: bool = True,
+        note: str = "",
     ) -> float:
-        valued = await self.monitor.state_value(draft, memory, run)
-        concludes = isinstance(step.parsed.action, Conclusion)
+        """The state value of `draft`; at least sigma for a text that cannot be valued."""
+        try:
+            valued = await self.monitor.state_value(draft, memory, run)
+        except CapabilityMissing as missing:
+            # A model without any log-probabilities is a matter of the settings, and is refused; a
+            # single text without them is not sure.
+            if not step.completion.tokens:
+                raise
+            run.emit(Noted(f"step {step.i}: no state value: {missing.message}"))
+            return max(memory.state, self.sigma)
+        concludes = halts and isinstance(step.parsed.action, Conclusion)
         run.emit(
             StateValued(
                 step.i,
@@ -236,6 +281,7 @@ class TuringMachine:
                 self.sigma,
                 valued.exact,
                 halted=concludes and valued.value < self.sigma,
+                note=note,
             )
         )
         return valued.value
@@ -246,7 +292,8 @@ class TuringMachine:
         seen = await self._call_tool(name, query, memory, run)
         call = actions.render_action(ToolUse(name, query))
         memory.push(FrameKind.OBSERVATION, seen.text, call=call, hits=seen.hits)
-        run.emit(Pushed(i, FrameKind.OBSERVATION, f"{name}: {seen.text}", len(memory)))
+        told = f"{name}: {seen.text}"
+        run.emit(Pushed(i, FrameKind.OBSERVATION, told, len(memory), seen.writer))
 
     async def _call_tool(self, name: str, query: str, memory: MemoryStack, run: Run) -> Observation:
         tool = next(tool for tool in self.tools if tool.name == name)
@@ -260,10 +307,19 @@ class TuringMachine:
             return observe_failure(error.message, question.language)
 
     def _push(
-        self, memory: MemoryStack, run: Run, i: int, kind: FrameKind, text: str, value: float
+        self,
+        memory: MemoryStack,
+        run: Run,
+        i: int,
+        kind: FrameKind,
+        text: str,
+        value: float,
+        draft: str = "",
     ) -> None:
         memory.push(kind, text, state=value)
-        run.emit(Pushed(i, kind, text, len(memory)))
+        composed = bool(draft) and self.composer.writes_answer
+        event = Pushed(i, kind, text, len(memory), "" if composed else ROLE)
+        run.emit(replace(event, draft=draft) if composed else event)
 
     def _pop(
         self,
@@ -273,7 +329,7 @@ class TuringMachine:
         by: Literal["Backtrack", "Summary"],
         reason: str,
     ) -> None:
-        popped = memory.pop()
+        popped = memory.pop(restore=by == "Backtrack" or self.restore == "pop")
         kind = popped.kind if popped else ""
         # JSON has no infinity: the initial state value is written as null.
         restored = None if memory.state == LARGE else memory.state
@@ -282,11 +338,12 @@ class TuringMachine:
     async def _summarise_memory(self, memory: MemoryStack, run: Run, i: int, text: str) -> None:
         # A summary keeps the passages of the observation it replaces, so that they stay citable.
         hits = memory.top.hits
+        writer = ROLE
         if self.summariser is not None:
-            text = await self._write_summary(self.summariser, memory, run)
+            writer, text = "summariser", await self._write_summary(self.summariser, memory, run)
         self._pop(memory, run, i, "Summary", "")
         memory.push(FrameKind.SUMMARY, text, hits=hits)
-        run.emit(Pushed(i, FrameKind.SUMMARY, text, len(memory)))
+        run.emit(Pushed(i, FrameKind.SUMMARY, text, len(memory), writer))
 
     async def _write_summary(self, model: LanguageModel, memory: MemoryStack, run: Run) -> str:
         question = memory.question
@@ -307,65 +364,23 @@ class TuringMachine:
         return Solution(answer, Halt.CONVERGED, why, run.usage)
 
     async def _best_effort(self, memory: MemoryStack, run: Run, reason: str) -> Solution:
-        """Answers without convergence. Line 31 returns the top frame; a raw observation is skipped
-        here."""
-        # Only the model's own words can be drafts; hits are cited from the whole memory.
-        kept = (FrameKind.THOUGHT, FrameKind.SUMMARY)
-        text = next((f.text for f in reversed(memory.frames) if f.kind in kept), "")
-        answer = await self.composer.conclude(memory.question, memory.hits, text, run)
+        """Answers without convergence, from what line 31 returns or from the last draft."""
+        answer = await self.composer.conclude(
+            memory.question, memory.hits, self._last_draft(memory), run
+        )
         silent = answer.grounding is Grounding.ABSTAINED and not run.spent
         halt = Halt.NO_EVIDENCE if silent else Halt.BUDGET
         return Solution(answer, halt, f"not converged: {reason}", run.usage)
 
-    def _render_prompt(self, question: Question) -> RenderedPrompt:
-        described = [
-            {"name": tool.name, "description": describe_tool(tool.name, question.language)}
-            for tool in self.tools
-        ]
-        return render_prompt(
-            "tcrag/act",
-            question.language,
-            tools=described,
-            names=", ".join(tool.name for tool in self.tools),
-            summary=Move.SUMMARY in self.moves.taught_moves,
-            backtrack=Move.BACKTRACK in self.moves.taught_moves,
-            input=self.argument,
-        )
+    def _last_draft(self, memory: MemoryStack) -> str:
+        # The query alone is no conclusion, though it is the top of the stack.
+        frames = memory.frames[1:]
+        if self.exhausted == "top":
+            return frames[-1].text if frames else ""
+        # Only the model's own words can be drafts; hits are cited from the whole memory.
+        kept = (FrameKind.THOUGHT, FrameKind.SUMMARY)
+        return next((f.text for f in reversed(frames) if f.kind in kept), "")
 
-    def _stack_messages(self, prompt: RenderedPrompt, memory: MemoryStack) -> tuple[Message, ...]:
-        """The conversation is the stack in order: a push extends it, a pop shortens it.
-
-        So an engine with a prefix cache never reads a token twice.
-        """
-        said = [Message("system", prompt.text)]
-        for frame in memory.frames:
-            if frame.call:
-                said.append(Message("assistant", frame.call))
-            role: Literal["user", "assistant"] = (
-                "user" if frame.kind in (FrameKind.QUERY, FrameKind.OBSERVATION) else "assistant"
-            )
-            said.append(
-                Message(role, f"{frame.kind}: {frame.text}{self._render_state(frame.state)}")
-            )
-        return tuple(_merge_turns(said))
-
-    def _render_state(self, state: float) -> str:
-        return f"\n(state {state:.3g}, sigma {self.sigma:.3g})" if self.visible else ""
-
-
-def _merge_turns(messages: Sequence[Message]) -> list[Message]:
-    """Merges neighbouring messages of one role, since chat templates expect alternating turns.
-
-    A last message of the assistant ends with a line break, so that the model begins a new action
-    instead of continuing the last one.
-    """
-    joined: list[Message] = []
-    for message in messages:
-        if joined and joined[-1].role == message.role:
-            last = joined.pop()
-            joined.append(Message(last.role, f"{last.content}\n{message.content}"))
-        else:
-            joined.append(message)
-    if joined[-1].role == "assistant":
-        joined[-1] = Message("assistant", joined[-1].content + "\n")
-    return joined
+    @property
+    def _wording(self) -> Wording:
+        return Wording(self.argument, self.template, self.sigma if self.visible else None)

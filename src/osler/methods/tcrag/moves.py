@@ -79,7 +79,8 @@ class GuidedMoves:
     * Conclusion only over evidence in memory that was not rejected before, and always at the
       last step;
     * Backtrack only when the top is an observation without a relevant passage, and then
-      nothing else may build on it;
+      nothing else: what a tool puts on top of noise could only be reached by popping both. A
+      Thought is never popped, since nothing judges a Thought;
     * Summary only over a long observation; no Thought directly after a Thought;
     * no tool is used twice;
     * the run ends when only another Thought is left.
@@ -90,6 +91,8 @@ class GuidedMoves:
     """Decides what is evidence for the question; an observation without any is noise."""
     long: int = 2_400
     """Characters from which an observation is worth a summary."""
+    backtrack_first: bool = True
+    """False: over noise another tool is offered beside Backtrack."""
 
     @property
     def taught_moves(self) -> frozenset[Move]:
@@ -105,7 +108,7 @@ class GuidedMoves:
         # An observation without evidence must go before anything is built on it; without
         # Backtrack (ablation) a Thought has to do.
         if memory.top.kind is FrameKind.OBSERVATION and await self._is_noise(memory):
-            moves.add(Move.BACKTRACK if Move.BACKTRACK in self.taught_moves else Move.THOUGHT)
+            moves = self._moves_over_noise(moves)
         else:
             moves |= self._moves_upon(memory, concludes=concludes)
         # At the last step the only useful move is to conclude.
@@ -115,6 +118,11 @@ class GuidedMoves:
         if moves <= {Move.THOUGHT} and not concludes:
             moves = set()
         return OfferedMoves(frozenset(moves & self.taught_moves), fresh)
+
+    def _moves_over_noise(self, tools: set[Move]) -> set[Move]:
+        if Move.BACKTRACK not in self.taught_moves:
+            return tools | {Move.THOUGHT}
+        return {Move.BACKTRACK} if self.backtrack_first else tools | {Move.BACKTRACK}
 
     def _moves_upon(self, memory: MemoryStack, *, concludes: bool) -> set[Move]:
         moves = set()

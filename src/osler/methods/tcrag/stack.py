@@ -1,7 +1,7 @@
-"""The memory stack (TC-RAG §3, §5.1).
+"""The memory stack (TC-RAG §3, §5.1) and the state value s beside it.
 
-The state value is stored in the frame, so popping the top *is* the restoration of
-Algorithm 1, line 24; no second list has to be kept in step.
+A frame keeps the value that s had before it was pushed, so that popping a Thought is the
+restoration of Algorithm 1, line 24; no second list has to be kept in step.
 """
 
 from __future__ import annotations
@@ -30,11 +30,13 @@ class Frame:
     text: str
     """As the model sees it, without the tag."""
     state: float
-    """The state value while this frame is on top; lower is more certain."""
+    """The state value once this frame was pushed; lower is more certain."""
     call: str = ""
     """The Tool_Use lines that led to an observation; popped with it."""
     hits: tuple[Hit, ...] = ()
     """The passages behind an observation; a summary keeps those of what it replaced."""
+    before: float = LARGE
+    """The state value before this frame was pushed."""
 
 
 @dataclass
@@ -43,6 +45,8 @@ class MemoryStack:
 
     question: Question
     frames: list[Frame] = field(init=False)
+    state: float = field(default=LARGE, init=False)
+    """s of Algorithm 1."""
 
     def __post_init__(self) -> None:
         self.frames = [Frame(FrameKind.QUERY, self.question.with_options, LARGE)]
@@ -53,10 +57,6 @@ class MemoryStack:
     @property
     def top(self) -> Frame:
         return self.frames[-1]
-
-    @property
-    def state(self) -> float:
-        return self.top.state
 
     @property
     def can_pop(self) -> bool:
@@ -73,12 +73,22 @@ class MemoryStack:
         hits: tuple[Hit, ...] = (),
     ) -> None:
         """Pushes a frame; without `state` it inherits the current state value (§5.2)."""
-        carried = self.state if state is None else state
-        self.frames.append(Frame(kind, text, carried, call, hits))
+        before = self.state
+        self.state = before if state is None else state
+        self.frames.append(Frame(kind, text, self.state, call, hits, before))
 
-    def pop(self) -> Frame | None:
-        """Pops the top frame, which restores the previous state value; `None` on the query."""
-        return self.frames.pop() if self.can_pop else None
+    def pop(self, *, restore: bool = True) -> Frame | None:
+        """Pops the top frame; `None` on the query.
+
+        A popped Thought brings back the state value from before it; with `restore` false it does
+        not. The value of any other frame was carried on from below, and there is none to restore.
+        """
+        if not self.can_pop:
+            return None
+        popped = self.frames.pop()
+        if restore and popped.kind is FrameKind.THOUGHT:
+            self.state = popped.before
+        return popped
 
     @property
     def hits(self) -> tuple[Hit, ...]:

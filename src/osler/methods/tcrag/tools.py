@@ -82,6 +82,8 @@ class Observation:
     text: str
     hits: tuple[Hit, ...] = ()
     """Passages that may be cited from now on; empty for output that is no evidence."""
+    writer: str = ""
+    """Role of the model that wrote `text`; empty for what was found."""
 
 
 class Tool(Protocol):

@@ -5,23 +5,25 @@ Probabilities are chosen so that cppl = 1/p: a text scored at p = 1/2 has cppl 2
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from math import log
 
 import pytest
 
 from osler.answer.gate import EvidenceGate, QuoteThresholds
 from osler.answer.written import WrittenComposer
-from osler.errors import SourceUnavailable
+from osler.errors import CapabilityMissing, SourceUnavailable
+from osler.llm.core.base import Completion, Message, Sampling
 from osler.methods.tcrag.actions import Move
 from osler.methods.tcrag.machine import TuringMachine
-from osler.methods.tcrag.monitor import SIGMA, Cppl, Monitor, Uct, Unmonitored
+from osler.methods.tcrag.monitor import SIGMA, Cppl, Monitor, TokenMonitor, Unmonitored, cppl
 from osler.methods.tcrag.moves import AnyMove, GuidedMoves, TriedMoves
-from osler.methods.tcrag.stack import FrameKind
+from osler.methods.tcrag.stack import FrameKind, MemoryStack
 from osler.methods.tcrag.tools import DOC_RAG, KG_RAG, SearchTool
-from osler.testing.scripted import ScriptedModel, ScriptedRetriever, TextOnly
+from osler.testing.scripted import ScriptedModel, ScriptedRetriever, TextOnly, tokens_of
 from osler.trace import Asked, Budget, Noted, Popped, Pushed, Run, StateValued
-from osler.types import Grounding, Halt, Hit, Passage, Question
+from osler.types import Answer, Grounding, Halt, Hit, Passage, Question, Statement
 
 QUESTION = Question("q1", "What happens when amiodarone is added to warfarin?")
 INTERACTION = Passage(
@@ -36,8 +38,38 @@ ANSWER = "The INR rises, so the warfarin dose is lowered. [1]"
 CLAIM = "The INR rises, so the warfarin dose is lowered."
 
 
+@dataclass(frozen=True)
+class Unscored:
+    """A model that tells the log-probabilities of its replies and scores no given text."""
+
+    script: ScriptedModel
+    name: str = "unscored"
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
+        return await self.script.complete(messages, sampling)
+
+
+@dataclass(frozen=True)
+class Composes:
+    """Answers with a sentence of the evidence, whatever the model concludes."""
+
+    uses_draft: bool = False
+    writes_answer: bool = True
+
+    async def conclude(
+        self,
+        question: Question,
+        hits: Sequence[Hit],
+        draft: str,
+        run: Run,
+        *,
+        decision: object = None,
+    ) -> Answer:
+        return Answer((Statement(CLAIM),))
+
+
 def machine(
-    model: ScriptedModel | TextOnly,
+    model: ScriptedModel | TextOnly | Unscored,
     monitor: Monitor | None = None,
     retriever: ScriptedRetriever | None = None,
     *,
@@ -57,6 +89,10 @@ def machine(
         sigma=SIGMA[monitor.metric],
         **options,  # type: ignore[arg-type]
     )
+
+
+def notes(run: Run) -> str:
+    return "\n".join(event.text for event in run.events if isinstance(event, Noted))
 
 
 def pushed(run: Run) -> list[str]:
@@ -170,7 +206,6 @@ async def test_a_summary_takes_the_place_of_the_top_and_keeps_its_passages() -> 
 
 
 async def test_a_spent_loop_gives_the_last_thought_marked_never_an_observation() -> None:
-    """DESIGN departs from line 31, which would return the top whatever it is."""
     script = ScriptedModel([f"Thought: {CLAIM}", "Tool_Use: DOC_RAG"], scores={CLAIM: UNSURE})
     solution = await machine(script, max_loop=2).solve(QUESTION, Run())
     assert solution.halt is Halt.BUDGET
@@ -187,11 +222,120 @@ async def test_without_a_state_monitor_the_model_s_own_conclusion_ends() -> None
 
 
 async def test_uct_is_over_the_conclusion_s_own_tokens_not_its_tag() -> None:
-    """Eq. 5 with p = 1/2 each: N/2 · ln 2 over the N tokens of the text alone."""
+    """Eq. 5 with p = 1/2 each: N/2 · ln 2 over the N tokens of the text alone.
+
+    The first of them is " yes": it begins with the space after the tag.
+    """
     script = ScriptedModel(["Conclusion: yes it does"], probability=1 / 2)
     run = Run()
-    await machine(script, Uct(script), max_loop=1).solve(QUESTION, run)
-    assert values(run)[0].value == pytest.approx(5 / 2 * 0.6931471805599453)
+    await machine(script, TokenMonitor(script), max_loop=1).solve(QUESTION, run)
+    assert values(run)[0].value == pytest.approx(3 / 2 * log(2))
+
+
+async def test_a_conclusion_of_one_token_is_valued_without_a_second_reading() -> None:
+    """Of a model that tells log-probabilities of its reply and can score no given text."""
+    script = ScriptedModel(["Conclusion: B"], probability=1 / 2)
+    told = Unscored(script)
+    run = Run()
+    solution = await machine(told, TokenMonitor(told), max_loop=1).solve(QUESTION, run)
+    assert solution.halt is Halt.CONVERGED
+    assert values(run)[0].value == pytest.approx(1 / 2 * log(2))
+
+
+async def test_a_text_that_cannot_be_valued_is_not_sure_and_does_not_end_the_run() -> None:
+    """A composed answer has no tokens of its own, and this model scores none."""
+    told = Unscored(ScriptedModel([f"Conclusion: {ANSWER}", "Thought: so be it"]))
+    run = Run()
+    composed = replace(machine(told, TokenMonitor(told), max_loop=2), composer=Composes())
+    solution = await composed.solve(QUESTION, run)
+    assert solution.halt is Halt.BUDGET
+    assert "no state value: uct needs token log-probabilities" in notes(run)
+
+
+async def test_a_model_without_any_log_probabilities_is_refused_with_what_to_do() -> None:
+    hidden = TextOnly(ScriptedModel([f"Conclusion: {ANSWER}"]))
+    with pytest.raises(CapabilityMissing) as refused:
+        await machine(hidden, TokenMonitor(hidden)).solve(QUESTION, Run())
+    assert refused.value.fix == 'set strategy.metric = "off"'
+
+
+async def test_a_value_equal_to_sigma_is_not_below_it() -> None:
+    """Line 8: f < sigma."""
+    script = ScriptedModel([f"Conclusion: {ANSWER}"], scores={ANSWER: SURE})
+    value = cppl([token.logprob for token in tokens_of(ANSWER, SURE)])
+    run = Run()
+    exact = replace(machine(script, max_loop=1), sigma=value)
+    assert (await exact.solve(QUESTION, run)).halt is not Halt.CONVERGED
+    assert [v.halted for v in values(run)] == [False]
+
+
+async def test_a_refused_conclusion_leaves_its_own_value_behind() -> None:
+    """Line 12: s becomes f; the large value of the start is gone."""
+    script = ScriptedModel(["Conclusion: Perhaps."], scores={"Perhaps.": UNSURE})
+    memory = MemoryStack(QUESTION)
+    await machine(script, max_loop=1).solve_over(memory, Run())
+    assert memory.state == pytest.approx(50)
+    assert memory.top.before == float("inf")
+
+
+@pytest.mark.parametrize(("own", "left"), [(1 / 30, 30), (SURE, 10)])
+async def test_a_refused_conclusion_is_not_valued_as_the_quotes_that_replaced_it(
+    own: float, left: int
+) -> None:
+    """Its own value, at least sigma: as a Thought it ends nothing (line 17)."""
+    script = ScriptedModel(["Conclusion: DOC_RAG"], scores={CLAIM: UNSURE, "DOC_RAG": own})
+    memory, run = MemoryStack(QUESTION), Run()
+    composed = replace(machine(script, max_loop=1), composer=Composes())
+    await composed.solve_over(memory, run)
+    assert (memory.top.kind, memory.top.text) == (FrameKind.THOUGHT, "DOC_RAG")
+    assert memory.state == pytest.approx(left)
+    assert [(round(v.value), v.note, v.halted) for v in values(run)] == [
+        (50, "of the composed answer", False),
+        (round(1 / own), "", False),
+    ]
+
+
+async def test_what_was_composed_is_told_apart_from_what_the_model_wrote() -> None:
+    script = ScriptedModel(["Conclusion: DOC_RAG"], scores={CLAIM: SURE})
+    run = Run()
+    await replace(machine(script), composer=Composes()).solve(QUESTION, run)
+    last = [event for event in run.events if isinstance(event, Pushed)][-1]
+    assert (last.kind, last.text) == (FrameKind.CONCLUSION, CLAIM)
+    assert (last.draft, last.writer) == ("DOC_RAG", "")
+
+
+async def test_a_conclusion_in_the_model_s_words_is_told_once() -> None:
+    script = ScriptedModel([f"Conclusion: {ANSWER}"], scores={ANSWER: SURE})
+    run = Run()
+    await machine(script).solve(QUESTION, run)
+    told = [event for event in run.events if isinstance(event, Pushed)]
+    assert [(event.writer, event.draft) for event in told] == [("", ""), ("planner", "")]
+
+
+@pytest.mark.parametrize(("restore", "left"), [("backtrack", 50.0), ("pop", float("inf"))])
+async def test_a_summary_of_a_thought_leaves_the_state_unless_every_pop_restores_it(
+    restore: str, left: float
+) -> None:
+    """Line 26 pops and says nothing of s; §5.2 restores s for a Thought that is popped."""
+    script = ScriptedModel(["Thought: a long one", "Summary: short"], probability=UNSURE)
+    memory = MemoryStack(QUESTION)
+    await machine(script, max_loop=2, restore=restore).solve_over(memory, Run())
+    assert memory.state == pytest.approx(left)
+
+
+async def test_line_31_returns_the_top_whatever_it_is() -> None:
+    replies = [f"Thought: {CLAIM}", "Tool_Use: DOC_RAG"]
+    script = ScriptedModel(replies, scores={CLAIM: UNSURE})
+    top = machine(script, max_loop=2, exhausted="top")
+    solution = await top.solve(QUESTION, Run())
+    assert solution.halt is Halt.BUDGET
+    assert "slows the clearance" in solution.answer.text
+
+
+async def test_the_query_alone_is_no_conclusion() -> None:
+    script = ScriptedModel(["Backtrack: no"])
+    solution = await machine(script, max_loop=1, exhausted="top").solve(QUESTION, Run())
+    assert solution.halt is Halt.NO_EVIDENCE
 
 
 async def test_the_ablations_take_an_action_away() -> None:
@@ -276,8 +420,6 @@ class Plain:
 
 
 async def test_guided_moves_withhold_only_what_makes_no_sense() -> None:
-    from osler.methods.tcrag.stack import MemoryStack
-
     tools = frozenset({DOC_RAG, KG_RAG})
     guided = GuidedMoves(
         AnyMove(tools), EvidenceGate(Plain(), Plain(), {"en": QuoteThresholds(0.5, 0.5)}), long=40
@@ -287,8 +429,12 @@ async def test_guided_moves_withhold_only_what_makes_no_sense() -> None:
     assert start.moves == {Move.TOOL_USE, Move.THOUGHT}
     memory.push(FrameKind.OBSERVATION, "tea", hits=(Hit(NOISE, 1, 1, "", "wiki"),))
     noisy = await guided.offer_moves(memory, TriedMoves({KG_RAG}), last=False)
-    assert noisy.moves == {Move.TOOL_USE, Move.BACKTRACK}
-    assert noisy.tools == {DOC_RAG}
+    assert noisy.moves == {Move.BACKTRACK}
+    both = await replace(guided, backtrack_first=False).offer_moves(
+        memory, TriedMoves({KG_RAG}), last=False
+    )
+    assert both.moves == {Move.TOOL_USE, Move.BACKTRACK}
+    assert both.tools == {DOC_RAG}
     memory.pop()
     memory.push(FrameKind.OBSERVATION, "x" * 50, hits=(Hit(INTERACTION, 1, 1, "", "guideline"),))
     useful = await guided.offer_moves(memory, TriedMoves({KG_RAG, DOC_RAG}), last=False)

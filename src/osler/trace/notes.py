@@ -1,0 +1,53 @@
+"""Notes: what a model wrote that may not word medicine.
+
+Such a model steers a run (it thinks, backtracks, sums up), and what it writes is no medicine. The
+roles it plays are in `Started.notes_of`; a reader of events shows the notes folded, or as notes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from osler.trace.events import (
+    Asked,
+    BoundaryChecked,
+    Event,
+    Focused,
+    FormSolved,
+    Popped,
+    Pushed,
+)
+
+PLANNER, READER = "planner", "reader"
+FOLDED = "…"
+"""Stands for a draft or an answer that is a note: an empty one means that there is none."""
+
+
+def split_note(event: Event, notes_of: Collection[str]) -> tuple[Event, str]:
+    """The event without its note, and the note; an empty one for an event that has none.
+
+    `notes_of` as in `Started`.
+    """
+    match event:
+        case Pushed(draft=draft) if draft and PLANNER in notes_of:
+            return replace(event, draft=FOLDED), draft
+        case Pushed(text=text, writer=writer) if writer in notes_of:
+            return replace(event, text=""), text
+        case Popped(reason=reason) if PLANNER in notes_of:
+            return replace(event, reason=""), reason
+        case Asked(role=role, kind="complete", reply=reply) if _plays(role) in notes_of:
+            return replace(event, reply=""), reply
+        case BoundaryChecked(answer=answer) if answer and READER in notes_of:
+            return replace(event, answer=FOLDED), answer
+        case Focused(reason=reason) if READER in notes_of:
+            return replace(event, reason=""), reason
+        case FormSolved(answer=answer, own_knowledge=True) if READER in notes_of:
+            return replace(event, answer=""), answer
+        case _:
+            return event, ""
+
+
+def _plays(role: str) -> str:
+    """The role in the settings: TC-RAG's helpers are asked of the planner's model."""
+    return PLANNER if role == "helper" else role
