@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from osler.evaluate.runner import SolvedRun
     from osler.llm.recording.response_cache import ResponseCache
     from osler.llm.recording.tape import Tape
+    from osler.train.ablations import AblationVariant
 
 Tasks = Annotated[
     str | None,
@@ -50,6 +51,14 @@ def run(
     experiment: Annotated[
         str | None,
         typer.Option(help="An experiment by name or file; other options go before it."),
+    ] = None,
+    ablation: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME:ROW",
+            help="Test a planner as the row of a training ablation says: on its data sets, with"
+            " its sources alone on offer.",
+        ),
     ] = None,
     data: Data = None,
     limit: Limit = None,
@@ -86,9 +95,13 @@ def run(
 
     given = _find_experiment(experiment) if experiment else None
     wanted = given.labels if given and not strategies else _split_words(strategies, "--strategies")
+    row = _read_row(ablation) if ablation else None
+    if row:
+        wanted = [row.tested_label(label) for label in wanted]
     labels, left_out = _read_labels(here, wanted)
+    usual = (row and row.tested_on) or (given and given.tasks)
     made = evaluation.make_trial(
-        given.tasks if given and not tasks else _split_words(tasks, "--tasks"),
+        usual if usual and not tasks else _split_words(tasks, "--tasks"),
         labels,
         _settings_loader(here),
         data=data,
@@ -109,6 +122,12 @@ def run(
     here.print_line(f"next: osler eval report --log-dir {log_dir}")
     if any(cell["failed"] for cell in cells):
         raise typer.Exit(PARTIAL)
+
+
+def _read_row(word: str) -> AblationVariant:
+    from osler.train.ablations import read_variant
+
+    return read_variant(word)
 
 
 def _read_labels(here: CliSession, wanted: Sequence[str]) -> tuple[list[str], dict[str, str]]:

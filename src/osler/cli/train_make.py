@@ -19,6 +19,8 @@ from osler.cli.options_train import (
 from osler.cli.session import CliSession
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from osler.train.record import Kind
     from osler.train.spo.recipe import RecordRecipe
 
@@ -59,7 +61,6 @@ def make_dpo(
 
 
 def _record_recipe(log_dir: Path, selection: SelectionOptions) -> RecordRecipe:
-    from osler.errors import BadConfig
     from osler.methods.omni.planners.prompting import FORMS
     from osler.train import choose_named
     from osler.train.spo.job import offers_of
@@ -70,8 +71,7 @@ def _record_recipe(log_dir: Path, selection: SelectionOptions) -> RecordRecipe:
     form, offers = choose_named(selection.prompt, FORMS, "prompt"), offers_of(log_dir)
     names = [offer.name for offer in offers]
     left_out = tuple(selection.without_source or ())
-    if unknown := [name for name in left_out if name not in names]:
-        raise BadConfig(f"{unknown[0]!r} was not explored", fix=f"it has {', '.join(names)}")
+    _require_explored(left_out, names)
     return RecordRecipe(
         offers,
         seed=selection.seed,
@@ -83,6 +83,14 @@ def _record_recipe(log_dir: Path, selection: SelectionOptions) -> RecordRecipe:
         form=form,
         longest=selection.longest,
     )
+
+
+def _require_explored(left_out: Sequence[str], names: Sequence[str]) -> None:
+    """Raises `BadConfig` for a source that is to be left out and was never asked."""
+    from osler.errors import BadConfig
+
+    if unknown := [name for name in left_out if name not in names]:
+        raise BadConfig(f"{unknown[0]!r} was not explored", fix=f"it has {', '.join(names)}")
 
 
 def _make_records(
@@ -105,6 +113,7 @@ def _make_records(
 
     if ablation:
         recipe = ablations.read_variant(ablation).recipe(recipe, kind)
+        _require_explored(recipe.without_sources, [offer.name for offer in recipe.offers])
     name, stage = chosen_judge(log_dir, judged_by)
     made = recipes.RecordTally()
     records = (recipes.sft_records if kind == "sft" else recipes.dpo_records)(

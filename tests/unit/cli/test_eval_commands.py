@@ -59,6 +59,16 @@ def test_data_sets_of_a_folder_are_counted(osler: Any, folder: Path, questions: 
         (["--tasks", "medqa-us", "--strategies", "magic"], "magic", 3),
         (["--tasks", "medqa-us", "--strategies", "rag:k"], "is not KEY=VALUE", 3),
         (["--tasks", "medqa-us", "--strategies", "rag:k:x=1"], "'k' is not KEY=VALUE", 3),
+        (
+            ["--strategies", "omni-rag", "--ablation", "sources:without-research"],
+            "where are the files of pubmedqa",
+            3,
+        ),
+        (
+            ["--strategies", "rag", "--ablation", "sources:without-bok"],
+            "sources has no 'without-bok'",
+            3,
+        ),
         (["--experiment", "none-such"], "no experiment 'none-such'", 3),
     ],
 )

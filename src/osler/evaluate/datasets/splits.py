@@ -32,6 +32,12 @@ def split_of(text: str) -> Split:
     return "train" if place < TRAIN else "dev" if place < TRAIN + DEV else "test"
 
 
+def family_of(name: str) -> str:
+    """Name of the data set without that of its split: "medqa-us-train", "seer@dev"."""
+    plain = name.partition("@")[0]
+    return next((plain.removesuffix(f"-{s}") for s in SPLITS if plain.endswith(f"-{s}")), plain)
+
+
 def parse_split(word: str, found: DataSet) -> Split:
     """Raises `BadConfig` for an unknown split, and where the publisher has split the set."""
     if found.split:

@@ -2,41 +2,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
-from importlib.resources import files
-from pathlib import Path
-from typing import TypeVar
 
-from pydantic import TypeAdapter, ValidationError
-
-from osler.errors import BadConfig
-
-Described = TypeVar("Described")
+from osler.evaluate.descriptions import described, list_names, read_description, require_tasks
 
 
-def list_names(package: str) -> tuple[str, ...]:
-    """Returns the names of the TOML files in the package, sorted."""
-    entries = files(package).iterdir()
-    return tuple(sorted(f.name.removesuffix(".toml") for f in entries if f.name.endswith(".toml")))
-
-
-def read_description(name: str, package: str, kind: type[Described]) -> Described:
-    """Reads a packaged description or the user's own TOML file. Raises `BadConfig`."""
-    path, what, known = Path(name), kind.__name__.lower(), list_names(package)
-    if name in known:
-        text = files(package).joinpath(f"{name}.toml").read_text(encoding="utf-8")
-    elif path.suffix == ".toml" and path.is_file():
-        text = path.read_text(encoding="utf-8")
-    else:
-        raise BadConfig(f"no {what} {name!r}", fix=f"choose one of {', '.join(known)}")
-    try:
-        return TypeAdapter(kind).validate_python({"name": path.stem, **tomllib.loads(text)})
-    except (tomllib.TOMLDecodeError, ValidationError) as error:
-        reason = str(error).splitlines()[0]
-        raise BadConfig(f"{what} {name}: {reason}", fix="compare it with those of Osler") from error
-
-
+@described
 @dataclass(frozen=True, slots=True)
 class Experiment:
     """Description of an experiment: a file of this folder, or one of the user's own."""
@@ -57,6 +28,7 @@ class Experiment:
     def __post_init__(self) -> None:
         if bool(self.tasks) == bool(self.command):
             raise ValueError("an experiment has either tasks or a command")
+        require_tasks("tasks", self.tasks)
 
     @property
     def labels(self) -> tuple[str, ...]:

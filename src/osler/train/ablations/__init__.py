@@ -5,13 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from osler.errors import BadConfig
-from osler.evaluate.experiments import list_names, read_description
+from osler.evaluate.descriptions import (
+    described,
+    list_names,
+    read_description,
+    require_known,
+    require_tasks,
+)
 from osler.methods.omni.planners.prompting import Form
+from osler.sources.catalogue import ALL_SOURCES
 from osler.train.record import Kind
 from osler.train.spo.pairs import Choice
 from osler.train.spo.recipe import Learns, RecordRecipe
 
 
+@described
 @dataclass(frozen=True, slots=True)
 class AblationVariant:
     """Row of an ablation."""
@@ -25,15 +33,27 @@ class AblationVariant:
     """`None` = as it was asked for."""
     ratio: float = 1.0
     without_tasks: tuple[str, ...] = ()
+    """Data sets that it is not trained on, in all their splits."""
     without_sources: tuple[str, ...] = ()
     offered: tuple[str, ...] = ()
-    """Sources on offer when it is tested; empty = all."""
+    """Sources on offer when it is tested (`osler eval run --ablation`); empty = all."""
     tested_on: tuple[str, ...] = ()
-    """Tasks; empty = all."""
+    """Data sets that it is tested on by `osler eval run --ablation`; empty = as asked for."""
     judge: str = ""
     """Value for `osler train judge --by`; empty = the judge at hand."""
     settings: tuple[str, ...] = ()
     """Settings of its judge, as "roles.judge.name=…"."""
+
+    def __post_init__(self) -> None:
+        require_tasks("without_tasks", self.without_tasks)
+        require_tasks("tested_on", self.tested_on)
+        # A source of the user's own is known to his knowledge base alone.
+        require_known("without_sources", self.without_sources, ALL_SOURCES, others=True)
+        require_known("offered", self.offered, ALL_SOURCES, others=True)
+
+    def tested_label(self, strategy: str) -> str:
+        """The strategy as it is tested: "omni-rag:kb.sources=book"."""
+        return f"{strategy}:kb.sources={','.join(self.offered)}" if self.offered else strategy
 
     def recipe(self, base: RecordRecipe, stage: Kind) -> RecordRecipe:
         """The base with what this row changes. Raises `BadConfig` for a stage that it has not."""
@@ -54,6 +74,7 @@ class AblationVariant:
         )
 
 
+@described
 @dataclass(frozen=True, slots=True)
 class Ablation:
     """Description of an ablation: a file of this folder, or one of the user's own."""
