@@ -7,6 +7,7 @@
 | `runs` | answers one question, keeps the run, replays it |
 | `evaluation` | tries strategies on data sets, judges and exports them |
 | `tasks`, `training_guard` | data sets by name; what was trained on is not measured |
+| `stored_plans` | source plans that are made once and read by any reader |
 | `studies`, `plans` | the papers' studies: noise attacks, sigma, what each source is worth |
 | `calibrate` | fits TC-RAG's sigma and KAG-Thinker's tau to a model |
 | `doctor` | checks settings, files and models, and what strategies they serve |

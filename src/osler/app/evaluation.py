@@ -10,6 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from osler.app.config import STRATEGIES, Settings, read_presets
+from osler.app.stored_plans import plan_once
 from osler.app.tasks import kind_of, read_task
 from osler.app.training_guard import count_trained_on, refuse_trained_on
 from osler.app.wiring import Parts, graphs
@@ -180,16 +181,18 @@ async def run_trial(
     progress: Progress | None = None,
     keep: KeepRun | None = None,
     replies: ResponseCache | None = None,
+    plans: Path | None = None,
 ) -> EvaluationPlan:
     """Tries what the log folder lacks; `keep`: every run with its tape.
 
-    What `replies` knows is not asked of a model again, under whichever strategy.
-    Raises `BadRun` where the folder was made otherwise.
+    What `replies` knows is not asked of a model again, under whichever strategy. Omni-RAG's source
+    plans are stored in `plans` with what they found, and read from there. Raises `BadRun` where
+    the folder was made otherwise.
     """
     planning.save_plan(folder, made.plan)
 
     async def prepare(label: str) -> ReadyStrategy:
-        ready = await prepare_strategy(made.settings[label], keep, replies)
+        ready = await prepare_strategy(made.settings[label], keep, replies, plans)
         known = replace(
             made.plan.entrants[label], models=dict(ready.models), snapshot=ready.snapshot
         )
@@ -206,14 +209,24 @@ def _narrow_plan(plan: EvaluationPlan, entrant: Entrant) -> EvaluationPlan:
 
 
 async def prepare_strategy(
-    settings: Settings, keep: KeepRun | None = None, replies: ResponseCache | None = None
+    settings: Settings,
+    keep: KeepRun | None = None,
+    replies: ResponseCache | None = None,
+    plans: Path | None = None,
 ) -> ReadyStrategy:
-    """The strategy, with its models and its knowledge base open."""
+    """The strategy, with its models and its knowledge base open.
+
+    Raises `BadConfig` for tapes together with stored plans: what a plan has found is on no tape.
+    """
+    if keep is not None and plans is not None:
+        raise BadConfig("a run from a stored plan cannot be replayed", fix="leave out --tapes")
     parts = _watch_searches(await live_parts(settings))
     accelerators = _count_accelerators(parts)
     if replies is not None:
         parts = remember_replies(settings, parts, replies)
     solver: Solver = build_solver(settings, parts)
+    if plans is not None:
+        solver = plan_once(solver, settings, parts, plans)
 
     def record_sample(keep: KeepRun) -> tuple[Solver, Keep]:
         tape = Tape()

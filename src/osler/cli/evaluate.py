@@ -77,6 +77,13 @@ def run(
         Path | None,
         typer.Option(help="File of replies; a request that it holds is not sent again."),
     ] = None,
+    plans: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder of source plans: omni-rag plans and searches a question once, and every"
+            " reader reads the same."
+        ),
+    ] = None,
     trained_on: Annotated[
         bool,
         typer.Option(
@@ -114,7 +121,14 @@ def run(
     with show_progress(here) as report, _open_replies(replies) as known:
         keep = _run_keeper(log_dir) if tapes else None
         work = evaluation.run_trial(
-            made, log_dir, jobs=jobs, again=retry, progress=report, keep=keep, replies=known
+            made,
+            log_dir,
+            jobs=jobs,
+            again=retry,
+            progress=report,
+            keep=keep,
+            replies=known,
+            plans=plans,
         )
         asyncio.run(work)
     cells = summarise_log(log_dir)
