@@ -147,8 +147,12 @@ def _referring_text(step: PlanStep) -> str:
             return " ".join((step.question, *content, target))
         case Output(variables=variables):
             return " ".join((step.question, *variables))
-        case Retrieval():
-            return step.question
+        case Retrieval(constraints=constraints) as form:
+            values = (each.value for each in constraints)
+            told = (
+                value for each in values for value in ((each,) if isinstance(each, str) else each)
+            )
+            return " ".join((step.question, *(node.name for node in form.nodes), *told))
 
 
 def _mentioned_aliases(form: Form) -> Iterator[tuple[str, bool]]:

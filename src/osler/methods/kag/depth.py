@@ -7,17 +7,36 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from osler.errors import MalformedOutput
+from osler.llm.core.base import Completion
 from osler.llm.core.speaker import Speaker
 from osler.methods.kag.boundary import Boundary
-from osler.methods.kag.boxed import boxed_grammar, reply_answer
-from osler.methods.kag.focus import Focus, Focuser
+from osler.methods.kag.boxed import answer_or_text, boxed_grammar
+from osler.methods.kag.focus import Focuser
 from osler.methods.kag.grammar import search_grammar
 from osler.methods.kag.logical_forms import PlanStep, Retrieval
 from osler.methods.kag.parse import read_search
 from osler.prompts import render_prompt
 from osler.retrieve import LookupResult, look_up, rrf
+from osler.retrieve.names import names_in
 from osler.trace import Focused, Noted, Run
 from osler.types import Hit, Language, Retriever
+
+NOT_DRAWN: dict[Language, str] = {
+    "en": "The references seemed to suffice, but no answer could be drawn from them.",
+    "zh": "资料看似充分，但无法从中得出答案。",
+}
+"""The reason for a further search when focusing said yes and reasoning found no answer."""
+TEMPLATES = frozenset(
+    {
+        "what to look up",
+        "...",
+        "…",
+        "要查找的内容",
+        "in which town was anna holm born?",
+        "甲出生在哪个城市？",
+    }
+)
+"""Placeholders and examples of search prompts, which small models copy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +55,8 @@ class SubAnswer:
     confidence: float | None = None
     unsure: str = ""
     """Reason why the answer is only the best available; empty when it is certain."""
+    lacking: tuple[str, ...] = ()
+    """The steps, as "#1", whose answers it would have needed."""
 
     @property
     def prompt_line(self) -> str:
@@ -106,6 +127,7 @@ class DepthSolver:
         seen: dict[str, Hit] = {}
         asked: list[str] = []
         search = step
+        reason = ""
         for turn in range(1, self.turns + 1):
             # The step's own question has its references filled in; later searches are complete
             # texts.
@@ -114,10 +136,16 @@ class DepthSolver:
             result = await self._look_up(search, words, language, run)
             fresh = [hit for hit in result if hit.passage.id not in seen]
             seen.update((hit.passage.id, hit) for hit in fresh)
+            # The same passages would be judged the same way again.
+            if turn > 1 and not fresh:
+                run.emit(Noted(f"step {step.n}: nothing new was found for {words!r}"))
+                break
             # §3.3, focusing: do these references suffice?
             focus = await self.focuser.focus(question, result, language, run)
             run.emit(Focused(step.n, turn, focus.enough, focus.reason))
+            reason = focus.reason
             if focus.enough:
+                reason = NOT_DRAWN[language]
                 relevant = [result[i] for i in focus.relevant]
                 # §3.3, reasoning: over the relevant references alone.
                 if text := await self.reason_answer(question, relevant, known, language, run):
@@ -125,8 +153,11 @@ class DepthSolver:
             if run.exhausted_bound or turn == self.turns:
                 break
             # §3.1.2: a new logical form for what is still missing; a repeated one ends the loop.
-            following = await self._next_step(question, asked, focus, language, run)
-            if following is None or following.question in asked:
+            following = await self._next_step(question, asked, reason, language, run)
+            # A reply that asks for no search is the answer (the released executor).
+            if isinstance(following, str) and following:
+                return SubAnswer(step.n, question, following, tuple(seen.values())[: self.k])
+            if not isinstance(following, PlanStep) or following.question in asked:
                 break
             search = following
         # Nothing was sure: what the best of it says, or nothing at all.
@@ -142,11 +173,15 @@ class DepthSolver:
             result = await look_up(self.retriever, words, run, k=self.k, sources=self.sources)
         if self.graph is None or not isinstance(step.action, Retrieval):
             return list(result.hits)
-        by_form = await look_up(BoundFormRetriever(self.graph, step.action), words, run, k=self.k)
-        hits = {hit.passage.id: hit for hit in (*result.hits, *by_form.hits)}
+        forms = (step.action, *step.others)
+        by_form = [
+            await look_up(BoundFormRetriever(self.graph, form), words, run, k=self.k)
+            for form in forms
+        ]
+        hits = {hit.passage.id: hit for part in (result, *by_form) for hit in part.hits}
         # The graph's ranking goes first: of equal fused scores its statement is the more exact.
-        rankings = [[hit.passage.id for hit in part.hits] for part in (by_form, result)]
-        return [hits[id] for id, _ in rrf(rankings)][: 2 * self.k]
+        rankings = [[hit.passage.id for hit in part.hits] for part in (*by_form, result)]
+        return [hits[id] for id, _ in rrf(rankings)][: (1 + len(forms)) * self.k]
 
     async def reason_answer(
         self,
@@ -165,25 +200,42 @@ class DepthSolver:
             known=list(known),
         )
         try:
-            return await self.speaker.ask(prompt, reply_answer, run, grammar=boxed_grammar())
+            return await self.speaker.ask(prompt, answer_or_text, run, grammar=boxed_grammar())
         except MalformedOutput as error:
             run.emit(Noted(f"no answer to {question!r}: {error.message}"))
             return ""
 
     async def _next_step(
-        self, question: str, asked: Sequence[str], focus: Focus, language: Language, run: Run
-    ) -> PlanStep | None:
-        """A new logical form for the missing knowledge; `None` when the model gives none."""
+        self, question: str, asked: Sequence[str], reason: str, language: Language, run: Run
+    ) -> PlanStep | str | None:
+        """A new logical form for the missing knowledge; the answer where the reply is one; `None`
+        when it is neither."""
         prompt = render_prompt(
-            "kag/search", language, question=question, asked=list(asked), reason=focus.reason
+            "kag/search", language, question=question, asked=list(asked), reason=reason
         )
+        names = names_in(question)
         try:
             return await self.speaker.ask(
-                prompt, lambda reply: read_search(reply.text), run, grammar=search_grammar()
+                prompt, _search_or_answer, run, grammar=search_grammar(names=names)
             )
         except MalformedOutput as error:
             run.emit(Noted(f"no further search: {error.message}"))
             return None
+
+
+def _search_or_answer(reply: Completion) -> PlanStep | str:
+    """A search, or an answer in its place (§3.1.2)."""
+    if "<search" in reply.text:
+        search = read_search(reply.text)
+        if is_template(search.question):
+            raise MalformedOutput(reply.text, expected="a search of its own words")
+        return search
+    return answer_or_text(reply)
+
+
+def is_template(words: str) -> bool:
+    """Whether a search repeats the prompt's own placeholder."""
+    return " ".join(words.split()).casefold().strip(" .。") in TEMPLATES
 
 
 @dataclass(frozen=True)

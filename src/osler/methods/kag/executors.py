@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from osler.errors import BadCalculation, MalformedOutput
 from osler.llm.core.base import Completion
 from osler.llm.core.speaker import Speaker
-from osler.methods.kag.boxed import boxed_grammar, reply_answer
+from osler.methods.kag.boxed import answer_or_text, boxed_grammar
 from osler.methods.kag.formulas import (
     FORMULAS,
     ChoiceInput,
@@ -138,7 +138,7 @@ class Deducer:
         )
         try:
             return await self.speaker.ask(
-                prompt, reply_answer, run, grammar=boxed_grammar(reason=self.speaker.reasoning)
+                prompt, answer_or_text, run, grammar=boxed_grammar(reason=self.speaker.reasoning)
             )
         except MalformedOutput as error:
             run.emit(Noted(f"step {n}: no deduction: {error.message}"))

@@ -22,6 +22,22 @@ _NUMBER = re.compile(
     r"(?:references?|资料)\s*[\[(（]?\s*(?:\d{1,2})(?:\s*(?:,|and|、|和)\s*(?:\d{1,2}))*",
     re.IGNORECASE,
 )
+_SENTENCE = re.compile(r"(?<=[.;!?])\s+|[。；！？\n]+")
+_CONTRAST = re.compile(
+    r"\b(?:but|while|whereas|although|however)\b|[，,]?\s*(?:但|而|然而)", re.IGNORECASE
+)
+_JOINS = re.compile(r"\s*(?:,|，|、)?\s*(?:and|or|nor|as well as|和|与|及)\s*", re.IGNORECASE)
+# "not only" and "nothing but" say that it does.
+_DENIED = re.compile(
+    r"\b(?:not(?! only)|no|never|nothing(?! but)|neither|nor|without|fails?|lacks?|irrelevant"
+    r"|unrelated|off-topic|cannot)\b|n['’]t\b|不(?!仅|但)|没有|没|无关|未",
+    re.IGNORECASE,
+)
+_DENIED_BEFORE = re.compile(
+    r"\b(?:neither|unlike|except(?: for)?|other than|apart from|nothing in|not(?: in)?)\s*$"
+    r"|除了?$|不是$",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +45,7 @@ class Focus:
     enough: bool
     reason: str
     relevant: tuple[int, ...]
-    """0-based indices of the references that the reason names; all when it names none."""
+    """0-based indices of the references that the reason calls relevant; all when it names none."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +67,7 @@ class Focuser:
             span = tagged_span(reply.text, "reason")
             reason = reply.text[slice(*span)] if span else reply.text
             return Focus(
-                parse_verdict(reply.text), reason.strip(), _named_references(reason, len(hits))
+                parse_verdict(reply.text), reason.strip(), relevant_references(reason, len(hits))
             )
 
         try:
@@ -98,8 +114,35 @@ def compress_passage(text: str, question: str, longest: int) -> str:
     return " ".join(text[slice(*spans[i])].strip() for i in sorted(kept)) or text[:longest]
 
 
-def _named_references(reason: str, count: int) -> tuple[int, ...]:
-    found = {
-        int(number) for match in _NUMBER.finditer(reason) for number in re.findall(r"\d+", match[0])
-    }
-    return tuple(sorted(n for n in found if n < count)) or tuple(range(count))
+def relevant_references(reason: str, count: int) -> tuple[int, ...]:
+    """The references that a reason says something for; all but the denied ones when it says
+    something for none.
+
+    A mention is denied by a negation in its own words, which end at the next mention or sentence:
+    "reference 0 does not mention it, reference 2 does".
+    """
+    affirmed: set[int] = set()
+    denied: set[int] = set()
+    for sentence in _SENTENCE.split(reason):
+        mentions = list(_NUMBER.finditer(sentence))
+        if not mentions:
+            continue
+        ends = [*(mention.start() for mention in mentions[1:]), len(sentence)]
+        starts = [0, *(mention.end() for mention in mentions[:-1])]
+        negated = False
+        # From the last mention back: "reference 0 and reference 1 do not" denies both.
+        for mention, start, end in reversed(list(zip(mentions, starts, ends, strict=True))):
+            numbers = {int(number) for number in re.findall(r"\d+", mention[0])}
+            before, behind = sentence[start : mention.start()], sentence[mention.end() : end]
+            if not _JOINS.fullmatch(behind):
+                negated = bool(_DENIED.search(_own_words(behind)))
+            denies = negated or bool(_DENIED_BEFORE.search(before))
+            (denied if denies else affirmed).update(n for n in numbers if n < count)
+    if affirmed:
+        return tuple(sorted(affirmed))
+    return tuple(n for n in range(count) if n not in denied) or tuple(range(count))
+
+
+def _own_words(text: str) -> str:
+    """The words behind a mention that are about it: up to a contrast, whose subject is another."""
+    return _CONTRAST.split(text)[0]

@@ -11,6 +11,8 @@ quote inside quotes is an apostrophe: a letter follows it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from osler.llm.core.grammar import (
     Grammar,
     Node,
@@ -53,11 +55,25 @@ def plan_grammar(*, steps: int = 6, longest: int = 60, thinking: int = 0) -> Gra
     return Grammar("plan", seq(maybe(before), answer) if before else answer)
 
 
-def search_grammar(*, longest: int = 60) -> Grammar:
-    """`<search>Step1: …\\nAction1: Retrieval(…)</search>`, with numbers or without (Table 9)."""
+def search_grammar(*, longest: int = 60, names: Sequence[str] = ()) -> Grammar:
+    """`<search>Step1: …\\nAction1: Retrieval(…)</search>`, with numbers or without (Table 9).
+
+    `names`: the subjects that may be searched, which the step's words name too; empty = any.
+    """
     number = maybe(repeat(chars("", ("0", "9")), 1, 2))
-    parts = ("Step", number, ": ", _step_node(longest), alt("\n", " "), "Action", number, ": ")
-    return Grammar("search", seq("<search>", *parts, _form_node(longest), "</search>"))
+    if not names:
+        parts = ("Step", number, ": ", _step_node(longest), alt("\n", " "), "Action", number, ": ")
+        return Grammar("search", seq("<search>", *parts, _form_node(longest), "</search>"))
+    words = named_rule("words", repeat(visible_char("<\n:#…\"'[]()"), 0, longest))
+    kind = named_rule("kind", free_text(longest // 2, without=EDGE_MARKS))
+    arms = [
+        seq(
+            *("Step", number, ": ", words, name, words, alt("\n", " "), "Action", number, ": "),
+            *("Retrieval(s=s1:", kind, f"['{name}'], p=p1:", kind, ", o=o1", maybe(":", kind), ")"),
+        )
+        for name in names
+    ]
+    return Grammar("search", seq("<search>", alt(*arms), "</search>"))
 
 
 def _step_node(longest: int) -> Node:

@@ -122,6 +122,8 @@ class PlanStep(_OneLineFields):
     """From 1; other steps refer to its result as "#n"."""
     question: str
     action: Form
+    others: tuple[Retrieval, ...] = ()
+    """While a plan runs: the same form for the other entities that its references stand for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ commas, `=` and brackets inside names, a missing last parenthesis.
 
 from __future__ import annotations
 
+import difflib
 import re
 
 from osler.errors import MalformedOutput
@@ -41,7 +42,7 @@ _COMPARISON = re.compile(r"\s*(!=|≠|<=|≤|>=|≥|=|＝|<|＜|>|＞|\bin\b)\s*
 _SIGNS = {"≠": "!=", "≤": "<=", "≥": ">=", "＝": "=", "＜": "<", "＞": ">"}
 _TARGET = re.compile(rf"\s*[,，]?\s*target\s*{_EQUALS}\s*", re.IGNORECASE)
 _CONTENT = re.compile(rf"\s*[,，]?\s*content\s*{_EQUALS}\s*", re.IGNORECASE)
-_OP = re.compile(rf"\s*op\s*{_EQUALS}\s*['\"`‘’“”]?\s*(\w+)\s*['\"`‘’“”]?\s*", re.IGNORECASE)
+_OP = re.compile(rf"\s*op\s*{_EQUALS}\s*['\"`‘’“”]?\s*([\w-]+)\s*['\"`‘’“”]?\s*", re.IGNORECASE)
 _ARROW = re.compile(r"\s*(?:->|→|-＞|=>)\s*['\"`‘“]?\s*([^\W\d]\w*)")
 _END = re.compile(
     r"\s*(?:$|->|→|-＞|=>|</|\n|[.。;；]\s*(?:$|\n|</)|(?:step|action)\s*\d*\s*[:：])",
@@ -53,6 +54,8 @@ _NUMBERS = re.compile(r"#\d{1,4}(?:\s*[,，]\s*#\d{1,4})*")
 _ALIAS = re.compile(r"[^\W\d]\w*")
 _ALIAS_LIKE = re.compile(r"[a-z]{1,8}\d{1,3}", re.IGNORECASE)
 _OPERATIONS = {operation.lower(): operation for operation in Operation}
+# Spellings such as "judgment" and "multi-choices" are nearer than this, other words are not.
+_NEAR = 0.75
 
 
 def read_form(text: str, start: int = 0) -> tuple[Form, int]:
@@ -74,6 +77,16 @@ def read_form(text: str, start: int = 0) -> tuple[Form, int]:
     if name == "deduce":
         return reader.read_deduce(), reader.at
     return reader.read_output(), reader.at
+
+
+def nearest_operation(name: str) -> Operation:
+    """The operation of that name, else the one nearest in spelling, else entailment, which takes
+    any known facts (KAG 0.8's executor)."""
+    key = name.lower().replace("_", "").replace("-", "")
+    if key in _OPERATIONS:
+        return _OPERATIONS[key]
+    near = difflib.get_close_matches(key, _OPERATIONS, n=1, cutoff=_NEAR)
+    return _OPERATIONS[near[0]] if near else Operation.ENTAILMENT
 
 
 class _FormReader:
@@ -111,11 +124,11 @@ class _FormReader:
 
     def read_deduce(self) -> Deduce:
         match = _OP.match(self.text, self.at)
-        if match is None or match[1].lower() not in _OPERATIONS:
-            raise self._form_error(f"op={'|'.join(Operation)} in a Deduce")
-        self.at = match.end()
+        op = Operation.ENTAILMENT
+        if match is not None:
+            op, self.at = nearest_operation(match[1]), match.end()
         content, target = self._read_content(), self._read_target()
-        return Deduce(_OPERATIONS[match[1].lower()], content, target, self._read_arrow())
+        return Deduce(op, content, target, self._read_arrow())
 
     def read_output(self) -> Output:
         if not self.closes:

@@ -13,12 +13,21 @@ from typing import assert_never
 
 from osler.answer import Composer
 from osler.methods.kag.computed import QuestionCalculator
-from osler.methods.kag.dependencies import Dependencies, fill_references, find_dependencies
+from osler.methods.kag.dependencies import Dependencies, find_dependencies
 from osler.methods.kag.depth import Depth, SubAnswer
 from osler.methods.kag.executors import Calculator, Deducer
-from osler.methods.kag.logical_forms import Deduce, LogicalPlan, Math, Output, PlanStep, Retrieval
+from osler.methods.kag.logical_forms import (
+    Deduce,
+    Form,
+    LogicalPlan,
+    Math,
+    Output,
+    PlanStep,
+    Retrieval,
+)
 from osler.methods.kag.output import AnswerFinisher, nearest_option
 from osler.methods.kag.planner import FormPlanner
+from osler.methods.kag.variables import Variables
 from osler.trace import BudgetExceeded, FormSolved, Noted, Run
 from osler.trace.ordered import OrderedEvents, gather
 from osler.types import Grounding, Halt, Hit, Question, Solution
@@ -105,33 +114,14 @@ class Thinker:
         answers: Mapping[int, SubAnswer],
         run: Run,
     ) -> SubAnswer:
-        bound = _bind_aliases(graph, answers)
-        said = {n: answer.text for n, answer in answers.items() if answer.text}
-        asked = fill_references(step.question, said)
-        language = question.language
-        match step.action:
-            case Retrieval() as form:
-                step = replace(step, action=_name_subject(form, bound))
-                known = [
-                    answers[n].prompt_line for n in sorted(graph.waits[step.n]) if n in answers
-                ]
-                answer = await self.depth.solve(step, asked, known, language, run)
-            case Math(content=content):
-                filled = _fill_content(content, bound, said, question)
-                text = await self.calculator.solve(step.n, step.action, filled, language, run)
-                answer = SubAnswer(step.n, asked, text, _rests_on(graph, answers, step.n))
-            case Deduce(content=content):
-                filled = _fill_content(content, bound, said, question)
-                text = await self.deducer.solve(step.n, step.action, filled, language, run)
-                answer = SubAnswer(step.n, asked, text, _rests_on(graph, answers, step.n))
-            case Output(variables=variables):
-                filled = _fill_content(variables, bound, said, None)
-                known_ones = [line for line in filled if line]
-                answer = SubAnswer(
-                    step.n, asked, "; ".join(known_ones), _rests_on(graph, answers, step.n)
-                )
-            case _ as never:
-                assert_never(never)
+        known = Variables(graph, answers, step.n)
+        asked = known.fill_text(step.question)
+        if known.missing and _needs_all(step.action, known):
+            said = ", ".join(known.missing)
+            run.emit(Noted(f"step {step.n} waits for {said}, which has no answer"))
+            answer = SubAnswer(step.n, asked, "", lacking=known.missing)
+        else:
+            answer = await self._act(question, step, asked, known, run)
         run.emit(
             FormSolved(
                 step.n,
@@ -143,6 +133,34 @@ class Thinker:
             )
         )
         return answer
+
+    async def _act(
+        self, question: Question, step: PlanStep, asked: str, known: Variables, run: Run
+    ) -> SubAnswer:
+        """Carries out a step's action with its references filled in."""
+        n, language, rests = step.n, question.language, _rests_on(known)
+        match step.action:
+            case Retrieval() as form:
+                first, *others = known.fill_form(form)
+                waits = sorted(known.graph.waits[n])
+                lines = [known.answers[m].prompt_line for m in waits if m in known.answers]
+                step = replace(step, action=first, others=tuple(others))
+                return await self.depth.solve(step, asked, lines, language, run)
+            case Math(content=content, target=target) as form:
+                filled = [*map(known.fill_item, content), question.text]
+                form = replace(form, target=known.fill_text(target))
+                text = await self.calculator.solve(n, form, filled, language, run)
+                return SubAnswer(n, asked, text, rests)
+            case Deduce(content=content, target=target) as form:
+                filled = [*map(known.fill_item, content), question.text]
+                form = replace(form, target=known.fill_text(target))
+                text = await self.deducer.solve(n, form, filled, language, run)
+                return SubAnswer(n, asked, text, rests)
+            case Output(variables=variables):
+                values = filter(None, map(known.value_of, variables))
+                return SubAnswer(n, asked, "; ".join(values), rests)
+            case _ as never:
+                assert_never(never)
 
     async def _conclude_answer(
         self, question: Question, plan: LogicalPlan, answers: Mapping[int, SubAnswer], run: Run
@@ -162,6 +180,9 @@ class Thinker:
         if own:
             why += f", step {', '.join(own)} out of the model's own knowledge"
         why += "".join(f"; step {each.n} {each.unsure}" for each in done if each.unsure)
+        why += "".join(
+            f"; step {each.n} lacks {', '.join(each.lacking)}" for each in done if each.lacking
+        )
         # A budget may refuse something (spent) or simply be used up (exhausted).
         cut = run.spent or (run.exhausted_bound or "" if len(done) < len(plan.steps) else "")
         if cut:
@@ -173,41 +194,22 @@ class Thinker:
         return Solution(answer, Halt.CONVERGED if finished else Halt.BUDGET, why, run.usage)
 
 
-def _bind_aliases(graph: Dependencies, answers: Mapping[int, SubAnswer]) -> dict[str, str]:
-    """Every alias with its value: given names and results so far."""
-    results = {alias: answers[n].text for alias, n in graph.bound.items() if n in answers}
-    return {**graph.given, **results}
+def _needs_all(form: Form, known: Variables) -> bool:
+    """Whether a step makes no sense without all that it waits for: a search or a calculation; a
+    conclusion needs one of them, an output none."""
+    match form:
+        case Retrieval() | Math():
+            return True
+        case Deduce():
+            return len(known.missing) == len(known.graph.waits[known.n])
+        case Output():
+            return False
 
 
-def _name_subject(form: Retrieval, bound: Mapping[str, str]) -> Retrieval:
-    """The form with its subject's name, where an earlier step has found it."""
-    if form.s.name or not bound.get(form.s.alias):
-        return form
-    return replace(form, s=replace(form.s, name=bound[form.s.alias]))
-
-
-def _fill_content(
-    content: tuple[str, ...],
-    bound: Mapping[str, str],
-    said: Mapping[int, str],
-    question: Question | None,
-) -> list[str]:
-    """Content with aliases and references replaced; the question itself is last."""
-    lines = []
-    for item in content:
-        if item in bound:
-            lines.append(f"{item} = {bound[item] or 'unknown'}" if question else bound[item])
-        else:
-            filled = fill_references(item, said)
-            lines.append("" if question is None and filled == item and item[:1] == "#" else filled)
-    if question is not None:
-        lines.append(question.text)
-    return lines
-
-
-def _rests_on(graph: Dependencies, answers: Mapping[int, SubAnswer], n: int) -> tuple[Hit, ...]:
+def _rests_on(known: Variables) -> tuple[Hit, ...]:
     """The evidence of a computed step: that of the steps it was computed from."""
-    return _collect_evidence([answers[m] for m in sorted(graph.waits[n]) if m in answers])
+    waits = sorted(known.graph.waits[known.n])
+    return _collect_evidence([known.answers[m] for m in waits if m in known.answers])
 
 
 def _collect_evidence(answers: list[SubAnswer]) -> tuple[Hit, ...]:

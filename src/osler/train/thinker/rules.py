@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from osler.errors import MalformedOutput
 from osler.evaluate.metrics.words import exact_match, f1
-from osler.methods.kag.boxed import ECHOES, UNKNOWN
+from osler.methods.kag.boxed import is_non_answer
 from osler.methods.kag.dependencies import REFERENCE, find_dependencies
 from osler.methods.kag.parse import read_plan, read_search
 from osler.retrieve.words import content_terms
@@ -151,7 +151,7 @@ def _rejection_faults(item: QualityItem, turns: list[AssistantTurn]) -> Iterator
         if answer is None:
             if last or reply.asked.startswith("<references>"):
                 yield aspect, f"reply {n} has no boxed answer"
-        elif answer.casefold().rstrip(".。") in UNKNOWN | ECHOES:
+        elif is_non_answer(answer):
             yield aspect, f"reply {n} answers {answer!r}"
 
 

@@ -223,7 +223,7 @@ def test_an_unterminated_search_is_read() -> None:
         "I cannot plan this.",
         "Step1: no action here",
         "Step1: x\nAction1: Fly(to=moon)",
-        "Step1: x\nAction1: Deduce(op=guess, content=[o1], target=y)",
+        "Step1: x\nAction1: Deduce(op=guess, content=[o1",
         "Step1: x\nAction1: Retrieval()",
         "Step1: x\nAction1: Retrieval(s=s1, s=s2, p=p1, o=o1)",
         "Step1: x\nAction1: Output()",
@@ -233,6 +233,24 @@ def test_an_unterminated_search_is_read() -> None:
 def test_what_is_no_plan_says_what_was_expected(reply: str) -> None:
     with pytest.raises(MalformedOutput, match="expected"):
         read_plan(reply)
+
+
+@pytest.mark.parametrize(
+    ("told", "op"),
+    [
+        ("op=judgment, ", "judgement"),
+        ("op=multi-choice, ", "multiChoice"),
+        ("op=extraction, ", "extract"),
+        ("op=Choices, ", "choice"),
+        ("op=guess, ", "entailment"),
+        ("op='infer', ", "entailment"),
+        ("", "entailment"),
+    ],
+)
+def test_an_unknown_operation_is_the_nearest_one_and_loses_no_plan(told: str, op: str) -> None:
+    plan = read_plan(f"Step1: x\nAction1: Deduce({told}content=['o1'], target='y')->o2")
+    (step,) = plan.steps
+    assert step.action == Deduce(Operation(op), ("o1",), "y", "o2")
 
 
 def test_a_plan_of_two_hundred_steps_is_refused() -> None:

@@ -11,7 +11,7 @@ from osler.errors import ModelUnreachable, SourceUnavailable
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
 from osler.llm.core.speaker import Speaker
 from osler.methods.kag.boundary import Boundary, GenerateThenAssess, NoBoundary
-from osler.methods.kag.depth import DepthSolver
+from osler.methods.kag.depth import NOT_DRAWN, DepthSolver
 from osler.methods.kag.executors import Calculator, Deducer
 from osler.methods.kag.focus import Focuser, compress_passage
 from osler.methods.kag.formulas import FORMULAS
@@ -308,6 +308,17 @@ async def test_what_the_model_knows_is_not_looked_up() -> None:
     assert solution.answer.grounding is Grounding.UNGROUNDED
 
 
+@dataclass
+class Heard(KeyedModel):
+    """Keeps what it was asked."""
+
+    prompts: list[str] = field(default_factory=list)
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
+        self.prompts.append(messages[-1].content)
+        return await super().complete(messages, sampling)
+
+
 ONE = GivenForms()
 SUB = Question("sub", "How much of the body are the legs in children?")
 
@@ -324,7 +335,7 @@ async def test_depth_solver_searches_again_with_a_new_form_until_the_references_
             "Answer the last question": [f"{AREA.text} [1] {box('37')}"],
         }
     )
-    found = ScriptedRetriever({"": [AREA]})
+    found = ScriptedRetriever({"rule of nines": [AREA], "": [RATIO]})
     run = Run()
     await thinker(model, found, planner=ONE).solve(SUB, run)
     assert found.asked == [SUB.text, "the rule of nines by age."]
@@ -361,9 +372,90 @@ async def test_turns_are_bounded() -> None:
             "Answer the last question": ["The evidence does not say."],
         }
     )
+    new = {f"try {i} ": [passage(f"new{i}", f"Page {i}.")] for i in range(20)}
+    found = ScriptedRetriever({**{key.strip(): value for key, value in new.items()}, "": [AREA]})
     run = Run()
-    await thinker(model, ANYTHING, planner=ONE, turns=4).solve(SUB, run)
+    await thinker(model, found, planner=ONE, turns=4).solve(SUB, run)
     assert sum(isinstance(event, Searched) for event in run.events) == 4
+
+
+async def test_a_search_that_finds_nothing_new_ends_the_depth() -> None:
+    searches = [
+        f"<search>Step: try {i} Action: Retrieval(s=s1:a['b'], p=p1, o=o1)</search>"
+        for i in range(20)
+    ]
+    model = KeyedModel(
+        {
+            "analyze the relationship": [NO],
+            "Write one new search": searches,
+            "Answer the question from the references": [box("unknown")],
+            "Answer the last question": ["The evidence does not say."],
+        }
+    )
+    run = Run()
+    await thinker(model, ANYTHING, planner=ONE).solve(SUB, run)
+    assert sum(isinstance(event, Searched) for event in run.events) == 2
+    assert sum(isinstance(event, Focused) for event in run.events) == 1
+
+
+async def test_the_reason_for_another_search_is_why_the_last_one_failed() -> None:
+    """Focusing said yes and no answer could be drawn: the reason for the yes is no reason."""
+    model = Heard(
+        {
+            "analyze the relationship": [YES],
+            "Answer the question from the references": [box("unknown")],
+            "Write one new search": [
+                "<search>Step: the rule of nines Action: Retrieval(s=s1:a['b'], p=p1, o=o1)"
+                "</search>"
+            ],
+            "Answer the last question": ["The evidence does not say."],
+        }
+    )
+    speaker = Speaker(model, "reader")
+    solver = DepthSolver(speaker, ANYTHING, NoBoundary(), Focuser(speaker), turns=2)
+    (step,) = LogicalPlan.single_retrieval(SUB.text).steps
+    await solver.solve(step, step.question, (), "en", Run())
+    (asked,) = [text for text in model.prompts if "Write one new search" in text]
+    assert "Reference 0 says it" not in asked
+    assert NOT_DRAWN["en"] in asked
+
+
+async def test_a_copied_template_is_no_search() -> None:
+    copied = (
+        "<search>Step: In which town was Anna Holm born? Action: Retrieval("
+        "s=s1:person['Anna Holm'], p=p1:place of birth, o=o1:town)</search>"
+    )
+    model = KeyedModel(
+        {
+            "analyze the relationship": [NO],
+            "Write one new search": [copied],
+            "could not be read": [copied],
+            "Answer the question from the references": [box("unknown")],
+        }
+    )
+    speaker = Speaker(model, "reader")
+    found = ScriptedRetriever({"": [AREA]})
+    solver = DepthSolver(speaker, found, NoBoundary(), Focuser(speaker))
+    (step,) = LogicalPlan.single_retrieval(SUB.text).steps
+    await solver.solve(step, step.question, (), "en", Run())
+    assert found.asked == [SUB.text]
+
+
+async def test_a_reply_with_neither_tag_is_the_answer() -> None:
+    """The released executor takes it so, after reasoning and in place of a search alike."""
+    model = KeyedModel(
+        {
+            "analyze the relationship": [NO],
+            "Write one new search": ["About 37 percent."],
+            "Answer the question from the references": ["37 percent"],
+        }
+    )
+    speaker = Speaker(model, "reader")
+    solver = DepthSolver(speaker, ANYTHING, NoBoundary(), Focuser(speaker))
+    (step,) = LogicalPlan.single_retrieval(SUB.text).steps
+    assert (await solver.solve(step, step.question, (), "en", Run())).text == "About 37 percent."
+    model.replies["analyze the relationship"] = [YES]
+    assert (await solver.solve(step, step.question, (), "en", Run())).text == "37 percent"
 
 
 async def test_a_reply_that_is_no_plan_becomes_one_retrieval_and_the_trace_says_so() -> None:

@@ -58,7 +58,7 @@ def film_model(**changed: list[str]) -> KeyedModel:
 
 def teacher(model: KeyedModel, knows: Knows = "both", *, restructure: bool = True) -> Teacher:
     speaker = Speaker(model, "planner")
-    found = ScriptedRetriever({"Peter Berg": [BERG], "Red Kite": [KITE]})
+    found = ScriptedRetriever({"date of death": [BERG], "Peter Berg": [KITE], "Red Kite": [KITE]})
     return Teacher(speaker, speaker, speaker, found, knows=knows, k=1, restructure=restructure)
 
 
@@ -78,7 +78,7 @@ async def test_a_question_becomes_the_paper_s_chat() -> None:
     assert "Step2: When did Peter Berg die?" in chat[5].content
     assert "I need to retrieve external knowledge" in said[2]
     assert read_search(said[2].partition("</think>")[2]).question == "When did Peter Berg die?"
-    assert chat[7].content == f"<references>Peter Berg: {BERG.text}\n\n</references>"
+    assert chat[7].content == f"<references>Red Kite: {KITE.text}\n\n</references>"
     assert said[3].startswith("<think>The film is there, the date is not.</think>\n<search>Step1:")
     assert said[4] == f"<think>Now the date is there.</think>\n\n{box('3 May 1911')}"
     assert said[5] == f"<think>The date holds the year.</think>\n\n{box('1911')}"

@@ -1,0 +1,65 @@
+"""Which references a reason calls relevant (§3.3), and what counts as an answer."""
+
+import pytest
+
+from osler.errors import MalformedOutput
+from osler.llm.core.base import Completion
+from osler.methods.kag.boxed import answer_or_text, is_non_answer
+from osler.methods.kag.focus import relevant_references
+
+
+@pytest.mark.parametrize(
+    ("reason", "relevant"),
+    [
+        ("Reference 0 does not mention it, reference 2 answers.", (2,)),
+        ("Reference 0 and reference 1 do not say; reference 2 does.", (2,)),
+        ("References 0 and 2 are irrelevant. Reference 1 gives the dose.", (1,)),
+        ("Unlike reference 0, reference 1 names the drug.", (1,)),
+        ("Reference 1 names the drug but does not give a dose.", (1,)),
+        ("Reference 1 is not only relevant, it answers.", (1,)),
+        ("Reference 0 isn't about adults.", (1, 2)),
+        ("It is said there.", (0, 1, 2)),
+        (
+            "None fits: reference 0 is unrelated, reference 1 lacks it, reference 2 fails to.",
+            (0, 1, 2),
+        ),
+        ("资料0没有提到，资料2说明了剂量。", (2,)),
+        ("资料0和1无关。资料2相关。", (2,)),
+        ("Reference 7 says it.", (0, 1, 2)),
+    ],
+)
+def test_a_reference_is_relevant_where_it_is_said_to_be(
+    reason: str, relevant: tuple[int, ...]
+) -> None:
+    assert relevant_references(reason, 3) == relevant
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "no_answer",
+        "No answer.",
+        "sample",
+        r"\scriptsize(2)",
+        "unknown",
+        "N/A",
+        "无",
+        "…",
+        "Unknown。",
+    ],
+)
+def test_a_non_answer_is_none(text: str) -> None:
+    assert is_non_answer(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["none", "Na", "no", "0", "No sample was taken", r"\beta", "答案是阿司匹林"]
+)
+def test_an_answer_that_looks_like_none_is_one(text: str) -> None:
+    assert not is_non_answer(text)
+
+
+@pytest.mark.parametrize("text", ["", "<search>Step1: x", "<answer>", r"\boxed{", "a" * 601])
+def test_what_was_begun_and_not_finished_is_no_answer(text: str) -> None:
+    with pytest.raises(MalformedOutput):
+        answer_or_text(Completion(text, (), "stop"))
