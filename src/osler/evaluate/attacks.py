@@ -15,6 +15,7 @@ from typing import Literal, get_args
 
 from osler.errors import MalformedSource
 from osler.evaluate.intervals import Estimate, proportion
+from osler.text import language_of
 from osler.trace import Popped, Run, Solver
 from osler.types import Halt, Hit, Passage, Question, Retriever
 
@@ -23,6 +24,7 @@ Noise = Literal["irrelevant", "relevant", "mixed"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 NOISES: tuple[Noise, ...] = get_args(Noise)
 
+# Options of a set that names none, as PubMedQA has it.
 _OPTIONS = ("yes", "no", "maybe")
 
 
@@ -152,7 +154,8 @@ def summarize_cell(kind: Kind, noise: Noise, outcomes: Sequence[AttackOutcome]) 
 def read_targets(path: Path) -> Iterator[Target]:
     """Reads noise sets from JSON Lines: id, question, answer, gold, distractor_relevant, ….
 
-    Raises `MalformedSource` naming file and line.
+    `options` is a list or {letter: text}, by default yes, no and maybe; `answer` is the text or
+    the letter of the right one. Raises `MalformedSource` naming file and line.
     """
     with path.open(encoding="utf-8") as lines:
         for number, line in enumerate(lines, 1):
@@ -163,16 +166,34 @@ def read_targets(path: Path) -> Iterator[Target]:
 
 
 def _read_target(record: dict[str, object]) -> Target:
-    question = Question(str(record["id"]), str(record["question"]), _OPTIONS)
-    letter = question.letters[_OPTIONS.index(str(record["answer"]))]
+    text = str(record["question"])
+    question = Question(str(record["id"]), text, _options_of(record), language_of(text))
     distant = [*_texts_of(record, "distractor_out_of_domain")]
     return Target(
         question,
-        letter,
+        _letter_of(question, str(record["answer"])),
         _make_passages(_texts_of(record, "gold"), "research"),
         _make_passages(_texts_of(record, "distractor_relevant"), "research"),
         _make_passages(distant, "web"),
     )
+
+
+def _options_of(record: dict[str, object]) -> tuple[str, ...]:
+    listed = record.get("options") or _OPTIONS
+    if isinstance(listed, dict):
+        listed = [listed[letter] for letter in sorted(listed)]
+    if not isinstance(listed, list | tuple) or len(listed) < 2:
+        raise TypeError("options should be a list of two or more")
+    return tuple(map(str, listed))
+
+
+def _letter_of(question: Question, answer: str) -> str:
+    """The right option's letter. Raises `ValueError` for an answer that is none of them."""
+    if answer in question.options:
+        return question.letters[question.options.index(answer)]
+    if answer in question.letters:
+        return answer
+    raise ValueError(f"the answer {answer!r} is none of the options")
 
 
 def _texts_of(record: dict[str, object], key: str) -> list[tuple[str, str]]:
@@ -183,7 +204,10 @@ def _texts_of(record: dict[str, object], key: str) -> list[tuple[str, str]]:
 
 
 def _make_passages(texts: list[tuple[str, str]], source: str) -> tuple[Passage, ...]:
-    return tuple(Passage(f"{source}:{id}#0", text, source, "") for id, text in texts)
+    return tuple(
+        Passage(f"{source}:{id}#0", text, source, "", language=language_of(text))
+        for id, text in texts
+    )
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,7 @@ def test_the_distribution_is_shown_and_the_fit_written(
     result = osler("calibrate")
     assert result.exit_code == 0
     assert "sigma 9.1: 90% of 10 conclusions of m lie below it" in result.stdout
+    assert "right or wrong: a quantile without labels" in " ".join(result.stdout.split())
     assert f"written to {folder / 'osler.toml'}" in result.stdout
     shown = json.loads(osler("config", "show", "--json").stdout)
     assert shown["calibration.sigma"] == 9.1

@@ -128,6 +128,40 @@ def test_a_broken_line_is_named(tmp_path: Path) -> None:
         list(read_targets(path))
 
 
+def noise_line(**changed: object) -> str:
+    texts = [{"id": "1", "text": "首选肾上腺素。"}]
+    record: dict[str, object] = {
+        "id": "c1",
+        "question": "过敏性休克首选什么药物？",
+        "answer": "B",
+        "options": {"B": "肾上腺素", "A": "阿司匹林"},
+        "gold": texts,
+        "distractor_relevant": texts,
+        "distractor_out_of_domain": texts,
+    }
+    return json.dumps({**record, **changed}) + "\n"
+
+
+@pytest.mark.parametrize("answer", ["B", "肾上腺素"])
+def test_noise_of_an_exam_has_the_options_of_its_question(tmp_path: Path, answer: str) -> None:
+    """App. 8.6 builds noise from CMB-Exam, whose options are not yes, no and maybe."""
+    path = tmp_path / "sets.jsonl"
+    path.write_text(noise_line(answer=answer), encoding="utf-8")
+    (target,) = read_targets(path)
+    assert (target.question.options, target.gold) == (("阿司匹林", "肾上腺素"), "B")
+    assert target.question.language == target.passages[0].language == "zh"
+
+
+@pytest.mark.parametrize("changed", [{"answer": "C"}, {"options": ["one"]}, {"options": 7}])
+def test_an_answer_outside_the_options_is_refused(
+    tmp_path: Path, changed: dict[str, object]
+) -> None:
+    path = tmp_path / "sets.jsonl"
+    path.write_text(noise_line(**changed), encoding="utf-8")
+    with pytest.raises(MalformedSource, match=r"sets\.jsonl:1"):
+        list(read_targets(path))
+
+
 def test_the_real_noise_sets_are_read(shared_data: Path) -> None:
     targets = list(read_targets(shared_data / "E_noise" / "medical_noise" / "noise_sets.jsonl"))
     assert len(targets) == 220

@@ -1,0 +1,103 @@
+"""TC-RAG's machine is what the settings say: metric, threshold, moves, notes."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import pytest
+
+from osler.app.config import Settings, TcRagSettings
+from osler.app.wiring import Parts
+from osler.app.wiring.composers import note_roles
+from osler.app.wiring.models import LoadedModel
+from osler.app.wiring.tc_rag import build_machine, state_monitor
+from osler.errors import BadConfig, CapabilityMissing
+from osler.llm.core.base import LanguageModel
+from osler.methods.tcrag.machine import TuringMachine
+from osler.methods.tcrag.monitor import Metric
+from osler.methods.tcrag.moves import GuidedMoves
+from osler.retrieve.relevance import OverlapRelevance
+from osler.testing.scripted import ScriptedModel, ScriptedRetriever, TextOnly
+
+SERVER = {"kind": "openai", "url": "http://127.0.0.1:9/v1", "name": "m"}
+
+
+def settings(writes: str = "auto", **strategy: object) -> Settings:
+    return Settings.model_validate(
+        {"model": {**SERVER, "writes": writes}, "strategy": {"kind": "tc-rag", **strategy}}
+    )
+
+
+def built(given: Settings, model: LanguageModel | None = None) -> TuringMachine:
+    ready = LoadedModel(model or ScriptedModel([], name="m"))
+    parts = Parts(
+        {"planner": ready, "summariser": ready, "reader": ready},
+        lambda *_: ScriptedRetriever({}),
+        OverlapRelevance(),
+        OverlapRelevance(),
+        ("book",),
+    )
+    assert isinstance(given.strategy, TcRagSettings)
+    return build_machine(given, given.strategy, parts)
+
+
+@pytest.mark.parametrize("metric", [one for one in get_args(Metric) if one != "attention"])
+def test_each_metric_has_its_monitor(metric: Metric) -> None:
+    assert state_monitor(metric, ScriptedModel([])).metric == metric
+
+
+def test_attention_is_refused_where_the_model_hides_it() -> None:
+    with pytest.raises(CapabilityMissing, match="hides them"):
+        state_monitor("attention", ScriptedModel([], name="m"))
+
+
+@pytest.mark.parametrize("metric", ["uct-mean", "uct-entropy", "low-prob"])
+def test_a_variant_needs_a_sigma_of_its_own(metric: str) -> None:
+    with pytest.raises(BadConfig, match=f"{metric} has no usual sigma"):
+        built(settings(metric=metric))
+    assert built(settings(metric=metric, sigma=0.3)).sigma == 0.3
+
+
+@pytest.mark.parametrize(
+    ("metric", "top"),
+    [("cppl", 0), ("off", 0), ("uct", 1), ("uct-mean", 1), ("low-prob", 1), ("uct-entropy", 20)],
+)
+def test_tokens_are_asked_for_where_the_metric_reads_them(metric: str, top: int) -> None:
+    assert built(settings(metric=metric, sigma=1.0)).sampling.top == top
+
+
+def test_a_composed_answer_that_cannot_be_valued_is_refused_before_the_run() -> None:
+    """Each Conclusion would be unsure, and the run would only spend its steps."""
+    blind = TextOnly(ScriptedModel([], name="blind"))
+    with pytest.raises(CapabilityMissing, match="blind scores no given text"):
+        built(settings(writes="no", metric="uct"), blind)
+    assert built(settings(writes="yes", metric="uct"), blind).monitor.metric == "uct"
+
+
+def test_the_lines_of_the_algorithm_that_can_be_read_in_two_ways_are_settings() -> None:
+    default = built(settings())
+    assert (default.restore, default.exhausted, default.template) == ("backtrack", "draft", "line")
+    given = built(settings(restore="pop", exhausted="top", tool_template="json"))
+    assert (given.restore, given.exhausted, given.template) == ("pop", "top", "json")
+
+
+@pytest.mark.parametrize(
+    ("strategy", "chars"),
+    [({}, 600), ({"moves": "guided"}, 160), ({"moves": "guided", "action_chars": 900}, 900)],
+)
+def test_the_length_of_an_action_is_a_setting(strategy: dict[str, object], chars: int) -> None:
+    assert built(settings(**strategy)).longest == chars
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_whether_noise_goes_before_another_tool_is_a_setting(first: bool) -> None:
+    moves = built(settings(moves="guided", backtrack_first=first)).moves
+    assert isinstance(moves, GuidedMoves)
+    assert moves.backtrack_first is first
+
+
+def test_roles_whose_model_may_not_word_medicine_write_notes() -> None:
+    assert note_roles(settings(writes="no")) == ("planner", "summariser", "reader")
+    assert note_roles(settings(writes="yes")) == ()
+    packaged = Settings.model_validate({"model": {"kind": "packaged"}, "strategy": {"kind": "rag"}})
+    assert note_roles(packaged) == ("reader",)
