@@ -179,7 +179,9 @@ def _pairs(page: ElementTree.Element) -> Iterator[tuple[Asked, Entry]]:
         question, answer = pair.find("Question"), pair.findtext("Answer")
         if question is None or not question.text or not answer or not answer.strip():
             continue
-        id = f"medquad-{question.attrib.get('qid', '')}".replace("/", "-")
+        # Pages of different sources share their numbers.
+        place = (page.attrib.get("source", ""), question.attrib.get("qid", ""))
+        id = "-".join(("medquad", *place)).replace("/", "-")
         words = " ".join(question.text.split())
         entry = Entry(WEB, id, focus, answer.strip())
         yield Asked("medquad", Question(id, words), frozenset({id})), entry

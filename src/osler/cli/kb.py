@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from osler.app.config import Settings
     from osler.cli.session import CliSession
     from osler.kb.base import IngestResult, KnowledgeBase, KnowledgeBaseInfo
+    from osler.types import Language
 
 
 Source = Annotated[str, typer.Option("--source", "-s", help="Name of the source.")]
@@ -72,19 +74,37 @@ def add(
                 chunk=settings.kb.chunk,
                 progress=report,
             )
-    show_added(here, added)
+        by_words = count_by_words(settings, kb)
+    show_added(here, added, by_words)
 
 
-def show_added(here: CliSession, added: IngestResult) -> None:
-    """Shows what was added. Ends with exit code 6 when some files could not be read."""
-    from osler.cli.tables import added_page
+def count_by_words(settings: Settings, kb: KnowledgeBase) -> dict[Language, int]:
+    """Passages in languages that the configured encoder does not read, by language."""
+    from osler.app.wiring.models import encoder_languages
+
+    return replace(kb.info(), languages=tuple(encoder_languages(settings))).by_words
+
+
+def show_added(
+    here: CliSession, added: IngestResult, by_words: Mapping[Language, int] | None = None
+) -> None:
+    """Shows what was added; `by_words`: passages that will have no vector, by language.
+
+    Ends with exit code 6 when some files could not be read.
+    """
+    from osler.cli.tables import added_page, by_words_lines
 
     if here.json or not here.quiet:
-        here.show_result(added_page(added), asdict(added))
-    if added.failed or added.unknown:
-        raise typer.Exit(PARTIAL)
+        here.show_result(added_page(added), {**asdict(added), "by_words": dict(by_words or {})})
+    for line in by_words_lines(by_words or {}, built=False):
+        here.print_line(line)
+    # Also after files that could not be read: the others are in.
     if added.documents or added.gone:
         here.print_line("next: osler kb build")
+    elif added.unknown and not added.unchanged:
+        here.print_line("next: name their format with --format")
+    if added.failed or added.unknown:
+        raise typer.Exit(PARTIAL)
 
 
 def build(
@@ -124,10 +144,15 @@ def build(
                     make = partial(load_encoder, settings)
                     workforce = bulk_runner(on, workers)
                     built = kb.build_on(workforce, make, rebuild=rebuild, progress=report)
-    from osler.cli.tables import built_page
+    from rich.console import Group
+
+    from osler.cli.tables import built_page, by_words_lines
 
     if here.json or not here.quiet:
-        here.show_result(built_page(built), asdict(built))
+        with open_kb(settings) as kb:
+            by_words = kb.info().by_words
+        page = Group(built_page(built), *by_words_lines(by_words))
+        here.show_result(page, {**asdict(built), "by_words": by_words})
 
 
 def info(here: JsonSession) -> None:
@@ -189,4 +214,5 @@ def _info_document(info: KnowledgeBaseInfo) -> dict[str, object]:
         "path": str(info.path),
         "documents": info.documents,
         "passages": info.passages,
+        "by_words": info.by_words,
     }

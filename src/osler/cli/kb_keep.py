@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from osler.cli.kb import PATIENCE, Wait, open_kb, show_added
+from osler.cli.kb import PATIENCE, Wait, count_by_words, open_kb, show_added
 from osler.cli.options import JsonSession
 from osler.cli.progress import show_progress
 from osler.cli.session import CliSession
@@ -44,11 +44,13 @@ def update(
 
     Exit code 6: some files could not be read.
     """
-    with open_kb(here.load_settings(), wait) as kb, show_progress(here) as report:
+    settings = here.load_settings()
+    with open_kb(settings, wait) as kb, show_progress(here) as report:
         added = kb.update(
             source=source, checksum=checksum, retry=retry, prune=prune, progress=report
         )
-    show_added(here, added)
+        by_words = count_by_words(settings, kb)
+    show_added(here, added, by_words)
 
 
 def snapshot(

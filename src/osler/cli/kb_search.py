@@ -63,10 +63,17 @@ def search(
         }
     )
     from osler.app.wiring.knowledge import search_passages
+    from osler.app.wiring.models import encoder_languages
     from osler.cli.render import hit_document, hits_page
+    from osler.text import language_of
 
     hits = asyncio.run(search_passages(settings, query, k=settings.retrieve.k, sources=()))
-    here.show_result(hits_page(hits), {"query": query, "hits": [hit_document(hit) for hit in hits]})
+    by_words = language_of(query) not in encoder_languages(settings)
+    document = {"query": query, "hits": [hit_document(hit) for hit in hits], "by_words": by_words}
+    here.show_result(hits_page(hits), document)
+    if by_words:
+        reads = "English" if language_of(query) == "zh" else "Chinese"
+        here.print_line(f"searched by words alone: the encoder reads {reads} only")
     if not hits:
         raise typer.Exit(ABSTAINED)
 

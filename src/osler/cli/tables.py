@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from osler.kb.ingest.rejects import DeadLetter
     from osler.kb.search.push import PushResult
     from osler.kb.store.snapshots import Snapshot
+    from osler.types import Language
 
 _COLOURS = {"pass": "green", "warn": "yellow", "fail": "red"}
 
@@ -49,6 +50,26 @@ def built_page(built: BuildResult) -> Group:
     )
 
 
+_LANGUAGES: Mapping[Language, str] = {"en": "English", "zh": "Chinese"}
+
+
+def by_words_lines(counts: Mapping[Language, int], *, built: bool = True) -> list[str]:
+    """A line for each language whose passages have no vectors."""
+    have = (
+        "have no vectors"
+        if built
+        else f"get no vectors, since the encoder reads {_other_languages(counts)} only"
+    )
+    return [
+        f"{count:,} {_LANGUAGES[language]} passages {have}: they are found by words alone"
+        for language, count in counts.items()
+    ]
+
+
+def _other_languages(counts: Mapping[Language, int]) -> str:
+    return " and ".join(name for one, name in _LANGUAGES.items() if one not in counts) or "neither"
+
+
 def pushed_page(pushed: PushResult) -> Group:
     """Passages on the server, by source."""
     table = make_table(("source", "on the server"), numeric={"on the server"})
@@ -70,6 +91,7 @@ def info_page(info: KnowledgeBaseInfo) -> Group:
         head.append(plain_text(f"size      {_format_size(info.size)}{kept}"))
     if info.pending:
         head.append(plain_text(f"pending   {info.pending:,} passages want a vector", "yellow"))
+    head += [plain_text(f"words     {line}") for line in by_words_lines(info.by_words)]
     if not info.sources:
         return Group(*head, plain_text("it is empty; next: osler kb add PATH --source SOURCE"))
     table = make_table(

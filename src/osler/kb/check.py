@@ -48,6 +48,8 @@ class SourceInfo:
     retracted: int = 0
     origins: int = 0
     """Paths that were added."""
+    languages: dict[Language, int] = field(default_factory=dict)
+    """Passages by language."""
     latest: int = 0
     """Time of the youngest document: seconds since 1970, UTC."""
 
@@ -95,6 +97,19 @@ class KnowledgeBaseInfo:
     """Bytes of all files of the knowledge base, without its snapshots."""
     snapshots: int = 0
     """Named copies."""
+    languages: tuple[str, ...] = ()
+    """Languages of the encoder; of others no passage has a vector."""
+
+    @property
+    def by_words(self) -> dict[Language, int]:
+        """Passages by language that the encoder does not know: they have no vector, and are found
+        by words alone. Empty before the first build, and where all are searched so."""
+        if not self.languages:
+            return {}
+        counts: Counter[Language] = Counter()
+        for source in self.sources:
+            counts.update(source.languages)
+        return {one: count for one, count in counts.items() if one not in self.languages}
 
     @property
     def documents(self) -> int:
@@ -117,6 +132,7 @@ def read_info(db: sqlite3.Connection, path: Path) -> KnowledgeBaseInfo:
         pending=leases.count_pending(db),
         size=sum(file.stat().st_size for file in path.glob("*") if file.is_file()),
         snapshots=len(list((path / "snapshots").glob("*.sqlite"))),
+        languages=tuple(read_meta(db, "languages").split()),
     )
 
 
@@ -175,6 +191,7 @@ def _read_sources(db: sqlite3.Connection) -> Iterator[SourceInfo]:
             documents=documents.get(name, 0),
             passages=sum(group[3] for group in groups),
             words={language: _mean_length(groups, language) for _, language, *_ in groups},
+            languages=_count_languages(groups),
             licences=tuple(sorted({group[2] for group in groups} - {""})),
             illustrative=sum(group[5] for group in groups),
             drops=_count_drops(db, name),
@@ -223,6 +240,13 @@ def _provenance_of(db: sqlite3.Connection, source: str) -> dict[str, Any]:
 
 def _count_by_source(db: sqlite3.Connection, sql: str) -> dict[str, int]:
     return dict(db.execute(sql).fetchall())
+
+
+def _count_languages(groups: Sequence[Sequence[Any]]) -> dict[Language, int]:
+    counts: Counter[Language] = Counter()
+    for _, language, _, count, *_ in groups:
+        counts[language] += count
+    return dict(counts)
 
 
 def _mean_length(groups: Sequence[Sequence[Any]], language: str) -> float:

@@ -13,12 +13,17 @@ from osler.app.config import Settings
 from osler.app.wiring.knowledge import open_or_create
 from osler.kb.base import BuildResult, IngestResult, KnowledgeBase, KnowledgeBaseInfo, Progress
 from osler.kb.check import SourceInfo
-from osler.types import Hit, Passage
+from osler.testing.scripted import HashingEncoder
+from osler.types import Hit, Language, Passage
 
 TEXTS = {
     "anaphylaxis.md": "# Anaphylaxis\n\nGive adrenaline into the thigh at once.\n",
     "anaemia.md": "# 贫血\n\n缺铁性贫血补充铁剂。\n",
 }
+
+
+class EnglishOnly(HashingEncoder):
+    languages: frozenset[Language] = frozenset({"en"})
 
 
 @pytest.fixture
@@ -42,10 +47,42 @@ def test_kb_add_counts_what_was_added(osler: Any, books: Path) -> None:
     first = osler("kb", "add", str(books), "--source", "book")
     assert first.exit_code == 0
     assert first.stdout == (
-        "2 files read, 0 unchanged; 2 documents, 2 passages\nnext: osler kb build\n"
+        "2 files read, 0 unchanged; 2 documents, 2 passages\n"
+        "1 Chinese passages get no vectors, since the encoder reads English only: they are found by"
+        " words alone\n"
+        "next: osler kb build\n"
     )
     again = json.loads(osler("kb", "add", str(books), "-s", "book", "--json").stdout)
     assert (again["files"], again["unchanged"]) == (0, 2)
+
+
+def test_kb_info_says_which_passages_are_found_by_words_alone(
+    osler: Any, books: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("osler.app.wiring.models.load_encoder", lambda _: EnglishOnly())
+    osler("kb", "add", str(books), "--source", "book")
+    built = osler("kb", "build").stdout
+    shown = osler("kb", "info").stdout
+    told = "1 Chinese passages have no vectors: they are found by words alone"
+    assert told in built.replace("\n", " ")
+    assert told in shown
+    document = json.loads(osler("kb", "info", "--json").stdout)
+    assert document["by_words"] == {"zh": 1}
+
+
+def test_a_search_in_a_language_without_vectors_says_so(
+    osler: Any, books: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for place in ("models", "knowledge"):
+        monkeypatch.setattr(f"osler.app.wiring.{place}.load_encoder", lambda _: EnglishOnly())
+    osler("kb", "add", str(books), "--source", "book")
+    osler("kb", "build")
+    found = osler("kb", "search", "缺铁性贫血")
+    assert "补充铁剂" in found.stdout
+    assert "searched by words alone: the encoder reads English only" in found.stdout
+    assert json.loads(osler("kb", "search", "缺铁性贫血", "--json").stdout)["by_words"] is True
+    assert json.loads(osler("kb", "search", "adrenaline", "--json").stdout)["by_words"] is False
+    assert "words alone" not in osler("kb", "search", "adrenaline").stdout
 
 
 def test_files_that_could_not_be_read_end_with_6(
@@ -63,6 +100,7 @@ def test_files_that_could_not_be_read_end_with_6(
         "dropped 1: no text\n"
         "no parser knows b.bin\n"
         "could not be read: c.xml: line 3\n"
+        "next: osler kb build\n"
     )
 
 

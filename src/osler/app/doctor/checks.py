@@ -104,4 +104,6 @@ def _check_knowledge_base(settings: Settings) -> Check:
             fix = "run `osler kb build --rebuild`"
             return Check("knowledge base", "fail", f"{len(problems)} problems: {shown}", fix)
         detail = f"{kb.path}: snapshot {kb.snapshot}, sources {', '.join(kb.sources)}"
+        for language, count in kb.info().by_words.items():
+            detail += f"; {count:,} passages ({language}) are found by words alone"
         return Check("knowledge base", "pass", detail)

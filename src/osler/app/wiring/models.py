@@ -12,7 +12,7 @@ from osler.app.config import ModelSettings, Role, Settings
 from osler.app.wiring.hub import open_encoder, open_transformers_model, read_server_key
 from osler.llm.core.base import LanguageModel
 from osler.retrieve.relevance import EncoderRelevance, OverlapRelevance, RelevanceByLanguage
-from osler.types import Relevance
+from osler.types import Language, Relevance
 
 if TYPE_CHECKING:
     from osler.kb.encoders.base import Encoder
@@ -121,6 +121,14 @@ def _load_embedded(chosen: ModelSettings) -> LanguageModel:
 def load_encoder(settings: Settings) -> Encoder:
     """The configured encoder. Raises `ModelError`."""
     return open_encoder(settings.embedder)
+
+
+def encoder_languages(settings: Settings) -> frozenset[Language]:
+    """The languages of the configured encoder, which is not loaded for it."""
+    chosen = settings.embedder
+    if chosen.kind in ("packaged", "medcpt"):
+        return frozenset({"en"})
+    return frozenset(chosen.languages)
 
 
 def encoder_relevance(encoder: Encoder) -> Relevance:
