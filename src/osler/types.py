@@ -266,6 +266,25 @@ def _mark_statement(statement: Statement) -> str:
     return f"{statement.text} {marks}" if marks else statement.text
 
 
+DangerKind = Literal["emergency", "self-harm"]
+
+
+@dataclass(frozen=True, slots=True)
+class DangerNotice:
+    """The first statement to somebody whose question tells of danger: whom to call.
+
+    Found by rules in the question alone (`osler.danger`); it is no triage and no diagnosis.
+    """
+
+    kinds: tuple[DangerKind, ...]
+    """Both where somebody has hurt themself already."""
+    text: str
+    """In the question's language."""
+    rules: tuple[str, ...] = ()
+    """Names of the rules that apply."""
+    language: Language = "en"
+
+
 class Halt(StrEnum):
     """Reason why a run ended; a spent budget is a result, not an exception."""
 
@@ -273,6 +292,17 @@ class Halt(StrEnum):
     BUDGET = "budget"
     NO_EVIDENCE = "no_evidence"
     REFUSED = "refused"
+
+
+class DecidedBy(StrEnum):
+    """Who decided what a solution answers."""
+
+    METHOD = "method"
+    """The method itself: its winner, its vote, its last draft."""
+    READER = "reader"
+    """A reader of what the method found, to whom the method leaves the answer."""
+    FALLBACK = "fallback"
+    """A reader in the method's stead: the method came to no decision that could be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,6 +347,9 @@ class Solution:
     why: str
     """One line for a reader: "cppl 7.41 < sigma 10"."""
     usage: Usage = field(default_factory=Usage)
+    decided: DecidedBy = DecidedBy.READER
+    danger: DangerNotice | None = None
+    """What the reader is told first; `None` when the question tells of no danger."""
 
 
 class Retriever(Protocol):

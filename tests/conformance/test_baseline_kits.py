@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import log
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from osler.app.config.baselines import BASELINES
 from osler.app.wiring import Parts
 from osler.app.wiring.models import LoadedModel
 from osler.app.wiring.strategies import build_solver
-from osler.llm.core.base import Attended, Message
+from osler.llm.core.base import Attended, Message, Scored, TokenScore
 from osler.methods.baselines.table import METHODS
 from osler.retrieve.relevance import OverlapRelevance
 from osler.testing.conformance import SolverKit
@@ -45,6 +46,12 @@ class Parrot(ScriptedModel):
 
     def __repr__(self) -> str:
         return "Parrot()"
+
+    async def score(self, context: Sequence[Message] | str, text: str) -> Scored:
+        if not text.startswith("["):
+            return await super().score(context, text)
+        # To a checkpoint of Self-RAG's a reflection token is one token.
+        return Scored((TokenScore(text, 0, len(text), log(self.probability)),), Usage(calls=1))
 
     async def attend(self, context: Sequence[Message] | str, text: str) -> Attended:
         tokens = tokens_of(text, 0.5)
@@ -126,6 +133,7 @@ PERSISTENT = {
     "step-search": "<search>iron",
     "research": "<search>iron",
     "self-rag": "[Retrieval]",
+    "self-rag-prompted": "[Retrieval]",
     "chain-of-knowledge": "First, iron. Second, more iron. The answer is iron.",
     "i-medrag": "## Queries\n1. a\n2. b\n3. c",
     "pike-rag": '["What treats iron deficiency anaemia?", "Iron?", "1"]',
@@ -147,6 +155,7 @@ SILENT_ON_SEARCH = {"r1-gen", "react", "search-o1", "search-r1", "zero-search", 
     "research",
     "adaptive-rag",
     "self-rag",
+    "self-rag-prompted",
     "dragin",
     "dragin-entropy",
     "chain-of-knowledge",

@@ -1,15 +1,17 @@
 """Answers: from evidence to statements that cite their passages.
 
 A strategy decides what to read and when to stop; a `Composer` turns the evidence it has gathered
-into an `Answer`. `written` attributes each sentence of a capable model's draft, `rewriter` has
-another model word it anew, `extractive` quotes. `options` chooses among options, `cautions` adds
-what the metadata and wording of the evidence warn of (`currency`, `disagreement`), and `verify`
-compares a claim with evidence.
+into an `Answer`, and carries out the `Decision` of a strategy that has one. `written` attributes
+each sentence of a capable model's draft, `rewriter` has another model word it anew, `extractive`
+quotes from what its `gate` lets through. `option_reading` reads the option that a text chose,
+`options` chooses one, `cautions` adds what the metadata and wording of the evidence warn of
+(`currency`, `disagreement`), and `verify` compares a claim with evidence.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from osler.trace import Run
@@ -19,6 +21,27 @@ NOTHING_SAID = {
     "en": "The evidence does not say.",
     "zh": "现有证据没有说明。",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a method decided by itself; a composer carries it out, whoever may word the answer."""
+
+    option: str | None = None
+    """The letter that it chose; `None` where it named none."""
+    words: str = ""
+    """Its own answer or reasoning. Where its model may not word medicine they are never shown:
+    an option that it did not name is weighed after them, and quotes are ranked by them."""
+    passages: tuple[str, ...] = ()
+    """Ids of the passages on which it rests; empty = all that were found."""
+
+    def select_hits(self, hits: Sequence[Hit]) -> Sequence[Hit]:
+        """The hits on which the decision rests; all where it names none of them."""
+        return [hit for hit in hits if hit.passage.id in self.passages] or hits
+
+
+UNDECIDED = Decision()
+"""No decision: the composer answers from the hits."""
 
 
 class Composer(Protocol):
@@ -33,11 +56,18 @@ class Composer(Protocol):
         ...
 
     async def conclude(
-        self, question: Question, hits: Sequence[Hit], draft: str, run: Run
+        self,
+        question: Question,
+        hits: Sequence[Hit],
+        draft: str,
+        run: Run,
+        *,
+        decision: Decision = UNDECIDED,
     ) -> Answer:
         """Composes an answer from `hits`; `draft` is a model's text, or "".
 
-        An answer without statements and without an option is an abstention.
+        `decision` has precedence over what the composer would choose by itself. An answer
+        without statements and without an option is an abstention.
         """
         ...
 

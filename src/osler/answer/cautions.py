@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from osler.answer import Composer
+from osler.answer import UNDECIDED, Composer, Decision
 from osler.answer.currency import newer_guideline, newer_issue, read_issue, retraction_notice
 from osler.answer.disagreement import Claim, Difference, find_difference, read_claim, shared_content
 from osler.text import split_sentences
@@ -76,9 +76,15 @@ class CautiousComposer:
         return self.composer.writes_answer
 
     async def conclude(
-        self, question: Question, hits: Sequence[Hit], draft: str, run: Run
+        self,
+        question: Question,
+        hits: Sequence[Hit],
+        draft: str,
+        run: Run,
+        *,
+        decision: Decision = UNDECIDED,
     ) -> Answer:
-        answer = await self.composer.conclude(question, hits, draft, run)
+        answer = await self.composer.conclude(question, hits, draft, run, decision=decision)
         found = find_cautions(answer, hits, self.rules)
         for caution in found:
             event = caution_event(caution)

@@ -2,7 +2,8 @@
 
 The gate (`answer/gate.py`) says which sentences are evidence; where there are none, the answer
 says that the evidence does not answer. The sentences quoted are those highest in relevance to the
-question and in the model's likelihood of the sentence as its answer.
+question, in the model's likelihood of the sentence as its answer, and in relevance to the words
+of a method that decided by itself. Those words are never shown.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from statistics import fmean, pstdev
 
-from osler.answer import NOTHING_SAID
+from osler.answer import NOTHING_SAID, UNDECIDED, Decision
 from osler.answer.gate import EvidenceGate
 from osler.answer.options import OptionChooser, OptionTexts
 from osler.answer.sentences import QuoteCandidate
@@ -28,6 +29,11 @@ NOTE = {
     "zh": "以下为原文摘句，并非撰写的答案：未配置可以撰写医学内容的模型。",
 }
 
+_DECIDED_NOTE = {
+    "en": "The option is the method's own choice, by a model that must not word medicine; do not"
+    " rely on it.",
+    "zh": "选项由方法自身选出，所用模型不得撰写医学内容，不可依赖。",
+}
 _SPENT = {
     "en": "The run's budget was spent before everything was weighed ({}).",
     "zh": "运行预算已用尽，未能完成全部比较（{}）。",
@@ -43,8 +49,6 @@ class ExtractiveComposer:
     statements: int = 3
     shortlist: int = 8
     """Number of most relevant sentences that are weighed by likelihood."""
-    reasoned: bool = False
-    """Whether the option is weighed after the draft's reasoning (chain of thought)."""
     options: OptionChooser | None = None
     """Chooser among options; `None` = `model`, by their texts."""
     order: PooledOrder | None = None
@@ -52,22 +56,34 @@ class ExtractiveComposer:
 
     @property
     def uses_draft(self) -> bool:
-        return self.reasoned
+        return False
 
     @property
     def writes_answer(self) -> bool:
         return True
 
     async def conclude(
-        self, question: Question, hits: Sequence[Hit], draft: str, run: Run
+        self,
+        question: Question,
+        hits: Sequence[Hit],
+        draft: str,
+        run: Run,
+        *,
+        decision: Decision = UNDECIDED,
     ) -> Answer:
+        nothing = NOTHING_SAID[question.language]
+        if decision.option is None and decision.words == nothing:
+            return Answer(note=nothing, language=question.language)
+        hits = decision.select_hits(hits)
         if question.options and self.order is not None and not is_one_order(hits):
             hits = await self.order.order_hits(question.text, [hits])
-        chosen = await self._choose_option(question, hits, draft, run)
-        quotes = await self._choose_quotes(question, chosen, hits, run)
-        notes = [NOTE[question.language]] if quotes else [NOTHING_SAID[question.language]]
+        chosen = decision.option or await self._choose_option(question, hits, decision.words, run)
+        quotes = await self._choose_quotes(question, chosen, decision.words, hits, run)
+        notes = [NOTE[question.language]] if quotes else [nothing]
         chooser = self._option_chooser
-        if chosen is not None and chooser is not None:
+        if decision.option is not None:
+            notes.append(_DECIDED_NOTE[question.language])
+        elif chosen is not None and chooser is not None:
             notes.append(chooser.selection_note(question.language))
         if run.spent:
             notes.append(_SPENT[question.language].format(run.spent))
@@ -81,11 +97,10 @@ class ExtractiveComposer:
         )
 
     async def _choose_option(
-        self, question: Question, hits: Sequence[Hit], draft: str, run: Run
+        self, question: Question, hits: Sequence[Hit], said: str, run: Run
     ) -> str | None:
         if not question.options or self._option_chooser is None:
             return None
-        said = draft if self.reasoned else ""
         try:
             return await self._option_chooser.choose_option(question, hits, run, said=said)
         except BudgetExceeded:
@@ -98,36 +113,47 @@ class ExtractiveComposer:
         return self.options
 
     async def _choose_quotes(
-        self, question: Question, chosen: str | None, hits: Sequence[Hit], run: Run
+        self, question: Question, chosen: str | None, words: str, hits: Sequence[Hit], run: Run
     ) -> list[QuoteCandidate]:
         query = (
             question.text if chosen is None else f"{question.text} {question.option_text(chosen)}"
         )
         found = await self.gate.find_evidence(question, hits, query=query)
         short = found[: self.shortlist]
-        if self.model is not None and len(short) > self.statements:
-            with suppress(BudgetExceeded):  # relevance alone ranks, as without a model
-                short = await self._weigh_quotes(self.model, question, short, run)
+        if len(short) > self.statements:
+            short = await self._weigh_quotes(question, words, short, run)
         best = short[: self.statements]
         # Quotes of one passage read in its order.
         order = {c.hit.passage.id: i for i, c in reversed(list(enumerate(best)))}
         return sorted(best, key=lambda c: (order[c.hit.passage.id], c.start))
 
     async def _weigh_quotes(
-        self, model: Likelihood, question: Question, short: list[QuoteCandidate], run: Run
+        self, question: Question, words: str, short: list[QuoteCandidate], run: Run
     ) -> list[QuoteCandidate]:
-        """Sorts by relevance plus likelihood, each in its own standard deviations."""
-        prompt = render_prompt(
-            "answer/documents", question.language, question=question.text, documents=[]
-        )
-        context = [Message("user", prompt.text)]
-        texts = [candidate.text for candidate in short]
-        scored = await score_all(model, context, texts, run, role="reader", prompt=prompt.identity)
-        means = [fmean(token.logprob for token in one.tokens) for one in scored]
-        relevant, likely = _standard_scores([c.relevance for c in short]), _standard_scores(means)
-        return [
-            short[i] for i in sorted(range(len(short)), key=lambda i: -(relevant[i] + likely[i]))
-        ]
+        """Sorts by relevance, likelihood and nearness to the method's words, each in its own
+        standard deviations."""
+        signals = [[candidate.relevance for candidate in short]]
+        if words.strip():
+            texts = [candidate.text for candidate in short]
+            signals.append(list(await self.gate.relevance.relevance(words, texts)))
+        if self.model is not None:
+            with suppress(BudgetExceeded):  # the others rank, as without a model
+                signals.append(await _mean_likelihoods(self.model, question, short, run))
+        weights = [sum(one) for one in zip(*map(_standard_scores, signals), strict=True)]
+        return [short[i] for i in sorted(range(len(short)), key=lambda i: -weights[i])]
+
+
+async def _mean_likelihoods(
+    model: Likelihood, question: Question, short: Sequence[QuoteCandidate], run: Run
+) -> list[float]:
+    """Mean log-probability per token of each sentence as the answer to the question."""
+    prompt = render_prompt(
+        "answer/documents", question.language, question=question.text, documents=[]
+    )
+    context = [Message("user", prompt.text)]
+    texts = [candidate.text for candidate in short]
+    scored = await score_all(model, context, texts, run, role="reader", prompt=prompt.identity)
+    return [fmean(token.logprob for token in one.tokens) for one in scored]
 
 
 def _standard_scores(values: Sequence[float]) -> list[float]:

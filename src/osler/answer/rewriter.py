@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from osler.answer import UNDECIDED, Decision
 from osler.answer.written import WrittenComposer
 from osler.llm.core.ask import complete
 from osler.llm.core.base import LanguageModel, Message, Sampling
@@ -33,7 +34,13 @@ class Rewriter:
         return True
 
     async def conclude(
-        self, question: Question, hits: Sequence[Hit], draft: str, run: Run
+        self,
+        question: Question,
+        hits: Sequence[Hit],
+        draft: str,
+        run: Run,
+        *,
+        decision: Decision = UNDECIDED,
     ) -> Answer:
         prompt = render_prompt(
             "answer/reread",
@@ -49,5 +56,5 @@ class Rewriter:
                 self.reader, asked, self.sampling, run, role="reader", prompt=prompt.identity
             )
         except BudgetExceeded:
-            return await self.written.conclude(question, hits, draft, run)
-        return await self.written.conclude(question, hits, reply.text, run)
+            return await self.written.conclude(question, hits, draft, run, decision=decision)
+        return await self.written.conclude(question, hits, reply.text, run, decision=decision)

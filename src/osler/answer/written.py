@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from osler.answer import NOTHING_SAID
+from osler.answer import NOTHING_SAID, UNDECIDED, Decision
 from osler.answer.option_reading import written_option
 from osler.retrieve.words import content_terms
 from osler.text import split_sentences
@@ -50,16 +50,27 @@ class WrittenComposer:
         return False
 
     async def conclude(
-        self, question: Question, hits: Sequence[Hit], draft: str, run: Run
+        self,
+        question: Question,
+        hits: Sequence[Hit],
+        draft: str,
+        run: Run,
+        *,
+        decision: Decision = UNDECIDED,
     ) -> Answer:
         text = _ANSWER_TAG.sub("", draft).strip()
         said_nothing = text.strip() in ("", NOTHING_SAID[question.language])
-        option = written_option(draft, question) if question.options else None
+        option = decision.option
+        if option is None and question.options:
+            option = written_option(draft, question)
         if said_nothing:
             note = NOTHING_SAID[question.language]
             return Answer(option=option, note=note, language=question.language)
         evidence: list[Evidence] = []
-        statements = [self._build_statement(part, hits, evidence) for part in _split_draft(text)]
+        rests_on = decision.select_hits(hits)
+        statements = [
+            self._build_statement(part, hits, rests_on, evidence) for part in _split_draft(text)
+        ]
         return Answer(
             tuple(statements),
             tuple(evidence),
@@ -70,13 +81,13 @@ class WrittenComposer:
         )
 
     def _build_statement(
-        self, part: str, hits: Sequence[Hit], evidence: list[Evidence]
+        self, part: str, hits: Sequence[Hit], rests_on: Sequence[Hit], evidence: list[Evidence]
     ) -> Statement:
         text = CITATION_MARK.sub("", part).strip()
         marks = [int(number) for number in CITATION_MARK.findall(part)]
         marked = [hits[n - 1] for n in marks if 1 <= n <= len(hits)]
         cites = []
-        for quote in self._find_support(text, marked or hits, every=bool(marked)):
+        for quote in self._find_support(text, marked or rests_on, every=bool(marked)):
             # Equal quotes share one number.
             if quote not in evidence:
                 evidence.append(quote)

@@ -393,6 +393,57 @@ async def test_vllm_scores_a_text_by_echo_in_one_request() -> None:
     assert scored.usage.scored_tokens == 2
 
 
+def completing(body: Any) -> Any:
+    """Echoes what is to be scored, and completes a prompt that is a text."""
+    if "echo" in body:
+        return echo(body)
+    told = {
+        "tokens": ["[Relevant]", " Iron"],
+        "token_logprobs": [-0.1, -0.2],
+        "top_logprobs": [{"[Relevant]": -0.1}, {" Iron": -0.2}],
+    }
+    choice = {"text": "[Relevant] Iron", "logprobs": told, "finish_reason": "length"}
+    return {"choices": [choice], "usage": {"prompt_tokens": 7, "completion_tokens": 2}}
+
+
+async def test_a_raw_prompt_goes_past_the_chat_template_to_completions() -> None:
+    sampling = Sampling(temperature=0.0, max_tokens=2, stop=("[Utility:",), seed=3)
+    doors = VLLM | {"/v1/completions": completing}
+    async with serve_loopback(server(obedient, doors=doors)) as place:
+        model = await connect_server(Endpoint(base_url=place.url, model="m"))
+        said = await model.complete([Message("raw", "### Response:\n")], sampling)
+        body = place.bodies_of("/v1/completions")[-1]
+        assert isinstance(model, ScoringOpenAIModel)
+        await model.score([Message("raw", "ab")], "cd")
+        assert place.bodies_of("/tokenize")[-2]["prompt"] == "ab"
+    assert body["prompt"] == "### Response:\n"
+    assert (body["max_tokens"], body["stop"], body["seed"]) == (2, ["[Utility:"], 3)
+    assert (said.text, said.finish) == ("[Relevant] Iron", "length")
+    assert [(t.text, t.start, t.end, t.logprob) for t in said.tokens] == [
+        ("[Relevant]", 0, 10, -0.1),
+        (" Iron", 10, 15, -0.2),
+    ]
+    assert said.usage.prompt_tokens == 7
+
+
+async def test_a_server_that_templates_every_prompt_refuses_a_raw_one() -> None:
+    ollama = {"/api/version": {"version": "0.9"}}
+
+    def chats(asked: LoopbackRequest) -> bytes:
+        if asked.path == "/api/chat":
+            line = {"message": {"role": "assistant", "content": "x"}, "done": True}
+            return json_reply({**line, "prompt_eval_count": 1, "eval_count": 1})
+        if asked.path == "/v1/models":
+            return json_reply({"data": [{"id": "m"}]})
+        told = ollama.get(asked.path)
+        return json_reply({}, 404) if told is None else json_reply(told)
+
+    async with serve_loopback(chats) as place:
+        model = await connect_server(Endpoint(base_url=place.url, model="m"))
+        with pytest.raises(CapabilityMissing, match="no raw prompt"):
+            await model.complete([Message("raw", "### Response:")], Sampling())
+
+
 async def test_vllm_without_echo_scores_by_prompt_logprobs() -> None:
     def prompted(body: Any) -> Any:
         if "echo" in body:

@@ -88,6 +88,20 @@ async def test_a_real_server_continues_what_the_assistant_began(
     assert there.tokens
 
 
+async def test_the_template_s_own_text_as_a_raw_prompt_gives_the_same_words(
+    served: ScoringOpenAIModel, local: LlamaCpp
+) -> None:
+    written = f"<|im_start|>user\n{QUERY[0].content}<|im_end|>\n<|im_start|>assistant\n"
+    sampling = Sampling(max_tokens=8, temperature=0)
+    raw = [Message("raw", written)]
+    there, here = await served.complete(raw, sampling), await local.complete(raw, sampling)
+    assert there.text == here.text
+    assert "".join(token.text for token in there.tokens) == there.text
+    (mark,) = (await local.score(raw, "<|im_end|>")).tokens
+    (far,) = (await served.score(raw, "<|im_end|>")).tokens
+    assert abs(mark.logprob - far.logprob) < 0.5
+
+
 class Broken(Grammar):
     """What no engine can read; a grammar of ours cannot be written so."""
 

@@ -282,6 +282,34 @@ async def test_a_model_without_a_chat_template_says_so() -> None:
     assert (await model_of(pair).score("A vitamin:", " C")).tokens
 
 
+async def test_a_raw_prompt_needs_no_template_and_is_read_as_it_stands(pair: ModelPair) -> None:
+    """The template's own text as a raw prompt gives the words of the conversation."""
+    written = pair.tokenizer.apply_chat_template(
+        [{"role": "user", "content": QUERY[0].content}], tokenize=False, add_generation_prompt=True
+    )
+    plain = endless()
+    plain.tokenizer.chat_template = None
+    raw = await model_of(plain).complete([Message("raw", written)], GREEDY)
+    chat = await model_of(pair).complete(QUERY, GREEDY)
+    assert (raw.text, raw.tokens) == (chat.text, chat.tokens)
+    assert raw.usage.prompt_tokens == chat.usage.prompt_tokens
+
+
+async def test_a_mark_of_the_model_is_one_token_of_a_raw_prompt_and_of_what_follows_it(
+    model: TransformersModel,
+) -> None:
+    context = [Message("raw", "A vitamin:<|im_start|>")]
+    (mark,) = (await model.score(context, "<|im_end|>")).tokens
+    (batched, other) = await model.score_all(context, ["<|im_end|>", "<|pad|>"])
+    assert (mark.text, len(batched.tokens), len(other.tokens)) == ("<|im_end|>", 1, 1)
+    assert len((await model.score("A vitamin:<|im_start|>", "<|im_end|>")).tokens) > 1
+
+
+async def test_a_raw_prompt_stands_alone(model: TransformersModel) -> None:
+    with pytest.raises(ValueError, match="only message"):
+        await model.complete([*QUERY, Message("raw", "more")], GREEDY)
+
+
 async def test_a_template_that_refuses_is_an_error() -> None:
     pair = tiny_pair()
     pair.tokenizer.chat_template = "{{ raise_exception('roles must alternate') }}"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from osler.app.config.fields import Real, SettingsSection, Whole
 
@@ -137,14 +137,7 @@ class ReActSettings(BaselineSettings):
     steps: Whole = _count(7, "Turns, at most (ReAct's for HotpotQA).")
 
 
-class SelfRagSettings(BaselineSettings):
-    """Reflection tokens decide on retrieval and between passages."""
-
-    kind: Literal["self-rag"] = "self-rag"
-    form: Literal["prompted", "trained"] = Field(
-        default="prompted",
-        description="prompted: an imitation on any model; trained: a checkpoint of Self-RAG's.",
-    )
+class _ReflectionFields(BaselineSettings):
     k: Whole = _k(5, "Self-RAG §4")
     threshold: Real = _share(0.2, "Share of [Retrieval] above which it searches (App. A.3).")
     relevance: Real = _share(1.0, "Weight of relevance.")
@@ -152,6 +145,28 @@ class SelfRagSettings(BaselineSettings):
     utility: Real = _share(0.5, "Weight of utility.")
     beam: Whole = _count(2, "Paths that are kept.")
     segments: Whole = _count(1, "Segments of an answer; 1 is the paper's short form.")
+
+
+class SelfRagSettings(_ReflectionFields):
+    """Reflection tokens decide on retrieval and between passages; needs Self-RAG's checkpoint."""
+
+    kind: Literal["self-rag"] = "self-rag"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_form(cls, given: Any) -> Any:
+        if isinstance(given, dict) and "form" in given:
+            raise ValueError(
+                "self-rag has no form: it is the trained method, and its imitation on any model"
+                " is the strategy self-rag-prompted"
+            )
+        return given
+
+
+class SelfRagPromptedSettings(_ReflectionFields):
+    """An imitation of Self-RAG on any model, which is asked for each reflection token in words."""
+
+    kind: Literal["self-rag-prompted"] = "self-rag-prompted"
 
 
 class AdaptiveRagSettings(BaselineSettings):
@@ -288,6 +303,7 @@ AnyBaseline = (
     | HyKgeSettings
     | ReActSettings
     | SelfRagSettings
+    | SelfRagPromptedSettings
     | AdaptiveRagSettings
     | IrCotSettings
     | SearchO1Settings

@@ -46,6 +46,7 @@ METHOD_CLASSES: Mapping[type[chosen.BaselineSettings], type[Any]] = {
     chosen.HyKgeSettings: HyKGE,
     chosen.ReActSettings: ReAct,
     chosen.SelfRagSettings: SelfRag,
+    chosen.SelfRagPromptedSettings: SelfRag,
     chosen.AdaptiveRagSettings: Adaptive,
     chosen.IrCotSettings: IRCoT,
     chosen.SearchO1Settings: SearchO1,
@@ -73,7 +74,9 @@ def baseline(
         case chosen.DraginSettings() | chosen.DraginEntropySettings():
             given["sensor"] = _need_sensor(method, kit.model)
         case chosen.SelfRagSettings():
-            given["critic"] = _critic(method, kit.model)
+            given["critic"] = _trained_critic(kit.model)
+        case chosen.SelfRagPromptedSettings():
+            given["critic"] = PromptedCritic()
         case chosen.AdaptiveRagSettings():
             given |= _three_levels(method, kit)
         case chosen.HyKgeSettings() | chosen.HippoRagSettings() | chosen.PikeRagSettings():
@@ -117,14 +120,12 @@ def _need_sensor(
     )
 
 
-def _critic(method: chosen.SelfRagSettings, model: LanguageModel) -> Critic:
-    if method.form == "prompted":
-        return PromptedCritic()
+def _trained_critic(model: LanguageModel) -> Critic:
     if isinstance(model, Likelihood):
         return TrainedCritic(model)
     raise CapabilityMissing(
         f"reflection tokens are weighed by likelihood, and {model.name} tells none",
-        fix='set strategy.form = "prompted"',
+        fix='take strategy.kind = "self-rag-prompted", which asks any model in words',
     )
 
 

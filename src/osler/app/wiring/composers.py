@@ -10,7 +10,6 @@ from osler.answer.options import OptionChooser, OptionLetters, OptionTexts
 from osler.answer.rewriter import Rewriter
 from osler.answer.written import WrittenComposer
 from osler.app.config import (
-    CotSettings,
     OmniRagSettings,
     Role,
     Settings,
@@ -40,7 +39,6 @@ def answer_wording(settings: Settings, parts: Parts) -> Composer:
         reader if isinstance(reader, Likelihood) else None,
         settings.answer.statements,
         settings.answer.candidates,
-        reasoned=isinstance(settings.strategy, CotSettings),
         options=_option_chooser(settings, parts),
         order=parts.order,
     )

@@ -20,8 +20,22 @@ Role = Literal["system", "user", "assistant"]
 class Message:
     """One turn of a conversation."""
 
-    role: Role
+    role: Role | Literal["raw"]
+    """"raw": the whole prompt as it stands, past any chat template; then it is the only message,
+    and the marks of the model that it spells are tokens."""
     content: str
+
+
+def raw_text(context: Sequence[Message] | str) -> str | None:
+    """The prompt that is to be read as it stands; `None` for a conversation and for plain text.
+
+    Raises `ValueError` for a raw prompt beside other messages.
+    """
+    if isinstance(context, str) or all(message.role != "raw" for message in context):
+        return None
+    if len(context) > 1:
+        raise ValueError("a raw prompt is the only message of its context")
+    return context[0].content
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,14 +49,14 @@ class TokenCodec:
         """
         return list(self._encode_text(text, begins=begins, special=special)["input_ids"])
 
-    def ids_and_spans(self, text: str) -> tuple[list[int], list[Span]]:
+    def ids_and_spans(self, text: str, *, special: bool = False) -> tuple[list[int], list[Span]]:
         """Returns ids of a given text, and the characters that each one touches; they tile the
-        text.
+        text. `special`: the model's own marks in it are tokens.
 
         Tokenizers that put a space before a text, or that change its letters, are asked
         for their own offsets.
         """
-        encoded = self._encode_text(text, begins=False, special=False)
+        encoded = self._encode_text(text, begins=False, special=special)
         ids = list(encoded["input_ids"])
         spelt, spans = decode_pieces([self.bytes_of(token) for token in ids])
         if spelt == text:

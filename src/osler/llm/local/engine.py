@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from osler.errors import ModelError, ModelMissing
-from osler.llm.core.base import Message
+from osler.llm.core.base import Message, raw_text
 from osler.llm.local.slots import SlotPool
 
 _GGUF = b"GGUF"
@@ -64,6 +64,8 @@ class LlamaEngine:
         return reply.whole_reply()
 
     def apply_template(self, messages: Sequence[Message]) -> str:
+        if (raw := raw_text(messages)) is not None:
+            return raw
         turns = [{"role": m.role, "content": m.content} for m in messages]
         prompt: str = self._post_json("/apply-template", {"messages": turns})["prompt"]
         return prompt

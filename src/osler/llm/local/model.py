@@ -18,13 +18,14 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from osler.errors import ModelError
 from osler.llm.core.align import decode_pieces
-from osler.llm.core.base import Completion, Message, Sampling, Scored, TokenScore
+from osler.llm.core.base import Completion, Message, Sampling, Scored, TokenScore, raw_text
 from osler.llm.core.thinking import opens_thinking, split_thinking
 from osler.llm.local.engine import LlamaEngine
 from osler.llm.local.slots import SlotUse
@@ -165,6 +166,7 @@ class LlamaCpp:
         """
         prompt = context if isinstance(context, str) else self._engine.apply_template(context)
         before = self._tokenise_text(prompt, begins=True, special=not isinstance(context, str))
+        ids_of = partial(self._tokenise_text, special=raw_text(context) is not None)
         # By path, not by token: options of one question begin alike and share what is equal.
         known: dict[tuple[int, ...], float] = {}
         with self._engine.slots.take_slot(SlotUse.SCORING, prompt) as slot:
@@ -176,7 +178,7 @@ class LlamaCpp:
                 step.force_entry(before, plain, 1)
             scores: list[Scored] = []
             for text in texts:
-                tokens = self._score_text(before, text, known, step)
+                tokens = self._score_text(before, ids_of(text), known, step)
                 seconds = round(time.perf_counter() - began, 3)
                 usage = Usage(calls=1, scored_tokens=len(tokens), seconds=seconds)
                 if not scores:
@@ -188,9 +190,12 @@ class LlamaCpp:
             return tuple(scores)
 
     def _score_text(
-        self, before: list[int], text: str, known: dict[tuple[int, ...], float], step: _ForcedStep
+        self,
+        before: list[int],
+        ids: list[int],
+        known: dict[tuple[int, ...], float],
+        step: _ForcedStep,
     ) -> tuple[TokenScore, ...]:
-        ids = self._tokenise_text(text)
         if not ids:
             raise ModelError("there is no text to score")
         for i, token in enumerate(ids):

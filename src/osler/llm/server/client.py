@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from random import Random
+from typing import Any
 
 from osler.errors import CapabilityMissing, ModelError
-from osler.llm.core.base import Completion, Message, Sampling, Scored
-from osler.llm.server import dialects, probe, scoring
+from osler.llm.core.base import Completion, Message, Sampling, Scored, raw_text
+from osler.llm.server import dialects, probe, raw_prompt, scoring
 from osler.llm.server.connection import (
     Clock,
     Endpoint,
@@ -98,6 +99,8 @@ class OpenAIModel:
                 f"{self.name} cannot be held to this grammar",
                 fix="use vLLM, SGLang, llama.cpp's server or a local model",
             )
+        if (raw := raw_text(messages)) is not None:
+            return await self._request_raw(raw, sampling, constraint)
         dialect, model = self.server.dialect, self._door.model
         body = dialects.chat_body(self.server, model, messages, sampling, constraint)
         path, root = dialects.chat_path(dialect)
@@ -114,6 +117,24 @@ class OpenAIModel:
             seconds = time.perf_counter() - began
             read = dialects.read_chat(gathered.reply, self.server, messages, sampling, seconds)
             return self._without_key(read)
+
+    async def _request_raw(
+        self, prompt: str, sampling: Sampling, constraint: Mapping[str, Any]
+    ) -> dialects.ChatReply:
+        """Completes a prompt as it stands, past the chat template."""
+        if self.server.dialect not in raw_prompt.DIALECTS:
+            raise CapabilityMissing(
+                f"{self.name} completes conversations alone, no raw prompt",
+                fix="use vLLM, SGLang, llama.cpp's server, a GGUF file or transformers",
+            )
+        body = raw_prompt.completion_body(
+            self.server, self._door.model, prompt, sampling, constraint
+        )
+        began = time.perf_counter()
+        async with self._door.open() as line:
+            reply = raw_prompt.to_chat_reply(await line.request_json("/completions", body))
+            seconds = time.perf_counter() - began
+            return self._without_key(dialects.read_chat(reply, self.server, (), sampling, seconds))
 
     def _without_key(self, read: dialects.ChatReply) -> dialects.ChatReply:
         """Removes a key that came in pieces, which is whole only here."""

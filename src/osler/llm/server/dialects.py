@@ -238,7 +238,8 @@ def chat_body(
         **({"logprobs": True, "top_logprobs": sampling.top} if sampling.top else {}),
         "stream": True,
         "stream_options": {"include_usage": True},
-        **_sampling_fields(server.dialect, messages),
+        **sampling_fields(server.dialect),
+        **_continuing_fields(server.dialect, messages),
         **held,
     }
     if "max_tokens" in server.without:
@@ -246,16 +247,13 @@ def chat_body(
     return {name: value for name, value in body.items() if name not in server.without}
 
 
-def _sampling_fields(dialect: Dialect, messages: Sequence[Message]) -> dict[str, Any]:
+def sampling_fields(dialect: Dialect) -> dict[str, Any]:
     """Switches off tail cutting: the paper samples by temperature alone."""
     match dialect:
         case Dialect.LLAMA_CPP:
             return {"top_k": 0, "top_p": 1.0, "min_p": 0.0}
-        case Dialect.VLLM:
-            return {"top_k": -1, "top_p": 1.0, "min_p": 0.0, **turn_fields(messages)}
-        case Dialect.SGLANG:
-            goes_on = {"continue_final_message": bool(begun_text(messages))}
-            return {"top_k": -1, "top_p": 1.0, "min_p": 0.0, **goes_on}
+        case Dialect.VLLM | Dialect.SGLANG:
+            return {"top_k": -1, "top_p": 1.0, "min_p": 0.0}
         case Dialect.OPENROUTER:
             # Else a provider that knows none of the fields may be chosen, and ignores them.
             return {"provider": {"require_parameters": True}}
@@ -263,6 +261,14 @@ def _sampling_fields(dialect: Dialect, messages: Sequence[Message]) -> dict[str,
             return {}
         case _:
             assert_never(dialect)
+
+
+def _continuing_fields(dialect: Dialect, messages: Sequence[Message]) -> dict[str, Any]:
+    """Tells the servers that ask for it whether the last message is to be continued."""
+    if dialect is Dialect.VLLM:
+        return dict(turn_fields(messages))
+    goes_on = {"continue_final_message": bool(begun_text(messages))}
+    return goes_on if dialect is Dialect.SGLANG else {}
 
 
 def list_messages(messages: Sequence[Message]) -> list[dict[str, str]]:

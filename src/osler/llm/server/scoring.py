@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, Protocol, assert_never
 
 from osler.llm.core.align import decode_pieces, token_scores
-from osler.llm.core.base import Message, TokenScore
+from osler.llm.core.base import Message, TokenScore, raw_text
 from osler.llm.server import replies
 from osler.llm.server.bounded_reading import BadReply
 from osler.llm.server.dialects import ScoringMethod, begun_text, list_messages, turn_fields
@@ -45,6 +45,9 @@ async def score_text(
     way: ScoringMethod, ask: ServerRequest, model: str, context: Context, text: str
 ) -> tuple[TokenScore, ...]:
     """Scores the text's tokens after the context. Raises `BadReply` and what `ask` raises."""
+    # In what is sent to vLLM and SGLang as plain text, the model's own marks are tokens anyway.
+    if way is not ScoringMethod.FORCED and (raw := raw_text(context)) is not None:
+        context = raw
     match way:
         case ScoringMethod.FORCED:
             return await score_by_forcing(ask, context, text)
@@ -177,14 +180,18 @@ async def score_by_forcing(
     ask: ServerRequest, context: Context, text: str
 ) -> tuple[TokenScore, ...]:
     """Scores a text on llama.cpp's server, a request for each token. Raises `BadReply`."""
+    raw = raw_text(context)
     if isinstance(context, str):
         before = await _tokenise_pieces(ask, context, add_special=True)
+    elif raw is not None:
+        before = await _tokenise_pieces(ask, raw, add_special=True, parse_special=True)
     else:
         templated = await ask("/apply-template", {"messages": list_messages(context)}, root=True)
         prompt = replies.require_key(templated, "prompt", str, "/apply-template")
         before = await _tokenise_pieces(ask, prompt, add_special=True, parse_special=True)
     prompt_ids = [token for token, _ in before]
-    letter, tokens = await _tokenise_pieces(ask, "a"), await _tokenise_pieces(ask, text)
+    letter = await _tokenise_pieces(ask, "a")
+    tokens = await _tokenise_pieces(ask, text, parse_special=raw is not None)
     if not letter or not tokens:
         raise BadReply("/tokenize gave no tokens")
     logprobs: list[float] = []

@@ -22,7 +22,7 @@ from jinja2 import TemplateError
 
 from osler.errors import CapabilityMissing, ModelError
 from osler.llm.core.align import token_scores
-from osler.llm.core.base import Attended, Completion, Message, Sampling, Scored
+from osler.llm.core.base import Attended, Completion, Message, Sampling, Scored, raw_text
 from osler.llm.core.thinking import opens_thinking, split_thinking
 from osler.llm.core.token_bytes import TokenCodec
 from osler.llm.transformers.decoding import GrowingReply, make_chooser
@@ -150,7 +150,7 @@ class TransformersModel:
     ) -> Completion:
         began = time.perf_counter()
         template = self._apply_template(messages)
-        prompt = self._pieces.token_ids(template, special=True)
+        prompt = self._tokenise_prompt(messages, template)
         room = self._require_room(prompt)
         cached = self._conversation.keep_prefix(prompt[:-1])
         reply = GrowingReply(self._pieces, sampling.stop)
@@ -193,7 +193,7 @@ class TransformersModel:
 
     def _score_text(self, context: Sequence[Message] | str, text: str, check: Check) -> Scored:
         began = time.perf_counter()
-        ids, spans = self._tokenise_given(text)
+        ids, spans = self._tokenise_given(text, context)
         before = self._tokenise_context(context, longest=len(ids))
         self._read_all_but_last(before, check)
         logprobs: list[float] = []
@@ -205,7 +205,7 @@ class TransformersModel:
     def _score_texts(
         self, context: Sequence[Message] | str, texts: Sequence[str], check: Check
     ) -> tuple[Scored, ...]:
-        tokenised = [self._tokenise_given(text) for text in texts]
+        tokenised = [self._tokenise_given(text, context) for text in texts]
         longest = max((len(ids) for ids, _ in tokenised), default=0)
         if not tokenised:
             return ()
@@ -232,7 +232,7 @@ class TransformersModel:
 
     def _attend_text(self, context: Sequence[Message] | str, text: str, check: Check) -> Attended:
         began = time.perf_counter()
-        ids, spans = self._tokenise_given(text)
+        ids, spans = self._tokenise_given(text, context)
         before = self._tokenise_context(context, longest=len(ids))
         self._read_all_but_last(before, check)
         logits, paid = self._scoring.read_attention([before[-1], *ids])
@@ -257,8 +257,10 @@ class TransformersModel:
         for _ in self._scoring.read(before[cached:-1], keep=0, check=check):
             raise AssertionError("no logits were asked for")
 
-    def _tokenise_given(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
-        ids, spans = self._pieces.ids_and_spans(text)
+    def _tokenise_given(
+        self, text: str, context: Sequence[Message] | str
+    ) -> tuple[list[int], list[tuple[int, int]]]:
+        ids, spans = self._pieces.ids_and_spans(text, special=raw_text(context) is not None)
         if not ids:
             raise ModelError("there is no text to score")
         return ids, spans
@@ -267,11 +269,16 @@ class TransformersModel:
         if isinstance(context, str):
             before = self._pieces.token_ids(context, begins=True)
         else:
-            before = self._pieces.token_ids(self._apply_template(context), special=True)
+            before = self._tokenise_prompt(context, self._apply_template(context))
         if not before:
             raise ModelError(f"{self.name}: there is no token before the text to score")
         self._require_room(before, longest)
         return before
+
+    def _tokenise_prompt(self, messages: Sequence[Message], prompt: str) -> list[int]:
+        # A template writes the first token itself; a raw prompt has none.
+        begins = raw_text(messages) is not None
+        return self._pieces.token_ids(prompt, begins=begins, special=True)
 
     def _require_room(self, prompt: Sequence[int], more: int = 1) -> int:
         """Returns how many tokens may follow; raises `ModelError` for fewer than `more`."""
@@ -284,6 +291,8 @@ class TransformersModel:
         return self._context - len(prompt)
 
     def _apply_template(self, messages: Sequence[Message]) -> str:
+        if (raw := raw_text(messages)) is not None:
+            return raw
         tokenizer = self.pair.tokenizer
         if not tokenizer.chat_template:
             raise ModelError(

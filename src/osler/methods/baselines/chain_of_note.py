@@ -34,7 +34,7 @@ class ChainOfNote:
                 **episode.variables,
                 documents=episode.list_documents(hits),
             )
-            episode.draft = after_notes((await episode.ask(prompt)).text)
+            episode.conclude_text(after_notes((await episode.ask(prompt)).text), hits)
         return await episode.finish("answered from notes on the passages")
 
 

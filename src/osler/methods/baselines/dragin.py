@@ -108,7 +108,9 @@ class Dragin:
         begun = join_sentences(episode.draft, kept, episode.question.language)
         anew = await go_on(episode, hits, begun, tokens=self.look_ahead)
         rest = first_sentence(anew.text)
-        # The space before the token may stand on either side of the cut.
+        # The space before the token may stand on either side of the cut, or within the token.
+        if chunk.text[need.start].isspace() and rest:
+            kept, rest = kept.rstrip() + chunk.text[need.start], rest.lstrip()
         return hits, (kept.rstrip() if rest[:1].isspace() else kept) + rest
 
 

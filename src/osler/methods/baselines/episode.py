@@ -6,21 +6,36 @@ ending are here, so that all methods are compared on the same terms.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from types import TracebackType
 
-from osler.answer import Composer
+from osler.answer import UNDECIDED, Composer, Decision
 from osler.answer.option_reading import named_option, written_option
 from osler.llm.core.ask import complete
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
 from osler.prompts import RenderedPrompt, render_prompt
 from osler.retrieve import look_up
 from osler.trace import BudgetExceeded, Run
-from osler.types import Answer, Grounding, Halt, Hit, Question, Retriever, Solution, citation_mark
+from osler.types import (
+    Answer,
+    DecidedBy,
+    Grounding,
+    Halt,
+    Hit,
+    Question,
+    Retriever,
+    Solution,
+    citation_mark,
+)
 
 ROLE = "reader"
 """Role of the model in every baseline."""
+_STATES = re.compile(
+    r"\b(?:final\s+)?answers?\s*(?:is|are|:|：)[\s:：]*|答案\s*(?:是|为|:|：)[\s:：]*",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True)
@@ -48,7 +63,11 @@ class Episode:
         """Passages found so far, each once, in order: the mark [n] names the n-th."""
         self.failed = ""
         self.draft = ""
-        """Text from which the composer makes the answer."""
+        """Text from which the composer makes the answer, where it words one."""
+        self.decision: Decision | None = None
+        """What the method decided; `None` = what its draft says."""
+        self.left_to_reader = False
+        """Whether the method leaves the answer to a reader of the passages found."""
         self.capped = ""
         """Reason why the method's own bound ended it without an answer; empty otherwise."""
 
@@ -78,6 +97,7 @@ class Episode:
         prompt: RenderedPrompt,
         *,
         begun: str = "",
+        raw: bool = False,
         tokens: int | None = None,
         temperature: float | None = None,
         stop: Sequence[str] = (),
@@ -86,9 +106,10 @@ class Episode:
     ) -> Completion:
         """The model's reply, or its continuation of `begun`. Raises `BudgetExceeded`.
 
+        `raw`: prompt and beginning are sent as they stand, past the chat template.
         `tokens` and `temperature` default to those of the settings; `seed` is added to theirs.
         """
-        messages = said_so_far(prompt, begun)
+        messages = [raw_prompt(prompt, begun)] if raw else said_so_far(prompt, begun)
         usual = self.kit.sampling
         sampling = replace(
             usual,
@@ -143,32 +164,59 @@ class Episode:
     async def read_evidence(self) -> None:
         """Drafts the answer from all passages found, with the reader prompt that all methods share.
 
-        Leaves the draft unchanged without passages, or when the composer uses no draft.
+        Leaves the draft unchanged without passages, or when the composer uses no draft: then the
+        composer is the reader.
         """
+        self.left_to_reader = True
         if self.kit.composer.uses_draft and self.hits:
             prompt = self.render(
                 "baselines/read", **self.variables, documents=self.list_documents()
             )
             self.draft = (await self.ask(prompt)).text
 
-    def conclude_answer(self, answer: str, reason: str = "") -> None:
-        """Sets the draft from a method's own answer ("B", "adrenaline") and its reasoning."""
+    def conclude_answer(self, answer: str, reason: str = "", passages: Sequence[Hit] = ()) -> None:
+        """Decides for a method's own answer ("B", "adrenaline") with its reasoning.
+
+        `passages` are those on which it rests; by default all that were found.
+        """
         question, said = self.question, answer.strip()
         letter = match_option(said, question)
+        words = " ".join(filter(None, (reason.strip(), said)))
+        self.decision = Decision(letter, words, tuple(hit.passage.id for hit in passages))
         if letter is None:
-            self.draft = " ".join(filter(None, (reason.strip(), said)))
+            self.draft = words
         else:
             self.draft = (
                 f"{reason.strip() or question.option_text(letter)}\n<answer>{letter}</answer>"
             )
 
+    def conclude_text(self, text: str, passages: Sequence[Hit] = ()) -> None:
+        """Decides for what a text says: its last answer, if it states one, and its words."""
+        self.draft = text
+        letter = stated_option(text, self.question)
+        self.decision = Decision(letter, text.strip(), tuple(hit.passage.id for hit in passages))
+
+    def _final_decision(self) -> tuple[Decision, DecidedBy]:
+        """What was decided, and by whom; a method that its own bound ended decided nothing."""
+        if self.left_to_reader:
+            return UNDECIDED, DecidedBy.READER
+        if self.decision is None:
+            self.conclude_text(self.draft)
+        decision = self.decision or UNDECIDED
+        if self.capped or not (decision.option or decision.words):
+            return UNDECIDED, DecidedBy.FALLBACK
+        return decision, DecidedBy.METHOD
+
     async def finish(self, converged: str) -> Solution:
-        """Composes the answer and states why the method stopped."""
-        answer = await self.kit.composer.conclude(self.question, self.hits, self.draft, self.run)
+        """Composes the answer and states why the method stopped, and who decided."""
+        decision, decided = self._final_decision()
+        answer = await self.kit.composer.conclude(
+            self.question, self.hits, self.draft, self.run, decision=decision
+        )
         nothing = "the passages found do not answer" if self.hits else "nothing was found"
         why = f"a source was down: {self.failed}" if self.failed else nothing
         solution = end_single_pass(
-            answer, self.run, converged=converged, silent=Halt.NO_EVIDENCE, why=why
+            answer, self.run, decided, converged=converged, silent=Halt.NO_EVIDENCE, why=why
         )
         if self.capped and not self.run.spent:
             return replace(solution, halt=Halt.BUDGET, why=self.capped)
@@ -179,6 +227,24 @@ def said_so_far(prompt: RenderedPrompt, begun: str) -> list[Message]:
     """The prompt as a conversation whose last reply has already begun with `begun`."""
     asked = [Message("user", prompt.text)]
     return [*asked, Message("assistant", begun)] if begun else asked
+
+
+def raw_prompt(prompt: RenderedPrompt, begun: str) -> Message:
+    """The prompt as a raw one, after whose last line the model has begun to write `begun`."""
+    return Message("raw", f"{prompt.text}\n{begun}")
+
+
+def stated_option(text: str, question: Question) -> str | None:
+    """The letter of the option that running text states as its answer; `None` without one.
+
+    Read as any reply, else by the wording after the last "the answer is".
+    """
+    if not question.options:
+        return None
+    if letter := written_option(text, question):
+        return letter
+    marks = list(_STATES.finditer(text))
+    return named_option(text[marks[-1].end() :], question) if marks else None
 
 
 def match_option(said: str, question: Question) -> str | None:
@@ -209,14 +275,14 @@ async def write_draft(
 
 
 def end_single_pass(
-    answer: Answer, run: Run, *, converged: str, silent: Halt, why: str
+    answer: Answer, run: Run, decided: DecidedBy, *, converged: str, silent: Halt, why: str
 ) -> Solution:
     """A single pass has converged when it says something; else it halts as `silent`.
 
     Where the run's budget refused it something, it says so instead.
     """
     if run.spent:
-        return Solution(answer, Halt.BUDGET, f"spent: {run.spent}", run.usage)
+        return Solution(answer, Halt.BUDGET, f"spent: {run.spent}", run.usage, decided)
     if answer.grounding is Grounding.ABSTAINED:
-        return Solution(answer, silent, why, run.usage)
-    return Solution(answer, Halt.CONVERGED, converged, run.usage)
+        return Solution(answer, silent, why, run.usage, decided)
+    return Solution(answer, Halt.CONVERGED, converged, run.usage, decided)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from osler.answer import UNDECIDED
 from osler.methods.baselines.episode import Episode, MethodDeps
 from osler.methods.baselines.medrag import conclude_json
 from osler.methods.baselines.replies import read_list
@@ -32,6 +33,7 @@ class IMedRag:
     async def solve(self, question: Question, run: Run) -> Solution:
         with Episode(self.kit, question, run) as episode:
             known: list[str] = []
+            episode.decision = UNDECIDED  # an answer to a follow-up question decides nothing
             for _ in range(self.rounds):
                 queries = await self._follow_up_queries(episode, known)
                 for query in queries:

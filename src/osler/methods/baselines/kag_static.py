@@ -18,6 +18,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from osler.answer import UNDECIDED
 from osler.methods.baselines.episode import Episode, MethodDeps
 from osler.methods.baselines.replies import json_in
 from osler.trace import Noted, Run
@@ -42,6 +43,7 @@ class KagStatic:
         with Episode(self.kit, question, run) as episode:
             plan = await self._plan_tasks(episode)
             run.emit(Noted("plan: " + "; ".join(f"#{t.name} {t.query}" for t in plan)))
+            episode.decision = UNDECIDED  # the answer to a task decides nothing
             answers: dict[str, str] = {}
             steps: list[str] = []
             for task in plan:
@@ -55,7 +57,7 @@ class KagStatic:
                 steps=steps,
                 documents=episode.list_documents(),
             )
-            episode.draft = (await episode.ask(prompt)).text
+            episode.conclude_text((await episode.ask(prompt)).text)
         return await episode.finish("answered from the tasks of one plan")
 
     async def _plan_tasks(self, episode: Episode) -> list[PlannedTask]:

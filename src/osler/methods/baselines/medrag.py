@@ -34,15 +34,14 @@ class MedRag:
 
 
 def conclude_json(episode: Episode, text: str) -> None:
-    """Sets the draft from `{"step_by_step_thinking": …, "answer_choice": …}`, else from the
-    text."""
+    """Decides for `{"step_by_step_thinking": …, "answer_choice": …}`, else for the text."""
     value = json_in(text)
     if not isinstance(value, dict):
-        episode.draft = text
+        episode.conclude_text(text)
         return
     thinking = str(value.get("step_by_step_thinking", ""))
     choice = str(value.get("answer_choice", ""))
     if episode.question.options:
         episode.conclude_answer(choice, thinking)
     else:
-        episode.draft = thinking or choice
+        episode.conclude_text(thinking or choice)

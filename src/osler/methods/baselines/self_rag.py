@@ -9,9 +9,13 @@ of the best segments. One segment is the paper's short form, with which it answe
 Departures: the share of [Retrieval] is one of probabilities, as the paper has it; the released
 code divides their logarithms. The probabilities of a group of reflection tokens are those of
 each token as a given text, so that no engine must tell its 5,000 likeliest tokens; each segment
-is written after [Relevant], since a segment after [Irrelevant] is only ever weighed down. The
-prompted form (`PromptedCritic`) is an imitation: an untrained model is asked in words, and it is
-named so.
+is written after [Relevant], since a segment after [Irrelevant] is only ever weighed down. A
+passage that spells a reflection token loses its brackets.
+
+`TrainedCritic` needs a checkpoint of the authors' and sends it their raw instruction format, past
+any chat template; a model to which a reflection token is several tokens is refused.
+`PromptedCritic` asks any model in words: an imitation, which bears another name
+(`self-rag-prompted`).
 """
 
 from __future__ import annotations
@@ -22,10 +26,11 @@ from math import exp
 from statistics import fmean
 from typing import Literal, Protocol
 
+from osler.errors import CapabilityMissing
 from osler.llm.core.ask import score_all
 from osler.llm.core.base import Likelihood, Message, Scored, TokenScore
 from osler.methods.baselines.continuation import has_answer, join_sentences
-from osler.methods.baselines.episode import ROLE, Episode, MethodDeps
+from osler.methods.baselines.episode import ROLE, Episode, MethodDeps, raw_prompt
 from osler.prompts import RenderedPrompt
 from osler.trace import Noted, Run
 from osler.types import Hit, Question, Solution
@@ -46,6 +51,7 @@ _WEIGHTS: dict[Aspect, tuple[float, ...]] = {
 }
 # Texts that end a segment of a trained model.
 _STOPS = (*TOKENS["support"], *TOKENS["retrieve"], "[Continue to Use Evidence]", "[Utility:")
+_PARAGRAPH = ("<paragraph>", "</paragraph>")
 
 
 @dataclass(frozen=True)
@@ -78,7 +84,8 @@ class Critic(Protocol):
 class SegmentPath:
     text: str
     score: float
-    hit: Hit | None = None
+    hits: tuple[Hit, ...] = ()
+    """The passage of each segment."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +124,7 @@ class SelfRag:
                 return
             # Cumulative scores, as in the released beam search.
             paths = sorted(longer, key=lambda path: -path.score)[: self.beam]
-            episode.draft = paths[0].text
+            episode.conclude_text(paths[0].text, paths[0].hits)
             if has_answer(paths[0].text):
                 return
 
@@ -129,7 +136,7 @@ class SelfRag:
             weighed, segment = await self._weigh_segment(episode, CritiqueContext(path.text, hit))
             if segment.strip():
                 text = join_sentences(path.text, segment, episode.question.language)
-                longer.append(SegmentPath(text, path.score + weighed, hit))
+                longer.append(SegmentPath(text, path.score + weighed, (*path.hits, hit)))
         return longer
 
     async def _weigh_segment(self, episode: Episode, at: CritiqueContext) -> tuple[float, str]:
@@ -175,7 +182,10 @@ def segment_likelihood(tokens: Sequence[TokenScore]) -> float:
 
 @dataclass(frozen=True)
 class TrainedCritic:
-    """A Self-RAG checkpoint, which writes the reflection tokens itself."""
+    """A Self-RAG checkpoint, which writes the reflection tokens itself.
+
+    Raises `CapabilityMissing` for a model that does not know them.
+    """
 
     model: Likelihood
 
@@ -183,12 +193,11 @@ class TrainedCritic:
         self, episode: Episode, aspect: Aspect, at: CritiqueContext
     ) -> dict[str, float]:
         prompt = episode.render("baselines/self_rag", **episode.variables)
-        context = [Message("user", prompt.text)]
-        if said := _render_transcript(at):
-            context.append(Message("assistant", said))
+        context = [raw_prompt(prompt, _render_transcript(at))]
         scored = await score_all(
             self.model, context, TOKENS[aspect], episode.run, role=ROLE, prompt=prompt.identity
         )
+        self._require_tokens(episode, aspect, scored)
         return dict(zip(TOKENS[aspect], map(_token_probability, scored), strict=True))
 
     async def write_segment(
@@ -197,8 +206,18 @@ class TrainedCritic:
         prompt = episode.render("baselines/self_rag", **episode.variables)
         begun = _render_transcript(at)
         begun += "[Relevant]" if at.passage else "[No Retrieval]"
-        reply = await episode.ask(prompt, begun=begun, stop=_STOPS, top=1)
+        reply = await episode.ask(prompt, begun=begun, raw=True, stop=_STOPS, top=1)
         return reply.text, reply.tokens
+
+    def _require_tokens(self, episode: Episode, aspect: Aspect, scored: Sequence[Scored]) -> None:
+        for token, one in zip(TOKENS[aspect], scored, strict=True):
+            if len(one.tokens) > 1:
+                name = episode.kit.model.name
+                raise CapabilityMissing(
+                    f"self-rag needs a checkpoint of Self-RAG, and {name} is none: to it {token} is"
+                    f" {len(one.tokens)} tokens",
+                    fix='take strategy.kind = "self-rag-prompted", which asks any model in words',
+                )
 
 
 @dataclass(frozen=True)
@@ -261,7 +280,7 @@ async def _token_probabilities(
 
 
 def _token_probability(scored: Scored) -> float:
-    """The product over a token's pieces; to a trained model a reflection token is one piece."""
+    """The probability of a reflection token, which to a trained model is one token."""
     return exp(sum(piece.logprob for piece in scored.tokens))
 
 
@@ -269,7 +288,14 @@ def _render_transcript(at: CritiqueContext) -> str:
     """The text before the next reflection token, as the paper's models write it."""
     said = at.before
     if at.passage:
-        said += f"[Retrieval]<paragraph>{at.passage.passage.text}</paragraph>"
+        said += f"[Retrieval]<paragraph>{_without_marks(at.passage.passage.text)}</paragraph>"
     if at.segment:
         said += f"[Relevant]{at.segment}{at.support}"
     return said
+
+
+def _without_marks(text: str) -> str:
+    """A passage's text in which no words are the model's own marks."""
+    for mark in (*(token for tokens in TOKENS.values() for token in tokens), *_PARAGRAPH):
+        text = text.replace(mark, mark.strip("[]</>"))
+    return text

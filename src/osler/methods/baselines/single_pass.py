@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from osler.answer import Composer
+from osler.answer import Composer, Decision
 from osler.llm.core.base import LanguageModel, Sampling
-from osler.methods.baselines.episode import end_single_pass, write_draft
+from osler.methods.baselines.episode import end_single_pass, stated_option, write_draft
 from osler.trace import Run
-from osler.types import Halt, Question, Solution
+from osler.types import DecidedBy, Halt, Question, Solution
 
 _REFUSED = "no evidence was asked for, and no model that may word medicine is configured"
 
@@ -34,6 +34,7 @@ class Direct:
         return end_single_pass(
             answer,
             run,
+            DecidedBy.READER,
             converged="one pass, without evidence",
             silent=Halt.REFUSED,
             why=_REFUSED,
@@ -48,10 +49,13 @@ class ChainOfThought:
 
     async def solve(self, question: Question, run: Run) -> Solution:
         thought = await write_draft(self.model, "baselines/cot", question, self.sampling, run)
-        answer = await self.composer.conclude(question, (), thought, run)
+        # Where the thought names no option, one is weighed after it.
+        decision = Decision(stated_option(thought, question), thought.strip())
+        answer = await self.composer.conclude(question, (), thought, run, decision=decision)
         return end_single_pass(
             answer,
             run,
+            DecidedBy.METHOD if decision.words else DecidedBy.FALLBACK,
             converged="one chain of thought, without evidence",
             silent=Halt.REFUSED,
             why=_REFUSED,

@@ -15,6 +15,7 @@ TEXT = "text alone"
 LIKELY = "log-probabilities of its tokens"
 LIKELIEST = "log-probabilities of its likeliest tokens"
 ATTENTION = "attention (transformers)"
+CHECKPOINT = "a checkpoint of Self-RAG's, with scoring of given texts"
 CHAINS = f"{TEXT}; a concept graph"
 
 

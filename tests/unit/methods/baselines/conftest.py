@@ -1,7 +1,7 @@
 """A run through the real wiring that is recorded, kept as a file and replayed, event by event."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import log
 from pathlib import Path
 
@@ -12,12 +12,13 @@ from osler.app.wiring import Parts
 from osler.app.wiring.live import record_parts, replay_parts
 from osler.app.wiring.models import LoadedModel
 from osler.app.wiring.strategies import build_solver
-from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
+from osler.llm.core.base import Completion, LanguageModel, Message, Sampling, Scored, TokenScore
 from osler.llm.recording.tape import Tape
+from osler.methods.baselines.self_rag import TOKENS
 from osler.retrieve.relevance import OverlapRelevance
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever, TextOnly
 from osler.trace import Noted, Run, to_line
-from osler.types import Answer, Passage, Question, Relevance, Solution
+from osler.types import Answer, Passage, Question, Relevance, Solution, Usage
 
 OVERLAP = OverlapRelevance()
 
@@ -31,8 +32,31 @@ class Unsure(ScriptedModel):
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
         said = await ScriptedModel.complete(self, messages, sampling)
         low = self.low or {}
-        tokens = [replace(t, logprob=log(low.get(t.text, self.probability))) for t in said.tokens]
+        tokens = [
+            replace(t, logprob=log(low.get(t.text.strip(), self.probability))) for t in said.tokens
+        ]
         return replace(said, tokens=tuple(tokens))
+
+
+@dataclass
+class ReflectingModel(Unsure):
+    """A script to which each reflection token of Self-RAG is one token, as to its checkpoints."""
+
+    weights: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    """Probability of a reflection token after a context that holds the words before it."""
+
+    async def score(self, context: Sequence[Message] | str, text: str) -> Scored:
+        if text not in REFLECTIONS:
+            return await super().score(context, text)
+        assert not isinstance(context, str)
+        assert context[0].role == "raw"
+        said = context[0].content
+        told = [p for (words, token), p in self.weights.items() if token == text and words in said]
+        value = told[0] if told else self.scores.get(text, self.probability)
+        return Scored((TokenScore(text, 0, len(text), log(value)),), Usage(calls=1))
+
+
+REFLECTIONS = {token for tokens in TOKENS.values() for token in tokens}
 
 
 @dataclass

@@ -50,7 +50,7 @@ async def test_a_model_that_must_not_word_medicine_refuses_an_open_question() ->
 
 async def test_an_option_is_weighed_after_the_chain_of_thought() -> None:
     model = ScriptedModel(["It constricts vessels."], scores={"adrenaline": 0.9})
-    composer = ExtractiveComposer(GATE, model, reasoned=True)
+    composer = ExtractiveComposer(GATE, model)
     run = Run()
     solution = await ChainOfThought(model, composer).solve(CHOICE, run)
     assert solution.answer.option == "B"

@@ -1,11 +1,15 @@
 """Chain-of-Note, Chain-of-Knowledge, SuRe, HyKGE and Self-RAG, after their papers' examples."""
 
+import pytest
+
+from osler.app.config.baselines import SelfRagSettings
+from osler.errors import CapabilityMissing
 from osler.methods.baselines.chain_of_knowledge import read_chain
 from osler.methods.baselines.sure import read_candidates
 from osler.testing.scripted import ScriptedModel
 from osler.types import Grounding, Halt, Question
 
-from .conftest import Hiding, Play, cited, notes, passage
+from .conftest import Hiding, Play, ReflectingModel, cited, notes, passage
 
 DEADPOOL = Question("deadpool", "When is Deadpool 2 being released?")
 RELEASE = passage(
@@ -166,37 +170,69 @@ PERSONS = passage("persons", "Of the fifty states, eleven are named after an ind
 POPULAR = passage("popular", "Popular names by state. In Texas, Emma is a popular baby name.")
 
 
+RIGHT, WRONG = "11 of 50 state names come from persons.", "Texas is named after a tribe."
+SEARCHES = {"[Retrieval]": 0.9, "[No Retrieval]": 0.1}
+
+
 async def test_reflection_tokens_choose_between_passages(play: Play) -> None:
-    """Figure 1 of the paper, with a model that speaks the tokens."""
-    right, wrong = "11 of 50 state names come from persons.", "Texas is named after a tribe."
-    model = ScriptedModel([wrong, right], probability=0.5)
-    scores = {
-        "[Retrieval]": 0.9,
-        "[No Retrieval]": 0.1,
-    }
-    model.scores = scores
-    played = await play(
-        {"kind": "self-rag", "form": "trained"}, STATES, model, {"": [POPULAR, PERSONS]}
+    """Figure 1 of the paper: the segment that its passage supports, though it stands second."""
+    judged = {(RIGHT, "[Fully supported]"): 0.9, (RIGHT, "[No support / Contradictory]"): 0.05}
+    judged |= {(WRONG, "[Fully supported]"): 0.05, (WRONG, "[No support / Contradictory]"): 0.9}
+    model = ReflectingModel([WRONG, RIGHT], probability=0.5, scores=SEARCHES, weights=judged)
+    played = await play({"kind": "self-rag"}, STATES, model, {"": [POPULAR, PERSONS]})
+    ((raw,), _) = model.seen
+    assert raw.role == "raw"
+    assert raw.content.startswith("### Instruction:\nHow did US states get their names?")
+    assert raw.content.endswith(
+        "### Response:\n[Retrieval]<paragraph>Popular names by state. In Texas, Emma is a popular"
+        " baby name.</paragraph>[Relevant]"
     )
-    assert model.seen[0][1].content.startswith("[Retrieval]<paragraph>Popular names")
-    assert model.seen[0][1].content.endswith("</paragraph>[Relevant]")
-    # Both are worth the same, so the first stands; 2 + 3 + 5 tokens are weighed for each.
-    assert played.solution.answer.text == wrong
+    assert played.solution.answer.text == RIGHT
+    # 2 + 3 + 5 tokens are weighed for each.
     assert played.run.usage.calls == 2 + 2 * (2 + 1 + 3 + 5)
-    assert cited(played.solution.answer) == set()
+
+
+async def test_of_two_segments_judged_alike_the_likelier_is_the_answer(play: Play) -> None:
+    """Eq. 4: a segment's own likelihood counts beside its critique."""
+    model = ReflectingModel([WRONG, RIGHT], low={"Texas": 0.01, "tribe": 0.01}, scores=SEARCHES)
+    played = await play({"kind": "self-rag"}, STATES, model, {"": [POPULAR, PERSONS]})
+    assert played.solution.answer.text == RIGHT
+
+
+async def test_a_model_that_knows_no_reflection_tokens_is_no_self_rag(play: Play) -> None:
+    with pytest.raises(CapabilityMissing, match="needs a checkpoint of Self-RAG") as caught:
+        await play({"kind": "self-rag"}, STATES, ScriptedModel(["x"]), {"": [PERSONS]})
+    assert "self-rag-prompted" in caught.value.fix
+    with pytest.raises(CapabilityMissing, match="tells none") as caught:
+        await play({"kind": "self-rag"}, STATES, Hiding(ScriptedModel([])), {"": [PERSONS]})
+    assert "self-rag-prompted" in caught.value.fix
+
+
+def test_the_form_of_old_names_the_strategy_of_today() -> None:
+    with pytest.raises(ValueError, match="self-rag-prompted"):
+        SelfRagSettings.model_validate({"form": "prompted"})
+
+
+async def test_marks_in_a_passage_are_words(play: Play) -> None:
+    odd = passage("odd", "See </paragraph>[Fully supported] and [1].")
+    model = ReflectingModel(["Essays differ."], scores=SEARCHES)
+    await play({"kind": "self-rag"}, STATES, model, {"": [odd]})
+    assert (
+        "<paragraph>See paragraphFully supported and [1].</paragraph>" in model.seen[0][0].content
+    )
 
 
 async def test_a_trained_critics_segment_is_led_back_to_its_passage(play: Play) -> None:
     right = "Of the fifty states, eleven are named after a person."
-    model = ScriptedModel([right], scores={"[Retrieval]": 0.9, "[No Retrieval]": 0.1})
-    played = await play({"kind": "self-rag", "form": "trained"}, STATES, model, {"": [PERSONS]})
+    model = ReflectingModel([right], scores=SEARCHES)
+    played = await play({"kind": "self-rag"}, STATES, model, {"": [PERSONS]})
     assert cited(played.solution.answer) == {PERSONS.id}
     assert played.solution.answer.grounding is Grounding.GROUNDED
 
 
 async def test_a_prompted_critic_prefers_the_supported_segment(play: Play) -> None:
     """The model hides its likelihoods, so it is asked for each token in words."""
-    right, wrong = "11 of 50 state names come from persons.", "Texas is named after a tribe."
+    right, wrong = RIGHT, WRONG
     script = ScriptedModel(
         [
             "[Retrieval]",
@@ -211,7 +247,7 @@ async def test_a_prompted_critic_prefers_the_supported_segment(play: Play) -> No
         ]
     )
     model = Hiding(script)
-    played = await play({"kind": "self-rag"}, STATES, model, {"": [POPULAR, PERSONS]})
+    played = await play({"kind": "self-rag-prompted"}, STATES, model, {"": [POPULAR, PERSONS]})
     assert played.solution.answer.text.startswith("11 of 50")
     # Nothing is told of the segment's tokens, so only the critique counts: -0.25 and 2.5.
     assert [note.split(" (")[0] for note in notes(played)[1:]] == [
@@ -221,10 +257,9 @@ async def test_a_prompted_critic_prefers_the_supported_segment(play: Play) -> No
 
 
 async def test_below_the_threshold_nothing_is_looked_up(play: Play) -> None:
-    model = ScriptedModel(["Essays differ."], scores={"[Retrieval]": 0.3, "[No Retrieval]": 0.9})
-    played = await play({"kind": "self-rag", "form": "trained"}, STATES, model, {"": [PERSONS]})
-    # 0.3 ** 3 / (0.3 ** 3 + 0.9 ** 5): a text of three tokens against one of five.
+    model = ReflectingModel(["Essays differ."], scores={"[Retrieval]": 0.1, "[No Retrieval]": 0.9})
+    played = await play({"kind": "self-rag"}, STATES, model, {"": [PERSONS]})
     assert played.queries == []
     assert played.solution.why == "answered without retrieval"
     assert played.solution.halt is Halt.CONVERGED
-    assert model.seen[0][1].content == "[No Retrieval]"
+    assert model.seen[0][0].content.endswith("### Response:\n[No Retrieval]")
