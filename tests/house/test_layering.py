@@ -10,7 +10,7 @@ import house
 SRC = Path(__file__).parents[2] / "src" / "osler"
 
 LAYERS: tuple[set[str], ...] = (
-    {"types", "errors", "text", "questions"},
+    {"types", "errors", "text", "questions", "danger"},
     {"trace", "prompts"},
     {"llm"},
     {"sources"},
@@ -28,7 +28,7 @@ LAYERS: tuple[set[str], ...] = (
     {"cli"},
 )
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
-SIBLINGS = {"types", "errors", "text", "questions", "trace", "prompts"}
+SIBLINGS = {"types", "errors", "text", "questions", "danger", "trace", "prompts"}
 """Parts of one layer that may import each other; the circle test still holds for their modules."""
 
 PAPERS = {"tcrag", "kag", "omni"}
