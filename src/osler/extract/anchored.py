@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from osler.extract.anchor import Anchors
 from osler.extract.items import (
@@ -74,7 +74,7 @@ def keep_relations(
     """Keeps relations whose ends are found entities, or occur in the text and contain one."""
     names = {normalize_name(entity.name): entity.name for entity in known}
     allowed = {normalize_name(predicate): predicate for predicate in schema.predicates}
-    seen: set[tuple[str, str, str]] = set()
+    seen: dict[tuple[str, str, str], set[str]] = {}
     for said in reply.relations:
         subject, object_ = (_anchor_end(said_, names, at) for said_ in (said.subject, said.object))
         predicate = allowed.get(normalize_name(said.predicate)) if allowed else said.predicate
@@ -84,15 +84,25 @@ def keep_relations(
             sieve.drop(NO_PREDICATE if said.predicate else NOTHING)
         elif normalize_name(subject) == normalize_name(object_):
             sieve.drop(ITSELF)
-        elif (
-            mark := (normalize_name(subject), normalize_name(predicate), normalize_name(object_))
-        ) in seen:
+        elif _is_repeated(
+            mark := (normalize_name(subject), normalize_name(predicate), normalize_name(object_)),
+            normalize_name(said.constraint),
+            seen,
+        ):
             sieve.drop("said twice")
         elif (span := at.covering_span([subject, object_])) is not None:
-            seen.add(mark)
+            seen.setdefault(mark, set()).add(normalize_name(said.constraint))
             sieve.add(
                 EntityRelation(subject, predicate, object_, *span, constraint=said.constraint)
             )
+
+
+def _is_repeated(
+    mark: tuple[str, str, str], constraint: str, seen: Mapping[tuple[str, str, str], set[str]]
+) -> bool:
+    """Whether a relation says nothing new: its constraint is part of it ("adults 500 mg" and
+    "children 40 mg/kg" are two), and one without a constraint is said by one that has it."""
+    return mark in seen and (not constraint or constraint in seen[mark])
 
 
 def _anchor_end(said: str, names: dict[str, str], at: Anchors) -> str | None:

@@ -195,6 +195,20 @@ class Graph:
             places = choose(np.array(edges, dtype=np.int32).reshape(-1, 4)) if edges else ()
             return rows.read_edges(db, [edges[place] for place in places])
 
+    def find_notes(self, edge: Edge) -> tuple[str, ...]:
+        """What sources add to a relation: a frequency, a reference, a condition."""
+        with self._readers.borrow() as db:
+            ends = [rows.read_members(db, id) for id in (edge.subject, edge.object)]
+            kinds = rows.word_numbers(db, (edge.predicate,))
+            if not all(ends) or not kinds:
+                return ()
+            one, predicate, two = map(rows.placeholders_for, (ends[0], kinds, ends[1]))
+            query = (
+                f"SELECT DISTINCT text FROM note WHERE subject IN ({one})"  # noqa: S608
+                f" AND predicate IN ({predicate}) AND object IN ({two}) ORDER BY text"
+            )
+            return tuple(text for (text,) in db.execute(query, (*ends[0], *kinds, *ends[1])))
+
     # Passages
 
     def definition_passage(self, concept: Concept) -> Passage | None:

@@ -59,6 +59,22 @@ def test_a_name_is_kept_as_it_stands_in_the_text_and_another_is_dropped_and_coun
     assert dict(found.drops) == drops
 
 
+def test_a_relation_under_another_condition_is_another_relation() -> None:
+    said = entities(entity("Metformin"), entity("Type-2 diabetes", "Disease"))
+    ends = [
+        ("Metformin", "is used to treat", "Type-2 diabetes", "adults 500 mg"),
+        ("Metformin", "is used to treat", "Type-2 diabetes", "children 40 mg/kg"),
+        ("metformin", "is used to treat", "type-2 diabetes", "Adults 500 mg"),
+        ("Metformin", "is used to treat", "Type-2 diabetes", ""),
+    ]
+    keys = ("subject", "predicate", "object", "constraint")
+    related = json.dumps({"relations": [dict(zip(keys, end, strict=True)) for end in ends]})
+    found = read(ScriptedModel([said, related]), "relations")
+    kept = [item for item in found.of_kind("relation") if isinstance(item, EntityRelation)]
+    assert [item.constraint for item in kept] == ["adults 500 mg", "children 40 mg/kg"]
+    assert dict(found.drops) == {"said twice": 2}
+
+
 def test_relations_stand_between_entities_that_were_found() -> None:
     said = entities(entity("Metformin"), entity("Type-2 diabetes", "Disease"), entity("Nausea"))
     ends = [

@@ -42,6 +42,8 @@ _READ = 50
 # Factor on an answer's score for each constraint on which the graph is silent.
 _UNTOLD = 0.5
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+_BRACKETED = re.compile(r"\(([^()]*)\)\s*$")
+_CONDITION = re.compile(r"[,;，；、]")
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,10 @@ class HybridGraph:
             for edge in edges:
                 ends = (edge.subject, edge.object)
                 inside = [id for id in ends if (id in subjects) == (constraint.on == "s")]
-                told = self._property_values(constraint, inside) if constraint.on != "p" else []
+                if constraint.on == "p":
+                    told = self._edge_values(constraint, edge)
+                else:
+                    told = self._property_values(constraint, inside)
                 if not told:
                     worth[edge] *= _UNTOLD
                 elif not any(constraint_holds(constraint, value) for value in told):
@@ -127,6 +132,20 @@ class HybridGraph:
         edges = self.graph.find_neighbours(ids)
         said = [edge for edge in edges if edge.predicate.replace("_", " ").casefold() == wanted]
         return [e.object_name if e.subject in ids else e.subject_name for e in said]
+
+    def _edge_values(self, constraint: Constraint, edge: Edge) -> list[str]:
+        """What the graph says of the constrained property of a relation: its source and predicate,
+        and its notes, where extraction keeps a relation's conditions (App. 14, Table 16)."""
+        wanted = constraint.property.casefold().replace("_", " ")
+        if wanted in ("name", "type"):
+            return [edge.predicate.replace("_", " ")]
+        if wanted == "source":
+            return [edge.source]
+        return [
+            value
+            for note in self.graph.find_notes(edge)
+            for value in condition_values(note, constraint)
+        ]
 
     def _edge_passages(self, edges: Sequence[Edge], subjects: set[str]) -> list[Passage]:
         found = []
@@ -194,6 +213,26 @@ class QueriesAsForms:
 
     async def find_form(self, form: Retrieval, *, k: int) -> list[Hit]:
         return await self.retriever.search(render_form(form), k=k)
+
+
+def condition_values(note: str, constraint: Constraint) -> list[str]:
+    """The values that a relation's note gives for a constrained property.
+
+    The note lists conditions: "adults, degree of burn: II", after a passage in brackets where it
+    was extracted. A part that begins with the property's name gives its value; a bare part counts
+    where it is the value asked for, since it does not say of which property it is.
+    """
+    bracketed = _BRACKETED.search(note)
+    wanted = constraint.property.casefold().replace("_", " ")
+    asked = constraint.value if isinstance(constraint.value, tuple) else (constraint.value,)
+    values = []
+    for part in _CONDITION.split(bracketed[1] if bracketed else note):
+        said = part.strip()
+        if said.casefold().startswith(wanted):
+            values.append(said[len(wanted) :].strip(" :：=＝为是"))
+        elif any(_same_text(said, each) for each in asked):
+            values.append(said)
+    return [value for value in values if value]
 
 
 def constraint_holds(constraint: Constraint, value: str) -> bool:

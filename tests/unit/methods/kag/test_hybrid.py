@@ -31,8 +31,8 @@ def graph(tmp_path: Path) -> Graph:
         Definition(SCURVY, "A disease of too little ascorbic acid."),
         *(SemanticType(id, "Food") for id in (TEA, CITRUS)),
         SemanticType(ACID, "Vitamin"),
-        Relation(SCURVY, "treated_by", ACID),
-        Relation(SCURVY, "treated_by", CITRUS),
+        Relation(SCURVY, "treated_by", ACID, note="book:a#0 (adults, since: 1747)"),
+        Relation(SCURVY, "treated_by", CITRUS, note="book:b#1 (sailors, since: 1601)"),
         Relation(SCURVY, "causes", GUMS),
         Relation(CITRUS, "found_in", TEA),
         *(Name(f"N:{n}", n) for n in ("90", "20")),
@@ -96,7 +96,13 @@ async def test_without_a_subject_it_is_asked_from_the_object(graph: Graph) -> No
         (Constraint("s", "causes", "=", "gum bleeding"), ["ascorbic acid", "citrus fruit"]),
         (Constraint("s", "causes", "=", "fever"), []),
         (Constraint("o", "colour", "=", "red"), ["ascorbic acid", "citrus fruit"]),
-        (Constraint("p", "since", "=", "1747"), ["ascorbic acid", "citrus fruit"]),
+        (Constraint("p", "since", "=", "1747"), ["ascorbic acid"]),
+        (Constraint("p", "since", "<", "1700"), ["citrus fruit"]),
+        # Nobody says that citrus fruit is not for adults: it stays, behind.
+        (Constraint("p", "group", "=", "adults"), ["ascorbic acid", "citrus fruit"]),
+        (Constraint("p", "group", "=", "sailors"), ["citrus fruit", "ascorbic acid"]),
+        (Constraint("p", "dose", "=", "500 mg"), ["ascorbic acid", "citrus fruit"]),
+        (Constraint("o", "colour", "=", "red"), ["ascorbic acid", "citrus fruit"]),
     ],
 )
 async def test_a_condition_that_the_graph_contradicts_removes_an_answer(
