@@ -143,3 +143,28 @@ def test_a_spent_budget_is_told_and_replayed(built: Osler) -> None:
     assert (document["halt"], document["usage"]["calls"]) == ("budget", 3)
     assert "spent: calls 3 of 3" in document["why"]
     assert built("replay", document["run"], "--quiet").returncode == done.returncode
+
+
+@pytest.mark.parametrize(
+    ("question", "strategy", "subjects"),
+    [
+        ("二甲双胍的常见不良反应是什么？", "rag", ("二甲双胍", "metformin")),
+        ("二甲双胍的常见不良反应是什么？", "omni-rag", ("二甲双胍", "metformin")),
+        ("二甲双胍的常见不良反应是什么？", "tc-rag", ("二甲双胍", "metformin")),
+        ("氯氮平的常见不良反应是什么？", "rag", ("氯氮平", "clozapine")),
+        ("What are the common side effects of Glucophage?", "rag", ("metformin", "二甲双胍")),
+        ("How is plaque psoriasis treated?", "rag", ("psoria", "银屑病")),
+        ("白癜风的病因是什么？", "rag", ("白癜风", "vitiligo")),
+    ],
+)
+def test_what_is_quoted_names_the_drug_or_disease_that_was_asked_about(
+    built: Osler, question: str, strategy: str, subjects: tuple[str, ...]
+) -> None:
+    done = built("ask", question, "--strategy", strategy, "--json", "--seed", "1")
+    document = json.loads(done.stdout)
+    for citation in document["answer"]["citations"]:
+        passage = json.loads(built("kb", "get", citation["passage_id"], "--json").stdout)
+        read = json.dumps(passage, ensure_ascii=False).casefold()
+        assert any(name in read for name in subjects), citation["quote"]
+    if not document["answer"]["citations"]:
+        assert document["grounding"] == "abstained"
