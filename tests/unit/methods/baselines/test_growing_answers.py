@@ -92,6 +92,8 @@ async def test_flare_searches_for_what_it_was_unsure_of(query: str, asked: str, 
     assert "University of Delaware" in played.solution.answer.text
     assert "# External knowledge" in model.seen[0][0].content
     assert "# External knowledge" not in model.seen[1][0].content, "§3.2.1: without passages"
+    assert DEGREE.text in model.seen[2][0].content, "written anew with what was found"
+    assert BORN.text not in model.seen[2][0].content
     assert any(
         "least probability 0.05" in e.text for e in played.run.events if isinstance(e, Noted)
     )

@@ -133,6 +133,32 @@ async def test_the_valid_and_most_informative_summary_wins(play: Play) -> None:
     assert played.run.usage.calls == 1 + 2 + 2 + 2
 
 
+@pytest.mark.parametrize(
+    ("verdicts", "chosen"),
+    [
+        (["Passage 1", "Passage 1"], "A"),
+        (["Passage 2", "Passage 2"], "A"),
+        (["Passage 2", "Passage 1"], "B"),
+        (["Passage 1", "Passage 2"], "A"),
+    ],
+    ids=["always the first", "always the second", "both for Bob", "both for Ann"],
+)
+async def test_a_pair_is_asked_in_both_orders_and_a_bias_for_a_place_decides_nothing(
+    verdicts: list[str], chosen: str, play: Play
+) -> None:
+    """Both are valid; a model that always says the same place gives each half a win."""
+    summaries = ["Ann sang it later.", "Bob sang the original recording."]
+    model = ScriptedModel(["A\nB", *summaries, "True", "True", *verdicts])
+    record = passage("record", "Bob sang the original recording in 1970.")
+    played = await play({"kind": "sure"}, OLYMPICS, model, {"": [record]})
+    first, second = (model.seen[n][0].content for n in (5, 6))
+    assert first.index(summaries[0]) < first.index(summaries[1])
+    assert second.index(summaries[1]) < second.index(summaries[0])
+    assert played.solution.answer.option == chosen
+    half = "rank 0.5" in notes(played)[0]
+    assert half == (verdicts[0] == verdicts[1])
+
+
 def test_candidates_of_a_choice_are_its_options_and_none_stands_twice() -> None:
     assert read_candidates("1. B\n2) Ann\n(B) Bob\nno", OLYMPICS, 5) == ["Bob", "Ann"]
     plain = Question("q", "Which?")
