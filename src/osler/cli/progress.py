@@ -1,12 +1,15 @@
 """Progress of long jobs: a bar on a terminal, a line every ten seconds elsewhere.
 
+The lines go on while a single step takes its time, so that a job in a pipe is seen to be alive.
 Nothing is shown of a job that is over within two seconds.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -21,6 +24,8 @@ if TYPE_CHECKING:
 
 # Seconds before the first sign of progress, and between two lines.
 PATIENCE, INTERVAL = 2.0, 10.0
+# Seconds between two looks at whether a line is due.
+BEAT = 1.0
 
 # Called with what is being done, how much of it is done, and the total if known.
 Report = Callable[[str, int, int | None], None]
@@ -52,10 +57,31 @@ def show_progress(session: CliSession) -> Iterator[Report | None]:
         display = BarDisplay(session)
     else:
         display = LineDisplay(sys.stderr, as_json=mode == "json")
+    delayed = DelayedDisplay(display)
     try:
-        yield DelayedDisplay(display).report_progress
+        # A bar counts its seconds by itself.
+        with contextlib.nullcontext() if mode == "rich" else _repeat_often(delayed):
+            yield delayed.report_progress
     finally:
         display.close()
+
+
+@contextmanager
+def _repeat_often(delayed: DelayedDisplay) -> Iterator[None]:
+    """Shows the last report again and again: between two reports may lie minutes."""
+    over = threading.Event()
+
+    def repeat() -> None:
+        while not over.wait(BEAT):
+            delayed.repeat_report()
+
+    beat = threading.Thread(target=repeat, name="progress", daemon=True)
+    beat.start()
+    try:
+        yield
+    finally:
+        over.set()
+        beat.join()
 
 
 @dataclass
@@ -65,13 +91,22 @@ class DelayedDisplay:
     display: ProgressDisplay
     clock: Clock = time.monotonic
     started: float = field(init=False)
+    _latest: tuple[str, int, int | None] | None = None
+    # Reports come from the job's thread and from the one that repeats them.
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
         self.started = self.clock()
 
     def report_progress(self, stage: str, done: int, total: int | None) -> None:
-        if self.clock() - self.started >= PATIENCE:
-            self.display.show(stage, done, total)
+        self._latest = (stage, done, total)
+        self.repeat_report()
+
+    def repeat_report(self) -> None:
+        """Shows the last report again; nothing before the first."""
+        with self._lock:
+            if self._latest is not None and self.clock() - self.started >= PATIENCE:
+                self.display.show(*self._latest)
 
 
 @dataclass
@@ -84,20 +119,27 @@ class LineDisplay:
     # When each stage was first seen, and how much of it was done by then.
     _since: dict[str, tuple[float, int]] = field(default_factory=dict)
     _last: float | None = None
+    # The last line's content, and what came too soon after it to have one of its own.
+    _said: tuple[str, int, int | None] | None = None
+    _unsaid: tuple[str, int, int | None] | None = None
 
     def show(self, stage: str, done: int, total: int | None) -> None:
         now = self.clock()
         # The rate counts from the first report, so what was done before does not inflate it.
         then, before = self._since.setdefault(stage, (now, done))
+        self._unsaid = (stage, done, total)
         if self._last is not None and now - self._last < INTERVAL:
             return
         # Stages share the interval: many short ones write no more than one long one.
-        self._last = now
+        self._last, self._said = now, self._unsaid
         rate = (done - before) / (now - then) if now > then else None
         self.out.write(self._format_line(stage, done, total, rate) + "\n")
         self.out.flush()
 
     def close(self) -> None:
+        """Ends with how far the job came, where lines were written at all."""
+        if self._unsaid is not None and self._unsaid != self._said:
+            self.out.write(self._format_line(*self._unsaid, None) + "\n")
         self.out.flush()
 
     def _format_line(self, stage: str, done: int, total: int | None, rate: float | None) -> str:
@@ -114,7 +156,8 @@ class LineDisplay:
                 ensure_ascii=False,
             )
         parts = [f"{stage}: {done:,}" + (f" of {total:,}" if total is not None else "")]
-        parts += [f"{rate:,.1f}/s"] if rate else []
+        if rate:
+            parts.append(f"{rate:,.1f}/s" if rate >= 0.1 else f"{1 / rate:,.0f} s each")
         parts += [f"{left:,.0f} s left"] if left is not None else []
         return ", ".join(parts)
 

@@ -129,16 +129,20 @@ class EvaluationRunner:
 
     async def try_item(self, item: CellSample) -> str:
         cell = item.cell
+        self._report_cell(cell)  # before the models are loaded, which may take minutes
         ready = await self._prepare_strategy(cell.strategy)
         record = await try_sample(cell.strategy, ready, item.sample, self._writer)
         self._writer.write_record(record)
         self._tried.note_try(record.key, record.status)
         self._fresh.add(record.key)
+        self._report_cell(cell)
+        return record.error
+
+    def _report_cell(self, cell: RunnerCell) -> None:
         if self.progress is not None:
             # The count is of the whole folder, with what other processes have done.
             done = self._tried.counts[cell.strategy, cell.task]
             self.progress(f"{cell.strategy} on {cell.task}", done, len(cell.samples))
-        return record.error
 
     async def _prepare_strategy(self, strategy: str) -> ReadyStrategy:
         """The strategy; the one before it is let go, so that one model is in memory."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import io
 import json
+import threading
 from dataclasses import dataclass, field
 
 import pytest
 
+from osler.cli import progress
 from osler.cli.progress import BarDisplay, DelayedDisplay, LineDisplay, resolve_mode, show_progress
 from osler.cli.session import CliSession, ProgressMode
 
@@ -52,6 +54,57 @@ def test_a_line_is_written_every_ten_seconds_whatever_the_stage() -> None:
     assert len(written) == 4
     assert written[0] == "vectors: 0 of 600"
     assert written[1] == "vectors: 50 of 600, 5.0/s, 110 s left"
+
+
+def test_a_job_in_a_pipe_is_seen_to_be_alive_while_one_step_takes_minutes() -> None:
+    clock, out = Watch(), io.StringIO()
+    patient = DelayedDisplay(LineDisplay(out, clock=clock), clock)
+    patient.repeat_report()
+    patient.report_progress("rag on medqa-us", 0, 2)
+    for second in range(46):
+        clock.now = 100 + second
+        patient.repeat_report()
+    assert out.getvalue().splitlines() == ["rag on medqa-us: 0 of 2"] * 5
+
+
+def test_the_last_report_is_repeated_until_the_job_is_over(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shown = threading.Event()
+
+    class Telling(LineDisplay):
+        def show(self, stage: str, done: int, total: int | None) -> None:
+            super().show(stage, done, total)
+            shown.set()
+
+    monkeypatch.setattr(progress, "LineDisplay", Telling)
+    monkeypatch.setattr(progress, "PATIENCE", 0.05)
+    monkeypatch.setattr(progress, "BEAT", 0.01)
+    with show_progress(CliSession(progress="plain")) as report:
+        assert report is not None
+        report("files", 0, 2)  # within the time that nothing is shown
+        assert shown.wait(10)
+    assert capsys.readouterr().err == "files: 0 of 2\n"
+    assert not [one for one in threading.enumerate() if one.name == "progress"]
+
+
+def test_lines_end_with_how_far_the_job_came() -> None:
+    clock, out = Watch(), io.StringIO()
+    lines = LineDisplay(out, clock=clock)
+    lines.show("files", 1, 2)
+    clock.now += 3
+    lines.show("files", 2, 2)
+    lines.close()
+    assert out.getvalue().splitlines() == ["files: 1 of 2", "files: 2 of 2"]
+
+
+def test_slow_steps_are_told_by_the_seconds_of_each() -> None:
+    clock, out = Watch(), io.StringIO()
+    lines = LineDisplay(out, clock=clock)
+    lines.show("samples", 0, 4)
+    clock.now += 50
+    lines.show("samples", 1, 4)
+    assert out.getvalue().splitlines()[1] == "samples: 1 of 4, 50 s each, 150 s left"
 
 
 def test_an_unknown_total_has_no_end_in_sight() -> None:

@@ -369,3 +369,17 @@ def test_the_plan_keeps_no_path_of_this_machine(tmp_path: Path) -> None:
     settings = {"home": "/a", "runs": {"path": "/b"}, "kb": {"path": "/c", "chunk": "omni"}}
     kept = json.dumps(planning.make_entrant("x", settings).settings)
     assert kept == '{"kb": {"chunk": "omni"}}'
+
+
+async def test_progress_is_told_before_the_first_sample_and_after_each(tmp_path: Path) -> None:
+    told: list[tuple[str, int, int | None]] = []
+
+    async def prepare(label: str) -> ReadyStrategy:
+        assert told == [("direct on made", 0, 2)]
+        return ReadyStrategy(Counting(), kind="direct")
+
+    def note(stage: str, done: int, total: int | None) -> None:
+        told.append((stage, done, total))
+
+    await EvaluationRunner(tmp_path, prepare, progress=note).run(cells(2))
+    assert [done for _, done, _ in told] == [0, 1, 1, 2]
