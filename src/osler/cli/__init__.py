@@ -16,6 +16,7 @@ import typer
 from osler.cli import (
     ask,
     evaluate,
+    experts,
     graph,
     kb,
     kb_extract,
@@ -113,11 +114,22 @@ _TRAIN = _group(
     train_tune.merge,
     train_tune.gguf,
 )
+_EXPERTS = _group(
+    experts.show,
+    experts.train,
+    experts.evaluate,
+    experts.export,
+    experts.use,
+    experts.off,
+)
+# Not in the group above: a function named `list` would hide the built-in one.
+_EXPERTS.command("list")(experts.list_experts)
 app.add_typer(setup.config, name="config", help="Show and check settings.")
 app.add_typer(_KB, name="kb", help="The knowledge base: what can be found and cited.")
 _KB.add_typer(_GRAPH, name="graph", help="Concepts and their relations.")
 app.add_typer(evaluate.app, name="eval", help="Compare strategies on data sets.")
 app.add_typer(_TRAIN, name="train", help="Make training data, and train models.")
+app.add_typer(_EXPERTS, name="experts", help="Small trained parts that decide instead of a rule.")
 app.add_typer(ask.trace_app, name="trace", help="Show recorded runs.")
 app.add_typer(serve.app, name="serve")
 

@@ -94,10 +94,11 @@ class EmbedderSettings(SettingsSection):
 class RerankerSettings(SettingsSection):
     """The reranker of the passages that a search finds (Omni-RAG §5.1.2)."""
 
-    kind: Literal["none", "sentences", "hub", "openai"] = Field(
+    kind: Literal["none", "sentences", "answers", "hub", "openai"] = Field(
         default="none",
-        description="Nobody; the encoder, sentence by sentence; a cross-encoder for transformers"
-        " (extra train), as ncbi/MedCPT-Cross-Encoder; or a server's /rerank.",
+        description="Nobody; the encoder, sentence by sentence; the expert answers, which comes"
+        " with Osler (English); a cross-encoder for transformers (extra train), as"
+        " ncbi/MedCPT-Cross-Encoder; or a server's /rerank.",
     )
     url: str = Field(default="", description='The server, as "http://HOST:PORT/v1".')
     name: str = Field(
@@ -105,7 +106,8 @@ class RerankerSettings(SettingsSection):
     )
     revision: str = Field(default="", description=REVISION)
     path: Annotated[Place | None, BeforeValidator(parse_none)] = Field(
-        default=None, description="A model folder instead of a hub id."
+        default=None,
+        description="A model folder instead of a hub id; with answers, an expert of your own.",
     )
     key_file: KeyFile = KEY_FILE
     timeout_s: Real = Field(

@@ -89,6 +89,11 @@ def open_reranker(settings: Settings, encoder: Encoder) -> Relevance | None:
             return None
         case "sentences":
             return BestSentence(RelevanceByLanguage(EncoderRelevance(encoder), OverlapRelevance()))
+        case "answers":
+            from osler.retrieve.experts.answering import AnswersExpert
+            from osler.retrieve.experts.shelf import open_expert
+
+            return AnswersExpert(open_expert("answers", chosen.path))
         case "openai":
             from osler.retrieve.served_reranker import OpenAIReranker
 

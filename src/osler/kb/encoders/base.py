@@ -72,7 +72,7 @@ def scale_to_unit(vectors: Vectors) -> Vectors:
 _GRAPH_NAME = "all-MiniLM-L6-v2.int8-1.onnx"
 """Raise the number, here and in `identity`, with each change to what the graph computes."""
 _LEAST_COSINE = 0.98
-"""Just below .984 to .994, the worst cosines measured on abstracts (`minilm._Int8Graph`)."""
+"""Just below .984 to .994, the worst cosines measured on abstracts (`minilm.Int8Graph`)."""
 # Short and long, medical and plain: rounding errors differ with length and vocabulary.
 _CHECK = (
     "What is the first-line treatment of iron deficiency anaemia in pregnancy?",
@@ -115,8 +115,8 @@ class MiniLMEncoder:
 
         graph = derive_file(_GRAPH_NAME, make_graph, cache=cache)
         # One core is left to the process that waits for the vectors.
-        self._session = _open_session(graph, threads or max(1, (os.cpu_count() or 2) - 1))
-        self._tokenizer = _WordPieces(tokenizer)
+        self._session = open_session(graph, threads or max(1, (os.cpu_count() or 2) - 1))
+        self._tokenizer = WordPieces(tokenizer)
 
     def encode(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
         """Encodes texts; the model treats queries and passages alike."""
@@ -130,9 +130,9 @@ def build_graph(weights: Path, tokenizer: Path, target: Path) -> None:
     """
     tensors = read_safetensors(weights)
     small = int8_graph(tensors)
-    words = _WordPieces(tokenizer)
-    exact = _encode_texts(_open_session(float32_graph(tensors), 1), words, _CHECK)
-    rounded = _encode_texts(_open_session(small, 1), words, _CHECK)
+    words = WordPieces(tokenizer)
+    exact = _encode_texts(open_session(float32_graph(tensors), 1), words, _CHECK)
+    rounded = _encode_texts(open_session(small, 1), words, _CHECK)
     worst = float((exact * rounded).sum(axis=1).min())
     if not worst >= _LEAST_COSINE:
         raise ModelError(
@@ -143,7 +143,8 @@ def build_graph(weights: Path, tokenizer: Path, target: Path) -> None:
     target.write_bytes(small)
 
 
-def _open_session(graph: Path | bytes, threads: int) -> Any:
+def open_session(graph: Path | bytes, threads: int) -> Any:
+    """An ONNX Runtime session on the CPU whose threads do not spin while they wait."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -155,8 +156,8 @@ def _open_session(graph: Path | bytes, threads: int) -> Any:
     return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
 
 
-class _WordPieces:
-    """BERT's word pieces of a text, between [CLS] and [SEP], up to `MAX_TOKENS`."""
+class WordPieces:
+    """BERT's word pieces of a text; `first` is the id of [CLS], `last` that of [SEP]."""
 
     def __init__(self, path: Path) -> None:
         from kitoken import Kitoken
@@ -166,14 +167,19 @@ class _WordPieces:
         definition |= {"truncation": None, "padding": None}
         self._pieces = Kitoken.from_tokenizers(json.dumps(definition).encode())
         vocabulary = definition["model"]["vocab"]
-        self._first, self._last = vocabulary["[CLS]"], vocabulary["[SEP]"]
+        self.first: int = vocabulary["[CLS]"]
+        self.last: int = vocabulary["[SEP]"]
+
+    def piece_ids(self, text: str) -> list[int]:
+        """The pieces alone, however many."""
+        return list(self._pieces.encode(text, True))
 
     def token_ids(self, text: str) -> list[int]:
-        pieces = list(self._pieces.encode(text, True))[: MAX_TOKENS - 2]
-        return [self._first, *pieces, self._last]
+        """The pieces between [CLS] and [SEP], up to `MAX_TOKENS` in all."""
+        return [self.first, *self.piece_ids(text)[: MAX_TOKENS - 2], self.last]
 
 
-def _encode_texts(session: Any, words: _WordPieces, texts: Sequence[str]) -> Vectors:
+def _encode_texts(session: Any, words: WordPieces, texts: Sequence[str]) -> Vectors:
     import numpy as np
 
     vectors = np.empty((len(texts), DIMENSION), np.float32)

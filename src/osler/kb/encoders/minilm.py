@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +37,7 @@ _EPSILON = 1e-12
 # fixed, since the onnx package would write its newest, which onnxruntime may not read yet.
 _OPSET, _FUSED_OPSET, _IR = 17, 1, 10
 _FUSED = "com.microsoft"
-_TYPES = {"F32": "<f4", "I64": "<i8"}
+_TYPES = {"F32": "<f4", "F16": "<f2", "I64": "<i8"}
 
 
 def read_safetensors(path: Path) -> dict[str, Tensor]:
@@ -59,15 +59,15 @@ def read_safetensors(path: Path) -> dict[str, Tensor]:
 
 def float32_graph(tensors: Tensors) -> bytes:
     """Serialises the reference ONNX model."""
-    return _write_graph(_Float32Graph(), tensors)
+    return _write_graph(Float32Graph(), tensors)
 
 
 def int8_graph(tensors: Tensors) -> bytes:
     """Serialises the ONNX model in use, a quarter of the size; equal tensors give equal bytes."""
-    return _write_graph(_Int8Graph(), tensors)
+    return _write_graph(Int8Graph(), tensors)
 
 
-class _Float32Graph:
+class Float32Graph:
     """The nodes and constants of a graph, with the three heavy steps in float32."""
 
     def __init__(self) -> None:
@@ -110,7 +110,7 @@ class _Float32Graph:
         )
 
 
-class _Int8Graph(_Float32Graph):
+class Int8Graph(Float32Graph):
     """The heavy steps with 8-bit integers; activations are scaled as they come."""
 
     def gather_rows(self, table: Tensor, ids: str) -> str:
@@ -167,22 +167,28 @@ def _quantise_columns(weight: Tensor, *, levels: int) -> tuple[Tensor, Tensor]:
     return np.rint(weight / scales).astype(np.int8), scales
 
 
-def _write_graph(graph: _Float32Graph, tensors: Tensors) -> bytes:
-    from onnx import TensorProto, helper
-
-    x = _embed_tokens(graph, tensors, "ids")
+def _write_graph(graph: Float32Graph, tensors: Tensors) -> bytes:
+    x = embed_tokens(graph, tensors, "ids")
     for number in range(LAYERS):
-        x = _encoder_layer(graph, tensors, f"encoder.layer.{number}.", x)
+        x = add_encoder_layer(graph, tensors, number, x)
     # One text without padding: the mean needs no mask.
     mean = graph.add_op("ReduceMean", x, axes=[1], keepdims=0)
-    graph.add_op("LpNormalization", mean, axis=-1, p=2)
-    (vector,) = graph.nodes[-1].output
+    vector = graph.add_op("LpNormalization", mean, axis=-1, p=2)
+    return serialise_graph(graph, "all-MiniLM-L6-v2", ("ids",), vector, DIMENSION)
+
+
+def serialise_graph(
+    graph: Float32Graph, name: str, inputs: Sequence[str], output: str, width: int
+) -> bytes:
+    """Serialises a graph whose inputs have the shape (1, tokens) and its output (1, width)."""
+    from onnx import TensorProto, helper
+
     model = helper.make_model(
         helper.make_graph(
             graph.nodes,
-            "all-MiniLM-L6-v2",
-            [helper.make_tensor_value_info("ids", TensorProto.INT64, [1, "tokens"])],
-            [helper.make_tensor_value_info(vector, TensorProto.FLOAT, [1, DIMENSION])],
+            name,
+            [helper.make_tensor_value_info(i, TensorProto.INT64, [1, "tokens"]) for i in inputs],
+            [helper.make_tensor_value_info(output, TensorProto.FLOAT, [1, width])],
             graph.constants,
         ),
         opset_imports=[helper.make_opsetid("", _OPSET), helper.make_opsetid(_FUSED, _FUSED_OPSET)],
@@ -192,14 +198,21 @@ def _write_graph(graph: _Float32Graph, tensors: Tensors) -> bytes:
     return bytes(model.SerializeToString())
 
 
-def _embed_tokens(graph: _Float32Graph, tensors: Tensors, ids: str) -> str:
-    """Adds word, position and segment (always the first) embeddings, normalised."""
+def embed_tokens(
+    graph: Float32Graph, tensors: Tensors, ids: str, segments: str | None = None
+) -> str:
+    """Adds word, position and segment embeddings, normalised; by default there is one segment."""
     import numpy as np
 
     words = graph.gather_rows(tensors["embeddings.word_embeddings.weight"], ids)
-    # A text has one segment, so its embedding is added to all positions beforehand.
-    segment = tensors["embeddings.token_type_embeddings.weight"][0]
-    positions = tensors["embeddings.position_embeddings.weight"][:MAX_TOKENS] + segment
+    kinds = tensors["embeddings.token_type_embeddings.weight"]
+    positions = tensors["embeddings.position_embeddings.weight"][:MAX_TOKENS]
+    if segments is None:
+        # A text has one segment, so its embedding is added to all positions beforehand.
+        positions = positions + kinds[0]
+    else:
+        kind = graph.add_op("Gather", graph.add_constant(kinds), segments)
+        words = graph.add_op("Add", words, kind)
     start = graph.add_constant(np.array([0], np.int64))
     length = graph.add_op("Shape", ids, start=1, end=2)
     placed = graph.add_op("Slice", graph.add_constant(positions), start, length, start)
@@ -209,8 +222,11 @@ def _embed_tokens(graph: _Float32Graph, tensors: Tensors, ids: str) -> str:
     )
 
 
-def _encoder_layer(graph: _Float32Graph, tensors: Tensors, at: str, x: str) -> str:
+def add_encoder_layer(graph: Float32Graph, tensors: Tensors, number: int, x: str) -> str:
+    """Adds layer `number`, from 0, over the states `x`."""
     import numpy as np
+
+    at = f"encoder.layer.{number}."
 
     def weight_of(name: str) -> Tensor:
         return tensors[f"{at}{name}.weight"].T
@@ -235,7 +251,7 @@ def _encoder_layer(graph: _Float32Graph, tensors: Tensors, at: str, x: str) -> s
     return add_and_norm(x, graph.multiply_matrix(active, weight_of("output.dense")), "output")
 
 
-def _norm_parameters(graph: _Float32Graph, tensors: Tensors, name: str) -> tuple[str, str]:
+def _norm_parameters(graph: Float32Graph, tensors: Tensors, name: str) -> tuple[str, str]:
     return graph.add_constant(tensors[f"{name}.weight"]), graph.add_constant(
         tensors[f"{name}.bias"]
     )

@@ -1,0 +1,96 @@
+"""Experts in the place of their rules, as the settings say; and their place in a settings file."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import tomllib
+from collections.abc import Collection
+from pathlib import Path
+
+from osler.app.config import Settings
+from osler.errors import BadConfig
+from osler.kb.encoders.minilm import read_safetensors
+from osler.llm.core.cache import write_whole
+from osler.llm.local.weights import MINILM, locate_weights
+from osler.retrieve.experts.cards import CARD, WEIGHTS
+from osler.retrieve.experts.pair_graph import pair_graph
+from osler.retrieve.experts.shelf import open_expert
+
+OFF, PACKAGED = "off", "packaged"
+SWITCHES = {"answers": ("reranker", "kind", "none")}
+"""For each expert: section and key of its setting, and the value that gives the rule back."""
+GRAPH = "model.onnx"
+_TABLE = re.compile(r"^\s*\[")
+
+
+def expert_in_use(settings: Settings, name: str) -> str:
+    """How an expert is set: "packaged", its folder, "off", or "" where nothing uses it yet."""
+    if name not in SWITCHES:
+        return ""
+    chosen = settings.reranker
+    return str(chosen.path or PACKAGED) if chosen.kind == name else OFF
+
+
+def export_expert(name: str, folder: Path | None, out: Path) -> list[str]:
+    """Copies card and weights, and writes a pair model's merged graph in float32.
+
+    Returns the names of the files. Raises `BadConfig` where `out` exists or cannot be written.
+    """
+    expert = open_expert(name, folder)
+    try:
+        out.mkdir(parents=True)
+        for file in (CARD, WEIGHTS):
+            shutil.copyfile(expert.folder / file, out / file)
+        if expert.card.family == "pair":
+            base = read_safetensors(locate_weights(MINILM))
+            graph = pair_graph(base, expert.read_tensors(), exact=True)
+            (out / GRAPH).write_bytes(graph)
+    except OSError as error:
+        raise BadConfig(
+            f"{out} cannot be written: {error.strerror or error}", fix="choose another --out"
+        ) from error
+    return sorted(path.name for path in out.iterdir())
+
+
+def write_choice(path: Path, name: str, folder: Path | None, *, used: bool) -> str:
+    """Puts an expert in the place of its rule, or takes it out, in a settings file.
+
+    Every other line stays as it is. Returns what was set. Raises `BadConfig` for an expert that
+    nothing uses yet, and for a file that cannot be written.
+    """
+    if name not in SWITCHES:
+        raise BadConfig(
+            f"nothing uses an expert {name!r} yet", fix=f"choose one of {', '.join(SWITCHES)}"
+        )
+    section, key, off = SWITCHES[name]
+    values = {key: name if used else off, "path": str(folder) if used and folder else "none"}
+    lines = [f"{word} = {json.dumps(value, ensure_ascii=False)}" for word, value in values.items()]
+    try:
+        text = path.read_text(encoding="utf-8") if path.exists() else ""
+        made = "\n".join(_with_keys(text.splitlines(), section, values, lines)) + "\n"
+        # Line edits of a TOML file: parsed before it replaces the old one.
+        tomllib.loads(made)
+        with write_whole(path) as draft:
+            draft.write_text(made, encoding="utf-8")
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise BadConfig(
+            f"cannot write {path}: {error}", fix="name another file with --config"
+        ) from error
+    return f"[{section}] {', '.join(lines)}"
+
+
+def _with_keys(
+    lines: list[str], section: str, keys: Collection[str], values: list[str]
+) -> list[str]:
+    header = re.compile(rf"^\s*\[\s*{section}\s*\]")
+    start = next((i for i, one in enumerate(lines) if header.match(one)), None)
+    if start is None:
+        gap = [""] if lines and lines[-1].strip() else []
+        return [*lines, *gap, f"[{section}]", *values]
+    later = (i for i in range(start + 1, len(lines)) if _TABLE.match(lines[i]))
+    end = next(later, len(lines))
+    # A key that stands there, commented out or not, gives way.
+    kept = [one for one in lines[start + 1 : end] if one.split("=")[0].strip(" #\t") not in keys]
+    return [*lines[: start + 1], *values, *kept, *lines[end:]]

@@ -1,0 +1,155 @@
+"""`osler experts …`: small trained parts, what they are worth, and which of them are in use."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from osler.cli.progress import show_progress
+from osler.cli.session import CliSession
+
+if TYPE_CHECKING:
+    from osler.train.experts.jobs import ExpertJob
+
+ExpertName = Annotated[str, typer.Argument(help="Name of the expert: answers, supports, fuse.")]
+ExpertFolder = Annotated[
+    Path | None, typer.Option(help="An expert of your own; else the one that comes with Osler.")
+]
+TrainingData = Annotated[
+    Path, typer.Option(help="Folder that holds the data sets, as published, at any depth.")
+]
+SplitFile = Annotated[
+    Path, typer.Option(help="Hashes of the train, dev and test items; made where it is not there.")
+]
+
+
+def list_experts(here: CliSession) -> None:
+    """List the experts that come with Osler: what each decides, its size, and whether it is in
+    use."""
+    settings = here.load_settings()
+    from osler.app.wiring.experts import expert_in_use
+    from osler.cli.expert_pages import experts_page
+    from osler.retrieve.experts.shelf import packaged_experts
+
+    rows = [(one, expert_in_use(settings, one.card.name)) for one in packaged_experts()]
+    document = [
+        {"name": one.card.name, "question": one.card.question, "bytes": one.bytes, "use": use}
+        for one, use in rows
+    ]
+    here.show_result(experts_page(rows), {"experts": document})
+
+
+def show(here: CliSession, name: ExpertName, folder: ExpertFolder = None) -> None:
+    """Show an expert's card: base, data, figures beside the rule, and what it is bad at."""
+    from osler.cli.expert_pages import card_page
+    from osler.retrieve.experts.shelf import open_expert
+
+    found = open_expert(name, folder)
+    here.show_result(card_page(found), found.card.model_dump(mode="json"))
+
+
+def train(
+    here: CliSession,
+    name: ExpertName,
+    data: TrainingData,
+    out: Annotated[Path, typer.Option(help="Folder for the weights and the card.")],
+    split: SplitFile,
+    work: Annotated[
+        Path | None, typer.Option(help="Folder of checkpoints: a stopped training goes on there.")
+    ] = None,
+    steps: Annotated[
+        int | None, typer.Option(min=1, help="Steps of a pair model, instead of the default.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Same seed, same expert.")] = 0,
+    threads: Annotated[int, typer.Option(min=1, help="Threads that compute.")] = 1,
+) -> None:
+    """Train an expert on the train part of the data (extra train for answers).
+
+    The dev part calibrates it; the test part is not read. A stopped training goes on when the
+    same command is given again.
+    """
+    job = _open_job(name, data, split, out, work, threads=threads, steps=steps, seed=seed)
+    with show_progress(here) as report:
+        card = job.train(report)
+    from osler.cli.expert_pages import card_page
+    from osler.retrieve.experts.shelf import open_expert
+
+    here.show_result(card_page(open_expert(name, out)), card.model_dump(mode="json"))
+    here.print_line(
+        f"next: osler experts evaluate {name} --folder {out} --data {data} --split {split}"
+    )
+
+
+def evaluate(
+    here: CliSession,
+    name: ExpertName,
+    data: TrainingData,
+    split: SplitFile,
+    folder: Annotated[Path, typer.Option(help="The expert's folder; its card gets the figures.")],
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="At most so many questions of each task.")
+    ] = None,
+    threads: Annotated[int, typer.Option(min=1, help="Threads that compute.")] = 1,
+) -> None:
+    """Measure an expert on the test part, beside the rule that it replaces, with intervals."""
+    job = _open_job(name, data, split, folder, None, threads=threads)
+    with show_progress(here) as report:
+        card = job.evaluate(report, limit=limit)
+    from osler.cli.expert_pages import card_page
+    from osler.retrieve.experts.shelf import open_expert
+
+    here.show_result(card_page(open_expert(name, folder)), card.model_dump(mode="json"))
+
+
+def export(
+    here: CliSession,
+    name: ExpertName,
+    out: Annotated[Path, typer.Option(help="Folder to write to; it must not exist yet.")],
+    folder: ExpertFolder = None,
+) -> None:
+    """Write an expert to a folder of its own: card and weights, and a pair model as ONNX."""
+    from osler.app.wiring.experts import export_expert
+
+    files = export_expert(name, folder, out)
+    here.report_line(f"{out}: {', '.join(files)}", {"path": str(out), "files": files})
+
+
+def use(here: CliSession, name: ExpertName, folder: ExpertFolder = None) -> None:
+    """Put an expert in the place of its rule: written into the settings file."""
+    from osler.retrieve.experts.shelf import open_expert
+
+    open_expert(name, folder)
+    _write_choice(here, name, folder.resolve() if folder else None, used=True)
+
+
+def off(here: CliSession, name: ExpertName) -> None:
+    """Give an expert's rule back: written into the settings file."""
+    _write_choice(here, name, None, used=False)
+
+
+def _write_choice(here: CliSession, name: str, folder: Path | None, *, used: bool) -> None:
+    from osler.app.wiring.experts import write_choice
+
+    path = Path.cwd() / (here.file or "osler.toml")
+    written = write_choice(path, name, folder, used=used)
+    document = {"path": str(path), "expert": name, "used": used, "set": written}
+    here.report_line(f"{path}: {written}", document)
+
+
+def _open_job(
+    name: str,
+    data: Path,
+    split: Path,
+    out: Path,
+    work: Path | None,
+    *,
+    threads: int,
+    steps: int | None = None,
+    seed: int = 0,
+) -> ExpertJob:
+    from osler.train.experts.jobs import make_job
+
+    work = work or out.with_name(f"{out.name}.work")
+    return make_job(name, data, split, out, work, threads=threads, steps=steps, seed=seed)

@@ -1,0 +1,15 @@
+"""Experts: small trained parts that decide better than a rule, run by ONNX Runtime or numpy.
+
+| Module | Has |
+|---|---|
+| `cards` | the card of an expert: base, data, figures, what it is bad at |
+| `shelf` | the experts that come with Osler and a user's own, checked against their cards |
+| `pair_input` | question and text as one sequence of word pieces |
+| `pair_graph` | the pair model as an ONNX graph: packaged encoder, deltas, head |
+| `answering` | `answers`: does this text answer this question? |
+| `cues` | what a sentence says by its words: negation, hedges, directions |
+| `supporting` | `supports`: does this evidence say yes, no, or nothing of it? |
+| `fusing` | `fuse`: how likely a passage that a search found supports an answer |
+
+Training is `osler.train.experts`. An expert replaces a rule only where a setting names it.
+"""

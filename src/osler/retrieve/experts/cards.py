@@ -1,0 +1,137 @@
+"""The card of an expert, `card.toml`: what it decides, what it was made of, how well it does."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from osler.errors import ModelError
+from osler.types import Language
+
+CARD, WEIGHTS = "card.toml", "weights.safetensors"
+FORMAT = 1
+"""Raise it when a card or its weights can no longer be read as before."""
+Family = Literal["pair", "linear"]
+
+
+class _CardPart(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class MeasuredFigure(_CardPart):
+    """A figure with its 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
+
+
+class ExpertFigure(_CardPart):
+    """A measure on held-out items: the expert, the rule that it replaces, and the difference."""
+
+    on: str
+    """What was measured: data set, part and task."""
+    measure: str
+    n: int = Field(ge=1)
+    expert: MeasuredFigure
+    rule: str
+    """The rule's name: "cosine", "majority"."""
+    rule_figure: MeasuredFigure
+    gain: MeasuredFigure | None = None
+    """Paired difference, expert - rule."""
+
+
+class ExpertData(_CardPart):
+    """A data set that the expert was trained on."""
+
+    name: str
+    licence: str
+    train: int = Field(ge=0)
+    dev: int = Field(ge=0)
+    test: int = Field(ge=0)
+
+
+class ExpertCard(_CardPart):
+    """Facts about an expert; `render_card` writes it, `read_card` reads it."""
+
+    format: Literal[1] = FORMAT
+    name: str = Field(pattern=r"[a-z][a-z0-9-]{0,39}")
+    question: str
+    """The one question that it answers."""
+    family: Family
+    replaces: str
+    languages: tuple[Language, ...]
+    made: str
+    """The command that makes it again."""
+    seed: int
+    date: str
+    split: str
+    """SHA-256 of the split file: which items were held out."""
+    base: str = ""
+    """Name and SHA-256 of the encoder that its deltas belong to; empty without one."""
+    weights: str = Field(pattern=r"[0-9a-f]{64}")
+    """SHA-256 of the weights file."""
+    default: bool = False
+    """Whether it beats the rule, so that it may become the default."""
+    weak: tuple[str, ...] = ()
+    """What it is bad at."""
+    features: tuple[str, ...] = ()
+    """Names of a linear expert's features, in the order of its weights."""
+    parameters: Mapping[str, float] = Field(default_factory=dict)
+    """Numbers beside the weights: calibration, lengths."""
+    data: tuple[ExpertData, ...] = ()
+    figures: tuple[ExpertFigure, ...] = ()
+
+
+def read_card(folder: Path) -> ExpertCard:
+    """Raises `ModelError` for a folder without a card, and for one that cannot be read."""
+    path = folder / CARD
+    try:
+        return ExpertCard.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, ValidationError) as error:
+        why = " ".join(str(error).split())
+        raise ModelError(
+            f"{path} is no card of an expert: {why}", fix="train it anew: osler experts train"
+        ) from error
+
+
+def render_card(card: ExpertCard) -> str:
+    """The card as TOML; `read_card` gives back the same."""
+    document = card.model_dump(mode="json", exclude_none=True)
+    return "\n".join(_render_table(document, ())) + "\n"
+
+
+def _render_table(table: Mapping[str, object], path: tuple[str, ...]) -> Iterator[str]:
+    """Plain values first: in TOML, what follows a header belongs to it."""
+    for key, value in table.items():
+        if not _is_table(value):
+            yield f"{key} = {_render_value(value)}"
+    for key, value in table.items():
+        below = (*path, key)
+        if isinstance(value, Mapping):
+            yield from ("", f"[{'.'.join(below)}]")
+            yield from _render_table(value, below)
+        elif _is_table(value) and isinstance(value, Sequence):
+            for one in value:
+                yield from ("", f"[[{'.'.join(below)}]]")
+                yield from _render_table(one, below)
+
+
+def _is_table(value: object) -> bool:
+    """Whether a value is a table or a list of tables."""
+    if isinstance(value, list):
+        return bool(value) and isinstance(value[0], Mapping)
+    return isinstance(value, Mapping)
+
+
+def _render_value(value: object) -> str:
+    """JSON's texts, numbers, booleans and lists of them are TOML's, but for DEL."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,86 @@
+"""The pair model as an ONNX graph: the packaged encoder with an expert's deltas and head.
+
+The graph reads one pair, ids and segments of shape (1, pieces), and gives one logit. As in
+`osler.kb.encoders.minilm` there is no padding, so a score does not depend on its neighbours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from osler.errors import ModelError
+from osler.kb.encoders.minilm import (
+    LAYERS,
+    Float32Graph,
+    Int8Graph,
+    add_encoder_layer,
+    embed_tokens,
+    serialise_graph,
+)
+from osler.retrieve.experts.pair_input import PairInput
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    from numpy.typing import NDArray
+
+    Tensor: TypeAlias = NDArray[Any]
+
+DOWN, UP = ".down", ".up"
+HEAD_WEIGHT, HEAD_BIAS = "head.weight", "head.bias"
+
+
+def merge_deltas(base: Mapping[str, Tensor], deltas: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The encoder's tensors with `up @ down` added where the expert has a delta.
+
+    Raises `ModelError` for a delta of a matrix that the encoder lacks, or of another shape.
+    """
+    import numpy as np
+
+    merged = dict(base)
+    for name in (name.removesuffix(DOWN) for name in deltas if name.endswith(DOWN)):
+        key = f"{name}.weight"
+        try:
+            change = deltas[name + UP].astype(np.float32) @ deltas[name + DOWN].astype(np.float32)
+            merged[key] = base[key] + change
+        except (KeyError, ValueError) as error:
+            raise ModelError(f"the expert's delta {name} does not fit the encoder") from error
+    return merged
+
+
+def pair_graph(
+    base: Mapping[str, Tensor], deltas: Mapping[str, Tensor], *, exact: bool = False
+) -> bytes:
+    """Serialises the pair model: in 8 bits as the encoder is run, or `exact`, in float32."""
+    import numpy as np
+
+    tensors = merge_deltas(base, deltas)
+    graph = Float32Graph() if exact else Int8Graph()
+    x = embed_tokens(graph, tensors, "ids", "segments")
+    for number in range(LAYERS):
+        x = add_encoder_layer(graph, tensors, number, x)
+    mean = graph.add_op("ReduceMean", x, axes=[1], keepdims=0)
+    start = graph.add_constant(np.array([0], np.int64))
+    axis = graph.add_constant(np.array([1], np.int64))
+    first = graph.add_op("Squeeze", graph.add_op("Gather", x, start, axis=1), axis)
+    read = graph.add_op("Concat", first, mean, axis=-1)
+    # The head stays in float32: it is one product of 768 numbers.
+    head = graph.add_constant(deltas[HEAD_WEIGHT].astype(np.float32).T)
+    product = graph.add_op("MatMul", read, head)
+    bias = graph.add_constant(deltas[HEAD_BIAS].astype(np.float32))
+    logit = graph.add_op("Add", product, bias)
+    return serialise_graph(graph, "osler-pair", ("ids", "segments"), logit, 1)
+
+
+def run_pairs(session: Any, pairs: Sequence[PairInput]) -> list[float]:
+    """Logits of the pairs, one at a time."""
+    import numpy as np
+
+    logits = []
+    for pair in pairs:
+        ids = np.array([pair.ids], np.int64)
+        segments = np.array([pair.segments], np.int64)
+        (logit,) = session.run(None, {"ids": ids, "segments": segments})
+        logits.append(float(logit[0, 0]))
+    return logits

@@ -1,0 +1,84 @@
+"""The experts that come with Osler and a user's own, each checked before it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from osler.errors import ModelError, ModelMissing
+from osler.kb.encoders.minilm import read_safetensors
+from osler.llm.core.cache import sha256_of
+from osler.llm.local.weights import MINILM
+from osler.retrieve.experts.cards import CARD, WEIGHTS, ExpertCard, read_card
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+BASE = f"all-MiniLM-L6-v2@{MINILM.sha256}"
+"""The encoder that pair experts are made over."""
+_AGAIN = "reinstall osler, or train it anew: osler experts train {}"
+
+
+@dataclass(frozen=True, slots=True)
+class ShelvedExpert:
+    """An expert's folder with its card; the weights are as the card says."""
+
+    folder: Path
+    card: ExpertCard
+
+    @property
+    def bytes(self) -> int:
+        return (self.folder / WEIGHTS).stat().st_size
+
+    def read_tensors(self) -> Mapping[str, NDArray[Any]]:
+        """The weights. Raises `ModelError` for a file that is no safetensors."""
+        try:
+            return read_safetensors(self.folder / WEIGHTS)
+        except (ValueError, KeyError, TypeError, OSError) as error:
+            raise ModelError(f"{self.folder / WEIGHTS} cannot be read: {error}") from error
+
+
+def packaged_folder() -> Path:
+    """The folder of the experts that come with Osler."""
+    return Path(str(files("osler"))) / "experts"
+
+
+def packaged_experts() -> list[ShelvedExpert]:
+    """The experts that come with Osler, by name. Raises as `open_expert`."""
+    folder = packaged_folder()
+    names = sorted(one.parent.name for one in folder.glob(f"*/{CARD}"))
+    return [open_expert(name) for name in names]
+
+
+def open_expert(name: str, folder: Path | None = None) -> ShelvedExpert:
+    """Opens an expert by name, or the user's own in `folder`, and checks it.
+
+    Raises `ModelMissing` where there is none, and `ModelError` for a card that cannot be read,
+    weights that are not those of the card, or another base encoder.
+    """
+    place = folder or packaged_folder() / name
+    if not (place / CARD).is_file():
+        raise ModelMissing(
+            f"there is no expert {name!r} in {place.parent}", fix="see `osler experts list`"
+        )
+    card = read_card(place)
+    if card.name != name:
+        raise ModelError(f"{place} holds the expert {card.name!r}, not {name!r}")
+    weights = place / WEIGHTS
+    if not weights.is_file():
+        raise ModelMissing(f"{weights} is not there", fix=_AGAIN.format(name))
+    if (found := sha256_of(weights)) != card.weights:
+        raise ModelError(
+            f"{weights} is not what its card names: sha256 {found[:12]}…, not {card.weights[:12]}…",
+            fix=_AGAIN.format(name),
+        )
+    if card.base and card.base != BASE:
+        raise ModelError(
+            f"the expert {name!r} was made over {card.base.partition('@')[0]} of another"
+            " revision than the packaged encoder's",
+            fix=_AGAIN.format(name),
+        )
+    return ShelvedExpert(place, card)

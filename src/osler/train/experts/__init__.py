@@ -1,0 +1,17 @@
+"""Training and evaluation of the experts that ship with Osler, or of a user's own.
+
+| Module | Has |
+|---|---|
+| `pair_questions` | questions with texts that answer them and texts that do not, as published |
+| `splits` | train, dev and test by document and question, written to disk as hashes |
+| `hard_negatives` | wrong texts that lie near a question: neighbours by the packaged encoder |
+| `pair_batches` | what one step of training reads |
+| `pair_training` | the pair model with low-rank deltas, its loss and its loop |
+| `pair_evaluation` | the pair model's figures beside the cosine's, and its calibration |
+| `claims` | yes/no questions with their evidence, for `supports` |
+| `searches` | searches with their gold documents, for `fuse` |
+| `linear` | logistic regression, fitted here and run in plain numpy |
+
+Only train questions are trained on, the dev part chooses and calibrates, and test only measures.
+Running an expert is `osler.retrieve.experts`, which needs none of the extra `train`.
+"""

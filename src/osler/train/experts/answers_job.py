@@ -1,0 +1,222 @@
+"""Making and measuring the expert `answers`, from data as published to a folder with its card."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from osler.jobs.runner import Progress
+from osler.kb.encoders.base import MiniLMEncoder
+from osler.llm.transformers.hub import import_extra
+from osler.retrieve.experts.answering import AnswersExpert
+from osler.retrieve.experts.cards import CARD, WEIGHTS, ExpertCard, ExpertData, render_card
+from osler.retrieve.experts.pair_input import LONGEST
+from osler.retrieve.experts.shelf import BASE, open_expert
+from osler.train.experts.hard_negatives import add_hard_negatives
+from osler.train.experts.pair_evaluation import (
+    PairCase,
+    ScoredCases,
+    calibration_facts,
+    compare_scores,
+    cosine_score,
+    fit_platt,
+    near_cases,
+    page_cases,
+    score_cases,
+)
+from osler.train.experts.pair_questions import (
+    LICENCES,
+    PairQuestion,
+    read_mined_questions,
+    read_pair_questions,
+    write_pair_questions,
+)
+from osler.train.experts.pair_training import PairModel, PairRecipe, train_pairs
+from osler.train.experts.splits import (
+    PARTS,
+    DataSplit,
+    Part,
+    make_split,
+    read_split,
+    write_split,
+)
+
+ANSWERS = "answers"
+_NAVIGATION = "These resources address"
+"""How answers of MedQuAD begin that are lists of links: never a right text in training."""
+_DEV_QUESTIONS = 150
+_WEAK = (
+    "English only: Chinese pairs score near chance",
+    "it reads what a sentence is about, not whether it is true",
+    "pronouns: a sentence without its title may be judged as about another subject",
+)
+
+
+@dataclass(frozen=True)
+class AnswersJob:
+    """Where the data, the split and the expert's folder are."""
+
+    data: Path
+    split: Path
+    """Made from the data where it is not there yet."""
+    out: Path
+    work: Path
+    """Checkpoints; a training that was stopped goes on."""
+    recipe: PairRecipe = field(default_factory=PairRecipe)
+    threads: int = 1
+
+    def read_parts(self) -> tuple[DataSplit, list[PairQuestion]]:
+        """The split and all questions. Raises `BadConfig` for a split of other data."""
+        questions = read_pair_questions(self.data)
+        if not self.split.is_file():
+            write_split(make_split(questions), self.split)
+        return read_split(self.split), questions
+
+    def train(self, progress: Progress | None = None) -> ExpertCard:
+        """Trains on the train part, calibrates on dev, writes weights and card."""
+        split, questions = self.read_parts()
+        learnt = self._mine_part(split, answered_questions(questions), "train")
+        dev = self._mine_part(split, questions, "dev")
+        cases = all_cases(dev)[:: max(1, len(all_cases(dev)) // _DEV_QUESTIONS)]
+        model = train_pairs(
+            learnt,
+            self.recipe,
+            self.work,
+            progress=progress,
+            measure_dev=lambda model: _dev_accuracy(model, cases),
+            threads=self.threads,
+        )
+        return self._write_expert(model, split, questions, dev, progress)
+
+    def _write_expert(
+        self,
+        model: PairModel,
+        split: DataSplit,
+        questions: Sequence[PairQuestion],
+        dev: Sequence[PairQuestion],
+        progress: Progress | None,
+    ) -> ExpertCard:
+        self.out.mkdir(parents=True, exist_ok=True)
+        import_extra("safetensors.numpy").save_file(model.export_deltas(), self.out / WEIGHTS)
+        card = ExpertCard(
+            name=ANSWERS,
+            question="Does this text answer this question?",
+            family="pair",
+            replaces="the cosine of question and text",
+            languages=("en",),
+            made="osler experts train answers --data FOLDER --split FILE --out FOLDER",
+            seed=self.recipe.seed,
+            date=datetime.now(UTC).date().isoformat(),
+            split=hashlib.sha256(self.split.read_bytes()).hexdigest(),
+            base=BASE,
+            weights=hashlib.sha256((self.out / WEIGHTS).read_bytes()).hexdigest(),
+            weak=_WEAK,
+            parameters={
+                "longest": LONGEST,
+                "steps": self.recipe.steps,
+                "rank": self.recipe.rank,
+            },
+            data=_count_items(split, questions),
+        )
+        self._write_card(card)
+        # Calibrated as it runs, in 8 bits, on questions that it did not learn from.
+        scored = self._score(all_cases(dev), progress)
+        slope, intercept = fit_platt(scored.flat)
+        facts = calibration_facts(scored, slope, intercept)
+        parameters = {
+            **card.parameters,
+            "slope": round(slope, 5),
+            "intercept": round(intercept, 5),
+            **{f"dev_{name}": value for name, value in facts.items()},
+        }
+        return self._write_card(card.model_copy(update={"parameters": parameters}))
+
+    def evaluate(self, progress: Progress | None = None, *, limit: int | None = None) -> ExpertCard:
+        """Measures the expert in `out` on the test part; the figures go onto its card."""
+        split, questions = self.read_parts()
+        card = open_expert(ANSWERS, self.out).card
+        cases = _spread(all_cases(self._mine_part(split, questions, "test")), limit)
+        ours = self._score(cases, progress)
+        encoder = MiniLMEncoder(threads=self.threads)
+        figures = compare_scores(ours, score_cases(cases, cosine_score(encoder)), on="test")
+        slope, intercept = card.parameters["slope"], card.parameters["intercept"]
+        facts = calibration_facts(ours, slope, intercept)
+        parameters = {**card.parameters, **{f"test_{key}": value for key, value in facts.items()}}
+        update = {"figures": tuple(figures), "parameters": parameters}
+        return self._write_card(card.model_copy(update=update))
+
+    def _score(self, cases: Sequence[PairCase], progress: Progress | None) -> ScoredCases:
+        expert = AnswersExpert(open_expert(ANSWERS, self.out), threads=self.threads)
+        return score_cases(cases, expert.score_logits, progress)
+
+    def _mine_part(
+        self, split: DataSplit, questions: Sequence[PairQuestion], part: Part
+    ) -> list[PairQuestion]:
+        """The questions of a part with hard negatives, kept in the work folder."""
+        chosen = split.choose_items(questions, part)
+        named = hashlib.sha256("\n".join(one.id for one in chosen).encode()).hexdigest()[:12]
+        path = self.work / f"{part}-{named}.jsonl"
+        if not path.is_file():
+            mined = add_hard_negatives(chosen, MiniLMEncoder(threads=self.threads))
+            self.work.mkdir(parents=True, exist_ok=True)
+            write_pair_questions(mined, path)
+        return read_mined_questions(path)
+
+    def _write_card(self, card: ExpertCard) -> ExpertCard:
+        (self.out / CARD).write_text(render_card(card), encoding="utf-8")
+        return card
+
+
+def answered_questions(questions: Iterable[PairQuestion]) -> list[PairQuestion]:
+    """The questions without those that a list of links answers: no quote should be one."""
+    return [one for one in questions if not one.right[0].text.startswith(_NAVIGATION)]
+
+
+def all_cases(questions: Sequence[PairQuestion]) -> list[PairCase]:
+    """The cases of both tasks in both forms."""
+    return [
+        case
+        for form in ("passage", "sentence")
+        for case in (*page_cases(questions, form), *near_cases(questions, form))
+    ]
+
+
+def _spread(cases: list[PairCase], limit: int | None) -> list[PairCase]:
+    """At most `limit` cases of each task, evenly from all."""
+    if limit is None:
+        return cases
+    kept: list[PairCase] = []
+    for task in dict.fromkeys(case.task for case in cases):
+        own = [case for case in cases if case.task == task]
+        kept += [own[at * len(own) // limit] for at in range(limit)] if len(own) > limit else own
+    return kept
+
+
+def _dev_accuracy(model: PairModel, cases: Sequence[PairCase]) -> float:
+    """Share of cases whose right text the model puts first."""
+    torch = import_extra("torch")
+    with torch.no_grad():
+        scored = score_cases(
+            cases,
+            lambda question, texts: model.score_pairs(
+                [(question, one.text, one.title) for one in texts]
+            ).tolist(),
+        )
+    firsts = scored.firsts
+    return sum(firsts) / len(firsts)
+
+
+def _count_items(split: DataSplit, questions: Sequence[PairQuestion]) -> tuple[ExpertData, ...]:
+    counts = Counter((one.source, split.part_of(one)) for one in questions)
+
+    def count_of(name: str, part: Part) -> int:
+        return counts[name, part]
+
+    return tuple(
+        ExpertData(name=name, licence=licence, **{part: count_of(name, part) for part in PARTS})
+        for name, licence in LICENCES.items()
+    )

@@ -1,0 +1,53 @@
+"""One job for each expert: trained on the train part, measured on the test part."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal, Protocol, assert_never, get_args
+
+from osler.jobs.runner import Progress
+from osler.retrieve.experts.cards import ExpertCard
+from osler.train import choose_named
+
+ExpertKind = Literal["answers", "supports"]
+EXPERTS: tuple[ExpertKind, ...] = get_args(ExpertKind)
+
+
+class ExpertJob(Protocol):
+    """What makes an expert, from data and split to a folder with weights and card."""
+
+    def train(self, progress: Progress | None = None) -> ExpertCard:
+        """Trains on the train part alone; dev chooses and calibrates."""
+        ...
+
+    def evaluate(self, progress: Progress | None = None, *, limit: int | None = None) -> ExpertCard:
+        """Measures on the test part; the card of the folder gets the figures."""
+        ...
+
+
+def make_job(
+    name: str,
+    data: Path,
+    split: Path,
+    out: Path,
+    work: Path,
+    *,
+    threads: int = 1,
+    steps: int | None = None,
+    seed: int = 0,
+) -> ExpertJob:
+    """The job of an expert. Raises `BadConfig` for a name that has none."""
+    kind = choose_named(name, EXPERTS, "expert")
+    match kind:
+        case "answers":
+            from osler.train.experts.answers_job import AnswersJob
+            from osler.train.experts.pair_training import PairRecipe
+
+            recipe = PairRecipe(steps=steps or PairRecipe().steps, seed=seed)
+            return AnswersJob(data, split, out, work, recipe, threads)
+        case "supports":
+            from osler.train.experts.supports_job import SupportsJob
+
+            return SupportsJob(data, split, out, seed)
+        case _ as never:
+            assert_never(never)
