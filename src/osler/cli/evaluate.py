@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from osler.cli.evaluate_results import LogDir, agree, compare, judge, merge, report, show
+from osler.cli.evaluate_results import (
+    LogDir,
+    agree,
+    compare,
+    judge,
+    merge,
+    ratings,
+    report,
+    show,
+)
 from osler.cli.options import CommandGroup, Data, JsonSession
 from osler.cli.progress import show_progress
 from osler.cli.session import CliSession
@@ -272,5 +281,5 @@ def experiments(here: JsonSession) -> None:
 
 
 app = CommandGroup(no_args_is_help=True)
-for _verb in (judge, agree, run, tasks, report, compare, merge, show, export, experiments):
+for _verb in (judge, agree, ratings, run, tasks, report, compare, merge, show, export, experiments):
     app.command()(_verb)

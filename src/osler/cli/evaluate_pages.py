@@ -28,7 +28,9 @@ from osler.evaluate.measures import (
     chosen_letters,
     measure_value,
 )
+from osler.evaluate.metrics.rubric import DIMENSIONS
 from osler.evaluate.plan import read_plan
+from osler.evaluate.ratings import RatingTable
 from osler.evaluate.record import SampleRecord
 from osler.evaluate.report import EvaluationReport
 from osler.evaluate.report.tables import describe_comparison, list_exclusions, measure_tables
@@ -292,3 +294,26 @@ def agreement_page(agreement: HumanAgreement) -> Table:
             for m in agreement.marked
         ]
     return make_table(names, rows, numeric={*names} - {"judge", "dimension"})
+
+
+def ratings_page(table: RatingTable) -> RenderableType:
+    """A row for each strategy and data set; below it how far the raters agree."""
+    names = ("strategy", "data", *DIMENSIONS, "answers", "raters")
+    rows = [
+        (
+            cell.strategy,
+            cell.task,
+            *(f"{cell.means[d].value:.2f}" if d in cell.means else "-" for d in DIMENSIONS),
+            str(cell.answers),
+            str(cell.raters),
+        )
+        for cell in table.cells
+    ]
+    notes = [
+        Text(
+            f"{one.dimension}: weighted kappa of {one.n} pairs of raters "
+            + ("–, all gave one mark" if one.kappa is None else f"{one.kappa:.3f}")
+        )
+        for one in table.agreement
+    ]
+    return Group(make_table(names, rows, numeric={*names} - {"strategy", "data"}), *notes)

@@ -74,6 +74,34 @@ def agree(
     here.show_result(agreement_page(agreement), asdict(agreement))
 
 
+def ratings(
+    here: JsonSession,
+    people: Annotated[
+        Path,
+        typer.Argument(
+            help="CSV: strategy, task, id, rater, relevance, completeness, proficiency,"
+            " interpretability: 1 to 5, or - where it does not apply."
+        ),
+    ],
+    log_dir: Annotated[
+        Path | None,
+        typer.Option("--log-dir", help="Log folder that must hold every answer that was rated."),
+    ] = None,
+) -> None:
+    """Average people's ratings of long answers (Omni-RAG Table 5), and how far raters agree."""
+    from dataclasses import asdict
+
+    from osler.cli.evaluate_pages import ratings_page
+    from osler.evaluate.metrics.rubric import read_ratings
+    from osler.evaluate.ratings import require_logged, tabulate_ratings
+
+    read = read_ratings(people)
+    if log_dir is not None:
+        require_logged(log_dir, read)
+    table = tabulate_ratings(read)
+    here.show_result(ratings_page(table), asdict(table))
+
+
 def report(
     here: CliSession,
     log_dir: LogDir,

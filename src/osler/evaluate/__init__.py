@@ -10,7 +10,8 @@ Running:
 | `sample` | a question with its gold answer |
 | `labeled_questions` | question files of the user's own |
 | `datasets` | published data sets, each read from its native files |
-| `experiments` | the papers' experiments as data |
+| `trained_on`, `searches` | what a model was trained on; what a sample's searches found |
+| `experiments`, `descriptions` | the papers' experiments as data; how such files are read |
 | `plan` | the plan of a log folder: data, strategies, seed |
 | `runner` | tries every sample under every strategy, resumed |
 | `record` | the record of a tried sample |
@@ -27,7 +28,7 @@ Measuring:
 | `intervals`, `statistics` | confidence intervals; paired tests with Holm's correction |
 | `compare` | two strategies, or two logs, on the same samples |
 | `judges`, `judged` | models as judges; their judgements over a log folder |
-| `agreement` | judges against people |
+| `agreement`, `ratings` | judges against people; people's ratings as a table |
 | `report` | a log folder as Markdown or HTML |
 
 Studies of the papers:

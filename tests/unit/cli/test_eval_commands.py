@@ -155,3 +155,19 @@ def test_experiments_are_listed_and_a_broken_one_is_refused(osler: Any, folder: 
     done = osler("eval", "run", "--log-dir", "log", "--experiment", "mine.toml")
     assert done.exit_code == 3
     assert "experiment mine.toml" in done.stderr
+
+
+def test_people_s_ratings_are_a_table_of_methods_and_dimensions(osler: Any, folder: Path) -> None:
+    head = "strategy,task,id,rater,relevance,completeness,proficiency,interpretability\n"
+    rows = "direct,liveqa,q1,ann,2,1,3,-\nrag,liveqa,q1,ann,5,5,4,5\n"
+    (folder / "people.csv").write_text(head + rows, encoding="utf-8")
+    page = osler("eval", "ratings", "people.csv")
+    assert page.exit_code == 0, page.stderr
+    lines = [" ".join(line.split()) for line in page.stdout.splitlines()]
+    assert "direct liveqa 2.00 1.00 3.00 - 1 1" in lines
+    assert "rag liveqa 5.00 5.00 4.00 5.00 1 1" in lines
+    told = json.loads(osler("eval", "ratings", "people.csv", "--json").stdout)
+    assert told["cells"][1]["means"]["interpretability"]["value"] == 5
+    refused = osler("eval", "ratings", "people.csv", "--log-dir", ".")
+    assert refused.exit_code == 1
+    assert "no answer of direct to q1 of liveqa" in refused.stderr
