@@ -14,6 +14,7 @@ from osler.app.stored_plans import plan_once
 from osler.app.tasks import kind_of, read_task
 from osler.app.training_guard import count_trained_on, refuse_trained_on
 from osler.app.wiring import Parts, graphs
+from osler.app.wiring.composers import note_roles
 from osler.app.wiring.live import live_parts, record_parts, remember_replies
 from osler.app.wiring.models import load_roles
 from osler.app.wiring.strategies import build_solver, run_budget
@@ -242,6 +243,7 @@ async def prepare_strategy(
         settings.strategy.kind,
         accelerators,
         None if keep is None else partial(record_sample, keep),
+        note_roles(settings),
     )
 
 

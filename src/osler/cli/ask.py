@@ -358,6 +358,22 @@ def show(
     here.make_console().print(run_page(found, notes=notes))
 
 
+@trace_app.command()
+def compare(
+    here: JsonSession,
+    runs: Annotated[
+        list[str], typer.Argument(help='Two or more: the start of an id, "last", or a file.')
+    ],
+) -> None:
+    """Show the films of several runs side by side, as of one question under two strategies."""
+    from osler.cli.render import compare_page, report_document
+    from osler.cli.runs import find_run, read_report
+
+    folder = here.load_settings().runs.path
+    reports = [read_report(find_run(run, folder)) for run in runs]
+    here.show_result(compare_page(reports), {"runs": [report_document(one) for one in reports]})
+
+
 def _write_page(path: Path, report: RunPage) -> None:
     """The page, wholly or not at all. Raises `BadConfig` where it cannot be written."""
     from osler.cli.page import render_page

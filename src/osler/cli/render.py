@@ -7,16 +7,19 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.markup import escape
+from rich.table import Table
 from rich.text import Text
 
 from osler.answer import NOTHING_SAID
 from osler.cli.film import describe_plan, draw_film, planned_sources
 from osler.text import escape_controls
-from osler.trace import Event
+from osler.trace import DangerNoticed, Event
 from osler.types import (
     Answer,
     Authorship,
     Caution,
+    DangerNotice,
     Evidence,
     Grounding,
     Hit,
@@ -48,13 +51,23 @@ class RunPage:
     kept: bool = True
     """Whether the run can be replayed."""
 
+    @property
+    def danger(self) -> DangerNotice | None:
+        """What the reader was told first; the event stands also where a run did not end."""
+        told = (event.notice for event in self.events if isinstance(event, DangerNoticed))
+        return next(told, self.solution.danger if self.solution else None)
 
-def run_page(report: RunPage, *, with_film: bool = True, notes: bool = False) -> Group:
+
+def run_page(
+    report: RunPage, *, with_film: bool = True, notes: bool = False, with_danger: bool = True
+) -> Group:
     """All there is to show: answer, evidence, film, why it halted, what it cost.
 
     `notes`: the film with the notes of models that may not word medicine, else folded away.
     """
     blocks: list[list[RenderableType]] = []
+    if with_danger and report.danger is not None:
+        blocks.append([danger_block(report.danger)])
     if report.solution is not None:
         answer = report.solution.answer
         blocks += [answer_block(answer, report.question), evidence_block(answer)]
@@ -70,6 +83,25 @@ def run_page(report: RunPage, *, with_film: bool = True, notes: bool = False) ->
         )
     blocks.append(list(facts_block(report)))
     return _space_blocks(blocks)
+
+
+def compare_page(reports: Sequence[RunPage]) -> RenderableType:
+    """The films of runs side by side, each under its strategy and over its answer."""
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), expand=True)
+    columns = []
+    for report in reports:
+        table.add_column(escape(report.strategy), ratio=1, vertical="top")
+        film = [Text(line.plain, style=line.style) for line in draw_film(report.events)]
+        solution = report.solution
+        ended = [] if solution is None else answer_block(solution.answer, report.question)
+        columns.append(_space_blocks([film, ended, list(facts_block(report))[:2]]))
+    table.add_row(*columns)
+    return table
+
+
+def danger_block(danger: DangerNotice) -> Text:
+    """What somebody in danger is told, before anything else."""
+    return Text(escape_controls(f"! {danger.text}"), style="bold red")
 
 
 def answer_block(answer: Answer, question: Question) -> list[RenderableType]:
@@ -267,8 +299,9 @@ def report_document(report: RunPage) -> dict[str, Any]:
             {"origin": event.origin, "queries": [asdict(query) for query in event.queries]}
             for event in planned_sources(report.events)
         ]
-        return {"plan": plans, **ran}
+        return {"danger": danger_document(report.danger), "plan": plans, **ran}
     return {
+        "danger": danger_document(report.danger),
         "answer": answer_document(solution.answer),
         "evidence": [evidence_document(evidence) for evidence in solution.answer.evidence],
         "cautions": [caution_document(caution) for caution in solution.answer.cautions],
@@ -278,6 +311,10 @@ def report_document(report: RunPage) -> dict[str, Any]:
         "usage": asdict(solution.usage),
         **ran,
     }
+
+
+def danger_document(danger: DangerNotice | None) -> dict[str, Any] | None:
+    return None if danger is None else asdict(danger)
 
 
 def answer_document(answer: Answer) -> dict[str, Any]:

@@ -60,6 +60,8 @@ class ReadyStrategy:
     """Accelerators that its models run on; 0 = none, or not known."""
     taped: Callable[[], tuple[Solver, Keep]] | None = None
     """A solver for one run, which writes down all that models and indexes say."""
+    notes_of: tuple[str, ...] = ()
+    """Roles whose model may not word medicine: `osler.trace.Started`."""
 
 
 @dataclass(frozen=True)
@@ -169,7 +171,16 @@ async def try_sample(
         question = sample.question
         models = dict(ready.models)
         run.emit(
-            Started(run.id, ready.kind, question, ready.snapshot, models, run.seed, run.budget)
+            Started(
+                run.id,
+                ready.kind,
+                question,
+                ready.snapshot,
+                models,
+                run.seed,
+                run.budget,
+                ready.notes_of,
+            )
         )
         with note_searches() as notes:
             solution = await solver.solve(question, run)
