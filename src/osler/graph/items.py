@@ -12,6 +12,21 @@ from typing import Literal, NamedTuple
 
 from osler.sources.records import Drop
 
+DRUG_SECTIONS = (
+    "indication",
+    "mechanism-of-action",
+    "pharmacodynamics",
+    "absorption",
+    "metabolism",
+    "half-life",
+    "protein-binding",
+    "route-of-elimination",
+    "volume-of-distribution",
+    "clearance",
+    "toxicity",
+)
+"""Sections of a drug's record; each is a definition with the source "DRUGBANK section"."""
+
 Direction = Literal["out", "in", "both"]
 
 

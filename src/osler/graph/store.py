@@ -7,6 +7,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
+from hashlib import blake2b
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -19,6 +20,7 @@ from osler.graph import arrays as stored
 from osler.graph import files, load, rows
 from osler.graph.derive import derive_arrays
 from osler.graph.items import (
+    DRUG_SECTIONS,
     Concept,
     Direction,
     Edge,
@@ -31,10 +33,15 @@ from osler.graph.normal import normalize_name
 from osler.graph.verbalize import ChainStep, ConceptChain, relation_mark, verbalise_chain
 from osler.sources.catalogue import GRAPH
 from osler.sources.formats.concept_text import names_line
-from osler.text import clean_text, language_of
+from osler.text import clean_text, language_of, split_sentences
 from osler.types import Locator, Passage
 
 __all__ = ["Graph", "Rows"]
+
+# Characters of a part of a definition; with its section's name it fits into a passage.
+_PART = 960
+# Words from which a relation's note is a sentence and no code ("HP:0040281") or frequency.
+_SENTENCE = 4
 
 Rows = NDArray[np.int32]
 
@@ -211,16 +218,28 @@ class Graph:
 
     # Passages
 
-    def definition_passage(self, concept: Concept) -> Passage | None:
-        """The passage of the best definition; `None` for a concept without one."""
-        if not concept.definitions:
-            return None
-        source, text = concept.definitions[0]
-        return _make_passage(concept, "def", f"Definition: {text}", source)
+    def definition_passages(self, concept: Concept) -> list[Passage]:
+        """Passages of all definitions, the best source's first; a long one has several.
+
+        A section of a drug's record (its indication, its toxicity) is a definition under its own
+        name.
+        """
+        texts = [
+            (source, f"{name_section(source)}: {part}")
+            for source, text in concept.definitions
+            for part in _cut_definition(text)
+        ]
+        return [
+            _make_passage(concept, "def" if place == 0 else f"def-{_text_mark(text)}", text, source)
+            for place, (source, text) in enumerate(dict.fromkeys(texts))
+        ]
 
     def relation_passage(self, concept: Concept, edge: Edge) -> Passage:
+        """The passage of a relation; what its sources say of it in a sentence follows it."""
         wire = f"Relation: ({', '.join(edge.triple)})."
-        return _make_passage(concept, f"rel-{mark_of(edge)}", wire, edge.source)
+        told = [note for note in self.find_notes(edge) if len(note.split()) >= _SENTENCE]
+        text = " ".join((wire, *told))
+        return _make_passage(concept, f"rel-{mark_of(edge)}", text, edge.source)
 
     def chain_passage(self, concept: Concept, chain: ConceptChain) -> Passage:
         """`concept` is the chain's first."""
@@ -239,8 +258,9 @@ class Graph:
         concept = self.get_concept(name) if source == GRAPH else None
         if concept is None:
             raise UnknownPassage(f"there is no passage {id!r}", fix="search for its name")
-        if part == "def" and (passage := self.definition_passage(concept)):
-            return passage
+        for passage in self.definition_passages(concept) if part.startswith("def") else ():
+            if passage.id.rpartition("#")[2] == part:
+                return passage
         for edge in self.find_neighbours([name]) if part.startswith("rel-") else ():
             if part == f"rel-{mark_of(edge)}":
                 return self.relation_passage(concept, edge)
@@ -332,6 +352,28 @@ class Graph:
             for id, type_ in db.execute(query, (json.dumps(list(ids)),)):
                 by_id[id].add(type_)
         return {id: frozenset(types) for id, types in by_id.items()}
+
+
+def name_section(source: str) -> str:
+    """What a definition of this source is called: "Indication" of "DRUGBANK indication"."""
+    _, _, section = source.partition(" ")
+    known = section in DRUG_SECTIONS
+    return section.replace("-", " ").capitalize() if known else "Definition"
+
+
+def _cut_definition(text: str) -> list[str]:
+    """The text in parts that fit into a passage, cut between sentences where it can be."""
+    kept, parts = clean_text(text), [""]
+    for start, end in split_sentences(kept):
+        for piece in (kept[at : min(end, at + _PART)] for at in range(start, end, _PART)):
+            if len(parts[-1]) + len(piece) >= _PART:
+                parts.append("")
+            parts[-1] += f" {piece}" if parts[-1] else piece
+    return list(filter(None, parts)) or [kept]
+
+
+def _text_mark(text: str) -> str:
+    return blake2b(text.encode(), digest_size=6).hexdigest()
 
 
 def mark_of(edge: Edge) -> str:

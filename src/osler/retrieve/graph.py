@@ -32,6 +32,9 @@ class Finding:
     concept: Concept
     relations: tuple[tuple[Edge, float], ...]
     """The most relevant relations first, each with its relevance to the query."""
+    definitions: tuple[tuple[Passage, float], ...] = ()
+    """The best source's definition, then the others and the sections of a drug's record, by
+    relevance to the query."""
 
     @property
     def title(self) -> str:
@@ -89,9 +92,23 @@ class GraphRetriever:
         with search_errors():
             known = await asyncio.to_thread(self._read_concepts, term, query, free)
         return [
-            Finding(concept, await self._rank_edges(query, concept, edges))
+            Finding(
+                concept,
+                await self._rank_edges(query, concept, edges),
+                await self._rank_definitions(query, concept),
+            )
             for concept, edges in known
         ]
+
+    async def _rank_definitions(
+        self, query: str, concept: Concept
+    ) -> tuple[tuple[Passage, float], ...]:
+        """The first definition as it stands, since it says what the thing is; the others by
+        relevance."""
+        passages = self.graph.definition_passages(concept)
+        scores = await self.relevance.relevance(query, [passage.text for passage in passages])
+        scored = list(zip(passages, scores, strict=True))
+        return (*scored[:1], *sorted(scored[1:], key=lambda pair: (-pair[1], pair[0].id)))
 
     def _read_concepts(self, term: str, query: str, free: bool) -> list[tuple[Concept, list[Edge]]]:
         ids = self._concepts_mentioned(term) if free else self._concepts_named(term)
@@ -117,15 +134,15 @@ class GraphRetriever:
         return tuple((edges[n], scores[n]) for n in order[:RELATIONS])
 
     def _finding_passages(self, finding: Finding) -> list[tuple[Passage, float]]:
-        """The definition first, as in the paper's text; then relations by relevance."""
-        concept = finding.concept
-        # The definition ranks above every relation of its concept.
-        best = max((score for _, score in finding.relations), default=0.0)
+        """The definition first, as in the paper's text; then sections, relations by relevance."""
+        concept, definitions = finding.concept, finding.definitions
         found = [
             (self.graph.relation_passage(concept, edge), score) for edge, score in finding.relations
         ]
-        definition = self.graph.definition_passage(concept)
-        return [(definition, best + 1.0), *found] if definition else found
+        found += definitions[1:]
+        # The definition ranks above every relation of its concept.
+        best = max((score for _, score in found), default=0.0)
+        return [*((passage, best + 1.0) for passage, _ in definitions[:1]), *found]
 
 
 def link_concepts(

@@ -246,6 +246,7 @@ def test_drugbank_records_by_the_public_schema(tmp_path: Path) -> None:
     text = """<drugbank xmlns="http://www.drugbank.ca"><drug type="small molecule">
 <drugbank-id primary="true">DB1</drugbank-id><drugbank-id>OLD1</drugbank-id><name>Ourdrug</name>
 <description>What it is.</description><indication>What for.</indication>
+<toxicity>Too much.</toxicity><half-life>Two hours.</half-life>
 <synonyms><synonym language="english">Other name</synonym></synonyms>
 <categories><category><category>Ours</category><mesh-id>D9</mesh-id></category></categories>
 <drug-interactions><drug-interaction><drugbank-id>DB2</drugbank-id><name>Second</name>
@@ -261,6 +262,12 @@ def test_drugbank_records_by_the_public_schema(tmp_path: Path) -> None:
         ("DRUGBANK:DB1", "has_target", "DRUGBANK:BE1"),
     ]
     assert [i.note for i in items if isinstance(i, Relation)] == ["They meet.", "", "inhibitor"]
+    assert [(i.source, i.text) for i in items if isinstance(i, Definition)] == [
+        ("DRUGBANK", "What it is."),
+        ("DRUGBANK indication", "What for."),
+        ("DRUGBANK half-life", "Two hours."),
+        ("DRUGBANK toxicity", "Too much."),
+    ]
     assert ("DRUGBANK:DB1", "Other name") in names(items)
     assert [reason for _, reason in drops(items)] == ["no id"]
 

@@ -153,7 +153,7 @@ def test_a_stream_that_breaks_off_leaves_nothing(tmp_path: Path) -> None:
 def test_passages_open_by_their_ids(graph: Graph) -> None:
     concept = graph.get_concept("T:1")
     assert concept is not None
-    definition = graph.definition_passage(concept)
+    definition = graph.definition_passages(concept)[0]
     assert definition is not None
     assert definition.text == "Definition: From MeSH."
     assert graph.get_passage("graph:T:1#def") == definition

@@ -52,6 +52,62 @@ async def test_the_definition_comes_first_then_the_relations_that_suit_the_query
         assert graph.get_passage(hit.passage.id) == hit.passage
 
 
+DRUG = (
+    Name("DRUGBANK:DB1", "Ourdrug", "DRUGBANK", 0),
+    Name("DRUGBANK:DB2", "Seconddrug", "DRUGBANK", 0),
+    Definition("DRUGBANK:DB1", "A drug of ours.", "DRUGBANK"),
+    Definition("DRUGBANK:DB1", "For hypertension in adults.", "DRUGBANK indication"),
+    Definition("DRUGBANK:DB1", "It blocks a calcium channel.", "DRUGBANK mechanism-of-action"),
+    Definition(
+        "DRUGBANK:DB1",
+        " ".join(f"Sentence {n} of toxicity." for n in range(100)),
+        "DRUGBANK toxicity",
+    ),
+    Relation(
+        "DRUGBANK:DB1", "interacts_with", "DRUGBANK:DB2", "DRUGBANK", "Ourdrug may raise the level."
+    ),
+    Relation("DRUGBANK:DB1", "has_target", "DRUGBANK:DB2", "DRUGBANK", "inhibitor"),
+)
+
+
+@pytest.mark.parametrize(
+    ("asked", "text"),
+    [
+        ("mechanism of action", "Mechanism of action: It blocks a calcium channel."),
+        ("indication", "Indication: For hypertension in adults."),
+    ],
+)
+async def test_each_section_of_a_drug_s_record_is_a_passage_found_by_what_is_asked(
+    graph: Graph, asked: str, text: str
+) -> None:
+    graph.add(DRUG)
+    hits = await GraphRetriever(graph).search(f"Ourdrug , {asked}", k=3)
+    assert hits[0].passage.text == "Definition: A drug of ours."
+    assert hits[1].passage.text == text
+    for hit in hits:
+        assert graph.get_passage(hit.passage.id) == hit.passage
+
+
+async def test_a_long_section_is_several_passages_and_loses_nothing(graph: Graph) -> None:
+    graph.add(DRUG)
+    hits = await GraphRetriever(graph).search("Ourdrug , toxicity", k=20)
+    parts = [h.passage for h in hits if h.passage.text.startswith("Toxicity: ")]
+    assert len(parts) == 3
+    assert all(len(part.text) <= 1000 for part in parts)
+    told = " ".join(part.text for part in parts)
+    assert all(f"Sentence {n} of toxicity." in told for n in range(100))
+    for part in parts:
+        assert graph.get_passage(part.id) == part
+
+
+async def test_the_text_of_an_interaction_follows_its_relation(graph: Graph) -> None:
+    graph.add(DRUG)
+    hits = await GraphRetriever(graph).search("Ourdrug , interacts with Seconddrug", k=10)
+    texts = [hit.passage.text for hit in hits]
+    assert "Relation: (Ourdrug, interacts_with, Seconddrug). Ourdrug may raise the level." in texts
+    assert "Relation: (Ourdrug, has_target, Seconddrug)." in texts
+
+
 async def test_the_wire_text_is_the_paper_s(graph: Graph) -> None:
     (finding,) = await GraphRetriever(graph).find_definitions("Metformin", "kidney excretion")
     assert len(finding.relations) == RELATIONS

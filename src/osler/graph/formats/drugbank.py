@@ -7,7 +7,15 @@ from pathlib import Path
 
 from lxml import etree
 
-from osler.graph.items import ConceptMapping, Definition, Item, Name, Relation, SemanticType
+from osler.graph.items import (
+    DRUG_SECTIONS,
+    ConceptMapping,
+    Definition,
+    Item,
+    Name,
+    Relation,
+    SemanticType,
+)
 from osler.sources.formats.containers import open_file
 from osler.sources.formats.safe_xml import iterate_elements, root_tag, text_of
 from osler.sources.records import Drop
@@ -15,13 +23,6 @@ from osler.text import language_of
 
 _ROLES = {"targets": "target", "enzymes": "enzyme", "carriers": "carrier",
           "transporters": "transporter"}  # fmt: skip
-_DEFINITIONS = (
-    "description",
-    "indication",
-    "mechanism-of-action",
-    "pharmacodynamics",
-    "absorption",
-)
 # The rank of a name that another drug's record gives; the drug's own record has a better one.
 _ELSEWHERE = 9
 
@@ -53,7 +54,7 @@ def _drug_items(drug: etree._Element, where: str) -> Iterator[Item]:
     for synonym in drug.iterfind("{*}synonyms/{*}synonym"):
         if text := text_of(synonym):
             yield Name(id, text, "DRUGBANK", 1, language_of(text), where)
-    for part in _DEFINITIONS:
+    for part in ("description", *DRUG_SECTIONS):
         if text := text_of(drug.find(f"{{*}}{part}")):
             source = "DRUGBANK" if part == "description" else f"DRUGBANK {part}"
             yield Definition(id, text, source, where)
