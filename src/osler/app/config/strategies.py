@@ -127,15 +127,34 @@ class ThinkerFields(StrategySection):
         description="hybrid: the graph source is asked by logical form as well (KAG-Thinker §3.4);"
         " text: by words alone, as all others (§4.1).",
     )
-    turns: Whole = Field(
-        default=10,
-        ge=1,
+    turns: Limit = Field(
+        default=None,
         le=100,
-        description="Searches for one sub-question, at most (the value of the released code).",
+        description='Searches for one sub-question, at most; "none" = 10, the value of the'
+        " released code, or 2 where the model does not word answers.",
     )
     formulas: bool = Field(
         default=True,
-        description="Try a verified formula before a program; false: programs only, as the paper.",
+        description="A verified formula answers a question for its value before any plan, and is"
+        " tried before a program; false: programs only, as the paper.",
+    )
+    focus: Literal["auto", "model", "encoder"] = Field(
+        default="auto",
+        description="Who judges whether the references suffice (KAG-Thinker §3.3): the model, as"
+        " in the paper, or the likeness of question and reference; auto: the likeness where the"
+        " model does not word answers.",
+    )
+    focus_least: ShareLimit = Field(
+        default=None,
+        description='Least cosine for focus = encoder; "none" = 0.54, as measured for the'
+        " packaged encoder.",
+    )
+    own_search: Whole = Field(
+        default=10,
+        ge=0,
+        le=200,
+        description="Passages that a search of the question itself adds to what the steps have"
+        " found; 0: none, as in the paper.",
     )
 
 

@@ -10,6 +10,7 @@ from osler.app.config import KagThinkerSettings, Role, Settings
 from osler.app.wiring import Parts
 from osler.app.wiring.composers import may_write
 from osler.app.wiring.graphs import FORMS
+from osler.app.wiring.models import encoder_languages
 from osler.errors import BadConfig
 from osler.llm.core.base import Sampling
 from osler.llm.core.speaker import Speaker
@@ -17,17 +18,23 @@ from osler.methods.kag.boundary import TAU, GenerateThenAssess, NoBoundary
 from osler.methods.kag.computed import QuestionCalculator
 from osler.methods.kag.depth import Depth, DepthSolver, FormRetriever
 from osler.methods.kag.executors import Calculator, Deducer
-from osler.methods.kag.focus import Focuser
+from osler.methods.kag.focus import Focuser, LikenessFocuser, LikenessScorer
 from osler.methods.kag.hybrid import QueriesAsForms
 from osler.methods.kag.outline import Outliner
 from osler.methods.kag.output import AnswerFinisher
 from osler.methods.kag.planner import Decomposer, FormPlanner, GivenForms
+from osler.methods.kag.pool import QuestionSearch
 from osler.methods.kag.solver import Thinker
-from osler.retrieve.relevance import OverlapRelevance
 from osler.sources.catalogue import GRAPH
+from osler.types import Language
 
 # Characters of reasoning by a small model.
 _BRIEF = 80
+TURNS = 10
+"""Searches for one sub-problem (the released code's value)."""
+_FEW_TURNS = 2
+FOCUS_LEAST = 0.54
+"""Cosine of the packaged encoder from which a reference answers: `benchmarks/LOG.md`."""
 
 
 def build_thinker(
@@ -57,11 +64,38 @@ def build_depth_solver(
         reader,
         parts.retriever("kag-thinker", parts.sources),
         NoBoundary(),
-        Focuser(reader),
+        _build_focuser(settings, chosen, parts, reader),
         sources=parts.sources,
         k=chosen.k,
-        turns=chosen.turns,
+        turns=_search_turns(settings, chosen),
     )
+
+
+def _build_focuser(
+    settings: Settings, chosen: KagThinkerSettings, parts: Parts, reader: Speaker
+) -> Focuser:
+    """Focusing by the model, or by the likeness of question and reference: the encoder's where it
+    knows the language, else the words that both have."""
+    if chosen.focus == "model" or (chosen.focus == "auto" and may_write(settings, "reader")):
+        return Focuser(reader)
+    cosine = FOCUS_LEAST if chosen.focus_least is None else chosen.focus_least
+    known = encoder_languages(settings)
+    languages: tuple[Language, ...] = ("en", "zh")
+    covered = {"en": settings.answer.coverage, "zh": settings.answer.coverage_zh}
+    scorers = {
+        language: LikenessScorer(parts.relevance, cosine)
+        if language in known
+        else LikenessScorer(parts.coverage, covered[language])
+        for language in languages
+    }
+    return LikenessFocuser(reader, scorers=scorers)
+
+
+def _search_turns(settings: Settings, chosen: KagThinkerSettings) -> int:
+    """A small model's third search is seldom a new one."""
+    if chosen.turns is not None:
+        return chosen.turns
+    return TURNS if may_write(settings, "reader") else _FEW_TURNS
 
 
 def thinker_around(
@@ -90,15 +124,16 @@ def thinker_around(
         AnswerFinisher(reader),
         compose,
         note,
-        _question_calculator(parts) if chosen.formulas else None,
+        _question_search(chosen, parts),
+        QuestionCalculator(meaning=parts.relevance) if chosen.formulas else None,
     )
 
 
-def _question_calculator(parts: Parts) -> QuestionCalculator:
-    """Finds formulas by their names, and by meaning where an encoder is loaded: word overlap
-    between a question and a title means too little."""
-    by_words = isinstance(parts.relevance, OverlapRelevance)
-    return QuestionCalculator(meaning=None if by_words else parts.relevance)
+def _question_search(chosen: KagThinkerSettings, parts: Parts) -> QuestionSearch | None:
+    if not chosen.own_search:
+        return None
+    found = parts.retriever("kag-thinker", parts.sources)
+    return QuestionSearch(found, parts.sources, chosen.own_search)
 
 
 def form_lookup(how: Literal["hybrid", "text"], parts: Parts) -> FormRetriever | None:

@@ -6,12 +6,12 @@ Departures from the paper, with their reasons, are rows of PAPERS.md#kag-thinker
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from osler.answer import Composer
+from osler.answer import Composer, Decision
 from osler.methods.kag.computed import QuestionCalculator
 from osler.methods.kag.dependencies import Dependencies, find_dependencies
 from osler.methods.kag.depth import Depth, SubAnswer
@@ -27,6 +27,7 @@ from osler.methods.kag.logical_forms import (
 )
 from osler.methods.kag.output import AnswerFinisher, nearest_option
 from osler.methods.kag.planner import FormPlanner
+from osler.methods.kag.pool import QuestionSearch, merge_hits
 from osler.methods.kag.variables import Variables
 from osler.trace import BudgetExceeded, FormSolved, Noted, Run
 from osler.trace.ordered import OrderedEvents, gather
@@ -45,6 +46,8 @@ class Thinker:
     composer: Composer
     note: str = ""
     """A note emitted before the plan, for readers of the trace."""
+    pool: QuestionSearch | None = None
+    """Adds what the question itself finds to what the steps have found; the paper has none."""
     arithmetic: QuestionCalculator | None = None
     """Answers a question that one verified formula answers, without a plan; the paper has none."""
 
@@ -168,11 +171,16 @@ class Thinker:
         """Answers the question from the sub-questions and their answers (§3.4, Output)."""
         done = [answers[step.n] for step in plan.steps if step.n in answers]
         hits = _collect_evidence(done)
+        if self.pool is not None and not run.exhausted_bound:
+            with suppress(BudgetExceeded):
+                hits = merge_hits(hits, await self.pool.find_passages(question, run))
         draft = ""
         if self.composer.uses_draft and not run.exhausted_bound:
             with suppress(BudgetExceeded):  # what was found is answered from, all the same
                 draft = await self.finisher.write_draft(question, done, hits, run)
-        answer = await self.composer.conclude(question, hits, draft, run)
+        answer = await self.composer.conclude(
+            question, hits, draft, run, decision=Decision(words=_found_words(done))
+        )
         answer = nearest_option(answer, question, done)
         unsolved = [str(each.n) for each in done if not each.text]
         own = [str(each.n) for each in done if each.own]
@@ -192,6 +200,13 @@ class Thinker:
         finished = len(done) == len(plan.steps) and not run.exhausted_bound and not run.spent
         finished = finished and not any(each.unsure for each in done)
         return Solution(answer, Halt.CONVERGED if finished else Halt.BUDGET, why, run.usage)
+
+
+def _found_words(done: Sequence[SubAnswer]) -> str:
+    """What reasoning over references found, for composers that quote; own knowledge is no find."""
+    return "\n".join(
+        f"{each.question} {each.text}" for each in done if each.text and not each.own and each.hits
+    )
 
 
 def _needs_all(form: Form, known: Variables) -> bool:
@@ -214,8 +229,4 @@ def _rests_on(known: Variables) -> tuple[Hit, ...]:
 
 def _collect_evidence(answers: list[SubAnswer]) -> tuple[Hit, ...]:
     """The passages behind the answers, each once, in step order."""
-    seen: dict[str, Hit] = {}
-    for answer in answers:
-        for hit in answer.hits:
-            seen.setdefault(hit.passage.id, hit)
-    return tuple(seen.values())
+    return merge_hits(*(answer.hits for answer in answers))

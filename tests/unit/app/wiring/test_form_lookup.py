@@ -55,7 +55,7 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
 
 
 def thinking(settings: Settings, **options: object) -> Settings:
-    chosen = {"kind": "kag-thinker", "boundary": "none", **options}
+    chosen = {"kind": "kag-thinker", "boundary": "none", "own_search": 0, **options}
     return Settings.model_validate({**settings.model_dump(), "strategy": chosen})
 
 

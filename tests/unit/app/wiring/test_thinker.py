@@ -5,13 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from osler.app.config import KagThinkerSettings, ModelSettings, Settings
+from osler.app.config import KagThinkerSettings, ModelSettings, Settings, UnifiedSettings
 from osler.app.wiring import Parts, roles_of
 from osler.app.wiring.models import LoadedModel
 from osler.app.wiring.strategies import build_solver
 from osler.llm.core.speaker import Speaker
 from osler.methods.kag.boundary import GenerateThenAssess, NoBoundary
 from osler.methods.kag.depth import DepthSolver
+from osler.methods.kag.focus import Focuser, LikenessFocuser
 from osler.methods.kag.outline import Outliner
 from osler.methods.kag.planner import Decomposer, GivenForms
 from osler.methods.kag.solver import Thinker
@@ -89,6 +90,41 @@ def test_ablations_are_settings(tmp_path: Path) -> None:
     assert isinstance(depth_of(solver).boundary, NoBoundary)
     assert isinstance(solver.planner, GivenForms)
     assert solver.calculator.formulas == {}
+
+
+def test_a_small_model_focuses_by_likeness_and_searches_twice(tmp_path: Path) -> None:
+    small = build_solver(settings(tmp_path), parts(KeyedModel({})))
+    assert isinstance(small, Thinker)
+    assert isinstance(depth_of(small).focuser, LikenessFocuser)
+    assert depth_of(small).turns == 2
+    asked = build_solver(settings(tmp_path, turns=4, focus="model"), parts(KeyedModel({})))
+    assert isinstance(asked, Thinker)
+    assert type(depth_of(asked).focuser) is Focuser
+    assert depth_of(asked).turns == 4
+    assert type(depth_of(built(tmp_path)).focuser) is Focuser
+    assert isinstance(depth_of(built(tmp_path, focus="encoder")).focuser, LikenessFocuser)
+
+
+def test_the_question_s_own_search_and_its_formula_are_settings(tmp_path: Path) -> None:
+    solver = built(tmp_path)
+    assert solver.pool is not None
+    assert solver.pool.k == 10
+    assert solver.arithmetic is not None
+    paper = built(tmp_path, own_search=0, formulas=False)
+    assert (paper.pool, paper.arithmetic) == (None, None)
+
+
+async def test_a_formula_s_value_is_computed_through_the_wiring(tmp_path: Path) -> None:
+    text = (
+        "What is the creatinine clearance of a 70-year-old 60 kg woman with creatinine 1.2 mg/dL?"
+    )
+    for kind in (KagThinkerSettings(), UnifiedSettings()):
+        chosen = Settings(home=tmp_path, strategy=kind)
+        run = Run()
+        solution = await build_solver(chosen, parts(KeyedModel({}))).solve(Question("q", text), run)
+        assert "41.3 ml/min" in solution.answer.text
+        assert "Nephron 1976" in solution.answer.evidence[0].quote
+        assert run.usage.calls == 0
 
 
 async def test_a_question_is_answered_through_the_wiring(tmp_path: Path) -> None:

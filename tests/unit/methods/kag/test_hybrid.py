@@ -102,7 +102,6 @@ async def test_without_a_subject_it_is_asked_from_the_object(graph: Graph) -> No
         (Constraint("p", "group", "=", "adults"), ["ascorbic acid", "citrus fruit"]),
         (Constraint("p", "group", "=", "sailors"), ["citrus fruit", "ascorbic acid"]),
         (Constraint("p", "dose", "=", "500 mg"), ["ascorbic acid", "citrus fruit"]),
-        (Constraint("o", "colour", "=", "red"), ["ascorbic acid", "citrus fruit"]),
     ],
 )
 async def test_a_condition_that_the_graph_contradicts_removes_an_answer(

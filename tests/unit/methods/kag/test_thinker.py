@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
+from osler.answer import UNDECIDED, Decision
 from osler.answer.written import WrittenComposer
 from osler.errors import ModelUnreachable, SourceUnavailable
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
@@ -18,7 +19,9 @@ from osler.methods.kag.formulas import FORMULAS
 from osler.methods.kag.formulas.targets import nearest_formulas
 from osler.methods.kag.logical_forms import LogicalPlan, Math, Retrieval
 from osler.methods.kag.output import AnswerFinisher
+from osler.methods.kag.parse import read_plan
 from osler.methods.kag.planner import Decomposer, FormPlanner, GivenForms
+from osler.methods.kag.pool import QuestionSearch
 from osler.methods.kag.solver import Thinker
 from osler.testing.scripted import KeyedModel, ScriptedRetriever
 from osler.trace import (
@@ -32,7 +35,7 @@ from osler.trace import (
     Run,
     Searched,
 )
-from osler.types import Grounding, Halt, Hit, Passage, Question, Retriever, Usage
+from osler.types import Answer, Grounding, Halt, Hit, Passage, Question, Retriever, Usage
 
 YES = "<answer>Yes</answer><reason>Reference 0 says it.</reason>"
 NO = "<answer>No</answer><reason>Reference 0 is about adults.</reason>"
@@ -544,3 +547,54 @@ async def test_a_cancelled_run_stops_its_steps() -> None:
         await task
     assert model.stopped == 2
     assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_what_the_question_itself_finds_joins_what_the_steps_found() -> None:
+    """A plan that looks for the wrong thing leaves what one search of the question would find."""
+    model = KeyedModel(
+        {
+            "analyze the relationship": [YES],
+            "Answer the question from the references": [box("37 percent")],
+            "Answer the last question": [f"{AREA.text} [2] {box('37')}"],
+        }
+    )
+    plan = read_plan("Step1: Which ratio?\nAction1: Retrieval(s=s1:a['ratio'], p=p1:is, o=o1)")
+    found = ScriptedRetriever({"Which ratio": [RATIO], "How much": [AREA, RATIO]})
+    solver = replace(thinker(model, found, planner=GivenForms(plan)), pool=QuestionSearch(found))
+    run = Run()
+    solution = await solver.solve(SUB, run)
+    assert found.asked == ["Which ratio?", SUB.text]
+    assert solution.answer.evidence[0].passage == AREA
+    # Nothing is searched beyond a budget.
+    found.asked.clear()
+    await solver.solve(SUB, Run(budget=Budget(searches=1)))
+    assert found.asked == ["Which ratio?"]
+
+
+async def test_what_reasoning_found_reaches_a_composer_that_quotes() -> None:
+    @dataclass
+    class Quoting(WrittenComposer):
+        words: list[str] = field(default_factory=list)
+
+        @property
+        def uses_draft(self) -> bool:
+            return False
+
+        async def conclude(
+            self,
+            question: Question,
+            hits: Sequence[Hit],
+            draft: str,
+            run: Run,
+            *,
+            decision: Decision = UNDECIDED,
+        ) -> Answer:
+            self.words.append(decision.words)
+            return Answer()
+
+    composer = Quoting()
+    solver = replace(thinker(film_model(), ANYTHING), composer=composer)
+    await solver.solve(FILMS, Run())
+    (words,) = composer.words
+    assert "Who is the director of Hit Parade? Ann" in words
+    assert "When did Ann die? 1988" in words
