@@ -14,9 +14,9 @@ import subprocess
 import sys
 import tokenize
 from collections import Counter
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -42,16 +42,21 @@ class SourceFile:
         return self.text.count("\n")
 
     @cached_property
+    def nodes(self) -> list[ast.AST]:
+        """Every node of the tree: walking it is most of the work, and is done once."""
+        return list(ast.walk(self.tree))
+
+    @cached_property
     def functions(self) -> list[Function]:
-        return [n for n in ast.walk(self.tree) if isinstance(n, Function)]
+        return [n for n in self.nodes if isinstance(n, Function)]
 
     @cached_property
     def classes(self) -> list[str]:
-        return [n.name for n in ast.walk(self.tree) if isinstance(n, ast.ClassDef)]
+        return [n.name for n in self.nodes if isinstance(n, ast.ClassDef)]
 
     @cached_property
     def handlers(self) -> list[ast.ExceptHandler]:
-        return [n for n in ast.walk(self.tree) if isinstance(n, ast.ExceptHandler)]
+        return [n for n in self.nodes if isinstance(n, ast.ExceptHandler)]
 
     def count_lines(self) -> tuple[int, int]:
         """Lines with code (docstrings left out), and lines with a comment."""
@@ -66,7 +71,7 @@ class SourceFile:
 
     def _docstring_lines(self) -> set[int]:
         found: set[int] = set()
-        for node in ast.walk(self.tree):
+        for node in self.nodes:
             if not isinstance(node, Function | ast.ClassDef | ast.Module):
                 continue
             first = node.body[0] if node.body else None
@@ -112,13 +117,15 @@ def quantile(values: list[int], share: float) -> int:
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
+@cache
 def read_sources() -> list[SourceFile]:
+    """Every module of the package, parsed once in a process."""
     return [SourceFile(path) for path in sorted(SRC.rglob("*.py"))]
 
 
-def imported_names(tree: ast.Module) -> Iterator[str]:
+def imported_names(nodes: Iterable[ast.AST]) -> Iterator[str]:
     """Dotted names of the package that a module imports, wherever the import stands."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "osler":
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
         elif isinstance(node, ast.Import):
@@ -139,7 +146,7 @@ def import_graph(files: list[SourceFile]) -> dict[str, set[str]]:
         parts = file.path.relative_to(SRC.parent).with_suffix("").parts
         modules[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = file
     return {
-        name: {module_of(other, modules) for other in imported_names(file.tree)} - {name, ""}
+        name: {module_of(other, modules) for other in imported_names(file.nodes)} - {name, ""}
         for name, file in modules.items()
     }
 

@@ -47,7 +47,9 @@ IMPORTS = house.import_graph(SOURCES)
 
 def imported_modules(source: str) -> set[str]:
     """Modules of Osler that a source imports, wherever the import stands."""
-    return {house.module_of(name, IMPORTS) for name in house.imported_names(ast.parse(source))}
+    return {
+        house.module_of(name, IMPORTS) for name in house.imported_names(ast.walk(ast.parse(source)))
+    }
 
 
 def part(module: str) -> str:
