@@ -16,7 +16,7 @@ from osler.cli.film import draw_film
 from osler.cli.tables import make_table
 from osler.errors import OslerError
 from osler.evaluate.agreement import HumanAgreement
-from osler.evaluate.compare import PairedComparison
+from osler.evaluate.compare import PairedComparison, count_undecided
 from osler.evaluate.datasets import DATA_SETS, DataSet
 from osler.evaluate.experiments import Experiment
 from osler.evaluate.log import RUNS, TriedSamples, read_records, read_trace
@@ -33,7 +33,12 @@ from osler.evaluate.plan import read_plan
 from osler.evaluate.ratings import RatingTable
 from osler.evaluate.record import SampleRecord
 from osler.evaluate.report import EvaluationReport
-from osler.evaluate.report.tables import describe_comparison, list_exclusions, measure_tables
+from osler.evaluate.report.tables import (
+    describe_comparison,
+    describe_undecided,
+    list_exclusions,
+    measure_tables,
+)
 from osler.trace import Event, to_line
 
 # What a strategy costs a sample, in the mean.
@@ -45,7 +50,7 @@ def summarise_log(folder: Path) -> list[dict[str, Any]]:
     the score that strategies are compared by, and what a sample cost."""
     plan, tried = read_plan(folder), TriedSamples(folder)
     tried.refresh()
-    means, rows = _mean_figures(folder), []
+    means, undecided, rows = _mean_figures(folder), count_undecided(folder), []
     for label, counts in plan.asked.items():
         for name, planned in counts.items():
             # A sample that was tried several times counts once, as done where any try was.
@@ -60,6 +65,7 @@ def summarise_log(folder: Path) -> list[dict[str, Any]]:
                     "done": done,
                     "failed": len(statuses) - done,
                     "missing": missing,
+                    "undecided": undecided.get((label, name), (0, 0))[0],
                     "measure": PRIMARY[plan.tasks[name].kind],
                     **means.get((label, name), {}),
                 }
@@ -90,7 +96,12 @@ _COSTS = {"score": "score", "calls": "calls", "tokens": "tokens"} | {
 def run_page(rows: list[dict[str, Any]]) -> RenderableType:
     """Progress of each cell; below it the scores and the costs of a sample."""
     counts = _cell_table(rows, {name: name for name in _COUNTS})
-    return Group(counts, Text(), _cell_table(rows, _COSTS))
+    notes = [
+        Text(f"‡ {row['strategy']} on {row['task']}: " + describe_undecided(n, row["done"]))
+        for row in rows
+        if (n := row.get("undecided"))
+    ]
+    return Group(counts, Text(), _cell_table(rows, _COSTS), *notes)
 
 
 def _cell_table(rows: list[dict[str, Any]], columns: dict[str, str]) -> Table:
@@ -100,7 +111,11 @@ def _cell_table(rows: list[dict[str, Any]], columns: dict[str, str]) -> Table:
     for head in columns.values():
         table.add_column(head, justify="right", no_wrap=True)
     for row in rows:
-        figures = (_format_figure(name, row.get(name)) for name in columns)
+        mark = " ‡" if row.get("undecided") else ""
+        figures = (
+            _format_figure(name, row.get(name)) + (mark if name == "score" else "")
+            for name in columns
+        )
         table.add_row(row["strategy"], row["task"], *figures)
     return table
 
@@ -197,6 +212,7 @@ def report_document(report: EvaluationReport) -> dict[str, Any]:
                 "done": cell.done,
                 "failed": cell.failed,
                 "missing": cell.missing,
+                "undecided": cell.undecided,
                 "trained_on": cell.trained_on,
                 "measures": {name: asdict(found) for name, found in cell.estimates.items()},
                 "ece": cell.ece,

@@ -13,6 +13,13 @@ from osler.cli.progress import show_progress
 from osler.cli.session import CliSession
 
 Log = Annotated[Path, typer.Option("--log-dir", help="Folder of the log.")]
+AllowUndecided = Annotated[
+    bool,
+    typer.Option(
+        "--allow-undecided",
+        help="Compare answers that a reader gave in the stead of a method without a decision.",
+    ),
+]
 LogDir = Annotated[
     Path, typer.Option("--log-dir", help="Folder of the log; it is also the checkpoint.")
 ]
@@ -111,12 +118,13 @@ def report(
     samples: Annotated[
         int, typer.Option(min=0, help="Samples shown of each strategy and data set.")
     ] = 20,
+    allow_undecided: AllowUndecided = False,
 ) -> None:
     """Write the report of a log folder: Markdown, and one HTML page without scripts."""
     from osler.cli.evaluate_pages import film_lines, report_document, report_page, write_whole
     from osler.evaluate.report import build_report, render_html, render_markdown
 
-    figures = build_report(log_dir, shown=samples)
+    figures = build_report(log_dir, shown=samples, allow_undecided=allow_undecided)
     folder = out or log_dir
     paths = (folder / "report.md", folder / "report.html")
     write_whole(paths[0], render_markdown(figures))
@@ -137,14 +145,16 @@ def compare(
         ),
     ] = None,
     limit: Annotated[int, typer.Option(min=0, help="Changed samples to list.")] = 10,
+    allow_undecided: AllowUndecided = False,
 ) -> None:
     """Compare two logs on the same samples: change, paired test, changed samples."""
     from dataclasses import asdict
 
     from osler.cli.evaluate_pages import compare_page
-    from osler.evaluate.compare import compare_logs
+    from osler.evaluate.compare import Undecided, compare_logs
 
-    compared = compare_logs(first, second or first)
+    undecided: Undecided = "allow" if allow_undecided else "refuse"
+    compared = compare_logs(first, second or first, undecided=undecided)
     here.show_result(compare_page(compared, limit), {"compared": [asdict(one) for one in compared]})
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 from osler.errors import BadRun
 from osler.evaluate.intervals import Estimate, difference
@@ -65,15 +66,27 @@ def collect_scores(folder: Path) -> dict[tuple[str, str], tuple[str, Scored]]:
     return dict(cells)
 
 
-def compare_logs(first: Path, second: Path, *, seed: int = 0) -> list[PairedComparison]:
+Undecided = Literal["refuse", "leave out", "allow"]
+
+
+def compare_logs(
+    first: Path, second: Path, *, seed: int = 0, undecided: Undecided = "refuse"
+) -> list[PairedComparison]:
     """Compares the strategies that both logs have, on the tasks that both have.
 
-    One folder twice compares its first strategy with each other one. Raises `BadRun` where
-    there is nothing in common.
+    One folder twice compares its first strategy with each other one. `undecided`: what to do
+    where a reader answered in a method's stead. Raises `BadRun` where there is nothing in
+    common, and where such a comparison is refused.
     """
+    same = first.resolve() == second.resolve()
     ours = collect_scores(first)
-    theirs = ours if first.resolve() == second.resolve() else collect_scores(second)
+    theirs = ours if same else collect_scores(second)
     pairs = _matching_pairs(ours, theirs, same=theirs is ours)
+    if undecided != "allow":
+        counts = count_undecided(first), count_undecided(first if same else second)
+        pairs = _decided_pairs(pairs, counts, refuse=undecided == "refuse")
+        if not pairs and undecided == "leave out":
+            return []
     compared = [
         _compare_pair(task, (a, ours[a, task]), (b, theirs[b, task]), seed) for a, b, task in pairs
     ]
@@ -83,6 +96,43 @@ def compare_logs(first: Path, second: Path, *, seed: int = 0) -> list[PairedComp
     # One family: every pair that this call compares.
     corrected = holm([one.p for one in kept])
     return [replace(one, corrected=p) for one, p in zip(kept, corrected, strict=True)]
+
+
+def count_undecided(folder: Path) -> dict[tuple[str, str], tuple[int, int]]:
+    """Maps strategy and task to the answers that a reader gave in its stead, and all its answers.
+
+    Only those that have any.
+    """
+    counts: dict[tuple[str, str], tuple[int, int]] = {}
+    for record in read_records(folder):
+        if record.status == "done":
+            stood_in, done = counts.get((record.strategy, record.sample.task), (0, 0))
+            counts[record.strategy, record.sample.task] = stood_in + record.is_undecided, done + 1
+    return {cell: count for cell, count in counts.items() if count[0]}
+
+
+def _decided_pairs(
+    pairs: Sequence[tuple[str, str, str]],
+    counts: tuple[Mapping[tuple[str, str], tuple[int, int]], ...],
+    *,
+    refuse: bool,
+) -> list[tuple[str, str, str]]:
+    """The pairs of which neither side is undecided. Raises `BadRun` for others with `refuse`."""
+    before, after = counts
+    kept, named = [], dict[str, None]()
+    for one, other, task in pairs:
+        sides = [(one, before.get((one, task))), (other, after.get((other, task)))]
+        found = [f"{label} on {task}: {n[0]} of {n[1]}" for label, n in sides if n]
+        named |= dict.fromkeys(found)
+        if not found:
+            kept.append((one, other, task))
+    if refuse and named:
+        raise BadRun(
+            "answers that are not the method's own decision, but a reader's in its stead: "
+            + "; ".join(named),
+            fix="compare other strategies, or take these all the same with --allow-undecided",
+        )
+    return kept
 
 
 def _matching_pairs(

@@ -14,7 +14,7 @@ from osler.evaluate.searches import RecordedDocument, SearchNotes
 from osler.jobs.journal import LineFormat
 from osler.methods.tcrag.monitor import mean_token_probability
 from osler.trace import Asked, Event, FormSolved, Retrieved, Run, Searched, StateValued
-from osler.types import Evidence, Solution, Usage
+from osler.types import DecidedBy, Evidence, Solution, Usage
 
 Status = Literal["done", "failed"]
 
@@ -70,6 +70,8 @@ class RecordedOutcome:
     """Seconds with a search under way; `None` where nothing was searched, or nobody watched."""
     accelerators: int = 0
     """Accelerators that the models ran on; 0 = none, or not known."""
+    decided: str = ""
+    """Who decided (`osler.types.DecidedBy`); empty in older logs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +103,11 @@ class SampleRecord:
     """Name of the run below `runs/` of the log folder that can be replayed; empty = not kept."""
 
     @property
+    def is_undecided(self) -> bool:
+        """Whether a reader answered in the stead of a method without a decision."""
+        return self.outcome.decided == DecidedBy.FALLBACK
+
+    @property
     def key(self) -> SampleKey:
         return SampleKey(self.strategy, self.sample.task, self.sample.id)
 
@@ -127,6 +134,7 @@ def outcome_of(
         tuple(known.get(id, RecordedDocument()) for id in found) if known else (),
         round(notes.seconds, 4) if notes and known else None,
         accelerators,
+        str(solution.decided),
     )
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from osler.errors import BadRun
-from osler.evaluate.compare import PairedComparison, compare_logs
+from osler.evaluate.compare import PairedComparison, Undecided, compare_logs
 from osler.evaluate.intervals import Estimate, estimate_mean
 from osler.evaluate.judged import Judgement, read_judgements
 from osler.evaluate.log import read_records
@@ -63,6 +63,8 @@ class ReportCell:
     planned: int
     trained_on: int = 0
     """Its samples that a model of the strategy was trained on."""
+    undecided: int = 0
+    """Its answers that a reader gave in the method's stead."""
     done: int = 0
     failed: int = 0
     values: dict[str, list[float]] = field(default_factory=dict)
@@ -169,9 +171,15 @@ class EvaluationReport:
 
 
 def build_report(
-    folder: Path, *, shown: int = SHOWN, measures: Sequence[Measure] = MEASURES
+    folder: Path,
+    *,
+    shown: int = SHOWN,
+    measures: Sequence[Measure] = MEASURES,
+    allow_undecided: bool = False,
 ) -> EvaluationReport:
-    """Raises `BadRun` for a folder without a log, a damaged one, or a measure that fails."""
+    """`allow_undecided` compares answers that a reader gave in a method's stead as well.
+
+    Raises `BadRun` for a folder without a log, a damaged one, or a measure that fails."""
     plan = read_plan(folder)
     cells = {
         (label, task): ReportCell(label, task, planned, plan.trained_on.get(label, {}).get(task, 0))
@@ -201,7 +209,7 @@ def build_report(
         folder,
         plan,
         kept,
-        _compare_cells(folder, plan, kept),
+        _compare_cells(folder, plan, kept, "allow" if allow_undecided else "leave out"),
         tuple(_printed_figures(plan, cells)),
         tuple(judged_cells(read_judgements(folder), plan.seed)),
         {task: tally.opponents(plan.seed) for task, tally in golds.items()},
@@ -225,11 +233,11 @@ def judged_cells(judgements: Iterable[Judgement], seed: int) -> Iterable[JudgedC
 
 
 def _compare_cells(
-    folder: Path, plan: EvaluationPlan, cells: Sequence[ReportCell]
+    folder: Path, plan: EvaluationPlan, cells: Sequence[ReportCell], undecided: Undecided
 ) -> tuple[PairedComparison, ...]:
     if len({cell.strategy for cell in cells if cell.done}) < 2:
         return ()
-    return tuple(compare_logs(folder, folder, seed=plan.seed))
+    return tuple(compare_logs(folder, folder, seed=plan.seed, undecided=undecided))
 
 
 def _note_record(cell: ReportCell, record: SampleRecord, measures: Sequence[Measure]) -> None:
@@ -240,6 +248,7 @@ def _note_record(cell: ReportCell, record: SampleRecord, measures: Sequence[Meas
         cell.errors[kind] = cell.errors.get(kind, 0) + 1
     else:
         cell.done += 1
+        cell.undecided += record.is_undecided
         cell.prompts.update(record.outcome.prompts)
     for measure in measures:
         if (value := measure_value(measure, record)) is not None:

@@ -61,7 +61,8 @@ def measure_tables(report: EvaluationReport) -> Iterator[MeasureTable]:
 
 def _cell_text(measure: Measure, cell: ReportCell | None) -> str:
     text = format_figure(measure, cell.estimates.get(measure.name) if cell else None)
-    return f"{text} †" if cell and cell.trained_on else text
+    marks = [] if cell is None else ["†"] * bool(cell.trained_on) + ["‡"] * bool(cell.undecided)
+    return " ".join([text, *marks])
 
 
 def _opponent_rows(
@@ -117,9 +118,19 @@ def list_exclusions(report: EvaluationReport) -> list[str]:
                 f"† {cell.strategy} on {cell.task}: a model was trained on {cell.trained_on} of"
                 f" {cell.planned} questions, so this tells nothing about unseen ones"
             )
+        if cell.undecided:
+            what = describe_undecided(cell.undecided, cell.done)
+            lines.append(
+                f"‡ {cell.strategy} on {cell.task}: {what}; not compared unless that is asked for"
+            )
         if cell.missing:
             lines.append(f"{cell.strategy} on {cell.task}: {cell.missing} not tried yet")
     return lines
+
+
+def describe_undecided(undecided: int, done: int) -> str:
+    """Says how many answers are not the method's own."""
+    return f"in {undecided} of {done} answers a reader stood in for the method's own decision"
 
 
 def describe_comparison(one: PairedComparison) -> str:
