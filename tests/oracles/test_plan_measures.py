@@ -8,6 +8,7 @@ import pytest
 from osler.evaluate.planning import (
     StageCost,
     cost_per_stage,
+    diversity_by_count,
     diversity_per_plan,
     queries_per_source,
     query_diversity,
@@ -50,6 +51,17 @@ def test_diversity_is_the_mean_cosine_distance_of_all_pairs() -> None:
     assert query_diversity(["north", "east", "south"], Compass()) == pytest.approx(4 / 3)
     assert query_diversity(["north", "north"], Compass()) == pytest.approx(0.0)
     assert query_diversity(["north"], Compass()) is None
+
+
+def test_diversity_by_count_is_of_the_first_queries_of_each_source() -> None:
+    """Of north-east 1 and north-south 2 the mean is 1.5; three queries has one list: 4/3."""
+    plans = [
+        SourcePlan((Query(BOOK, "north"), Query(BOOK, "east"), Query(BOOK, "south"))),
+        SourcePlan((Query(BOOK, "east"), Query(WIKI, "north"), Query(WIKI, "south"))),
+    ]
+    found = diversity_by_count(iter(plans), [BOOK, WIKI], Compass())
+    assert found == {2: pytest.approx(1.5), 3: pytest.approx(4 / 3)}
+    assert diversity_by_count([], [BOOK], Compass()) == {}
 
 
 def test_diversity_per_plan_leaves_out_plans_with_one_query() -> None:

@@ -55,7 +55,11 @@ def plain_page(values: dict[str, Any]) -> RenderableType:
 
 def explored_summary(stage: JobStage[ExploredCase], encoder: Encoder) -> dict[str, Any]:
     """Questions, queries a source, their diversity (Eq. 5), and what it cost."""
-    from osler.evaluate.planning import diversity_per_plan, queries_per_source
+    from osler.evaluate.planning import (
+        diversity_by_count,
+        diversity_per_plan,
+        queries_per_source,
+    )
     from osler.methods.omni.plan import SourcePlan
     from osler.types import Usage
 
@@ -71,6 +75,7 @@ def explored_summary(stage: JobStage[ExploredCase], encoder: Encoder) -> dict[st
         "failed": failed,
         "queries": queries_per_source(plans, names) if plans else {},
         "diversity": diversity_per_plan(plans[:_DIVERSE], names, encoder),
+        "diversity_by_queries": diversity_by_count(plans[:_DIVERSE], names, encoder),
         "calls": usage.calls,
         "tokens": usage.tokens,
         "inference_s": round(usage.seconds, 1),
@@ -87,7 +92,10 @@ def explored_page(summary: dict[str, Any]) -> RenderableType:
         diverse = summary["diversity"].get(source)
         made.add_row(source, f"{count:.2f}", "-" if diverse is None else f"{diverse:.3f}")
     totals = {key: summary[key] for key in ("questions", "calls", "tokens", "searches", "search_s")}
-    return Group(plain_page(totals), made, *_failure_rows(summary["failed"]))
+    counted = bare_table("first queries of a source", "diversity")
+    for count, value in summary["diversity_by_queries"].items():
+        counted.add_row(str(count), "-" if value is None else f"{value:.3f}")
+    return Group(plain_page(totals), made, counted, *_failure_rows(summary["failed"]))
 
 
 def judged_summary(name: str, stage: JobStage[JudgedCase]) -> dict[str, Any]:

@@ -57,6 +57,27 @@ def diversity_per_plan(
     return means
 
 
+def diversity_by_count(
+    plans: Iterable[SourcePlan], sources: Iterable[str], encoder: Encoder
+) -> dict[int, float | None]:
+    """Mean diversity of the first 2, 3, … queries of a source (Fig. 6), over plans and sources.
+
+    A count that no source of any plan reaches is left out, so the last ones are over fewer.
+    """
+    made = list(plans)
+    lists = [
+        [query.wire for query in plan.of_source(source)]
+        for source in sources
+        for plan in made
+    ]
+    most = max(map(len, lists), default=0)
+    means = {}
+    for count in range(2, most + 1):
+        values = [query_diversity(texts[:count], encoder) for texts in lists if len(texts) >= count]
+        means[count] = _mean_or_none([value for value in values if value is not None])
+    return means
+
+
 def relative_drop(accuracy: float, whole: float) -> float | None:
     """(accuracy - whole) / whole (Table 6); `None` where the whole is 0."""
     return several.relative_drop(accuracy, whole) if whole else None
