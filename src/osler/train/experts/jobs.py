@@ -9,7 +9,7 @@ from osler.jobs.runner import Progress
 from osler.retrieve.experts.cards import ExpertCard
 from osler.train import choose_named
 
-ExpertKind = Literal["answers", "supports"]
+ExpertKind = Literal["answers", "supports", "fuse"]
 EXPERTS: tuple[ExpertKind, ...] = get_args(ExpertKind)
 
 
@@ -49,5 +49,9 @@ def make_job(
             from osler.train.experts.supports_job import SupportsJob
 
             return SupportsJob(data, split, out, seed)
+        case "fuse":
+            from osler.train.experts.fuse_job import FuseJob
+
+            return FuseJob(data, split, out, work, seed, threads)
         case _ as never:
             assert_never(never)

@@ -1,0 +1,270 @@
+"""Making and measuring the expert `fuse`: a logistic regression over candidates of searches."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from osler.evaluate.intervals import difference
+from osler.evaluate.intervals import mean as mean_of
+from osler.evaluate.metrics.calibration import calibration_error
+from osler.evaluate.metrics.retrieval import ndcg
+from osler.jobs.runner import Progress
+from osler.kb.base import KnowledgeBase
+from osler.kb.encoders.base import Encoder, MiniLMEncoder
+from osler.retrieve.experts.cards import (
+    CARD,
+    WEIGHTS,
+    ExpertCard,
+    ExpertData,
+    ExpertFigure,
+    render_card,
+)
+from osler.retrieve.experts.fusing import (
+    FEATURES,
+    CandidatePassages,
+    FuseExpert,
+    find_candidates,
+)
+from osler.retrieve.experts.shelf import open_expert
+from osler.train.experts.linear import fit_linear, tensors_of, write_safetensors
+from osler.train.experts.pair_evaluation import figure_of
+from osler.train.experts.pair_questions import LICENCES
+from osler.train.experts.searches import (
+    SearchQuestion,
+    document_name,
+    open_corpus,
+    read_searches,
+)
+from osler.train.experts.splits import PARTS, DataSplit, Part, read_split
+
+if TYPE_CHECKING:
+    from osler.retrieve.experts.linear import Matrix
+
+FUSE = "fuse"
+EACH: Mapping[Part, int] = {"train": 500, "dev": 150, "test": 400}
+"""Most questions of a set in each part."""
+_RIDGE = 1.0
+_WEAK = (
+    "year, trust and kind of source are no features: in the data that it learnt from they are"
+    " constant, or tell which set a question is of",
+    "the best sentence of a passage is not looked at: encoding sentences costs more than all else",
+    "English only: questions in another language are searched by words",
+)
+
+
+@dataclass(frozen=True)
+class SearchedQuestion:
+    """A question with its candidates, and which of them are gold."""
+
+    question: SearchQuestion
+    found: CandidatePassages
+
+    @property
+    def gold(self) -> list[bool]:
+        return [document_name(one) in self.question.gold for one in self.found.passages]
+
+    def ndcg_of(self, scores: Sequence[float]) -> float:
+        """nDCG@10 of documents, each at its best passage."""
+        order = sorted(range(len(scores)), key=lambda i: (-scores[i], self.found.passages[i].id))
+        names = dict.fromkeys(document_name(self.found.passages[i]) for i in order)
+        return ndcg(list(names), dict.fromkeys(self.question.gold, 1), 10)
+
+
+@dataclass(frozen=True)
+class FuseJob:
+    """Where the data, the split, the expert's folder and the knowledge base are."""
+
+    data: Path
+    split: Path
+    """As made by the expert `answers`: the same questions are held out."""
+    out: Path
+    work: Path
+    seed: int = 0
+    threads: int = 1
+
+    def train(self, progress: Progress | None = None) -> ExpertCard:
+        """Fits on candidates of train questions; dev says how well it is calibrated."""
+        split, questions = read_split(self.split), read_searches(self.data)
+        encoder = MiniLMEncoder(threads=self.threads)
+        with open_corpus(self.data, self.work, encoder, progress) as kb:
+            learnt = self._search_part(kb, encoder, split, questions, "train", progress)
+            dev = self._search_part(kb, encoder, split, questions, "dev", progress)
+        rows, gold, weights = stack_rows(learnt)
+        model = fit_linear(rows, gold, count=1, ridge=_RIDGE, weights=weights)
+        self.out.mkdir(parents=True, exist_ok=True)
+        write_safetensors(tensors_of(model), self.out / WEIGHTS)
+        card = ExpertCard(
+            name=FUSE,
+            question="How likely does this passage support an answer?",
+            family="linear",
+            replaces="reciprocal rank fusion, 1 : 0.7",
+            languages=("en",),
+            made="osler experts train fuse --data FOLDER --split FILE --out FOLDER",
+            seed=self.seed,
+            date=datetime.now(UTC).date().isoformat(),
+            split=hashlib.sha256(self.split.read_bytes()).hexdigest(),
+            weights=hashlib.sha256((self.out / WEIGHTS).read_bytes()).hexdigest(),
+            weak=_WEAK,
+            features=FEATURES,
+            parameters={"ridge": _RIDGE},
+            data=_count_searches(split, questions),
+        )
+        self._write_card(card)
+        error = calibration_of(FuseExpert(open_expert(FUSE, self.out)), dev)
+        return self._write_card(card.model_copy(update={"parameters": {"ridge": _RIDGE, **error}}))
+
+    def evaluate(self, progress: Progress | None = None, *, limit: int | None = None) -> ExpertCard:
+        """Measures on the test part; the card of the folder gets the figures."""
+        split, questions = read_split(self.split), read_searches(self.data)
+        opened = open_expert(FUSE, self.out)
+        expert = FuseExpert(opened)
+        encoder = MiniLMEncoder(threads=self.threads)
+        with open_corpus(self.data, self.work, encoder, progress) as kb:
+            test = self._search_part(kb, encoder, split, questions, "test", progress, limit)
+        figures = [
+            _compare(source, rule, [one for one in test if one.question.source == source], expert)
+            for source in dict.fromkeys(one.question.source for one in test)
+            for rule in RULES
+        ]
+        error = {name.replace("dev", "test"): v for name, v in calibration_of(expert, test).items()}
+        update = {"figures": tuple(figures), "parameters": {**opened.card.parameters, **error}}
+        return self._write_card(opened.card.model_copy(update=update))
+
+    def _search_part(
+        self,
+        kb: KnowledgeBase,
+        encoder: Encoder,
+        split: DataSplit,
+        questions: Sequence[SearchQuestion],
+        part: Part,
+        progress: Progress | None,
+        limit: int | None = None,
+    ) -> list[SearchedQuestion]:
+        chosen = _sample_each(
+            split.choose_items(questions, part), min(EACH[part], limit or EACH[part]), self.seed
+        )
+        found = []
+        for number, one in enumerate(chosen, 1):
+            found.append(SearchedQuestion(one, find_candidates(kb, encoder, one.text)))
+            if progress is not None:
+                progress(f"searching {part}", number, len(chosen))
+        return found
+
+    def _write_card(self, card: ExpertCard) -> ExpertCard:
+        (self.out / CARD).write_text(render_card(card), encoding="utf-8")
+        return card
+
+
+def _sample_each(questions: Sequence[SearchQuestion], most: int, seed: int) -> list[SearchQuestion]:
+    chosen: list[SearchQuestion] = []
+    for source in dict.fromkeys(one.source for one in questions):
+        own = [one for one in questions if one.source == source]
+        chosen += Random(seed).sample(own, min(most, len(own)))
+    return chosen
+
+
+def stack_rows(searched: Sequence[SearchedQuestion]) -> tuple[Matrix, list[int], Matrix]:
+    """Features, classes and weights of all candidates; sets and questions weigh alike.
+
+    Questions whose gold was not found are left out: no order of their candidates is right.
+    """
+    kept = [one for one in searched if any(one.gold)]
+    counts = Counter(one.question.source for one in kept)
+    rows = np.vstack([one.found.rows for one in kept])
+    gold = [int(right) for one in kept for right in one.gold]
+    total = len(rows) / len(counts)
+    weights = np.concatenate(
+        [
+            np.full(len(one.found.rows), total / counts[one.question.source] / len(one.found.rows))
+            for one in kept
+        ]
+    )
+    return rows, gold, weights
+
+
+def score_hybrid(found: CandidatePassages) -> list[float]:
+    """The rule: reciprocal ranks of both rankings, 1 : 0.7."""
+    return [a + 0.7 * b for a, b in zip(*_reciprocals(found), strict=True)]
+
+
+def score_vector(found: CandidatePassages) -> list[float]:
+    """The ranking by vector alone."""
+    return _reciprocals(found)[0]
+
+
+def score_turns(found: CandidatePassages) -> list[float]:
+    """Sources by turn, each in the hybrid order: what a plan over all sources reads."""
+    hybrid = score_hybrid(found)
+    place: Counter[str] = Counter()
+    scores = [0.0] * len(hybrid)
+    for i in sorted(range(len(hybrid)), key=lambda i: (-hybrid[i], found.passages[i].id)):
+        source = found.passages[i].source
+        place[source] += 1
+        # Of two at the same turn the source that comes first by name is read first.
+        scores[i] = -(place[source] + (0.0 if source == "research" else 0.5))
+    return scores
+
+
+def _reciprocals(found: CandidatePassages) -> tuple[list[float], list[float]]:
+    vector, words = (
+        found.rows[:, FEATURES.index(f"reciprocal rank by {name}")] for name in ("vector", "words")
+    )
+    return [float(one) for one in vector], [float(one) for one in words]
+
+
+RULES: Mapping[str, Callable[[CandidatePassages], list[float]]] = {
+    "hybrid 1 : 0.7": score_hybrid,
+    "vector alone": score_vector,
+    "sources by turn": score_turns,
+}
+
+
+def _compare(
+    source: str, rule: str, test: Sequence[SearchedQuestion], expert: FuseExpert
+) -> ExpertFigure:
+    ours = [one.ndcg_of(expert.weigh_candidates(one.found.rows)) for one in test]
+    theirs = [one.ndcg_of(RULES[rule](one.found)) for one in test]
+    return ExpertFigure(
+        on=f"test: {source}",
+        measure="nDCG@10",
+        n=len(test),
+        expert=figure_of(mean_of(ours)),
+        rule=rule,
+        rule_figure=figure_of(mean_of(theirs)),
+        gain=figure_of(difference(theirs, ours)),
+    )
+
+
+def calibration_of(expert: FuseExpert, searched: Sequence[SearchedQuestion]) -> dict[str, float]:
+    """Calibration error of the first candidate's probability, as an answer would show it."""
+    sure, right = [], []
+    for one in searched:
+        shares = expert.weigh_candidates(one.found.rows)
+        if shares:
+            best = int(np.argmax(shares))
+            sure.append(shares[best])
+            right.append(float(one.gold[best]))
+    return {"dev_ece_of_first": round(calibration_error(sure, right), 4)}
+
+
+def _count_searches(
+    split: DataSplit, questions: Sequence[SearchQuestion]
+) -> tuple[ExpertData, ...]:
+    counts = Counter((one.source, split.part_of(one)) for one in questions)
+    return tuple(
+        ExpertData(
+            name=name,
+            licence=LICENCES[name],
+            **{part: min(counts[name, part], EACH[part]) for part in PARTS},
+        )
+        for name in dict.fromkeys(one.source for one in questions)
+    )
