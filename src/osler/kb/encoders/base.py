@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 import os
+import threading
+from collections import OrderedDict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -56,6 +58,45 @@ class Encoder(Protocol):
         `kind` tells the encoders that treat questions and passages differently which it is.
         """
         ...
+
+
+class QueryMemory:
+    """An `Encoder` that encodes a query once, whichever searches ask for it and when.
+
+    A question is searched in every source at the same time: one search encodes it, the others
+    wait for its vector. Passages are encoded as they come.
+    """
+
+    def __init__(self, encoder: Encoder, most: int = 256) -> None:
+        """Keeps the vectors of the `most` queries that were asked last."""
+        self._encoder = encoder
+        self._most = most
+        self._vectors: OrderedDict[str, Vectors] = OrderedDict()
+        self._lock = threading.Lock()
+
+    @property
+    def identity(self) -> str:
+        return self._encoder.identity
+
+    @property
+    def dimension(self) -> int:
+        return self._encoder.dimension
+
+    @property
+    def languages(self) -> frozenset[Language]:
+        return self._encoder.languages
+
+    def encode(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
+        if kind != "query" or len(texts) != 1:
+            return self._encoder.encode(texts, kind=kind)
+        (text,) = texts
+        with self._lock:
+            if text not in self._vectors:
+                self._vectors[text] = self._encoder.encode([text], kind=kind)
+                if len(self._vectors) > self._most:
+                    self._vectors.popitem(last=False)
+            self._vectors.move_to_end(text)
+            return self._vectors[text]
 
 
 def scale_to_unit(vectors: Vectors) -> Vectors:

@@ -31,14 +31,15 @@ class PlannedRetriever:
     async def gather_results(
         self, plan: SourcePlan, run: Run, *, known: Mapping[Query, LookupResult] = _NOTHING
     ) -> dict[Query, LookupResult]:
-        """The results of each query in plan order; queries in `known` are not repeated.
+        """The results of each query in plan order; queries in `known` are not repeated, unless
+        they failed.
 
         All queries run concurrently; their events are emitted in plan order. A source that is down
         or missing says why in its `LookupResult`; the others go on. Queries beyond the run's
         budget are left out, and noted. Never raises `BudgetExceeded`.
         """
         asked = self._affordable_queries(
-            [query for query in plan.queries if query not in known], run
+            [query for query in plan.queries if query not in known or known[query].failed], run
         )
         results = await gather([self._search_source(query) for query in asked])
         for query, result in zip(asked, results, strict=True):

@@ -79,6 +79,30 @@ async def test_a_source_that_is_down_is_told_and_the_others_go_on() -> None:
     assert failed == [(), (), ("the disk is gone",)]
 
 
+@dataclass
+class DownOnce:
+    """Down at the first search, up from then on."""
+
+    searches: int = 0
+
+    async def search(self, query: str, *, k: int) -> list[Hit]:
+        self.searches += 1
+        if self.searches == 1:
+            raise SourceUnavailable("the disk is busy")
+        return list(hits(passage(BOOK, 0)).hits)
+
+
+async def test_a_search_that_failed_is_tried_again_and_one_that_was_answered_is_not() -> None:
+    book = DownOnce()
+    searched, plan = PlannedRetriever({BOOK: book}), SourcePlan((Query(BOOK, "b"),))
+    first = await searched.gather_results(plan, Run())
+    assert [result.failed for result in first.values()] == ["the disk is busy"]
+    second = await searched.gather_results(plan, Run(), known=first)
+    assert [len(result.hits) for result in second.values()] == [1]
+    assert await searched.gather_results(plan, Run(), known=second) == second
+    assert book.searches == 2
+
+
 async def test_a_source_that_is_not_there_is_as_one_that_is_down() -> None:
     found = await PlannedRetriever({}).gather_results(SourcePlan((Query(BOOK, "b"),)), Run())
     assert missing_sources(found) == ("book: there is no source book (there are: none)",)

@@ -1,0 +1,55 @@
+"""A question is encoded once, however many searches ask for its vector."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from osler.kb.encoders.base import QueryMemory
+from osler.testing.scripted import HashingEncoder
+
+if TYPE_CHECKING:
+    from osler.kb.encoders.base import Kind, Vectors
+
+
+class Counting(HashingEncoder):
+    """Counts what it is asked to encode."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def encode(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
+        self.asked += texts
+        return super().encode(texts, kind=kind)
+
+
+async def test_searches_of_all_sources_at_once_encode_the_question_once() -> None:
+    counting = Counting()
+    memory = QueryMemory(counting)
+    vectors = await asyncio.gather(
+        *(asyncio.to_thread(memory.encode, ["gout"], kind="query") for _ in range(8))
+    )
+    assert counting.asked == ["gout"]
+    expected = HashingEncoder().encode(["gout"], kind="query")
+    assert all((vector == expected).all() for vector in vectors)
+
+
+def test_it_is_the_encoder_in_all_else() -> None:
+    counting = Counting()
+    memory = QueryMemory(counting)
+    assert memory.identity == counting.identity
+    assert memory.dimension == counting.dimension
+    assert memory.languages == counting.languages
+    memory.encode(["gout"], kind="passage")
+    memory.encode(["gout"], kind="passage")
+    memory.encode(["gout", "iron"], kind="query")
+    assert counting.asked == ["gout", "gout", "gout", "iron"]
+
+
+def test_the_query_that_was_asked_longest_ago_is_forgotten_first() -> None:
+    counting = Counting()
+    memory = QueryMemory(counting, most=2)
+    for query in ("a", "b", "a", "c", "a", "b"):
+        memory.encode([query], kind="query")
+    assert counting.asked == ["a", "b", "c", "b"]
