@@ -25,6 +25,7 @@ from osler.cli import (
     serve,
     setup,
     studies,
+    traces,
     train,
     train_make,
     train_thinker,
@@ -130,7 +131,7 @@ _KB.add_typer(_GRAPH, name="graph", help="Concepts and their relations.")
 app.add_typer(evaluate.app, name="eval", help="Compare strategies on data sets.")
 app.add_typer(_TRAIN, name="train", help="Make training data, and train models.")
 app.add_typer(_EXPERTS, name="experts", help="Small trained parts that decide instead of a rule.")
-app.add_typer(ask.trace_app, name="trace", help="Show recorded runs.")
+app.add_typer(traces.trace_app, name="trace", help="Show recorded runs.")
 app.add_typer(serve.app, name="serve")
 
 

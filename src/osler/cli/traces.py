@@ -1,0 +1,99 @@
+"""`osler trace …`: recorded runs, listed, shown, and side by side."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from osler.cli.options import CommandGroup, JsonSession
+
+if TYPE_CHECKING:
+    from osler.cli.render import RunPage
+
+trace_app = CommandGroup(no_args_is_help=True)
+
+
+@trace_app.command()
+def ls(
+    here: JsonSession,
+    limit: Annotated[int, typer.Option(min=1, help="How many to show, newest first.")] = 20,
+) -> None:
+    """List the recorded runs, newest first."""
+    from osler.cli.runs import list_runs
+    from osler.cli.tables import runs_page
+
+    runs = list_runs(here.load_settings().runs.path, limit=limit)
+    here.show_result(runs_page(runs), {"runs": [asdict(run) for run in runs]})
+
+
+@trace_app.command()
+def show(
+    here: JsonSession,
+    run: Annotated[str, typer.Argument(help='The start of a run\'s id, "last", or a file.')],
+    html: Annotated[
+        Path | None,
+        typer.Option(help="Write one page that needs nothing else: no script, ready to print."),
+    ] = None,
+    notes: Annotated[
+        bool,
+        typer.Option(
+            "--notes",
+            help="Also show the notes of a model that may not word medicine: they steer the run,"
+            " and nothing in them is medicine.",
+        ),
+    ] = False,
+) -> None:
+    """Show a recorded run: answer, evidence and film. With --json: its events, as JSON Lines."""
+    from osler.cli.runs import find_run, read_report
+
+    found = read_report(find_run(run, here.load_settings().runs.path))
+    if here.json:
+        from osler.trace import to_line
+
+        sys.stdout.writelines(f"{to_line(event)}\n" for event in found.events)
+        return
+    if html is not None:
+        _write_page(html, found)
+        here.make_console().print(f"written to {html}")
+        return
+    from osler.cli.render import run_page
+
+    here.make_console().print(run_page(found, notes=notes))
+
+
+@trace_app.command()
+def compare(
+    here: JsonSession,
+    runs: Annotated[
+        list[str], typer.Argument(help='Two or more: the start of an id, "last", or a file.')
+    ],
+) -> None:
+    """Show the films of several runs side by side, as of one question under two strategies."""
+    from osler.cli.render import compare_page, report_document
+    from osler.cli.runs import find_run, read_report
+
+    folder = here.load_settings().runs.path
+    reports = [read_report(find_run(run, folder)) for run in runs]
+    here.show_result(compare_page(reports), {"runs": [report_document(one) for one in reports]})
+
+
+def _write_page(path: Path, report: RunPage) -> None:
+    """The page, wholly or not at all. Raises `BadConfig` where it cannot be written."""
+    from osler.cli.page import render_page
+    from osler.errors import BadConfig
+
+    text = render_page(report)
+    # Beside the target: a rename is atomic within one file system only.
+    partial = path.with_name(f"{path.name}.part")
+    try:
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise BadConfig(
+            f"{path} cannot be written: {error}", fix="choose another --html"
+        ) from error
