@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import re
 import secrets
 import shutil
@@ -23,6 +24,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from osler.app.config import Role, Settings
+from osler.app.danger import danger_notice
 from osler.app.wiring import Parts, reads_knowledge, roles_of
 from osler.app.wiring.composers import note_roles
 from osler.app.wiring.live import live_parts, record_parts, replay_parts
@@ -38,6 +40,7 @@ from osler.trace import (
     Answered,
     Asked,
     BudgetExceeded,
+    DangerNoticed,
     Event,
     Run,
     Sink,
@@ -46,7 +49,7 @@ from osler.trace import (
     read_events,
     to_line,
 )
-from osler.types import Question, Solution
+from osler.types import DangerNotice, Question, Solution
 
 RECORD, EVENTS, TAPE = "run.json", "events.jsonl", "tape.jsonl"
 
@@ -73,6 +76,8 @@ class RunRecord:
     """The sources as the planner was told of them."""
     plan: SavedPlan | None = None
     """The one that was given, where nobody planned."""
+    danger: DangerNotice | None = None
+    """What the reader was told first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,29 +108,35 @@ async def ask(
     plan: SavedPlan | None = None,
     parts: Parts | None = None,
     id: str = "",
+    danger: DangerNotice | None = None,
 ) -> FinishedRun:
     """Solves the question as the settings say, and keeps the run if they say so.
+
+    `danger` is the notice that a caller found already (a conversation has more than its last
+    question). It is the first event, before anything is opened that could fail.
 
     `parts` are what is open already (`wiring.Shelf`); without them all is opened now.
     `plan_question`: Omni-RAG runs this one. Raises `BadConfig` where the strategy runs none.
     """
     began = time.perf_counter()
     when = datetime.now(UTC)
-    # The tape records what parts say, whoever opened them; a replay needs nothing else.
-    live = parts or await live_parts(settings)
-    tape = Tape(date=when.isoformat(timespec="seconds"))
-    parts = record_parts(live, tape)
     run = Run(
         id=id or new_run_id(when),
         seed=settings.sampling.seed,
         budget=run_budget(settings),
         sink=sink,
     )
+    danger = danger or danger_notice(settings, question)
+    _announce_danger(danger, run)
+    # The tape records what parts say, whoever opened them; a replay needs nothing else.
+    live = parts or await live_parts(settings)
+    tape = Tape(date=when.isoformat(timespec="seconds"))
+    parts = record_parts(live, tape)
     if plan_only:
         await _propose_plan(build_solver(settings, parts, plan), parts, question, run)
         solution = None
     else:
-        solution = await _solve_question(settings, parts, question, run, plan)
+        solution = await _solve_question(settings, parts, question, run, plan, danger)
     seconds = round(time.perf_counter() - began, 3)
     folder = None
     if solution is not None and settings.runs.keep:
@@ -169,6 +180,7 @@ def _make_record(
         carriers=parts.carriers,
         offers=parts.offers,
         plan=plan,
+        danger=solution.danger,
     )
 
 
@@ -218,8 +230,9 @@ async def plan_question(
     `parts` are what is open already. Raises `BadConfig` for another strategy, and `BadRun`
     where the budget ends first.
     """
-    solver, parts = await open_planning(settings, parts)
     run = Run("plan", settings.sampling.seed, run_budget(settings), sink=sink)
+    _announce_danger(danger_notice(settings, question), run)
+    solver, parts = await open_planning(settings, parts)
     try:
         proposal = await solver.propose_plan(question, run)
     except BudgetExceeded as spent:
@@ -260,7 +273,10 @@ async def replay(folder: Path, *, sink: Sink | None = None) -> FinishedRun:
         named=reads_knowledge(settings),
     )
     run = Run(record.id, settings.sampling.seed, run_budget(settings), sink=sink)
-    solution = await _solve_question(settings, parts, record.question, run, record.plan)
+    _announce_danger(record.danger, run)
+    solution = await _solve_question(
+        settings, parts, record.question, run, record.plan, record.danger
+    )
     _compare_events(folder / EVENTS, expected, [to_line(event) for event in run.events])
     return FinishedRun(
         record.id,
@@ -285,6 +301,11 @@ def read_record(folder: Path) -> RunRecord:
         raise BadRun(f"{path} is damaged: {error.errors()[0]['msg']}") from error
 
 
+def _announce_danger(danger: DangerNotice | None, run: Run) -> None:
+    if danger is not None:
+        run.emit(DangerNoticed(danger))
+
+
 async def _propose_plan(solver: Solver, parts: Parts, question: Question, run: Run) -> None:
     """Records the source plan alone; a strategy without a planner proposes the question itself."""
     if isinstance(solver, OmniRag):
@@ -300,6 +321,7 @@ async def _solve_question(
     question: Question,
     run: Run,
     plan: SavedPlan | None = None,
+    danger: DangerNotice | None = None,
 ) -> Solution:
     solver = build_solver(settings, parts, plan)
     run.emit(
@@ -314,7 +336,7 @@ async def _solve_question(
             note_roles(settings),
         )
     )
-    solution = await solver.solve(question, run)
+    solution = dataclasses.replace(await solver.solve(question, run), danger=danger)
     run.emit(Answered(solution))
     return solution
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -114,11 +115,17 @@ def replay(
 
 
 @contextmanager
-def watch_events(here: CliSession, trace: Path | None) -> Iterator[Sink]:
-    """Hands each event to whoever watches: the terminal, a file."""
+def watch_events(
+    here: CliSession, trace: Path | None, *, danger_aside: bool = False
+) -> Iterator[Sink]:
+    """Hands each event to whoever watches: the terminal, a file.
+
+    `danger_aside`: the notice goes to standard error, since a file is made of the output.
+    """
     with ExitStack() as stack:
         # Watchers are called in the run's own thread, in the order of the events.
-        watchers = [watcher for watcher in (_film_watcher(here),) if watcher]
+        both = (_danger_watcher(here, aside=danger_aside), _film_watcher(here))
+        watchers = [watcher for watcher in both if watcher]
         if trace is not None:
             watchers.append(stack.enter_context(_open_trace(trace)))
 
@@ -127,6 +134,26 @@ def watch_events(here: CliSession, trace: Path | None) -> Iterator[Sink]:
                 watcher(event)
 
         yield hand_on
+
+
+def _danger_watcher(here: CliSession, *, aside: bool) -> Callable[[Event], None] | None:
+    """What somebody in danger is told, at once: a run may take minutes."""
+    if here.progress == "json":  # there the event itself is the first line
+        return None
+    from osler.trace import DangerNoticed
+
+    def show_danger(event: Event) -> None:
+        if not isinstance(event, DangerNoticed):
+            return
+        from osler.cli.render import danger_block, danger_document
+
+        if here.json:
+            _write_stderr(json.dumps({"danger": danger_document(event.notice)}, ensure_ascii=False))
+        else:
+            here.make_console(stderr=aside).print(danger_block(event.notice))
+            sys.stdout.flush()
+
+    return show_danger
 
 
 def _film_watcher(here: CliSession) -> Callable[[Event], None] | None:
@@ -236,7 +263,9 @@ def _show_result(here: CliSession, report: RunPage) -> None:
         if seen:
             here.print_line("")
         here.make_console().print(
-            short_page(report) if here.quiet else run_page(report, with_film=not seen)
+            short_page(report)
+            if here.quiet
+            else run_page(report, with_film=not seen, with_danger=seen)
         )
     if code := _exit_code(report):
         raise typer.Exit(code)
@@ -285,7 +314,7 @@ def plan(
     from osler.app.runs import plan_question
 
     asked = read_question(question, tuple(option or ()))
-    with watch_events(here, trace) as sink:
+    with watch_events(here, trace, danger_aside=True) as sink:
         made = asyncio.run(plan_question(settings, asked, search=search, sink=sink))
     if out is not None:
         _write_plan(out, made.document)

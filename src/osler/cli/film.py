@@ -18,6 +18,7 @@ from osler.trace import (
     BoundaryChecked,
     Calculated,
     Cautioned,
+    DangerNoticed,
     Event,
     Focused,
     FormBegun,
@@ -127,7 +128,7 @@ class Film:
                 yield self._inner_line("!", f"{event.rule}: {event.text}", "yellow")
             case Noted():
                 yield self._inner_line("!", event.text, "yellow")
-            case Answered():
+            case Answered() | DangerNoticed():  # both stand above the film
                 return
             case _ as never:
                 assert_never(never)

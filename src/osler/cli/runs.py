@@ -8,7 +8,7 @@ from pathlib import Path
 
 from osler.cli.render import RunPage
 from osler.errors import BadRun
-from osler.trace import Answered, Started, read_events
+from osler.trace import Answered, DangerNoticed, Started, read_events
 
 EVENTS = "events.jsonl"
 LAST, UNREADABLE = "last", "unreadable"
@@ -61,9 +61,10 @@ def read_report(path: Path) -> RunPage:
         events = tuple(read_events(path))
     except UnicodeDecodeError as error:
         raise BadRun(f"{path} is not UTF-8 text", fix="choose another run") from error
-    if not events or not isinstance(events[0], Started):
+    starts = [event for event in events[:2] if not isinstance(event, DangerNoticed)][:1]
+    if not starts or not isinstance(starts[0], Started):
         raise BadRun(f"{path} does not begin with a started run", fix="choose another run")
-    start, end = events[0], events[-1]
+    start, end = starts[0], events[-1]
     return RunPage(
         run=start.run,
         strategy=start.strategy,

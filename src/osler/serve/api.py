@@ -10,6 +10,7 @@ from fastapi import APIRouter, Depends, Header, Path, Query
 from fastapi.responses import HTMLResponse, StreamingResponse
 
 from osler.app.config import Settings
+from osler.app.danger import danger_notice
 from osler.app.runs import EVENTS
 from osler.errors import BadRun, OslerError, UnknownPassage
 from osler.graph.store import Graph
@@ -61,7 +62,12 @@ async def create_run(asked: schemas.RunRequest, site: At, caller: Who) -> schema
     plan = None if asked.plan is None else await _parse_plan(site, settings, asked.plan)
     live = await site.desk.start_run(caller, question, settings, plan)
     where = f"/api/v1/runs/{live.id}/events"
-    return schemas.RunStarted(run_id=live.id, status=live.status, events=where)
+    return schemas.RunStarted(
+        danger=documents.danger_view(live.danger),
+        run_id=live.id,
+        status=live.status,
+        events=where,
+    )
 
 
 async def _parse_plan(
@@ -105,7 +111,7 @@ async def make_plan(
         made = await site.desk.make_plan(caller, question, settings)
     except BadRun as error:  # the budget, which the request may have narrowed, ended first
         raise RefusedRequest(422, "no_plan", error.message, fix="raise the limits") from error
-    return documents.plan_view(made, question)
+    return documents.plan_view(made, question, danger_notice(settings, question))
 
 
 @router.get("/runs", tags=["runs"])
@@ -368,4 +374,6 @@ async def report(id: RunId, site: At, caller: Who) -> HTMLResponse:
 
 
 def problem_schema() -> dict[str, Any]:
-    return schemas.Problem.model_json_schema()
+    made = schemas.Problem.model_json_schema(ref_template="#/components/schemas/{model}")
+    made.pop("$defs", None)  # they are among the schemas already
+    return made

@@ -14,6 +14,7 @@ from fastapi import FastAPI
 from starlette.middleware import Middleware
 
 from osler.app.config import Settings
+from osler.app.danger import load_rules
 from osler.app.wiring.resource_cache import ResourceCache
 from osler.errors import OslerError
 from osler.serve import api, chat, evaluations, otel, page, problems, status, tools
@@ -35,7 +36,11 @@ FOLDER = "serve"
 def build_state(
     settings: Settings, page: Page, *, shelf: ResourceCache | None = None
 ) -> ServerState:
-    """Opens what all endpoints share. Raises `BadConfig` for a public address without a key."""
+    """Opens what all endpoints share.
+
+    Raises `BadConfig` for a public address without a key, and for rules that cannot be read.
+    """
+    load_rules(settings)  # a mistake in one's own file shows here, not at the first question
     ledger = Ledger(settings.home / FOLDER)
     check_binding(settings.serve.host, ledger)
     metrics = ServerMetrics()

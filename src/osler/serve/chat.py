@@ -91,7 +91,8 @@ async def complete(
         temperature=asked.temperature,
         max_tokens=asked.max_completion_tokens or asked.max_tokens,
     )
-    live = await site.desk.start_run(caller, parse_question(asked.last_question()), settings)
+    question = parse_question(asked.last_question())
+    live = await site.desk.start_run(caller, question, settings, earlier=asked.earlier_questions())
     inline = asked.inline_sources or x_osler_inline_sources in ("1", "true")
     talk = ChatAnswer(site, live, asked, str(request.base_url).rstrip("/"), inline)
     if asked.stream:
@@ -108,7 +109,7 @@ async def _complete_whole(talk: ChatAnswer, request: Request) -> Response:
                 raise RefusedRequest(503, "cancelled", "the client has gone", retry_after=1.0)
     finally:
         await talk.site.desk.cancel_run(talk.live)
-    if talk.live.solution is None:
+    if talk.live.solution is None and not talk.first_words:
         raise failed_run_refusal(talk.live)
     completed = await talk.build_completion()
     return JSONResponse(completed.model_dump(mode="json"), headers={"X-Osler-Run": talk.live.id})
@@ -135,11 +136,16 @@ class ChatAnswer:
 
     @property
     def answer(self) -> Answer:
-        assert self.live.solution is not None  # noqa: S101  its callers looked
-        return self.live.solution.answer
+        solution = self.live.solution
+        return solution.answer if solution else Answer(note=failed_run_refusal(self.live).message)
+
+    @property
+    def first_words(self) -> str:
+        """What somebody in danger is told before anything else; "" for everybody else."""
+        return f"**{self.live.danger.text}**\n\n" if self.live.danger else ""
 
     async def build_completion(self) -> wire.ChatCompletion:
-        text, notes = self.join_text(), [*reasoning_notes(self.live.lines)]
+        text, notes = self.first_words + self.join_text(), [*reasoning_notes(self.live.lines)]
         message = wire.AssistantMessage(
             content=text,
             annotations=[self.make_annotation(n) for n in range(len(self.answer.citations))],
@@ -186,8 +192,8 @@ class ChatAnswer:
             url_citation=wire.UrlCitation(
                 url=self.evidence_url(found),
                 title=found.passage.title or found.passage.id,
-                start_index=cited.start,
-                end_index=cited.end,
+                start_index=len(self.first_words) + cited.start,
+                end_index=len(self.first_words) + cited.end,
             )
         )
 
@@ -231,7 +237,7 @@ class ChatAnswer:
     # OpenAI's stream ends with [DONE]; an error is a chunk, since the status was sent already.
     async def stream_chunks(self) -> AsyncIterator[bytes]:
         """The stream: what is done meanwhile as reasoning, then the answer piece by piece."""
-        yield self.encode_delta({"role": "assistant", "content": ""})
+        yield self.encode_delta({"role": "assistant", "content": self.first_words})
         try:
             pings = self.site.settings.serve.ping_seconds
             async for item in self.site.desk.follow_lines(self.live, ping=pings):

@@ -16,6 +16,8 @@ from osler.serve.problems import BadParameter
 from osler.serve.schemas import Words
 
 PREFIX = "osler/"
+# Turns of the user before the last in which danger still counts.
+TURNS = 5
 # The configured strategy; the model alone.
 AUTO, ALONE = "auto", "no-retrieval"
 
@@ -90,6 +92,11 @@ class ChatRequest(ChatModel):
     safety_identifier: str | None = None
     prompt_cache_key: str | None = None
     service_tier: str | None = None
+
+    def earlier_questions(self) -> list[str]:
+        """The user's turns before the last, the `TURNS` newest: danger may stand in any."""
+        said = [message.text for message in self.messages[:-1] if message.role == "user"]
+        return [text[-LIMIT:] for text in said[-TURNS:]]
 
     def last_question(self) -> str:
         """The last message. Raises `BadParameter` where it is not the user's."""

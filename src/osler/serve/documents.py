@@ -67,10 +67,15 @@ def caution_views(given: types.Answer) -> list[schemas.CautionView]:
     ]
 
 
+def danger_view(given: types.DangerNotice | None) -> schemas.DangerView | None:
+    return None if given is None else schemas.DangerView.from_value(given)
+
+
 def run_report(told: RunView) -> schemas.RunReport:
     solution, question = told.solution, told.question
     given = solution.answer if solution else None
     return schemas.RunReport(
+        danger=danger_view(told.danger),
         run_id=told.id,
         status=told.status,
         created=told.created,
@@ -92,10 +97,13 @@ def run_report(told: RunView) -> schemas.RunReport:
     )
 
 
-def plan_view(given: SavedPlan, question: types.Question) -> schemas.PlanView:
+def plan_view(
+    given: SavedPlan, question: types.Question, danger: types.DangerNotice | None
+) -> schemas.PlanView:
     queries = given.plan_reading.plan.queries
     return schemas.PlanView.from_value(
         given,
+        danger=danger_view(danger),
         question=question.text,
         queries=[schemas.SourceQuery(source=one.source, query=one.wire) for one in queries],
         text=given.plan,

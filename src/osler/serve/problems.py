@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import math
+from dataclasses import asdict
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -19,6 +20,7 @@ from osler.errors import (
     OslerError,
     UnknownPassage,
 )
+from osler.types import DangerNotice
 
 MEDIA = "application/problem+json"
 _LOG = logging.getLogger("osler.serve")
@@ -62,6 +64,8 @@ class RefusedRequest(OslerError):
         retry_after: float | None = None,
     ) -> None:
         super().__init__(message, fix=fix)
+        self.danger: DangerNotice | None = None
+        """What somebody in danger is told first, whatever else the request is told."""
         self.status = status
         self.code = code
         self.retry_after = retry_after
@@ -97,6 +101,8 @@ def problem_document(refused: RefusedRequest, instance: str) -> dict[str, Any]:
         "instance": instance,
         "code": refused.code,
     }
+    if refused.danger is not None:
+        said = {"danger": asdict(refused.danger), **said}
     if refused.fix:
         said["fix"] = refused.fix
     if refused.retry_after is not None:
@@ -132,6 +138,8 @@ _OPENAI_TYPES = {401: "authentication_error", 403: "permission_error", 429: "rat
 def _openai_document(refused: RefusedRequest) -> dict[str, Any]:
     kind = "server_error" if refused.status >= 500 else "invalid_request_error"
     said = f"{refused.message}; {refused.fix}" if refused.fix else refused.message
+    if refused.danger is not None:
+        said = f"{refused.danger.text}\n\n{said}"
     param = getattr(refused, "param", None)
     return {
         "error": {

@@ -21,6 +21,7 @@ from osler.errors import OslerError, UnknownPassage
 from osler.kb.base import KnowledgeBase
 from osler.serve import api, documents, schemas
 from osler.serve.keys import Caller, is_loopback
+from osler.serve.problems import RefusedRequest
 from osler.serve.state import ServerState
 from osler.sources.catalogue import EMR
 from osler.sources.patients.entries import RecordEntry, Resource, list_entries
@@ -59,7 +60,9 @@ def report_refusals(tool: Callable[_P, Awaitable[_T]]) -> Callable[_P, Awaitable
         try:
             return await tool(*args, **kwargs)
         except OslerError as error:
-            raise ToolError(str(error)) from error
+            danger = error.danger if isinstance(error, RefusedRequest) else None
+            said = f"{danger.text}\n\n{error}" if danger else str(error)
+            raise ToolError(said) from error
 
     return call_tool
 

@@ -12,12 +12,13 @@ import json
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from osler.app import runs
 from osler.app.config import ServeSettings, Settings
+from osler.app.danger import danger_notice
 from osler.app.wiring import Parts
 from osler.app.wiring.resource_cache import ResourceCache
 from osler.errors import OslerError
@@ -26,8 +27,8 @@ from osler.serve.admission import Admission
 from osler.serve.keys import Caller
 from osler.serve.ledger import Ledger, LedgerEntry, Status
 from osler.serve.problems import RefusedRequest
-from osler.trace import Answered, Event, to_line
-from osler.types import Question, Solution
+from osler.trace import Answered, DangerNoticed, Event, to_line
+from osler.types import DangerNotice, Question, Solution
 
 _LOG = logging.getLogger("osler.serve")
 # Runs that ended and are still answered for from memory.
@@ -48,6 +49,8 @@ class ActiveRun:
     created: str
     plan: SavedPlan | None = None
     """The source plan that it was given; `None` = the strategy makes its own."""
+    danger: DangerNotice | None = None
+    """What the asker is told first, before the run has a place."""
     status: Status = "queued"
     lines: list[str] = field(default_factory=list)
     """Its events as they are stored; the number of one is its place, from 1."""
@@ -112,14 +115,22 @@ class RunManager:
         return sum(live.status == "running" for live in self._live.values())
 
     async def start_run(
-        self, caller: Caller, question: Question, settings: Settings, plan: SavedPlan | None = None
+        self,
+        caller: Caller,
+        question: Question,
+        settings: Settings,
+        plan: SavedPlan | None = None,
+        earlier: Sequence[str] = (),
     ) -> ActiveRun:
         """The run, which goes on whether or not anybody watches; with `plan`, of that one.
+
+        `earlier` is what the asker wrote before in the conversation: it counts for `danger` alone.
 
         Raises `RefusedRequest`: 429 when the caller has too many unfinished ones, 503 when there
         is no place to wait or the server is about to stop.
         """
-        self._check_capacity(caller)
+        danger = danger_notice(settings, question, earlier)
+        self._check_capacity(caller, danger)
         now = datetime.now(UTC)
         live = ActiveRun(
             runs.new_run_id(now, _ID_DIGITS),
@@ -128,7 +139,10 @@ class RunManager:
             settings,
             now.isoformat(timespec="milliseconds"),
             plan,
+            danger,
         )
+        if danger is not None:
+            live.append_line(to_line(DangerNoticed(danger)))
         self._live[live.id] = live
         caller.running += 1
         try:
@@ -145,7 +159,7 @@ class RunManager:
 
         Raises `RefusedRequest` as `start` does, and 503 when it takes longer than a run may.
         """
-        self._check_capacity(caller)
+        self._check_capacity(caller, danger_notice(settings, question))
         caller.running += 1
         self._planning += 1
         try:
@@ -163,7 +177,15 @@ class RunManager:
         live.caller.running -= 1
         del self._live[live.id]
 
-    def _check_capacity(self, caller: Caller) -> None:
+    def _check_capacity(self, caller: Caller, danger: DangerNotice | None) -> None:
+        """A request that is turned away is told of the danger all the same."""
+        try:
+            self._require_place(caller)
+        except RefusedRequest as refused:
+            refused.danger = danger
+            raise
+
+    def _require_place(self, caller: Caller) -> None:
         if self.draining:
             raise RefusedRequest(503, "stopping", "the server is about to stop", retry_after=10.0)
         if caller.running >= caller.runs:
@@ -206,6 +228,8 @@ class RunManager:
 
     async def _solve_run(self, live: ActiveRun) -> None:
         def record_event(event: Event) -> None:
+            if isinstance(event, DangerNoticed):  # said when the run was taken on
+                return
             live.append_line(to_line(event))
             if isinstance(event, Answered):
                 live.solution = event.solution
@@ -214,7 +238,13 @@ class RunManager:
 
         parts: Parts = await self.shelf.parts_for(live.settings)
         await runs.ask(
-            live.settings, live.question, sink=record_event, parts=parts, id=live.id, plan=live.plan
+            live.settings,
+            live.question,
+            sink=record_event,
+            parts=parts,
+            id=live.id,
+            plan=live.plan,
+            danger=live.danger,
         )
 
     def _set_outcome(

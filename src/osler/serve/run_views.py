@@ -14,9 +14,10 @@ from osler.serve.keys import Caller
 from osler.serve.ledger import WORKSPACE, LedgerEntry, Status
 from osler.serve.problems import RefusedRequest
 from osler.serve.run_manager import ActiveRun, RunManager
-from osler.trace import Answered, Started, from_line
-from osler.types import Question, Solution
+from osler.trace import Answered, DangerNoticed, Started, from_line
+from osler.types import DangerNotice, Question, Solution
 
+_DANGER = '"type":"run.danger"}'
 _ID = re.compile(r"\d{8}-\d{6}-[0-9a-f]{6,32}")
 
 
@@ -37,6 +38,14 @@ class RunView:
     code: str
     detail: str
     lines: tuple[str, ...]
+
+    @property
+    def danger(self) -> DangerNotice | None:
+        """What the asker was told first."""
+        if not self.lines or not self.lines[0].endswith(_DANGER):
+            return None
+        event = from_line(self.lines[0])
+        return event.notice if isinstance(event, DangerNoticed) else None
 
 
 async def load_run(desk: RunManager, caller: Caller, id: str) -> RunView:
@@ -151,10 +160,9 @@ def _view_entry(entry: LedgerEntry, lines: list[str]) -> RunView:
 
 
 def _started_event(lines: list[str]) -> Started | None:
-    """The first event, where the run came so far as to have one."""
-    if not lines or '"type":"run.started"' not in lines[0]:
-        return None
-    event = from_line(lines[0])
+    """The event that begins the run, where it came so far."""
+    begun = next((line for line in lines[:2] if '"type":"run.started"' in line), None)
+    event = from_line(begun) if begun is not None else None
     return event if isinstance(event, Started) else None
 
 

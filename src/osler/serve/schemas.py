@@ -149,6 +149,17 @@ class EvidenceView(ResponseModel):
     rank: int
 
 
+class DangerView(ResponseModel):
+    """What somebody is told first whose question tells of danger; show it before all else."""
+
+    kinds: list[Literal["emergency", "self-harm"]]
+    text: str
+    """Whom to call, in the question's language. It is no triage and no diagnosis."""
+    rules: list[str]
+    """Names of the rules that apply."""
+    language: Literal["en", "zh"]
+
+
 class UsageView(ResponseModel):
     calls: int
     prompt_tokens: int
@@ -165,6 +176,8 @@ class RunError(ResponseModel):
 
 
 class RunReport(ResponseModel):
+    danger: DangerView | None
+    """Shown first, whatever became of the run; `null` where the question tells of no danger."""
     run_id: str
     status: Status
     created: str
@@ -188,6 +201,8 @@ class RunReport(ResponseModel):
 
 
 class PlanView(ResponseModel):
+    danger: DangerView | None
+    """Shown first; `null` where the question tells of no danger."""
     question: str
     queries: list[SourceQuery]
     """By source; edit them and give them to `POST /runs` as `plan`."""
@@ -204,6 +219,8 @@ class PlanView(ResponseModel):
 
 
 class RunStarted(ResponseModel):
+    danger: DangerView | None
+    """Shown first, at once; `null` where the question tells of no danger."""
     run_id: str
     status: Status
     events: str
@@ -269,6 +286,8 @@ class Health(ResponseModel):
 class Problem(BaseModel):
     """Problem details (RFC 9457)."""
 
+    danger: DangerView | None = None
+    """Of a question that tells of danger and that cannot be taken on now."""
     type: str
     title: str
     status: int

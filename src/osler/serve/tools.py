@@ -248,7 +248,8 @@ def _add_answers(mcp: MCPServer[Any], at: At) -> None:
         strategy: StrategyName | None = None,
         max_seconds: Annotated[float, Field(gt=0, le=120)] = 120.0,
     ) -> schemas.RunReport:
-        """An answer with its citations, or that the evidence does not say. The run is kept."""
+        """An answer with its citations, or that the evidence does not say. The run is kept.
+        Where `danger` is there, say its text to the person first, word for word."""
         site, caller = at(context)
         settings = choices.run_settings(
             site.settings, strategy=strategy, limits=schemas.RunLimits(seconds=max_seconds)
@@ -259,7 +260,8 @@ def _add_answers(mcp: MCPServer[Any], at: At) -> None:
                 async for _ in site.desk.follow_lines(live):
                     pass
         except TimeoutError:
-            raise ToolError(f"no answer within {max_seconds:g} s; run {live.id}") from None
+            first = f"{live.danger.text}\n\n" if live.danger else ""
+            raise ToolError(f"{first}no answer within {max_seconds:g} s; run {live.id}") from None
         finally:
             await site.desk.cancel_run(live)
         return documents.run_report(await load_run(site.desk, caller, live.id))

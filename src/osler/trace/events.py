@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, TypeAdapter, ValidationError
 
 from osler.errors import BadRun
-from osler.types import CautionRule, Hit, Question, Solution, Usage
+from osler.types import CautionRule, DangerNotice, Hit, Question, Solution, Usage
 
 SCHEMA = 1
 """Version of the event log; increased when a reader of the older one would misread it."""
@@ -30,6 +30,14 @@ class Budget:
     def is_bounded(self) -> bool:
         """Whether any bound is set."""
         return self != Budget()
+
+
+@dataclass(frozen=True, slots=True)
+class DangerNoticed:
+    """The question tells of an emergency or of self-harm; the first event of such a run."""
+
+    notice: DangerNotice
+    type: Literal["run.danger"] = "run.danger"
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,7 +304,8 @@ class Answered:
 
 # A closed union: a reader can handle every event, and old logs fail loudly.
 Event = Annotated[
-    Started
+    DangerNoticed
+    | Started
     | SourcesPlanned
     | PlanScored
     | Searched

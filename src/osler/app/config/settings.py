@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, get_args
 from platformdirs import user_data_dir
 from pydantic import BeforeValidator, Field, model_validator
 
+from osler.app.config.danger import DangerSettings
 from osler.app.config.fields import (
     Limit,
     Place,
@@ -261,6 +262,9 @@ class Settings(SettingsSection):
         default=RerankerSettings(), description="Who looks at found passages again."
     )
     answer: AnswerSettings = Field(default=AnswerSettings(), description="How answers are made.")
+    danger: DangerSettings = Field(
+        default=DangerSettings(), description="People in danger are told first whom to call."
+    )
     strategy: Strategy = Field(default=TcRagSettings(), description="How a question is solved.")
     calibration: CalibrationSettings = Field(
         default=CalibrationSettings(), description="What `osler calibrate` wrote; not for the hand."

@@ -9,10 +9,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from osler.app.config import Settings
+from osler.app.danger import danger_notice, load_rules
 from osler.app.wiring.hub import open_reranker
 from osler.app.wiring.knowledge import open_knowledge_base
 from osler.app.wiring.models import load_encoder
+from osler.danger.notice import ANYWHERE
 from osler.errors import OslerError
+from osler.types import Question
 
 # Bytes: room for the default models, once more for requantising, and some runs.
 _LEAST_FREE = 1_000_000_000
@@ -34,6 +37,7 @@ def run_checks(settings: Settings) -> Iterator[Check]:
         ("encoder", _check_encoder),
         ("reranker", _check_reranker),
         ("knowledge base", _check_knowledge_base),
+        ("people in danger", _check_danger),
     ):
         yield _run_check(name, look, settings)
 
@@ -93,6 +97,21 @@ def _check_reranker(settings: Settings) -> Check:
     if near <= far:
         return Check("reranker", "fail", detail, "use a model that was trained to rerank")
     return Check("reranker", "pass", detail)
+
+
+def _check_danger(settings: Settings) -> Check:
+    if settings.danger.notice == "off":
+        detail = "off: a question that tells of an emergency or of self-harm is answered like any"
+        return Check("people in danger", "warn", detail, "set danger.notice = on")
+    rules = load_rules(settings)
+    asked = Question("", "How many paracetamol to die?")
+    if settings.danger.rules is None and danger_notice(settings, asked) is None:
+        return Check("people in danger", "fail", "a plain cry is not seen", "install Osler anew")
+    named = settings.danger.rules or "the packaged rules"
+    detail = f"told first whom to call, by {len(rules.rules)} rules ({named})"
+    if settings.danger.region == ANYWHERE and not settings.danger.emergency:
+        return Check("people in danger", "pass", f"{detail}; no country's numbers are set")
+    return Check("people in danger", "pass", f"{detail}, region {settings.danger.region}")
 
 
 def _check_knowledge_base(settings: Settings) -> Check:

@@ -1,0 +1,49 @@
+"""Settings of the notice to people in danger: on or off, whom to call, rules of one's own."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field, field_validator
+
+from osler.app.config.fields import Place, SettingsSection, parse_none
+from osler.danger.notice import ANYWHERE, region_names
+
+
+def _parse_switch(value: object) -> object:
+    return {True: "on", False: "off"}.get(value) if isinstance(value, bool) else value
+
+
+class DangerSettings(SettingsSection):
+    notice: Annotated[Literal["on", "off"], BeforeValidator(_parse_switch)] = Field(
+        default="on",
+        description="Whether a question that tells of an emergency or of self-harm is first"
+        " answered with whom to call (docs/guide/danger.md).",
+    )
+    region: str = Field(
+        default=ANYWHERE,
+        description="Whose numbers are named: us, gb, cn, eu, …; any = those of no country.",
+    )
+    emergency: str = Field(
+        default="",
+        max_length=200,
+        description='Whom to call in an emergency, instead of the region\'s, as in "2222".',
+    )
+    crisis: str = Field(
+        default="",
+        max_length=200,
+        description="Whom to call in a crisis, instead of the region's crisis line.",
+    )
+    note: str = Field(
+        default="", max_length=1_000, description="A text of your own that ends the notice."
+    )
+    rules: Annotated[Place | None, BeforeValidator(parse_none)] = Field(
+        default=None, description="A rules file of your own, in place of the packaged one."
+    )
+
+    @field_validator("region")
+    @classmethod
+    def _check_region(cls, region: str) -> str:
+        if region not in region_names():
+            raise ValueError(f"choose one of {', '.join(region_names())}")
+        return region

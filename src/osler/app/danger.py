@@ -1,0 +1,33 @@
+"""The notice to people in danger, as the settings have it; no model and no source is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from osler.app.config import Settings
+from osler.danger.notice import find_danger, regional_contacts
+from osler.danger.rules import DangerRules, packaged_rules, read_rules
+from osler.types import DangerNotice, Question
+
+
+def load_rules(settings: Settings) -> DangerRules:
+    """The rules that the settings name. Raises `BadConfig` for a file that is none."""
+    chosen = settings.danger.rules
+    return packaged_rules() if chosen is None else read_rules(chosen)
+
+
+def danger_notice(
+    settings: Settings, question: Question, earlier: Sequence[str] = ()
+) -> DangerNotice | None:
+    """What the reader is told first; `earlier` is what they wrote before in a conversation.
+
+    `None` where nothing tells of danger, or the notice is off. Raises `BadConfig` as `load_rules`.
+    """
+    chosen = settings.danger
+    if chosen.notice == "off":
+        return None
+    contacts = regional_contacts(
+        chosen.region, emergency=chosen.emergency, crisis=chosen.crisis, note=chosen.note
+    )
+    texts = (*earlier, question.text)
+    return find_danger(texts, load_rules(settings), contacts, question.language)
