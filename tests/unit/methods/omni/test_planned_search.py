@@ -269,7 +269,7 @@ async def test_a_plan_and_its_documents_are_stored_once_and_read_by_several_read
         solution = await solver.solve(QUESTION, Run())
         assert solution.answer.statements
         assert finder.asked == ["b2"]  # the others are in the file
-        assert "wiki: down" in solution.answer.note
+        assert "Not searched: wiki: there is no source wiki" in solution.answer.note
 
 
 def test_an_edited_plan_keeps_what_it_still_asks() -> None:

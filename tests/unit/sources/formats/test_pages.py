@@ -236,6 +236,54 @@ def test_a_medquad_page_is_one_document_of_answered_questions() -> None:
     )
 
 
+OTHER_SHAPES = {
+    "doc": """<?xml version="1.0"?><doc docid="0000123" corpus="NINDS" url="https://example.org/n">
+<doctitle-focus>Wry neck</doctitle-focus><umls><cui/></umls><qaPairs>
+<pair pid="1"><question qid="0000123-1" qtype="information">What is wry neck?</question>
+<answer>A neck that is bent.</answer></pair>
+<pair pid="2"><question>And then?</question><answer/></pair></qaPairs></doc>""",
+    "DiseaseFile": """<DiseaseFile fid="0000123" source="NINDS" url="https://example.org/n">
+<Focus>Wry neck</Focus><UMLS/><QAPairs><QAPair pid="1"><Question>What is wry neck?</Question>
+<Answer>A neck that is bent.</Answer></QAPair>
+<QAPair pid="2"><Question>And then?</Question><Answer/></QAPair></QAPairs></DiseaseFile>""",
+}
+
+
+@pytest.mark.parametrize("shape", OTHER_SHAPES)
+def test_medquads_other_shapes_are_read_as_the_usual_one(shape: str) -> None:
+    page = OTHER_SHAPES[shape].encode()
+    assert MedquadXml().matches("0000123.xml", page[:200])
+    drop, document = MedquadXml().parse(BytesIO(page), "0000123.xml")
+    assert drop == Drop("0000123.xml: pair 2", "empty answer")
+    assert document == Document(
+        id="NINDS_0000123",
+        title="Wry neck",
+        sections=(Section("A neck that is bent.", ("What is wry neck?",)),),
+        url="https://example.org/n",
+        code="NINDS_0000123",
+    )
+
+
+def test_pages_on_several_diseases_that_share_their_number_are_kept_apart() -> None:
+    def parse(name: str) -> Document:
+        page = OTHER_SHAPES["DiseaseFile"].replace("0000123", "0000013_2").encode()
+        (document,) = (
+            d for d in MedquadXml().parse(BytesIO(page), name) if not isinstance(d, Drop)
+        )
+        assert isinstance(document, Document)
+        return document
+
+    names = ("0000013_2.xml", "qa/0000013_2_1.xml", "qa/0000013_2_3.xml", "other.xml")
+    found = [parse(name) for name in names]
+    assert [one.id for one in found] == [
+        "NINDS_0000013_2",
+        "NINDS_0000013_2_1",
+        "NINDS_0000013_2_3",
+        "NINDS_0000013_2",
+    ]
+    assert {one.code for one in found} == {"NINDS_0000013_2"}
+
+
 def test_a_page_with_no_answer_yields_only_drops() -> None:
     page = (
         "<Document id='1'><Focus>G</Focus><QAPairs><QAPair><Answer/></QAPair></QAPairs></Document>"
