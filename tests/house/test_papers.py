@@ -1,7 +1,8 @@
-"""PAPERS.md is true: each row's module and test exist, each departure has a reason."""
+"""PAPERS.md is true: modules and tests exist, departures have reasons, behaviours are counted."""
 
 import importlib
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,9 @@ def rows(heading: str) -> list[list[str]]:
 
 
 PLACES, DEPARTURES = rows("Place"), rows("Departures")
+COUNTS, BEHAVIOURS = rows("Count"), rows("Behaviours")
+SETS = {"TC": 82, "KT": 101, "OM": 89, "M": 22, "B": 20}
+"""Behaviours of the three papers in the order of the table of counts, then measures and methods."""
 
 
 def test_there_is_something_to_check() -> None:
@@ -49,3 +53,29 @@ def test_the_place_is_proven_where_the_row_says(row: list[str]) -> None:
 def test_a_departure_says_what_the_paper_has_what_we_do_and_why(row: list[str]) -> None:
     assert len(row) == 3
     assert all(len(cell) > 10 for cell in row)
+
+
+def test_every_behaviour_stands_in_the_list_once_and_in_order() -> None:
+    wanted = [f"{name}-{n:02d}" for name, count in SETS.items() for n in range(1, count + 1)]
+    assert [row[0] for row in BEHAVIOURS] == wanted
+    assert all(len(row) == 3 and row[1] for row in BEHAVIOURS)
+
+
+def test_what_is_called_a_departure_is_a_row_of_the_departures() -> None:
+    for number, _, state in BEHAVIOURS:
+        kind, colon, named = state.partition(": ")
+        assert (kind, colon) in (("whole", ""), ("open", ""), ("departure", ": ")), number
+        found = [row for row in DEPARTURES if row[0].startswith(named)]
+        assert not colon or (len(named) > 10 and found), f"{number}: no departure {named!r}"
+
+
+def test_the_counts_are_those_of_the_list() -> None:
+    states = {name: Counter[str]() for name in SETS}
+    for number, _, state in BEHAVIOURS:
+        states[number.partition("-")[0]][state.partition(":")[0]] += 1
+    papers = states["TC"] + states["KT"] + states["OM"]
+    wanted = [states["TC"], states["KT"], states["OM"], papers, states["M"], states["B"]]
+    for row, counted in zip(COUNTS, wanted, strict=True):
+        kinds = [counted[kind] for kind in ("whole", "departure", "open")]
+        assert [int(cell) for cell in row[1:]] == [counted.total(), *kinds], row[0]
+    assert papers.total() == 272

@@ -10,7 +10,7 @@ import pytest
 
 
 @pytest.fixture
-def medqa_as_published(folder: Path) -> Path:
+def published(folder: Path) -> Path:
     path = folder / "data" / "medqa_us" / "phrases_no_exclude_test.jsonl"
     path.parent.mkdir(parents=True)
     row = {"question": "What helps?", "options": {"A": "rest", "B": "salt"}, "answer_idx": "A"}
@@ -20,8 +20,8 @@ def medqa_as_published(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("verb", ["explore", "thinker-data"])
-def test_no_training_data_are_made_of_a_medqa_as_published(
-    osler: Any, folder: Path, medqa_as_published: Path, verb: str
+def test_no_training_data_are_made_of_a_test_split(
+    osler: Any, folder: Path, published: Path, verb: str
 ) -> None:
     words = ("--log-dir", "log", "--tasks", "medqa-us", "--data", "data")
     done = osler("train", verb, *words)
