@@ -105,6 +105,9 @@ class GenerateThenAssess:
     tau: float = TAU
     self_check: bool = True
     likelihood: bool = True
+    always_check: bool = False
+    """Whether the self-check is asked for also where it cannot change the verdict: training data
+    show its analysis (App. 12)."""
     examples: bool = False
     """Whether the prompt begins with example turns (`EXAMPLES`)."""
     state: ConfidenceSignal | None = None
@@ -126,7 +129,7 @@ class GenerateThenAssess:
         if answer and surely and self.state is not None:
             weighed = await self.state.weigh_answer(question, answer, tokens, language, run)
             surely = weighed.is_sure
-        if answer and surely and self.self_check:
+        if answer and self.self_check and (surely or self.always_check):
             checked = await self.stands_by(question, answer, language, run)
         verdict = BoundaryChecked(
             n,

@@ -125,7 +125,10 @@ class Teacher:
     def _make_boundary(self, script: Script) -> Boundary:
         if self.knows == "none":
             return NoBoundary()
-        student = GenerateThenAssess(record_speaker(self.student, script), self.tau)
+        # The sample's analysis of an answer is the self-check's, whatever the likelihood says.
+        student = GenerateThenAssess(
+            record_speaker(self.student, script), self.tau, always_check=True
+        )
         if self.knows == "both":
             return student
         return ConfirmedBoundary(student, record_speaker(self.confirmer or self.solver, script))

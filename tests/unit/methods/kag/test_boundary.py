@@ -74,6 +74,19 @@ async def test_one_token_under_tau_is_enough_to_look_it_up() -> None:
     assert model.asked == 1, "the self-check is not paid for when it cannot matter"
 
 
+async def test_an_answer_as_likely_as_tau_is_reliable() -> None:
+    """ "Reliable iff at least the threshold" (§3.2): equal is enough."""
+    verdict = await assess(ScriptedModel([ANSWER, TRUE], probability=0.5), tau=0.5)
+    assert verdict.probability == 0.5
+    assert (verdict.known, verdict.self_check) == (True, True)
+
+
+async def test_training_data_have_the_analysis_also_of_an_unlikely_answer() -> None:
+    model = Weighted(BOXED, [TRUE])
+    verdict = await assess(model, tau=0.61, always_check=True)
+    assert (verdict.known, verdict.self_check, model.asked) == (False, True, 2)
+
+
 async def test_a_model_that_does_not_stand_by_its_answer_does_not_know() -> None:
     verdict = await assess(Weighted(BOXED, [FALSE]))
     assert (verdict.known, verdict.self_check) == (False, False)

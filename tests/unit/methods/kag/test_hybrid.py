@@ -12,6 +12,7 @@ from osler.methods.kag.hybrid import (
     FormsAsWords,
     HybridGraph,
     QueriesAsForms,
+    condition_values,
     constraint_holds,
 )
 from osler.methods.kag.logical_forms import Constraint, Retrieval, SpoNode
@@ -31,8 +32,8 @@ def graph(tmp_path: Path) -> Graph:
         Definition(SCURVY, "A disease of too little ascorbic acid."),
         *(SemanticType(id, "Food") for id in (TEA, CITRUS)),
         SemanticType(ACID, "Vitamin"),
-        Relation(SCURVY, "treated_by", ACID, note="book:a#0 (adults, since: 1747)"),
-        Relation(SCURVY, "treated_by", CITRUS, note="book:b#1 (sailors, since: 1601)"),
+        Relation(SCURVY, "treated_by", ACID, note="since: 1747, adults"),
+        Relation(SCURVY, "treated_by", CITRUS, note="since: 1601, sailors"),
         Relation(SCURVY, "causes", GUMS),
         Relation(CITRUS, "found_in", TEA),
         *(Name(f"N:{n}", n) for n in ("90", "20")),
@@ -158,3 +159,10 @@ def test_values_are_compared_as_numbers_or_as_words(
     comparison: str, wanted: str | tuple[str, ...], value: str, true: bool
 ) -> None:
     assert constraint_holds(Constraint("o", "x", comparison, wanted), value) is true  # type: ignore[arg-type]
+
+
+def test_conditions_are_read_from_the_brackets_that_extraction_writes() -> None:
+    constraint = Constraint("p", "degree of burn", "=", "II")
+    note = "book:burns#3 (children, degree of burn: II)"
+    assert condition_values(note, constraint) == ["II"]
+    assert condition_values("book:burns#3 (adults)", constraint) == []

@@ -572,7 +572,7 @@ async def test_what_the_question_itself_finds_joins_what_the_steps_found() -> No
 
 
 async def test_what_reasoning_found_reaches_a_composer_that_quotes() -> None:
-    @dataclass
+    @dataclass(frozen=True)
     class Quoting(WrittenComposer):
         words: list[str] = field(default_factory=list)
 
@@ -598,3 +598,23 @@ async def test_what_reasoning_found_reaches_a_composer_that_quotes() -> None:
     (words,) = composer.words
     assert "Who is the director of Hit Parade? Ann" in words
     assert "When did Ann die? 1988" in words
+
+
+async def test_an_answer_rests_on_the_references_that_are_said_to_be_relevant() -> None:
+    other = passage("tea", "Tea is a drink.")
+    model = Heard(
+        {
+            "analyze the relationship": [
+                "<answer>Yes</answer><reason>Reference 0 does not say it, reference 1 does.</reason>"
+            ],
+            "Answer the question from the references": [box("37 percent")],
+        }
+    )
+    speaker = Speaker(model, "reader")
+    found = ScriptedRetriever({"": [other, AREA]})
+    solver = DepthSolver(speaker, found, NoBoundary(), Focuser(speaker))
+    (step,) = LogicalPlan.single_retrieval(SUB.text).steps
+    answer = await solver.solve(step, step.question, (), "en", Run())
+    assert [hit.passage for hit in answer.hits] == [AREA]
+    (asked,) = [text for text in model.prompts if "from the references alone" in text]
+    assert other.text not in asked

@@ -170,6 +170,16 @@ async def test_a_long_answer_needs_a_judge(tmp_path: Path) -> None:
     assert len(kept_tries(tmp_path)) == 1
 
 
+async def test_a_long_answer_that_the_judge_calls_wrong_is_dropped(tmp_path: Path) -> None:
+    long = sample("1", "long", "It was directed by somebody else.")
+    said = model()
+    refused = Judge(KeyedModel({"": ["<answer>False</answer>"]}))
+    await TeachingJob(tmp_path, course(said, rounds=1, judge=refused)).run([long])
+    (one,) = read_tries(tmp_path)
+    assert (one.why, one.trajectory) == ("wrong answer", None)
+    assert not kept_tries(tmp_path)
+
+
 async def test_what_the_inspector_condemns_is_dropped(tmp_path: Path) -> None:
     await TeachingJob(tmp_path, course(model(f"HE did!!! [1] {box('Peter Berg')}"), rounds=1)).run(
         [sample("1")]
