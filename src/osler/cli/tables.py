@@ -10,6 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from osler.sources.catalogue import EMR
 from osler.text import escape_controls
 
 if TYPE_CHECKING:
@@ -208,7 +209,9 @@ def _snapshot_line(info: KnowledgeBaseInfo) -> str:
 
 def _source_row(source: SourceInfo) -> Iterable[Text]:
     name, samples = source.source, source.illustrative
-    if samples:
+    if samples and name == EMR:
+        name += " (synthetic)"  # made-up patients, the user's own as well as the sample's
+    elif samples:
         name += " (sample)" if samples == source.passages else f" ({samples:,} sample)"
     words = ", ".join(f"{language} {mean:.0f}" for language, mean in source.words.items())
     cells = (

@@ -284,6 +284,10 @@ class KnowledgeBaseReader:
 
 def _nearest_ids(db: sqlite3.Connection, id: str) -> str:
     """What is there instead: the range of the same document, or the ids beside it."""
+    sources = db.execute("SELECT DISTINCT source FROM document ORDER BY source").fetchall()
+    source, _, _ = id.partition(":")
+    if sources and (source,) not in sources:
+        return f"there is no source {source!r}, but {', '.join(name for (name,) in sources)}"
     document, _, _ = id.partition("#")
     # "$" is the character after "#": between the two lie the passages of this document.
     range_of = db.execute(

@@ -19,6 +19,7 @@ from osler.serve import documents, schemas, schemas_evaluation
 from osler.serve.metrics import MEDIA
 from osler.serve.problems import RefusedRequest, refusal_for
 from osler.serve.state import ServerState, current_state
+from osler.sources.catalogue import EMR
 
 At = Annotated[ServerState, Depends(current_state)]
 root = APIRouter(tags=["operation"], responses=schemas.PROBLEMS)
@@ -113,7 +114,8 @@ async def examples(site: At) -> schemas_evaluation.ExampleList:
     """Questions to try, where the sample texts that answer them are in the knowledge base."""
     kb = (await site.shelf.open_knowledge()).kb
     info = await asyncio.to_thread(kb.info)
-    if not any(one.illustrative for one in info.sources):
+    # Made-up patients of the user's own are marked as illustrative too.
+    if not any(one.illustrative for one in info.sources if one.source != EMR):
         return schemas_evaluation.ExampleList(examples=[])
     return schemas_evaluation.ExampleList(examples=await asyncio.to_thread(_shortest_examples))
 

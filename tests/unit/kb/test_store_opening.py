@@ -147,6 +147,12 @@ def test_an_unknown_document_names_what_stands_beside_it(kb: KnowledgeBase) -> N
     assert caught.value.fix == "the nearest are book:iron5#0 and book:iron6#0"
 
 
+def test_an_id_of_an_unknown_source_names_the_sources(kb: KnowledgeBase) -> None:
+    with pytest.raises(UnknownPassage) as caught:
+        kb.get("nope:1#0")
+    assert caught.value.fix == "there is no source 'nope', but book"
+
+
 def test_lone_surrogate_in_a_passage_id_is_an_unknown_passage(kb: KnowledgeBase) -> None:
     with pytest.raises(UnknownPassage):
         kb.get("book:iron\udcff#0")

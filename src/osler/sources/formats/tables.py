@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from osler.errors import MalformedSource
-from osler.sources.formats.containers import open_file
+from osler.sources.formats.containers import open_file, require_package
 from osler.sources.formats.scratch import table_in
 from osler.sources.records import Drop
 from osler.text import one_line
@@ -75,14 +75,10 @@ def _read_csv(path: Path) -> Iterator[Row | Drop]:
 
 
 def _read_parquet(path: Path) -> Iterator[Row | Drop]:
-    try:
-        import pyarrow as arrow
-        from pyarrow import parquet
-    except ModuleNotFoundError as error:
-        raise MalformedSource(
-            f"{path.name} is Parquet, and no reader of it is installed",
-            fix='pip install "osler[parquet]"',
-        ) from error
+    require_package("pyarrow", "parquet", path.name)
+    import pyarrow as arrow
+    from pyarrow import parquet
+
     try:
         with parquet.ParquetFile(path) as file:
             for batch in file.iter_batches():

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from osler.sources.discover import discover, read_records
 from osler.sources.formats import by_name, sniff_folder
 from osler.sources.formats.clif import Clif
 from osler.sources.formats.eicu import Eicu
@@ -167,6 +168,16 @@ def test_with_the_vocabulary_omop_codes_have_names(tmp_path: Path) -> None:
         (Code(CodeSystem.ICD9, "401.9"), "Unspecified essential hypertension"),
     }
     assert woman.labs[0].name == "Creatinine"
+
+
+def test_parquet_tables_without_their_package_say_what_is_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("clif_patient", "clif_hospitalization"):
+        (tmp_path / f"{name}.parquet").write_bytes(b"PAR1" + b"0" * 64 + b"PAR1")
+    monkeypatch.setattr("osler.sources.formats.containers.find_spec", lambda _: None)
+    drops = [record for found in discover([tmp_path]) for record in read_records(found)]
+    assert [drop.reason for drop in drops if isinstance(drop, Drop)] == ["needs osler[parquet]"]
 
 
 def test_omop_tables_in_parquet_say_what_they_say_in_csv(tmp_path: Path) -> None:
