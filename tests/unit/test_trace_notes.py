@@ -61,7 +61,7 @@ def test_evidence_and_questions_are_no_notes(event: Event) -> None:
 
 
 def test_the_roles_are_part_of_the_log_and_absent_from_older_ones() -> None:
-    start = Started("r", "tc-rag", Question("q", "?"), "", {}, 0, Budget(), ROLES)
+    start = Started("r", "tc-rag", Question("q", "?"), "", {}, 0, Budget(), notes_of=ROLES)
     line = to_line(start)
     assert from_line(line) == start
     older = line.replace('"notes_of":["planner","summariser","reader"],', "")

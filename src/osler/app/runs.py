@@ -333,7 +333,7 @@ async def _solve_question(
             _model_names(parts),
             run.seed,
             run.budget,
-            note_roles(settings),
+            notes_of=note_roles(settings),
         )
     )
     solution = dataclasses.replace(await solver.solve(question, run), danger=danger)

@@ -20,8 +20,8 @@ def attack(
     sets: Annotated[
         Path,
         typer.Argument(
-            help="Noise sets, as JSON Lines: id, question, answer (yes, no, maybe), gold,"
-            " distractor_relevant, distractor_out_of_domain."
+            help="Noise sets, as JSON Lines: id, question, options (yes, no, maybe where there are"
+            " none), answer, gold, distractor_relevant, distractor_out_of_domain."
         ),
     ],
     limit: Annotated[

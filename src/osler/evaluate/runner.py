@@ -179,7 +179,7 @@ async def try_sample(
                 models,
                 run.seed,
                 run.budget,
-                ready.notes_of,
+                notes_of=ready.notes_of,
             )
         )
         with note_searches() as notes:

@@ -51,10 +51,10 @@ class Started:
     """Model identity by role."""
     seed: int
     budget: Budget
+    schema: int = SCHEMA
     notes_of: tuple[str, ...] = ()
     """Roles whose model may not word medicine. What they write (Thoughts, Summaries, reasons,
     replies) is a note of the run's control, never medicine, and is shown as such."""
-    schema: int = SCHEMA
     # The wire names are stable: clients and stored logs depend on them.
     type: Literal["run.started"] = "run.started"
 

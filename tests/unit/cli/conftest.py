@@ -154,7 +154,7 @@ def noted_events(question: Question, solution: Solution) -> tuple[Event, ...]:
     """A run whose planner may not word medicine: its answer is composed of quotes."""
     notes_of = ("planner", "summariser", "reader")
     return (
-        Started("r3", "tc-rag", question, "5f2a", {"planner": "m"}, 0, Budget(), notes_of),
+        Started("r3", "tc-rag", question, "5f2a", {"planner": "m"}, 0, Budget(), notes_of=notes_of),
         Pushed(0, "User_Query", question.text, 1),
         StateValued(1, "cppl", 12.34, 10.0, True, False),
         Pushed(1, "Thought", "first-line treatment is a monoclonal antibody", 2, "planner"),

@@ -146,7 +146,7 @@ def test_the_drawings_are_well_formed() -> None:
 
 def test_a_note_is_folded_into_a_closed_detail_and_escaped() -> None:
     noted: tuple[Event, ...] = (
-        Started("r", "tc-rag", Question("q", "Why?"), "", {}, 0, Budget(), ("planner",)),
+        Started("r", "tc-rag", Question("q", "Why?"), "", {}, 0, Budget(), notes_of=("planner",)),
         Pushed(1, "Thought", f"aspirin {HOSTILE}", 2, "planner"),
     )
     page = render_page(report(noted))
