@@ -36,7 +36,15 @@ export interface Caution {
   evidence: { passage: Passage; quote: string; quote_span: [number, number] }[];
 }
 
+export interface Danger {
+  kinds: ("emergency" | "self-harm")[];
+  text: string;
+  rules: string[];
+  language: "en" | "zh";
+}
+
 export interface Run {
+  danger: Danger | null;
   run_id: string;
   status: string;
   created: string;
@@ -76,6 +84,7 @@ export interface Query {
 }
 
 export interface Planned {
+  danger: Danger | null;
   queries: Query[];
   sources: string[];
   dropped: string[];
@@ -219,6 +228,7 @@ export class Refusal extends Error {
   constructor(
     message: string,
     readonly status: number,
+    readonly danger: Danger | null = null,
   ) {
     super(message);
   }
@@ -244,7 +254,7 @@ async function call<T>(path: string, body?: unknown): Promise<T> {
   const document = await reply.json().catch(() => ({ detail: reply.statusText }));
   if (!reply.ok) {
     const more = document.fix ? ` (${document.fix})` : "";
-    throw new Refusal(`${document.detail}${more}`, reply.status);
+    throw new Refusal(`${document.detail}${more}`, reply.status, document.danger ?? null);
   }
   return document;
 }

@@ -22,6 +22,34 @@ const EVENTS: Event[] = [
 
 const numbered = (events: Event[]): Heard[] => events.map((event, index) => ({ at: index + 1, event }));
 
+test("whom to call is known from the first event, before the run has begun", () => {
+  const danger = { kinds: ["emergency"], text: "Call 112.", rules: ["r"], language: "en" };
+  const first = { type: "run.danger", notice: danger };
+  expect(told(numbered([first])).danger).toEqual(danger);
+  expect(told(numbered([first, ...EVENTS])).danger).toEqual(danger);
+  expect(told(numbered(EVENTS)).danger).toBeNull();
+});
+
+test("what a model wrote that may not word medicine stands nowhere but in a note", () => {
+  const begun = { type: "run.started", strategy: "tc-rag", notes_of: ["planner", "reader"] };
+  const babble = "BACKCRK take arsenic";
+  const events = [
+    begun,
+    { type: "stack.push", i: 1, kind: "Thought", text: babble, depth: 2, writer: "planner" },
+    { type: "stack.push", i: 2, kind: "Tool_Observation", text: "a passage", depth: 3, writer: "" },
+    { type: "lf.parsed", nodes: [{ n: 1, fn: "Retrieval", step: "a", action: "", needs: [] }] },
+    { type: "lf.node", n: 1, status: "done", answer: babble, own_knowledge: true, passages: [] },
+    { type: "stack.pop", i: 3, kind: "Tool_Observation", by: "Backtrack", depth: 1, restored: null, reason: babble },
+  ];
+  const known = told(numbered(events));
+  expect(known.frames.map((one) => [one.kind, one.text, one.note])).toEqual([["Thought", "", babble]]);
+  expect([known.nodes[0]?.answer, known.nodes[0]?.note]).toEqual(["", babble]);
+  expect(known.film.at(-1)?.label).toBe("Backtrack");
+  expect(known.last).not.toContain("arsenic");
+  const free = told(numbered([{ ...begun, notes_of: [] }, ...events.slice(1)]));
+  expect(free.frames[0]?.text).toBe(babble);
+});
+
 test("every beginning of a log can be shown, and the stack is what was pushed and not popped", () => {
   for (let n = 0; n <= EVENTS.length; n += 1) expect(told(numbered(EVENTS.slice(0, n))).seen).toBe(n);
   const end = told(numbered(EVENTS));
@@ -31,7 +59,7 @@ test("every beginning of a log can be shown, and the stack is what was pushed an
   expect(end.film[5]?.gone).toEqual([]);
   expect(end.status).toBe("finished");
   expect(end.nodes[0]).toMatchObject({ status: "done", own: true, answer: "A", passages: ["a"] });
-  expect(end.nodes[0]?.notes.map((one) => one.type)).toEqual(["lf.boundary"]);
+  expect(end.nodes[0]?.notes.map((one) => one.event.type)).toEqual(["lf.boundary"]);
 });
 
 test("a step that is solved by a machine of its own has a stack of its own", () => {

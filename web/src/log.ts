@@ -1,6 +1,9 @@
 // What the page shows of a run is a fold over its events: the same of a run that goes on, of one
 // that is looked at again, and of any beginning of it.
 
+import type { Danger } from "./api";
+import { splitNote } from "./notes";
+
 // deno-lint-ignore no-explicit-any -- an event is JSON whose shape its type names
 export type Event = { type: string } & Record<string, any>;
 
@@ -12,6 +15,7 @@ export interface Heard {
 export interface Frame {
   kind: string;
   text: string;
+  note: string; // what a model wrote that may not word medicine
 }
 
 export interface Step {
@@ -36,10 +40,13 @@ export interface Node {
   own: boolean;
   confidence: number | null;
   passages: string[];
-  notes: Event[]; // boundary, focus, calculation
+  notes: { event: Event; note: string }[]; // boundary, focus, calculation
+  note: string;
 }
 
 export interface Told {
+  danger: Danger | null; // whom to call, told before all else
+  notesOf: string[]; // roles whose model may not word medicine
   seen: number;
   status: "running" | "finished" | "failed" | "cancelled";
   detail: string;
@@ -59,6 +66,8 @@ export interface Told {
 }
 
 export const EMPTY: Told = {
+  danger: null,
+  notesOf: [],
   seen: 0,
   status: "running",
   detail: "",
@@ -88,13 +97,20 @@ export function heard(before: Heard[], more: Heard[]): Heard[] {
 
 export function told(events: Heard[]): Told {
   return events.reduce(
-    (before, { at, event }) => ({ ...changed(before, at, event), seen: at, last: said(event) }),
+    (before, { at, event }) => {
+      const { bare, note } = splitNote(event, before.notesOf);
+      return { ...changed(before, at, bare, note), seen: at, last: said(bare) };
+    },
     EMPTY,
   );
 }
 
-function changed(before: Told, at: number, event: Event): Told {
+function changed(before: Told, at: number, event: Event, note: string): Told {
   switch (event.type) {
+    case "run.danger":
+      return { ...before, danger: event.notice };
+    case "run.started":
+      return { ...before, notesOf: event.notes_of ?? [] };
     case "plan.proposed":
       return { ...before, plan: event.queries, origin: event.origin, dropped: event.dropped ?? [] };
     case "retrieval.done":
@@ -104,7 +120,7 @@ function changed(before: Told, at: number, event: Event): Told {
     case "stack.push":
     case "stack.pop":
     case "state.updated":
-      return filmed(before, at, event);
+      return filmed(before, at, event, note);
     case "lf.parsed":
       return { ...before, nodes: event.nodes.map(waiting), notes: [...before.notes, ...(event.warnings ?? [])] };
     case "lf.begun": // a stack of its own
@@ -113,7 +129,7 @@ function changed(before: Told, at: number, event: Event): Told {
     case "lf.focus":
     case "math.run":
     case "lf.node":
-      return { ...before, nodes: before.nodes.map((one) => (one.n === event.n ? solved(one, event) : one)) };
+      return { ...before, nodes: before.nodes.map((one) => (one.n === event.n ? solved(one, event, note) : one)) };
     case "run.finished":
       return { ...before, status: "finished" };
     case "run.failed":
@@ -134,11 +150,11 @@ function retrieved(before: Told, event: Event): Told {
   };
 }
 
-function filmed(before: Told, at: number, event: Event): Told {
+function filmed(before: Told, at: number, event: Event, note: string): Told {
   const step: Step = { at, what: "state", label: "", frames: before.frames, gone: [], of: before.solving };
   let { sigma, metric } = before;
   if (event.type === "stack.push") {
-    const frames = [...before.frames, { kind: event.kind, text: event.text }];
+    const frames = [...before.frames, { kind: event.kind, text: event.text, note }];
     Object.assign(step, { what: "push", label: event.kind, frames });
   } else if (event.type === "stack.pop") {
     const kept = event.kind ? Math.max(0, event.depth) : before.frames.length;
@@ -154,13 +170,14 @@ function filmed(before: Told, at: number, event: Event): Told {
 }
 
 function waiting(given: { n: number; fn: string; step: string; action: string; needs: number[] }): Node {
-  return { ...given, status: "waiting", answer: "", own: false, confidence: null, passages: [], notes: [] };
+  return { ...given, status: "waiting", answer: "", own: false, confidence: null, passages: [], notes: [], note: "" };
 }
 
-function solved(one: Node, event: Event): Node {
-  if (event.type !== "lf.node") return { ...one, notes: [...one.notes, event] };
+function solved(one: Node, event: Event, note: string): Node {
+  if (event.type !== "lf.node") return { ...one, notes: [...one.notes, { event, note }] };
   return {
     ...one,
+    note,
     status: event.status,
     answer: event.answer,
     own: event.own_knowledge ?? false,
@@ -172,6 +189,8 @@ function solved(one: Node, event: Event): Node {
 // One event in one line.
 export function said(event: Event): string {
   switch (event.type) {
+    case "run.danger":
+      return event.notice.text;
     case "run.started":
       return event.strategy ?? "";
     case "plan.proposed":

@@ -1,6 +1,7 @@
 import { useState } from "react";
 import * as api from "../api";
 import { useLoaded, why } from "../hooks";
+import { DangerNotice } from "../parts/Danger";
 import { Dropped } from "../parts/Machinery";
 import { link } from "../place";
 import { plain } from "../plain";
@@ -15,6 +16,7 @@ export function Ask({ about, speak }: { about: api.About; speak: Tongue }) {
   const [plan, setPlan] = useState<api.Planned | null>(null);
   const [busy, work] = useState(false);
   const [wrong, setWrong] = useState("");
+  const [danger, warn] = useState<api.Danger | null>(null); // of a question that was turned away
   const asked = {
     question,
     options: options.split("\n").map((one) => one.trim()).filter(Boolean),
@@ -23,7 +25,10 @@ export function Ask({ about, speak }: { about: api.About; speak: Tongue }) {
   const doing = async (made: () => Promise<void>) => {
     setWrong("");
     work(true);
-    await made().catch((error) => setWrong(why(error)));
+    await made().catch((error) => {
+      setWrong(why(error));
+      warn(error instanceof api.Refusal ? error.danger : null);
+    });
     work(false);
   };
   const begin = (more: object) =>
@@ -31,7 +36,7 @@ export function Ask({ about, speak }: { about: api.About; speak: Tongue }) {
       window.location.hash = link("runs", (await api.start({ ...asked, ...more })).run_id);
     });
   const propose = () => doing(async () => setPlan(await api.plan(asked)));
-  const change = (next: string) => (setQuestion(next), setPlan(null));
+  const change = (next: string) => (setQuestion(next), setPlan(null), warn(null));
   return (
     <form
       className="ask"
@@ -40,6 +45,7 @@ export function Ask({ about, speak }: { about: api.About; speak: Tongue }) {
         void begin(strategy ? { strategy } : {});
       }}
     >
+      <DangerNotice danger={plan?.danger ?? danger} />
       <div className="sheet">
         <label className="big">
           {words.question}

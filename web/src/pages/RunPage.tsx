@@ -3,6 +3,7 @@ import { working, type Run } from "../api";
 import { useKeys, useRun, type Watched } from "../hooks";
 import { Answer, Warnings } from "../parts/Answer";
 import { Cards } from "../parts/Cards";
+import { DangerNotice } from "../parts/Danger";
 import { Machinery } from "../parts/Machinery";
 import { Opened } from "../parts/Opened";
 import { plain } from "../plain";
@@ -22,6 +23,7 @@ export function RunPage({ id, replay, speak }: { id: string; replay: boolean; sp
   });
   return (
     <>
+      <DangerNotice danger={run?.danger ?? log.danger} />
       {wrong && <p role="alert">{wrong}</p>}
       {run && <Question run={run} />}
       {going && <Working watched={watched} speak={speak} />}

@@ -2,6 +2,7 @@ import { useState } from "react";
 import { columns, round, said, type Node } from "../log";
 import { link } from "../place";
 import { plain } from "../plain";
+import { Note } from "./Note";
 import type { Tongue } from "../words";
 
 const BOX = { wide: 170, high: 50, gapX: 56, gapY: 18 };
@@ -91,12 +92,14 @@ function Details({ one, speak }: { one: Node; speak: Tongue }) {
         <strong>{`${one.n} ${one.fn}`}</strong> {plain(one.step)}
         {one.answer && ` → ${plain(one.answer)}`}
       </p>
+      <Note text={one.note} speak={speak} />
       {one.action && <pre>{plain(one.action)}</pre>}
       {one.confidence !== null && <p className="small">{`${words.confidence} ${round(one.confidence)}`}</p>}
-      {one.notes.map((event, index) => (
+      {one.notes.map(({ event, note: folded }, index) => (
         <div key={index} className="small">
           <strong>{speak.event(event.type)}</strong> {plain(note(event))}
           {event.type === "math.run" && <pre>{plain(event.code)}</pre>}
+          <Note text={folded} speak={speak} />
         </div>
       ))}
       {one.passages.length > 0 && (
@@ -113,7 +116,7 @@ function Details({ one, speak }: { one: Node; speak: Tongue }) {
   );
 }
 
-function note(event: Node["notes"][number]): string {
+function note(event: Node["notes"][number]["event"]): string {
   switch (event.type) {
     case "lf.boundary":
       return `${event.known ? "✓" : "✗"} ${event.answer} (p ${round(event.probability)}, τ ${event.tau})`;

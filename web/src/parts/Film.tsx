@@ -1,6 +1,7 @@
 import { useState } from "react";
 import { round, type Frame, type Step, type Told } from "../log";
 import { plain } from "../plain";
+import { Note } from "./Note";
 import type { Tongue } from "../words";
 
 // TC-RAG's stack, step by step, with the state value against its threshold.
@@ -29,8 +30,8 @@ export function Film({ log, speak }: { log: Told; speak: Tongue }) {
       </label>
       <div className="film">
         <div>
-          {step.gone.length > 0 && <Frames frames={step.gone} gone name={words.taken} />}
-          <Frames frames={step.frames} name={words.stack} top={step.what === "push"} />
+          {step.gone.length > 0 && <Frames frames={step.gone} gone name={words.taken} speak={speak} />}
+          <Frames frames={step.frames} name={words.stack} speak={speak} top={step.what === "push"} />
         </div>
         <Plot log={log} at={at} choose={choose} speak={speak} />
       </div>
@@ -38,14 +39,15 @@ export function Film({ log, speak }: { log: Told; speak: Tongue }) {
   );
 }
 
-type Shown = { frames: Frame[]; name: string; gone?: boolean; top?: boolean };
+type Shown = { frames: Frame[]; name: string; speak: Tongue; gone?: boolean; top?: boolean };
 
-function Frames({ frames, name, gone = false, top = false }: Shown) {
+function Frames({ frames, name, speak, gone = false, top = false }: Shown) {
   return (
     <ol className={gone ? "frames gone" : "frames"} reversed aria-label={name}>
       {[...frames].reverse().map((frame, index) => (
         <li key={frames.length - index} className={top && index === 0 ? "new" : ""}>
           <strong>{gone ? `${name}: ${frame.kind}` : frame.kind}</strong> <span>{plain(frame.text)}</span>
+          <Note text={frame.note} speak={speak} />
         </li>
       ))}
     </ol>

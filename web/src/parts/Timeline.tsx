@@ -1,6 +1,8 @@
 import { useState } from "react";
 import { said, type Heard } from "../log";
+import { splitNote } from "../notes";
 import { plain } from "../plain";
+import { Note } from "./Note";
 import type { Tongue } from "../words";
 
 const FIRST = 200;
@@ -11,6 +13,8 @@ export function Timeline({ events, speak }: { events: Heard[]; speak: Tongue }) 
   const { words } = speak;
   const [count, more] = useState(FIRST); // a long run has more lines than a page can bear at once
   const shown = events.slice(-count);
+  const begun = events.slice(0, 2).find((one) => one.event.type === "run.started");
+  const notesOf: string[] = begun?.event.notes_of ?? [];
   return (
     <section aria-label={words.timeline}>
       <h3>{`${words.timeline}: ${events.length}`}</h3>
@@ -21,23 +25,25 @@ export function Timeline({ events, speak }: { events: Heard[]; speak: Tongue }) 
       )}
       <ol className="timeline" tabIndex={0} start={shown[0]?.at ?? 1}>
         {shown.map((one) => (
-          <Line key={one.at} one={one} speak={speak} />
+          <Line key={one.at} one={one} notesOf={notesOf} speak={speak} />
         ))}
       </ol>
     </section>
   );
 }
 
-function Line({ one, speak }: { one: Heard; speak: Tongue }) {
+function Line({ one, notesOf, speak }: { one: Heard; notesOf: string[]; speak: Tongue }) {
   const [open, show] = useState(false);
-  const line = plain(said(one.event)).slice(0, LINE);
+  const { bare, note } = splitNote(one.event, notesOf);
+  const line = plain(said(bare)).slice(0, LINE);
   return (
     <li value={one.at}>
       <details onToggle={(event) => show(event.currentTarget.open)}>
         <summary>
           <strong>{speak.event(one.event.type)}</strong> <span>{line}</span>
         </summary>
-        {open && <pre>{plain(JSON.stringify(one.event, null, 2))}</pre>}
+        {open && <Note text={note} speak={speak} />}
+        {open && <pre>{plain(JSON.stringify(bare, null, 2))}</pre>}
       </details>
     </li>
   );
