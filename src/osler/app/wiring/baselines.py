@@ -9,6 +9,7 @@ from typing import Any
 from osler.answer import Composer
 from osler.app.config import baselines as chosen
 from osler.app.wiring import CHAINS, Parts
+from osler.app.wiring.corpus import ATOMS, TRIPLES, WALK
 from osler.errors import CapabilityMissing
 from osler.llm.core.base import Attentive, LanguageModel, Likelihood, Sampling
 from osler.methods.baselines.adaptive import Adaptive
@@ -18,7 +19,7 @@ from osler.methods.baselines.dragin import AttentionSensor, Dragin, EntropySenso
 from osler.methods.baselines.episode import MethodDeps
 from osler.methods.baselines.fixed_schedule import EverySentence, FixedLength, RetrieveAndRead
 from osler.methods.baselines.flare import Flare
-from osler.methods.baselines.hipporag import HippoRag
+from osler.methods.baselines.hipporag import CorpusGraph, HippoRag
 from osler.methods.baselines.hykge import HyKGE
 from osler.methods.baselines.i_medrag import IMedRag
 from osler.methods.baselines.ircot import IRCoT
@@ -79,12 +80,25 @@ def baseline(
             given["critic"] = PromptedCritic()
         case chosen.AdaptiveRagSettings():
             given |= _three_levels(method, kit)
-        case chosen.HyKgeSettings() | chosen.HippoRagSettings() | chosen.PikeRagSettings():
+        case chosen.HyKgeSettings():
             given["relevance"] = parts.relevance
+        case chosen.HippoRagSettings():
+            given |= {"relevance": parts.relevance, "corpus": _corpus_graph(parts)}
+        case chosen.PikeRagSettings():
+            has_atoms = ATOMS in parts.carriers
+            atomic = parts.retriever(ATOMS, parts.sources) if has_atoms else None
+            given |= {"relevance": parts.relevance, "atomic": atomic}
         case _ if method.kind in PROTOCOLS:
             searches = not isinstance(method, chosen.R1GenSettings)
             given |= {"protocol": PROTOCOLS[method.kind]} | ({} if searches else {"turns": 0})
     return _with_settings(method, **given)
+
+
+def _corpus_graph(parts: Parts) -> CorpusGraph | None:
+    if WALK not in parts.carriers:
+        return None
+    triples, walk = (parts.retriever(name, parts.sources) for name in (TRIPLES, WALK))
+    return CorpusGraph(triples, walk)
 
 
 def _with_settings(settings: chosen.BaselineSettings, **given: object) -> Solver:

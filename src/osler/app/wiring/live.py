@@ -12,8 +12,9 @@ from osler.app.config import (
     Settings,
     UnifiedSettings,
 )
-from osler.app.config.baselines import IMedRagSettings, MedRagSettings
+from osler.app.config.baselines import ChainOfKnowledgeSettings, IMedRagSettings, MedRagSettings
 from osler.app.wiring import graphs, tools
+from osler.app.wiring.corpus import corpus_carriers, corpus_retriever
 from osler.app.wiring.graphs import FORMS, form_retriever
 from osler.app.wiring.hub import open_reranker, with_reranker
 from osler.app.wiring.knowledge import (
@@ -80,7 +81,8 @@ def with_knowledge(
             return graphs.chain_retriever(settings)
         if name == FORMS:
             return form_retriever(settings, make_search, every)
-        return tools.carrier_for(settings, name) or make_search(sources)
+        indexed = corpus_retriever(settings, kb, chosen, name, sources)
+        return indexed or tools.carrier_for(settings, name) or make_search(sources)
 
     return Parts(
         models,
@@ -89,9 +91,11 @@ def with_knowledge(
         CoverageRelevance(kb.term_rarity),
         every,
         kb.snapshot,
-        tools.graph_carriers(settings),
+        (*tools.graph_carriers(settings), *corpus_carriers(settings, kb, chosen)),
         describe_sources(kb, every)
-        if isinstance(settings.strategy, OmniRagSettings | UnifiedSettings)
+        if isinstance(
+            settings.strategy, OmniRagSettings | UnifiedSettings | ChainOfKnowledgeSettings
+        )
         else (),
         second,
         subject_naming(settings, kb),

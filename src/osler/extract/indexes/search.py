@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import threading
 from collections.abc import Iterable, Sequence
@@ -83,6 +84,21 @@ class IndexEntries:
                 return _matching_passages(db, match, n)
 
             return fetch_allowed(fetch_matching, allowed_by(db, within), k)[:k]
+
+    def texts_of(self, kind: Kind, passages: Iterable[int]) -> dict[int, list[str]]:
+        """The entries of passages in an index, by passage number, in the order of their making."""
+        with self.readers.borrow() as db:
+            if not store.has_indexes(db):
+                return {}
+            rows = db.execute(
+                "SELECT passage, text FROM index_entry WHERE kind = ?"
+                " AND passage IN (SELECT value FROM json_each(?)) ORDER BY n",
+                (kind, json.dumps(list(passages))),
+            )
+            found: dict[int, list[str]] = {}
+            for number, text in rows:
+                found.setdefault(number, []).append(text)
+            return found
 
     def _kind_vectors(self, kind: Kind) -> VectorMatrix:
         with self._loading, self.readers.borrow() as db:

@@ -124,15 +124,20 @@ class Episode:
         )
 
     async def search(
-        self, query: str, *, k: int | None = None, keep: bool = True
+        self,
+        query: str,
+        *,
+        k: int | None = None,
+        keep: bool = True,
+        where: Retriever | None = None,
     ) -> tuple[Hit, ...]:
         """Searches and keeps new passages (with `keep`). An empty query means the question.
 
-        Raises `BudgetExceeded`.
+        `where` is another retriever than that of all methods. Raises `BudgetExceeded`.
         """
         said = " ".join(query.split()) or self.question.text
         result = await look_up(
-            self.kit.retriever, said, self.run, k=k or self.kit.k, sources=self.kit.sources
+            where or self.kit.retriever, said, self.run, k=k or self.kit.k, sources=self.kit.sources
         )
         self.failed = result.failed or self.failed
         if keep:

@@ -7,14 +7,20 @@ memory); their phrases and, with weight 0.05, all passages seed a personalised P
 damping 0.5; the passages where it is found most are read. Where the filter leaves nothing, the
 first search stands.
 
-Departures: the graph is made of the passages that a first search finds, when a question is
-asked, since an extraction takes two calls a passage. Phrases are synonyms when they share four
-fifths of their words, instead of a likeness of vectors. Triples are compared by the configured
-relevance.
+Where the corpus was extracted before (`osler kb extract`), triples and walk are those of its
+whole graph (`CorpusGraph`). Else the graph is made of what a first search finds, when the
+question is asked, and the trace says so.
+
+Departures: of the corpus's triples those are compared with the question that stand in chunks
+which name what it names, or share its words; passages of the first search alone are seeds, not
+all of the corpus. Phrases are synonyms when extraction resolved them to one entity, or, without
+an extracted corpus, when they share four fifths of their words, instead of a likeness of vectors.
+Triples are compared by the configured relevance.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -25,21 +31,38 @@ from osler.methods.baselines.episode import Episode, MethodDeps
 from osler.methods.baselines.replies import clean_strings, json_in
 from osler.text import split_words
 from osler.trace import Noted, Run
-from osler.types import Hit, Question, Relevance, Solution
+from osler.types import Hit, Question, Relevance, Retriever, Solution
 
 Triple = tuple[str, str, str]
 Node = int | str
 """A passage by its position, or a phrase."""
 _SYNONYM = 0.8
 _ROUNDS = 100
+_CANDIDATES = 500
+"""Triples of the corpus that are compared with the question, at most."""
+_NO_CORPUS = (
+    "no graph of the corpus (`osler kb extract` makes one): it is made of what a first search finds"
+)
+
+
+@dataclass(frozen=True)
+class CorpusGraph:
+    """The graph of the whole corpus, made before any question."""
+
+    triples: Retriever
+    """Finds triples near a question; a hit's `query` is the triple as a JSON list."""
+    walk: Retriever
+    """Finds passages by a walk; its query is JSON, weights of `phrases` and `passages`."""
 
 
 @dataclass(frozen=True)
 class HippoRag:
     kit: MethodDeps
     relevance: Relevance
+    corpus: CorpusGraph | None = None
+    """`None`: the graph is made of what a first search finds."""
     depth: int = 10
-    """Passages from which the graph is made; `kit.k` of them are read."""
+    """Passages of the first search; `kit.k` are read in the end."""
     triples: int = 5
     """Nearest triples that the model filters."""
     passage_weight: float = 0.05
@@ -51,23 +74,38 @@ class HippoRag:
             episode.keep_hits(hits[: self.kit.k])
             best = await self._walk_graph(episode, hits)
             if best:
-                episode.hits = best[: self.kit.k]
+                episode.hits = list(best[: self.kit.k])
             await episode.read_evidence()
         return await episode.finish("read where a walk over the graph ended")
 
-    async def _walk_graph(self, episode: Episode, found: Sequence[Hit]) -> list[Hit]:
+    async def _walk_graph(self, episode: Episode, found: Sequence[Hit]) -> Sequence[Hit]:
         """The passages by their share of the walk; [] when no triple was recognised."""
-        stated = [await self._extract_triples(episode, hit) for hit in found]
-        nearest = await self._nearest_triples(episode, [t for triples in stated for t in triples])
+        stated: list[list[Triple]] = []
+        if self.corpus is None:
+            episode.run.emit(Noted(_NO_CORPUS))
+            stated = [await self._extract_triples(episode, hit) for hit in found]
+            candidates = [triple for triples in stated for triple in triples]
+        else:
+            candidates = await self._corpus_triples(episode, self.corpus)
+        nearest = await self._nearest_triples(episode, candidates)
         kept = await self._recognise_triples(episode, nearest) if nearest else []
         episode.run.emit(Noted(f"{len(kept)} of {len(nearest)} triples recognised"))
         if not kept:
             return []
         scored = [(triple, score) for triple, score in nearest if triple in kept]
         start = seed_weights(scored, [hit.score for hit in found], self.passage_weight)
+        if self.corpus is not None:
+            query = walk_query(start, [hit.passage.id for hit in found])
+            return await episode.search(query, keep=False, where=self.corpus.walk)
         shares = pagerank(stated, start, self.damping)
         order = sorted(range(len(found)), key=lambda n: (-shares[n], n))
         return [replace(found[n], score=shares[n], rank=r) for r, n in enumerate(order, 1)]
+
+    async def _corpus_triples(self, episode: Episode, corpus: CorpusGraph) -> list[Triple]:
+        hits = await episode.search(
+            episode.question.text, k=_CANDIDATES, keep=False, where=corpus.triples
+        )
+        return [triple for hit in hits for triple in read_triples(f"[{hit.query}]")]
 
     async def _extract_triples(self, episode: Episode, hit: Hit) -> list[Triple]:
         text = f"{hit.passage.heading}\n{hit.passage.text}".strip()
@@ -157,6 +195,13 @@ def weigh_edges(stated: Sequence[Sequence[Triple]]) -> dict[tuple[Node, Node], f
         if (likeness := _phrase_similarity(one, two)) >= _SYNONYM:
             found[one, two] = found.get((one, two), 0.0) + likeness
     return found
+
+
+def walk_query(start: Mapping[Node, float], ids: Sequence[str]) -> str:
+    """The seeds of a walk over the corpus; a passage is named by the id at its position."""
+    phrases = {node: weight for node, weight in start.items() if isinstance(node, str)}
+    passages = {ids[node]: w for node, w in start.items() if isinstance(node, int) and w > 0}
+    return json.dumps({"phrases": phrases, "passages": passages}, ensure_ascii=False)
 
 
 def pagerank(

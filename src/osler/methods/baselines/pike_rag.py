@@ -7,22 +7,29 @@ for each the nearest tags above a likeness of 0.5 are candidates, 4 at most; the
 the most useful candidate, whose chunk joins the context. It ends when nothing is proposed, found
 or selected; then the question is answered from the context.
 
-Departures: chunks are tagged when a proposal first finds them, not all of the corpus before;
-what was tagged is kept for the question. The decomposer is prompted, not trained.
+Chunks are found by their atomic questions where the corpus was tagged before (the index
+`atomic_query`). Else chunks are found by plain search and tagged when a proposal first finds
+them, which the trace says; what was tagged is kept for the question.
+
+Departures: the decomposer is prompted, not trained.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from osler.methods.baselines.episode import Episode, MethodDeps
 from osler.methods.baselines.replies import read_list
 from osler.trace import Noted, Run
-from osler.types import Hit, Question, Relevance, Solution
+from osler.types import Hit, Question, Relevance, Retriever, Solution
 
 _NUMBER = re.compile(r"\d+")
+_NO_INDEX = (
+    "no index of atomic questions (`osler kb index atomic_query` makes one): chunks are tagged when"
+    " they are first found"
+)
 
 
 @dataclass(frozen=True)
@@ -43,6 +50,8 @@ class AtomTags:
 class PikeRag:
     kit: MethodDeps
     relevance: Relevance
+    atomic: Retriever | None = None
+    """Finds chunks by atomic questions, each of which is its hit's `query`; `None`: by words."""
     steps: int = 5
     proposals: int = 3
     atoms: int = 5
@@ -54,6 +63,8 @@ class PikeRag:
     async def solve(self, question: Question, run: Run) -> Solution:
         with Episode(self.kit, question, run) as episode:
             tags, known = AtomTags(), list[str]()
+            if self.atomic is None:
+                run.emit(Noted(_NO_INDEX))
             for _ in range(self.steps):
                 picked = await self._next_candidate(episode, tags, known)
                 if picked is None:
@@ -86,16 +97,21 @@ class PikeRag:
     async def _nearest_candidates(
         self, episode: Episode, tags: AtomTags, proposal: str
     ) -> list[AtomCandidate]:
+        if self.atomic is not None:
+            found = await episode.search(proposal, keep=False, where=self.atomic)
+            return await self._likely_candidates(proposal, [(hit.query, hit) for hit in found])
         hits = await episode.search(proposal, keep=False)
         for hit in hits:
             if hit.passage.id not in tags.of:
                 tags.of[hit.passage.id] = await self._ask_atoms(episode, hit)
-        return await self._likely_candidates(proposal, hits, tags.of)
+        pairs = [(atom, hit) for hit in hits for atom in tags.of[hit.passage.id]]
+        return await self._likely_candidates(proposal, pairs)
 
     async def _likely_candidates(
-        self, proposal: str, hits: Sequence[Hit], tags: Mapping[str, Sequence[str]]
+        self, proposal: str, pairs: Sequence[tuple[str, Hit]]
     ) -> list[AtomCandidate]:
-        pairs = [(atom, hit) for hit in hits for atom in tags[hit.passage.id]]
+        if not pairs:
+            return []
         scores = await self.relevance.relevance(proposal, [atom for atom, _ in pairs])
         return [
             AtomCandidate(atom, score, hit)
