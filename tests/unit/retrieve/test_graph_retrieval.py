@@ -163,6 +163,27 @@ async def test_another_relevance_may_rank(graph: Graph) -> None:
     assert finding.relations[0][0].object_name == "Lactic acidosis"
 
 
+class Recorder:
+    """Prefers what is listed last, and keeps what it was asked to weigh."""
+
+    def __init__(self) -> None:
+        self.weighed: list[str] = []
+
+    async def relevance(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
+        self.weighed = list(texts)
+        return tuple(map(float, range(len(texts))))
+
+
+async def test_fifty_relations_are_weighed_and_ten_of_them_are_kept(graph: Graph) -> None:
+    graph.add([Name(f"Y:{n}", f"thing {n}") for n in range(60)])
+    graph.add([Relation("T:2", "goes_with", f"Y:{n}") for n in range(60)])
+    recorder = Recorder()
+    (finding,) = await GraphRetriever(graph, recorder).find_definitions("Diabetes, Type 2", "x")
+    kept = [edge.object_name for edge, _ in finding.relations]
+    assert len(kept) == RELATIONS == 10
+    assert "thing 48" in kept
+
+
 async def test_a_graph_that_is_gone_is_not_an_empty_one(graph: Graph, tmp_path: Path) -> None:
     retriever = GraphRetriever(graph)
     graph.close()

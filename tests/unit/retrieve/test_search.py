@@ -18,8 +18,9 @@ from osler.kb.search.base import EVERYTHING, PassageFilter
 from osler.kb.search.lexicon import MOST_TERMS, rarest_terms
 from osler.kb.search.vectors import Floats
 from osler.kb.store import access
-from osler.retrieve import rank_hits, source_errors
-from osler.retrieve.hybrid import HybridRetriever, LexicalRetriever, retriever_over
+from osler.retrieve import rank_hits, rrf, source_errors
+from osler.retrieve.hybrid import Fusion, HybridRetriever, LexicalRetriever, retriever_over
+from osler.retrieve.web import FusedRetriever
 from osler.retrieve.words import content_terms
 from osler.testing.scripted import HashingEncoder
 from osler.text import language_of
@@ -308,6 +309,23 @@ async def test_fused_scores_are_those_of_the_formula(kb: KnowledgeBase) -> None:
     assert hits[0].score == pytest.approx(1 / 11 + 0.7 / 11), "first in both rankings"
     assert hits[0].source == "dense"
     assert hits[0].rank == 1
+
+
+def test_meaning_weighs_more_than_words(kb: KnowledgeBase) -> None:
+    """Each of two passages is first in one ranking and absent from the other."""
+    retriever = HybridRetriever(kb, HashingEncoder())
+    fused = retriever._fuse_rankings([(1, 0.9)], [(2, 7.0)], 2)
+    assert [(number, score) for number, _, score in fused] == [
+        (1, pytest.approx(1 / 11)),
+        (2, pytest.approx(0.7 / 11)),
+    ]
+
+
+def test_the_constant_of_fusion_is_ten_unless_it_is_set() -> None:
+    assert rrf([["a"]]) == [("a", pytest.approx(1 / 11))]
+    assert rrf([["a"]], k=60) == [("a", pytest.approx(1 / 61))]
+    assert Fusion() == Fusion(dense_weight=1.0, lexical_weight=0.7, constant=10.0, depth=64)
+    assert FusedRetriever(()).constant == 10.0
 
 
 async def test_a_passage_that_only_words_find_says_so(kb: KnowledgeBase) -> None:
