@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from importlib.resources import files
 from pathlib import Path
 
 from osler.app.config import Settings
 from osler.app.wiring import reads_knowledge, roles_of
+from osler.app.wiring.experts import PACKAGED, SWITCHES, expert_in_use
 from osler.errors import BadConfig
 from osler.evaluate.sample import Sample
 from osler.evaluate.trained_on import count_seen, list_beside, read_trained_on
-
-_EXPERTS = Path(str(files("osler"))) / "experts"
+from osler.retrieve.experts.shelf import packaged_folder
 
 
 def trained_weights(settings: Settings) -> tuple[Path, ...]:
@@ -27,9 +26,8 @@ def _weights_in_use(settings: Settings) -> Iterator[Path]:
         chosen += [model.path, model.adapter]
     if reads_knowledge(settings):
         chosen += [settings.embedder.path, settings.embedder.passage_path, settings.reranker.path]
-        # An expert that comes with Osler is named by what it decides, in the place of weights.
-        packaged = _EXPERTS / str(settings.reranker.kind)
-        chosen.append(packaged if packaged.is_dir() and not settings.reranker.path else None)
+        used = {name: expert_in_use(settings, name) for name in SWITCHES}
+        chosen += [packaged_folder() / name for name, how in used.items() if how == PACKAGED]
     yield from (path for path in chosen if path is not None)
 
 

@@ -43,6 +43,11 @@ def read_trained_on(path: Path) -> frozenset[str]:
     return frozenset(lines)
 
 
+def list_questions(weights: Path, texts: Iterable[str]) -> None:
+    """Lists beside the weights the questions that they were trained on. Raises `BadRun`."""
+    write_trained_on(list_beside(weights), map(question_digest, texts))
+
+
 def pass_on(sources: Iterable[Path], target: Path) -> None:
     """Writes beside `target` what any of the sources was trained on; nothing for none."""
     known = frozenset[str]().union(*(read_trained_on(list_beside(one)) for one in sources))

@@ -10,13 +10,13 @@ from osler.app.config import Settings, load
 from osler.app.evaluation import make_trial
 from osler.app.training_guard import trained_weights
 from osler.errors import BadConfig, BadRun
-from osler.evaluate.datasets.splits import question_digest
 from osler.evaluate.log import LogWriter
 from osler.evaluate.plan import save_plan
 from osler.evaluate.record import RecordedOutcome, SampleRecord
 from osler.evaluate.report import build_report, render_markdown
 from osler.evaluate.trained_on import (
     list_beside,
+    list_questions,
     pass_on,
     read_trained_on,
     write_trained_on,
@@ -42,7 +42,7 @@ def weights(tmp_path: Path) -> Path:
     path = tmp_path / "planner.gguf"
     path.write_bytes(b"GGUF")
     learnt = (text.upper().replace("?", " …") for text in QUESTIONS[:2])
-    write_trained_on(list_beside(path), map(question_digest, learnt))
+    list_questions(path, learnt)
     return path
 
 
@@ -106,6 +106,14 @@ def test_rerankers_encoders_and_adapters_count_as_models(tmp_path: Path) -> None
     found = trained_weights(load(flags, cwd=tmp_path, env={}).settings)
     names = [path.name for path in found]
     assert names == ["base", "adapter", "encoder", "reranker"]
+
+
+def test_a_packaged_expert_counts_where_it_is_in_use(tmp_path: Path) -> None:
+    flags = {"reranker.kind": "answers", "strategy.kind": "rag"}
+    (expert,) = trained_weights(load(flags, cwd=tmp_path, env={}).settings)
+    assert (expert.parent.name, expert.name) == ("experts", "answers")
+    flags["reranker.kind"] = "sentences"
+    assert trained_weights(load(flags, cwd=tmp_path, env={}).settings) == ()
 
 
 def test_what_base_and_adapter_learnt_goes_with_the_merged_model(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
+from osler.evaluate.trained_on import list_questions
 from osler.jobs.runner import Progress
 from osler.kb.encoders.base import MiniLMEncoder
 from osler.llm.transformers.hub import import_extra
@@ -90,7 +91,9 @@ class AnswersJob:
             measure_dev=lambda model: _dev_accuracy(model, cases),
             threads=self.threads,
         )
-        return self._write_expert(model, split, questions, dev, progress)
+        card = self._write_expert(model, split, questions, dev, progress)
+        list_questions(self.out, (one.text for one in (*learnt, *dev)))
+        return card
 
     def _write_expert(
         self,

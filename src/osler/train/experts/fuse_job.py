@@ -17,6 +17,7 @@ from osler.evaluate.intervals import difference
 from osler.evaluate.intervals import mean as mean_of
 from osler.evaluate.metrics.calibration import calibration_error
 from osler.evaluate.metrics.retrieval import ndcg
+from osler.evaluate.trained_on import list_questions
 from osler.jobs.runner import Progress
 from osler.kb.base import KnowledgeBase
 from osler.kb.encoders.base import Encoder, MiniLMEncoder
@@ -118,6 +119,7 @@ class FuseJob:
             parameters={"ridge": _RIDGE},
             data=_count_searches(split, questions),
         )
+        list_questions(self.out, (one.question.text for one in learnt))
         self._write_card(card)
         error = calibration_of(FuseExpert(open_expert(FUSE, self.out)), dev)
         return self._write_card(card.model_copy(update={"parameters": {"ridge": _RIDGE, **error}}))

@@ -17,6 +17,7 @@ from osler.errors import BadConfig
 from osler.evaluate.intervals import difference
 from osler.evaluate.intervals import mean as mean_of
 from osler.evaluate.metrics.calibration import calibration_error
+from osler.evaluate.trained_on import list_questions
 from osler.jobs.runner import Progress
 from osler.retrieve.experts.cards import (
     CARD,
@@ -92,6 +93,7 @@ class SupportsJob:
             parameters={"ridge": ridge, **firsts},
             data=_count_claims(split, claims),
         )
+        list_questions(self.out, (one.text for one in learnt))
         return self._write_card(card)
 
     def evaluate(self, progress: Progress | None = None, *, limit: int | None = None) -> ExpertCard:
