@@ -60,6 +60,14 @@ def test_evidence_and_questions_are_no_notes(event: Event) -> None:
     assert split_note(event, ROLES) == (event, "")
 
 
+def test_a_complaint_quotes_the_reply_before_and_is_folded_with_it() -> None:
+    asked = Asked("planner", "complete", "p", "Thought: x", USAGE, f"got {BABBLE!r}", "hm")
+    bare, note = split_note(asked, ROLES)
+    assert isinstance(bare, Asked)
+    assert (bare.reply, bare.thinking, bare.repaired) == ("", "", "…")
+    assert note == f"got {BABBLE!r}\nhm\nThought: x"
+
+
 def test_the_roles_are_part_of_the_log_and_absent_from_older_ones() -> None:
     start = Started("r", "tc-rag", Question("q", "?"), "", {}, 0, Budget(), notes_of=ROLES)
     line = to_line(start)

@@ -36,8 +36,11 @@ def split_note(event: Event, notes_of: Collection[str]) -> tuple[Event, str]:
             return replace(event, text=""), text
         case Popped(reason=reason) if PLANNER in notes_of:
             return replace(event, reason=""), reason
-        case Asked(role=role, kind="complete", reply=reply) if _plays(role) in notes_of:
-            return replace(event, reply=""), reply
+        case Asked(role=role, kind="complete") if _plays(role) in notes_of:
+            # A complaint about the reply before quotes it.
+            repaired = FOLDED if event.repaired else ""
+            note = "\n".join(filter(None, (event.repaired, event.thinking, event.reply)))
+            return replace(event, reply="", thinking="", repaired=repaired), note
         case BoundaryChecked(answer=answer) if answer and READER in notes_of:
             return replace(event, answer=FOLDED), answer
         case Focused(reason=reason) if READER in notes_of:

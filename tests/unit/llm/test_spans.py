@@ -15,6 +15,7 @@ from osler.llm.core.spans import (
     answer_span,
     boxed_span,
     least_probability,
+    span_tokens,
     strip_types,
     tagged_span,
 )
@@ -124,6 +125,16 @@ def test_a_token_that_reaches_over_the_end_of_the_box_counts() -> None:
     r"""`C}.` is one token to a tokenizer: its probability is the answer's, too."""
     made = tokens((r"\boxed{", 0.9), ("C}.", 0.3))
     assert near(least_probability(made, (7, 8)), 0.3)
+
+
+def test_the_first_token_of_a_span_begins_before_it() -> None:
+    """A tokenizer's words begin with their space; the bare tag and what follows are left out."""
+    made = tokens(
+        ("Conclusion", 0.9), (":", 0.9), (" anaphylaxis", 0.2), (" is.", 0.5), ("\n", 0.9)
+    )
+    inside = span_tokens(made, (12, 27))
+    assert [token.text for token in inside] == [" anaphylaxis", " is."]
+    assert span_tokens(made, (11, 11)) == ()
 
 
 def test_the_tokens_of_one_chinese_character_all_count() -> None:

@@ -85,6 +85,15 @@ def answer_span(text: str) -> Span | None:
     return boxed_span(text, tagged_span(text, "answer"))
 
 
+def span_tokens(tokens: Sequence[TokenScore], span: Span) -> tuple[TokenScore, ...]:
+    """Returns the tokens of the span, with those that reach over an end of it.
+
+    A byte-pair token begins with the space before its word, and so before the span.
+    """
+    start, end = span
+    return tuple(token for token in tokens if token.start < end and token.end > start)
+
+
 def least_probability(tokens: Sequence[TokenScore], span: Span) -> Probability | None:
     """Returns the least probability of the tokens that overlap the span; None where none does, or
     for an empty span.
@@ -96,7 +105,7 @@ def least_probability(tokens: Sequence[TokenScore], span: Span) -> Probability |
     """
     start, end = span
     # Half-open intervals overlap where each begins before the other ends.
-    inside = [token for token in tokens if token.start < end and token.end > start]
+    inside = span_tokens(tokens, span)
     if not inside or start >= end:
         return None
     covered = {i for token in inside for i in range(token.start, token.end)}

@@ -13,7 +13,7 @@ from typing import Protocol
 from osler.errors import MalformedOutput
 from osler.llm.core.base import Completion, Message, TokenScore
 from osler.llm.core.grammar import Grammar, alt
-from osler.llm.core.spans import Probability, answer_span, least_probability
+from osler.llm.core.spans import Probability, answer_span, least_probability, span_tokens
 from osler.llm.core.speaker import Speaker
 from osler.llm.core.verdict import after_reasoning, parse_verdict, verdict_grammar
 from osler.methods.kag.boxed import boxed_answer, reply_answer
@@ -197,11 +197,9 @@ class GenerateThenAssess:
 
 
 def _boxed_tokens(reply: Completion) -> tuple[TokenScore, ...]:
-    """The tokens that lie entirely inside the box."""
+    """The tokens of what the box holds."""
     span = answer_span(reply.text)
-    if span is None:
-        return ()
-    return tuple(t for t in reply.tokens if span[0] <= t.start and t.end <= span[1])
+    return () if span is None else span_tokens(reply.tokens, span)
 
 
 def example_turns(language: Language) -> list[Message]:

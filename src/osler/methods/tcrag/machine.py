@@ -14,6 +14,7 @@ from osler.errors import CapabilityMissing, MalformedOutput
 from osler.llm.core.ask import ask, complete
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
 from osler.llm.core.grammar import Grammar
+from osler.llm.core.spans import span_tokens
 from osler.methods.tcrag import actions
 from osler.methods.tcrag.actions import (
     Backtrack,
@@ -68,9 +69,8 @@ class MachineStep:
     def monitored_draft(self) -> Draft:
         """The action's own text and tokens: its tag does not count for the state value (§5.2)."""
         start, end = self.parsed.start, self.parsed.end
-        # A tokenizer's first token of the text begins with the space before it.
-        tokens = [t for t in self.completion.tokens if t.start < end and t.end > start]
-        return Draft(self.completion.text[start:end], tuple(tokens), self.context)
+        tokens = span_tokens(self.completion.tokens, (start, end))
+        return Draft(self.completion.text[start:end], tokens, self.context)
 
 
 @dataclass(frozen=True)
@@ -209,7 +209,9 @@ class TuringMachine:
                 self.model, context, parse, sampling, run, role=ROLE, prompt=prompt.identity
             )
         except MalformedOutput as error:
-            run.emit(Noted(f"step {i}: {error.message}"))
+            # What the model wrote stands in the calls: a note may quote no model that may not word
+            # medicine.
+            run.emit(Noted(f"step {i}: no reply could be read as {error.expected}"))
             return None
 
     def _check_allowed(self, parsed: ParsedAction, offer: OfferedMoves, reply: str) -> None:

@@ -8,9 +8,10 @@ import pytest
 
 from osler.llm.core.base import Completion, Message, Sampling, TokenScore
 from osler.llm.core.speaker import Speaker
-from osler.methods.kag.boundary import GenerateThenAssess, NoBoundary
+from osler.methods.kag.boundary import GenerateThenAssess, NoBoundary, SignalValue
 from osler.testing.scripted import KeyedModel, ScriptedModel, TextOnly
 from osler.trace import BoundaryChecked, Noted, Run
+from osler.types import Language
 
 QUESTION = "Who is the author of The Pequod?"
 ANSWER = r"It is by <answer>\boxed{Herman Melville}</answer>"
@@ -65,6 +66,28 @@ async def test_the_least_token_inside_the_box_is_the_confidence() -> None:
     verdict = await assess(Weighted(BOXED, [TRUE]))
     assert verdict.probability == pytest.approx(0.6, abs=1e-9)
     assert (verdict.answer, verdict.known, verdict.self_check) == ("Herman Melville", True, True)
+
+
+@dataclass
+class Recording:
+    """A third signal, which notes the tokens that it was given."""
+
+    given: list[str] = field(default_factory=list)
+
+    async def weigh_answer(
+        self, question: str, answer: str, tokens: Sequence[TokenScore], language: Language, run: Run
+    ) -> SignalValue:
+        self.given += [token.text for token in tokens]
+        return SignalValue("uct", 1.0, 20.0)
+
+
+async def test_a_third_signal_has_all_tokens_of_the_answer() -> None:
+    """A word's token begins with its space, which is no part of the answer."""
+    spaced = (*BOXED[:2], (" Herman", 0.9), *BOXED[3:])
+    signal = Recording()
+    verdict = await assess(Weighted(spaced, [TRUE]), state=signal)
+    assert verdict.answer == "Herman Melville"
+    assert signal.given == [" Herman", " Mel", "ville"]
 
 
 async def test_one_token_under_tau_is_enough_to_look_it_up() -> None:
