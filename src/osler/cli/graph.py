@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import ExitStack
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
@@ -29,7 +30,12 @@ Term = Annotated[str, typer.Argument(help="A name, or an identifier as in DOID:9
 
 def add(
     here: CliSession,
-    paths: Annotated[list[Path], typer.Argument(help="Files, and folders of them.")],
+    paths: Annotated[
+        list[Path] | None, typer.Argument(help="Files, and folders of them.", show_default=False)
+    ] = None,
+    sample: Annotated[
+        bool, typer.Option("--sample", help="Add the sample graph that comes with Osler.")
+    ] = False,
     fmt: Annotated[
         str | None, typer.Option("--format", help="Format of the files, where it is not plain.")
     ] = None,
@@ -38,11 +44,16 @@ def add(
 
     Exit code 6: a file could not be read, or not to its end.
     """
+    from importlib.resources import as_file, files
+
     from osler.graph.formats import read_graph_files
     from osler.graph.store import Graph
 
-    with Graph.create(here.load_settings().kb.path) as graph:
-        added = graph.add(read_graph_files(paths, fmt=fmt))
+    if not paths and not sample:
+        raise typer.BadParameter("name files, or --sample")
+    with Graph.create(here.load_settings().kb.path) as graph, ExitStack() as opened:
+        folder = [opened.enter_context(as_file(files("osler.sample") / "graph"))] if sample else []
+        added = graph.add(read_graph_files([*(paths or []), *folder], fmt=fmt))
     counts = asdict(added)
     if here.json or not here.quiet:
         rows = [(name, f"{counts[name]:,}") for name in _COUNTED]

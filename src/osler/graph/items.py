@@ -27,6 +27,9 @@ DRUG_SECTIONS = (
 )
 """Sections of a drug's record; each is a definition with the source "DRUGBANK section"."""
 
+SAMPLE_CONCEPTS = ("OSLER:", "UMLS:C99")
+"""Beginnings of the identifiers in the packaged sample graph; UMLS itself has none so high."""
+
 Direction = Literal["out", "in", "both"]
 
 

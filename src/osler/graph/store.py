@@ -21,6 +21,7 @@ from osler.graph import files, load, rows
 from osler.graph.derive import derive_arrays
 from osler.graph.items import (
     DRUG_SECTIONS,
+    SAMPLE_CONCEPTS,
     Concept,
     Direction,
     Edge,
@@ -393,4 +394,5 @@ def _make_passage(concept: Concept, part: str, text: str, source: str) -> Passag
         title=title,
         locator=locator,
         language=language_of(kept),
+        illustrative=concept.id.startswith(SAMPLE_CONCEPTS),
     )

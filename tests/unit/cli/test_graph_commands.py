@@ -48,6 +48,17 @@ def test_what_was_added_can_be_asked_for(osler: Any, graph: Path) -> None:
     assert "Too warm." in osler("kb", "graph", "find", "DOID:1").stdout
 
 
+def test_the_sample_graph_is_added_by_one_option_and_marked_as_a_sample(osler: Any) -> None:
+    assert osler("kb", "graph", "add").exit_code == 2
+    done = osler("kb", "graph", "add", "--sample", "--json")
+    assert done.exit_code == 0, done.stderr
+    assert json.loads(done.stdout)["concepts"] > 80
+    (found, *_) = json.loads(osler("kb", "graph", "find", "房颤", "--json").stdout)["found"]
+    assert found["concept"]["name"] == "Atrial fibrillation"
+    shown = osler("kb", "get", f"graph:{found['concept']['id']}#def", "--json")
+    assert json.loads(shown.stdout)["illustrative"] is True
+
+
 def test_an_unknown_term_is_exit_code_1_and_a_misspelt_one_is_found(
     osler: Any, graph: Path
 ) -> None:
