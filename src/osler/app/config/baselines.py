@@ -108,6 +108,7 @@ class ChainOfKnowledgeSettings(BaselineSettings):
     samples: Whole = _count(5, "Chains of thought that vote (the paper's).")
     temperature: Real = Field(default=0.7, ge=0, le=2, description="Of the votes (the paper's).")
     rationales: Whole = _count(2, "Of a chain of thought (the paper's).")
+    domains: Whole = _count(2, "Sources that are asked for a rationale, at most.")
 
 
 class SureSettings(BaselineSettings):

@@ -13,7 +13,7 @@ from osler.app.wiring.corpus import ATOMS, TRIPLES, WALK
 from osler.errors import CapabilityMissing
 from osler.llm.core.base import Attentive, LanguageModel, Likelihood, Sampling
 from osler.methods.baselines.adaptive import Adaptive
-from osler.methods.baselines.chain_of_knowledge import ChainOfKnowledge
+from osler.methods.baselines.chain_of_knowledge import ChainOfKnowledge, KnowledgeSource
 from osler.methods.baselines.chain_of_note import ChainOfNote
 from osler.methods.baselines.dragin import AttentionSensor, Dragin, EntropySensor, NeedSensor
 from osler.methods.baselines.episode import MethodDeps
@@ -32,8 +32,10 @@ from osler.methods.baselines.search_o1 import SearchO1
 from osler.methods.baselines.self_rag import Critic, PromptedCritic, SelfRag, TrainedCritic
 from osler.methods.baselines.single_pass import Direct
 from osler.methods.baselines.sure import SuRe
+from osler.methods.omni.describe import SourceDescription
 from osler.sources.catalogue import GRAPH
 from osler.trace import Solver
+from osler.types import Language
 
 METHOD_CLASSES: Mapping[type[chosen.BaselineSettings], type[Any]] = {
     chosen.FlRagSettings: FixedLength,
@@ -82,6 +84,8 @@ def baseline(
             given |= _three_levels(method, kit)
         case chosen.HyKgeSettings():
             given["relevance"] = parts.relevance
+        case chosen.ChainOfKnowledgeSettings():
+            given["knowledge"] = _knowledge_sources(parts)
         case chosen.HippoRagSettings():
             given |= {"relevance": parts.relevance, "corpus": _corpus_graph(parts)}
         case chosen.PikeRagSettings():
@@ -92,6 +96,19 @@ def baseline(
             searches = not isinstance(method, chosen.R1GenSettings)
             given |= {"protocol": PROTOCOLS[method.kind]} | ({} if searches else {"turns": 0})
     return _with_settings(method, **given)
+
+
+def _knowledge_sources(parts: Parts) -> tuple[KnowledgeSource, ...]:
+    """Each source by itself, as a planner of sources would be told of it."""
+    offers = {offer.name: offer for offer in parts.offers}
+    languages: tuple[Language, ...] = ("en", "zh")
+    sources = []
+    for name in parts.sources:
+        offer = offers.get(name, SourceDescription(name))
+        described = {language: offer.describe_in(language) for language in languages}
+        found = parts.retriever(f"chain-of-knowledge:{name}", (name,))
+        sources.append(KnowledgeSource(name, found, described, offer.is_graph))
+    return tuple(sources)
 
 
 def _corpus_graph(parts: Parts) -> CorpusGraph | None:

@@ -2,29 +2,32 @@
 
 Li et al. 2024, *Chain-of-Knowledge: Grounding LLMs via Dynamic Knowledge Adapting over
 Heterogeneous Sources*, §2. Reasoning preparation: several chains of thought are sampled; where
-more than half agree on the answer, that is the answer. Dynamic knowledge adapting: else each
-rationale of the first chain with the most frequent answer gets a query of its own, is corrected
-by what the query finds, and the next is written anew after the corrected ones. Answer
+more than half agree on the answer, that is the answer; else the model selects the question's
+knowledge domains. Dynamic knowledge adapting: each rationale of the first chain with the most
+frequent answer gets a query for each source of these domains, in that source's language, is
+corrected by what the queries find, and the next is written anew after the corrected ones. Answer
 consolidation: the answer from the corrected rationales.
 
-Departures: queries are in words to all sources at once, not in SPARQL or another language of
-one of them, so no knowledge domains are chosen; the adaptive query generator is prompted, not
-trained. 5 samples at temperature 0.7, two rationales and the three passages of a query are the
-released code's, which by default corrects both rationales at once. An open question's answers
-agree when they are the same words.
+Departures: every source is a domain of its own, and of the selected ones the first `domains`
+are asked; texts are asked in words and the concept graph by concept and relation, where the
+paper asks Wikidata in SPARQL; the adaptive query generator is prompted, not trained. 5 samples
+at temperature 0.7, two rationales and the three passages of a query are the released code's,
+which by default corrects both rationales at once. An open question's answers agree when they
+are the same words.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from osler.answer.option_reading import written_option
 from osler.methods.baselines.episode import Episode, MethodDeps
 from osler.retrieve.words import content_terms
 from osler.trace import Noted, Run
-from osler.types import Question, Solution
+from osler.types import Hit, Language, Question, Retriever, Solution
 
 _STEP = re.compile(
     r"^\W*(?:first|second|third|next|then|首先|其次|再次|然后)\s*[,，:：]\s*", re.IGNORECASE
@@ -39,12 +42,27 @@ class RationaleChain:
 
 
 @dataclass(frozen=True)
+class KnowledgeSource:
+    """A source that a question's knowledge may be in, with a search of its own."""
+
+    name: str
+    retriever: Retriever
+    description: Mapping[Language, str]
+    is_graph: bool = False
+    """Whether its queries have the form `concept , relation`."""
+
+
+@dataclass(frozen=True)
 class ChainOfKnowledge:
     kit: MethodDeps
+    knowledge: tuple[KnowledgeSource, ...]
+    """The sources to choose from; a single one is not chosen, but asked."""
     samples: int = 5
     temperature: float = 0.7
     """Of the samples."""
     rationales: int = 2
+    domains: int = 2
+    """Sources that are asked for each rationale, at most."""
 
     async def solve(self, question: Question, run: Run) -> Solution:
         why = "answered from corrected rationales"
@@ -71,17 +89,57 @@ class ChainOfKnowledge:
         return read_chain(reply.text, self.rationales)
 
     async def _correct_chain(self, episode: Episode, chain: RationaleChain) -> None:
+        sources = await self._select_sources(episode)
         known: list[str] = []
         while len(known) < self.rationales and len(known) < len(chain.rationales):
-            known.append(await self._correct_rationale(episode, chain.rationales[len(known)]))
+            known.append(
+                await self._correct_rationale(episode, chain.rationales[len(known)], sources)
+            )
             if len(known) < self.rationales:
                 chain = await self._rewrite_rest(episode, known)
         prompt = episode.render("baselines/cok_answer", **episode.variables, steps=known)
         episode.conclude_answer(_clean_answer((await episode.ask(prompt)).text), " ".join(known))
 
-    async def _correct_rationale(self, episode: Episode, rationale: str) -> str:
-        ask = episode.render("baselines/cok_query", question=episode.question.text, text=rationale)
-        hits = await episode.search((await episode.ask(ask, tokens=64)).text)
+    async def _select_sources(self, episode: Episode) -> Sequence[KnowledgeSource]:
+        """The knowledge domains of the question (§2.1); the first ones where none is named."""
+        if len(self.knowledge) < 2:
+            return self.knowledge
+        language = episode.question.language
+        prompt = episode.render(
+            "baselines/cok_domains",
+            **episode.variables,
+            sources=[
+                {"name": one.name, "description": one.description[language]}
+                for one in self.knowledge
+            ],
+            at_most=self.domains,
+        )
+        said = (await episode.ask(prompt, tokens=64, temperature=0.0)).text
+        chosen = select_sources(said, self.knowledge) or self.knowledge
+        names = ", ".join(one.name for one in chosen[: self.domains])
+        episode.run.emit(Noted(f"knowledge domains: {names}"))
+        return chosen[: self.domains]
+
+    async def _query_source(
+        self, episode: Episode, rationale: str, source: KnowledgeSource
+    ) -> tuple[Hit, ...]:
+        """Passages of one source for a rationale, by a query in its language (§2.2)."""
+        asked = {"question": episode.question.text, "text": rationale}
+        if source.is_graph:
+            prompt = episode.render("baselines/cok_graph_query", **asked)
+        else:
+            about = source.description[episode.question.language]
+            prompt = episode.render(
+                "baselines/cok_query", **asked, source=source.name, description=about
+            )
+        query = (await episode.ask(prompt, tokens=64)).text
+        return await episode.search(query, where=source.retriever, sources=(source.name,))
+
+    async def _correct_rationale(
+        self, episode: Episode, rationale: str, sources: Sequence[KnowledgeSource]
+    ) -> str:
+        found = [await self._query_source(episode, rationale, source) for source in sources]
+        hits = list({hit.passage.id: hit for part in found for hit in part}.values())
         if not hits:
             return rationale
         correct = episode.render(
@@ -105,6 +163,16 @@ def read_chain(text: str, most: int) -> RationaleChain:
     parts = re.split(r"\n+|(?=\b(?:First|Second|Third)\b)|(?=首先|其次|再次)", body)
     steps = [_clean_step(part) for part in parts]
     return RationaleChain(tuple(step for step in steps if step)[:most], _clean_answer(text))
+
+
+def select_sources(said: str, known: Sequence[KnowledgeSource]) -> list[KnowledgeSource]:
+    """The sources that a reply names, in its order, each once; "wiki" is not named by "wikis"."""
+    found = [
+        (match.start(), source)
+        for source in known
+        if (match := re.search(rf"(?<!\w){re.escape(source.name)}(?!\w)", said, re.IGNORECASE))
+    ]
+    return [source for _, source in sorted(found, key=lambda pair: pair[0])]
 
 
 def majority_answer(answers: list[str]) -> tuple[str, int]:

@@ -130,14 +130,20 @@ class Episode:
         k: int | None = None,
         keep: bool = True,
         where: Retriever | None = None,
+        sources: tuple[str, ...] = (),
     ) -> tuple[Hit, ...]:
         """Searches and keeps new passages (with `keep`). An empty query means the question.
 
-        `where` is another retriever than that of all methods. Raises `BudgetExceeded`.
+        `where` is another retriever than that of all methods, over `sources` (by default all).
+        Raises `BudgetExceeded`.
         """
         said = " ".join(query.split()) or self.question.text
         result = await look_up(
-            where or self.kit.retriever, said, self.run, k=k or self.kit.k, sources=self.kit.sources
+            where or self.kit.retriever,
+            said,
+            self.run,
+            k=k or self.kit.k,
+            sources=sources or self.kit.sources,
         )
         self.failed = result.failed or self.failed
         if keep:

@@ -2,11 +2,19 @@
 
 import pytest
 
+from osler.answer.written import WrittenComposer
 from osler.app.config.baselines import SelfRagSettings
 from osler.errors import CapabilityMissing
-from osler.methods.baselines.chain_of_knowledge import read_chain
+from osler.methods.baselines.chain_of_knowledge import (
+    ChainOfKnowledge,
+    KnowledgeSource,
+    read_chain,
+    select_sources,
+)
+from osler.methods.baselines.episode import MethodDeps
 from osler.methods.baselines.sure import read_candidates
-from osler.testing.scripted import ScriptedModel
+from osler.testing.scripted import ScriptedModel, ScriptedRetriever
+from osler.trace import Run, Searched
 from osler.types import Grounding, Halt, Question
 
 from .conftest import Hiding, Play, ReflectingModel, cited, notes, passage
@@ -100,6 +108,58 @@ async def test_the_chain_that_is_corrected_is_the_first_of_the_most_frequent_ans
     played = await play({"kind": "chain-of-knowledge"}, ACTOR, model, {"": [TIO]})
     assert "Actor 1" in model.seen[5][0].content
     assert "2 of 5 chains agree: the first of them is corrected" in notes(played)
+
+
+async def test_sources_are_selected_and_each_is_asked_in_its_own_language() -> None:
+    """§2.1 and §2.2: domains for the question, a query for each source of them."""
+    chains = [CHAIN.format(f"Actor {n}", f"Actor {n}", f"190{n}", f"190{n}") for n in range(5)]
+    model = ScriptedModel(
+        [
+            *chains,
+            "graph, wiki and nothing else",
+            "El Tio Disparate , directed by",
+            "director of the film El Tio Disparate",
+            "Palito Ortega directed it.",
+            "Second, Palito Ortega was born in 1950.\nThe answer is 1950.",
+            "Palito Ortega , born in",
+            "Palito Ortega birth date",
+            "Palito Ortega was born on February 28, 1941.",
+            "The answer is 1941",
+        ]
+    )
+    searches = {name: ScriptedRetriever({"": [TIO, ORTEGA]}) for name in ("book", "wiki", "graph")}
+    knowledge = tuple(
+        KnowledgeSource(name, found, {"en": f"About {name}.", "zh": name}, name == "graph")
+        for name, found in searches.items()
+    )
+    nowhere = ScriptedRetriever({})
+    kit = MethodDeps(model, nowhere, WrittenComposer(), ("book", "wiki", "graph"))
+    run = Run()
+    solution = await ChainOfKnowledge(kit, knowledge).solve(ACTOR, run)
+    model.finish()
+    assert "1941" in solution.answer.text
+    assert searches["graph"].asked == ["El Tio Disparate , directed by", "Palito Ortega , born in"]
+    assert searches["wiki"].asked == [
+        "director of the film El Tio Disparate",
+        "Palito Ortega birth date",
+    ]
+    assert searches["book"].asked == nowhere.asked == []
+    assert "book: About book." in model.seen[5][0].content
+    assert "concept , relation" in model.seen[6][0].content
+    assert "wiki: About wiki." in model.seen[7][0].content
+    assert [e.sources for e in run.events if isinstance(e, Searched)] == [("graph",), ("wiki",)] * 2
+
+
+def test_sources_are_read_in_the_order_of_the_reply_and_by_whole_names() -> None:
+    known = [
+        KnowledgeSource(name, ScriptedRetriever({}), {"en": "", "zh": ""})
+        for name in ("wiki", "book", "research")
+    ]
+    assert [one.name for one in select_sources("Research; then wiki.", known)] == [
+        "research",
+        "wiki",
+    ]
+    assert select_sources("bookshops and wikis", known) == []
 
 
 def test_a_chain_is_read_in_both_languages() -> None:
