@@ -140,6 +140,8 @@ def _task_row(data_set: DataSet, folder: Path | None) -> dict[str, Any]:
         "licence": data_set.licence,
         "origin": data_set.origin,
         "files": list(data_set.files),
+        "split": data_set.split,
+        "published": data_set.published,
     }
     if folder is None:
         return row
@@ -147,7 +149,7 @@ def _task_row(data_set: DataSet, folder: Path | None) -> dict[str, Any]:
         return {**row, "samples": None, "dropped": {}}
     loaded = data_set.load(folder)
     dropped = {reason: {"count": d.count, "first": d.first} for reason, d in loaded.dropped.items()}
-    return {**row, "samples": len(loaded.samples), "dropped": dropped}
+    return {**row, "rows": loaded.rows, "samples": len(loaded.samples), "dropped": dropped}
 
 
 def tasks_page(rows: list[dict[str, Any]]) -> RenderableType:
@@ -164,6 +166,12 @@ def tasks_page(rows: list[dict[str, Any]]) -> RenderableType:
             Text(f"{row['name']}: {d['count']} dropped: {reason} (first at {d['first']})")
             for reason, d in row.get("dropped", {}).items()
         ]
+        if row.get("rows") and row["published"] not in (0, row["rows"]):
+            notes.append(
+                Text(
+                    f"{row['name']}: {row['rows']:,} rows; as published it has {row['published']:,}"
+                )
+            )
     return Group(table, *([Text("")] if notes else []), *notes)
 
 

@@ -46,6 +46,9 @@ def test_data_sets_of_a_folder_are_counted(osler: Any, folder: Path, questions: 
     rows = json.loads(osler("eval", "tasks", "--data", "data", "--json").stdout)["tasks"]
     found = next(row for row in rows if row["name"] == "medqa-zh")
     assert (found["samples"], found["dropped"]["no 'options'"]["count"]) == (3, 1)
+    assert (found["split"], found["rows"], found["published"]) == ("test", 4, 3_426)
+    page = " ".join(osler("eval", "tasks", "--data", "data").stdout.split())
+    assert "medqa-zh: 4 rows; as published it has 3,426" in page
     assert "1 dropped: no 'options'" in osler("eval", "tasks", "--data", "data").stdout
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from osler.app.config import Settings
 from osler.errors import BadConfig
+from osler.evaluate.trained_on import pass_on
 from osler.kb.encoders.minilm import read_safetensors
 from osler.llm.core.cache import write_whole
 from osler.llm.local.weights import MINILM, locate_weights
@@ -43,6 +44,7 @@ def export_expert(name: str, folder: Path | None, out: Path) -> list[str]:
         out.mkdir(parents=True)
         for file in (CARD, WEIGHTS):
             shutil.copyfile(expert.folder / file, out / file)
+        pass_on([expert.folder], out)
         if expert.card.family == "pair":
             base = read_safetensors(locate_weights(MINILM))
             graph = pair_graph(base, expert.read_tensors(), exact=True)
