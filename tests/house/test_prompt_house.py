@@ -108,6 +108,8 @@ def example(name: str, language: Language) -> dict[str, object]:
             )
         ],
         "at_most": 3,
+        "step": "Step1: Which drug treats anaphylaxis?\nAction1: Retrieval(s=s1, p=p1, o=o1)",
+        "last": "Step2: Output #1\nAction2: Output(o1)",
         "feedback": [{"plan": "<book> adrenaline </book>", "score": 2, "suggestion": "Ask dose."}],
         "source": BOOK,
         "description": SourceDescription(BOOK).describe_in(language),

@@ -229,6 +229,17 @@ class KagThinkerSettings(ThinkerFields):
     k: Whole = Field(
         default=3, ge=1, le=200, description="Passages of one search (KAG-Thinker §4.1)."
     )
+    dialogue: Literal["calls", "checkpoint", "trained"] = Field(
+        default="calls",
+        description="How the model is spoken to: each prompt as a call of its own, for any model;"
+        " or one growing dialogue, for a model that was trained on it: checkpoint, the authors',"
+        " or trained, one taught with Osler's own data.",
+    )
+    decoding: Literal["auto", "settings", "paper"] = Field(
+        default="auto",
+        description="settings: as `sampling` says; paper: temperature 0, 8192 tokens a reply and"
+        " seed 42, as the released code; auto: the paper's in a dialogue.",
+    )
 
 
 class OmniRagSettings(PlannerFields):

@@ -17,6 +17,7 @@ from osler.llm.core.speaker import Speaker
 from osler.methods.kag.boundary import TAU, GenerateThenAssess, NoBoundary
 from osler.methods.kag.computed import QuestionCalculator
 from osler.methods.kag.depth import Depth, DepthSolver, FormRetriever
+from osler.methods.kag.dialogue import DialogueThinker
 from osler.methods.kag.executors import Calculator, Deducer
 from osler.methods.kag.focus import Focuser, LikenessFocuser, LikenessScorer
 from osler.methods.kag.hybrid import QueriesAsForms
@@ -25,6 +26,7 @@ from osler.methods.kag.output import AnswerFinisher
 from osler.methods.kag.planner import Decomposer, FormPlanner, GivenForms
 from osler.methods.kag.pool import QuestionSearch
 from osler.methods.kag.solver import Thinker
+from osler.methods.kag.transcript import ReleasedTurns, TrainedTurns
 from osler.sources.catalogue import GRAPH
 from osler.types import Language
 
@@ -33,6 +35,8 @@ _BRIEF = 80
 TURNS = 10
 """Searches for one sub-problem (the released code's value)."""
 _FEW_TURNS = 2
+PAPER_DECODING = Sampling(temperature=0.0, max_tokens=8192, seed=42)
+"""The released code's; its top_p of 0.95 changes nothing at temperature 0."""
 FOCUS_LEAST = 0.54
 """Cosine of the packaged encoder from which a reference answers: `benchmarks/LOG.md`."""
 
@@ -43,8 +47,12 @@ def build_thinker(
     parts: Parts,
     compose: Composer,
     sampling: Sampling,
-) -> Thinker:
-    """The planner decomposes; the reader does all else."""
+) -> Thinker | DialogueThinker:
+    """The planner decomposes; the reader does all else. In a dialogue the reader does both."""
+    if chosen.decoding == "paper" or (chosen.decoding == "auto" and chosen.dialogue != "calls"):
+        sampling = PAPER_DECODING
+    if chosen.dialogue != "calls":
+        return _build_dialogue(settings, chosen, parts, compose, sampling)
     reader = make_speaker(settings, parts, "reader", sampling)
     depth = replace(
         build_depth_solver(settings, chosen, parts, sampling),
@@ -53,6 +61,27 @@ def build_thinker(
     )
     told = "" if chosen.boundary == "none" else boundary_tau(settings, chosen, reader.model.name)[1]
     return thinker_around(settings, chosen, parts, compose, sampling, depth, told)
+
+
+def _build_dialogue(
+    settings: Settings,
+    chosen: KagThinkerSettings,
+    parts: Parts,
+    compose: Composer,
+    sampling: Sampling,
+) -> DialogueThinker:
+    reader = make_speaker(settings, parts, "reader", sampling)
+    return DialogueThinker(
+        reader.model,
+        ReleasedTurns() if chosen.dialogue == "checkpoint" else TrainedTurns(),
+        parts.retriever("kag-thinker", parts.sources),
+        compose,
+        Focuser(reader),
+        replace(sampling, top=0),
+        parts.sources,
+        chosen.k,
+        TURNS if chosen.turns is None else chosen.turns,
+    )
 
 
 def build_depth_solver(

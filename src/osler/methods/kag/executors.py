@@ -24,7 +24,7 @@ from osler.methods.kag.formulas.slots import AmbiguousUnit, settle_bare_numbers
 from osler.methods.kag.formulas.targets import nearest_formulas
 from osler.methods.kag.logical_forms import Deduce, Math
 from osler.methods.kag.sandbox import LACKING, run_calculation
-from osler.prompts import render_prompt
+from osler.prompts import RenderedPrompt, render_prompt
 from osler.text import join_all_surrogates
 from osler.trace import Calculated, Noted, Run
 from osler.types import Language
@@ -101,15 +101,9 @@ class Calculator:
         known, error = list(content), ""
         for _ in range(self.tries):
             told = [*known, f"The program before failed: {error}"] if error else known
-            prompt = render_prompt(
-                "kag/calculate",
-                language,
-                content=told,
-                target=form.target,
-                lacking=LACKING,
-            )
+            prompt = calculation_prompt(form, told, language)
             try:
-                code = await self.speaker.ask(prompt, _extract_program, run)
+                code = await self.speaker.ask(prompt, extract_program, run)
             except MalformedOutput as malformed:
                 run.emit(Noted(f"step {n}: no program: {malformed.message}"))
                 return ""
@@ -133,9 +127,7 @@ class Deducer:
     async def solve(
         self, n: int, form: Deduce, content: Sequence[str], language: Language, run: Run
     ) -> str:
-        prompt = render_prompt(
-            "kag/deduce", language, op=str(form.op), content=list(content), target=form.target
-        )
+        prompt = deduction_prompt(form, content, language)
         try:
             return await self.speaker.ask(
                 prompt, answer_or_text, run, grammar=boxed_grammar(reason=self.speaker.reasoning)
@@ -143,6 +135,20 @@ class Deducer:
         except MalformedOutput as error:
             run.emit(Noted(f"step {n}: no deduction: {error.message}"))
             return ""
+
+
+def calculation_prompt(form: Math, content: Sequence[str], language: Language) -> RenderedPrompt:
+    """Asks for a program; `content` and target have their references filled in."""
+    return render_prompt(
+        "kag/calculate", language, content=list(content), target=form.target, lacking=LACKING
+    )
+
+
+def deduction_prompt(form: Deduce, content: Sequence[str], language: Language) -> RenderedPrompt:
+    """Asks for a conclusion; `content` and target have their references filled in."""
+    return render_prompt(
+        "kag/deduce", language, op=str(form.op), content=list(content), target=form.target
+    )
 
 
 def _describe_formula(formula: Formula, language: Language) -> dict[str, str]:
@@ -186,7 +192,8 @@ def _choice_parser(names: Mapping[str, Formula]) -> Callable[[Completion], Chose
     return parse
 
 
-def _extract_program(reply: Completion) -> str:
+def extract_program(reply: Completion) -> str:
+    """The program in `<Python>` or a code block. Raises `MalformedOutput` where there is none."""
     match = _CODE.search(reply.text)
     code = next((part for part in match.groups() if part), "") if match else ""
     if not code.strip():

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from osler.llm.core.spans import answer_span, strip_types
 from osler.llm.core.speaker import Speaker
 from osler.methods.kag.depth import SubAnswer
-from osler.prompts import render_prompt
+from osler.prompts import RenderedPrompt, render_prompt
 from osler.trace import Run
 from osler.types import Answer, Hit, Question, numbered
 
@@ -28,16 +28,23 @@ class AnswerFinisher:
         self, question: Question, answers: Sequence[SubAnswer], hits: Sequence[Hit], run: Run
     ) -> str:
         """The model's draft of the last answer, from the sub-answers and their passages."""
-        prompt = render_prompt(
-            "kag/answer",
-            question.language,
-            question=question.text,
-            options=question.lettered,
-            steps=[answer.prompt_line for answer in answers],
-            documents=numbered(hits),
-        )
+        prompt = answer_prompt(question, answers, hits)
         text = await self.speaker.ask(prompt, lambda reply: reply.text, run)
         return _unbox_answer(text)
+
+
+def answer_prompt(
+    question: Question, answers: Sequence[SubAnswer], hits: Sequence[Hit]
+) -> RenderedPrompt:
+    """The prompt for the last answer, with the sub-answers and their passages."""
+    return render_prompt(
+        "kag/answer",
+        question.language,
+        question=question.text,
+        options=question.lettered,
+        steps=[answer.prompt_line for answer in answers],
+        documents=numbered(hits),
+    )
 
 
 def nearest_option(answer: Answer, question: Question, answers: Sequence[SubAnswer]) -> Answer:

@@ -13,10 +13,12 @@ from osler.methods.kag.grammar import plan_grammar
 from osler.methods.kag.logical_forms import LogicalPlan
 from osler.methods.kag.notation import render_form
 from osler.methods.kag.parse import read_plan
-from osler.prompts import render_prompt
+from osler.prompts import RenderedPrompt, render_prompt
 from osler.trace import FormNode, FormsPlanned, Run
 from osler.types import Question
 
+DECOMPOSE = "kag/decompose"
+"""The prompt of Table 1."""
 Origin = Literal["planner", "user", "fallback", "formula"]
 
 
@@ -38,7 +40,16 @@ class Decomposer:
 
     async def decompose(self, question: Question, run: Run) -> LogicalPlan:
         grammar = plan_grammar(steps=self.steps, longest=self.longest)
-        return await ask_plan("kag/decompose", question, self.speaker, grammar, run)
+        return await ask_plan(DECOMPOSE, question, self.speaker, grammar, run)
+
+
+def plan_prompt(template: str, question: Question) -> RenderedPrompt:
+    return render_prompt(
+        template,
+        question.language,
+        question=question.text,
+        options=question.lettered,
+    )
 
 
 async def ask_plan(
@@ -46,12 +57,7 @@ async def ask_plan(
 ) -> LogicalPlan:
     """Asks for a plan with the prompt `template` and emits it; when none can be read, the plan is a
     single retrieval of the question."""
-    prompt = render_prompt(
-        template,
-        question.language,
-        question=question.text,
-        options=question.lettered,
-    )
+    prompt = plan_prompt(template, question)
     try:
         plan = await speaker.ask(prompt, lambda reply: read_plan(reply.text), run, grammar=grammar)
     except MalformedOutput as error:

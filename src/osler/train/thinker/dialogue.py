@@ -12,7 +12,8 @@ r"""Trajectories as multi-turn samples, in the paper's format (App. 12).
     user       the question, the sub-questions and their answers
     assistant  <think>…</think>, the answer
 
-Prompts, plans and searches are the solver's own strings.
+Prompts, plans and searches are the solver's own strings, and the turns are those that a trained
+model is served with (`osler.methods.kag.transcript`).
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from typing import Literal, get_args
 
 from osler.llm.core.base import Message
 from osler.methods.kag.boundary import REFUSAL, attempt_prompt
+from osler.methods.kag.transcript import references_turn, result_turn, system_turn
 from osler.prompts import render_prompt
 from osler.train.thinker.trajectory import SolvedStep, Trajectory
 from osler.types import Language
@@ -46,7 +48,7 @@ _WRITES: dict[Language, str] = {
 
 def stage_messages(trajectory: Trajectory, stage: Stage, language: Language) -> list[Message]:
     """The whole chat of a stage."""
-    system = Message("system", render_prompt("train/system", language).text)
+    system = system_turn(language)
     match stage:
         case "logical-form":
             return [system, *_plan_turns(trajectory)]
@@ -99,7 +101,7 @@ def _step_turns(step: SolvedStep, language: Language) -> Iterator[Message]:
             yield Message(
                 "assistant", f"{wrap_thought(step.thought or _WRITES[language])}\n{program}"
             )
-            yield Message("user", f"<result>{step.answer}</result>")
+            yield Message("user", result_turn(step.answer))
             gives = wrap_thought(_GIVES[language].format(value=step.answer))
             yield Message("assistant", f"{gives}\n\n{box_answer(step.answer)}")
         case _:  # an Output is answered by the last turn, as in the paper's sample
@@ -118,9 +120,7 @@ def _search_turns(step: SolvedStep, language: Language) -> Iterator[Message]:
     doubt = wrap_thought(_boundary_thought(step, language))
     for turn in step.turns:
         yield Message("assistant", f"{doubt}\n<search>{turn.search}</search>")
-        references = "\n\n".join(turn.references)
-        # The blank line before the closing tag is the paper's (App. 12).
-        yield Message("user", f"<references>{references}\n\n</references>")
+        yield Message("user", references_turn(turn.references))
         # The focuser's reason is the thought before the next search, or before the answer (§3.3).
         doubt = wrap_thought(turn.thought or turn.reason)
     yield Message("assistant", f"{doubt}\n\n{box_answer(step.answer)}")

@@ -12,10 +12,12 @@ from osler.app.wiring.strategies import build_solver
 from osler.llm.core.speaker import Speaker
 from osler.methods.kag.boundary import GenerateThenAssess, NoBoundary
 from osler.methods.kag.depth import DepthSolver
+from osler.methods.kag.dialogue import DialogueThinker
 from osler.methods.kag.focus import Focuser, LikenessFocuser
 from osler.methods.kag.outline import Outliner
 from osler.methods.kag.planner import Decomposer, GivenForms
 from osler.methods.kag.solver import Thinker
+from osler.methods.kag.transcript import ReleasedTurns, TrainedTurns
 from osler.retrieve.relevance import OverlapRelevance
 from osler.testing.scripted import KeyedModel, ScriptedRetriever
 from osler.trace import Asked, Run
@@ -34,7 +36,7 @@ def parts(model: KeyedModel) -> Parts:
     ready = LoadedModel(model)
     found = ScriptedRetriever({"": [FACT]})
     return Parts(
-        {"planner": ready, "reader": ready},
+        {"planner": ready, "reader": ready, "summariser": ready},
         lambda name, sources: found,
         OverlapRelevance(),
         OverlapRelevance(),
@@ -105,6 +107,26 @@ def test_a_small_model_focuses_by_likeness_and_searches_twice(tmp_path: Path) ->
     assert isinstance(depth_of(built(tmp_path, focus="encoder")).focuser, LikenessFocuser)
 
 
+@pytest.mark.parametrize(
+    ("dialogue", "turns"), [("checkpoint", ReleasedTurns), ("trained", TrainedTurns)]
+)
+def test_a_trained_model_is_spoken_to_in_one_dialogue(
+    dialogue: str, turns: type, tmp_path: Path
+) -> None:
+    solver = build_solver(settings(tmp_path, dialogue=dialogue), parts(KeyedModel({})))
+    assert isinstance(solver, DialogueThinker)
+    assert isinstance(solver.turns, turns)
+    assert (solver.k, solver.searches) == (3, 10)
+    # The released code's decoding, unless the settings' is asked for.
+    assert (solver.sampling.temperature, solver.sampling.max_tokens) == (0.0, 8192)
+    chosen = settings(tmp_path, dialogue=dialogue, decoding="settings")
+    warm = build_solver(chosen, parts(KeyedModel({})))
+    assert isinstance(warm, DialogueThinker)
+    assert warm.sampling.temperature == 0.6
+    cold = built(tmp_path, decoding="paper")
+    assert cold.finisher.speaker.sampling.max_tokens == 8192
+
+
 def test_the_question_s_own_search_and_its_formula_are_settings(tmp_path: Path) -> None:
     solver = built(tmp_path)
     assert solver.pool is not None
@@ -118,7 +140,8 @@ async def test_a_formula_s_value_is_computed_through_the_wiring(tmp_path: Path) 
     text = (
         "What is the creatinine clearance of a 70-year-old 60 kg woman with creatinine 1.2 mg/dL?"
     )
-    for kind in (KagThinkerSettings(), UnifiedSettings()):
+    unified = UnifiedSettings(machine=False, planner="off", boundary="none")
+    for kind in (KagThinkerSettings(), unified):
         chosen = Settings(home=tmp_path, strategy=kind)
         run = Run()
         solution = await build_solver(chosen, parts(KeyedModel({}))).solve(Question("q", text), run)
