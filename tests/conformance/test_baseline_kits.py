@@ -1,5 +1,6 @@
 """Every method of another paper passes the kit of solvers, as the settings build it."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import log
@@ -137,7 +138,7 @@ PERSISTENT = {
     "chain-of-knowledge": "First, iron. Second, more iron. The answer is iron.",
     "i-medrag": "## Queries\n1. a\n2. b\n3. c",
     "pike-rag": '["What treats iron deficiency anaemia?", "Iron?", "1"]',
-    "kag-static": '{"1": {"query": "a"}, "2": {"query": "b"}, "3": {"query": "c"}}',
+    "kag-static": json.dumps({str(n): {"query": "a", "executor": "Math"} for n in range(9)}),
     "hipporag": '[["iron", "treats", "anaemia"]]',
 }
 """What makes each method go on as long as it can."""

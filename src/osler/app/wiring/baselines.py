@@ -10,6 +10,7 @@ from osler.answer import Composer
 from osler.app.config import baselines as chosen
 from osler.app.wiring import CHAINS, Parts
 from osler.app.wiring.corpus import ATOMS, TRIPLES, WALK
+from osler.app.wiring.kag_static import kag_static_fields
 from osler.errors import CapabilityMissing
 from osler.llm.core.base import Attentive, LanguageModel, Likelihood, Sampling
 from osler.methods.baselines.adaptive import Adaptive
@@ -88,6 +89,8 @@ def baseline(
             given["knowledge"] = _knowledge_sources(parts)
         case chosen.HippoRagSettings():
             given |= {"relevance": parts.relevance, "corpus": _corpus_graph(parts)}
+        case chosen.KagStaticSettings():
+            given |= kag_static_fields(parts, sampling)
         case chosen.PikeRagSettings():
             has_atoms = ATOMS in parts.carriers
             atomic = parts.retriever(ATOMS, parts.sources) if has_atoms else None

@@ -1,21 +1,30 @@
-"""What was indexed of the whole corpus for the methods that look there: atomic questions, triples.
+"""What was indexed of the whole corpus for the methods that look there.
 
+Atomic questions (PIKE-RAG), triples and a walk (HippoRAG), and the hybrid of all indexes (KAG).
 Their names are among a run's carriers, so that a replay builds the method as it was recorded.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
+
 from osler.app.config import Settings
-from osler.app.config.baselines import HippoRagSettings, PikeRagSettings
+from osler.app.config.baselines import HippoRagSettings, KagStaticSettings, PikeRagSettings
 from osler.app.wiring.knowledge import search_filter
 from osler.errors import KnowledgeBaseError
 from osler.extract.derived import Extractions
+from osler.extract.indexes import KINDS, Kind
+from osler.graph.extras import has_rapidfuzz
 from osler.kb.base import KnowledgeBase
 from osler.kb.encoders.base import Encoder
 from osler.retrieve.corpus import AtomicQuestions, GraphWalk, TripleSearch, has_corpus_graph
+from osler.retrieve.hybrid import Fusion
+from osler.retrieve.indexed import IndexedRetriever, NameRankings
 from osler.types import Retriever
 
 ATOMS = "atomic-questions"
+HYBRID = "hybrid-indexes"
 TRIPLES = "triples"
 WALK = "graph-walk"
 
@@ -25,13 +34,21 @@ def corpus_carriers(settings: Settings, kb: KnowledgeBase, encoder: Encoder) -> 
     method = settings.strategy
     if isinstance(method, HippoRagSettings) and has_corpus_graph(kb):
         return (TRIPLES, WALK)
+    if isinstance(method, KagStaticSettings) and has_corpus_graph(kb):
+        return (HYBRID,)
     if isinstance(method, PikeRagSettings):
-        try:
-            Extractions.of(kb).entries.require_kinds(("atomic_query",), encoder.identity)
-        except KnowledgeBaseError:
-            return ()
-        return (ATOMS,)
+        return (ATOMS,) if _made_kinds(kb, encoder, ("atomic_query",)) else ()
     return ()
+
+
+def _made_kinds(kb: KnowledgeBase, encoder: Encoder, kinds: Sequence[Kind]) -> tuple[Kind, ...]:
+    """Those of the indexes that can be searched with the encoder."""
+    made = list[Kind]()
+    for kind in kinds:
+        with suppress(KnowledgeBaseError):
+            Extractions.of(kb).entries.require_kinds((kind,), encoder.identity)
+            made.append(kind)
+    return tuple(made)
 
 
 def corpus_retriever(
@@ -41,6 +58,18 @@ def corpus_retriever(
     within = search_filter(settings, tuple(source for source in sources if source in kb.sources))
     if name == ATOMS:
         return AtomicQuestions(kb, encoder, within)
+    if name == HYBRID:
+        chosen = settings.retrieve
+        return IndexedRetriever(
+            kb,
+            encoder,
+            _made_kinds(kb, encoder, KINDS),
+            NameRankings(Extractions.of(kb).webs, fuzzy=has_rapidfuzz()),
+            within=within,
+            fusion=Fusion(
+                chosen.dense_weight, chosen.lexical_weight, float(chosen.rrf_k), chosen.depth
+            ),
+        )
     if name == TRIPLES:
         return TripleSearch(kb, within)
     method = settings.strategy

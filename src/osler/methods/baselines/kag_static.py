@@ -2,29 +2,43 @@
 
 After Liang et al. 2024, *KAG: Boosting LLMs in Professional Domains via Knowledge Augmented
 Generation*, and KAG-Thinker §4.3: the planner writes all tasks at once as a graph, with the
-tasks that each depends on; each task's query is filled in with the answers before it,
-retrieved for, and answered in short; the generator answers from the tasks and their passages.
+executor of each, the tasks that it depends on, and the logical form of a lookup; each task's
+query is filled in with the answers before it. A Retriever's form is looked up in the concept
+graph, its query in KAG's hybrid of indexes and graph of names; the answer is read in short. Math
+and Deduce work on the answers before them. The generator answers from the tasks and their
+passages.
 
-Departures: a task is a query in words (KAG's Retriever executor); its Math and Deduce executors
-are KAG-Thinker's, which is a strategy of its own. The retrieval is the one that all methods
-share, not KAG's hybrid of graph and text, unless the sources hold a graph. Answers are put into
-the queries that name them; the released planner has the model rewrite such a query. Without a
-readable plan the question itself is the only task.
+What looks up forms, searches the hybrid, computes and infers is KAG-Thinker's, and is handed in:
+methods know nothing of each other. Without a concept graph, or without an extracted corpus, the
+retrieval that all methods share stands in, which the trace says.
+
+Departures: the planner writes the logical form, where the released pipeline has a model rewrite
+each query to one; answers are put into the queries that name them, where it rewrites such a
+query. Without a readable plan the question itself is the only task.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Literal, Protocol, get_args
 
 from osler.answer import UNDECIDED
 from osler.methods.baselines.episode import Episode, MethodDeps
 from osler.methods.baselines.replies import json_in
 from osler.trace import Noted, Run
-from osler.types import Question, Solution
+from osler.types import Hit, Language, Question, Retriever, Solution
 
 _HOLE = re.compile(r"\{\{\s*(\d+)\.output\s*\}\}|#(\d+)")
+
+
+Executor = Literal["Retriever", "Math", "Deduce"]
+_EXECUTORS: Mapping[str, Executor] = {name.casefold(): name for name in get_args(Executor)}
+_NO_GRAPH = (
+    "no concept graph and no extracted corpus (`osler kb graph add`, `osler kb extract`): tasks are"
+    " looked up by the search that all methods share"
+)
 
 
 @dataclass(frozen=True)
@@ -32,23 +46,44 @@ class PlannedTask:
     name: str
     query: str
     needs: tuple[str, ...] = ()
+    executor: Executor = "Retriever"
+    form: str = ""
+    """The logical form of a lookup, as the planner wrote it; empty without one."""
+
+
+class TaskSolver(Protocol):
+    async def solve_task(
+        self, query: str, known: Sequence[str], language: Language, run: Run
+    ) -> str:
+        """The result of a Math or a Deduce from the answers before it; "" without one."""
+        ...
 
 
 @dataclass(frozen=True)
 class KagStatic:
     kit: MethodDeps
+    forms: Retriever | None = None
+    """Looks up logical forms in the concept graph; `None` without one."""
+    hybrid: Retriever | None = None
+    """KAG's hybrid over indexes and the graph of names; `None` without an extracted corpus."""
+    solvers: Mapping[Executor, TaskSolver] = field(default_factory=dict)
+    """Of Math and Deduce; a task without one is looked up."""
     tasks: int = 6
 
     async def solve(self, question: Question, run: Run) -> Solution:
         with Episode(self.kit, question, run) as episode:
+            if self.forms is None and self.hybrid is None:
+                run.emit(Noted(_NO_GRAPH))
             plan = await self._plan_tasks(episode)
-            run.emit(Noted("plan: " + "; ".join(f"#{t.name} {t.query}" for t in plan)))
+            told = (f"#{t.name} {t.executor}: {t.form or t.query}" for t in plan)
+            run.emit(Noted("plan: " + "; ".join(told)))
             episode.decision = UNDECIDED  # the answer to a task decides nothing
             answers: dict[str, str] = {}
             steps: list[str] = []
             for task in plan:
                 query = fill_query(task.query, answers)
-                answers[task.name] = await self._answer_task(episode, query, steps)
+                filled = replace(task, query=query, form=fill_query(task.form, answers))
+                answers[task.name] = await self._answer_task(episode, filled, steps)
                 steps.append(f"#{task.name} {query} {answers[task.name]}")
                 episode.draft = answers[task.name]
             prompt = episode.render(
@@ -67,19 +102,37 @@ class KagStatic:
         plan = order_tasks(read_plan((await episode.ask(prompt)).text, self.tasks))
         return plan or [PlannedTask("1", episode.question.text)]
 
-    async def _answer_task(self, episode: Episode, query: str, steps: Sequence[str]) -> str:
-        hits = await episode.search(query)
+    async def _answer_task(self, episode: Episode, task: PlannedTask, steps: Sequence[str]) -> str:
+        solver = self.solvers.get(task.executor)
+        if solver is not None:
+            language = episode.question.language
+            result = await solver.solve_task(task.query, steps, language, episode.run)
+            if result:
+                return result
+            episode.run.emit(Noted(f"#{task.name} {task.executor} has no result: it is looked up"))
+        hits = await self._look_up_task(episode, task)
         prompt = episode.render(
             "baselines/kag_step",
-            question=query,
+            question=task.query,
             steps=steps,
             documents=episode.list_documents(hits),
         )
         return " ".join((await episode.ask(prompt)).text.split())
 
+    async def _look_up_task(self, episode: Episode, task: PlannedTask) -> list[Hit]:
+        """The graph's statements by form, then the passages of the hybrid; each once."""
+        stated: Sequence[Hit] = ()
+        if self.forms is not None and task.form:
+            failed = episode.failed
+            stated = await episode.search(task.form, where=self.forms)
+            episode.failed = failed  # a form that cannot be read is no source that is down
+        found = await episode.search(task.query, where=self.hybrid)
+        return list({hit.passage.id: hit for hit in (*stated, *found)}.values())
+
 
 def read_plan(text: str, most: int) -> list[PlannedTask]:
-    """Reads `{"1": {"query": …, "dependent_task_ids": […]}, …}`; [] when it cannot be read."""
+    """Reads `{"1": {"executor": …, "query": …, "dependent_task_ids": […], "logical_form": …}, …}`;
+    [] when it cannot be read."""
     said = json_in(text)
     tasks = []
     for name, value in said.items() if isinstance(said, dict) else ():
@@ -87,7 +140,9 @@ def read_plan(text: str, most: int) -> list[PlannedTask]:
         needs = value.get("dependent_task_ids", []) if isinstance(value, dict) else []
         if isinstance(query, str) and query.strip():
             named = tuple(str(need) for need in needs) if isinstance(needs, list) else ()
-            tasks.append(PlannedTask(str(name), " ".join(query.split()), named))
+            executor = _EXECUTORS.get(str(value.get("executor", "")).casefold(), "Retriever")
+            form = str(value.get("logical_form") or "")
+            tasks.append(PlannedTask(str(name), " ".join(query.split()), named, executor, form))
     return tasks[:most]
 
 

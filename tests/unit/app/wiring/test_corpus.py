@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from osler.app.config import KbSettings, ModelSettings, Settings
-from osler.app.wiring.corpus import ATOMS, TRIPLES, WALK
+from osler.app.wiring.corpus import ATOMS, HYBRID, TRIPLES, WALK
 from osler.app.wiring.live import record_parts, replay_parts, with_knowledge
 from osler.app.wiring.models import LoadedModel
 from osler.app.wiring.strategies import build_solver
@@ -116,7 +116,7 @@ async def solve(
         }
     )
     parts = with_knowledge(settings, {"reader": LoadedModel(model)}, kb, HashingEncoder(), None)
-    assert tuple(one for one in parts.carriers if one in (ATOMS, TRIPLES, WALK)) == carriers
+    assert tuple(one for one in parts.carriers if one in (ATOMS, HYBRID, TRIPLES, WALK)) == carriers
     tape, run = Tape(), Run()
     solution = await build_solver(settings, record_parts(parts, tape)).solve(QUESTION, run)
     model.finish()
@@ -167,6 +167,35 @@ async def test_without_the_index_pike_rag_says_that_it_tags(plain: KnowledgeBase
     _, run = await solve(plain, model, {"kind": "pike-rag"}, ())
     notes = [e.text for e in run.events if isinstance(e, Noted)]
     assert notes[0].startswith("no index of atomic questions (`osler kb index atomic_query`")
+
+
+async def test_kag_s_static_pipeline_looks_up_forms_and_the_hybrid(kb: KnowledgeBase) -> None:
+    """The published triples are the concept graph; the hybrid has the names of the chunks."""
+    plan = {
+        "1": {
+            "executor": "Retriever",
+            "query": "What does Alhandra's place of birth belong to?",
+            "logical_form": "Retrieval(s=s1:place['Vila Franca'], p=p1:lies in, o=o1:district)",
+        },
+        "2": {"executor": "Deduce", "query": "Which district?", "dependent_task_ids": ["1"]},
+    }
+    model = ScriptedModel(
+        [
+            json.dumps(plan),
+            "District of Lisbon",
+            r"<answer>\boxed{District of Lisbon}</answer>",
+            "Vila Franca lies in the District of Lisbon. [1]",
+        ]
+    )
+    solution, run = await solve(kb, model, {"kind": "kag-static", "k": 2}, (HYBRID,))
+    step = model.seen[1][0].content
+    assert "[1] Vila Franca" in step, "what the graph states of the form comes first"
+    assert TEXTS["Vila Franca"] in step, "a chunk that is named, though no word of it is asked"
+    assert "#2 Which district? District of Lisbon" in model.seen[3][0].content
+    assert not any(
+        e.text.startswith("no concept graph") for e in run.events if isinstance(e, Noted)
+    )
+    assert solution.answer.citations
 
 
 async def test_triples_and_questions_come_with_their_chunks(kb: KnowledgeBase) -> None:

@@ -1,17 +1,27 @@
 """HippoRAG 2, PIKE-RAG, KAG's static pipeline, MedRAG and i-MedRAG, after their papers."""
 
 import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from fractions import Fraction
 
+from osler.answer.written import WrittenComposer
+from osler.methods.baselines.episode import MethodDeps
 from osler.methods.baselines.hipporag import pagerank, seed_weights
 from osler.methods.baselines.i_medrag import read_queries
-from osler.methods.baselines.kag_static import PlannedTask, fill_query, order_tasks, read_plan
+from osler.methods.baselines.kag_static import (
+    KagStatic,
+    PlannedTask,
+    fill_query,
+    order_tasks,
+    read_plan,
+)
 from osler.methods.baselines.replies import json_in, read_list
-from osler.testing.scripted import ScriptedModel
-from osler.trace import Noted
-from osler.types import Grounding, Question
+from osler.testing.scripted import ScriptedModel, ScriptedRetriever
+from osler.trace import Noted, Run
+from osler.types import Grounding, Language, Question
 
-from .conftest import Play, passage
+from .conftest import Play, notes, passage
 
 ALHANDRA = Question("alhandra", "In which district was Alhandra born?")
 BORN = passage("born", "Alhandra was born in Vila Franca de Xira.", "Alhandra")
@@ -128,6 +138,63 @@ async def test_a_plan_is_made_once_and_filled_in(play: Play) -> None:
     ]
     assert "#2 Who is the mother of John II? Elizabeth of Nevers" in played.asked[3]
     assert played.solution.answer.grounding is Grounding.GROUNDED
+
+
+@dataclass
+class Noting:
+    """Solves a Math or a Deduce, and notes what it was given."""
+
+    result: str
+    given: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
+
+    async def solve_task(
+        self, query: str, known: Sequence[str], language: Language, run: Run
+    ) -> str:
+        self.given.append((query, tuple(known)))
+        return self.result
+
+
+FORM = "Retrieval(s=s1:person['John III'], p=p1:father, o=o1:person)"
+MOTHERS = "Retrieval(s=s2:person['{{1.output}}'], p=p2:mother, o=o2:person)"
+
+
+async def test_a_lookup_goes_by_its_form_and_by_the_hybrid_and_a_deduce_by_its_solver() -> None:
+    plan = {
+        "1": {"executor": "Retriever", "query": "Who is his father?", "logical_form": FORM},
+        "2": {
+            "executor": "retriever",
+            "query": "Who is the mother of {{1.output}}?",
+            "dependent_task_ids": ["1"],
+            "logical_form": MOTHERS,
+        },
+        "3": {"executor": "Deduce", "query": "Which is it?", "dependent_task_ids": ["1", "2"]},
+        "4": {"executor": "Math", "query": "How old?", "dependent_task_ids": ["2"]},
+    }
+    model = ScriptedModel([json.dumps(plan), "John II", "Elizabeth", "unknown", "Elizabeth. [1]"])
+    forms, hybrid = ScriptedRetriever({"": [FATHER]}), ScriptedRetriever({"": [MOTHER]})
+    usual, deduce, math = ScriptedRetriever({}), Noting("Elizabeth of Nevers"), Noting("")
+    kit = MethodDeps(model, usual, WrittenComposer(), ("wiki",))
+    run = Run()
+    method = KagStatic(kit, forms, hybrid, {"Deduce": deduce, "Math": math})
+    solution = await method.solve(JOHN, run)
+    model.finish()
+    assert forms.asked == [FORM, MOTHERS.replace("{{1.output}}", "John II")]
+    assert hybrid.asked == ["Who is his father?", "Who is the mother of John II?", "How old?"]
+    assert usual.asked == []
+    step = model.seen[1][0].content
+    assert step.index(FATHER.text) < step.index(MOTHER.text), "the graph's statement comes first"
+    known = ("#1 Who is his father? John II", "#2 Who is the mother of John II? Elizabeth")
+    assert deduce.given == [("Which is it?", known)]
+    assert "#3 Which is it? Elizabeth of Nevers" in model.seen[4][0].content
+    notes = [event.text for event in run.events if isinstance(event, Noted)]
+    assert "#4 Math has no result: it is looked up" in notes
+    assert solution.answer.text.startswith("Elizabeth.")
+
+
+async def test_without_any_graph_the_static_pipeline_says_what_stands_in(play: Play) -> None:
+    model = ScriptedModel(["no plan", "unknown", "The evidence does not say."])
+    played = await play({"kind": "kag-static"}, JOHN, model, {"": [FATHER]})
+    assert notes(played)[0].startswith("no concept graph and no extracted corpus")
 
 
 def test_plans_that_cannot_be_read_or_run_are_none_or_run_anyway() -> None:
