@@ -14,8 +14,6 @@ from osler.errors import ModelError
 from osler.types import Language
 
 CARD, WEIGHTS = "card.toml", "weights.safetensors"
-FORMAT = 1
-"""Raise it when a card or its weights can no longer be read as before."""
 Family = Literal["pair", "linear"]
 
 
@@ -62,7 +60,8 @@ class ExpertData(_CardPart):
 class ExpertCard(_CardPart):
     """Facts about an expert; `render_card` writes it, `read_card` reads it."""
 
-    format: Literal[1] = FORMAT
+    format: Literal[1] = 1
+    """Raised when a card or its weights can no longer be read as before."""
     name: str = Field(pattern=r"[a-z][a-z0-9-]{0,39}")
     question: str
     """The one question that it answers."""

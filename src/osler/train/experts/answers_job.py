@@ -18,6 +18,7 @@ from osler.retrieve.experts.cards import CARD, WEIGHTS, ExpertCard, ExpertData, 
 from osler.retrieve.experts.pair_input import LONGEST
 from osler.retrieve.experts.shelf import BASE, open_expert
 from osler.train.experts.hard_negatives import add_hard_negatives
+from osler.train.experts.linear import write_safetensors
 from osler.train.experts.pair_evaluation import (
     PairCase,
     ScoredCases,
@@ -50,6 +51,9 @@ ANSWERS = "answers"
 _NAVIGATION = "These resources address"
 """How answers of MedQuAD begin that are lists of links: never a right text in training."""
 _DEV_QUESTIONS = 150
+"""Cases that training is followed on."""
+_DEV_CASES = 40
+"""Cases of each task that calibrate: some 2,500 pairs for two numbers."""
 _WEAK = (
     "English only: Chinese pairs score near chance",
     "it reads what a sentence is about, not whether it is true",
@@ -104,7 +108,7 @@ class AnswersJob:
         progress: Progress | None,
     ) -> ExpertCard:
         self.out.mkdir(parents=True, exist_ok=True)
-        import_extra("safetensors.numpy").save_file(model.export_deltas(), self.out / WEIGHTS)
+        write_safetensors(model.export_deltas(), self.out / WEIGHTS)
         card = ExpertCard(
             name=ANSWERS,
             question="Does this text answer this question?",
@@ -127,7 +131,7 @@ class AnswersJob:
         )
         self._write_card(card)
         # Calibrated as it runs, in 8 bits, on questions that it did not learn from.
-        scored = self._score(all_cases(dev), progress)
+        scored = self._score(_spread(all_cases(dev), _DEV_CASES), progress)
         slope, intercept = fit_platt(scored.flat)
         facts = calibration_facts(scored, slope, intercept)
         parameters = {

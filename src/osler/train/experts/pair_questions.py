@@ -16,7 +16,7 @@ import tarfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 from lxml import etree
 
@@ -98,7 +98,7 @@ def read_medquad_pages(data: Path) -> Iterator[MedquadPage]:
             stream = packed.extractfile(member) if member.name.endswith(".xml") else None
             if stream is None:
                 continue
-            for page in iterate_elements(stream, member.name, ("Document",)):
+            for page in iterate_elements(cast(BinaryIO, stream), member.name, ("Document",)):
                 if (read := _read_page(page)).pairs:
                     yield read
 

@@ -74,7 +74,6 @@ class SupportsJob:
         losses = {ridge: _fold_loss(rows, classes, folds, ridge) for ridge in RIDGES}
         ridge = min(losses, key=lambda one: losses[one])
         model = fit_linear(rows, classes, count=len(VERDICTS), ridge=ridge)
-        firsts = _fold_accuracy(learnt, rows, classes, folds, ridge)
         self.out.mkdir(parents=True, exist_ok=True)
         write_safetensors(tensors_of(model), self.out / WEIGHTS)
         card = ExpertCard(
@@ -90,7 +89,8 @@ class SupportsJob:
             weights=hashlib.sha256((self.out / WEIGHTS).read_bytes()).hexdigest(),
             weak=_WEAK,
             features=FEATURES,
-            parameters={"ridge": ridge, **firsts},
+            parameters={"ridge": ridge},
+            figures=_fold_figures(learnt, rows, classes, folds, ridge),
             data=_count_claims(split, claims),
         )
         list_questions(self.out, (one.text for one in learnt))
@@ -103,31 +103,17 @@ class SupportsJob:
         expert = SupportsExpert(opened)
         learnt = [one for one in claims if split.part_of(one) in ("train", "dev")]
         test = split.choose_items(claims, "test")[:limit]
-        figures, errors = [], {}
+        judged = [judge_claim(expert, one) for one in test]
+        errors = {}
         for source in dict.fromkeys(one.source for one in test):
-            own = [one for one in test if one.source == source]
-            usual = majority_of(one for one in learnt if one.source == source)
-            judged = [judge_claim(expert, one) for one in own]
-            rights = [
-                float(_likeliest(shares) == one.verdict)
-                for shares, one in zip(judged, own, strict=True)
-            ]
-            rule = [float(one.verdict == usual) for one in own]
-            figures.append(
-                ExpertFigure(
-                    on=f"test: {source}, gold evidence",
-                    measure="accuracy",
-                    n=len(own),
-                    expert=figure_of(mean_of(rights)),
-                    rule=f"majority ({usual})",
-                    rule_figure=figure_of(mean_of(rule)),
-                    gain=figure_of(difference(rule, rights)),
-                )
-            )
-            sure = [max(one.values()) for one in judged]
+            own = [(c, d) for c, d in zip(test, judged, strict=True) if c.source == source]
+            sure = [max(shares.values()) for _, shares in own]
+            rights = [float(_likeliest(shares) == one.verdict) for one, shares in own]
             errors[f"test_ece_{source}"] = round(calibration_error(sure, rights), 4)
+        kept = [one for one in opened.card.figures if not one.on.startswith("test")]
+        figures = (*kept, *_accuracy_figures(test, judged, learnt, "test"))
         update = {
-            "figures": tuple(figures),
+            "figures": figures,
             "parameters": {**opened.card.parameters, **errors},
         }
         return self._write_card(opened.card.model_copy(update=update))
@@ -192,21 +178,52 @@ def _fold_loss(
     return fmean(losses)
 
 
-def _fold_accuracy(
+def _fold_figures(
     claims: Sequence[ClaimQuestion],
     rows: Matrix,
     classes: Sequence[int],
     folds: Sequence[Sequence[int]],
     ridge: float,
-) -> dict[str, float]:
-    """Accuracy of each set by cross-validation, for the card."""
-    rights: dict[str, list[float]] = {}
-    for fold in folds:
-        for i, share in zip(fold, _fold_shares(rows, classes, fold, ridge), strict=True):
-            offered = len(VERDICTS) if offers_maybe(claims[i]) else 2
-            right = int(share[:offered].argmax()) == classes[i]
-            rights.setdefault(f"cross_validated_{claims[i].source}", []).append(float(right))
-    return {name: round(fmean(values), 4) for name, values in sorted(rights.items())}
+) -> tuple[ExpertFigure, ...]:
+    """Accuracy of each set by cross-validation, each question judged by a model of the others."""
+    shares = {
+        i: dict(zip(VERDICTS, map(float, share), strict=True))
+        for fold in folds
+        for i, share in zip(fold, _fold_shares(rows, classes, fold, ridge), strict=True)
+    }
+    judged = [_offered(one, shares[i]) for i, one in enumerate(claims)]
+    return _accuracy_figures(claims, judged, claims, "cross-validated (chose the ridge)")
+
+
+def _offered(claim: ClaimQuestion, shares: Mapping[Verdict, float]) -> dict[Verdict, float]:
+    return {v: share for v, share in shares.items() if v != "maybe" or offers_maybe(claim)}
+
+
+def _accuracy_figures(
+    claims: Sequence[ClaimQuestion],
+    judged: Sequence[Mapping[Verdict, float]],
+    learnt: Sequence[ClaimQuestion],
+    on: str,
+) -> tuple[ExpertFigure, ...]:
+    """Accuracy of each set, beside the more frequent verdict of what was learnt from."""
+    figures = []
+    for source in dict.fromkeys(one.source for one in claims):
+        usual = majority_of(one for one in learnt if one.source == source)
+        own = [(c, d) for c, d in zip(claims, judged, strict=True) if c.source == source]
+        rights = [float(_likeliest(shares) == one.verdict) for one, shares in own]
+        rule = [float(one.verdict == usual) for one, _ in own]
+        figures.append(
+            ExpertFigure(
+                on=f"{on}: {source}, gold evidence",
+                measure="accuracy",
+                n=len(own),
+                expert=figure_of(mean_of(rights)),
+                rule=f"majority ({usual})",
+                rule_figure=figure_of(mean_of(rule)),
+                gain=figure_of(difference(rule, rights)),
+            )
+        )
+    return tuple(figures)
 
 
 def _count_claims(split: DataSplit, claims: Sequence[ClaimQuestion]) -> tuple[ExpertData, ...]:

@@ -69,7 +69,7 @@ def test_a_card_reads_back_as_it_was_written(tmp_path: Path) -> None:
 
 
 def test_weights_read_back_as_they_were_written(tmp_path: Path) -> None:
-    tensors = {
+    tensors: dict[str, np.ndarray] = {
         "b": np.arange(6, dtype=np.float32).reshape(2, 3),
         "a": np.array([0.5, -2.0], np.float16),
     }

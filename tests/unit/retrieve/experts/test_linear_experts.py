@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LogisticRegression
 
 from osler.errors import ModelError
 from osler.retrieve.experts.cards import CARD, WEIGHTS, ExpertCard, render_card
@@ -17,6 +16,8 @@ from osler.retrieve.experts.shelf import ShelvedExpert, open_expert
 from osler.retrieve.experts.supporting import SupportsExpert
 from osler.train.experts.linear import fit_linear, tensors_of, write_safetensors
 from osler.types import Passage
+
+LogisticRegression = pytest.importorskip("sklearn.linear_model").LogisticRegression
 
 CHANCE = np.random.default_rng(4)
 ROWS = CHANCE.normal(size=(300, 5)) * [1, 10, 0.1, 1, 1] + [0, 5, 0, 0, 3]

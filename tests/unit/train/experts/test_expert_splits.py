@@ -52,7 +52,7 @@ def test_a_held_out_item_takes_all_that_it_touches_to_the_test_part(found: list[
 @given(items)
 def test_every_item_is_in_exactly_one_part(found: list[Item]) -> None:
     split = make_split(found)
-    parts = [split.choose_items(found, part) for part in ("train", "dev", "test")]  # type: ignore[arg-type]
+    parts = [split.choose_items(found, part) for part in ("train", "dev", "test")]
     assert sorted(one.id for part in parts for one in part) == sorted(one.id for one in found)
 
 

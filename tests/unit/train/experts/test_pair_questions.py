@@ -112,7 +112,8 @@ class WordEncoder:
         for row, text in enumerate(texts):
             for word in text.lower().replace("?", "").replace(".", "").split():
                 rows[row, sum(word.encode()) % self.dimension] += 1
-        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+        found: np.ndarray = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+        return found
 
 
 def asked(id: str, text: str, answer: str, kind: str = "", page: str = "") -> PairQuestion:

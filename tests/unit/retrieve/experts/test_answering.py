@@ -1,0 +1,175 @@
+"""`answers` as it runs: a pair model over the packaged encoder, without torch."""
+
+import hashlib
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from osler.errors import ModelError
+from osler.kb.encoders.base import WordPieces, open_session
+from osler.kb.encoders.minilm import DIMENSION, read_safetensors
+from osler.llm.core.cache import cache_dir
+from osler.llm.local.weights import MINILM, MINILM_TOKENIZER, locate_weights
+from osler.retrieve.experts import answering
+from osler.retrieve.experts.answering import AnswersExpert, TextPair, sigmoid
+from osler.retrieve.experts.cards import CARD, WEIGHTS, ExpertCard, render_card
+from osler.retrieve.experts.pair_graph import merge_deltas, pair_graph, run_pairs
+from osler.retrieve.experts.pair_input import QUESTION_PIECES, read_pair
+from osler.retrieve.experts.shelf import BASE, ShelvedExpert, open_expert
+from osler.train.experts.linear import write_safetensors
+
+KEY = "encoder.layer.5.output.dense"
+
+
+def some_deltas(size: float = 0.05) -> dict[str, np.ndarray[Any, Any]]:
+    chance = np.random.default_rng(2)
+    return {
+        f"{KEY}.down": (chance.normal(size=(2, 4 * DIMENSION)) * size).astype(np.float16),
+        f"{KEY}.up": (chance.normal(size=(DIMENSION, 2)) * size).astype(np.float16),
+        "head.weight": (chance.normal(size=(1, 2 * DIMENSION)) * 0.2).astype(np.float16),
+        "head.bias": np.array([0.25], np.float16),
+    }
+
+
+def shelve(folder: Path, tensors: Mapping[str, Any], **changes: object) -> ShelvedExpert:
+    folder.mkdir(parents=True)
+    write_safetensors(tensors, folder / WEIGHTS)
+    card = ExpertCard(
+        name="answers",
+        question="Does this text answer?",
+        family="pair",
+        replaces="cosine",
+        languages=("en",),
+        made="osler experts train answers",
+        seed=0,
+        date="2026-01-02",
+        split="0" * 64,
+        base=BASE,
+        weights=hashlib.sha256((folder / WEIGHTS).read_bytes()).hexdigest(),
+        parameters={"slope": 2.0, "intercept": -1.0, "longest": 64},
+    )
+    (folder / CARD).write_text(render_card(card.model_copy(update=changes)), encoding="utf-8")
+    return open_expert("answers", folder)
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The real weights, and room for graphs that no later run should find."""
+    folder = tmp_path_factory.mktemp("cache")
+    for name in (MINILM.name, MINILM_TOKENIZER.name):
+        for suffix in ("", ".verified"):
+            (folder / (name + suffix)).symlink_to(cache_dir() / (name + suffix))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def expert(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> AnswersExpert:
+    folder = tmp_path_factory.mktemp("expert") / "answers"
+    return AnswersExpert(shelve(folder, some_deltas()), threads=1, cache=cache)
+
+
+TEXTS = [TextPair("Scurvy is a lack of vitamin C."), TextPair("Tea is a drink.", "Tea")]
+
+
+def test_probabilities_are_the_calibrated_logits(expert: AnswersExpert) -> None:
+    logits = expert.score_logits("What is scurvy?", TEXTS)
+    wanted = [sigmoid(2.0 * logit - 1.0) for logit in logits]
+    assert expert.judge_texts("What is scurvy?", TEXTS) == wanted
+    assert len(set(wanted)) == 2
+
+
+def test_a_score_depends_on_the_question_and_not_on_the_other_texts(expert: AnswersExpert) -> None:
+    both = expert.score_logits("What is scurvy?", TEXTS)
+    assert expert.score_logits("What is scurvy?", TEXTS[1:]) == both[1:]
+    assert expert.score_logits("What is tea?", TEXTS) != both
+
+
+async def test_titles_may_stand_in_the_text(expert: AnswersExpert) -> None:
+    (inside,) = await expert.relevance("What is tea?", ["Tea. Tea is a drink."])
+    assert [inside] == expert.judge_texts("What is tea?", TEXTS[1:])
+
+
+async def test_a_question_in_a_language_that_it_does_not_know_gets_no_order(
+    expert: AnswersExpert,
+) -> None:
+    assert await expert.relevance("坏血病是什么？", ["维生素C缺乏", "茶"]) == (0.0, 0.0)
+    assert await expert.relevance("What is tea?", []) == ()
+
+
+def test_the_deltas_are_added_to_the_encoder_s_matrices() -> None:
+    base, deltas = read_safetensors(locate_weights(MINILM)), some_deltas()
+    merged = merge_deltas(base, deltas)
+    change = merged[f"{KEY}.weight"] - base[f"{KEY}.weight"]
+    product = deltas[f"{KEY}.up"].astype(float) @ deltas[f"{KEY}.down"].astype(float)
+    np.testing.assert_allclose(change, product, atol=1e-5)
+    assert (
+        merged["encoder.layer.0.output.dense.weight"] is base["encoder.layer.0.output.dense.weight"]
+    )
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"encoder.layer.9.output.dense.down": some_deltas()[f"{KEY}.down"]},
+        {f"{KEY}.down": some_deltas()[f"{KEY}.down"][:, :7]},
+    ],
+)
+def test_deltas_of_another_encoder_are_refused(wrong: dict[str, Any]) -> None:
+    base = read_safetensors(locate_weights(MINILM))
+    up = {name.replace(".down", ".up"): some_deltas()[f"{KEY}.up"] for name in wrong}
+    with pytest.raises(ModelError, match="does not fit the encoder"):
+        merge_deltas(base, {**some_deltas(), **up, **wrong})
+
+
+def test_8_bits_stay_near_the_exact_logits() -> None:
+    base, words = (
+        read_safetensors(locate_weights(MINILM)),
+        WordPieces(locate_weights(MINILM_TOKENIZER)),
+    )
+    pairs = [read_pair(words, "What is tea?", one.text, one.title) for one in TEXTS]
+    exact, small = (
+        run_pairs(open_session(pair_graph(base, some_deltas(), exact=exact), 1), pairs)
+        for exact in (True, False)
+    )
+    assert small == pytest.approx(exact, abs=0.3)
+    assert small != exact
+
+
+def test_a_graph_that_strays_in_8_bits_is_not_kept(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answering, "_MOST_APART", 0.0)
+    shelved = shelve(tmp_path / "answers", some_deltas(0.06))
+    with pytest.raises(ModelError, match="strays from the exact one"):
+        AnswersExpert(shelved, threads=1, cache=cache)
+    assert not list(cache.glob(f"*{shelved.card.weights[:12]}*"))
+
+
+def test_another_family_is_refused(tmp_path: Path, cache: Path) -> None:
+    shelved = shelve(tmp_path / "answers", some_deltas(), family="linear")
+    with pytest.raises(ModelError, match="no pair model"):
+        AnswersExpert(shelved, cache=cache)
+
+
+def test_long_questions_and_texts_lose_their_ends() -> None:
+    words = WordPieces(locate_weights(MINILM_TOKENIZER))
+    pair = read_pair(words, "fever " * 500, "cough " * 5_000, "Title", longest=128)
+    assert len(pair.ids) == len(pair.segments) == 128
+    assert pair.segments.index(1) == QUESTION_PIECES + 2
+    assert (pair.ids[0], pair.ids[-1]) == (words.first, words.last)
+    short = read_pair(words, "", "", longest=128)
+    assert short.segments == (0, 0, 1)
+
+
+def test_running_an_expert_needs_no_torch() -> None:
+    code = (
+        "import sys, osler.retrieve.experts.answering, osler.retrieve.experts.fusing,"
+        " osler.retrieve.experts.supporting\n"
+        "sys.exit('torch' in sys.modules or 'transformers' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0  # noqa: S603

@@ -1,0 +1,70 @@
+"""The split in benchmarks/experts holds what is tested on apart; needs the real data."""
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from osler.retrieve.experts.shelf import packaged_experts
+from osler.train.experts.claims import read_claims
+from osler.train.experts.pair_questions import PairQuestion, judged_pages, read_pair_questions
+from osler.train.experts.splits import DataSplit, make_split, read_split
+
+SPLIT = Path(__file__).parents[4] / "benchmarks" / "experts" / "split.json"
+
+
+@pytest.fixture(scope="module")
+def split() -> DataSplit:
+    return read_split(SPLIT)
+
+
+@pytest.fixture(scope="module")
+def questions(shared_data: Path) -> list[PairQuestion]:
+    return read_pair_questions(shared_data)
+
+
+def test_it_is_the_split_that_the_packaged_experts_were_trained_by() -> None:
+    sha256 = hashlib.sha256(SPLIT.read_bytes()).hexdigest()
+    assert {one.card.split for one in packaged_experts()} <= {sha256}
+
+
+def test_it_is_made_again_from_the_data(split: DataSplit, questions: list[PairQuestion]) -> None:
+    assert make_split(questions).parts == split.parts
+
+
+def test_no_document_of_a_test_question_is_trained_on(
+    split: DataSplit, questions: list[PairQuestion]
+) -> None:
+    test = split.choose_items(questions, "test")
+    seen = [one for part in ("train", "dev") for one in split.choose_items(questions, part)]
+    assert len(test) > 2_000
+    assert not {d for one in test for d in one.documents} & {d for q in seen for d in q.documents}
+    assert not {one.text for one in test if one.source != "medquad"} & {q.text for q in seen}
+
+
+def test_no_answer_of_a_test_question_is_a_right_text_in_training(
+    split: DataSplit, questions: list[PairQuestion]
+) -> None:
+    """A few answers stand on several pages word for word; those that do are told by their count."""
+    test = {t.text for one in split.choose_items(questions, "test") for t in one.right}
+    seen = {t.text for one in split.choose_items(questions, "train") for t in one.right}
+    assert len(test & seen) <= 0.01 * len(test)
+
+
+def test_pages_that_liveqa_s_judges_read_are_not_trained_on(
+    split: DataSplit, questions: list[PairQuestion], shared_data: Path
+) -> None:
+    judged = judged_pages(shared_data)
+    pages = {
+        one.id.partition(":")[2].rpartition("_")[0]
+        for one in split.choose_items(questions, "train")
+    }
+    assert judged
+    assert not judged & pages
+
+
+def test_yes_no_questions_are_in_the_part_of_the_same_question(
+    split: DataSplit, shared_data: Path
+) -> None:
+    parts = {split.part_of(one) for one in read_claims(shared_data)}
+    assert parts == {"train", "dev", "test"}
