@@ -20,6 +20,7 @@ from osler.cli.evaluate_results import (
     show,
 )
 from osler.cli.options import CommandGroup, Data, JsonSession
+from osler.cli.options_evaluate import Limit, TriedOptions, WorkOptions
 from osler.cli.progress import show_progress
 from osler.cli.session import CliSession
 
@@ -27,80 +28,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from osler.app.config import Settings
-    from osler.app.evaluation import KeepRun, Load
+    from osler.app.evaluation import KeepRun, Load, Trial
     from osler.app.wiring import Parts
     from osler.evaluate.experiments import Experiment
     from osler.evaluate.runner import SolvedRun
     from osler.llm.recording.response_cache import ResponseCache
     from osler.llm.recording.tape import Tape
-    from osler.train.ablations import AblationVariant
-
-Tasks = Annotated[
-    str | None,
-    typer.Option(
-        help='Data sets, as in "medqa-us,bioasq"; NAME=FILE for a file elsewhere,'
-        " NAME=hub:OWNER/REPO@REVISION/FILE for one on the hub."
-    ),
-]
-Limit = Annotated[int | None, typer.Option(min=1, help="Most samples of each data set.")]
-Strategies = Annotated[
-    str | None,
-    typer.Option(
-        help='Strategies or presets, with settings after colons: "rag,tc-rag:metric=uct";'
-        " all: every strategy that the model can serve."
-    ),
-]
 
 
-def run(
-    here: CliSession,
-    log_dir: LogDir,
-    tasks: Tasks = None,
-    strategies: Strategies = None,
-    experiment: Annotated[
-        str | None,
-        typer.Option(help="An experiment by name or file; other options go before it."),
-    ] = None,
-    ablation: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME:ROW",
-            help="Test a planner as the row of a training ablation says: on its data sets, with"
-            " its sources alone on offer.",
-        ),
-    ] = None,
-    data: Data = None,
-    limit: Limit = None,
-    seed: Annotated[
-        int | None, typer.Option(min=0, help="Seed that chooses the samples; 0 by default.")
-    ] = None,
-    jobs: Annotated[int, typer.Option(min=1, max=256, help="Concurrent samples.")] = 1,
-    retry: Annotated[
-        bool, typer.Option("--retry/--no-retry", help="Try samples again that failed before.")
-    ] = True,
-    tapes: Annotated[
-        bool,
-        typer.Option("--tapes", help="Keep each run with its tape, so that it can be replayed."),
-    ] = False,
-    replies: Annotated[
-        Path | None,
-        typer.Option(help="File of replies; a request that it holds is not sent again."),
-    ] = None,
-    plans: Annotated[
-        Path | None,
-        typer.Option(
-            help="Folder of source plans: omni-rag plans and searches a question once, and every"
-            " reader reads the same."
-        ),
-    ] = None,
-    trained_on: Annotated[
-        bool,
-        typer.Option(
-            "--trained-on",
-            help="Measure also questions that a model was trained on; the report marks them.",
-        ),
-    ] = False,
-) -> None:
+def run(here: CliSession, log_dir: LogDir, *, tried: TriedOptions, work: WorkOptions) -> None:
     """Run strategies on data sets. Samples that the log folder holds are not run again.
 
     Several processes and hosts may work on one log folder. Exit code 6: some samples failed.
@@ -109,37 +45,20 @@ def run(
     from osler.cli.evaluate_pages import run_page, summarise_log
     from osler.cli.session import PARTIAL
 
-    given = _find_experiment(experiment) if experiment else None
-    wanted = given.labels if given and not strategies else _split_words(strategies, "--strategies")
-    row = _read_row(ablation) if ablation else None
-    if row:
-        wanted = [row.tested_label(label) for label in wanted]
-    labels, left_out = _read_labels(here, wanted)
-    usual = (row and row.tested_on) or (given and given.tasks)
-    made = evaluation.make_trial(
-        usual if usual and not tasks else _split_words(tasks, "--tasks"),
-        labels,
-        _settings_loader(here),
-        data=data,
-        limit=limit or (given.limit if given else None),
-        seed=seed if seed is not None else (given.seed if given else 0),
-        experiment=f"{given.name}: {given.repeats}" if given else "",
-        trained_on=trained_on,
-    )
-    # Options that are given win over the experiment's, which win over the defaults.
-    with show_progress(here) as report, _open_replies(replies) as known:
-        keep = _run_keeper(log_dir) if tapes else None
-        work = evaluation.run_trial(
-            made,
-            log_dir,
-            jobs=jobs,
-            again=retry,
-            progress=report,
-            keep=keep,
-            replies=known,
-            plans=plans,
+    trial, left_out = _make_trial(here, tried)
+    with show_progress(here) as report, _open_replies(work.replies) as known:
+        asyncio.run(
+            evaluation.run_trial(
+                trial,
+                log_dir,
+                jobs=work.jobs,
+                again=work.retry,
+                progress=report,
+                keep=_run_keeper(log_dir) if work.tapes else None,
+                replies=known,
+                plans=work.plans,
+            )
         )
-        asyncio.run(work)
     cells = summarise_log(log_dir)
     here.show_result(run_page(cells), {"log": str(log_dir), "cells": cells, "left_out": left_out})
     here.print_line(f"next: osler eval report --log-dir {log_dir}")
@@ -147,10 +66,31 @@ def run(
         raise typer.Exit(PARTIAL)
 
 
-def _read_row(word: str) -> AblationVariant:
+def _make_trial(here: CliSession, tried: TriedOptions) -> tuple[Trial, dict[str, str]]:
+    """What is asked for, and which strategies of `all` are left out, with the reason."""
+    from osler.app import evaluation
     from osler.train.ablations import read_variant
 
-    return read_variant(word)
+    given = _find_experiment(tried.experiment) if tried.experiment else None
+    wanted: Sequence[str] = given.labels if given else ()
+    if tried.strategies or not wanted:
+        wanted = _split_words(tried.strategies, "--strategies")
+    row = read_variant(tried.ablation) if tried.ablation else None
+    if row:
+        wanted = [row.tested_label(label) for label in wanted]
+    labels, left_out = _read_labels(here, wanted)
+    usual = (row and row.tested_on) or (given and given.tasks)
+    trial = evaluation.make_trial(
+        usual if usual and not tried.tasks else _split_words(tried.tasks, "--tasks"),
+        labels,
+        _settings_loader(here),
+        data=tried.data,
+        limit=tried.limit or (given.limit if given else None),
+        seed=tried.seed if tried.seed is not None else (given.seed if given else 0),
+        experiment=f"{given.name}: {given.repeats}" if given else "",
+        trained_on=tried.trained_on,
+    )
+    return trial, left_out
 
 
 def _read_labels(here: CliSession, wanted: Sequence[str]) -> tuple[list[str], dict[str, str]]:
