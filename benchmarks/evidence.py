@@ -46,7 +46,7 @@ from osler.methods.omni.plan import Query, SourcePlan
 from osler.methods.omni.retriever import PlannedRetriever, interleave_hits, order_results
 from osler.retrieve.naming import NAMED
 from osler.trace import Run
-from osler.types import Hit
+from osler.types import Hit, Relevance
 
 PER_SOURCE, STATEMENTS = 5, 3
 ORDERS = ("turns", "fused", "one search")
@@ -95,6 +95,22 @@ async def quoted(gate: EvidenceGate, asked: Asked, hits: Sequence[Hit]) -> list[
     return [document_of(candidate.hit) for candidate in found[:STATEMENTS]]
 
 
+class Remembered:
+    """Scores of texts by a scorer that is asked for each text once; both gates read the same."""
+
+    def __init__(self, scorer: Relevance) -> None:
+        self._scorer = scorer
+        self._scores: dict[tuple[str, str], float] = {}
+
+    async def relevance(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
+        unseen = [text for text in dict.fromkeys(texts) if (query, text) not in self._scores]
+        for text, score in zip(
+            unseen, await self._scorer.relevance(query, unseen) if unseen else (), strict=True
+        ):
+            self._scores[query, text] = score
+        return tuple(self._scores[query, text] for text in texts)
+
+
 async def measured(asked: Asked, parts: Parts, found: PlannedRetriever, gates: Gates) -> Result:
     lists = await ordered(asked, parts, found)
     result: Result = {"set": asked.set, "id": asked.question.id, "part": part_of(asked)}
@@ -114,6 +130,7 @@ Gates = dict[str, EvidenceGate]
 async def go(given: argparse.Namespace) -> list[Result]:
     asked, entries = planning.gathered(given.data, given.questions, given.seed)
     known = absent_pages(given.data, entries, given.seed)
+    asked = asked[: given.limit]
     asked += [one for _, one in zip(range(given.absent), known, strict=False)]
     given.work.mkdir(parents=True, exist_ok=True)
     split = {one.question.id: part_of(one) for one in asked}
@@ -129,8 +146,15 @@ async def go(given: argparse.Namespace) -> list[Result]:
             {source: make_retriever(settings, kb, encoder, (source,)) for source in SOURCES}, CUT
         )
         gate = evidence_gate(settings, parts)
+        gate = replace(gate, relevance=Remembered(gate.relevance))
         gates = {"before": replace(gate, naming=None), "after": gate}
-        return [await measured(one, parts, found, gates) for one in asked]
+        log, results = given.work / "results.jsonl", []
+        with log.open("w", encoding="utf-8") as out:
+            for one in asked:
+                results.append(await measured(one, parts, found, gates))
+                out.write(json.dumps(results[-1]) + "\n")
+                out.flush()
+        return results
 
 
 def estimate(values: Sequence[float]) -> Estimate:
@@ -195,6 +219,7 @@ def main() -> int:
     )
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--questions", type=int, default=60, help="of each set")
+    parser.add_argument("--limit", type=int, help="questions that are asked, of all sets")
     parser.add_argument("--absent", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--work", type=Path, help="knowledge base and results; kept")
@@ -207,8 +232,6 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as place:
         given.work = given.work or Path(place)
         results = asyncio.run(go(given))
-        log = given.work / "results.jsonl"
-        log.write_text("".join(json.dumps(one) + "\n" for one in results), encoding="utf-8")
     order, gate = order_table(results), gate_table(results, given.part)
     print("| set | measure | n | turns | fused | one search | fused - turns | fused - one |")
     print("\n".join(lines_of(order)))

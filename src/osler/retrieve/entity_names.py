@@ -1,7 +1,8 @@
 """Names of drugs, diseases and tests in a question, with the other names of each.
 
-The packaged table (`entity_names.tsv`) has common ones in English and Chinese, brands included; a
-concept graph of the user's adds its own names and synonyms (`GraphNames`).
+The packaged table (`entity_names.tsv`) has common ones in English and Chinese, brands included;
+other drugs are known by how their names are built (`NonproprietaryNames`), and a concept graph of
+the user's adds its own names and synonyms (`GraphNames`).
 """
 
 from __future__ import annotations
@@ -126,6 +127,26 @@ def packaged_names() -> NameTable:
             wider = also[0].split("|") if also else ()
             groups.append(NameGroup(kind, tuple(names.split("|")), tuple(wider)))
     return NameTable(groups)
+
+
+# Ends of drugs' names by which the WHO tells their kind (stems of international nonproprietary
+# names); those that other words have as well ("-one", "-ine") are left out.
+_STEMS = re.compile(
+    r"\b[a-z]{2,}(?:mab|nib|ciclib|parib|zomib|rafenib|prazole|sartan|vastatin|dipine|gliptin"
+    r"|gliflozin|glutide|glitazone|cillin|floxacin|conazole|fungin|tegravir|previr|buvir|navir"
+    r"|ciclovir|vudine|xaban|gatran|parin|triptan|setron|lukast|oxetine|azepam|barbital|dronate"
+    r"|fibrate|zolid|cycline|thiazide|semide|tropium|olol|sentan|vaptan|profen|coxib|tercept"
+    r"|gepant|orexant|siran|nersen|degib|lisib)\b",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class NonproprietaryNames:
+    """Words that are built like a drug's international nonproprietary name: "-mab", "-sartan"."""
+
+    def find_entities(self, text: str) -> list[NamedEntity]:
+        return [NamedEntity(found[0], (found[0],), DRUG) for found in _STEMS.finditer(text)]
 
 
 @dataclass(frozen=True)

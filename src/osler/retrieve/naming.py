@@ -1,9 +1,9 @@
 """Whether a passage speaks of what a question is about: its drug, disease or test.
 
 Coverage and cosine let a passage through that says the right kind of thing of another disease.
-Here the question's names decide. Names that a table or a graph knows must be there, by any of
-their synonyms. Of the other words that are not generic ("treatment", "patients") the rarest must
-be there, or half of them by rarity.
+Here the question's names decide. Names that a table or a graph knows, or that are built like a
+drug's, must be there, by any of their synonyms. In a question without such names the rarest of the
+words that are not generic ("treatment", "patients") must be there, or half of them by rarity.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from osler.retrieve.entity_names import (
     DRUG,
     EntityNames,
     NamedEntity,
+    NonproprietaryNames,
     ReadText,
     defined_abbreviations,
     fold_text,
@@ -27,7 +28,7 @@ from osler.retrieve.entity_names import (
     packaged_names,
 )
 from osler.retrieve.words import content_terms
-from osler.text import split_words
+from osler.text import split_sentences, split_words
 
 NAMED = 0.5
 """Least value of a passage that speaks of the question's subject."""
@@ -40,7 +41,7 @@ class NamingRelevance:
     """A `Relevance` in [0, 1]: 1 where a text names what the question is about, 0 where not.
 
     Between them is the share, by rarity, of the question's words that are not generic. A question
-    without names and telling words, or with so many of them that it has no one subject, gives 1.
+    without names and telling words gives 1, and so does a case history: it has no one subject.
     """
 
     rarity: Callable[[Sequence[str]], Mapping[str, float]]
@@ -48,57 +49,44 @@ class NamingRelevance:
     tables: tuple[EntityNames, ...] = ()
     """Graphs of the user's, beside the packaged table."""
     longest: int = 12
-    """Telling words of a question that has one subject; a case history has more."""
+    """Telling words of a question that has one subject; a case history has more, or several
+    sentences."""
 
     async def relevance(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
         return await asyncio.to_thread(self._score_texts, query, texts) if texts else ()
 
     def _score_texts(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
-        entities = self._find_entities(query)
-        telling = self._weigh_words(query)
+        words = _telling_words(query)
+        most = self.longest * 3 if words and has_han(words[0]) else self.longest
+        if len(words) > most or len(split_sentences(query)) > 1:
+            return (1.0,) * len(texts)
         read = [ReadText(text) for text in _with_definitions(texts)]
-        stems = _stem_texts([one.raw for one in read])
-        return tuple(
-            _score_text(entities, telling, one, words)
-            for one, words in zip(read, stems, strict=True)
-        )
+        if entities := self._find_entities(query):
+            # A question about a drug needs the drug, not only the disease that it is given for.
+            needed = [one for one in entities if one.kind == DRUG] or entities
+            return tuple(
+                float(any(text.has_any(entity.names) for entity in needed)) for text in read
+            )
+        rare = self.rarity(words) if words else {}
+        telling = {word: rare[word] for word in sorted(words, key=lambda word: -rare[word])}
+        stems = _stem_texts([text.raw for text in read])
+        return tuple(_telling_score(telling, found) for found in stems)
 
     def _find_entities(self, query: str) -> list[NamedEntity]:
         """What tables and graphs know of the query's names; generic words are none."""
         found = [
             entity
-            for table in (packaged_names(), *self.tables)
+            for table in (packaged_names(), NonproprietaryNames(), *self.tables)
             for entity in table.find_entities(query)
         ]
         return [one for one in found if not _is_generic(one.written)]
 
-    def _weigh_words(self, query: str) -> dict[str, float]:
-        """The query's telling words with their rarity, the rarest first; empty = no one subject."""
-        words = _telling_words(query)
-        most = self.longest * 2 if words and has_han(words[0]) else self.longest
-        if not words or len(words) > most:
-            return {}
-        rare = self.rarity(words)
-        return {word: rare[word] for word in sorted(words, key=lambda word: -rare[word])}
 
-
-def _score_text(
-    entities: Sequence[NamedEntity],
-    telling: Mapping[str, float],
-    text: ReadText,
-    stems: frozenset[str],
-) -> float:
-    """0 where the text names none of the entities; else by the telling words, theirs included."""
-    # A question about a drug needs the drug, not only the disease that it is given for.
-    needed = [entity for entity in entities if entity.kind == DRUG] or entities
-    if needed and not any(text.has_any(entity.names) for entity in needed):
-        return 0.0
-    if not telling:
-        return 1.0
-    known = {word for entity in entities for word in _telling_words(entity.written)}
-    here = {word for word in telling if word in known or _has_word(word, stems)}
-    rarest, whole = next(iter(telling)), sum(telling.values())
-    if rarest in here or not whole:
+def _telling_score(telling: Mapping[str, float], stems: frozenset[str]) -> float:
+    """1 with the rarest of the telling words, which is their first; else their share by rarity."""
+    whole = sum(telling.values())
+    here = [word for word in telling if _has_word(word, stems)]
+    if not whole or next(iter(telling)) in here:
         return 1.0
     return sum(telling[word] for word in here) / whole
 

@@ -81,6 +81,27 @@ def test_a_question_without_a_subject_lets_everything_through(question: str) -> 
     assert names_subject(question, "Iron is a metal.", "阿司匹林。") == [True, True]
 
 
+def test_a_drug_of_no_table_is_known_by_how_its_name_is_built() -> None:
+    question = "Does lucatumumab prolong survival in lymphoma?"
+    texts = ("Lucatumumab was given to 111 patients.", "Rituximab prolongs survival in lymphoma.")
+    assert names_subject(question, *texts) == [True, False]
+
+
+def test_a_known_name_is_enough_whatever_else_the_question_says() -> None:
+    """The rarest word of a small knowledge base may be any verb."""
+    question = "Which bacterial enzyme is detected by the urea breath test?"
+    text = "The urea breath test shows urease of Helicobacter pylori."
+    assert names_subject(question, text, "Amylase is an enzyme.") == [True, False]
+
+
+def test_a_case_in_several_sentences_has_no_one_subject() -> None:
+    story = (
+        "A woman of 58 kg has a deep vein thrombosis. Her creatinine is 160. Which dose of"
+        " enoxaparin?"
+    )
+    assert names_subject(story, "Clearance is (140 - age) x weight / (72 x creatinine).") == [True]
+
+
 def test_a_case_history_has_no_one_subject() -> None:
     story = (
         "A bricklayer presents with wheeze, clubbing, crackles, orthopnoea, oedema, jaundice,"
