@@ -77,12 +77,13 @@ class Film:
         if not isinstance(event, Pushed):
             yield from map(FilmEntry, self._pending_lines())
         bare, note = split_note(event, self._notes_of)
-        if note and not self._noted:
+        lines = list(self._own_lines(bare))
+        if note and lines and not self._noted:
             self._noted = True
             yield FilmEntry(_styled_line("!", NOTES, "yellow"))
         # Of a composed Conclusion the note is the draft, which stands below what was composed.
         at = int(isinstance(event, Pushed) and bool(event.draft))
-        for number, line in enumerate(self._own_lines(bare)):
+        for number, line in enumerate(lines):
             folded = note if number == at else ""
             if folded:
                 line.append(f" (note, {len(note):,} characters)")

@@ -156,6 +156,8 @@ def noted_events(question: Question, solution: Solution) -> tuple[Event, ...]:
     return (
         Started("r3", "tc-rag", question, "5f2a", {"planner": "m"}, 0, Budget(), notes_of=notes_of),
         Pushed(0, "User_Query", question.text, 1),
+        Asked("planner", "complete", "tcrag/act@1f3a", "Thought: first-line", Usage(1, 200, 20)),
+        Searched("which drug", 4, ("book",)),
         StateValued(1, "cppl", 12.34, 10.0, True, False),
         Pushed(1, "Thought", "first-line treatment is a monoclonal antibody", 2, "planner"),
         Pushed(2, "Tool_Observation", f"DOC_RAG: {TEXT}", 3),
