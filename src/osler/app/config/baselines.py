@@ -270,6 +270,11 @@ class KagStaticSettings(BaselineSettings):
     tasks: Whole = _count(6, "Tasks of a plan, at most.")
 
 
+_RANKINGS = (
+    "Rankings that are fused: by words and vectors of the chunks; 4: and of their knowledge units."
+)
+
+
 class MedRagSettings(BaselineSettings):
     """Many passages of fused rankings, then a chain of thought."""
 
@@ -278,6 +283,7 @@ class MedRagSettings(BaselineSettings):
     rrf_k: Whole = Field(
         default=100, ge=0, le=10_000, description="Of the fusion, in place of retrieve.rrf_k."
     )
+    rankings: Literal[2, 4] = Field(default=2, description=_RANKINGS)
 
 
 class IMedRagSettings(BaselineSettings):
@@ -288,6 +294,7 @@ class IMedRagSettings(BaselineSettings):
     rrf_k: Whole = Field(
         default=100, ge=0, le=10_000, description="Of the fusion, in place of retrieve.rrf_k."
     )
+    rankings: Literal[2, 4] = Field(default=2, description=_RANKINGS)
     rounds: Whole = _count(4, "Rounds of asking (i-MedRAG §3).")
     queries: Whole = _count(3, "Queries of a round (i-MedRAG §3).")
 

@@ -10,7 +10,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from osler.app.config import Settings
-from osler.app.config.baselines import HippoRagSettings, KagStaticSettings, PikeRagSettings
+from osler.app.config.baselines import (
+    HippoRagSettings,
+    IMedRagSettings,
+    KagStaticSettings,
+    MedRagSettings,
+    PikeRagSettings,
+)
 from osler.app.wiring.knowledge import search_filter
 from osler.errors import KnowledgeBaseError
 from osler.extract.derived import Extractions
@@ -20,13 +26,14 @@ from osler.kb.base import KnowledgeBase
 from osler.kb.encoders.base import Encoder
 from osler.retrieve.corpus import AtomicQuestions, GraphWalk, TripleSearch, has_corpus_graph
 from osler.retrieve.hybrid import Fusion
-from osler.retrieve.indexed import IndexedRetriever, NameRankings
+from osler.retrieve.indexed import IndexedRetriever, IndexWeights, NameRankings
 from osler.types import Retriever
 
 ATOMS = "atomic-questions"
 HYBRID = "hybrid-indexes"
 TRIPLES = "triples"
 WALK = "graph-walk"
+_UNITS: tuple[Kind, ...] = ("knowledge_unit",)
 
 
 def corpus_carriers(settings: Settings, kb: KnowledgeBase, encoder: Encoder) -> tuple[str, ...]:
@@ -54,25 +61,29 @@ def _made_kinds(kb: KnowledgeBase, encoder: Encoder, kinds: Sequence[Kind]) -> t
 def corpus_retriever(
     settings: Settings, kb: KnowledgeBase, encoder: Encoder, name: str, sources: tuple[str, ...]
 ) -> Retriever | None:
-    """The retriever of this name; `None` where it is another's."""
+    """The retriever of this name; `None` where it is another's.
+
+    Raises `KnowledgeBaseUnbuilt` for MedRAG's four rankings without the index of two of them.
+    """
     within = search_filter(settings, tuple(source for source in sources if source in kb.sources))
     if name == ATOMS:
         return AtomicQuestions(kb, encoder, within)
+    chosen = settings.retrieve
+    fusion = Fusion(chosen.dense_weight, chosen.lexical_weight, float(chosen.rrf_k), chosen.depth)
     if name == HYBRID:
-        chosen = settings.retrieve
-        return IndexedRetriever(
-            kb,
-            encoder,
-            _made_kinds(kb, encoder, KINDS),
-            NameRankings(Extractions.of(kb).webs, fuzzy=has_rapidfuzz()),
-            within=within,
-            fusion=Fusion(
-                chosen.dense_weight, chosen.lexical_weight, float(chosen.rrf_k), chosen.depth
-            ),
-        )
+        named = NameRankings(Extractions.of(kb).webs, fuzzy=has_rapidfuzz())
+        made = _made_kinds(kb, encoder, KINDS)
+        return IndexedRetriever(kb, encoder, made, named, within=within, fusion=fusion)
     if name == TRIPLES:
         return TripleSearch(kb, within)
     method = settings.strategy
+    if isinstance(method, MedRagSettings | IMedRagSettings) and method.rankings == 4:
+        if name != method.kind:
+            return None
+        # RRF-4: four rankings that count alike. Asked now, so that a missing index is told now.
+        Extractions.of(kb).entries.require_kinds(_UNITS, encoder.identity)
+        alike = IndexWeights(entries=1.0)
+        return IndexedRetriever(kb, encoder, _UNITS, within=within, fusion=fusion, weights=alike)
     if name == WALK and isinstance(method, HippoRagSettings):
         return GraphWalk(kb, method.damping, within)
     return None

@@ -4,8 +4,12 @@ Xiong et al. 2024, *Benchmarking Retrieval-Augmented Generation for Medicine*, Â
 by Reciprocal Rank Fusion of several retrievers (k of the fusion 100), then the question with
 its options, answered as JSON with `step_by_step_thinking` and `answer_choice`.
 
-Departures: the rankings fused are those of the word index and of the vector index (RRF-2), with
-equal weights; whoever builds the retriever sees to it. As many snippets are shown as fit the
+RRF-2 fuses the rankings of the word index and of the vector index, with equal weights; RRF-4 also
+those of the knowledge units that were extracted of the chunks, by words and by vectors. Whoever
+builds the retriever sees to it.
+
+Departures: the paper's four are BM25 and three encoders (Contriever, SPECTER, MedCPT) over the
+same chunks; a knowledge base here has vectors of one encoder. As many snippets are shown as fit the
 prompt, as in the released code. An open question's answer is the thinking.
 """
 

@@ -10,18 +10,21 @@ from pathlib import Path
 import pytest
 
 from osler.app.config import KbSettings, ModelSettings, Settings
+from osler.app.wiring import Parts
 from osler.app.wiring.corpus import ATOMS, HYBRID, TRIPLES, WALK
 from osler.app.wiring.live import record_parts, replay_parts, with_knowledge
 from osler.app.wiring.models import LoadedModel
 from osler.app.wiring.strategies import build_solver
-from osler.errors import SourceUnavailable
+from osler.errors import KnowledgeBaseUnbuilt, SourceUnavailable
 from osler.extract import ExtractionCost, ExtractionOutcome, job, publish
-from osler.extract.derived import EXTRACTED_FACTS
+from osler.extract.derived import EXTRACTED_FACTS, Extractions
 from osler.extract.indexes import job as indexing
 from osler.extract.items import Entity, EntityRelation, ExtractedItems, KnowledgePoint
 from osler.kb.base import KnowledgeBase
+from osler.kb.search.base import EVERYTHING
 from osler.llm.recording.tape import Tape
 from osler.retrieve.corpus import AtomicQuestions, GraphWalk, TripleSearch
+from osler.retrieve.words import content_terms
 from osler.testing.scripted import HashingEncoder, ScriptedModel
 from osler.trace import Noted, Run
 from osler.types import Passage, Question, Solution
@@ -103,11 +106,8 @@ def plain(tmp_path: Path) -> Iterator[KnowledgeBase]:
         yield made
 
 
-async def solve(
-    kb: KnowledgeBase, model: ScriptedModel, strategy: dict[str, object], carriers: tuple[str, ...]
-) -> tuple[Solution, Run]:
-    """Solves, and solves again from the tape: the same, event by event."""
-    settings = Settings.model_validate(
+def make_settings(kb: KnowledgeBase, strategy: dict[str, object]) -> Settings:
+    return Settings.model_validate(
         {
             "home": kb.path.parent,
             "strategy": strategy,
@@ -115,7 +115,18 @@ async def solve(
             "model": ModelSettings(writes="yes").model_dump(),
         }
     )
-    parts = with_knowledge(settings, {"reader": LoadedModel(model)}, kb, HashingEncoder(), None)
+
+
+def make_parts(kb: KnowledgeBase, model: ScriptedModel, strategy: dict[str, object]) -> Parts:
+    settings, encoder = make_settings(kb, strategy), HashingEncoder()
+    return with_knowledge(settings, {"reader": LoadedModel(model)}, kb, encoder, None)
+
+
+async def solve(
+    kb: KnowledgeBase, model: ScriptedModel, strategy: dict[str, object], carriers: tuple[str, ...]
+) -> tuple[Solution, Run]:
+    """Solves, and solves again from the tape: the same, event by event."""
+    settings, parts = make_settings(kb, strategy), make_parts(kb, model, strategy)
     assert tuple(one for one in parts.carriers if one in (ATOMS, HYBRID, TRIPLES, WALK)) == carriers
     tape, run = Tape(), Run()
     solution = await build_solver(settings, record_parts(parts, tape)).solve(QUESTION, run)
@@ -196,6 +207,40 @@ async def test_kag_s_static_pipeline_looks_up_forms_and_the_hybrid(kb: Knowledge
         e.text.startswith("no concept graph") for e in run.events if isinstance(e, Noted)
     )
     assert solution.answer.citations
+
+
+@pytest.mark.parametrize("rankings", [2, 4])
+async def test_medrag_fuses_two_rankings_or_four_that_count_alike(
+    kb: KnowledgeBase, rankings: int
+) -> None:
+    """RRF with k = 100, summed by hand over the rankings of each index."""
+    indexing.make_indexes(kb.path, ("knowledge_unit",), HashingEncoder())
+    question = "In which District does Vila Franca lie?"
+    words, here = content_terms(question), Extractions.of(kb).entries
+    (vector,) = HashingEncoder().encode([question], kind="query")
+    lists = [*kb.rank_by_both(words, vector, encoder="hashing-64", k=100)]
+    if rankings == 4:
+        lists.append(here.by_vector("knowledge_unit", vector, k=100, within=EVERYTHING))
+        lists.append(here.by_words("knowledge_unit", words, k=100, within=EVERYTHING))
+        assert lists[2]
+        assert lists[3]
+    by_hand: dict[int, float] = {}
+    for ranking in lists:
+        for rank, (number, _) in enumerate(ranking, 1):
+            by_hand[number] = by_hand.get(number, 0.0) + 1 / (100 + rank)
+    titles = {passage.id: n for n, passage in kb.get_passages(by_hand).items()}
+    parts = make_parts(kb, ScriptedModel([]), {"kind": "medrag", "rankings": rankings})
+    hits = await parts.retriever("medrag", ("book",)).search(question, k=9)
+    assert {titles[hit.passage.id]: pytest.approx(hit.score) for hit in hits} == by_hand
+
+
+def test_four_rankings_without_their_index_are_refused_before_a_question(
+    plain: KnowledgeBase,
+) -> None:
+    parts = make_parts(plain, ScriptedModel([]), {"kind": "i-medrag", "rankings": 4})
+    with pytest.raises(KnowledgeBaseUnbuilt, match="knowledge_unit") as caught:
+        parts.retriever("i-medrag", ("book",))
+    assert "osler kb index knowledge_unit" in caught.value.fix
 
 
 async def test_triples_and_questions_come_with_their_chunks(kb: KnowledgeBase) -> None:
