@@ -350,6 +350,20 @@ def test_the_majority_of_short_answers_and_of_sets_of_options(tmp_path: Path) ->
     assert chance.estimate.value == pytest.approx(1 / 3)  # of the three sets that are not empty
 
 
+def test_chance_of_a_task_with_single_and_multiple_choice_is_over_both(tmp_path: Path) -> None:
+    """Of two options: one to choose 1/2, a set 1/3."""
+    made = [gold_record(n, "A") for n in range(2)]
+    several = replace(made[1].sample, kind="choices")
+    question = replace(made[0].sample.question, options=("a", "b"))
+    first = replace(made[0], sample=replace(made[0].sample, question=question))
+    second = replace(
+        made[1], sample=replace(several, question=replace(several.question, options=("a", "b")))
+    )
+    report = build_report(log_of(tmp_path / "log", [first, second]))
+    _, chance = report.opponents["pubmedqa"]["accuracy"]
+    assert chance.estimate.value == pytest.approx((1 / 2 + 1 / 3) / 2)
+
+
 def test_calibration_error_of_few_answers_is_not_shown(tmp_path: Path) -> None:
     few = build_report(log_of(tmp_path / "few", [gold_record(n, "A") for n in range(99)]))
     assert few.cells[0].ece is None

@@ -34,11 +34,14 @@ class GoldTally:
 
     kind: Kind
     golds: dict[str, Gold] = field(default_factory=dict)
-    options: dict[str, int] = field(default_factory=dict)
+    answers: dict[str, int] = field(default_factory=dict)
+    """Number of answers that a question could be given, by sample."""
 
     def note_sample(self, sample: Sample) -> None:
         self.golds[sample.id] = sample.gold
-        self.options[sample.id] = len(sample.question.options)
+        options = len(sample.question.options)
+        # Of n options, 2^n - 1 sets are not empty. A task may have questions of both kinds.
+        self.answers[sample.id] = 2**options - 1 if sample.kind == "choices" else options
 
     def opponents(self, seed: int) -> dict[str, tuple[SimpleOpponent, ...]]:
         """By the measure that they are scored with; long answers have none."""
@@ -56,11 +59,8 @@ class GoldTally:
         return SimpleOpponent(MAJORITY, said, estimate_mean([float(s == said) for s in sets], seed))
 
     def _chance(self) -> SimpleOpponent:
-        # Of n options, 2^n - 1 sets are not empty.
-        several = self.kind == "choices"
-        sizes = [2**n - 1 if several else n for n in self.options.values()]
-        value = fmean(1 / size for size in sizes)
-        return SimpleOpponent(CHANCE, "", Estimate(value, value, value, len(sizes)))
+        value = fmean(1 / count for count in self.answers.values())
+        return SimpleOpponent(CHANCE, "", Estimate(value, value, value, len(self.answers)))
 
     def _majority_words(self, seed: int) -> dict[str, tuple[SimpleOpponent, ...]]:
         known = [gold.texts for gold in self.golds.values() if gold.texts]
