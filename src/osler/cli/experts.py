@@ -20,6 +20,12 @@ ExpertFolder = Annotated[
 TrainingData = Annotated[
     Path, typer.Option(help="Folder that holds the data sets, as published, at any depth.")
 ]
+CorpusShare = Annotated[
+    float,
+    typer.Option(
+        min=0.01, max=1, help="Of fuse: share of the questions, with their documents, to use."
+    ),
+]
 SplitFile = Annotated[
     Path, typer.Option(help="Hashes of the train, dev and test items; made where it is not there.")
 ]
@@ -63,6 +69,7 @@ def train(
         int | None, typer.Option(min=1, help="Steps of a pair model, instead of the default.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same expert.")] = 0,
+    share: CorpusShare = 1.0,
     threads: Annotated[int, typer.Option(min=1, help="Threads that compute.")] = 1,
 ) -> None:
     """Train an expert on the train part of the data (extra train for answers).
@@ -70,7 +77,9 @@ def train(
     The dev part calibrates it; the test part is not read. A stopped training goes on when the
     same command is given again.
     """
-    job = _open_job(name, data, split, out, work, threads=threads, steps=steps, seed=seed)
+    job = _open_job(
+        name, data, split, out, work, threads=threads, steps=steps, seed=seed, share=share
+    )
     with show_progress(here) as report:
         card = job.train(report)
     from osler.cli.expert_pages import card_page
@@ -91,10 +100,11 @@ def evaluate(
     limit: Annotated[
         int | None, typer.Option(min=1, help="At most so many questions of each task.")
     ] = None,
+    share: CorpusShare = 1.0,
     threads: Annotated[int, typer.Option(min=1, help="Threads that compute.")] = 1,
 ) -> None:
     """Measure an expert on the test part, beside the rule that it replaces, with intervals."""
-    job = _open_job(name, data, split, folder, None, threads=threads)
+    job = _open_job(name, data, split, folder, None, threads=threads, share=share)
     with show_progress(here) as report:
         card = job.evaluate(report, limit=limit)
     from osler.cli.expert_pages import card_page
@@ -148,8 +158,11 @@ def _open_job(
     threads: int,
     steps: int | None = None,
     seed: int = 0,
+    share: float = 1.0,
 ) -> ExpertJob:
     from osler.train.experts.jobs import make_job
 
     work = work or out.with_name(f"{out.name}.work")
-    return make_job(name, data, split, out, work, threads=threads, steps=steps, seed=seed)
+    return make_job(
+        name, data, split, out, work, threads=threads, steps=steps, seed=seed, share=share
+    )

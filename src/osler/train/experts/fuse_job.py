@@ -41,6 +41,7 @@ from osler.train.experts.pair_evaluation import figure_of
 from osler.train.experts.pair_questions import LICENCES
 from osler.train.experts.searches import (
     SearchQuestion,
+    choose_share,
     document_name,
     open_corpus,
     read_searches,
@@ -91,12 +92,17 @@ class FuseJob:
     work: Path
     seed: int = 0
     threads: int = 1
+    share: float = 1.0
+    """Share of the questions, with their documents, that the knowledge base has."""
+
+    def _read_parts(self) -> tuple[DataSplit, list[SearchQuestion]]:
+        return read_split(self.split), choose_share(read_searches(self.data), self.share)
 
     def train(self, progress: Progress | None = None) -> ExpertCard:
         """Fits on candidates of train questions; dev says how well it is calibrated."""
-        split, questions = read_split(self.split), read_searches(self.data)
+        split, questions = self._read_parts()
         encoder = MiniLMEncoder(threads=self.threads)
-        with open_corpus(self.data, self.work, encoder, progress) as kb:
+        with open_corpus(self.data, self.work, encoder, questions, progress) as kb:
             learnt = self._search_part(kb, encoder, split, questions, "train", progress)
             dev = self._search_part(kb, encoder, split, questions, "dev", progress)
         rows, gold, weights = stack_rows(learnt)
@@ -116,21 +122,23 @@ class FuseJob:
             weights=hashlib.sha256((self.out / WEIGHTS).read_bytes()).hexdigest(),
             weak=_WEAK,
             features=FEATURES,
-            parameters={"ridge": _RIDGE},
+            parameters={"ridge": _RIDGE, "share": self.share},
             data=_count_searches(split, questions),
         )
         list_questions(self.out, (one.question.text for one in learnt))
         self._write_card(card)
         error = calibration_of(FuseExpert(open_expert(FUSE, self.out)), dev)
-        return self._write_card(card.model_copy(update={"parameters": {"ridge": _RIDGE, **error}}))
+        return self._write_card(
+            card.model_copy(update={"parameters": {**card.parameters, **error}})
+        )
 
     def evaluate(self, progress: Progress | None = None, *, limit: int | None = None) -> ExpertCard:
         """Measures on the test part; the card of the folder gets the figures."""
-        split, questions = read_split(self.split), read_searches(self.data)
+        split, questions = self._read_parts()
         opened = open_expert(FUSE, self.out)
         expert = FuseExpert(opened)
         encoder = MiniLMEncoder(threads=self.threads)
-        with open_corpus(self.data, self.work, encoder, progress) as kb:
+        with open_corpus(self.data, self.work, encoder, questions, progress) as kb:
             test = self._search_part(kb, encoder, split, questions, "test", progress, limit)
         figures = [
             _compare(source, rule, [one for one in test if one.question.source == source], expert)

@@ -35,6 +35,7 @@ def make_job(
     threads: int = 1,
     steps: int | None = None,
     seed: int = 0,
+    share: float = 1.0,
 ) -> ExpertJob:
     """The job of an expert. Raises `BadConfig` for a name that has none."""
     kind = choose_named(name, EXPERTS, "expert")
@@ -52,6 +53,6 @@ def make_job(
         case "fuse":
             from osler.train.experts.fuse_job import FuseJob
 
-            return FuseJob(data, split, out, work, seed, threads)
+            return FuseJob(data, split, out, work, seed, threads, share)
         case _ as never:
             assert_never(never)

@@ -7,7 +7,7 @@ question: titles of PubMedQA's abstracts and questions of MedQuAD's pages are le
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from osler.train.experts.pair_questions import (
     read_medquad_pages,
     read_pair_questions,
 )
+from osler.train.experts.splits import DIGITS, hash_of
 from osler.types import Passage
 
 _PUBMED_FILES = ("pubmedqa_contexts.jsonl", "bioasq_snippets.jsonl")
@@ -51,7 +52,8 @@ def read_searches(data: Path) -> list[SearchQuestion]:
                 one.id, one.text, one.source, one.documents, gold, one.held_out
             )
         else:
-            found[key] = replace(known, gold=known.gold | gold)
+            documents = tuple(dict.fromkeys(known.documents + one.documents))
+            found[key] = replace(known, gold=known.gold | gold, documents=documents)
     return list(found.values())
 
 
@@ -66,28 +68,42 @@ def document_name(passage: Passage) -> str:
     return passage.locator.code or passage.id.partition(":")[2].partition("#")[0]
 
 
-def open_corpus(
-    data: Path, folder: Path, encoder: Encoder, progress: Progress | None = None
-) -> KnowledgeBase:
-    """The knowledge base of all passages; a build that was stopped goes on.
+def choose_share(questions: Sequence[SearchQuestion], share: float) -> list[SearchQuestion]:
+    """A share of the questions, by a hash of their first document; 1 keeps all.
 
-    Raises `MalformedSource` where the corpora are not below `data`.
+    Questions of one page stay together, as its answers do.
+    """
+    return [one for one in questions if int(hash_of(one.documents[0]), 16) < share * 16**DIGITS]
+
+
+def open_corpus(
+    data: Path,
+    folder: Path,
+    encoder: Encoder,
+    questions: Sequence[SearchQuestion],
+    progress: Progress | None = None,
+) -> KnowledgeBase:
+    """The knowledge base of all documents of these questions; a stopped build goes on.
+
+    The folder must be the questions' own. Raises `MalformedSource` where the corpora are not
+    below `data`.
     """
     path = folder / "kb"
     if not path.is_dir():
-        _add_corpora(data, folder, path)
+        documents = frozenset(document for one in questions for document in one.documents)
+        _add_corpora(data, folder, path, documents)
     kb = KnowledgeBase.open(path)
     kb.build(encoder, progress=progress)
     return kb
 
 
-def _add_corpora(data: Path, folder: Path, path: Path) -> None:
+def _add_corpora(data: Path, folder: Path, path: Path, documents: Collection[str]) -> None:
     """Adds the passages to a new knowledge base, which appears whole."""
     texts = folder / "passages"
     texts.mkdir(parents=True, exist_ok=True)
     pages = texts / "medquad.jsonl"
-    _write_lines(pages, _medquad_records(data))
-    _write_lines(texts / "pubmed.jsonl", _pubmed_records(data))
+    _write_lines(pages, _medquad_records(data, documents))
+    _write_lines(texts / "pubmed.jsonl", _pubmed_records(data, documents))
     draft = folder / "kb.partial"
     with KnowledgeBase.create(draft) as kb:
         kb.add([pages], source="web")
@@ -102,15 +118,19 @@ def _write_lines(path: Path, records: Iterable[Mapping[str, object]]) -> None:
     path.write_text(text, encoding="utf-8")
 
 
-def _medquad_records(data: Path) -> Iterator[Mapping[str, object]]:
+def _medquad_records(data: Path, documents: Collection[str]) -> Iterator[Mapping[str, object]]:
     for page in read_medquad_pages(data):
+        if f"{MEDQUAD}:{page.id}" not in documents:
+            continue
         for number, _, _, answer in page.pairs:
             yield {"id": f"{page.id}_Sec{number}", "title": page.focus, "content": answer}
 
 
-def _pubmed_records(data: Path) -> Iterator[Mapping[str, object]]:
+def _pubmed_records(data: Path, documents: Collection[str]) -> Iterator[Mapping[str, object]]:
     for path in filter(None, (find_data_file(data, name) for name in _PUBMED_FILES)):
         for line in path.read_text(encoding="utf-8").splitlines():
             record = json.loads(line)
+            if f"PMID:{record['PMID']}" not in documents:
+                continue
             # PubMedQA's questions are its titles.
             yield {key: record[key] for key in ("id", "content", "PMID")} | {"title": ""}

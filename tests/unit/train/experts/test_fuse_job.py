@@ -1,0 +1,179 @@
+"""`fuse` from data as published to a retriever: its corpus, its parts, its order."""
+
+import io
+import json
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from osler.errors import MalformedSource
+from osler.evaluate.trained_on import read_trained_on
+from osler.kb.base import KnowledgeBase
+from osler.kb.encoders.base import MiniLMEncoder
+from osler.retrieve.experts.fusing import FusedRetriever, FuseExpert, find_candidates
+from osler.retrieve.experts.shelf import open_expert
+from osler.train.experts.fuse_job import FuseJob, score_hybrid, score_turns
+from osler.train.experts.pair_questions import read_pair_questions
+from osler.train.experts.searches import (
+    choose_share,
+    document_name,
+    open_corpus,
+    read_searches,
+)
+from osler.train.experts.splits import make_split, read_split, write_split
+
+SUBJECTS = [
+    "Gout",
+    "Asthma",
+    "Uveitis",
+    "Scurvy",
+    "Rickets",
+    "Malaria",
+    "Measles",
+    "Mumps",
+    "Rabies",
+    "Tetanus",
+    "Cholera",
+    "Typhus",
+    "Anthrax",
+    "Leprosy",
+    "Syphilis",
+    "Psoriasis",
+    "Eczema",
+    "Migraine",
+    "Epilepsy",
+    "Glaucoma",
+    "Cataract",
+    "Anaemia",
+    "Leukaemia",
+    "Lymphoma",
+    "Melanoma",
+    "Hepatitis",
+    "Cirrhosis",
+    "Colitis",
+    "Gastritis",
+    "Nephritis",
+]
+PAGE = """<Document id="{n}" source="GHR"><Focus>{name}</Focus><QAPairs>
+<QAPair pid="1"><Question qtype="information">What is {name} ?</Question>
+<Answer>{name} is a disease that doctors have described for a long time.</Answer></QAPair>
+<QAPair pid="2"><Question qtype="treatment">How is {name} treated ?</Question>
+<Answer>{name} is treated with rest, with fluids and by a specialist.</Answer></QAPair>
+</QAPairs></Document>"""
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("data")
+    with tarfile.open(folder / "MedQuAD_xml.tar.gz", "w:gz") as packed:
+        for n, name in enumerate(SUBJECTS):
+            text = PAGE.format(n=n, name=name).encode()
+            member = tarfile.TarInfo(f"3_GHR_QA/{n}.xml")
+            member.size = len(text)
+            packed.addfile(member, io.BytesIO(text))
+    abstracts = [(str(n), f"Does rest help in {name}?") for n, name in enumerate(SUBJECTS)]
+    records = {
+        pmid: {
+            "QUESTION": asked,
+            "CONTEXTS": [f"Patients with {asked.split()[-1][:-1]} rested for a week at home."],
+            "LABELS": ["METHODS"],
+            "LONG_ANSWER": "Rest helped most patients.",
+            "final_decision": "yes",
+        }
+        for pmid, asked in abstracts
+    }
+    (folder / "ori_pqal_rest.json").write_text(json.dumps(records))
+    lines = [
+        {"id": f"pubmed_{pmid}_0", "title": "x", "content": one["CONTEXTS"][0], "PMID": int(pmid)}
+        for pmid, one in records.items()
+    ]
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    (folder / "pubmedqa_contexts.jsonl").write_text(text)
+    write_split(make_split(read_pair_questions(folder)), folder / "split.json")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def job(data: Path, tmp_path_factory: pytest.TempPathFactory) -> FuseJob:
+    folder = tmp_path_factory.mktemp("fuse")
+    made = FuseJob(data, data / "split.json", folder / "fuse", folder / "work")
+    made.train()
+    made.evaluate()
+    return made
+
+
+def test_the_card_compares_with_each_rule_on_the_test_part(job: FuseJob, data: Path) -> None:
+    card = open_expert("fuse", job.out).card
+    test = read_split(data / "split.json").choose_items(read_searches(data), "test")
+    assert {one.rule for one in card.figures} == {
+        "hybrid 1 : 0.7",
+        "vector alone",
+        "sources by turn",
+    }
+    assert sum(one.n for one in card.figures if one.rule == "vector alone") == len(test)
+    assert all(one.expert.value > 0.8 for one in card.figures)
+
+
+def test_no_question_is_in_the_corpus_and_every_gold_document_is(job: FuseJob, data: Path) -> None:
+    questions = read_searches(data)
+    with KnowledgeBase.open(job.work / "kb") as kb:
+        passages = kb.get_passages(range(1, 1_000)).values()
+    names = {document_name(one) for one in passages}
+    assert {gold for one in questions for gold in one.gold} <= names
+    texts = " ".join(f"{one.heading} {one.text}" for one in passages)
+    assert "Does rest help" not in texts
+    assert "How is" not in texts
+
+
+def test_only_train_and_dev_questions_are_listed_as_seen(job: FuseJob, data: Path) -> None:
+    split = read_split(data / "split.json")
+    seen = read_trained_on(job.out / "trained-on.txt")
+    kept = [one for one in read_searches(data) if split.part_of(one) != "test"]
+    assert 0 < len(seen) <= len(kept)
+
+
+async def test_the_retriever_gives_probabilities_best_first(job: FuseJob) -> None:
+    encoder = MiniLMEncoder(threads=1)
+    expert = FuseExpert(open_expert("fuse", job.out))
+    with KnowledgeBase.open(job.work / "kb") as kb:
+        found = FusedRetriever(kb, encoder, expert)
+        hits = await found.search("How is glaucoma treated?", k=5)
+        assert "Glaucoma is treated" in hits[0].passage.text
+        assert [hit.rank for hit in hits] == [1, 2, 3, 4, 5]
+        scores = [hit.score for hit in hits]
+        assert scores == sorted(scores, reverse=True)
+        assert 0 <= scores[-1] <= scores[0] <= 1
+        assert await found.search("", k=5) == sorted(
+            await found.search("", k=5), key=lambda hit: -hit.score
+        )
+        candidates = find_candidates(kb, encoder, "How is glaucoma treated?")
+        turns, hybrid = score_turns(candidates), score_hybrid(candidates)
+    best = sorted(range(len(turns)), key=lambda i: -turns[i])
+    sources = [candidates.passages[i].source for i in best[:4]]
+    assert sources == ["research", "web", "research", "web"]
+    for place, source in enumerate(("research", "web")):
+        own = [
+            score
+            for score, one in zip(hybrid, candidates.passages, strict=True)
+            if one.source == source
+        ]
+        assert hybrid[best[place]] == max(own)
+
+
+def test_a_share_keeps_pages_whole(data: Path) -> None:
+    questions = read_searches(data)
+    some = choose_share(questions, 0.5)
+    assert 0 < len(some) < len(questions)
+    assert choose_share(questions, 1.0) == questions
+    pages = {one.documents[0] for one in some if one.source == "medquad"}
+    for one in questions:
+        assert (one in some) or one.documents[0] not in pages
+
+
+def test_a_folder_without_the_passages_is_refused(data: Path, tmp_path: Path) -> None:
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    (bare / "ori_pqal_rest.json").write_text((data / "ori_pqal_rest.json").read_text())
+    with pytest.raises(MalformedSource, match="no passages"):
+        open_corpus(bare, tmp_path, MiniLMEncoder(threads=1), read_searches(bare))
