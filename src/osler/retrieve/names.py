@@ -17,6 +17,23 @@ _LINKS = frozenset(
 )
 # First words of questions that begin no name.
 _ASKING = STOP_WORDS | {"who", "whom", "whose"}
+_ABBREVIATION = re.compile(r"[A-Z][A-Za-z]{0,2}[A-Z\d]{0,5}")
+_MEASUREMENT = re.compile(
+    r"(?<![\w.-])\d+(?:[.,]\d+)*\s*-?\s*"
+    r"(?:%|(?:mg|mcg|µg|ug|g|kg|ng|ml|mL|l|L|dl|dL|mmol|µmol|umol|mEq|IU|U|mmHg|mm\s?Hg|cm|mm|kPa|bpm|lbs?"
+    r"|years?|months?|weeks?|days?|hours?|min(?:utes?)?|seconds?)(?:/\w+)*(?:-old)?(?!\w)|[岁天周月年日]|毫克|公斤)"
+)
+_DECIMAL = re.compile(r"(?<![\w.-])\d+[.,]\d+(?![\w])")
+# Words that frame what is asked about, at the ends of a run of content words.
+_FRAME = frozenset(
+    [
+        *("lower", "lowers", "raise", "raises", "increase", "increases", "decrease", "decreases"),
+        *("treat", "treats", "treated", "treating", "cause", "causes", "caused", "use", "uses"),
+        *("used", "give", "gives", "given", "safe", "unsafe", "common", "usual", "typical"),
+        *("enough", "rule", "first-line", "best", "drug", "drugs", "side", "effect", "effects"),
+        *("symptoms", "signs", "dose"),
+    ]
+)
 # Upper bound on names.
 _MOST = 12
 
@@ -25,8 +42,15 @@ def names_in(question: str) -> tuple[str, ...]:
     """Possible subjects of a question, as spelt there: quoted texts, else runs of capitalised
     words, else runs of content words. The longest first; none with a character that ends a name in
     a logical form."""
+    # A measurement is no name, nor part of one: "1.2 mg/dL", "70-year-old".
+    question = _MEASUREMENT.sub(lambda match: ";" * len(match[0]), question)
+    question = _DECIMAL.sub(lambda match: ";" * len(match[0]), question)
     found = [match[1].strip() for match in _QUOTED.finditer(question)]
-    found = found or _capitalised_runs(question) or _content_runs(question)
+    if not found:
+        found = _capitalised_runs(question)
+        # An abbreviation ("CKD", "LDL") says too little alone, and hides no drug in small letters.
+        if all(_ABBREVIATION.fullmatch(name) for name in found):
+            found = [*found, *(run for run in _content_runs(question) if run not in found)]
     # "A and B" may be one name or two: offer both readings.
     found += [part for name in found for part in name.split(" and ") if part != name]
     kept = [name for name in dict.fromkeys(found) if not set(name) & set(MARKS)]
@@ -76,6 +100,15 @@ def _content_runs(question: str) -> list[str]:
             if word.casefold() not in STOP_WORDS:
                 run.append(word)
             elif run:
-                runs.append(_trim_name(" ".join(run)))
+                runs.append(_trim_name(" ".join(_strip_frame(run))))
                 run = []
     return [run for run in runs if len(run) > 1]
+
+
+def _strip_frame(run: list[str]) -> list[str]:
+    """The run without framing words at its ends."""
+    framed = [word.casefold() in _FRAME for word in run]
+    if all(framed):
+        return []
+    start, end = framed.index(False), len(framed) - framed[::-1].index(False)
+    return run[start:end]

@@ -144,7 +144,9 @@ def thinker_around(
     planner: FormPlanner = GivenForms()
     if chosen.decompose:
         asked = make_speaker(settings, parts, "planner", sampling)
-        planner = Decomposer(asked) if may_write(settings, "planner") else Outliner(asked)
+        # A small model's likeliest outline is its best; chance only repeats itself.
+        likeliest = replace(asked, sampling=replace(sampling, temperature=0.0))
+        planner = Decomposer(asked) if may_write(settings, "planner") else Outliner(likeliest)
     return Thinker(
         planner,
         depth,

@@ -111,9 +111,16 @@ class DialogueThinker:
                 continue
             answer = await self._solve_step(question, step, graph, answers, chat, run)
             answers[step.n] = answer
-            status = "done" if answer.text else "failed"
             ids = tuple(hit.passage.id for hit in answer.hits)
-            run.emit(FormSolved(step.n, status, answer.text, answer.own, passages=ids))
+            run.emit(
+                FormSolved(
+                    step.n,
+                    "done" if answer.text else "failed",
+                    answer.text,
+                    answer.own,
+                    passages=ids,
+                )
+            )
 
     def _is_left_to_the_end(self, step: PlanStep, steps: Sequence[PlanStep]) -> bool:
         """The checkpoint answers the last of several steps in the final turn."""

@@ -1,13 +1,14 @@
 """Breadth decomposition by a model too small for the paper's Table 1.
 
 Under a grammar that allows less: one relation a step, looked up of a name that the question
-holds or of an earlier result, then an Output or a Deduce. The plan is written in the paper's
-notation. What such a model writes without these bounds is no plan: PAPERS.md.
+holds or of an earlier result, then an Output, a Deduce or a Math. The plan is written in the
+paper's notation. What such a model writes without these bounds is no plan: PAPERS.md.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from string import ascii_uppercase, digits
 
 from osler.llm.core.grammar import (
@@ -24,7 +25,16 @@ from osler.llm.core.grammar import (
 )
 from osler.llm.core.speaker import Speaker
 from osler.methods.kag.grammar import EDGE_MARKS
-from osler.methods.kag.logical_forms import LogicalPlan, Operation
+from osler.methods.kag.logical_forms import (
+    Deduce,
+    Form,
+    LogicalPlan,
+    Math,
+    Operation,
+    Output,
+    PlanStep,
+    Retrieval,
+)
 from osler.methods.kag.planner import ask_plan
 from osler.retrieve.names import MARKS, names_in
 from osler.trace import Run
@@ -45,31 +55,76 @@ class Outliner:
     async def decompose(self, question: Question, run: Run) -> LogicalPlan:
         names = names_in(question.text)
         longest = self.longest if question.language == "en" else self.longest // 3
-        grammar = outline_grammar(names, steps=self.steps, longest=longest)
-        return await ask_plan("kag/outline", question, self.speaker, grammar, run)
+        grammar = outline_grammar(
+            names, steps=self.steps, longest=longest, target=_plain_words(question.text)
+        )
+        return await ask_plan(
+            "kag/outline", question, self.speaker, grammar, run, mend=drop_repeated_lookups
+        )
 
 
-def outline_grammar(names: tuple[str, ...], *, steps: int = 2, longest: int = 70) -> Grammar:
-    """One to `steps` Retrievals with fixed aliases, then an Output or a Deduce.
+def drop_repeated_lookups(plan: LogicalPlan) -> LogicalPlan:
+    """The plan without lookups that ask the same of the same subject again; what referred to such
+    a one refers to the first."""
+    first: dict[tuple[str, str], PlanStep] = {}
+    aliases: dict[str, str] = {}
+    kept: list[PlanStep] = []
+    for step in plan.steps:
+        action = _rename_aliases(step.action, aliases)
+        if not isinstance(action, Retrieval):
+            kept.append(replace(step, action=action))
+            continue
+        subject = action.s.name or action.s.alias
+        same = first.setdefault((subject.casefold(), action.p.type.casefold()), step)
+        if same is step:
+            kept.append(replace(step, action=action))
+        elif isinstance(same.action, Retrieval):
+            aliases[action.o.alias] = same.action.o.alias
+    return LogicalPlan(tuple(kept))
+
+
+def _rename_aliases(form: Form, aliases: Mapping[str, str]) -> Form:
+    match form:
+        case Retrieval():
+            return replace(form, s=replace(form.s, alias=aliases.get(form.s.alias, form.s.alias)))
+        case Math() | Deduce():
+            return replace(form, content=tuple(aliases.get(each, each) for each in form.content))
+        case Output():
+            names = tuple(aliases.get(each, each) for each in form.variables)
+            return Output(tuple(dict.fromkeys(names)))
+
+
+def _plain_words(text: str) -> str:
+    """The question's words without what would end a target."""
+    barred = set(MARKS + "()`:")
+    return " ".join("".join(" " if c in barred else c for c in text).split())
+
+
+def outline_grammar(
+    names: tuple[str, ...], *, steps: int = 2, longest: int = 70, target: str = ""
+) -> Grammar:
+    """One to `steps` Retrievals with fixed aliases, then an Output, a Deduce or a Math.
 
     The subject is one of `names`, or what an earlier step found, and the step's words name it,
-    too; any name where there are none.
+    too; any name where there are none. `target`: what a Deduce or a Math is for, the question's
+    own words; empty = any text.
     """
-    rest: Node = _ending_node(steps + 1, longest)
+    rest: Node = _ending_node(steps + 1, longest, target)
     for n in range(steps, 0, -1):
-        following = rest if n == steps else alt(rest, _ending_node(n + 1, longest))
+        following = rest if n == steps else alt(rest, _ending_node(n + 1, longest, target))
         rest = seq(_lookup_node(n, names, longest), "\n", following)
     return Grammar("outline", seq("<answer>", rest, "</answer>"))
 
 
-def _ending_node(n: int, longest: int) -> Node:
-    """An Output of the last result, or a Deduce from all of them."""
+def _ending_node(n: int, longest: int, asked: str) -> Node:
+    """An Output of the last result, or a Deduce or a Math from all of them."""
     results = ", ".join(f"'o{m}'" for m in range(1, n))
     ops = alt(Operation.CHOICE, Operation.JUDGEMENT, Operation.ENTAILMENT, Operation.EXTRACT)
-    target = free_text(longest, without=MARKS + "()`:")
+    target = asked or free_text(longest, without=MARKS + "()`:")
     deduce = seq("Deduce(op=", ops, f", content=[{results}], target='", target, f"')->o{n}")
+    math = seq(f"Math(content=[{results}], target='", target, f"')->o{n}")
     words = seq(f"Step{n}: ", free_text(longest, without="<\n:#"), f"\nAction{n}: ")
-    return seq(words, alt(f"Output(o{n - 1})", deduce))
+    return seq(words, alt(f"Output(o{n - 1})", deduce, math))
 
 
 def _lookup_node(n: int, names: tuple[str, ...], longest: int) -> Node:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -53,10 +54,16 @@ def plan_prompt(template: str, question: Question) -> RenderedPrompt:
 
 
 async def ask_plan(
-    template: str, question: Question, speaker: Speaker, grammar: Grammar, run: Run
+    template: str,
+    question: Question,
+    speaker: Speaker,
+    grammar: Grammar,
+    run: Run,
+    *,
+    mend: Callable[[LogicalPlan], LogicalPlan] = lambda plan: plan,
 ) -> LogicalPlan:
-    """Asks for a plan with the prompt `template` and emits it; when none can be read, the plan is a
-    single retrieval of the question."""
+    """Asks for a plan with the prompt `template` and emits it, as `mend` changes it; when none can
+    be read, the plan is a single retrieval of the question."""
     prompt = plan_prompt(template, question)
     try:
         plan = await speaker.ask(prompt, lambda reply: read_plan(reply.text), run, grammar=grammar)
@@ -64,6 +71,7 @@ async def ask_plan(
         plan = LogicalPlan.single_retrieval(question.text)
         run.emit(plan_event(plan, "fallback", (f"no plan could be read: {error.message}",)))
         return plan
+    plan = mend(plan)
     run.emit(plan_event(plan, "planner"))
     return plan
 

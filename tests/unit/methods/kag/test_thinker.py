@@ -605,7 +605,8 @@ async def test_an_answer_rests_on_the_references_that_are_said_to_be_relevant() 
     model = Heard(
         {
             "analyze the relationship": [
-                "<answer>Yes</answer><reason>Reference 0 does not say it, reference 1 does.</reason>"
+                "<answer>Yes</answer><reason>Reference 0 does not say it."
+                " Reference 1 does.</reason>"
             ],
             "Answer the question from the references": [box("37 percent")],
         }
