@@ -22,7 +22,7 @@ from osler.testing.scripted import ScriptedModel, ScriptedRetriever, TextOnly
 SERVER = {"kind": "openai", "url": "http://127.0.0.1:9/v1", "name": "m"}
 
 
-def settings(writes: str = "auto", **strategy: object) -> Settings:
+def settings(writes: object = "auto", **strategy: object) -> Settings:
     return Settings.model_validate(
         {"model": {**SERVER, "writes": writes}, "strategy": {"kind": "tc-rag", **strategy}}
     )
