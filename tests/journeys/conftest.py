@@ -1,6 +1,8 @@
 """A stranger's machine: the real command, the real models, an empty home, no network."""
 
+import fcntl
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -53,8 +55,17 @@ def osler(home: Path) -> Osler:
 
 
 @pytest.fixture(scope="session")
-def built(osler: Osler) -> Osler:
-    """The same, with the sample knowledge base built."""
-    done = osler("kb", "build", "--sample")
-    assert done.returncode == 0, done.stderr
+def built(osler: Osler, home: Path, tmp_path_factory: pytest.TempPathFactory) -> Osler:
+    """The same, with the sample knowledge base built: once in a test run, then copied."""
+    shared = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        shared = shared.parent  # of all workers
+    sample, draft = shared / "sample-kb", shared / "sample-kb.part"
+    with (shared / "sample-kb.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # until the file is closed, also where a worker dies
+        if not sample.is_dir():
+            done = osler("--kb", str(draft), "kb", "build", "--sample")
+            assert done.returncode == 0, done.stderr
+            draft.rename(sample)
+    shutil.copytree(sample, home / "kb")
     return osler

@@ -1,6 +1,7 @@
 """From an empty home to a cited answer, and back again by replay."""
 
 import json
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -13,8 +14,19 @@ WARFARIN = "A patient who takes warfarin is started on amiodarone. What happens 
 
 
 @pytest.fixture(scope="module")
-def document(built: Osler) -> dict[str, Any]:
-    done = built("ask", WARFARIN, "--json", "--seed", "1")
+def page(built: Osler) -> str:
+    """The answer as a terminal shows it. The model works on this question once, for all tests."""
+    done = built("ask", WARFARIN, "--seed", "1")
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def document(built: Osler, page: str) -> dict[str, Any]:
+    """The same run as one document, made from its tape by the command that the page names."""
+    named = re.search(r"osler replay (\S+?)\)", page)
+    assert named, page
+    done = built("replay", named[1], "--json")
     assert done.returncode == 0, done.stderr
     loaded: dict[str, Any] = json.loads(done.stdout)
     return loaded
@@ -70,13 +82,11 @@ def test_a_replay_needs_neither_models_nor_knowledge_base(
     assert not bare.exists()
 
 
-def test_the_page_shows_answer_passages_film_reason_and_cost(built: Osler) -> None:
-    done = built("ask", WARFARIN, "--seed", "1")
-    assert done.returncode == 0
+def test_the_page_shows_answer_passages_film_reason_and_cost(page: str) -> None:
     for part in ("[1]", "book · ", "«", "illustrative", "+ User_Query", "sigma 45", "halt"):
-        assert part in done.stdout
-    assert "smollm2-135m-instruct-q8_0" in done.stdout
-    assert "osler replay" in done.stdout
+        assert part in page
+    assert "smollm2-135m-instruct-q8_0" in page
+    assert "osler replay" in page
 
 
 def test_what_the_texts_do_not_answer_is_not_answered(built: Osler) -> None:
@@ -162,9 +172,10 @@ def test_what_is_quoted_names_the_drug_or_disease_that_was_asked_about(
 ) -> None:
     done = built("ask", question, "--strategy", strategy, "--json", "--seed", "1")
     document = json.loads(done.stdout)
+    # Of the evidence the passage alone: the query that found it names the subject anyway.
+    passages = {each["id"]: (each["title"], each["text"]) for each in document["evidence"]}
     for citation in document["answer"]["citations"]:
-        passage = json.loads(built("kb", "get", citation["passage_id"], "--json").stdout)
-        read = json.dumps(passage, ensure_ascii=False).casefold()
+        read = json.dumps(passages[citation["passage_id"]], ensure_ascii=False).casefold()
         assert any(name in read for name in subjects), citation["quote"]
     if not document["answer"]["citations"]:
         assert document["grounding"] == "abstained"
