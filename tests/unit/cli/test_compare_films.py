@@ -112,3 +112,13 @@ def test_a_run_that_is_not_there_is_named(osler: Any, folder: Path, missing: str
     told = osler("trace", "compare", missing, missing)
     assert told.exit_code != 0
     assert missing in told.stderr
+
+
+def test_the_notes_of_a_recorded_run_are_unfolded_on_demand(
+    osler: Any, folder: Path, keep: Callable[..., Path], noted_events: tuple[Event, ...]
+) -> None:
+    keep("20260101-000002-c", noted_events)
+    folded = osler("trace", "show", "20260101-000002-c").stdout
+    unfolded = osler("trace", "show", "20260101-000002-c", "--notes").stdout
+    assert "antibody" not in folded
+    assert "(note, 45 characters): first-line treatment" in unfolded
