@@ -20,7 +20,8 @@ from importlib.resources import files
 
 from pydantic import BaseModel, Field
 
-from osler.answer.options import letter_grammar, written_option, written_options
+from osler.answer.option_reading import written_option, written_options
+from osler.answer.options import letter_grammar
 from osler.errors import MalformedOutput
 from osler.llm.core.base import Completion, Message, Sampling
 from osler.llm.core.grammar import Grammar, from_schema

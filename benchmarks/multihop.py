@@ -37,6 +37,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from osler.answer import UNDECIDED, Decision
 from osler.app.config import Settings
 from osler.app.wiring import Parts
 from osler.app.wiring.live import live_parts
@@ -289,7 +290,13 @@ class Silent:
     writes_answer = False
 
     async def conclude(
-        self, question: Question, hits: Sequence[Hit], draft: str, run: Run
+        self,
+        question: Question,
+        hits: Sequence[Hit],
+        draft: str,
+        run: Run,
+        *,
+        decision: Decision = UNDECIDED,
     ) -> Answer:
         return Answer()
 

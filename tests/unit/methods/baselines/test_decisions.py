@@ -104,6 +104,7 @@ async def test_the_segment_that_self_rag_chooses_is_its_answer_with_its_passage(
     kind: str, writes: str, play: Play
 ) -> None:
     wrong, right = "Ann sang the song. <answer>A</answer>", "It was Bob. <answer>B</answer>"
+    model: ScriptedModel | Hiding
     if kind == "self-rag":
         scores = {"[Retrieval]": 0.9, "[No Retrieval]": 0.1, **SCORES}
         model = ReflectingModel([wrong, right], low={"Ann": 0.01}, probability=0.9, scores=scores)
