@@ -2,8 +2,8 @@
 
 A phrase is written as it is said. `*` ends a word of which only the beginning counts ("vomit*"),
 `#` is any number ("# year old"), `/` parts words of which one will do ("left/right arm"), and
-`...` stands for at most `GAP` words ("chest ... hurts"); none of them crosses the end of a
-sentence. Two Chinese characters count as one word.
+`...` stands for at most `GAP` words or Chinese characters ("chest ... hurts"); none of them
+crosses the end of a sentence. Two Chinese characters count as one word.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from itertools import product
 from osler.text import clean_text
 
 GAP = 4
-"""Words that `...` stands for, at most; of Chinese, characters."""
+"""Words or Chinese characters that `...` stands for, at most."""
 WORD = 2
 """Length of a word in the units of `Span`; a Chinese character is 1."""
 LONGEST = 100_000
