@@ -47,7 +47,8 @@ class RecogniserRecipe:
     """Share of the units whose own hash is hidden, so that their surroundings must tell."""
     clip: float = 1.0
     held_out: float = 0.15
-    """Share of the texts on which F1 is measured, where no others are given."""
+    """Share of the texts that choose the best epoch, and again that F1 is measured on, where no
+    others are given."""
     width: int = 64
     longest: int = 24
     seed: int = 0
@@ -67,7 +68,10 @@ class PreparedTexts:
 
     shape: Shape
     examples: tuple[TrainingWindow, ...]
+    development: tuple[MarkedText, ...]
+    """Texts that choose the best epoch; empty for too few texts, where the last one stands."""
     test: tuple[MarkedText, ...]
+    """Texts on which the chosen one is measured, once."""
     texts: int
     nested: bool
     dropped: dict[str, int]
@@ -92,8 +96,9 @@ class Epoch:
 class TrainedRecogniser:
     recogniser: SpanRecogniser
     scores: StrictScores
-    """Strict, of the best epoch, on the texts held out."""
+    """Strict, on the test texts, which chose nothing."""
     epochs: tuple[Epoch, ...]
+    """Their scores are those on the development texts."""
 
 
 def prepare_texts(
@@ -104,6 +109,11 @@ def prepare_texts(
     held_out = list(test or ())
     if test is None:
         learnt, held_out = split_texts(texts, recipe.held_out, recipe.seed)
+    # A second share: the epoch that is best on the test texts would be measured too well.
+    share = min(0.5, recipe.held_out * len(texts) / max(1, len(learnt)))
+    learnt, development = split_texts(learnt, share, recipe.seed + 1)
+    if not any(one.entities for one in development):
+        learnt, development = [*learnt, *development], []
     # Types of the training texts alone: one that is only in the held-out texts counts as missed,
     # and is not learnt from them.
     shape = Shape(types_of(learnt), width=recipe.width, longest=_longest_name(learnt, recipe))
@@ -117,7 +127,15 @@ def prepare_texts(
     dropped: dict[str, int] = {}
     examples = [x for one in learnt for x in _make_windows(one, shape, dropped)]
     nested = any(_any_overlap(one.entities) for one in learnt)
-    return PreparedTexts(shape, tuple(examples), tuple(held_out), len(learnt), nested, dropped)
+    return PreparedTexts(
+        shape,
+        tuple(examples),
+        tuple(development),
+        tuple(held_out),
+        len(learnt),
+        nested,
+        dropped,
+    )
 
 
 def _longest_name(texts: Sequence[MarkedText], recipe: RecogniserRecipe) -> int:
@@ -216,28 +234,29 @@ def _run_epochs(
     net, chance = build_network(prepared.shape), random.Random(recipe.seed)
     optimizer = torch.optim.AdamW(net.parameters(), lr=recipe.rate, weight_decay=0.01)
     epochs: list[Epoch] = []
-    best: tuple[int, StrictScores, dict[str, Any]] | None = None
+    best: tuple[int, float, dict[str, Any]] | None = None
     for n in range(1, recipe.epochs + 1):
         loss = _run_epoch(net, optimizer, prepared, recipe, chance)
         recogniser = SpanRecogniser(prepared.shape, net.eval(), prepared.nested)
-        scores = measure_recogniser(recogniser, prepared.test)
-        micro = scores.micro
+        micro = measure_recogniser(recogniser, prepared.development).micro
         epochs.append(Epoch(n, loss, micro.precision, micro.recall, micro.f1))
         _note_epoch(log, epochs[-1])
         if progress is not None:
             progress(f"training, F1 {micro.f1:.3f}", n, recipe.epochs)
-        if best is None or micro.f1 > best[1].micro.f1:
+        if best is None or micro.f1 > best[1] or not prepared.development:
             # Cloned: `state_dict` gives views of weights that the next epoch changes.
             weights = {name: value.clone() for name, value in net.state_dict().items()}
-            best = n, scores, weights
+            best = n, micro.f1, weights
         elif n - best[0] >= recipe.patience:
             break
     if best is None:
         raise BadConfig("no epoch was trained", fix="--epochs 1 or more")
     net.load_state_dict(best[2])
-    facts = _training_facts(prepared, recipe, best[1], best[0])
+    chosen = SpanRecogniser(prepared.shape, net.eval(), prepared.nested)
+    scores = measure_recogniser(chosen, prepared.test)
+    facts = _training_facts(prepared, recipe, scores, best[0])
     recogniser = SpanRecogniser(prepared.shape, net.eval(), prepared.nested, facts)
-    return TrainedRecogniser(recogniser, best[1], tuple(epochs))
+    return TrainedRecogniser(recogniser, scores, tuple(epochs))
 
 
 def _run_epoch(
@@ -294,6 +313,7 @@ def _training_facts(
     return {
         "recipe": asdict(recipe),
         "texts": prepared.texts,
+        "development": len(prepared.development),
         "held_out": len(prepared.test),
         "epoch": epoch,
         "dropped": prepared.dropped,

@@ -11,6 +11,7 @@ from osler.errors import BadConfig, ModelMissing
 from osler.graph.items import Name, Relation
 from osler.graph.store import Graph
 from osler.retrieve.mentions import MentionRetriever
+from osler.train.recognise import StrictScores, loop
 from osler.train.recognise.corpus import MarkedEntity, MarkedText
 from osler.train.recognise.link import FOLDER, RecognisedNames, load_recogniser
 from osler.train.recognise.loop import (
@@ -81,7 +82,35 @@ def test_recogniser_finds_names_absent_from_its_training_data(trained: TrainedRe
     }
     losses = [epoch.loss for epoch in trained.epochs]
     assert losses[-1] < losses[0] / 4
-    assert max(epoch.f1 for epoch in trained.epochs) == trained.scores.micro.f1
+
+
+def test_the_texts_that_are_reported_on_chose_no_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The best epoch on the test texts would be measured too well."""
+    measured: list[tuple[MarkedText, ...]] = []
+    honest = loop.measure_recogniser
+
+    def listen(recogniser: SpanRecogniser, texts: Sequence[MarkedText]) -> StrictScores:
+        measured.append(tuple(texts))
+        return honest(recogniser, texts)
+
+    monkeypatch.setattr(loop, "measure_recogniser", listen)
+    recipe = RecogniserRecipe(epochs=3, width=16, seed=1)
+    for test in (corpus(20, 1), None):
+        measured.clear()
+        prepared = prepare_texts(corpus(60, 0), recipe, test)
+        made = train_recogniser(prepared, recipe)
+        assert measured == [prepared.development] * 3 + [prepared.test]
+        told = {one.text for one in prepared.development}
+        assert test or told.isdisjoint(one.text for one in prepared.test)
+        assert made.scores.micro.gold == sum(len(one.entities) for one in prepared.test)
+
+
+def test_too_few_texts_choose_no_epoch_and_the_last_one_stands() -> None:
+    texts = [MarkedText("a b c d e", (MarkedEntity(0, 7, "X"),))] * 9
+    recipe = RecogniserRecipe(epochs=2, width=16)
+    prepared = prepare_texts(texts, recipe, texts)
+    assert (prepared.development, prepared.texts) == ((), 9)
+    assert train_recogniser(prepared, recipe).recogniser.facts["epoch"] == 2
 
 
 def found(recogniser: SpanRecogniser, text: str) -> list[tuple[str, str]]:
