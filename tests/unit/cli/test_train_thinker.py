@@ -175,7 +175,7 @@ def test_a_recogniser_is_trained_into_the_knowledge_base_and_links(
     (folder / "x.bio").write_text(bio(120), encoding="utf-8")
     common = ("train", "recogniser", "x.bio", "--width", "16", "--epochs", "12")
     dry = json.loads(osler(*common, "--dry-run", "--json").stdout)
-    assert (dry["texts"], dry["held_out"], dry["types"]) == (102, 18, 2)
+    assert (dry["texts"], dry["held_out"], dry["types"]) == (84, 18, 2)
     done = osler(*common, "--json")
     assert done.exit_code == 0, done.stderr
     document = json.loads(done.stdout)
