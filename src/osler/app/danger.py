@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from osler.app.config import Settings
 from osler.danger.notice import find_danger, regional_contacts
 from osler.danger.rules import DangerRules, packaged_rules, read_rules
+from osler.trace import DangerNoticed, Run
 from osler.types import DangerNotice, Question
 
 
@@ -31,3 +32,9 @@ def danger_notice(
     )
     texts = (*earlier, question.text)
     return find_danger(texts, load_rules(settings), contacts, question.language)
+
+
+def announce_danger(danger: DangerNotice | None, run: Run) -> None:
+    """Makes the notice the run's next event, which is its first one."""
+    if danger is not None:
+        run.emit(DangerNoticed(danger))

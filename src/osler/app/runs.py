@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import dataclasses
 import re
 import secrets
 import shutil
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -24,7 +23,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from osler.app.config import Role, Settings
-from osler.app.danger import danger_notice
+from osler.app.danger import announce_danger, danger_notice
 from osler.app.wiring import Parts, reads_knowledge, roles_of
 from osler.app.wiring.composers import note_roles
 from osler.app.wiring.live import live_parts, record_parts, replay_parts
@@ -40,7 +39,6 @@ from osler.trace import (
     Answered,
     Asked,
     BudgetExceeded,
-    DangerNoticed,
     Event,
     Run,
     Sink,
@@ -112,9 +110,7 @@ async def ask(
 ) -> FinishedRun:
     """Solves the question as the settings say, and keeps the run if they say so.
 
-    `danger` is the notice that a caller found already (a conversation has more than its last
-    question). It is the first event, before anything is opened that could fail.
-
+    `danger` is the notice that a caller found already: the first event, before what may fail.
     `parts` are what is open already (`wiring.Shelf`); without them all is opened now.
     `plan_question`: Omni-RAG runs this one. Raises `BadConfig` where the strategy runs none.
     """
@@ -126,8 +122,7 @@ async def ask(
         budget=run_budget(settings),
         sink=sink,
     )
-    danger = danger or danger_notice(settings, question)
-    _announce_danger(danger, run)
+    announce_danger(danger := danger or danger_notice(settings, question), run)
     # The tape records what parts say, whoever opened them; a replay needs nothing else.
     live = parts or await live_parts(settings)
     tape = Tape(date=when.isoformat(timespec="seconds"))
@@ -231,7 +226,7 @@ async def plan_question(
     where the budget ends first.
     """
     run = Run("plan", settings.sampling.seed, run_budget(settings), sink=sink)
-    _announce_danger(danger_notice(settings, question), run)
+    announce_danger(danger_notice(settings, question), run)
     solver, parts = await open_planning(settings, parts)
     try:
         proposal = await solver.propose_plan(question, run)
@@ -273,7 +268,7 @@ async def replay(folder: Path, *, sink: Sink | None = None) -> FinishedRun:
         named=reads_knowledge(settings),
     )
     run = Run(record.id, settings.sampling.seed, run_budget(settings), sink=sink)
-    _announce_danger(record.danger, run)
+    announce_danger(record.danger, run)
     solution = await _solve_question(
         settings, parts, record.question, run, record.plan, record.danger
     )
@@ -299,11 +294,6 @@ def read_record(folder: Path) -> RunRecord:
         raise BadRun(f"{folder} holds no run", fix="`osler trace ls` lists them") from error
     except ValidationError as error:
         raise BadRun(f"{path} is damaged: {error.errors()[0]['msg']}") from error
-
-
-def _announce_danger(danger: DangerNotice | None, run: Run) -> None:
-    if danger is not None:
-        run.emit(DangerNoticed(danger))
 
 
 async def _propose_plan(solver: Solver, parts: Parts, question: Question, run: Run) -> None:
@@ -336,7 +326,7 @@ async def _solve_question(
             notes_of=note_roles(settings),
         )
     )
-    solution = dataclasses.replace(await solver.solve(question, run), danger=danger)
+    solution = replace(await solver.solve(question, run), danger=danger)
     run.emit(Answered(solution))
     return solution
 
