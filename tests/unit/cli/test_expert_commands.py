@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import pytest
 
 from osler.retrieve.experts.shelf import packaged_experts
-from osler.train.experts.jobs import EXPERTS
+from osler.train.experts.jobs import EXPERT_KINDS
 
 
 class Call(Protocol):
@@ -133,4 +133,4 @@ def test_an_unknown_expert_is_an_error_with_its_fix(osler: Call, verb: str) -> N
 def test_an_unknown_expert_cannot_be_trained(osler: Call) -> None:
     found = osler("experts", "train", "nobody", "--data", ".", "--split", "s.json", "--out", "o")
     assert found.exit_code == 3
-    assert all(name in found.stderr for name in EXPERTS)
+    assert all(name in found.stderr for name in EXPERT_KINDS)

@@ -16,7 +16,7 @@ from osler.kb.encoders.minilm import read_safetensors
 from osler.llm.core.cache import derive_file
 from osler.llm.local.weights import MINILM, MINILM_TOKENIZER, locate_weights
 from osler.retrieve.experts.pair_graph import pair_graph, run_pairs
-from osler.retrieve.experts.pair_input import LONGEST, read_pair
+from osler.retrieve.experts.pair_input import LONGEST, QUESTION_PIECES, read_pair
 from osler.retrieve.experts.shelf import ShelvedExpert
 from osler.text import language_of
 from osler.types import Language
@@ -103,15 +103,19 @@ class AnswersExpert:
         """Probabilities, in order, that each text answers the question."""
         return [self._calibrate(logit) for logit in self.score_logits(question, texts)]
 
+    def _is_letter(self, question: str) -> bool:
+        return len(self._words.piece_ids(question)) > QUESTION_PIECES
+
     def _calibrate(self, logit: float) -> float:
         return sigmoid(self._slope * logit + self._intercept)
 
     async def relevance(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
         """Probabilities in order; titles stand in the texts, as where quotes are chosen.
 
-        A question in a language that it does not know gets 0 for all: no order of its own.
+        A question in a language that it does not know gets 0 for all, no order of its own, and so
+        does one that it would have to cut: on patients' letters it orders worse than the cosine.
         """
-        if language_of(query) not in self.languages:
+        if language_of(query) not in self.languages or self._is_letter(query):
             return (0.0,) * len(texts)
         pairs = [TextPair(text) for text in texts]
         return tuple(await asyncio.to_thread(self.judge_texts, query, pairs))

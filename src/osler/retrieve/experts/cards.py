@@ -79,7 +79,7 @@ class ExpertCard(_CardPart):
     weights: str = Field(pattern=r"[0-9a-f]{64}")
     """SHA-256 of the weights file."""
     default: bool = False
-    """Whether it beats the rule, so that it may become the default."""
+    """Whether it takes the rule's place without being asked for."""
     weak: tuple[str, ...] = ()
     """What it is bad at."""
     features: tuple[str, ...] = ()

@@ -10,7 +10,7 @@ from osler.retrieve.experts.cards import ExpertCard
 from osler.train import choose_named
 
 ExpertKind = Literal["answers", "supports", "fuse"]
-EXPERTS: tuple[ExpertKind, ...] = get_args(ExpertKind)
+EXPERT_KINDS: tuple[ExpertKind, ...] = get_args(ExpertKind)
 
 
 class ExpertJob(Protocol):
@@ -38,7 +38,7 @@ def make_job(
     share: float = 1.0,
 ) -> ExpertJob:
     """The job of an expert. Raises `BadConfig` for a name that has none."""
-    kind = choose_named(name, EXPERTS, "expert")
+    kind = choose_named(name, EXPERT_KINDS, "expert")
     match kind:
         case "answers":
             from osler.train.experts.answers_job import AnswersJob

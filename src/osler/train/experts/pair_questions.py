@@ -33,7 +33,7 @@ _QRELS_FILE = "qrels_LiveQAMed2017.txt"
 _BIOASQ_FILES = ("bioasq_yesno_golden.json", "bioasq_other_golden.json")
 PUBMEDQA_FILES = {"test_set.json": True, "ori_pqal_rest.json": False}
 # Sections of an abstract that say what was asked and done, not what was found.
-_UNANSWERING = ("BACKGROUND", "METHOD", "OBJECTIVE", "PURPOSE", "DESIGN", "SETTING", "AIM")
+_UNANSWERING = ("background", "method", "objective", "purpose", "design", "setting", "aim")
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +178,7 @@ def pubmedqa_questions(data: Path) -> list[PairQuestion]:
             wrong = tuple(
                 CandidateText(one_line(text), "", "said before the results")
                 for label, text in sections
-                if label.startswith(_UNANSWERING)
+                if label.casefold().startswith(_UNANSWERING)
             )
             right = (CandidateText(conclusion),)
             id, asked = f"{PUBMEDQA}:{pmid}", one_line(record["QUESTION"])

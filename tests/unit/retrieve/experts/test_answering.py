@@ -101,6 +101,12 @@ async def test_a_question_in_a_language_that_it_does_not_know_gets_no_order(
     assert await expert.relevance("What is tea?", []) == ()
 
 
+async def test_a_letter_that_it_would_have_to_cut_gets_no_order(expert: AnswersExpert) -> None:
+    letter = "I have had this pain for years now. " * 10 + "What is scurvy?"
+    assert await expert.relevance(letter, ["Scurvy is a lack.", "Tea."]) == (0.0, 0.0)
+    assert len(set(await expert.relevance("What is scurvy?", ["Scurvy is a lack.", "Tea."]))) == 2
+
+
 def test_the_deltas_are_added_to_the_encoder_s_matrices() -> None:
     base, deltas = read_safetensors(locate_weights(MINILM)), some_deltas()
     merged = merge_deltas(base, deltas)
