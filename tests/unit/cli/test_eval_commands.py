@@ -12,8 +12,10 @@ import pytest
 
 from osler.app.config import STRATEGIES, Settings, load
 from osler.app.evaluation import labels_of, strategy_settings
+from osler.cli.evaluate_pages import summarise_log
 from osler.evaluate.datasets import DATA_SETS
 from osler.evaluate.experiments import experiment_names, read_experiment
+from osler.testing.stores import write_log_folder
 
 QUESTIONS = [
     {"question": f"What is used for {what}?", "options": {"A": a, "B": b}, "answer_idx": gold}
@@ -181,3 +183,22 @@ def test_people_s_ratings_are_a_table_of_methods_and_dimensions(osler: Any, fold
     refused = osler("eval", "ratings", "people.csv", "--log-dir", ".")
     assert refused.exit_code == 1
     assert "no answer of direct to q1 of liveqa" in refused.stderr
+
+
+def test_a_failed_sample_lowers_the_score_and_costs_nothing(folder: Path) -> None:
+    write_log_folder(folder / "log")
+    direct, rag = summarise_log(folder / "log")
+    assert (direct["score"], direct["failed"]) == (0.4, 0)
+    assert (rag["score"], rag["failed"], rag["done"]) == (round(9 / 11, 4), 1, 10)
+    assert rag["calls"] == 2
+
+
+def test_a_report_as_json_has_opponents_and_what_was_trained_on(osler: Any, folder: Path) -> None:
+    write_log_folder(folder / "log")
+    told = json.loads(osler("eval", "report", "--log-dir", "log", "--json").stdout)
+    majority, chance = told["opponents"]["pubmedqa"]["accuracy"]
+    assert (majority["said"], majority["estimate"]["value"]) == ("A", 1.0)
+    assert chance["estimate"]["value"] == 0.5
+    assert [cell["trained_on"] for cell in told["cells"]] == [0, 0]
+    page = osler("eval", "report", "--log-dir", "log").stdout
+    assert "majority answer" in page
