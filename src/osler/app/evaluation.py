@@ -222,7 +222,7 @@ async def prepare_strategy(
     if keep is not None and plans is not None:
         raise BadConfig("a run from a stored plan cannot be replayed", fix="leave out --tapes")
     parts = _watch_searches(await live_parts(settings))
-    accelerators = _count_accelerators(parts)
+    accelerators = count_accelerators(parts)
     if replies is not None:
         parts = remember_replies(settings, parts, replies)
     solver: Solver = build_solver(settings, parts)
@@ -254,7 +254,7 @@ def _watch_searches(parts: Parts) -> Parts:
     )
 
 
-def _count_accelerators(parts: Parts) -> int:
+def count_accelerators(parts: Parts) -> int:
     """Accelerators that the models run on; 0 where one of them has none, or does not say."""
     # Models behind a server have no such attribute: what they run on is not ours to know.
     counts = [getattr(ready.model, "accelerators", 0) for ready in parts.models.values()]

@@ -5,16 +5,24 @@ from pathlib import Path
 
 import pytest
 
+from osler.app.config import Role
+from osler.app.evaluation import count_accelerators
+from osler.app.wiring import Parts, no_retriever
+from osler.app.wiring.models import LoadedModel
 from osler.evaluate.log import read_records
 from osler.evaluate.measures import BY_NAME, measure_value
 from osler.evaluate.record import RecordedOutcome, SampleRecord
 from osler.evaluate.runner import EvaluationRunner, ReadyStrategy, RunnerCell
 from osler.evaluate.sample import Gold, Sample
 from osler.evaluate.searches import RecordedDocument, SearchNotes, WatchedRetriever, note_searches
+from osler.llm.core.base import LanguageModel
 from osler.retrieve import look_up
+from osler.retrieve.relevance import OverlapRelevance
+from osler.testing.scripted import ScriptedModel
 from osler.trace import Run
 from osler.types import Answer, Halt, Hit, Locator, Passage, Question, Solution, Usage
 
+ROLES: tuple[Role, ...] = ("planner", "reader")
 PAGES = (
     Passage("wiki:p1#0", "Text.", "wiki", "The Arthur's Magazine"),
     Passage("wiki:p2#3", "Text.", "wiki", "First for Women"),
@@ -126,3 +134,26 @@ async def test_samples_at_the_same_time_do_not_mix_their_notes() -> None:
 
     found = await asyncio.gather(*(one(page) for page in PAGES))
     assert [list(notes) for notes in found] == [[page.id] for page in PAGES]
+
+
+@pytest.mark.parametrize(("number", "seconds"), [(0, None), (1, 0.5), (4, 2.0)])
+def test_seconds_of_accelerators_are_those_of_the_model_times_their_number(
+    number: int, seconds: float | None
+) -> None:
+    outcome = RecordedOutcome(usage=Usage(calls=1, seconds=0.5), accelerators=number)
+    sample = Sample("made", "short", Question("q", "Which?"), Gold((), ("it",)))
+    record = SampleRecord("rag", sample, "done", "", 1.0, 0, outcome)
+    assert measure_value(BY_NAME["accelerator_s"], record) == seconds
+
+
+def test_accelerators_count_only_where_every_model_says_that_it_has_one() -> None:
+    class Placed(ScriptedModel):
+        accelerators = 1
+
+    def parts_of(*models: LanguageModel) -> Parts:
+        ready = dict(zip(ROLES, map(LoadedModel, models), strict=False))
+        return Parts(ready, no_retriever, OverlapRelevance(), OverlapRelevance(), ())
+
+    assert count_accelerators(parts_of(Placed([]), Placed([]))) == 1
+    assert count_accelerators(parts_of(Placed([]), ScriptedModel([]))) == 0
+    assert count_accelerators(parts_of()) == 0
