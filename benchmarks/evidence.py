@@ -8,7 +8,7 @@ asked: every source is asked the question itself.
 *Order*: the first ten of what all sources found, in turns of the queries, in one fused order, and
 of one search over all sources: nDCG@10, recall@10, hit@1 and hit@3, and the paired differences.
 
-*Gate*: what would be quoted of ten passages, without and with the rule that a passage names the
+*Gate*: what would be quoted of five passages, without and with the rule that a passage names the
 question's subject. Answerable questions: answered at all, and with a quote of a gold document among
 the first three. Absent ones are of pages of MedQuAD that are not in the knowledge base, and whose
 subject none of its documents names: any answer is a leak. Questions are split by a hash of their
@@ -48,7 +48,7 @@ from osler.retrieve.naming import NAMED
 from osler.trace import Run
 from osler.types import Hit, Relevance
 
-PER_SOURCE, STATEMENTS = 5, 3
+PER_SOURCE, STATEMENTS, READ = 5, 3, 5
 ORDERS = ("turns", "fused", "one search")
 MEASURES = ("ndcg10", "recall10", "hit1", "hit3")
 
@@ -117,7 +117,7 @@ async def measured(asked: Asked, parts: Parts, found: PlannedRetriever, gates: G
     if asked.gold:
         result["orders"] = {name: measures(hits, asked.gold) for name, hits in lists.items()}
     for name, gate in gates.items():
-        cited = await quoted(gate, asked, lists["one search"])
+        cited = await quoted(gate, asked, lists["one search"][:READ])
         gold = bool(asked.gold.intersection(cited))
         result[name] = {"answered": bool(cited), "gold": gold, "cited": cited}
     return result
@@ -132,6 +132,7 @@ async def go(given: argparse.Namespace) -> list[Result]:
     known = absent_pages(given.data, entries, given.seed)
     asked = asked[: given.limit]
     asked += [one for _, one in zip(range(given.absent), known, strict=False)]
+    random.Random(given.seed).shuffle(asked)  # a run that was cut short has some of each
     given.work.mkdir(parents=True, exist_ok=True)
     split = {one.question.id: part_of(one) for one in asked}
     (given.work / "split.json").write_text(json.dumps(split, indent=0))

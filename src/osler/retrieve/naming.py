@@ -74,11 +74,8 @@ class NamingRelevance:
 
     def _find_entities(self, query: str) -> list[NamedEntity]:
         """What tables and graphs know of the query's names; generic words are none."""
-        found = [
-            entity
-            for table in (packaged_names(), NonproprietaryNames(), *self.tables)
-            for entity in table.find_entities(query)
-        ]
+        tables: list[EntityNames] = [packaged_names(), NonproprietaryNames(), *self.tables]
+        found = [entity for table in tables for entity in table.find_entities(query)]
         return [one for one in found if not _is_generic(one.written)]
 
 

@@ -315,15 +315,13 @@ def test_meaning_weighs_more_than_words(kb: KnowledgeBase) -> None:
     """Each of two passages is first in one ranking and absent from the other."""
     retriever = HybridRetriever(kb, HashingEncoder())
     fused = retriever._fuse_rankings([(1, 0.9)], [(2, 7.0)], 2)
-    assert [(number, score) for number, _, score in fused] == [
-        (1, pytest.approx(1 / 11)),
-        (2, pytest.approx(0.7 / 11)),
-    ]
+    assert [number for number, _, _ in fused] == [1, 2]
+    assert [score for _, _, score in fused] == pytest.approx([1 / 11, 0.7 / 11])
 
 
 def test_the_constant_of_fusion_is_ten_unless_it_is_set() -> None:
-    assert rrf([["a"]]) == [("a", pytest.approx(1 / 11))]
-    assert rrf([["a"]], k=60) == [("a", pytest.approx(1 / 61))]
+    assert dict(rrf([["a"]])) == pytest.approx({"a": 1 / 11})
+    assert dict(rrf([["a"]], k=60)) == pytest.approx({"a": 1 / 61})
     assert Fusion() == Fusion(dense_weight=1.0, lexical_weight=0.7, constant=10.0, depth=64)
     assert FusedRetriever(()).constant == 10.0
 
