@@ -308,10 +308,14 @@ def test_the_presets_of_kag_thinker_are_the_ways_to_run_it(tmp_path: Path) -> No
         loaded(tmp_path, preset=f"kag-thinker-{way}").settings
         for way in ("text", "hybrid", "planner")
     )
-    assert text.strategy == KagThinkerSettings(retriever="text")
-    assert hybrid.strategy == planner.strategy == KagThinkerSettings(retriever="hybrid")
+    paper = KagThinkerSettings(turns=10, focus="model", own_search=0)
+    assert text.strategy == paper.model_copy(update={"retriever": "text"})
+    assert hybrid.strategy == planner.strategy == paper
     assert planner.model_for("planner").name == "kag-thinker-multiturn"
     assert planner.model_for("reader") == planner.model == Settings().model
+    spoken = loaded(tmp_path, preset="kag-thinker-checkpoint").settings
+    assert spoken.strategy == KagThinkerSettings(dialogue="checkpoint", turns=10)
+    assert spoken.model_for("reader").name == "kag-thinker-multiturn"
 
 
 def test_the_page_of_the_command_line_names_every_preset() -> None:
