@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from dataclasses import dataclass
 from typing import Annotated, Any
 from urllib.parse import quote
@@ -22,9 +22,19 @@ from osler.serve import choices, documents
 from osler.serve.api import At, Who
 from osler.serve.problems import BadParameter, RefusedRequest
 from osler.serve.run_manager import ActiveRun
-from osler.serve.run_views import SSE_HEADERS, SSE_MEDIA, SSE_PING, load_run
+from osler.serve.run_views import SSE_HEADERS, SSE_MEDIA, SSE_PING, load_run, started_event
 from osler.serve.state import ServerState
-from osler.trace import Asked, Focused, FormsPlanned, Popped, Pushed, Retrieved, Searched, from_line
+from osler.trace import (
+    Asked,
+    Focused,
+    FormsPlanned,
+    Popped,
+    Pushed,
+    Retrieved,
+    Searched,
+    from_line,
+    split_note,
+)
 from osler.types import Answer, Evidence, Halt, Usage, citation_mark
 
 # Of the models; they are strategies, and as old as the project.
@@ -121,6 +131,7 @@ def failed_run_refusal(live: ActiveRun) -> RefusedRequest:
     return RefusedRequest(status, code, live.detail, retry_after=5.0 if status == 503 else None)
 
 
+_LEFT_OUT = "(a note of a model that may not word medicine)"
 _CAUTIONS = {"en": "Of the evidence:", "zh": "关于证据："}
 
 
@@ -144,8 +155,15 @@ class ChatAnswer:
         """What somebody in danger is told before anything else; "" for everybody else."""
         return f"**{self.live.danger.text}**\n\n" if self.live.danger else ""
 
+    @property
+    def notes_of(self) -> tuple[str, ...]:
+        """Roles whose model may not word medicine: what they write is left out."""
+        begun = started_event(self.live.lines)
+        return begun.notes_of if begun else ()
+
     async def build_completion(self) -> wire.ChatCompletion:
-        text, notes = self.first_words + self.join_text(), [*reasoning_notes(self.live.lines)]
+        text = self.first_words + self.join_text()
+        notes = reasoning_notes(self.live.lines, self.notes_of)
         message = wire.AssistantMessage(
             content=text,
             annotations=[self.make_annotation(n) for n in range(len(self.answer.citations))],
@@ -243,7 +261,7 @@ class ChatAnswer:
             async for item in self.site.desk.follow_lines(self.live, ping=pings):
                 if item is None:
                     yield SSE_PING
-                for note in reasoning_notes([item[1]] if item else []):
+                for note in reasoning_notes([item[1]] if item else [], self.notes_of):
                     yield self.encode_delta({"reasoning_content": f"{note}\n"})
             if self.live.solution is None:
                 yield _encode_event({"error": failure_body(self.live)})
@@ -292,15 +310,23 @@ def failure_body(live: ActiveRun) -> dict[str, Any]:
     }
 
 
-def reasoning_notes(lines: list[str]) -> list[str]:
-    """Short notes on a run's events, for those that tell a reader something."""
-    return [said for line in lines if (said := _event_note(line))]
+def reasoning_notes(lines: list[str], notes_of: Collection[str] = ()) -> list[str]:
+    """Short notes on a run's events, for those that tell a reader something.
+
+    What a model wrote that may not word medicine (`notes_of` as in `Started`) is left out.
+    """
+    return [said for line in lines if (said := _event_note(line, notes_of))]
 
 
-def _event_note(line: str) -> str:
+def _event_note(line: str, notes_of: Collection[str]) -> str:
     if '"type":"run.' in line:
         return ""
-    match from_line(line):
+    event, note = split_note(from_line(line), notes_of)
+    match event:
+        case Pushed(kind=kind) if note:
+            return f"{kind}: {_LEFT_OUT}"
+        case Asked(role=role) if note or role in notes_of:
+            return ""
         case Searched(query=query):
             return f"searched: {query}"
         case Retrieved(hits=hits, failed=failed):

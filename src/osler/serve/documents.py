@@ -90,6 +90,7 @@ def run_report(told: RunView) -> schemas.RunReport:
         why=solution.why if solution else "",
         usage=schemas.UsageView.from_value(solution.usage) if solution else None,
         models=told.models,
+        notes_of=list(told.notes_of),
         snapshot=told.snapshot,
         seconds=told.seconds,
         events=len(told.lines),

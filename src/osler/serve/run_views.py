@@ -40,6 +40,12 @@ class RunView:
     lines: tuple[str, ...]
 
     @property
+    def notes_of(self) -> tuple[str, ...]:
+        """As in `Started`."""
+        begun = started_event(list(self.lines[:2]))
+        return begun.notes_of if begun else ()
+
+    @property
     def danger(self) -> DangerNotice | None:
         """What the asker was told first."""
         if not self.lines or not self.lines[0].endswith(_DANGER):
@@ -88,7 +94,7 @@ def _unknown_run(id: str) -> RefusedRequest:
 
 
 def _view_active(live: ActiveRun) -> RunView:
-    first = _started_event(live.lines)
+    first = started_event(live.lines)
     return RunView(
         live.id,
         live.status,
@@ -139,7 +145,7 @@ def _load_record(folder: Path) -> RunRecord | None:
 
 
 def _view_entry(entry: LedgerEntry, lines: list[str]) -> RunView:
-    first = _started_event(lines)
+    first = started_event(lines)
     question = first.question if first else None
     if question is None and entry.question:
         question = Question("", entry.question)
@@ -159,7 +165,7 @@ def _view_entry(entry: LedgerEntry, lines: list[str]) -> RunView:
     )
 
 
-def _started_event(lines: list[str]) -> Started | None:
+def started_event(lines: list[str]) -> Started | None:
     """The event that begins the run, where it came so far."""
     begun = next((line for line in lines[:2] if '"type":"run.started"' in line), None)
     event = from_line(begun) if begun is not None else None

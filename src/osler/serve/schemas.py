@@ -192,6 +192,9 @@ class RunReport(ResponseModel):
     why: str
     usage: UsageView | None
     models: dict[str, str]
+    notes_of: list[str]
+    """Roles whose model may not word medicine: what they write in the events (thoughts, drafts,
+    reasons) is a note of a model and no medicine; fold it away, or leave it out."""
     snapshot: str
     seconds: float | None
     events: int

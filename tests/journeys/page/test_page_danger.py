@@ -74,7 +74,7 @@ def test_what_a_model_wrote_that_may_not_word_medicine_is_folded_away(
 ) -> None:
     babble = "Thought: arsenic is given first"
     mute = {role: {"writes": "no"} for role in ("planner", "reader")}
-    asked = {"roles": mute, "strategy": {"kind": "tc-rag"}}
+    asked: dict[str, Any] = {"roles": mute, "strategy": {"kind": "tc-rag"}}
     with serve_osler(home, model=FixedModel(reply=babble), **asked) as place, window(place) as page:
         ask_question(page)
         page.locator(".machinery > summary").click()

@@ -209,6 +209,27 @@ def test_the_last_turns_of_the_user_count_and_nobody_else_s(
     assert said_first(reply.choices[0].message.content, CALM) == told
 
 
+def test_what_a_model_wrote_that_may_not_word_medicine_is_in_no_reasoning(home: Path) -> None:
+    mute = {role: {"writes": "no"} for role in ("planner", "reader")}
+    set_up: dict[str, Any] = {"roles": mute, "strategy": {"kind": "tc-rag"}}
+    model = FixedModel(reply="Thought: arsenic is given first")
+    with (
+        serve_osler(home, model=model, **set_up) as place,
+        openai.OpenAI(base_url=f"{place.url}/v1", api_key="none", max_retries=0) as client,
+    ):
+        asked = [{"role": "user", "content": "Which drug is given first in anaphylaxis?"}]
+        reply = client.chat.completions.create(model="osler/tc-rag", messages=asked)
+        told = reply.model_dump()
+        assert set(told["osler"]["notes_of"]) >= {"planner"}
+        reasoning = told["choices"][0]["message"]["reasoning_content"]
+        assert "may not word medicine" in reasoning
+        assert "arsenic" not in reasoning
+        stream = client.chat.completions.create(model="osler/tc-rag", messages=asked, stream=True)
+        assert "arsenic" not in "".join(
+            getattr(chunk.choices[0].delta, "reasoning_content", None) or "" for chunk in stream
+        )
+
+
 # ---------------------------------------------------------------- MCP
 
 
