@@ -138,6 +138,16 @@ class ThinkerFields(StrategySection):
         description="A verified formula answers a question for its value before any plan, and is"
         " tried before a program; false: programs only, as the paper.",
     )
+    graph_first: bool = Field(
+        default=False,
+        description="Texts are searched only where the graph finds nothing for the logical form"
+        " (groups by priority, as in KAG 0.8); false: both, fused.",
+    )
+    fusion: Literal["ranks", "scores"] = Field(
+        default="ranks",
+        description="How what the graph and the texts found is merged: by reciprocal ranks, or by"
+        " scores brought to one scale (the two modes of KAG 0.8).",
+    )
     focus: Literal["auto", "model", "encoder"] = Field(
         default="auto",
         description="Who judges whether the references suffice (KAG-Thinker §3.3): the model, as"

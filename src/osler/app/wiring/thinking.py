@@ -97,6 +97,8 @@ def build_depth_solver(
         sources=parts.sources,
         k=chosen.k,
         turns=_search_turns(settings, chosen),
+        graph_first=chosen.graph_first,
+        fusion=chosen.fusion,
     )
 
 

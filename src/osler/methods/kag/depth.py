@@ -12,11 +12,12 @@ from osler.llm.core.speaker import Speaker
 from osler.methods.kag.boundary import Boundary
 from osler.methods.kag.boxed import answer_or_text, boxed_grammar
 from osler.methods.kag.focus import Focuser
+from osler.methods.kag.fusion import Fusion, fuse_hits
 from osler.methods.kag.grammar import search_grammar
 from osler.methods.kag.logical_forms import PlanStep, Retrieval
 from osler.methods.kag.parse import read_search
 from osler.prompts import render_prompt
-from osler.retrieve import LookupResult, look_up, rrf
+from osler.retrieve import LookupResult, look_up
 from osler.retrieve.names import names_in
 from osler.trace import Focused, Noted, Run
 from osler.types import Hit, Language, Retriever
@@ -114,6 +115,10 @@ class DepthSolver:
     """Searches for one sub-problem, at most (the released code's value)."""
     finder: PassageFinder | None = None
     """Replaces `retriever`, for example with a source plan for each search."""
+    graph_first: bool = False
+    """Whether texts are searched only where the graph finds nothing (KAG 0.8's groups of
+    retrievers by priority)."""
+    fusion: Fusion = "ranks"
 
     async def solve(
         self, step: PlanStep, question: str, known: Sequence[str], language: Language, run: Run
@@ -167,21 +172,33 @@ class DepthSolver:
 
     async def _look_up(self, step: PlanStep, words: str, language: Language, run: Run) -> list[Hit]:
         """Searches texts by the words and the graph by the form, and fuses both (§3.4)."""
-        if self.finder is not None:
-            result = await self.finder.find_passages(words, language, run, k=self.k)
-        else:
-            result = await look_up(self.retriever, words, run, k=self.k, sources=self.sources)
         if self.graph is None or not isinstance(step.action, Retrieval):
-            return list(result.hits)
+            return list((await self._search_texts(words, language, run)).hits)
         forms = (step.action, *step.others)
-        by_form = [
+        if self.graph_first:
+            by_form = await self._search_forms(forms, words, run)
+            found = any(part.hits for part in by_form)
+            result = LookupResult(()) if found else await self._search_texts(words, language, run)
+        else:
+            result = await self._search_texts(words, language, run)
+            by_form = await self._search_forms(forms, words, run)
+        # The graph's ranking goes first: of equal fused scores its statement is the more exact.
+        rankings = [part.hits for part in (*by_form, result)]
+        return fuse_hits(rankings, self.fusion)[: (1 + len(forms)) * self.k]
+
+    async def _search_texts(self, words: str, language: Language, run: Run) -> LookupResult:
+        if self.finder is not None:
+            return await self.finder.find_passages(words, language, run, k=self.k)
+        return await look_up(self.retriever, words, run, k=self.k, sources=self.sources)
+
+    async def _search_forms(
+        self, forms: Sequence[Retrieval], words: str, run: Run
+    ) -> list[LookupResult]:
+        assert self.graph is not None, "asked only where there is a graph"  # noqa: S101
+        return [
             await look_up(BoundFormRetriever(self.graph, form), words, run, k=self.k)
             for form in forms
         ]
-        hits = {hit.passage.id: hit for part in (result, *by_form) for hit in part.hits}
-        # The graph's ranking goes first: of equal fused scores its statement is the more exact.
-        rankings = [[hit.passage.id for hit in part.hits] for part in (*by_form, result)]
-        return [hits[id] for id, _ in rrf(rankings)][: (1 + len(forms)) * self.k]
 
     async def reason_answer(
         self,

@@ -127,3 +127,50 @@ async def test_a_plan_in_the_other_language_is_a_plan(
     solution = await thinker(model, texts).solve(question, Run())
     assert texts.asked == [found]
     assert solution.halt is Halt.CONVERGED
+
+
+GRANDMOTHER = Question("cleves", "Who is the paternal grandmother of John III, Duke Of Cleves?")
+GRANDMOTHER_PLAN = """<answer>Step1: Who is the father of John III, Duke Of Cleves?
+Action1: Retrieval(s=s1:person['John III, Duke Of Cleves'], p=p1:father, o=o1:person)
+Step2: Who is the mother of #1?
+Action2: Retrieval(s=o1, p=p2:mother, o=o2:person)
+Step3: Output #2
+Action3: Output(o2)</answer>"""
+
+
+async def test_the_bad_case_of_the_paper_is_solved_over_the_father() -> None:
+    """§4.4: the name has a comma and a numeral, and each step needs the one before."""
+    father = Passage("wiki:a#0", "The father of John III was John II.", "wiki", "John III")
+    mother = Passage("wiki:b#0", "The mother of John II was Elizabeth.", "wiki", "John II")
+    model = KeyedModel(
+        {
+            "decompose the user question": [GRANDMOTHER_PLAN],
+            "Answer the last question": [
+                r"It was Elizabeth [2]. <answer>\boxed{Elizabeth}</answer>"
+            ],
+            "analyze the relationship": ["<answer>Yes</answer><reason>all of it</reason>"],
+            "Question: Who is the father of": [r"<answer>\boxed{John II}</answer>"],
+            "Question: Who is the mother of John II?": [r"<answer>\boxed{Elizabeth}</answer>"],
+        }
+    )
+    speaker = Speaker(model, "reader")
+    found = ScriptedRetriever({"mother of John II": [mother], "father": [father]})
+    solver = Thinker(
+        Decomposer(speaker),
+        DepthSolver(speaker, found, NoBoundary(), Focuser(speaker)),
+        Calculator(speaker),
+        Deducer(speaker),
+        AnswerFinisher(speaker),
+        WrittenComposer(),
+    )
+    run = Run()
+    solution = await solver.solve(GRANDMOTHER, run)
+    assert found.asked == [
+        "Who is the father of John III, Duke Of Cleves?",
+        "Who is the mother of John II?",
+    ]
+    assert solution.answer.evidence[0].passage == mother
+    assert solution.halt is Halt.CONVERGED
+    (first, *_) = read_plan(GRANDMOTHER_PLAN).steps
+    assert isinstance(first.action, Retrieval)
+    assert first.action.s.name == "John III, Duke Of Cleves"
