@@ -11,7 +11,7 @@ JOBS ?= auto
 LIGHT := pdf parquet xlsx fast edge qdrant graph math plot serve
 OSLER := OSLER__HOME=$(HOME_DIR) $(BIN)/osler
 
-.PHONY: ask house test test-extra check laws docs lock bench fuzz page test-page screenshots coverage release-check clean
+.PHONY: ask house test test-extra check check-types check-rules mutants laws docs lock bench fuzz page test-page screenshots coverage release-check clean
 
 $(VENV)/core: requirements.lock pyproject.toml
 	@echo "installing into $(VENV) (once, about half a minute)"
@@ -45,16 +45,29 @@ test-extra: $(VENV)/extra
 	@$(OSLER) download-models >/dev/null
 	$(BIN)/python -m pytest -m "torch or ray"
 
-## What every commit passes: format, lint, types, house rules, laws at a small budget.
+## What every commit passes: format, lint, types, house rules, laws at a small budget. Types and tests side by side.
 check: $(VENV)/dev
+	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target check-types check-rules
+
+check-types:
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+check-rules:
 	HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -n $(JOBS) --dist worksteal tests/house tests/laws tests/oracles
 
 ## How the package measures: sizes, names, comments, import circles, lost references.
 house:
 	@$(PYTHON) scripts/house.py
+
+$(VENV)/mutmut: $(VENV)/dev requirements-mutants.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-mutants.lock
+	@touch $@
+
+## Faults that the tests would see: N mutants of ROOMS (methods, answer, evaluate/metrics; all of them by default), drawn by SEED.
+mutants: $(VENV)/mutmut
+	$(BIN)/python scripts/mutants.py -n $(or $(N),300) --seed $(or $(SEED),1) $(ROOMS)
 
 ## TC-RAG's laws and its Turing simulation at 2,000 examples each.
 laws: $(VENV)/dev
@@ -117,6 +130,7 @@ lock:
 	.lock-tool/bin/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --group build pyproject.toml -o requirements.lock
 	.lock-tool/bin/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --group build --group dev $(LIGHT:%=--extra %) pyproject.toml -o requirements-dev.lock
 	.lock-tool/bin/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --group build --group docs --extra serve --constraint requirements-dev.lock pyproject.toml -o requirements-docs.lock
+	.lock-tool/bin/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --group mutants --constraint requirements-dev.lock -o requirements-mutants.lock
 	rm -rf .lock-tool
 
 clean:
