@@ -23,7 +23,7 @@ from osler.danger.rules import packaged_rules
 from osler.evaluate.intervals import proportion
 
 CASES = Path(__file__).parents[1] / "tests" / "fixtures" / "danger"
-PARTS = ("development", "held_out", "third")
+PARTS = ("development", "held_out", "third", "fourth")
 KINDS = ("emergency", "self-harm", "none")
 NONE = "none"
 
