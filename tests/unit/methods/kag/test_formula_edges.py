@@ -1,0 +1,57 @@
+"""Branches of the verified formulas, each worked by hand, and the words of refused inputs."""
+
+import pytest
+
+from osler.errors import BadCalculation
+from osler.methods.kag.formulas import FORMULAS, Given, evaluate_formula
+
+
+@pytest.mark.parametrize(
+    ("creatinine", "age", "sex", "value"),
+    [
+        # 142 · (0.6/0.9)^-0.302 · 0.9938^40 = 142 · 1.13026 · 0.77978
+        (0.6, 40, "male", 125.15),
+        # 142 · (1.4/0.7)^-1.2 · 0.9938^60 · 1.012 = 142 · 0.43528 · 0.68857 · 1.012
+        (1.4, 60, "female", 43.07),
+    ],
+)
+def test_ckd_epi_has_an_exponent_of_its_own_below_and_above_kappa(
+    creatinine: float, age: float, sex: str, value: float
+) -> None:
+    given: dict[str, Given] = {"creatinine": creatinine, "age": age, "sex": sex}
+    result = evaluate_formula(FORMULAS["ckd-epi-2021"], given)
+    assert result.value == pytest.approx(value, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("ascites", "encephalopathy", "points"),
+    [
+        ("none", "none", 9),
+        ("slight", "none", 10),
+        ("moderate", "none", 11),
+        ("none", "grade 1-2", 10),
+        ("none", "grade 3-4", 11),
+        ("moderate", "grade 3-4", 13),
+    ],
+)
+def test_child_pugh_counts_each_grade(ascites: str, encephalopathy: str, points: int) -> None:
+    """Bilirubin 4 (3), albumin 3.0 (2) and INR 1.8 (2) make 7; each grade adds 1, 2 or 3."""
+    given: dict[str, Given] = {"bilirubin": 4, "albumin": 3.0, "inr": 1.8}
+    given |= {"ascites": ascites, "encephalopathy": encephalopathy}
+    assert evaluate_formula(FORMULAS["child-pugh"], given).value == points
+
+
+@pytest.mark.parametrize(
+    ("formula", "given", "words"),
+    [
+        ("meld", {"bilirubin": 1, "creatinine": 1}, "inr should be a number of its kind, nothing"),
+        ("meld", {"inr": 1, "creatinine": 1}, "bilirubin should be a number of mg/dL, nothing"),
+        ("curb-65", {"confusion": "perhaps"}, "confusion should be yes or no, got 'perhaps'"),
+    ],
+)
+def test_a_refused_input_says_what_was_wanted(
+    formula: str, given: dict[str, Given], words: str
+) -> None:
+    with pytest.raises(BadCalculation) as refused:
+        evaluate_formula(FORMULAS[formula], given)
+    assert words in refused.value.message
