@@ -52,7 +52,8 @@ class Looking(Obedient):
     """Shows an attention."""
 
     async def attend(self, context: Sequence[Message] | str, text: str) -> Attended:
-        return Attended(tokens_of(text, 0.5), (0.0, 0.0), ((), (1.0,)))
+        tokens = tokens_of(text, 0.5)
+        return Attended(tokens, (0.0,) * len(tokens), tuple((0.5,) * n for n in range(len(tokens))))
 
 
 class Refusing(ScriptedModel):
@@ -125,7 +126,10 @@ def statuses(*found: Ability) -> dict[str, str]:
 
 
 def test_a_model_that_can_do_all_runs_every_strategy_in_full() -> None:
-    assert set(statuses(FULL).values()) == {"full"}
+    found = statuses(FULL)
+    # Whether a model is a checkpoint of Self-RAG's is seen when it is asked.
+    assert found.pop("self-rag") == "degraded"
+    assert set(found.values()) == {"full"}
 
 
 def test_every_strategy_that_can_be_set_has_a_verdict_and_no_other() -> None:
@@ -139,7 +143,9 @@ def test_without_a_concept_graph_what_walks_it_is_refused_and_what_may_use_it_de
     assert (found["hykge"].status, found["kag-thinker"].status) == ("refused", "degraded")
     assert "no concept graph" in found["hykge"].why
     assert {
-        v.status for name, v in found.items() if name not in {"hykge", "kag-thinker", "unified"}
+        v.status
+        for name, v in found.items()
+        if name not in {"hykge", "kag-thinker", "unified", "self-rag"}
     } == {"full"}
 
 
@@ -153,6 +159,7 @@ async def test_attention_counts_where_it_was_seen(monkeypatch: pytest.MonkeyPatc
     ("lacks", "wanted"),
     [
         ({"scores": False}, {"rag": "full", "tc-rag, cppl": "refused", "tc-rag, uct": "full"}),
+        ({"scores": False}, {"self-rag": "refused", "self-rag-prompted": "full"}),
         ({"attends": False}, {"dragin": "refused", "dragin-entropy": "full", "rag": "full"}),
         (
             {"logprobs": "none", "likeliest": 0},

@@ -11,7 +11,15 @@ from typing import Literal
 
 from osler.app.config import Role
 from osler.app.doctor.abilities import Ability
-from osler.methods.baselines.table import ATTENTION, CHAINS, LIKELIEST, LIKELY, METHODS, MethodFacts
+from osler.methods.baselines.table import (
+    ATTENTION,
+    CHAINS,
+    CHECKPOINT,
+    LIKELIEST,
+    LIKELY,
+    METHODS,
+    MethodFacts,
+)
 
 Status = Literal["full", "degraded", "refused"]
 # Methods that look nothing up, so that there is nothing to quote.
@@ -95,6 +103,7 @@ _REFUSED: Mapping[str, Callable[[_RolePlayers], str]] = {
         "" if cast.reader.attends else f"{cast.reader.name} hides its attention"
     ),
     CHAINS: lambda cast: "" if cast.graph else "there is no concept graph",
+    CHECKPOINT: lambda cast: "" if cast.reader.scores else f"{cast.reader.name} scores no texts",
 }
 # What a need of `baselines.table` comes to where it is not met; text alone is always there.
 _DEGRADED: Mapping[str, Callable[[_RolePlayers], str]] = {
@@ -102,6 +111,8 @@ _DEGRADED: Mapping[str, Callable[[_RolePlayers], str]] = {
         "" if cast.reader.logprobs == "exact" else "every sentence counts as unsure"
     ),
     LIKELIEST: lambda cast: "" if cast.reader.likeliest else "nothing triggers a search",
+    # Only a question tells: what a model's tokens are is not asked here.
+    CHECKPOINT: lambda cast: "an error unless the model is a checkpoint of Self-RAG's",
 }
 
 
