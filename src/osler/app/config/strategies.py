@@ -245,6 +245,11 @@ class KagThinkerSettings(ThinkerFields):
         " or one growing dialogue, for a model that was trained on it: checkpoint, the authors',"
         " or trained, one taught with Osler's own data.",
     )
+    search_url: str = Field(
+        default="",
+        description='The search server of the released code, as "http://HOST:12356", whose'
+        " /search is asked in place of the knowledge base; empty: the knowledge base.",
+    )
     decoding: Literal["auto", "settings", "paper"] = Field(
         default="auto",
         description="settings: as `sampling` says; paper: temperature 0, 8192 tokens a reply and"

@@ -6,7 +6,13 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
 
-from osler.app.config import EmbedderSettings, ModelSettings, RerankerSettings, Settings
+from osler.app.config import (
+    EmbedderSettings,
+    KagThinkerSettings,
+    ModelSettings,
+    RerankerSettings,
+    Settings,
+)
 from osler.errors import BadConfig
 from osler.llm.core.base import LanguageModel
 from osler.retrieve.relevance import EncoderRelevance, OverlapRelevance, RelevanceByLanguage
@@ -109,6 +115,19 @@ def open_reranker(settings: Settings, encoder: Encoder) -> Relevance | None:
             )
         case _ as never:
             assert_never(never)
+
+
+def search_server(settings: Settings) -> Retriever | None:
+    """The search server of KAG-Thinker's released code, where one is set."""
+    chosen = settings.strategy
+    if not isinstance(chosen, KagThinkerSettings) or not chosen.search_url:
+        return None
+    from osler.llm.server.connection import ServerClient
+    from osler.llm.server.endpoint import Endpoint
+    from osler.retrieve.search_server import SearchServer
+
+    endpoint = Endpoint(base_url=chosen.search_url, model="", section="strategy")
+    return SearchServer(ServerClient(endpoint))
 
 
 def with_reranker(

@@ -16,7 +16,7 @@ from osler.app.config.baselines import ChainOfKnowledgeSettings, IMedRagSettings
 from osler.app.wiring import graphs, tools
 from osler.app.wiring.corpus import corpus_carriers, corpus_retriever
 from osler.app.wiring.graphs import FORMS, form_retriever
-from osler.app.wiring.hub import open_reranker, with_reranker
+from osler.app.wiring.hub import open_reranker, search_server, with_reranker
 from osler.app.wiring.knowledge import (
     describe_sources,
     make_retriever,
@@ -77,6 +77,8 @@ def with_knowledge(
         )
 
     def make_named(name: str, sources: tuple[str, ...]) -> Retriever:
+        if name == "kag-thinker" and (served := search_server(settings)) is not None:
+            return served
         if name == CHAINS:
             return graphs.chain_retriever(settings)
         if name == FORMS:

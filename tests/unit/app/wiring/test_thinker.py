@@ -7,6 +7,7 @@ import pytest
 
 from osler.app.config import KagThinkerSettings, ModelSettings, Settings, UnifiedSettings
 from osler.app.wiring import Parts, roles_of
+from osler.app.wiring.hub import search_server
 from osler.app.wiring.models import LoadedModel
 from osler.app.wiring.strategies import build_solver
 from osler.llm.core.speaker import Speaker
@@ -19,6 +20,7 @@ from osler.methods.kag.planner import Decomposer, GivenForms
 from osler.methods.kag.solver import Thinker
 from osler.methods.kag.transcript import ReleasedTurns, TrainedTurns
 from osler.retrieve.relevance import OverlapRelevance
+from osler.retrieve.search_server import SearchServer
 from osler.testing.scripted import KeyedModel, ScriptedRetriever
 from osler.trace import Asked, Run
 from osler.types import Halt, Passage, Question
@@ -197,3 +199,10 @@ async def test_a_planner_stands_in_front_of_another_reader(tmp_path: Path) -> No
     assert isinstance(solver := build_solver(chosen, apart), Thinker)
     assert (solver.deducer.speaker.reasoning, depth_of(solver).boundary) == (80, NoBoundary())
     assert isinstance(solver.planner, Decomposer)
+
+
+def test_a_search_server_takes_the_place_of_the_knowledge_base(tmp_path: Path) -> None:
+    assert search_server(settings(tmp_path)) is None
+    served = search_server(settings(tmp_path, search_url="http://127.0.0.1:12356"))
+    assert isinstance(served, SearchServer)
+    assert served.door.endpoint.base_url == "http://127.0.0.1:12356"
