@@ -130,8 +130,12 @@ def use(here: CliSession, name: ExpertName, folder: ExpertFolder = None) -> None
     """Put an expert in the place of its rule: written into the settings file."""
     from osler.retrieve.experts.shelf import open_expert
 
-    open_expert(name, folder)
+    card = open_expert(name, folder).card
     _write_choice(here, name, folder.resolve() if folder else None, used=True)
+    for figure in card.figures:
+        if figure.gain is not None and figure.gain.high < 0:
+            gain = f"{figure.measure} {figure.gain}, n = {figure.n}"
+            here.print_line(f"the rule is better there: {figure.on}: {gain}")
 
 
 def off(here: CliSession, name: ExpertName) -> None:

@@ -1,0 +1,78 @@
+"""The packaged expert `answers` as a reranker, where the settings name it and nowhere else."""
+
+from pathlib import Path
+
+import pytest
+
+from osler.app.config import Settings
+from osler.app.wiring.experts import expert_in_use
+from osler.app.wiring.hub import open_reranker
+from osler.errors import ModelMissing
+from osler.kb.encoders.base import MiniLMEncoder
+from osler.retrieve.experts.answering import AnswersExpert
+from osler.testing.conformance import RelevanceKit
+from osler.types import Relevance
+
+
+@pytest.fixture(scope="module")
+def encoder() -> MiniLMEncoder:
+    return MiniLMEncoder(threads=1)
+
+
+def settings_of(**reranker: object) -> Settings:
+    return Settings.model_validate({"reranker": reranker})
+
+
+@pytest.fixture(scope="module")
+def packaged(encoder: MiniLMEncoder) -> Relevance:
+    found = open_reranker(settings_of(kind="answers"), encoder)
+    assert isinstance(found, AnswersExpert)
+    return found
+
+
+class TestPackagedAnswers(RelevanceKit):
+    @pytest.fixture
+    def scorer(self, packaged: Relevance) -> Relevance:
+        return packaged
+
+
+def test_no_expert_is_in_use_by_default(encoder: MiniLMEncoder) -> None:
+    assert open_reranker(Settings(), encoder) is None
+    assert expert_in_use(Settings(), "answers") == "off"
+    assert expert_in_use(settings_of(kind="answers"), "answers") == "packaged"
+
+
+def test_a_folder_of_one_s_own_takes_the_place_of_the_packaged_one(
+    encoder: MiniLMEncoder, tmp_path: Path
+) -> None:
+    chosen = settings_of(kind="answers", path=str(tmp_path / "mine"))
+    assert expert_in_use(chosen, "answers") == str(tmp_path / "mine")
+    with pytest.raises(ModelMissing, match="there is no expert 'answers'"):
+        open_reranker(chosen, encoder)
+
+
+@pytest.mark.parametrize(
+    ("question", "right", "wrong"),
+    [
+        (
+            "How is gout treated?",
+            "Gout. Attacks are treated with colchicine, with steroids or with naproxen.",
+            "Gout. It runs in families, and men have it more often than women do.",
+        ),
+        (
+            "What are the symptoms of scurvy?",
+            "Scurvy. The symptoms of scurvy are bleeding gums, bruises and slow healing.",
+            "Scurvy. Sailors of the eighteenth century were given lemons against it.",
+        ),
+        (
+            "What causes malaria?",
+            "Malaria. It is caused by parasites of the genus Plasmodium, which mosquitoes carry.",
+            "Malaria. Thank you for your question about malaria.",
+        ),
+    ],
+)
+async def test_what_answers_stands_before_what_is_only_about_the_subject(
+    packaged: Relevance, question: str, right: str, wrong: str
+) -> None:
+    first, second = await packaged.relevance(question, [right, wrong])
+    assert first > 0.5 > second
