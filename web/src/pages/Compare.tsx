@@ -3,6 +3,7 @@ import { working, type Run } from "../api";
 import { useRun, type Watched } from "../hooks";
 import { Answer, Warnings } from "../parts/Answer";
 import { Cards } from "../parts/Cards";
+import { DangerNotice } from "../parts/Danger";
 import { Machinery } from "../parts/Machinery";
 import { Opened } from "../parts/Opened";
 import { link } from "../place";
@@ -15,6 +16,7 @@ export function Compare({ ids, speak }: { ids: [string, string]; speak: Tongue }
   const same = first.run && second.run && first.run.question === second.run.question;
   return (
     <section aria-label={speak.words.compare}>
+      <DangerNotice danger={first.run?.danger ?? second.run?.danger} />
       <h1>{same ? plain(first.run?.question ?? "") : speak.words.compare}</h1>
       <Figures runs={[first.run, second.run]} speak={speak} />
       <div className="pair">
