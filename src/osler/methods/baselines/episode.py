@@ -271,11 +271,10 @@ async def write_draft(
     question: Question,
     sampling: Sampling,
     run: Run,
-    **values: object,
 ) -> str:
     """The model's reply to a baseline's prompt about the question; "" where none is affordable."""
     rendered = render_prompt(
-        prompt, question.language, question=question.text, options=question.lettered, **values
+        prompt, question.language, question=question.text, options=question.lettered
     )
     messages = [Message("user", rendered.text)]
     try:
