@@ -271,7 +271,8 @@ class KagStaticSettings(BaselineSettings):
 
 
 _RANKINGS = (
-    "Rankings that are fused: by words and vectors of the chunks; 4: and of their knowledge units."
+    "Rankings that are fused: by words and vectors of the chunks; rrf-4: and of their knowledge"
+    " units."
 )
 
 
@@ -283,7 +284,7 @@ class MedRagSettings(BaselineSettings):
     rrf_k: Whole = Field(
         default=100, ge=0, le=10_000, description="Of the fusion, in place of retrieve.rrf_k."
     )
-    rankings: Literal[2, 4] = Field(default=2, description=_RANKINGS)
+    rankings: Literal["rrf-2", "rrf-4"] = Field(default="rrf-2", description=_RANKINGS)
 
 
 class IMedRagSettings(BaselineSettings):
@@ -294,7 +295,7 @@ class IMedRagSettings(BaselineSettings):
     rrf_k: Whole = Field(
         default=100, ge=0, le=10_000, description="Of the fusion, in place of retrieve.rrf_k."
     )
-    rankings: Literal[2, 4] = Field(default=2, description=_RANKINGS)
+    rankings: Literal["rrf-2", "rrf-4"] = Field(default="rrf-2", description=_RANKINGS)
     rounds: Whole = _count(4, "Rounds of asking (i-MedRAG §3).")
     queries: Whole = _count(3, "Queries of a round (i-MedRAG §3).")
 

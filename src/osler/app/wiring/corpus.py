@@ -77,7 +77,7 @@ def corpus_retriever(
     if name == TRIPLES:
         return TripleSearch(kb, within)
     method = settings.strategy
-    if isinstance(method, MedRagSettings | IMedRagSettings) and method.rankings == 4:
+    if isinstance(method, MedRagSettings | IMedRagSettings) and method.rankings == "rrf-4":
         if name != method.kind:
             return None
         # RRF-4: four rankings that count alike. Asked now, so that a missing index is told now.

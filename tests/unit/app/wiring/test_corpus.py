@@ -209,9 +209,9 @@ async def test_kag_s_static_pipeline_looks_up_forms_and_the_hybrid(kb: Knowledge
     assert solution.answer.citations
 
 
-@pytest.mark.parametrize("rankings", [2, 4])
+@pytest.mark.parametrize("rankings", ["rrf-2", "rrf-4"])
 async def test_medrag_fuses_two_rankings_or_four_that_count_alike(
-    kb: KnowledgeBase, rankings: int
+    kb: KnowledgeBase, rankings: str
 ) -> None:
     """RRF with k = 100, summed by hand over the rankings of each index."""
     indexing.make_indexes(kb.path, ("knowledge_unit",), HashingEncoder())
@@ -219,7 +219,7 @@ async def test_medrag_fuses_two_rankings_or_four_that_count_alike(
     words, here = content_terms(question), Extractions.of(kb).entries
     (vector,) = HashingEncoder().encode([question], kind="query")
     lists = [*kb.rank_by_both(words, vector, encoder="hashing-64", k=100)]
-    if rankings == 4:
+    if rankings == "rrf-4":
         lists.append(here.by_vector("knowledge_unit", vector, k=100, within=EVERYTHING))
         lists.append(here.by_words("knowledge_unit", words, k=100, within=EVERYTHING))
         assert lists[2]
@@ -237,7 +237,7 @@ async def test_medrag_fuses_two_rankings_or_four_that_count_alike(
 def test_four_rankings_without_their_index_are_refused_before_a_question(
     plain: KnowledgeBase,
 ) -> None:
-    parts = make_parts(plain, ScriptedModel([]), {"kind": "i-medrag", "rankings": 4})
+    parts = make_parts(plain, ScriptedModel([]), {"kind": "i-medrag", "rankings": "rrf-4"})
     with pytest.raises(KnowledgeBaseUnbuilt, match="knowledge_unit") as caught:
         parts.retriever("i-medrag", ("book",))
     assert "osler kb index knowledge_unit" in caught.value.fix
