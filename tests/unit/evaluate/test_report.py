@@ -264,6 +264,7 @@ def test_a_failed_sample_counts_as_wrong_in_figures_and_comparisons(log: Path) -
     (compared,) = report.compared
     assert compared.change.n == 11
     assert [change.id for change in compared.worse] == ["q10"]
+    assert compared.worse[0].said_after == "ModelUnreachable: away"
     # What a failed sample cost, and what it found, is not known.
     assert rag.estimates["calls"].n == rag.estimates["mrr"].n == 10
     assert rag.error == pytest.approx((9 / 11 * 2 / 11 / 11) ** 0.5)

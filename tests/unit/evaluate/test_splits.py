@@ -37,7 +37,8 @@ def write_liveqa(path: Path, count: int = 60) -> Path:
 
 def test_a_test_split_is_never_trained_on(tmp_path: Path) -> None:
     own = write_questions(tmp_path / "medqa_us" / TEST)
-    for word in ("medqa-us", f"medqa-us={own}"):
+    hub = f"hub:owner/repo@{'a' * 40}/data/{TEST}#{'b' * 64}"
+    for word in ("medqa-us", f"medqa-us={own}", f"medqa-us={hub}"):
         with pytest.raises(BadConfig, match="medqa-us is a test split"):
             read_training_task(word, tmp_path)
     assert len(read_task(f"medqa-us={own}", tmp_path).samples) == 60
@@ -63,7 +64,8 @@ def test_a_set_without_splits_is_trained_on_in_part_only(tmp_path: Path) -> None
     assert sorted(ids) == sorted(sample.id for sample in read_task("liveqa", tmp_path).samples)
     assert {s.task for s in parts["train"].samples} == {parts["train"].name} == {"liveqa@train"}
     assert len(parts["train"].samples) > len(parts["test"].samples) > 0
-    assert read_training_task("liveqa@train", tmp_path).samples == parts["train"].samples
+    for part in ("train", "dev"):
+        assert read_training_task(f"liveqa@{part}", tmp_path).samples == parts[part].samples
 
 
 @pytest.mark.parametrize(

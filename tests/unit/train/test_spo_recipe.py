@@ -257,6 +257,13 @@ def test_judges_are_compared_over_what_both_have_judged(tmp_path: Path) -> None:
         compare_judges(read_verdicts([GOOD]), read_people(people))
 
 
+@pytest.mark.parametrize("task", ["medqa-us", "medqa-us-train", "medqa-us@dev"])
+def test_a_data_set_is_left_out_in_all_its_splits(task: str) -> None:
+    case = replace(GOOD.case, sample=replace(GOOD.case.sample, task=task))
+    assert not replace(RECIPE, without_tasks=("medqa-us",)).uses_case(case)
+    assert replace(RECIPE, without_tasks=("medqa-zh",)).uses_case(case)
+
+
 def test_a_meta_says_the_task_and_which_question_is_learnt(tmp_path: Path) -> None:
     (shown,) = sft_records(RECIPE, [GOOD], RecordTally())
     digest = question_digest(GOOD.case.question.text)
