@@ -53,10 +53,11 @@ class SearchServer:
         )
 
 
-def _read_reply(reply: object) -> tuple[list[dict[str, Any]], list[float]]:
+def _read_reply(reply: Any) -> tuple[list[dict[str, Any]], list[float]]:
     """Documents and scores. Raises `SourceUnavailable` for a reply of another form."""
     paired = isinstance(reply, list) and len(reply) == 2 and isinstance(reply[0], list)
-    documents, scores = reply if paired else (reply, None)  # type: ignore[misc]
+    documents: Any = reply[0] if paired else reply
+    scores: Any = reply[1] if paired else None
     if not isinstance(documents, list) or not all(
         isinstance(each, dict) and str(each.get("contents", "")).strip() for each in documents
     ):
