@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from osler.errors import ModelError
 from osler.evaluate.intervals import difference
 from osler.evaluate.intervals import mean as mean_of
 from osler.evaluate.metrics.calibration import calibration_error
@@ -35,9 +35,10 @@ from osler.retrieve.experts.fusing import (
     FuseExpert,
     find_candidates,
 )
+from osler.retrieve.experts.linear import LinearModel
 from osler.retrieve.experts.shelf import open_expert
 from osler.train.experts.linear import fit_linear, tensors_of, write_safetensors
-from osler.train.experts.pair_evaluation import figure_of
+from osler.train.experts.pair_evaluation import figure_of, fit_platt
 from osler.train.experts.pair_questions import LICENCES
 from osler.train.experts.searches import (
     SearchQuestion,
@@ -47,9 +48,6 @@ from osler.train.experts.searches import (
     read_searches,
 )
 from osler.train.experts.splits import PARTS, DataSplit, Part, read_split
-
-if TYPE_CHECKING:
-    from osler.retrieve.experts.linear import Matrix
 
 FUSE = "fuse"
 EACH: Mapping[Part, int] = {"train": 500, "dev": 150, "test": 400}
@@ -99,14 +97,13 @@ class FuseJob:
         return read_split(self.split), choose_share(read_searches(self.data), self.share)
 
     def train(self, progress: Progress | None = None) -> ExpertCard:
-        """Fits on candidates of train questions; dev says how well it is calibrated."""
+        """Learns the order of train questions' candidates; dev makes probabilities of it."""
         split, questions = self._read_parts()
         encoder = MiniLMEncoder(threads=self.threads)
         with open_corpus(self.data, self.work, encoder, questions, progress) as kb:
             learnt = self._search_part(kb, encoder, split, questions, "train", progress)
             dev = self._search_part(kb, encoder, split, questions, "dev", progress)
-        rows, gold, weights = stack_rows(learnt)
-        model = fit_linear(rows, gold, count=1, ridge=_RIDGE, weights=weights)
+        model = calibrate_ranker(fit_ranker(learnt), dev)
         self.out.mkdir(parents=True, exist_ok=True)
         write_safetensors(tensors_of(model), self.out / WEIGHTS)
         card = ExpertCard(
@@ -182,23 +179,41 @@ def _sample_each(questions: Sequence[SearchQuestion], most: int, seed: int) -> l
     return chosen
 
 
-def stack_rows(searched: Sequence[SearchedQuestion]) -> tuple[Matrix, list[int], Matrix]:
-    """Features, classes and weights of all candidates; sets and questions weigh alike.
+def fit_ranker(searched: Sequence[SearchedQuestion]) -> LinearModel:
+    """Learns which of two candidates of one question is gold (RankNet's loss, linear).
 
-    Questions whose gold was not found are left out: no order of their candidates is right.
+    Differences between gold and other candidates, each both ways; a question weighs as much as
+    any other of its set, and a set as much as any other. Questions whose gold was not found, or
+    with nothing else found, are left out: they have no order to learn.
     """
-    kept = [one for one in searched if any(one.gold)]
+    kept = [one for one in searched if 0 < sum(one.gold) < len(one.gold)]
     counts = Counter(one.question.source for one in kept)
-    rows = np.vstack([one.found.rows for one in kept])
-    gold = [int(right) for one in kept for right in one.gold]
-    total = len(rows) / len(counts)
-    weights = np.concatenate(
-        [
-            np.full(len(one.found.rows), total / counts[one.question.source] / len(one.found.rows))
-            for one in kept
-        ]
+    pairs, weights = [], []
+    for one in kept:
+        gold = np.array(one.gold)
+        apart = one.found.rows[gold][:, None] - one.found.rows[~gold][None]
+        flat = apart.reshape(-1, len(FEATURES))
+        pairs.append(flat)
+        weights.append(np.full(len(flat), 1 / len(flat) / counts[one.question.source]))
+    rows, share = np.vstack(pairs), np.concatenate(weights) * len(kept) / len(counts)
+    classes = [1] * len(rows) + [0] * len(rows)
+    both = np.concatenate([share, share]) / 2
+    return fit_linear(np.vstack([rows, -rows]), classes, count=1, ridge=_RIDGE, weights=both)
+
+
+def calibrate_ranker(model: LinearModel, dev: Sequence[SearchedQuestion]) -> LinearModel:
+    """The same order with probabilities, by Platt's scaling on the candidates of dev."""
+    flat = [
+        (float(logit), float(right))
+        for one in dev
+        for (logit,), right in zip(model.predict_logits(one.found.rows), one.gold, strict=True)
+    ]
+    slope, intercept = fit_platt(flat)
+    if slope <= 0:
+        raise ModelError("the order that was learnt is none on the dev part", fix="use more data")
+    return LinearModel(
+        model.mean, model.scale, model.weights * slope, model.bias * slope + intercept
     )
-    return rows, gold, weights
 
 
 def score_hybrid(found: CandidatePassages) -> list[float]:

@@ -196,12 +196,20 @@ def fit_platt(flat: Sequence[tuple[float, float]], rounds: int = 100) -> tuple[f
     rights, wrongs = gold.sum(), len(gold) - gold.sum()
     target = np.where(gold > 0, (rights + 1) / (rights + 2), 1 / (wrongs + 2))
     design = np.stack([x, np.ones_like(x)], 1)
-    weights = np.array([1.0, 0.0])
+
+    def loss_of(weights: np.ndarray) -> float:
+        logits = design @ weights
+        return float((np.logaddexp(0, logits) - target * logits).sum())
+
+    weights = np.zeros(2)
     for _ in range(rounds):
         p = 1 / (1 + np.exp(-np.clip(design @ weights, -30, 30)))
         gradient = design.T @ (p - target)
         hessian = design.T @ (design * (p * (1 - p))[:, None]) + 1e-9 * np.eye(2)
         step = np.linalg.solve(hessian, gradient)
+        # Far from the minimum a whole step of Newton's leads away from it.
+        while loss_of(weights - step) > loss_of(weights) and np.abs(step).max() > 1e-9:
+            step = step / 2
         weights = weights - step
         if np.abs(step).max() < 1e-9:
             break
