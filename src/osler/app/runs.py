@@ -24,7 +24,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from osler.app.config import Role, Settings
 from osler.app.danger import announce_danger, danger_notice
-from osler.app.wiring import Parts, reads_knowledge, roles_of
+from osler.app.wiring import Parts, roles_of
 from osler.app.wiring.composers import note_roles
 from osler.app.wiring.live import live_parts, record_parts, replay_parts
 from osler.app.wiring.planning import planner_name
@@ -258,14 +258,7 @@ async def replay(folder: Path, *, sink: Sink | None = None) -> FinishedRun:
     names = {role: record.models.get(role, "") for role in roles_of(settings)}
     tape = Tape.read(folder / TAPE)
     parts = replay_parts(
-        tape,
-        names,
-        record.sources,
-        record.snapshot,
-        record.carriers,
-        record.offers,
-        reranked=settings.reranker.kind != "none",
-        named=reads_knowledge(settings),
+        tape, names, record.sources, record.snapshot, record.carriers, record.offers
     )
     run = Run(record.id, settings.sampling.seed, run_budget(settings), sink=sink)
     announce_danger(record.danger, run)

@@ -112,15 +112,7 @@ async def _run_levels(
         if sigma == levels[0] or chosen.visible:
             given = record_parts(parts, tape)
         else:
-            given = replay_parts(
-                tape,
-                parts.names,
-                parts.sources,
-                parts.snapshot,
-                parts.carriers,
-                reranked=parts.pool is not None,
-                named=parts.naming is not None,
-            )
+            given = replay_parts(tape, parts.names, parts.sources, parts.snapshot, parts.carriers)
         run = Run(posed.question.id, settings.sampling.seed, run_budget(settings))
         solution = await build_machine(under, strategy, given).solve(posed.question, run)
         found.append(record_outcome(posed, metric, sigma, solution, run.events))

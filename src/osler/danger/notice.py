@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 from osler.danger.rules import DangerRules
 from osler.types import DangerKind, DangerNotice, Language
@@ -66,6 +67,6 @@ def _write_text(kinds: tuple[DangerKind, ...], contacts: Contacts, language: Lan
 
 
 @cache
-def _read_contacts() -> dict[str, dict[str, dict[str, _Words]]]:
+def _read_contacts() -> dict[str, Any]:
     text = files("osler.danger").joinpath("contacts.toml").read_text(encoding="utf-8")
     return {**tomllib.loads(text)}

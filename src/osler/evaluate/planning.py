@@ -66,9 +66,7 @@ def diversity_by_count(
     """
     made = list(plans)
     lists = [
-        [query.wire for query in plan.of_source(source)]
-        for source in sources
-        for plan in made
+        [query.wire for query in plan.of_source(source)] for source in sources for plan in made
     ]
     most = max(map(len, lists), default=0)
     means = {}

@@ -105,12 +105,12 @@ def test_every_region_names_whom_to_call_in_both_languages() -> None:
                 ["I swallowed thirty sleeping pills because I want to die"],
                 packaged_rules(),
                 contacts,
-                language,  # type: ignore[arg-type]
+                language,
             )
             assert notice is not None
             assert notice.kinds == ("emergency", "self-harm")
-            assert contacts.emergency[language] in notice.text  # type: ignore[index]
-            assert contacts.crisis[language] in notice.text  # type: ignore[index]
+            assert contacts.emergency[language] in notice.text
+            assert contacts.crisis[language] in notice.text
             assert "{" not in notice.text
 
 

@@ -144,17 +144,17 @@ def replay_parts(
     snapshot: str,
     carriers: tuple[str, ...] = (),
     offers: tuple[SourceDescription, ...] = (),
-    *,
-    reranked: bool = False,
-    named: bool = False,
 ) -> Parts:
     """Builds parts that answer from the tape alone; `names` maps each role to its model's name.
-    `reranked`: a reranker ordered what several searches found; `named`: passages were asked
-    whether they name the question's subject.
 
     Raises `BadRun` when the tape knows no such model.
     """
     player = TapePlayer(tape)
+    # A scorer that the tape does not know was not there, or had nothing to score.
+    pool, naming = (
+        WrappedRelevance(name, None, player) if name in tape.scorers else None
+        for name in ("pool", "naming")
+    )
     return Parts(
         {
             role: LoadedModel(replay_model(player, name), player.abilities_of(name).constrains)
@@ -167,8 +167,8 @@ def replay_parts(
         snapshot,
         carriers,
         offers,
-        WrappedRelevance("pool", None, player) if reranked else None,
-        WrappedRelevance("naming", None, player) if named else None,
+        pool,
+        naming,
     )
 
 

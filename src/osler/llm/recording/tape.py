@@ -120,6 +120,15 @@ class Tape:
     """Identities of the wordings that were used."""
     entries: list[TapeEntry] = field(default_factory=list)
 
+    @property
+    def scorers(self) -> frozenset[str]:
+        """Names of the relevance scorers that were asked."""
+        return frozenset(
+            entry.asked[0]
+            for entry in self.entries
+            if entry.kind == "relevance" and isinstance(entry.asked, list)
+        )
+
     def add_entry(
         self, kind: Kind, parts: Sequence[Any], reply: Any, failed: OslerError | None = None
     ) -> None:
