@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from osler.trace import Run
-from osler.types import Answer, Hit, Question
+from osler.types import Answer, DecidedBy, Hit, Question
 
 NOTHING_SAID = {
     "en": "The evidence does not say.",
@@ -70,6 +70,13 @@ class Composer(Protocol):
         without statements and without an option is an abstention.
         """
         ...
+
+
+def who_decided(composer: Composer, decision: Decision) -> DecidedBy:
+    """Who decided an answer of the composer's: the method, by its draft or its decision, or a
+    reader in its stead."""
+    counts = composer.uses_draft or decision != UNDECIDED
+    return DecidedBy.METHOD if counts else DecidedBy.FALLBACK
 
 
 def spoken_text(answer: Answer, question: Question) -> str:

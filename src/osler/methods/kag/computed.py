@@ -31,6 +31,7 @@ from osler.retrieve import rank_hits
 from osler.trace import Calculated, FormSolved, Run
 from osler.types import (
     Answer,
+    DecidedBy,
     Evidence,
     Halt,
     Language,
@@ -137,7 +138,8 @@ class QuestionCalculator:
         run.emit(Calculated(1, "formula", f"{result.text()} ({formula.source})", value))
         run.emit(FormSolved(1, "done", value, passages=ids))
         run.emit(FormSolved(2, "done", value, passages=ids))
-        return Solution(answer, Halt.CONVERGED, f"computed: {formula.id}", run.usage)
+        why = f"computed: {formula.id}"
+        return Solution(answer, Halt.CONVERGED, why, run.usage, DecidedBy.METHOD)
 
 
 def _emit_plan(formula: Formula, question: Question, run: Run) -> None:
@@ -280,4 +282,4 @@ def _either(values: list[str] | tuple[str, ...], language: Language) -> str:
 
 def _unanswered(note: str, question: Question, run: Run) -> Solution:
     answer = Answer(note=note, language=question.language)
-    return Solution(answer, Halt.NO_EVIDENCE, note, run.usage)
+    return Solution(answer, Halt.NO_EVIDENCE, note, run.usage, DecidedBy.METHOD)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from osler.answer import Composer, Decision
+from osler.answer import Composer, Decision, who_decided
 from osler.errors import BadCalculation, MalformedOutput
 from osler.llm.core.ask import complete
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
@@ -245,17 +245,17 @@ class DialogueThinker:
         with suppress(MalformedOutput):
             boxed = reply_answer(Completion(draft)) if draft else ""
         worded = f"<answer>{boxed}</answer>" if question.options else boxed
-        answer = await self.composer.conclude(
-            question, hits, worded, run, decision=Decision(words=boxed)
-        )
+        decision = Decision(words=boxed)
+        answer = await self.composer.conclude(question, hits, worded, run, decision=decision)
+        decided = who_decided(self.composer, decision)
         answer = nearest_option(answer, question, done)
         solved = sum(bool(each.text) for each in done)
         why = f"{solved} of {len(plan.steps)} steps answered in one dialogue"
         if cut:
-            return Solution(answer, Halt.BUDGET, f"{why}; spent: {cut}", run.usage)
+            return Solution(answer, Halt.BUDGET, f"{why}; spent: {cut}", run.usage, decided)
         if answer.grounding is Grounding.ABSTAINED:
-            return Solution(answer, Halt.NO_EVIDENCE, why, run.usage)
-        return Solution(answer, Halt.CONVERGED, why, run.usage)
+            return Solution(answer, Halt.NO_EVIDENCE, why, run.usage, decided)
+        return Solution(answer, Halt.CONVERGED, why, run.usage, decided)
 
     async def _ask(self, chat: list[Message], turn: RenderedPrompt, run: Run) -> Completion:
         """The next turn of the chat, which grows by both sides of it."""

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from osler.answer import Composer, Decision
+from osler.answer import UNDECIDED, Composer, Decision, who_decided
 from osler.methods.kag.computed import QuestionCalculator
 from osler.methods.kag.dependencies import Dependencies, find_dependencies
 from osler.methods.kag.depth import Depth, SubAnswer
@@ -62,7 +62,8 @@ class Thinker:
             plan = await self.planner.decompose(question, run)  # §3.1.1, breadth
         except BudgetExceeded as spent:
             answer = await self.composer.conclude(question, (), "", run)
-            return Solution(answer, Halt.BUDGET, f"spent: {spent}", run.usage)
+            why, decided = f"spent: {spent}", who_decided(self.composer, UNDECIDED)
+            return Solution(answer, Halt.BUDGET, why, run.usage, decided)
         graph = find_dependencies(plan)
         answers = await self._solve_steps(question, plan, graph, run)  # §3.1.2, depth
         return await self._conclude_answer(question, plan, answers, run)  # §3.4, Output
@@ -178,9 +179,9 @@ class Thinker:
         if self.composer.uses_draft and not run.exhausted_bound:
             with suppress(BudgetExceeded):  # what was found is answered from, all the same
                 draft = await self.finisher.write_draft(question, done, hits, run)
-        answer = await self.composer.conclude(
-            question, hits, draft, run, decision=Decision(words=_found_words(done))
-        )
+        decision = Decision(words=_found_words(done))
+        answer = await self.composer.conclude(question, hits, draft, run, decision=decision)
+        decided = who_decided(self.composer, decision)
         answer = nearest_option(answer, question, done)
         unsolved = [str(each.n) for each in done if not each.text]
         own = [str(each.n) for each in done if each.own]
@@ -196,10 +197,11 @@ class Thinker:
         if cut:
             why += f"; spent: {cut}"
         if answer.grounding is Grounding.ABSTAINED and not cut:
-            return Solution(answer, Halt.NO_EVIDENCE, why, run.usage)
+            return Solution(answer, Halt.NO_EVIDENCE, why, run.usage, decided)
         finished = len(done) == len(plan.steps) and not run.exhausted_bound and not run.spent
         finished = finished and not any(each.unsure for each in done)
-        return Solution(answer, Halt.CONVERGED if finished else Halt.BUDGET, why, run.usage)
+        halt = Halt.CONVERGED if finished else Halt.BUDGET
+        return Solution(answer, halt, why, run.usage, decided)
 
 
 def _found_words(done: Sequence[SubAnswer]) -> str:

@@ -9,7 +9,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol, assert_never
 
-from osler.answer import Composer, plain_text, spoken_text
+from osler.answer import Composer, Decision, plain_text, spoken_text, who_decided
+from osler.answer.option_reading import written_option
 from osler.errors import CapabilityMissing, MalformedOutput
 from osler.llm.core.ask import ask, complete
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
@@ -144,7 +145,8 @@ class TuringMachine:
                     if value < self.sigma:  # 8
                         said = spoken_text(answer, question)
                         self._push(memory, run, i, FrameKind.CONCLUSION, said, value, text)  # 9
-                        return self._end_converged(answer, value, run)  # 10, 31
+                        decision = Decision(written_option(text, question))
+                        return self._end_converged(answer, value, decision, run)  # 10, 31
                     tried.refuse_evidence(memory)
                     own = await self._refused_value(step, answer, value, memory, run)
                     self._push(memory, run, i, FrameKind.THOUGHT, text, own)  # 12-13
@@ -231,7 +233,10 @@ class TuringMachine:
         self, step: MachineStep, text: str, memory: MemoryStack, run: Run
     ) -> tuple[Answer, float]:
         """The answer of a Conclusion and its state value; an abstention gets at least sigma."""
-        answer = await self.composer.conclude(memory.question, memory.hits, text, run)
+        decision = Decision(written_option(text, memory.question))
+        answer = await self.composer.conclude(
+            memory.question, memory.hits, text, run, decision=decision
+        )
         if answer.grounding is Grounding.ABSTAINED:
             run.emit(Noted("the evidence in memory does not answer the question"))
             return answer, max(memory.state, self.sigma)
@@ -358,21 +363,28 @@ class TuringMachine:
         )
         return " ".join(reply.text.split())
 
-    def _end_converged(self, answer: Answer, value: float, run: Run) -> Solution:
+    def _end_converged(
+        self, answer: Answer, value: float, decision: Decision, run: Run
+    ) -> Solution:
         why = f"{self.monitor.metric} {value:.3g} < sigma {self.sigma:.3g}"
         why += f" ({self.basis})" if self.basis else ""
         if self.monitor.metric == "off":
             why = "the model concluded (no state monitor)"
-        return Solution(answer, Halt.CONVERGED, why, run.usage)
+        return Solution(
+            answer, Halt.CONVERGED, why, run.usage, who_decided(self.composer, decision)
+        )
 
     async def _best_effort(self, memory: MemoryStack, run: Run, reason: str) -> Solution:
         """Answers without convergence, from what line 31 returns or from the last draft."""
+        draft = self._last_draft(memory)
+        decision = Decision(written_option(draft, memory.question))
         answer = await self.composer.conclude(
-            memory.question, memory.hits, self._last_draft(memory), run
+            memory.question, memory.hits, draft, run, decision=decision
         )
         silent = answer.grounding is Grounding.ABSTAINED and not run.spent
         halt = Halt.NO_EVIDENCE if silent else Halt.BUDGET
-        return Solution(answer, halt, f"not converged: {reason}", run.usage)
+        decided = who_decided(self.composer, decision)
+        return Solution(answer, halt, f"not converged: {reason}", run.usage, decided)
 
     def _last_draft(self, memory: MemoryStack) -> str:
         # The query alone is no conclusion, though it is the top of the stack.

@@ -35,7 +35,7 @@ from osler.trace import (
     Run,
     Searched,
 )
-from osler.types import Answer, Grounding, Halt, Hit, Passage, Question, Retriever, Usage
+from osler.types import Answer, DecidedBy, Grounding, Halt, Hit, Passage, Question, Retriever, Usage
 
 YES = "<answer>Yes</answer><reason>Reference 0 says it.</reason>"
 NO = "<answer>No</answer><reason>Reference 0 is about adults.</reason>"
@@ -594,10 +594,13 @@ async def test_what_reasoning_found_reaches_a_composer_that_quotes() -> None:
 
     composer = Quoting()
     solver = replace(thinker(film_model(), ANYTHING), composer=composer)
-    await solver.solve(FILMS, Run())
+    solution = await solver.solve(FILMS, Run())
     (words,) = composer.words
     assert "Who is the director of Hit Parade? Ann" in words
     assert "When did Ann die? 1988" in words
+    assert solution.decided is DecidedBy.METHOD
+    spent = await solver.solve(FILMS, Run(budget=Budget(calls=0)))
+    assert spent.decided is DecidedBy.FALLBACK
 
 
 async def test_an_answer_rests_on_the_references_that_are_said_to_be_relevant() -> None:

@@ -11,6 +11,7 @@ from math import log
 
 import pytest
 
+from osler.answer import UNDECIDED, Decision
 from osler.answer.gate import EvidenceGate, QuoteThresholds
 from osler.answer.written import WrittenComposer
 from osler.errors import CapabilityMissing, SourceUnavailable
@@ -23,7 +24,7 @@ from osler.methods.tcrag.stack import FrameKind, MemoryStack
 from osler.methods.tcrag.tools import DOC_RAG, KG_RAG, SearchTool
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever, TextOnly, tokens_of
 from osler.trace import Asked, Budget, Noted, Popped, Pushed, Run, StateValued
-from osler.types import Answer, Grounding, Halt, Hit, Passage, Question, Statement
+from osler.types import Answer, DecidedBy, Grounding, Halt, Hit, Passage, Question, Statement
 
 QUESTION = Question("q1", "What happens when amiodarone is added to warfarin?")
 INTERACTION = Passage(
@@ -63,9 +64,9 @@ class Composes:
         draft: str,
         run: Run,
         *,
-        decision: object = None,
+        decision: Decision = UNDECIDED,
     ) -> Answer:
-        return Answer((Statement(CLAIM),))
+        return Answer((Statement(CLAIM),), option=decision.option)
 
 
 def machine(
@@ -302,6 +303,31 @@ async def test_what_was_composed_is_told_apart_from_what_the_model_wrote() -> No
     last = [event for event in run.events if isinstance(event, Pushed)][-1]
     assert (last.kind, last.text) == (FrameKind.CONCLUSION, CLAIM)
     assert (last.draft, last.writer) == ("DOC_RAG", "")
+
+
+@pytest.mark.parametrize(
+    ("concluded", "option", "decided"),
+    [
+        ("B. The INR rises.", "B", DecidedBy.METHOD),
+        ("DOC_RAG", None, DecidedBy.FALLBACK),
+        ("A or B", None, DecidedBy.FALLBACK),
+    ],
+)
+async def test_an_option_that_a_conclusion_names_is_answered_whoever_words_it(
+    concluded: str, option: str | None, decided: DecidedBy
+) -> None:
+    script = ScriptedModel([f"Conclusion: {concluded}"])
+    asked = replace(QUESTION, options=("The INR falls", "The INR rises"))
+    composing = replace(machine(script, Unmonitored()), composer=Composes())
+    solution = await composing.solve(asked, Run())
+    script.finish()
+    assert (solution.answer.option, solution.decided) == (option, decided)
+
+
+async def test_a_model_that_words_its_answer_has_decided_it() -> None:
+    script = ScriptedModel([f"Conclusion: {ANSWER}"])
+    solution = await machine(script, Unmonitored()).solve(QUESTION, Run())
+    assert solution.decided is DecidedBy.METHOD
 
 
 async def test_a_conclusion_in_the_model_s_words_is_told_once() -> None:
