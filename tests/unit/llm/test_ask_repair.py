@@ -123,6 +123,6 @@ async def test_a_continued_turn_is_still_one_turn_when_it_is_shown() -> None:
 async def test_each_text_of_a_batch_is_paid_for_and_traced() -> None:
     run = Run()
     scored = await score_all(ScriptedModel([]), "q", ["a", "b c"], run, role="reader")
-    assert [len(one.tokens) for one in scored] == [1, 3]
+    assert [len(one.tokens) for one in scored] == [1, 2]
     assert [e.reply for e in run.events if isinstance(e, Asked)] == ["a", "b c"]
     assert run.usage.calls == 2
