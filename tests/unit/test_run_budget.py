@@ -54,7 +54,7 @@ def machine(script: ScriptedModel, *, quotes: bool = False) -> TuringMachine:
     [
         (Budget(calls=1), "calls 1 of 1"),
         (Budget(calls=4), "calls 4 of 4"),
-        (Budget(tokens=11), "tokens 12 of 11"),
+        (Budget(tokens=10), "tokens 11 of 10"),
     ],
 )
 async def test_a_bound_ends_the_run_where_it_is_reached_not_a_step_later(
