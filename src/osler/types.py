@@ -271,7 +271,7 @@ DangerKind = Literal["emergency", "self-harm"]
 
 @dataclass(frozen=True, slots=True)
 class DangerNotice:
-    """The first statement to somebody whose question tells of danger: whom to call.
+    """The first statement of an answer about an emergency or self-harm: emergency contacts.
 
     Found by rules in the question alone (`osler.danger`); it is no triage and no diagnosis.
     """
@@ -349,7 +349,7 @@ class Solution:
     usage: Usage = field(default_factory=Usage)
     decided: DecidedBy = DecidedBy.READER
     danger: DangerNotice | None = None
-    """What the reader is told first; `None` when the question tells of no danger."""
+    """The notice shown first; `None` without danger."""
 
 
 class Retriever(Protocol):

@@ -22,7 +22,7 @@ const EVENTS: Event[] = [
 
 const numbered = (events: Event[]): Heard[] => events.map((event, index) => ({ at: index + 1, event }));
 
-test("whom to call is known from the first event, before the run has begun", () => {
+test("emergency contacts are known from the first event, before the run has begun", () => {
   const danger = { kinds: ["emergency"], text: "Call 112.", rules: ["r"], language: "en" };
   const first = { type: "run.danger", notice: danger };
   expect(told(numbered([first])).danger).toEqual(danger);

@@ -45,7 +45,7 @@ export interface Node {
 }
 
 export interface Told {
-  danger: Danger | null; // whom to call, told before all else
+  danger: Danger | null; // emergency contacts, shown before all else
   notesOf: string[]; // roles whose model may not word medicine
   seen: number;
   status: "running" | "finished" | "failed" | "cancelled";

@@ -22,7 +22,7 @@ def danger_notice(
 ) -> DangerNotice | None:
     """What the reader is told first; `earlier` is what they wrote before in a conversation.
 
-    `None` where nothing tells of danger, or the notice is off. Raises `BadConfig` as `load_rules`.
+    `None` without danger, or with the notice off. Raises `BadConfig` as `load_rules`.
     """
     chosen = settings.danger
     if chosen.notice == "off":

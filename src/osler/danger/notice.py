@@ -21,7 +21,7 @@ _Words = dict[Language, str]
 
 @dataclass(frozen=True, slots=True)
 class Contacts:
-    """Whom to call, in words that fit after "call"."""
+    """Emergency contacts, worded to follow "call"."""
 
     emergency: _Words
     crisis: _Words
@@ -48,7 +48,7 @@ def regional_contacts(
 def find_danger(
     texts: Iterable[str], rules: DangerRules, contacts: Contacts, language: Language
 ) -> DangerNotice | None:
-    """The notice for what somebody wrote, in one text or several; `None` for no danger."""
+    """The notice for a person's texts; `None` without danger."""
     matched = [rule for text in texts for rule in rules.match(text)]
     kinds = tuple(kind for kind in _KINDS if any(rule.kind == kind for rule in matched))
     if not kinds:

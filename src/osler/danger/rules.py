@@ -84,7 +84,7 @@ class _RulesFile(_FileTable):
 
 @dataclass(frozen=True, slots=True)
 class LookAlike:
-    """Words that show that nobody is in danger, unless others show that somebody is."""
+    """Words that rule danger out, unless others rule it in."""
 
     any: _AnyOf
     unless: _AnyOf
@@ -188,7 +188,7 @@ def packaged_rules() -> DangerRules:
 
 @cache
 def read_rules(path: Path) -> DangerRules:
-    """Rules of one's own. Raises `BadConfig` that names file, rule and field."""
+    """Custom rules. Raises `BadConfig` that names file, rule and field."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:

@@ -178,7 +178,7 @@ class RunManager:
         del self._live[live.id]
 
     def _check_capacity(self, caller: Caller, danger: DangerNotice | None) -> None:
-        """A request that is turned away is told of the danger all the same."""
+        """A rejected request gets the notice all the same."""
         try:
             self._require_place(caller)
         except RefusedRequest as refused:

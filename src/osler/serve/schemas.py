@@ -150,7 +150,7 @@ class EvidenceView(ResponseModel):
 
 
 class DangerView(ResponseModel):
-    """What somebody is told first whose question tells of danger; show it before all else."""
+    """The notice for a question about an emergency or self-harm; show it before all else."""
 
     kinds: list[Literal["emergency", "self-harm"]]
     text: str
@@ -177,7 +177,7 @@ class RunError(ResponseModel):
 
 class RunReport(ResponseModel):
     danger: DangerView | None
-    """Shown first, whatever became of the run; `null` where the question tells of no danger."""
+    """Shown first, whatever the run's outcome; `null` without danger."""
     run_id: str
     status: Status
     created: str
@@ -205,7 +205,7 @@ class RunReport(ResponseModel):
 
 class PlanView(ResponseModel):
     danger: DangerView | None
-    """Shown first; `null` where the question tells of no danger."""
+    """Shown first; `null` without danger."""
     question: str
     queries: list[SourceQuery]
     """By source; edit them and give them to `POST /runs` as `plan`."""
@@ -223,7 +223,7 @@ class PlanView(ResponseModel):
 
 class RunStarted(ResponseModel):
     danger: DangerView | None
-    """Shown first, at once; `null` where the question tells of no danger."""
+    """Shown first, at once; `null` without danger."""
     run_id: str
     status: Status
     events: str
@@ -290,7 +290,7 @@ class Problem(BaseModel):
     """Problem details (RFC 9457)."""
 
     danger: DangerView | None = None
-    """Of a question that tells of danger and that cannot be taken on now."""
+    """Notice for a question about danger that is rejected for now."""
     type: str
     title: str
     status: int

@@ -34,7 +34,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class DangerNoticed:
-    """The question tells of an emergency or of self-harm; the first event of such a run."""
+    """The question is about an emergency or self-harm; the first event of such a run."""
 
     notice: DangerNotice
     type: Literal["run.danger"] = "run.danger"

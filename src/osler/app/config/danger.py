@@ -1,4 +1,4 @@
-"""Settings of the notice to people in danger: on or off, whom to call, rules of one's own."""
+"""Settings of the notice to people in danger: on or off, contacts, custom rules."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def _parse_switch(value: object) -> object:
 class DangerSettings(SettingsSection):
     notice: Annotated[Literal["on", "off"], BeforeValidator(_parse_switch)] = Field(
         default="on",
-        description="Whether a question that tells of an emergency or of self-harm is first"
-        " answered with whom to call (docs/guide/danger.md).",
+        description="Whether a question about an emergency or self-harm is answered with"
+        " emergency contacts first (docs/guide/danger.md).",
     )
     region: str = Field(
         default=ANYWHERE,

@@ -263,7 +263,7 @@ class Settings(SettingsSection):
     )
     answer: AnswerSettings = Field(default=AnswerSettings(), description="How answers are made.")
     danger: DangerSettings = Field(
-        default=DangerSettings(), description="People in danger are told first whom to call."
+        default=DangerSettings(), description="Emergency contacts for people in danger."
     )
     strategy: Strategy = Field(default=TcRagSettings(), description="How a question is solved.")
     calibration: CalibrationSettings = Field(

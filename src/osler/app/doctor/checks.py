@@ -101,14 +101,14 @@ def _check_reranker(settings: Settings) -> Check:
 
 def _check_danger(settings: Settings) -> Check:
     if settings.danger.notice == "off":
-        detail = "off: a question that tells of an emergency or of self-harm is answered like any"
+        detail = "off: a question about an emergency or self-harm is answered like any"
         return Check("people in danger", "warn", detail, "set danger.notice = on")
     rules = load_rules(settings)
     asked = Question("", "How many paracetamol to die?")
     if settings.danger.rules is None and danger_notice(settings, asked) is None:
         return Check("people in danger", "fail", "a plain cry is not seen", "install Osler anew")
     named = settings.danger.rules or "the packaged rules"
-    detail = f"told first whom to call, by {len(rules.rules)} rules ({named})"
+    detail = f"emergency contacts come first, by {len(rules.rules)} rules ({named})"
     if settings.danger.region == ANYWHERE and not settings.danger.emergency:
         return Check("people in danger", "pass", f"{detail}; no country's numbers are set")
     return Check("people in danger", "pass", f"{detail}, region {settings.danger.region}")

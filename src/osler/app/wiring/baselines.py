@@ -102,7 +102,7 @@ def baseline(
 
 
 def _knowledge_sources(parts: Parts) -> tuple[KnowledgeSource, ...]:
-    """Each source by itself, as a planner of sources would be told of it."""
+    """Each source by itself, described as for a source planner."""
     offers = {offer.name: offer for offer in parts.offers}
     languages: tuple[Language, ...] = ("en", "zh")
     sources = []

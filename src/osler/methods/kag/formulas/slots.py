@@ -72,7 +72,7 @@ class SlotReading:
     told: int
     """Number of measurements, findings and grades that the text tells; age and sex are none."""
     share: float
-    """Share of the inputs that must be told of which the text says anything."""
+    """Share of the required inputs that the text mentions."""
 
 
 @dataclass(frozen=True, slots=True)
