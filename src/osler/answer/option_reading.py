@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from osler.llm.core.spans import boxed_span, strip_types
+from osler.llm.core.spans import boxed_spans, strip_types
 from osler.types import Question
 
 Letters = frozenset[str]
@@ -29,7 +29,6 @@ _JOINERS = frozenset({"AND", "OR"})
 _TAG = re.compile(r"<answer>([^<]*)", re.IGNORECASE)
 _TEMPLATE = re.compile(r"…|\.\.\.?\s*$")
 _SLASHES = re.compile(r"\W*[A-Za-z](?:\s*/\s*[A-Za-z])+\W*")
-_BOX = re.compile(r"\\boxed\s*\{")
 
 _LINK = (
     r"(?:[\s*_:：=]|is\b|are\b|be\b|would\b|should\b|option\b|choice\b|letter\b|是|为|应|该|选|项)"
@@ -116,11 +115,8 @@ def _tagged(text: str, question: Question) -> Iterator[Letters]:
 
 
 def _boxed(text: str, question: Question) -> Iterator[Letters]:
-    for opening in _BOX.finditer(text):
-        following = _BOX.search(text, opening.end())
-        end = following.start() if following else len(text)
-        if box := boxed_span(text, (opening.start(), end)):
-            yield _read_content(strip_types(text, box), question)
+    for box in boxed_spans(text):
+        yield _read_content(strip_types(text, box), question)
 
 
 def _read_content(content: str, question: Question) -> Letters:

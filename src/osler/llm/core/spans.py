@@ -1,14 +1,14 @@
 r"""The span of the answer in a reply, and the model's confidence in it.
 
 Spans are cut by characters, never by token strings: what a tokenizer makes of
-`\boxed_span{抗坏血酸}` is its own affair. The confidence of a span is the *least* probability of
+`\boxed{抗坏血酸}` is its own affair. The confidence of a span is the *least* probability of
 its tokens (KAG-Thinker §3.2): a mean would hide one unsure token among many sure ones.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import exp
 
@@ -52,14 +52,19 @@ def boxed_span(text: str, within: Span | None = None) -> Span | None:
     r"""Finds the inside of the last `\boxed{…}` that begins in `within`; braces may be nested.
 
     Escaped braces are text. A box that is never closed is none. None without one. Of
-    `\boxed_span{\text{a}}` it is `a`: the type says nothing, so its tokens weigh nothing.
+    `\boxed{\text{a}}` it is `a`: the type says nothing, so its tokens weigh nothing.
     """
+    *_, last = None, *boxed_spans(text, within)
+    return last
+
+
+def boxed_spans(text: str, within: Span | None = None) -> Iterator[Span]:
+    """The insides of all boxes that `boxed_span` chooses from, as they begin."""
     start, end = within or (0, len(text))
-    for opening in reversed(list(_BOXED.finditer(text, start, end))):
+    for opening in _BOXED.finditer(text, start, end):
         closing = _closing_brace(text, opening.end(), end)
         if closing is not None:
-            return _untyped_span(text, _trim_span(text, opening.end(), closing))
-    return None
+            yield _untyped_span(text, _trim_span(text, opening.end(), closing))
 
 
 def strip_types(text: str, span: Span) -> str:
