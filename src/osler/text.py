@@ -47,6 +47,11 @@ def is_cjk(char: str) -> bool:
     return _CJK.fullmatch(char) is not None
 
 
+def has_cjk(text: str) -> bool:
+    """Whether any character is a Han character."""
+    return _CJK.search(text) is not None
+
+
 def language_of(text: str) -> Language:
     """Chinese when at least a fifth of the letters are Han characters, else English."""
     if text.isascii() or _CJK.search(text) is None:

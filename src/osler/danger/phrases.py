@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
 
-from osler.text import clean_text
+from osler.text import clean_text, has_cjk
 
 GAP = 4
 """Words or Chinese characters that `...` stands for, at most."""
@@ -141,7 +141,7 @@ class PhraseFinder:
                 continue
             if symbol.endswith("*"):
                 self._beginnings.add(symbol[:-1])
-            elif symbol.isalpha() and not _is_han(symbol):
+            elif symbol.isalpha() and not has_cjk(symbol):
                 self._words.add(symbol)
             node = node.next.setdefault(symbol, _Node())
         node.ends.add(name)
@@ -200,10 +200,6 @@ class PhraseFinder:
         }
 
 
-def _is_han(text: str) -> bool:
-    return "\u3005" <= text[0] <= "\u9fff"
-
-
 def _each_wording(phrase: str, spelling: Spelling) -> Iterator[list[str]]:
     """A phrase as lists of symbols, one for each way to say it. Raises `BadPhrase`."""
     parts = phrase.replace("...", " ... ").split()
@@ -223,7 +219,7 @@ def _read_part(part: str) -> list[str]:
     if not symbols or _NOT_IN_PHRASE.search(stem):
         raise BadPhrase("has a sign that means nothing here")
     if part.endswith("*"):
-        if len(stem) < 3 or _is_han(symbols[-1]):
+        if len(stem) < 3 or has_cjk(symbols[-1]):
             raise BadPhrase("has * after less than three letters")
         symbols[-1] += "*"
     return symbols

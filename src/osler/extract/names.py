@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from osler.extract import name_patterns
 from osler.graph.normal import normalize_name
-from osler.text import is_cjk, split_sentences
+from osler.text import has_cjk, is_cjk, split_sentences
 from osler.types import Passage
 
 PREFIX = "TEXT:"
@@ -75,7 +75,7 @@ def introduced_names(passage: Passage, *, by_form: bool = True) -> Iterator[Intr
 
 def _is_name(text: str, words: int, characters: int) -> bool:
     """Whether the text is as short as a name and neither a pronoun nor a generic heading."""
-    if any(map(is_cjk, text)):
+    if has_cjk(text):
         return 2 <= len(text) <= characters and not _NO_NAME_ZH.search(text)
     parts = text.split()
     first = parts[0].casefold() if parts else ""

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from osler.graph import files
 from osler.graph.normal import normalize_name
 from osler.graph.store import Graph
-from osler.text import is_cjk
+from osler.text import has_cjk
 
 BY_MAPPING, BY_NAME, BY_SYNONYM = "mapping", "name", "synonym"
 # Letters of a name that may prove two concepts equal; "CAT" is a gene, an animal and a scan.
@@ -248,4 +248,4 @@ def _preferred_names(rows: Iterator[tuple[int, str, str]]) -> Iterator[tuple[str
 
 
 def _is_distinctive(norm: str) -> bool:
-    return len(norm) >= _LEAST or any(map(is_cjk, norm))
+    return len(norm) >= _LEAST or has_cjk(norm)

@@ -14,7 +14,7 @@ from osler.graph.arrays import Array
 from osler.graph.derive import bit_of, hash_powers, unit_hash
 from osler.graph.normal import LONGEST, normalize_name, unit_spans
 from osler.graph.store import Graph
-from osler.text import is_cjk
+from osler.text import has_cjk
 
 # Where a name cannot go on. A stop after one or two letters may be a name's ("E. coli").
 _BREAK = re.compile(r"[。！？；!?;\n]|(?<=\w\w\w)\.(?=\s)")
@@ -93,7 +93,7 @@ class Dictionary:
 
 
 def _too_short(norm: str) -> bool:
-    return (len(norm) < _SHORTEST and not any(map(is_cjk, norm))) or norm.isdigit()
+    return (len(norm) < _SHORTEST and not has_cjk(norm)) or norm.isdigit()
 
 
 Units = list[tuple[str, int, int]]

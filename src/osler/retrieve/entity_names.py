@@ -16,7 +16,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Protocol
 
 from osler.retrieve.words import STOP_WORDS
-from osler.text import is_cjk, split_words
+from osler.text import has_cjk, split_words
 
 if TYPE_CHECKING:
     from osler.graph.link import Recogniser
@@ -73,8 +73,8 @@ class NameTable:
 
     def __post_init__(self) -> None:
         named = [(name, group) for group in self.groups for name in group.names]
-        latin = {tuple(fold_words(name)): group for name, group in named if not has_han(name)}
-        han = {fold_text(name): group for name, group in named if has_han(name)}
+        latin = {tuple(fold_words(name)): group for name, group in named if not has_cjk(name)}
+        han = {fold_text(name): group for name, group in named if has_cjk(name)}
         longest = sorted(han, key=lambda name: (-len(name), name))
         object.__setattr__(self, "_latin", latin)
         object.__setattr__(self, "_han", {name: han[name] for name in longest})
@@ -182,7 +182,7 @@ class ReadText:
 
     def has_name(self, name: str) -> bool:
         """Whether the text has the name; an abbreviation in its own case."""
-        if has_han(name):
+        if has_cjk(name):
             return fold_text(name) in self._folded
         if _is_abbreviation(name):
             return re.search(rf"(?<!\w){re.escape(name)}s?(?!\w)", self.raw) is not None
@@ -191,10 +191,6 @@ class ReadText:
 
     def has_any(self, names: Iterable[str]) -> bool:
         return any(map(self.has_name, names))
-
-
-def has_han(text: str) -> bool:
-    return any(map(is_cjk, text))
 
 
 def fold_text(text: str) -> str:

@@ -16,7 +16,7 @@ from osler.graph.verbalize import verbalise_chain
 from osler.llm.core.ask import ask
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
 from osler.prompts import RenderedPrompt, render_prompt
-from osler.text import is_cjk, one_line
+from osler.text import has_cjk, one_line
 from osler.trace import Run
 from osler.types import Language, Passage
 
@@ -76,7 +76,7 @@ class CommunitySummariser:
 
 def _summary_prompt(community: Community, digest: CommunityDigest) -> RenderedPrompt:
     """The prompt in the language of most of the community's names."""
-    chinese = sum(any(map(is_cjk, name)) for name in digest.names)
+    chinese = sum(has_cjk(name) for name in digest.names)
     language: Language = "zh" if 2 * chinese > len(digest.names) else "en"
     return render_prompt(
         "graph/community",

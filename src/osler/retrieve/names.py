@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from osler.retrieve.words import STOP_CHARACTERS, STOP_WORDS
-from osler.text import is_cjk
+from osler.text import has_cjk
 
 _QUOTED = re.compile(r"[\"“”«「『《]([^\"“”«»「」『』《》]{2,60})[\"“”»」』》]")
 _WORD = re.compile(r"[^\W_][\w'’.&/-]*")
@@ -92,7 +92,7 @@ def _content_runs(question: str) -> list[str]:
     """Runs of content words; Chinese is cut at function characters."""
     runs: list[str] = []
     for part in re.split(r"[^\w\s'’-]+", question):
-        if any(map(is_cjk, part)):
+        if has_cjk(part):
             runs += re.split(f"[{''.join(sorted(STOP_CHARACTERS))}\\s]+", part)
             continue
         run: list[str] = []

@@ -24,11 +24,10 @@ from osler.retrieve.entity_names import (
     defined_abbreviations,
     fold_text,
     fold_words,
-    has_han,
     packaged_names,
 )
 from osler.retrieve.words import content_terms
-from osler.text import split_sentences, split_words
+from osler.text import has_cjk, split_sentences, split_words
 
 NAMED = 0.5
 """Least value of a passage that speaks of the question's subject."""
@@ -57,7 +56,7 @@ class NamingRelevance:
 
     def _score_texts(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
         words = _telling_words(query)
-        most = self.longest * 3 if words and has_han(words[0]) else self.longest
+        most = self.longest * 3 if words and has_cjk(words[0]) else self.longest
         if len(words) > most or len(split_sentences(query)) > 1:
             return (1.0,) * len(texts)
         read = [ReadText(text) for text in _with_definitions(texts)]
@@ -89,7 +88,7 @@ def _telling_score(telling: Mapping[str, float], stems: frozenset[str]) -> float
 
 
 def _has_word(word: str, stems: frozenset[str]) -> bool:
-    if has_han(word):
+    if has_cjk(word):
         return word in stems
     stem = _stem(word)
     return stem in stems or (
@@ -135,11 +134,11 @@ def _with_definitions(texts: Sequence[str]) -> list[str]:
 def _telling_words(text: str) -> list[str]:
     """Content words that are not generic; of Chinese the pairs of characters between generics."""
     generic = _generic_words()
-    left = fold_text(text) if has_han(text) else text
-    for word in generic.han if has_han(text) else ():
+    left = fold_text(text) if has_cjk(text) else text
+    for word in generic.han if has_cjk(text) else ():
         left = left.replace(word, " ")
     terms = (term for term in content_terms(left) if len(term) > 1 and not term.isdigit())
-    return [term for term in terms if has_han(term) or not generic.latin.issuperset({_stem(term)})]
+    return [term for term in terms if has_cjk(term) or not generic.latin.issuperset({_stem(term)})]
 
 
 def _is_generic(name: str) -> bool:
@@ -159,8 +158,8 @@ def _generic_words() -> _Generic:
     """Words of questions that name no subject."""
     text = files(__package__).joinpath("generic_words.txt").read_text(encoding="utf-8")
     words = text.split()
-    latin = frozenset(_stem(word) for word in words if not has_han(word))
-    return _Generic(latin, tuple(sorted(filter(has_han, words), key=lambda word: -len(word))))
+    latin = frozenset(_stem(word) for word in words if not has_cjk(word))
+    return _Generic(latin, tuple(sorted(filter(has_cjk, words), key=lambda word: -len(word))))
 
 
 @lru_cache(maxsize=10_000)
@@ -178,5 +177,5 @@ def _stem_words(words: Sequence[str]) -> dict[str, str]:
 def _stem_texts(texts: Sequence[str]) -> list[frozenset[str]]:
     """The stems of each text's words; of Chinese its characters and pairs."""
     cut = [frozenset(split_words(text)) for text in texts]
-    stems = _stem_words(sorted({word for words in cut for word in words if not has_han(word)}))
+    stems = _stem_words(sorted({word for words in cut for word in words if not has_cjk(word)}))
     return [frozenset(stems.get(word, word) for word in words) for words in cut]

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from osler.text import is_cjk
+from osler.text import has_cjk, is_cjk
 from osler.types import Language
 
 # The characters that sacrebleu's zh sets apart. From U+2001 on they are its own slip (five
@@ -129,7 +129,7 @@ def _count_tokenized(answer: str, references: Sequence[str], order: int) -> Ngra
 
 def _language_of_texts(answer: str, references: Sequence[str]) -> Language:
     # One Han character on either side: both sides must be cut by the same rules.
-    return "zh" if any(map(is_cjk, "".join((answer, *references)))) else "en"
+    return "zh" if has_cjk("".join((answer, *references))) else "en"
 
 
 def corpus_bleu(pairs: Sequence[tuple[str, Sequence[str]]], order: int = 4) -> float:

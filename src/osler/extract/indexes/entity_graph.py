@@ -33,7 +33,7 @@ from osler.kb.search.exact import allowed_by
 from osler.kb.store import access
 from osler.kb.store.passages import Scope, read_meta
 from osler.kb.store.passages import in_scope as in_scope
-from osler.text import is_cjk
+from osler.text import has_cjk
 
 # Least letters of a Latin-script name that is looked for in a question.
 _SHORTEST = 3
@@ -123,7 +123,7 @@ class EntityGraph:
 
 
 def _is_no_name(norm: str) -> bool:
-    return norm.isdigit() or (len(norm) < _SHORTEST and not any(map(is_cjk, norm)))
+    return norm.isdigit() or (len(norm) < _SHORTEST and not has_cjk(norm))
 
 
 @dataclass
