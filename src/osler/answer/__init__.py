@@ -74,7 +74,7 @@ class Composer(Protocol):
 
 def who_decided(composer: Composer, decision: Decision) -> DecidedBy:
     """Who decided an answer of the composer's: the method, by its draft or its decision, or a
-    reader in its stead."""
+    reader for it."""
     counts = composer.uses_draft or decision != UNDECIDED
     return DecidedBy.METHOD if counts else DecidedBy.FALLBACK
 

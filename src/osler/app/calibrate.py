@@ -151,7 +151,7 @@ async def measure_state_values(
 async def measure_tau(
     settings: Settings, graded: Sequence[GoldAnswer], *, progress: Progress | None = None
 ) -> tuple[str, list[CalibrationAttempt]]:
-    """The reader's identity, and what it says of each question by itself.
+    """The reader's identity, and its own answer to each question.
 
     Raises `BadConfig` unless the strategy is a KAG-Thinker whose boundary weighs likelihood.
     """

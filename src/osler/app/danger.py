@@ -20,7 +20,7 @@ def load_rules(settings: Settings) -> DangerRules:
 def danger_notice(
     settings: Settings, question: Question, earlier: Sequence[str] = ()
 ) -> DangerNotice | None:
-    """What the reader is told first; `earlier` is what they wrote before in a conversation.
+    """The first words to the reader; `earlier` is what they wrote before in a conversation.
 
     `None` without danger, or with the notice off. Raises `BadConfig` as `load_rules`.
     """

@@ -75,7 +75,7 @@ async def sigma_sweep(
     progress: Progress | None = None,
     done: Callable[[SigmaOutcome], None] | None = None,
 ) -> list[SigmaOutcome]:
-    """Every question under every sigma; `done` is told each outcome as it comes.
+    """Every question under every sigma; `done` gets each outcome as it comes.
 
     A run is the same under two sigmas until a conclusion lies between them. So each question is
     run once, under the least sigma, and goes through the others from its tape. Only where the

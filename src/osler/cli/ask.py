@@ -137,7 +137,7 @@ def watch_events(
 
 
 def _danger_watcher(here: CliSession, *, aside: bool) -> Callable[[Event], None] | None:
-    """What somebody in danger is told, at once: a run may take minutes."""
+    """The first words to somebody in danger, at once: a run may take minutes."""
     if here.progress == "json":  # there the event itself is the first line
         return None
     from osler.trace import DangerNoticed

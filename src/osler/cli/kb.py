@@ -25,7 +25,7 @@ Source = Annotated[str, typer.Option("--source", "-s", help="Name of the source.
 Wait = Annotated[
     float, typer.Option(min=0, help="Seconds to wait while another process is writing.")
 ]
-# Seconds that a command waits for another writer unless it is told otherwise.
+# Seconds that a command waits for another writer unless `--wait` says otherwise.
 PATIENCE = 30.0
 
 

@@ -100,7 +100,7 @@ def compare_page(reports: Sequence[RunPage]) -> RenderableType:
 
 
 def danger_block(danger: DangerNotice) -> Text:
-    """What somebody in danger is told, before anything else."""
+    """The first words to somebody in danger."""
     return Text(escape_controls(f"! {danger.text}"), style="bold red")
 
 

@@ -99,7 +99,7 @@ def compare_logs(
 
 
 def count_undecided(folder: Path) -> dict[tuple[str, str], tuple[int, int]]:
-    """Maps strategy and task to the answers that a reader gave in its stead, and all its answers.
+    """Maps strategy and task to the answers that a reader gave for it, and all its answers.
 
     Only those that have any.
     """
@@ -128,8 +128,7 @@ def _decided_pairs(
             kept.append((one, other, task))
     if refuse and named:
         raise BadRun(
-            "answers that are not the method's own decision, but a reader's in its stead: "
-            + "; ".join(named),
+            "answers that are not the method's own decision, but a reader's: " + "; ".join(named),
             fix="compare other strategies, or take these all the same with --allow-undecided",
         )
     return kept

@@ -23,7 +23,7 @@ _FIX = 'write lines like {"question": "…", "options": ["…", "…"], "answer"
 
 @dataclass(frozen=True, slots=True)
 class LabeledQuestion:
-    """A question and what its line says of it."""
+    """A question with the facts on its line."""
 
     question: Question
     answer: str = ""

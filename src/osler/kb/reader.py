@@ -122,7 +122,7 @@ class KnowledgeBaseReader:
     ) -> ExportResult:
         """Writes every passage with its provenance; the file is whole or not there.
 
-        `form` is told by the name's ending where it is not given; only of one `source`, and
+        `form` follows from the name's ending where it is not given; only of one `source`, and
         only of documents that came in at or after `since`. JSON Lines may be added again,
         under the same ids. Raises `BadConfig` for an unknown ending or without the extra
         `parquet`, `KnowledgeBaseError` when it cannot be written.

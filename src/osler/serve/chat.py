@@ -152,7 +152,7 @@ class ChatAnswer:
 
     @property
     def first_words(self) -> str:
-        """What somebody in danger is told before anything else; "" for everybody else."""
+        """The first words to somebody in danger; "" for everybody else."""
         return f"**{self.live.danger.text}**\n\n" if self.live.danger else ""
 
     @property

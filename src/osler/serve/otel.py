@@ -243,7 +243,7 @@ class RunSpans:
         )
 
     def _text_attributes(self, name: str, text: str) -> dict[str, Any]:
-        """The text where content is told; else how long it is, and its hash."""
+        """The text where content may be sent; else its length and hash."""
         if self._content:
             return {name: text}
         return {f"{name}.length": len(text), f"{name}.sha256": _hash_text(text)}

@@ -182,7 +182,7 @@ _QUEUED = b'event: run.queued\ndata: {"type":"run.queued"}\n\n'
 async def stream_active(desk: RunManager, live: ActiveRun, after: int) -> AsyncIterator[bytes]:
     """The events after number `after`, to the run's end; a comment when there is long none.
 
-    Who watches a run that waits for its turn is told so at once, outside the numbers: it is
+    A client that watches a waiting run learns so at once, outside the numbering: it is
     no event of the run.
     """
     if live.status == "queued":

@@ -1,5 +1,5 @@
 """Requests and replies of the native API: requests that forbid unknown fields, and
-replies with a schema. What is told of the knowledge base stands in `wire_kb`, and of evaluations
+replies with a schema. Replies about the knowledge base are in `schemas_kb`, those about evaluations
 in `wire_eval`."""
 
 from __future__ import annotations
@@ -194,7 +194,7 @@ class RunReport(ResponseModel):
     models: dict[str, str]
     notes_of: list[str]
     """Roles whose model may not word medicine: what they write in the events (thoughts, drafts,
-    reasons) is a note of a model and no medicine; fold it away, or leave it out."""
+    reasons) is a working note, not medical advice; fold it away, or leave it out."""
     snapshot: str
     seconds: float | None
     events: int

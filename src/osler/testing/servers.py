@@ -173,7 +173,7 @@ def encode_event(told: object) -> bytes:
 
 
 def chat_reply(content: object, entries: object = None, **more: object) -> dict[str, Any]:
-    """A chat's reply; `entries` are what it tells of its tokens."""
+    """A chat's reply; `entries` are the facts about its tokens."""
     told = {} if entries is None else {"logprobs": {"content": entries}}
     message = {"role": "assistant", "content": content}
     return {"choices": [{"message": message, "finish_reason": "stop", **told}], **more}

@@ -1,6 +1,6 @@
 """Notes: what a model wrote that may not word medicine.
 
-Such a model steers a run (it thinks, backtracks, sums up), and what it writes is no medicine. The
+Such a model steers a run (it thinks, backtracks, sums up), and what it writes is not medical advice. The
 roles it plays are in `Started.notes_of`; a reader of events shows the notes folded, or as notes.
 """
 

@@ -78,7 +78,7 @@ def _key_lines(section: SettingsSection, prefix: str, values: dict[str, object])
 
 
 def _role_lines(settings: Settings) -> Iterator[str]:
-    """A table for each role; its keys are those of [model], and are told once."""
+    """A table for each role; its keys are those of [model], and are shown once."""
     yield from _comment_lines(f"{type(settings.roles).__doc__} Keys are those of [model]; what a")
     yield from _comment_lines(
         'table below does not set is as in [model]: [roles.judge] with name = "m"'

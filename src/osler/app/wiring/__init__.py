@@ -65,7 +65,7 @@ class Parts:
     carriers: tuple[str, ...] = ()
     """What can be looked up in the concept graph besides the source: `wiring.tools`."""
     offers: tuple[SourceDescription, ...] = ()
-    """The same sources as a planner is told of them; empty where nobody plans sources."""
+    """The same sources as a planner sees them; empty where nobody plans sources."""
     pool: Relevance | None = None
     """Of a passage to a question, where several searches are pooled: the configured reranker;
     `None` = `relevance`, beside `coverage`."""

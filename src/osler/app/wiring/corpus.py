@@ -80,7 +80,7 @@ def corpus_retriever(
     if isinstance(method, MedRagSettings | IMedRagSettings) and method.rankings == "rrf-4":
         if name != method.kind:
             return None
-        # RRF-4: four rankings that count alike. Asked now, so that a missing index is told now.
+        # RRF-4: four rankings that count alike. Asked now, so that a missing index is reported now.
         Extractions.of(kb).entries.require_kinds(_UNITS, encoder.identity)
         alike = IndexWeights(entries=1.0)
         return IndexedRetriever(kb, encoder, _UNITS, within=within, fusion=fusion, weights=alike)

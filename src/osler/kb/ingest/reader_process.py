@@ -101,7 +101,7 @@ def _read_in_process(found: Found) -> Iterator[list[Record]]:
         try:
             requests, replies = cast(BinaryIO, child.stdin), cast(BinaryIO, child.stdout)
             _widen_pipe(replies)
-            # A child that is dead already is told by the missing reply.
+            # A missing reply shows that the child is dead already.
             with suppress(BrokenPipeError), requests:
                 pickle.dump((found.file.path, found.name, found.parser.name), requests)
             while (batch := _receive_batch(replies, found)) is not None:

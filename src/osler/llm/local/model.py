@@ -108,7 +108,7 @@ class LlamaCpp:
                     f"{self.name}: no reply within {self._timeout_s:g} s",
                     fix="raise model.timeout_s, or lower sampling.max_tokens",
                 ) from error
-            # The thread cannot be cancelled; the engine is told to stop, and frees its slot.
+            # The thread cannot be cancelled; the engine is asked to stop, and frees its slot.
             finally:
                 stop.set()
 

@@ -303,7 +303,7 @@ def to_ollama(model: str, messages: Sequence[Message], sampling: Sampling) -> di
         "messages": list_messages(messages),
         "stream": True,
         "options": options,
-        # Without these a prompt that is too long loses its beginning, and nobody is told.
+        # Without these a prompt that is too long loses its beginning, and nobody notices.
         "truncate": False,
         "shift": False,
         **({"logprobs": True, "top_logprobs": sampling.top} if sampling.top else {}),

@@ -131,7 +131,7 @@ async def _score_by_generate(
         "input_ids": before + ids,
         "sampling_params": {"max_new_tokens": 1, "temperature": 0.0},
         "return_logprob": True,
-        # One token before the text: the first that is told has no log-probability.
+        # One token before the text: the first in the reply has no log-probability.
         "logprob_start_len": len(before) - 1,
         "return_text_in_logprobs": True,
     }
@@ -267,7 +267,7 @@ async def _force_step(
 def spans_of(pieces: Sequence[str], text: str) -> list[tuple[int, int]]:
     """Finds where in `text` each token lies, of tokens that are given as text.
 
-    A token that is part of a character is told as a replacement character. A run of
+    A token that is part of a character comes back as a replacement character. A run of
     such shares the span of all the characters that it makes. Raises `BadReply` when
     the tokens do not spell the text.
     """

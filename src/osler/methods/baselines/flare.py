@@ -10,7 +10,7 @@ Departures: the explicit query, a question that a model asks of an unsure span, 
 so is FLARE instruct. theta 0.8, beta 0.4 and two passages are the released settings for
 questions of several hops (2WikiMultihopQA). Whether a
 model tells log-probabilities is seen in its replies alone, so none is refused when the strategy
-is built: a sentence of which none are told counts as unsure, which the trace says, and the
+is built: a sentence without any counts as unsure, which the trace says, and the
 method is then a search a sentence. The loop ends after `rounds` sentences.
 """
 

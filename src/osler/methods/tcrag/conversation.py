@@ -20,7 +20,7 @@ Template = Literal["line", "json"]
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """What the model is told besides the stack."""
+    """What the prompt says besides the stack."""
 
     argument: bool = True
     """Whether the model writes the tool's query; else the question itself is asked."""

@@ -53,7 +53,7 @@ class AssistantTurn:
     @property
     def plan(self) -> LogicalPlan | None:
         """Plan of the turn; `None` for a turn that is no plan."""
-        # A search has the form of a plan of one step, so it is told apart first.
+        # A search has the form of a plan of one step, so it is recognised first.
         if "Action" not in self.visible or self.has_search:
             return None
         try:

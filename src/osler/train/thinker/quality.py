@@ -1,6 +1,6 @@
 """The data evaluation framework: six dimensions, each with its aspects (KAG-Thinker App. 10).
 
-A judge says of each aspect whether it is sound, or nothing where it cannot say. A dimension is
+A judge marks each aspect as sound or not, and leaves out what it cannot judge. A dimension is
 bad as soon as one aspect is; it is good when all of them are.
 """
 

@@ -1,7 +1,7 @@
 """A judge of data against people: the paper's Tables 12 and 13, with agreement and kappa.
 
 A dimension that a judge does not decide counts as good: a filter keeps what nobody condemns.
-How often that was is told beside.
+How often that happened stands beside.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Export of a tuned model: an adapter merged into its model, and a model as a GGUF file.
 
 A GGUF file takes everything but numbers (architecture, tokenizer, chat template) from the GGUF
-file that its base came from, so nothing about the model is told twice.
+file that its base came from, so nothing about the model is stated twice.
 """
 
 from __future__ import annotations
