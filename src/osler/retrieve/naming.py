@@ -52,9 +52,10 @@ class NamingRelevance:
     sentences."""
 
     async def relevance(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
-        return await asyncio.to_thread(self._score_texts, query, texts) if texts else ()
+        return await asyncio.to_thread(self.score_texts, query, texts) if texts else ()
 
-    def _score_texts(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
+    def score_texts(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
+        """What `relevance` gives, without waiting for another thread."""
         words = _telling_words(query)
         most = self.longest * 3 if words and has_cjk(words[0]) else self.longest
         if len(words) > most or len(split_sentences(query)) > 1:

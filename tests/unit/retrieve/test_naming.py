@@ -26,7 +26,7 @@ def names_subject(question: str, *texts: str, naming: NamingRelevance | None = N
     naming = naming or NamingRelevance(
         lambda terms: {term: COMMON.get(term, 5.0) for term in terms}
     )
-    scores = naming._score_texts(question, texts)
+    scores = naming.score_texts(question, texts)
     assert all(0 <= score <= 1 for score in scores)
     return [score >= NAMED for score in scores]
 
