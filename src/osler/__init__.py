@@ -6,7 +6,6 @@ The public names, loaded when first used, so that `import osler` costs nothing.
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -60,6 +59,8 @@ _HOME = {
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
+        from importlib.metadata import version
+
         return version("osler")
     if name in _HOME:
         return getattr(import_module(f"osler.{_HOME[name]}"), name)

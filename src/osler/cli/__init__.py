@@ -7,132 +7,122 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from osler.cli import (
-    ask,
-    evaluate,
-    experts,
-    graph,
-    kb,
-    kb_extract,
-    kb_keep,
-    kb_search,
-    serve,
-    setup,
-    studies,
-    traces,
-    train,
-    train_make,
-    train_thinker,
-    train_tune,
-)
-from osler.cli.options import CommandGroup
-from osler.cli.session import CliSession, ProgressMode, RootGroup, complete_preset, parse_flags
+from osler.cli.lazy import LazyGroup, Verb, make_verbs
+from osler.cli.session import CliSession, ErrorGroup, ProgressMode, complete_preset, parse_flags
+
+# The order of a group is that of its life: made, read, kept, extended.
+_GRAPH = make_verbs("graph", "add", "info", "find", "paths", "fuse", "describe", "communities")
+_KB = {
+    **make_verbs("kb", "add", "build", "info", "verify"),
+    **make_verbs("kb_search", "search", "get"),
+    **make_verbs("kb", "rm"),
+    **make_verbs("kb_keep", "update", "snapshot", "snapshots", "rollback", "export", "dead"),
+    **make_verbs("kb_search", "patients"),
+    **make_verbs("kb_keep", "fetch", "push"),
+    **make_verbs("kb_extract", "extract", "index"),
+    "graph": Verb("Concepts and their relations.", verbs=_GRAPH),
+}
+_EVAL = {
+    **make_verbs("evaluate_results", "judge", "agree", "ratings"),
+    **make_verbs("evaluate", "run", "tasks"),
+    **make_verbs("evaluate_results", "report", "compare", "merge", "show"),
+    **make_verbs("evaluate", "export", "experiments"),
+}
+_TRAIN = {
+    **make_verbs("train_make", "make_sft", "make_dpo", "card", "agree"),
+    **make_verbs("train_thinker", "thinker_data", "evaluate_data", "recogniser"),
+    **make_verbs("train", "explore", "judge"),
+    **make_verbs("train_tune", "sft", "dpo", "thinker", "pretrain", "merge", "gguf"),
+}
+_EXPERTS = {
+    **make_verbs("experts", "show", "train", "evaluate", "export", "use", "off"),
+    "list": Verb(place="experts:list_experts"),
+}
 
 
-def _group(*verbs: Callable[..., None]) -> CommandGroup:
-    """A group of verbs, in the order of its `--help`; _ in a function's name is - in the verb."""
-    group = CommandGroup(no_args_is_help=True)
-    for verb in verbs:
-        group.command()(verb)
-    return group
+class RootGroup(LazyGroup, ErrorGroup):
+    """`osler`. The order is that of `--help`: set up, ask, study, serve; then the groups.
+
+    The words are those of the docstrings, written again so that help imports nothing.
+    """
+
+    verbs = {  # noqa: RUF012  a table, read by its class alone
+        "init": Verb(
+            "Write a commented osler.toml with every setting and its default.", "setup:init"
+        ),
+        "doctor": Verb(
+            "Check settings, knowledge base and models, and name the fix for each fault.",
+            "setup:doctor",
+        ),
+        "ask": Verb(
+            "Answer a question from cited evidence, or say that the evidence does not.", "ask:ask"
+        ),
+        "plan": Verb(
+            "Make a source plan, to be read, edited and run with `osler ask --plan FILE`.",
+            "ask:plan",
+        ),
+        "plans": Verb(
+            "Measure source plans: accuracy without each source in turn, queries, words,"
+            " diversity, cost.",
+            "studies:plans",
+        ),
+        "replay": Verb(
+            "Replay a recorded run without a model; fails where an event differs.", "ask:replay"
+        ),
+        "calibrate": Verb(
+            "Fit TC-RAG's sigma, or KAG-Thinker's tau, to the model; write it into the"
+            " settings file.",
+            "setup:calibrate",
+        ),
+        "attack": Verb(
+            "Attack TC-RAG's first tool call with noise, in six ways (TC-RAG App. 8.6).",
+            "studies:attack",
+        ),
+        "sigma": Verb(
+            "Measure the effect of TC-RAG's threshold: halts, steps, tokens and EM over sigma"
+            " (§6.5).",
+            "studies:sigma",
+        ),
+        "download-models": Verb(
+            "Fetch the models that Osler works with; what is there already is only checked.",
+            "setup:download_models",
+        ),
+        "mcp": Verb(
+            "Speak the Model Context Protocol on standard input and output: read-only tools.",
+            "serve:mcp",
+        ),
+        "deploy": Verb(
+            "Write files to run Osler as a service: a container file, a systemd unit, a compose"
+            " file with Qdrant and vLLM.",
+            "serve:deploy",
+        ),
+        "config": Verb("Show and check settings.", verbs=make_verbs("setup", "show", "check")),
+        "kb": Verb("The knowledge base: what can be found and cited.", verbs=_KB),
+        "eval": Verb("Compare strategies on data sets.", verbs=_EVAL),
+        "train": Verb("Make training data, and train models.", verbs=_TRAIN),
+        "experts": Verb("Small trained parts that decide instead of a rule.", verbs=_EXPERTS),
+        "trace": Verb("Show recorded runs.", verbs=make_verbs("traces", "ls", "show", "compare")),
+        "serve": Verb(
+            "Answer over HTTP: the native API, the OpenAI-compatible endpoint, and MCP.",
+            "serve:app",
+        ),
+    }
 
 
-app = CommandGroup(
+app = typer.Typer(
     cls=RootGroup,
     name="osler",
     help="Answer medical questions from evidence, and know when it does not say.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-# The order of `--help`: set up, ask, study, serve.
-for _verb in (
-    setup.init,
-    setup.doctor,
-    ask.ask,
-    ask.plan,
-    studies.plans,
-    ask.replay,
-    setup.calibrate,
-    studies.attack,
-    studies.sigma,
-    setup.download_models,
-    serve.mcp,
-    serve.deploy,
-):
-    app.command()(_verb)
-
-# The order of a group is that of its life: made, read, kept, extended.
-_KB = _group(
-    kb.add,
-    kb.build,
-    kb.info,
-    kb.verify,
-    kb_search.search,
-    kb_search.get,
-    kb.rm,
-    kb_keep.update,
-    kb_keep.snapshot,
-    kb_keep.snapshots,
-    kb_keep.rollback,
-    kb_keep.export,
-    kb_keep.dead,
-    kb_search.patients,
-    kb_keep.fetch,
-    kb_keep.push,
-    kb_extract.extract,
-    kb_extract.index,
-)
-_GRAPH = _group(
-    graph.add,
-    graph.info,
-    graph.find,
-    graph.paths,
-    graph.fuse,
-    graph.describe,
-    graph.communities,
-)
-_TRAIN = _group(
-    train_make.make_sft,
-    train_make.make_dpo,
-    train_make.card,
-    train_make.agree,
-    train_thinker.thinker_data,
-    train_thinker.evaluate_data,
-    train_thinker.recogniser,
-    train.explore,
-    train.judge,
-    train_tune.sft,
-    train_tune.dpo,
-    train_tune.thinker,
-    train_tune.pretrain,
-    train_tune.merge,
-    train_tune.gguf,
-)
-_EXPERTS = _group(
-    experts.show,
-    experts.train,
-    experts.evaluate,
-    experts.export,
-    experts.use,
-    experts.off,
-)
-# Not in the group above: a function named `list` would hide the built-in one.
-_EXPERTS.command("list")(experts.list_experts)
-app.add_typer(setup.config, name="config", help="Show and check settings.")
-app.add_typer(_KB, name="kb", help="The knowledge base: what can be found and cited.")
-_KB.add_typer(_GRAPH, name="graph", help="Concepts and their relations.")
-app.add_typer(evaluate.app, name="eval", help="Compare strategies on data sets.")
-app.add_typer(_TRAIN, name="train", help="Make training data, and train models.")
-app.add_typer(_EXPERTS, name="experts", help="Small trained parts that decide instead of a rule.")
-app.add_typer(traces.trace_app, name="trace", help="Show recorded runs.")
-app.add_typer(serve.app, name="serve")
 
 
 def main() -> None:

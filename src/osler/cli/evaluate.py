@@ -9,17 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from osler.cli.evaluate_results import (
-    LogDir,
-    agree,
-    compare,
-    judge,
-    merge,
-    ratings,
-    report,
-    show,
-)
-from osler.cli.options import CommandGroup, Data, JsonSession
+from osler.cli.evaluate_results import LogDir
+from osler.cli.options import Data, JsonSession
 from osler.cli.options_evaluate import Limit, TriedOptions, WorkOptions
 from osler.cli.progress import show_progress
 from osler.cli.session import CliSession
@@ -218,8 +209,3 @@ def experiments(here: JsonSession) -> None:
 
     known = [read_experiment(name) for name in experiment_names()]
     here.show_result(experiments_page(known), {"experiments": [asdict(one) for one in known]})
-
-
-app = CommandGroup(no_args_is_help=True)
-for _verb in (judge, agree, ratings, run, tasks, report, compare, merge, show, export, experiments):
-    app.command()(_verb)

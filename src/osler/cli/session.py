@@ -19,7 +19,6 @@ import typer
 from typer.core import TyperGroup
 
 from osler.errors import OslerError
-from osler.text import escape_controls
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -148,7 +147,7 @@ def complete_preset(incomplete: str) -> list[str]:
     return [name for name in read_presets() if name.startswith(incomplete)]
 
 
-class RootGroup(TyperGroup):
+class ErrorGroup(TyperGroup):
     """The one place where an `OslerError` and Ctrl-C become a line and an exit code."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -169,6 +168,8 @@ class RootGroup(TyperGroup):
 
 
 def _print_error(error: OslerError, *, as_json: bool) -> None:
+    from osler.text import escape_controls
+
     if as_json:
         body = {
             "type": type(error).__name__,

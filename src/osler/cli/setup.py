@@ -11,15 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from osler.cli.options import CommandGroup, JsonSession
+from osler.cli.options import JsonSession
 from osler.cli.progress import show_progress
 from osler.cli.session import ABSTAINED, CliSession, write_json
 
 if TYPE_CHECKING:
     from osler.app.config import Settings
-
-
-config = CommandGroup(no_args_is_help=True)
 
 
 def init(
@@ -50,7 +47,6 @@ def doctor(here: CliSession) -> None:
         raise typer.Exit(ABSTAINED)
 
 
-@config.command()
 def show(
     here: JsonSession,
     origin: Annotated[
@@ -71,7 +67,6 @@ def show(
         write_json(values)
 
 
-@config.command()
 def check(here: CliSession) -> None:
     """Read all layers of settings. Exit code 3: something in them is wrong."""
     origins = here.load_layers().origins.values()

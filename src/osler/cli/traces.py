@@ -9,15 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from osler.cli.options import CommandGroup, JsonSession
+from osler.cli.options import JsonSession
 
 if TYPE_CHECKING:
     from osler.cli.render import RunPage
 
-trace_app = CommandGroup(no_args_is_help=True)
 
-
-@trace_app.command()
 def ls(
     here: JsonSession,
     limit: Annotated[int, typer.Option(min=1, help="How many to show, newest first.")] = 20,
@@ -30,7 +27,6 @@ def ls(
     here.show_result(runs_page(runs), {"runs": [asdict(run) for run in runs]})
 
 
-@trace_app.command()
 def show(
     here: JsonSession,
     run: Annotated[str, typer.Argument(help='The start of a run\'s id, "last", or a file.')],
@@ -65,7 +61,6 @@ def show(
     here.make_console().print(run_page(found, notes=notes))
 
 
-@trace_app.command()
 def compare(
     here: JsonSession,
     runs: Annotated[

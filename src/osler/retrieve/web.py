@@ -11,17 +11,20 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
+from typing import TYPE_CHECKING
 
 from osler.kb.ingest.chunk import document_passages
 from osler.retrieve import rrf
 from osler.retrieve.pooled import PooledOrder
 from osler.retrieve.relevance import OverlapRelevance
 from osler.sources.catalogue import GRAPH
-from osler.sources.online.base import SearchService
-from osler.sources.online.client import OnlineClient
 from osler.sources.records import Document
 from osler.trace.ordered import gather
 from osler.types import Hit, Passage, Retriever
+
+if TYPE_CHECKING:
+    from osler.sources.online.base import SearchService
+    from osler.sources.online.client import OnlineClient
 
 
 @dataclass(frozen=True)

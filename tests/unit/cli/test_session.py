@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ import pytest
 import typer.main
 
 from osler import errors
-from osler.cli import app
+from osler.cli import RootGroup, app
 from osler.cli.session import CliSession, complete_preset, complete_strategy
 from osler.errors import MalformedOutput, OslerError, UnknownPassage
 
@@ -122,6 +123,29 @@ def test_an_interruption_says_how_to_go_on(osler: Any, monkeypatch: pytest.Monke
 )
 def test_wrong_usage_ends_with_2(osler: Any, arguments: list[str]) -> None:
     assert osler(*arguments).exit_code == 2
+
+
+def processor_seconds(*words: str) -> float:
+    """The least of several runs, in processor time: another process's load does not count."""
+    spent = []
+    for _ in range(4):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run([sys.executable, *words], capture_output=True, check=True)  # noqa: S603
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        spent.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return min(spent)
+
+
+def test_help_takes_at_most_twelve_bare_starts_of_python() -> None:
+    assert processor_seconds("-m", "osler", "--help") <= 12 * processor_seconds("-c", "pass")
+
+
+def test_the_words_of_the_first_help_are_those_of_the_docstrings() -> None:
+    for name, verb in RootGroup.verbs.items():
+        if verb.place:
+            command: Any = verb.make_command(name)
+            first = " ".join(command.help.partition("\n\n")[0].split())
+            assert verb.summary == first, name
 
 
 def test_help_imports_neither_pydantic_nor_the_library() -> None:
