@@ -134,7 +134,7 @@ class HybridGraph:
         return [e.object_name if e.subject in ids else e.subject_name for e in said]
 
     def _edge_values(self, constraint: Constraint, edge: Edge) -> list[str]:
-        """What the graph knows about the constrained property of a relation: its source and predicate,
+        """What the graph knows about the constrained property of a relation: source, predicate,
         and its notes, where extraction keeps a relation's conditions (App. 14, Table 16)."""
         wanted = constraint.property.casefold().replace("_", " ")
         if wanted in ("name", "type"):
