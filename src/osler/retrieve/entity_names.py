@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 DRUG = "drug"
 # Words of the longest name in the table.
 _LONGEST = 6
+# Words that may stand between those of a name in another order.
+_BETWEEN = 2
+# Letters of a name that may be written as one word, and of an abbreviation known by initials.
+_JOINED, _INITIALS = 8, 4
 # Letters of an abbreviation, which is compared in its case: "AIDS" is not "aids".
 _ABBREVIATED = 5
 _WORDS = re.compile(r"(?:(?![\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff])[^\W_])+")
@@ -181,13 +185,40 @@ class ReadText:
         self._line = f" {' '.join(fold_words(text))} "
 
     def has_name(self, name: str) -> bool:
-        """Whether the text has the name; an abbreviation in its own case."""
+        """Whether the text has the name; an abbreviation in its own case.
+
+        The words of a longer name may stand in another order, close together, or be written as
+        one: "acute myocardial infarction", "infarction, acute myocardial", "nonHodgkin".
+        """
         if has_cjk(name):
             return fold_text(name) in self._folded
         if _is_abbreviation(name):
             return re.search(rf"(?<!\w){re.escape(name)}s?(?!\w)", self.raw) is not None
         words = fold_words(name)
-        return bool(words) and f" {' '.join(words)} " in self._line
+        if not words:
+            return False
+        if f" {' '.join(words)} " in self._line:
+            return True
+        return len(words) > 1 and (self._has_near(words) or self._has_joined(words))
+
+    def _has_near(self, words: Sequence[str]) -> bool:
+        """Whether all words stand in one stretch that has few others."""
+        wanted, said = set(words), self._line.split()
+        if not wanted.issubset(said):
+            return False
+        places = [i for i, word in enumerate(said) if word in wanted]
+        return any(wanted.issubset(said[i : i + len(words) + _BETWEEN]) for i in places)
+
+    def _has_joined(self, words: Sequence[str]) -> bool:
+        joined = "".join(words)
+        return len(joined) >= _JOINED and f" {joined} " in self._line
+
+    def has_initials(self, short: str) -> bool:
+        """Whether words in a row, function words aside, begin with an abbreviation's letters."""
+        if len(short) < _INITIALS:
+            return False
+        words = [word for word in self._line.split() if word not in STOP_WORDS]
+        return short.casefold() in "".join(word[0] for word in words)
 
     def has_any(self, names: Iterable[str]) -> bool:
         return any(map(self.has_name, names))
@@ -207,9 +238,27 @@ def fold_words(text: str) -> list[str]:
 def fold_word(word: str) -> str:
     """One spelling of a word: American, singular, lower case."""
     word = word.casefold().replace("ae", "e").replace("oe", "e").replace("sulph", "sulf")
-    if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
-        return word[:-1]
+    word = _singular(word)
+    for british, american in _BRITISH:
+        if len(word) > len(british) + 1 and word.endswith(british):
+            return word.removesuffix(british) + american
     return word
+
+
+# Ends of British words, longest first; "hour" and "four" are too short to be meant.
+_BRITISH = (("isation", "ization"), ("our", "or"), ("tre", "ter"), ("bre", "ber"))
+
+
+def _singular(word: str) -> str:
+    if len(word) <= 3 or not word.endswith("s") or word.endswith(("ss", "us", "is")):
+        return word
+    if word.endswith("sses"):
+        return word[:-2]
+    if word.endswith(("stases", "noses", "roses", "yses")):
+        return f"{word[:-2]}is"
+    if word.endswith("ies") and len(word) > 5:
+        return f"{word[:-3]}y"
+    return word[:-1]
 
 
 def _is_abbreviation(name: str) -> bool:

@@ -9,6 +9,7 @@ words that are not generic ("treatment", "patients") must be there, or half of t
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -33,6 +34,7 @@ NAMED = 0.5
 """Least value of a passage that speaks of the question's subject."""
 # Letters from which a word may differ from another by one edit: misspelt, or British.
 _SPELT = 7
+_ABBREVIATION = re.compile(r"\b[A-Z]{4,6}(?=s?\b)")
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ class NamingRelevance:
         most = self.longest * 3 if words and has_cjk(words[0]) else self.longest
         if len(words) > most or len(split_sentences(query)) > 1:
             return (1.0,) * len(texts)
-        read = [ReadText(text) for text in _with_definitions(texts)]
+        read = [ReadText(text) for text in _with_definitions(texts, query)]
         if entities := self._find_entities(query):
             # A question about a drug needs the drug, not only the disease that it is given for.
             needed = [one for one in entities if one.kind == DRUG] or entities
@@ -113,12 +115,14 @@ def _is_respelt(word: str, other: str) -> bool:
     return rest == long[same + 1 :] or swapped
 
 
-def _with_definitions(texts: Sequence[str]) -> list[str]:
+def _with_definitions(texts: Sequence[str], query: str) -> list[str]:
     """The texts, each with the long forms of its abbreviations and the reverse.
 
-    An abbreviation that one passage defines is known in all that were found with it.
+    An abbreviation that one passage defines is known in all that were found with it; one of the
+    question's is known by the initials of words in a row.
     """
     defined = defined_abbreviations(texts)
+    asked = _ABBREVIATION.findall(query)
     longer = []
     for text in texts:
         read = ReadText(text)
@@ -128,6 +132,7 @@ def _with_definitions(texts: Sequence[str]) -> list[str]:
             for name, other in ((short, long), (long, short))
             if read.has_name(name)
         ]
+        added += [short for short in asked if read.has_initials(short)]
         longer.append(" ; ".join((text, *added)))
     return longer
 

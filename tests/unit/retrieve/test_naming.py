@@ -140,6 +140,13 @@ def test_abbreviations_are_compared_in_their_own_case() -> None:
         ("More about aeortic valves", "The aortic valve has three cusps."),
         ("What are uterine fibroids?", "A fibroid is a benign tumour."),
         ("What is Crohn's disease?", "Crohn disease affects the bowel."),
+        ("Treatment of acute myocardial infarction", "In infarction, myocardial, acute: aspirin."),
+        ("What is non-Hodgkin lymphoma?", "NonHodgkin lymphoma arises from lymphocytes."),
+        ("What is a brain tumour?", "A brain tumor grows in the skull."),
+        ("Food allergies in children", "A food allergy is an immune reaction."),
+        ("How are liver metastases treated?", "A liver metastasis may be removed."),
+        ("What are lung abscesses?", "A lung abscess is a cavity with pus."),
+        ("What slows ADPKD?", "Autosomal dominant polycystic kidney disease: tolvaptan."),
     ],
 )
 def test_inflections_spellings_and_slips_are_the_same_name(question: str, text: str) -> None:
@@ -155,6 +162,8 @@ def test_inflections_spellings_and_slips_are_the_same_name(question: str, text: 
         ("Symptoms of hypothyroidism", "Hyperthyroidism causes palpitations."),
         ("What is hepatitis B?", "Hepatitis C is curable."),
         ("Treatment of type 1 diabetes insipidus", "Asthma is treated."),
+        ("What slows ADPKD?", "Atopic dermatitis is a skin disease."),
+        ("Symptoms of acute myocardial infarction", "Infarction of the spleen. Acute pain."),
     ],
 )
 def test_look_alikes_are_not_the_same_name(question: str, text: str) -> None:
