@@ -27,6 +27,7 @@ from osler.kb.store.passages import (
     read_by_number,
     read_meta,
     read_numbered,
+    read_stored_vectors,
 )
 from osler.kb.store.snapshots import Snapshot
 from osler.types import Passage
@@ -270,6 +271,14 @@ class KnowledgeBaseReader:
         """Those that still exist."""
         with self.readers.borrow() as db:
             return read_by_number(db, numbers)
+
+    def get_vectors(self, numbers: Iterable[int]) -> dict[int, Floats]:
+        """The vectors of passages that have one."""
+        import numpy as np
+
+        with self.readers.borrow() as db:
+            stored = read_stored_vectors(db, numbers)
+        return {number: np.frombuffer(value, np.float32) for number, value in stored.items()}
 
     def term_rarity(self, terms: Sequence[str]) -> dict[str, float]:
         """How much each term tells, by how few passages hold it (inverse document frequency)."""

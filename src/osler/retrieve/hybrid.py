@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from osler.kb.base import KnowledgeBase
+from osler.kb.encoders.base import VectorMemory
 from osler.kb.search.base import EVERYTHING, PassageFilter, Ranking
+from osler.kb.store.passages import indexed_text
 from osler.retrieve import rank_hits, rrf, source_errors
 from osler.retrieve.words import content_terms
 from osler.text import language_of
@@ -78,12 +81,19 @@ class HybridRetriever:
         with source_errors(self.kb, self.within.sources):
             dense, lexical = self._rank_both(query, max(k, self.fusion.depth))
             near = {number for number, _ in dense}
+            found = self._fuse_rankings(dense, lexical, k)
+            if isinstance(self.encoder, VectorMemory):
+                self._remember_vectors(self.encoder, {n: passage for n, passage, _ in found})
             return [
                 Hit(passage, score, rank, query, "dense" if number in near else "lexical")
-                for rank, (number, passage, score) in enumerate(
-                    self._fuse_rankings(dense, lexical, k), 1
-                )
+                for rank, (number, passage, score) in enumerate(found, 1)
             ]
+
+    def _remember_vectors(self, memory: VectorMemory, found: Mapping[int, Passage]) -> None:
+        """So that whoever orders or reads these passages next need not encode them."""
+        vectors = self.kb.get_vectors(found)
+        texts = [indexed_text(found[number]) for number in vectors]
+        memory.remember_passages(texts, list(vectors.values()))
 
     def _rank_both(self, query: str, depth: int) -> tuple[Ranking, Ranking]:
         known = language_of(query) in self.encoder.languages

@@ -2,13 +2,13 @@
 
 Scores of different searches cannot be compared, and taking turns among the searches puts the best
 passage of a source that knows nothing before the second-best of the one that answers. So the pool
-is scored anew, against the question itself and on one scale: by relevance and by coverage, fused
-by reciprocal ranks as in the hybrid search.
+is scored anew, against the question itself and on one scale. A passage that several searches found
+gains by it.
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -18,64 +18,67 @@ from osler.retrieve.rerank import reranker_text
 from osler.types import Hit, Relevance
 
 
-@dataclass(frozen=True, slots=True)
-class PoolWeights:
-    """Weights of the fused rankings; those of the hybrid search (`retrieve.hybrid.Fusion`)."""
+@dataclass(frozen=True)
+class FusedRelevance:
+    """Two scorers as one, by reciprocal ranks with the weights of the hybrid search.
 
-    relevance: float = 1.0
-    coverage: float = 0.7
-    again: float = 0.3
-    """Of each further search that found the passage, at its rank there."""
+    Scores depend on all texts that are scored together: pass a whole pool.
+    """
+
+    near: Relevance
+    """By meaning: an encoder's cosine."""
+    words: Relevance
+    """By words: BM25."""
+    weights: tuple[float, float] = (1.0, 0.7)
     constant: float = 10.0
     """The `k` of the fusion formula."""
+
+    async def relevance(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
+        if not texts:
+            return ()
+        scored = [await one.relevance(query, texts) for one in (self.near, self.words)]
+        fused = rrf([_rank_texts(s) for s in scored], weights=self.weights, k=self.constant)
+        return tuple(score for _, score in sorted(fused))
 
 
 @dataclass(frozen=True)
 class PooledOrder:
     """Orders the hits of several searches by one ranking for a question."""
 
-    relevance: Relevance
-    """Relevance of a passage to the question: an encoder's cosine, or a reranker."""
-    coverage: Relevance
-    """Share of the question's words, by rarity, that a passage has."""
-    weights: PoolWeights = PoolWeights()
+    scorer: Relevance
+    """Of a passage to the question, on one scale over the whole pool."""
+    again: float = 0.3
+    """Weight of each further search that found the passage, at its rank there."""
+    constant: float = 10.0
+    """The `k` of the fusion formula."""
 
     async def order_hits(
-        self, question: str, lists: Sequence[Sequence[Hit]], *, per_source: int | None = None
+        self, question: str, lists: Sequence[Sequence[Hit]], *, most: int | None = None
     ) -> tuple[Hit, ...]:
-        """Every passage once, best first, with its fused score and its rank in this order.
+        """Every passage once, best first, with its score and its rank in this order.
 
-        At most `per_source` passages of one source are kept. Equal scores are ordered by id, so
-        that the order of the searches never matters.
+        At most `most` are kept. Equal scores are ordered by id, so that the order of the searches
+        never matters.
         """
         best, ranks = _collect_hits(lists)
         if not best:
             return ()
-        scores = await self._score_pool(question, best, ranks)
+        ids = sorted(best)
+        texts = [reranker_text(best[id].passage) for id in ids]
+        places = _rank_texts(await self.scorer.relevance(question, texts))
+        scores = {
+            ids[at]: self._share_of(place)
+            + self.again * sum(map(self._share_of, sorted(ranks[ids[at]])[1:]))
+            for place, at in enumerate(places, 1)
+        }
         ordered = sorted(best.values(), key=lambda hit: (-scores[hit.passage.id], hit.passage.id))
-        kept = _limit_sources(ordered, per_source)
         return tuple(
             replace(hit, score=scores[hit.passage.id], rank=rank)
-            for rank, hit in enumerate(kept, 1)
+            for rank, hit in enumerate(ordered[:most], 1)
         )
 
-    async def _score_pool(
-        self, question: str, best: dict[str, Hit], ranks: dict[str, list[int]]
-    ) -> dict[str, float]:
-        ids, weights = list(best), self.weights
-        texts = [reranker_text(hit.passage) for hit in best.values()]
-        near = await self.relevance.relevance(question, texts)
-        covered = await self.coverage.relevance(question, texts)
-        fused = rrf(
-            [_rank_ids(ids, near), _rank_ids(ids, covered)],
-            weights=(weights.relevance, weights.coverage),
-            k=weights.constant,
-        )
-        return {
-            id: score
-            + sum(weights.again / (weights.constant + rank) for rank in sorted(ranks[id])[1:])
-            for id, score in fused
-        }
+    def _share_of(self, rank: int) -> float:
+        return 1 / (self.constant + rank)
 
 
 def is_one_order(hits: Sequence[Hit]) -> bool:
@@ -95,17 +98,6 @@ def _collect_hits(lists: Sequence[Sequence[Hit]]) -> tuple[dict[str, Hit], dict[
     return best, ranks
 
 
-def _rank_ids(ids: Sequence[str], scores: Sequence[float]) -> list[str]:
-    return [ids[i] for i in sorted(range(len(ids)), key=lambda i: (-scores[i], ids[i]))]
-
-
-def _limit_sources(hits: Sequence[Hit], most: int | None) -> list[Hit]:
-    if most is None:
-        return list(hits)
-    counts: Counter[str] = Counter()
-    kept = []
-    for hit in hits:
-        counts[hit.passage.source] += 1
-        if counts[hit.passage.source] <= most:
-            kept.append(hit)
-    return kept
+def _rank_texts(scores: Sequence[float]) -> list[int]:
+    """Places of the texts, best first; equal ones in their own order."""
+    return sorted(range(len(scores)), key=lambda at: (-scores[at], at))

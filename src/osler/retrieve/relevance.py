@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from math import fsum
 from typing import TYPE_CHECKING
 
+from osler.kb.search.sparse import StemHasher, passage_vectors
 from osler.retrieve.words import content_terms, term_weight
 from osler.text import is_cjk, language_of
 from osler.types import Language, Relevance
@@ -95,6 +97,34 @@ class CoverageRelevance:
     @staticmethod
     def _covered_share(tells: Mapping[str, float], said: set[str]) -> float:
         return sum(value for term, value in tells.items() if term in said)
+
+
+@dataclass(frozen=True)
+class WordRelevance:
+    """BM25 of a text for the words of a query, as a search of the knowledge base weighs them.
+
+    So passages that different searches found stand on the one scale of a search over all.
+    """
+
+    rarity: Callable[[Sequence[str]], Mapping[str, float]]
+    """Inverse document frequency of each term, from the knowledge base."""
+    _stems: StemHasher = field(default_factory=StemHasher, repr=False, compare=False)
+
+    async def relevance(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
+        return await asyncio.to_thread(self._score_texts, content_terms(query), texts)
+
+    def _score_texts(self, asked: list[str], texts: Sequence[str]) -> tuple[float, ...]:
+        rare = self.rarity(asked) if asked else {}
+        (places,) = self._stems.word_places([asked])
+        tells = {place: rare[term] for place, term in zip(places, asked, strict=True)}
+        return tuple(
+            fsum(
+                tells[place] * weight
+                for place, weight in zip(*vector, strict=True)
+                if place in tells
+            )
+            for vector in passage_vectors(self._stems, texts)
+        )
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osler.retrieve.pooled import PooledOrder, PoolWeights, is_one_order
-from osler.retrieve.relevance import CoverageRelevance, OverlapRelevance
+from osler.retrieve.pooled import FusedRelevance, PooledOrder, is_one_order
+from osler.retrieve.relevance import OverlapRelevance, WordRelevance
 from osler.types import Hit, Passage
 
 QUESTION = "adrenaline for anaphylaxis"
-ORDER = PooledOrder(OverlapRelevance(), CoverageRelevance(lambda terms: dict.fromkeys(terms, 1.0)))
+ORDER = PooledOrder(
+    FusedRelevance(OverlapRelevance(), WordRelevance(lambda terms: dict.fromkeys(terms, 1.0)))
+)
 
 
 def found(source: str, *texts: str) -> list[Hit]:
@@ -51,16 +53,16 @@ async def test_a_passage_that_several_searches_find_gains() -> None:
     again = await ORDER.order_hits(QUESTION, [found("book", a, b), found("book", b)])
     assert texts_of(once) == [a, b]
     assert texts_of(again) == [b, a]
-    alone = await PooledOrder(ORDER.relevance, ORDER.coverage, PoolWeights(again=0.0)).order_hits(
+    alone = await PooledOrder(ORDER.scorer, again=0.0).order_hits(
         QUESTION, [found("book", a, b), found("book", b)]
     )
     assert texts_of(alone) == [a, b]
 
 
-async def test_each_source_keeps_to_its_bound() -> None:
+async def test_the_best_are_kept_whichever_source_they_are_of() -> None:
     lists = [found("book", "Anaphylaxis.", "Adrenaline."), found("wiki", "Iron.", "Tea.")]
-    ordered = await ORDER.order_hits(QUESTION, lists, per_source=1)
-    assert [hit.passage.source for hit in ordered] == ["book", "wiki"]
+    ordered = await ORDER.order_hits(QUESTION, lists, most=2)
+    assert [hit.passage.source for hit in ordered] == ["book", "book"]
 
 
 async def test_nothing_found_is_nothing_and_asks_no_scorer() -> None:
@@ -69,7 +71,7 @@ async def test_nothing_found_is_nothing_and_asks_no_scorer() -> None:
         async def relevance(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
             raise AssertionError("nothing is to be scored")
 
-    assert await PooledOrder(Never(), Never()).order_hits(QUESTION, [[], []]) == ()
+    assert await PooledOrder(FusedRelevance(Never(), Never())).order_hits(QUESTION, [[], []]) == ()
 
 
 @dataclass(frozen=True)
@@ -83,14 +85,14 @@ class Table:
 
 
 async def test_scores_are_reciprocal_ranks_worked_by_hand() -> None:
-    near, covered = Table({"a": 0.9, "b": 0.5}), Table({"a": 0.1, "b": 0.6})
-    ordered = await PooledOrder(near, covered).order_hits("q", [found("s", "a", "b")])
+    near, words = Table({"a": 0.9, "b": 0.5}), Table({"a": 0.1, "b": 0.6})
+    scores = await FusedRelevance(near, words).relevance("q", ["b", "a"])
+    assert scores == pytest.approx([1 / 12 + 0.7 / 11, 1 / 11 + 0.7 / 12])
+    swapped = FusedRelevance(near, words, weights=(0.7, 1.0))
+    assert (await swapped.relevance("q", ["b", "a"]))[0] == pytest.approx(0.7 / 12 + 1 / 11)
+    ordered = await PooledOrder(FusedRelevance(near, words)).order_hits("q", [found("s", "b", "a")])
     assert texts_of(ordered) == ["a", "b"]
-    scores = [hit.score for hit in ordered]
-    assert scores == pytest.approx([1 / 11 + 0.7 / 12, 1 / 12 + 0.7 / 11])
-    swapped = PoolWeights(relevance=0.7, coverage=1.0)
-    ordered = await PooledOrder(near, covered, swapped).order_hits("q", [found("s", "a", "b")])
-    assert texts_of(ordered) == ["b", "a"]
+    assert [hit.score for hit in ordered] == pytest.approx([1 / 11, 1 / 12])
 
 
 @given(st.permutations(["a", "b", "c", "d"]))

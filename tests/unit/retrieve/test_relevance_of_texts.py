@@ -4,7 +4,12 @@ from typing import Any
 
 import pytest
 
-from osler.retrieve.relevance import EncoderRelevance, OverlapRelevance, RelevanceByLanguage
+from osler.retrieve.relevance import (
+    EncoderRelevance,
+    OverlapRelevance,
+    RelevanceByLanguage,
+    WordRelevance,
+)
 from osler.testing.scripted import HashingEncoder
 from osler.types import Language
 
@@ -71,3 +76,14 @@ async def test_the_querys_language_chooses() -> None:
     assert await chosen.relevance("血糖", ["血糖"]) == (1.0,)
     english = await chosen.relevance("iron iron zinc", ["iron"])
     assert english == pytest.approx((2 / 5**0.5,)), "a cosine, which counts a word twice"
+
+
+async def test_words_are_weighed_as_bm25_worked_by_hand() -> None:
+    """ "tablets" and "tablet" are one stem. Three words, the average being 120: length counts
+    1.2 * (0.25 + 0.75 * 3 / 120); twice the word is 2 * 2.2 / (2 + that)."""
+    scores = await WordRelevance(lambda terms: dict.fromkeys(terms, 2.0)).relevance(
+        "Which iron tablet?", ["Tablets, iron tablet", "zinc", ""]
+    )
+    norm = 1.2 * (0.25 + 0.75 * 3 / 120)
+    assert scores == pytest.approx((2 * (2 * 2.2 / (2 + norm) + 2.2 / (1 + norm)), 0, 0))
+    assert await WordRelevance(lambda terms: {}).relevance("what is the", ["Iron."]) == (0.0,)

@@ -13,13 +13,15 @@ import pytest
 
 from osler.errors import KnowledgeBaseMismatch, ModelMissing, SourceUnavailable
 from osler.kb.base import KnowledgeBase
-from osler.kb.encoders.base import Encoder, Kind, MiniLMEncoder
+from osler.kb.encoders.base import Encoder, Kind, MiniLMEncoder, VectorMemory
 from osler.kb.search.base import EVERYTHING, PassageFilter
 from osler.kb.search.lexicon import MOST_TERMS, rarest_terms
 from osler.kb.search.vectors import Floats
 from osler.kb.store import access
 from osler.retrieve import rank_hits, rrf, source_errors
 from osler.retrieve.hybrid import Fusion, HybridRetriever, LexicalRetriever, retriever_over
+from osler.retrieve.relevance import EncoderRelevance
+from osler.retrieve.rerank import reranker_text
 from osler.retrieve.web import FusedRetriever
 from osler.retrieve.words import content_terms
 from osler.testing.scripted import HashingEncoder
@@ -330,6 +332,22 @@ async def test_a_passage_that_only_words_find_says_so(kb: KnowledgeBase) -> None
     hits = await HybridRetriever(kb, EnglishOnly()).search("哮喘", k=5)
     assert ids(hits) == ["wiki:xiaochuan#0"]
     assert hits[0].source == "lexical"
+
+
+async def test_passages_that_a_search_found_are_not_encoded_again(kb: KnowledgeBase) -> None:
+    asked: list[str] = []
+
+    class Counting(HashingEncoder):
+        def encode(self, texts: Sequence[str], *, kind: Kind) -> Floats:
+            asked.extend(texts)
+            return super().encode(texts, kind=kind)
+
+    query, memory = "colchicine for the acute attack of gout", VectorMemory(Counting())
+    hits = await HybridRetriever(kb, memory).search(query, k=3)
+    texts = [reranker_text(hit.passage) for hit in hits]
+    scores = await EncoderRelevance(memory).relevance(query, texts)
+    assert asked == [query]
+    assert scores == await EncoderRelevance(HashingEncoder()).relevance(query, texts)
 
 
 async def test_a_source_that_is_down_on_one_side_is_down(kb: KnowledgeBase) -> None:

@@ -175,7 +175,11 @@ class PlannerFields(StrategySection):
         default=3, ge=1, le=20, description="Queries for a source, at most (Omni-RAG §4.1)."
     )
     per_source: Whole = Field(
-        default=5, ge=1, le=200, description="Passages of one source that are read, at most."
+        default=5,
+        ge=1,
+        le=200,
+        description="Passages that are read for each source asked: in one order the best of all"
+        " sources together, in turns at most so many of each.",
     )
     rounds: Whole = Field(
         default=8, ge=1, le=100, description="Plans that reflexion and serts try (App. D.3)."
@@ -283,8 +287,7 @@ class OmniRagSettings(PlannerFields):
     order: Literal["fused", "turns"] = Field(
         default="fused",
         description="In which order what all queries found is read: fused, one order over all"
-        " results, by relevance to the question and coverage of it; turns, the first of every"
-        " query, then the second.",
+        " results, by meaning and by words; turns, the first of every query, then the second.",
     )
 
 
@@ -322,7 +325,7 @@ class UnifiedSettings(MachineFields, ThinkerFields, PlannerFields):
     order: Literal["fused", "coverage", "plan"] = Field(
         default="fused",
         description="Which k passages of a planned search are read: fused, the first in one order"
-        " over all results, by relevance and coverage; coverage, those that hold the most of what"
+        " over all results, by meaning and by words; coverage, those that hold the most of what"
         " is looked for; plan, the first of each query in turn.",
     )
 

@@ -40,7 +40,7 @@ from osler.app.wiring.models import LoadedModel
 from osler.errors import BadConfig
 from osler.llm.core.base import LanguageModel
 from osler.methods.omni.describe import SourceDescription
-from osler.retrieve.pooled import PooledOrder, PoolWeights
+from osler.retrieve.pooled import FusedRelevance, PooledOrder
 from osler.types import Relevance, Retriever
 
 # The user of a retriever that finds reasoning chains, not passages.
@@ -67,17 +67,16 @@ class Parts:
     offers: tuple[SourceDescription, ...] = ()
     """The same sources as a planner sees them; empty where nobody plans sources."""
     pool: Relevance | None = None
-    """Of a passage to a question, where several searches are pooled: the configured reranker;
-    `None` = `relevance`, beside `coverage`."""
+    """Of a passage to a question, where several searches are pooled: the configured reranker, or
+    cosine and BM25 fused; `None` = `relevance` and `coverage`, fused."""
     naming: Relevance | None = None
     """Whether a passage names what a question is about; `None` where no knowledge is read."""
 
     @property
     def order(self) -> PooledOrder:
-        """The one order over what several searches found. A reranker alone decides."""
-        if self.pool is None:
-            return PooledOrder(self.relevance, self.coverage)
-        return PooledOrder(self.pool, self.coverage, PoolWeights(coverage=0.0))
+        """The one order over what several searches found."""
+        # Tapes of before there was a scorer for it know relevance and coverage alone.
+        return PooledOrder(self.pool or FusedRelevance(self.relevance, self.coverage))
 
     def model_for(self, role: Role) -> LanguageModel:
         return self.models[role].model

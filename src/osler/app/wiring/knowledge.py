@@ -25,8 +25,8 @@ from osler.retrieve.hybrid import Fusion, retriever_over
 from osler.retrieve.indexed import IndexedRetriever, NameRankings
 from osler.retrieve.naming import NamingRelevance
 from osler.retrieve.patients import SimilarPatients
-from osler.retrieve.pooled import PooledOrder, PoolWeights
-from osler.retrieve.relevance import CoverageRelevance, OverlapRelevance
+from osler.retrieve.pooled import FusedRelevance, PooledOrder
+from osler.retrieve.relevance import OverlapRelevance, WordRelevance
 from osler.retrieve.web import FusedRetriever
 from osler.sources.catalogue import ALL_SOURCES, EMR, GRAPH
 from osler.types import Hit, Relevance, Retriever
@@ -154,7 +154,7 @@ def make_retriever(
         )  # it says at the first search what lacks
     if len(several) == 1:
         return several[0]
-    return FusedRetriever(tuple(several), order=_pooled_order(kb, encoder, second))
+    return FusedRetriever(tuple(several), order=PooledOrder(pool_relevance(kb, encoder, second)))
 
 
 def subject_naming(settings: Settings, kb: KnowledgeBase) -> NamingRelevance:
@@ -165,12 +165,10 @@ def subject_naming(settings: Settings, kb: KnowledgeBase) -> NamingRelevance:
     return NamingRelevance(kb.term_rarity, tables)
 
 
-def _pooled_order(kb: KnowledgeBase, encoder: Encoder, second: Relevance | None) -> PooledOrder:
-    """Builds the one order over texts, graph and online results; a reranker alone decides."""
-    coverage = CoverageRelevance(kb.term_rarity)
-    if second is not None:
-        return PooledOrder(second, coverage, PoolWeights(coverage=0.0))
-    return PooledOrder(encoder_relevance(encoder), coverage)
+def pool_relevance(kb: KnowledgeBase, encoder: Encoder, second: Relevance | None) -> Relevance:
+    """Builds what scores the passages that several searches found: a reranker alone, or cosine and
+    BM25, fused as in one search over all."""
+    return second or FusedRelevance(encoder_relevance(encoder), WordRelevance(kb.term_rarity))
 
 
 def _index_retriever(

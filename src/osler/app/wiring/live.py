@@ -21,6 +21,7 @@ from osler.app.wiring.knowledge import (
     describe_sources,
     make_retriever,
     open_knowledge_base,
+    pool_relevance,
     searched_sources,
     subject_naming,
 )
@@ -99,7 +100,7 @@ def with_knowledge(
             settings.strategy, OmniRagSettings | UnifiedSettings | ChainOfKnowledgeSettings
         )
         else (),
-        second,
+        pool_relevance(kb, chosen, second),
         subject_naming(settings, kb),
     )
 

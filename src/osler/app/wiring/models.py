@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from osler.app.config import ModelSettings, Role, Settings
 from osler.app.wiring.hub import open_encoder, open_transformers_model, read_server_key
-from osler.kb.encoders.base import QueryMemory
+from osler.kb.encoders.base import VectorMemory
 from osler.llm.core.base import LanguageModel
 from osler.retrieve.relevance import EncoderRelevance, OverlapRelevance, RelevanceByLanguage
 from osler.types import Language, Relevance
@@ -121,7 +121,7 @@ def _load_embedded(chosen: ModelSettings) -> LanguageModel:
 
 def load_encoder(settings: Settings) -> Encoder:
     """The configured encoder. Raises `ModelError`."""
-    return QueryMemory(open_encoder(settings.embedder))
+    return VectorMemory(open_encoder(settings.embedder))
 
 
 def encoder_languages(settings: Settings) -> frozenset[Language]:

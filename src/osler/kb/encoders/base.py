@@ -60,18 +60,19 @@ class Encoder(Protocol):
         ...
 
 
-class QueryMemory:
-    """An `Encoder` that encodes a query once, whichever searches ask for it and when.
+class VectorMemory:
+    """An `Encoder` that encodes no query twice, nor a passage whose vector a search has read.
 
     A question is searched in every source at the same time: one search encodes it, the others
-    wait for its vector. Passages are encoded as they come.
+    wait for its vector. What several searches found is then compared with the question.
     """
 
-    def __init__(self, encoder: Encoder, most: int = 256) -> None:
-        """Keeps the vectors of the `most` queries that were asked last."""
+    def __init__(self, encoder: Encoder, most: int = 256, passages: int = 2_048) -> None:
+        """Keeps the vectors of the queries that were asked last, and of the last passages."""
         self._encoder = encoder
-        self._most = most
+        self._most, self._most_passages = most, passages
         self._vectors: OrderedDict[str, Vectors] = OrderedDict()
+        self._passages: OrderedDict[str, Vectors] = OrderedDict()
         self._lock = threading.Lock()
 
     @property
@@ -86,17 +87,41 @@ class QueryMemory:
     def languages(self) -> frozenset[Language]:
         return self._encoder.languages
 
+    def remember_passages(self, texts: Sequence[str], vectors: Sequence[Vectors]) -> None:
+        """Keeps vectors that this encoder made of these texts."""
+        with self._lock:
+            for text, vector in zip(texts, vectors, strict=True):
+                _keep(self._passages, text, vector, self._most_passages)
+
     def encode(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
-        if kind != "query" or len(texts) != 1:
+        if kind == "passage":
+            return self._encode_passages(texts)
+        if len(texts) != 1:
             return self._encoder.encode(texts, kind=kind)
         (text,) = texts
         with self._lock:
             if text not in self._vectors:
-                self._vectors[text] = self._encoder.encode([text], kind=kind)
-                if len(self._vectors) > self._most:
-                    self._vectors.popitem(last=False)
+                vector = self._encoder.encode([text], kind=kind)
+                _keep(self._vectors, text, vector, self._most)
             self._vectors.move_to_end(text)
             return self._vectors[text]
+
+    def _encode_passages(self, texts: Sequence[str]) -> Vectors:
+        import numpy as np
+
+        with self._lock:
+            known = [self._passages.get(text) for text in texts]
+        unknown = [text for text, vector in zip(texts, known, strict=True) if vector is None]
+        made = iter(self._encoder.encode(unknown, kind="passage") if unknown else ())
+        rows = [next(made) if vector is None else vector for vector in known]
+        return np.stack(rows) if rows else np.empty((0, self.dimension), np.float32)
+
+
+def _keep(memory: OrderedDict[str, Vectors], text: str, vector: Vectors, most: int) -> None:
+    memory[text] = vector
+    memory.move_to_end(text)
+    if len(memory) > most:
+        memory.popitem(last=False)
 
 
 def scale_to_unit(vectors: Vectors) -> Vectors:

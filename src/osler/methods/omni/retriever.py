@@ -86,11 +86,16 @@ async def order_results(
     per_source: int,
     order: PooledOrder | None,
 ) -> tuple[Hit, ...]:
-    """The passages to read, at most `per_source` of each source: in one order, or in turns."""
+    """The passages to read, `per_source` for each source that found any.
+
+    In one order they are the best of all, whichever source they are of: a bound for each would
+    leave out what answers where one source has it all. In turns each source has its share.
+    """
     if order is None:
         return interleave_hits(found, per_source)
+    sources = {query.source for query, result in found.items() if result.hits}
     lists = [result.hits for result in found.values()]
-    return await order.order_hits(question, lists, per_source=per_source)
+    return await order.order_hits(question, lists, most=per_source * len(sources))
 
 
 def interleave_hits(found: Mapping[Query, LookupResult], per_source: int) -> tuple[Hit, ...]:

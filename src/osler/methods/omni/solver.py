@@ -30,7 +30,7 @@ class OmniRag:
     retriever: PlannedRetriever
     reader: Reader
     per_source: int = 5
-    """Upper bound on documents read from each source."""
+    """Documents that are read, for each source that found any."""
     order: PooledOrder | None = None
     """The one order over all results; `None` = the queries take turns."""
 

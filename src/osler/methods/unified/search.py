@@ -32,7 +32,7 @@ class PlannedSearch:
     planner: SourcePlanner
     retriever: PlannedRetriever
     per_source: int = 5
-    """Upper bound on passages from one source."""
+    """Passages that are read, for each source that found any."""
     coverage: Relevance | None = None
     """Ranks interleaved passages by their coverage of the query; `None`: their order stands."""
     order: PooledOrder | None = None

@@ -16,11 +16,16 @@ from osler.methods.omni.plan import DroppedQuery, Query, SourcePlan
 from osler.methods.omni.planners import Proposal, SourcePlanner
 from osler.methods.omni.planners.fixed import GivenPlan
 from osler.methods.omni.reader import Reader
-from osler.methods.omni.retriever import PlannedRetriever, interleave_hits, missing_sources
+from osler.methods.omni.retriever import (
+    PlannedRetriever,
+    interleave_hits,
+    missing_sources,
+    order_results,
+)
 from osler.methods.omni.solver import OmniRag
 from osler.retrieve import LookupResult
 from osler.retrieve.pooled import PooledOrder
-from osler.retrieve.relevance import CoverageRelevance, OverlapRelevance
+from osler.retrieve.relevance import OverlapRelevance
 from osler.sources.catalogue import BOOK, GRAPH, GUIDELINE, WIKI
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever
 from osler.trace import Budget, Noted, Retrieved, Run, Searched, SourcesPlanned
@@ -126,7 +131,7 @@ async def test_the_graph_gives_a_definition_and_ten_relations() -> None:
     assert len(next(iter(found.values())).hits) == 11
 
 
-ORDER = PooledOrder(OverlapRelevance(), CoverageRelevance(lambda terms: dict.fromkeys(terms, 1.0)))
+ORDER = PooledOrder(OverlapRelevance())
 ELSEWHERE = (
     passage(BOOK, 0, "Iron is a metal."),
     passage(GUIDELINE, 0, "Tea is a drink."),
@@ -153,6 +158,19 @@ async def test_the_passage_that_answers_is_read_first_whichever_source_found_it(
     answers = "Adrenaline is given first in anaphylaxis."
     assert (await read_passages(ORDER))[0] == answers
     assert (await read_passages(None))[-1] == answers
+
+
+async def test_one_order_reads_the_best_even_where_one_source_has_them_all() -> None:
+    """Two sources, two passages each: all four that are read may be of the one that answers."""
+    answers = [passage(WIKI, n) for n in range(4)]
+    others = [passage(BOOK, n, "Iron is a metal.") for n in range(4)]
+    found = {
+        Query(BOOK, "b"): hits(*others),
+        Query(WIKI, "w"): hits(*answers),
+        Query(GUIDELINE, "g"): LookupResult((), "down"),
+    }
+    read = await order_results(QUESTION.text, found, 2, ORDER)
+    assert [hit.passage.source for hit in read] == [WIKI] * 4
 
 
 def test_evidence_takes_turns_and_keeps_to_the_budget_of_each_source() -> None:

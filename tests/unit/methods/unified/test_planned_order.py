@@ -52,7 +52,7 @@ async def test_by_coverage_the_passages_that_hold_what_is_looked_for_are_read() 
 
 
 async def test_the_one_order_goes_before_the_plans_order_and_coverage() -> None:
-    order = PooledOrder(OverlapRelevance(), OverlapRelevance())
+    order = PooledOrder(OverlapRelevance())
     found = await search(None, order).find_passages(WORDS, "en", Run("r"), k=2)
     assert [hit.passage.id for hit in found.hits] == ["research:0", "book:1"]
     assert [hit.rank for hit in found.hits] == [1, 2]

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from osler.kb.encoders.base import QueryMemory
+from osler.kb.encoders.base import VectorMemory
 from osler.testing.scripted import HashingEncoder
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class Counting(HashingEncoder):
 
 async def test_searches_of_all_sources_at_once_encode_the_question_once() -> None:
     counting = Counting()
-    memory = QueryMemory(counting)
+    memory = VectorMemory(counting)
     vectors = await asyncio.gather(
         *(asyncio.to_thread(memory.encode, ["gout"], kind="query") for _ in range(8))
     )
@@ -37,7 +37,7 @@ async def test_searches_of_all_sources_at_once_encode_the_question_once() -> Non
 
 def test_it_is_the_encoder_in_all_else() -> None:
     counting = Counting()
-    memory = QueryMemory(counting)
+    memory = VectorMemory(counting)
     assert memory.identity == counting.identity
     assert memory.dimension == counting.dimension
     assert memory.languages == counting.languages
@@ -47,9 +47,23 @@ def test_it_is_the_encoder_in_all_else() -> None:
     assert counting.asked == ["gout", "gout", "gout", "iron"]
 
 
+def test_passages_whose_vectors_a_search_has_read_are_not_encoded_again() -> None:
+    counting = Counting()
+    memory = VectorMemory(counting, passages=2)
+    known = HashingEncoder().encode(["a", "b", "c"], kind="passage")
+    memory.remember_passages(["a", "b", "c"], list(known))
+    vectors = memory.encode(["c", "new", "b", "a"], kind="passage")
+    assert counting.asked == ["new", "a"]
+    expected = HashingEncoder().encode(["c", "new", "b", "a"], kind="passage")
+    assert (vectors == expected).all()
+    assert memory.encode([], kind="passage").shape == (0, counting.dimension)
+    memory.encode(["b"], kind="query")
+    assert counting.asked == ["new", "a", "b"]
+
+
 def test_the_query_that_was_asked_longest_ago_is_forgotten_first() -> None:
     counting = Counting()
-    memory = QueryMemory(counting, most=2)
+    memory = VectorMemory(counting, most=2)
     for query in ("a", "b", "a", "c", "a", "b"):
         memory.encode([query], kind="query")
     assert counting.asked == ["a", "b", "c", "b"]
