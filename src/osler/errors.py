@@ -10,7 +10,9 @@
     │   ├── KnowledgeBaseMismatch   exit 4   another schema, another encoder
     │   ├── KnowledgeBaseUnbuilt    exit 4   half-built: passages without an index
     │   ├── MalformedSource         exit 4   a corpus file that cannot be read at all
-    │   └── UnknownPassage          exit 4
+    │   │   └── MissingPath         exit 2   there is no such file or folder
+    │   ├── UnnamedSource           exit 2   nobody says to which source a file belongs
+    │   └── UnknownPassage          exit 1   nothing has this id
     ├── SourceUnavailable           exit 6   a source that is down is not an empty source
     ├── ModelError                  exit 5
     │   ├── ModelMissing            exit 5   weights absent, truncated or of another hash
@@ -18,6 +20,7 @@
     │   └── CapabilityMissing       exit 5   the model cannot do what the method needs
     ├── BadCalculation              exit 1   a formula's inputs, or code that was not run
     ├── MalformedOutput             exit 1   model text that no parser could read
+    ├── StorageFailed               exit 1   a disk that is full, read-only or broken
     ├── BadRun                      exit 1   a recorded run that cannot be read or replayed
     │   └── TapeMiss                exit 1   replay asked for what was never recorded
     └── (a spent budget is no error: it is `Halt.BUDGET`)
@@ -83,8 +86,16 @@ class MalformedSource(KnowledgeBaseError):
     pass
 
 
+class MissingPath(MalformedSource):
+    exit_code = 2
+
+
+class UnnamedSource(KnowledgeBaseError):
+    exit_code = 2
+
+
 class UnknownPassage(KnowledgeBaseError):
-    pass
+    exit_code = 1
 
 
 class SourceUnavailable(OslerError):
@@ -122,6 +133,10 @@ class MalformedOutput(OslerError):
 
 
 class BadCalculation(OslerError):
+    pass
+
+
+class StorageFailed(OslerError):
     pass
 
 

@@ -13,12 +13,12 @@ import re
 import secrets
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -29,7 +29,8 @@ from osler.app.wiring.composers import note_roles
 from osler.app.wiring.live import live_parts, record_parts, replay_parts
 from osler.app.wiring.planning import planner_name
 from osler.app.wiring.strategies import build_solver, run_budget
-from osler.errors import BadConfig, BadRun
+from osler.errors import BadConfig, BadRun, StorageFailed
+from osler.kb.store.durable import move_folder
 from osler.llm.recording.tape import Tape
 from osler.methods.baselines.fixed_schedule import fixed_plan
 from osler.methods.omni.describe import SourceDescription
@@ -49,6 +50,7 @@ from osler.trace import (
 )
 from osler.types import DangerNotice, Question, Solution
 
+T = TypeVar("T")
 RECORD, EVENTS, TAPE = "run.json", "events.jsonl", "tape.jsonl"
 
 
@@ -138,7 +140,7 @@ async def ask(
         kept = _make_record(settings, parts, run, question, when, seconds, solution, plan)
         tape.prompts = _prompt_hashes(run.events)
         place = settings.runs.path / run.id
-        folder = await asyncio.to_thread(_write_run, place, kept, run.events, tape)
+        folder = await finish_write(_write_run, place, kept, run.events, tape)
     return FinishedRun(
         run.id,
         folder,
@@ -192,7 +194,7 @@ def save_run(
 ) -> str:
     """Keeps a run that another led, so that `replay` can repeat it; returns its folder's name.
 
-    Raises `BadRun` where it cannot be written.
+    Raises `StorageFailed` where it cannot be written.
     """
     readable = re.sub(r"[^\w.=-]+", "_", run.id)[:100]
     place = folder / f"{readable}-{secrets.token_hex(4)}"
@@ -334,21 +336,31 @@ def _prompt_hashes(events: Sequence[Event]) -> tuple[str, ...]:
     return tuple(sorted(name for name in asked if "@" in name))
 
 
+async def finish_write(write: Callable[..., T], *values: Any) -> T:
+    """Runs `write(*values)` in a thread to its end, even if the task is cancelled meanwhile."""
+    task = asyncio.ensure_future(asyncio.to_thread(write, *values))
+    while not task.done():
+        # The write cannot be stopped: whoever gave up on it would not know what is on disk.
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.wait([task])
+    return task.result()
+
+
 # A rename is atomic within a file system: a reader sees the whole run or none.
 def _write_run(folder: Path, record: RunRecord, events: Sequence[Event], tape: Tape) -> Path:
-    """Writes beside, then moves: a reader never sees half a run."""
+    """Writes beside, flushes, then moves: neither a reader nor a power cut finds half a run."""
     draft = folder.with_name(f".{folder.name}")
-    draft.mkdir(parents=True)
     try:
+        draft.mkdir(parents=True)
         text = _record_adapter().dump_json(record, indent=2).decode()
         (draft / RECORD).write_text(text + "\n", encoding="utf-8")
         _write_lines(draft / EVENTS, map(to_line, events))
         _write_lines(draft / TAPE, tape.to_lines())
-        draft.rename(folder)
+        move_folder(draft, folder)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            shutil.rmtree(draft)
-        raise BadRun(f"the run cannot be kept in {folder}: {error}") from error
+        shutil.rmtree(draft, ignore_errors=True)
+        said = f"the run cannot be kept in {folder.parent}: {error.strerror or error}"
+        raise StorageFailed(said, fix="check that the disk has room and can be written") from error
     return folder
 
 

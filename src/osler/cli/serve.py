@@ -96,9 +96,10 @@ async def _serve_stdio(settings: Settings) -> None:
 
     made = build_state(settings, report_page)
     try:
-        await build_mcp_server(
-            lambda _: (made, None), patients=settings.serve.patients
-        ).run_stdio_async()
+        with made.ledger.hold_open(made.desk.is_kept):
+            await build_mcp_server(
+                lambda _: (made, None), patients=settings.serve.patients
+            ).run_stdio_async()
     finally:
         await made.desk.drain(0.0)
         made.shelf.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import logging
 from collections.abc import AsyncIterator
@@ -46,7 +45,7 @@ def build_state(
     metrics = ServerMetrics()
     shelf = shelf or ResourceCache(settings)
     watchers = (metrics.count_event, *otel.make_watchers())
-    desk = RunManager(shelf, ledger, settings.serve, watchers)
+    desk = RunManager(shelf, ledger, settings.serve, watchers, metrics.count_end)
     metrics.watch_runs(desk)
     limits = settings.serve
     turnstile = SearchLimiter(limits.searches, limits.searches_waiting)
@@ -71,6 +70,8 @@ def create_app(site: ServerState) -> FastAPI:
             stack.callback(site.shelf.close)
             stack.push_async_callback(site.desk.drain, 0.0)
             await stack.enter_async_context(mcp.session_manager.run())
+            if left := stack.enter_context(site.ledger.hold_open(site.desk.is_kept)):
+                _LOG.warning("%d runs were not finished when the server stopped", left)
             await _warm_up(site)
             # What is loaded stays: looking through it for garbage stops all requests for 0.1 s.
             gc.collect()
@@ -108,9 +109,6 @@ async def _warm_up(site: ServerState) -> None:
     """Opens what the first question would wait for. What fails is told by /readyz, and tried
     again when it is wanted."""
     try:
-        interrupted = await asyncio.to_thread(site.ledger.mark_interrupted)
-        if interrupted:
-            _LOG.warning("%d runs were not finished when the server stopped", interrupted)
         await site.shelf.parts_for(site.settings)
     except OslerError as error:
         _LOG.warning("not ready: %s", error)

@@ -8,19 +8,23 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-from osler.errors import BadConfig
+from osler.errors import BadConfig, KnowledgeBaseBusy, StorageFailed
+from osler.kb.store.access import LockMode, hold_lock
 
 Status = Literal["queued", "running", "finished", "failed", "cancelled", "interrupted"]
 STATUSES: tuple[Status, ...] = get_args(Status)
 FILE = "serve.sqlite"
 # Whose runs those are that no key made.
 WORKSPACE = "default"
+# Seconds that a server waits for another that is just starting on the same home.
+_START = 10.0
 _TABLES = """
 CREATE TABLE IF NOT EXISTS run(
   id TEXT PRIMARY KEY, workspace TEXT NOT NULL, caller TEXT NOT NULL, created TEXT NOT NULL,
@@ -32,6 +36,7 @@ CREATE TABLE IF NOT EXISTS key(
   id TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, workspace TEXT NOT NULL, hash BLOB NOT NULL,
   created TEXT NOT NULL, runs INTEGER, minute INTEGER
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS probe(at REAL NOT NULL);
 """
 _COLUMNS = "id, workspace, caller, created, status, strategy, question, code, detail"
 
@@ -73,13 +78,15 @@ class Ledger:
 
     def __init__(self, folder: Path) -> None:
         self._lock = threading.Lock()
+        self._folder = folder
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             path = folder / FILE
             self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
             path.chmod(0o600)
             self._db.execute("PRAGMA journal_mode=WAL")
-            self._db.execute("PRAGMA synchronous=NORMAL")
+            # What was acknowledged outlives a power cut.
+            self._db.execute("PRAGMA synchronous=FULL")
             self._db.executescript(_TABLES)
         except (OSError, sqlite3.Error) as error:
             fix = "set home to a folder that can be written"
@@ -92,7 +99,36 @@ class Ledger:
     @contextmanager
     def _lock_database(self) -> Iterator[sqlite3.Connection]:
         with self._lock:
-            yield self._db
+            try:
+                yield self._db
+            except sqlite3.IntegrityError:
+                raise
+            except sqlite3.Error as error:
+                raise StorageFailed(
+                    f"the server's record cannot be read or written: {error}",
+                    fix="check that the disk has room and can be written",
+                ) from error
+
+    def check_writable(self) -> None:
+        """Writes a row. Raises `StorageFailed`."""
+        with self._lock_database() as db:
+            db.execute("INSERT OR REPLACE INTO probe(rowid, at) VALUES (1, ?)", (time.time(),))
+
+    @contextmanager
+    def hold_open(self, is_kept: Callable[[str], bool]) -> Iterator[int]:
+        """Says to other servers on this home that one is alive; yields the number of runs that
+        a dead one left.
+
+        Only who comes to a home without a living server marks runs as interrupted.
+        """
+        left = 0
+        try:
+            with hold_lock(self._folder):
+                left = self.mark_interrupted(is_kept)
+        except KnowledgeBaseBusy:
+            pass
+        with hold_lock(self._folder, LockMode.TOGETHER, wait=_START):
+            yield left
 
     # Runs
 
@@ -122,9 +158,16 @@ class Ledger:
                 (status, code, detail, events, id),
             )
 
-    def mark_interrupted(self) -> int:
-        """Marks what a server before this one did not bring to an end; returns how many."""
+    def mark_interrupted(self, is_kept: Callable[[str], bool]) -> int:
+        """Marks what a server before this one did not bring to an end; returns how many.
+
+        A run that `is_kept` finished, and only its end was not noted.
+        """
         with self._lock_database() as db:
+            open_runs = "SELECT id FROM run WHERE status IN ('queued', 'running')"
+            for (id,) in db.execute(open_runs).fetchall():
+                if is_kept(id):
+                    db.execute("UPDATE run SET status = 'finished' WHERE id = ?", (id,))
             return db.execute(
                 "UPDATE run SET status = 'interrupted', code = 'interrupted',"
                 " detail = 'the server stopped' WHERE status IN ('queued', 'running')"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 from osler.serve.run_manager import ActiveRun, RunManager
-from osler.trace import Asked, Event, Retrieved, Started
+from osler.trace import Asked, Event, Retrieved
 
 MEDIA = "text/plain; version=1.0.0; charset=utf-8"
 _SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
@@ -65,12 +65,11 @@ class ServerMetrics:
                 self._calls.labels(role, kind).observe(usage.seconds)
             case Retrieved(failed=failed) if failed:
                 self._down.inc()
-            case Started():
-                live.at_end.append(lambda: self._count_end(live))
             case _:
                 return
 
-    def _count_end(self, live: ActiveRun) -> None:
+    def count_end(self, live: ActiveRun) -> None:
+        """Also of a run that failed before it began."""
         self._runs.labels(live.settings.strategy.kind, live.status).inc()
 
     def render_text(self) -> bytes:

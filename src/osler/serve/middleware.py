@@ -63,8 +63,12 @@ class AuthMiddleware:
             if sender.status:  # half a reply is out: all that is left is to break it off
                 raise
             await refusal_response(refused, scope["path"])(scope, receive, sender)
+        except Exception:
+            sender.status = 500  # what the handler around this one replies
+            raise
         finally:
             route = getattr(scope.get("route"), "path", "other")
+            # Nothing was sent and nothing failed: the client has gone.
             self._metrics.count_request(route, sender.status or 499, time.perf_counter() - began)
 
     async def _check_request(self, scope: Scope, receive: Receive) -> Receive:

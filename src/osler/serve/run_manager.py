@@ -21,12 +21,13 @@ from osler.app.config import ServeSettings, Settings
 from osler.app.danger import danger_notice
 from osler.app.wiring import Parts
 from osler.app.wiring.resource_cache import ResourceCache
-from osler.errors import OslerError
+from osler.errors import OslerError, StorageFailed
+from osler.kb.store.durable import probe_folder
 from osler.methods.omni.dossier import SavedPlan
 from osler.serve.admission import Admission
 from osler.serve.keys import Caller
 from osler.serve.ledger import Ledger, LedgerEntry, Status
-from osler.serve.problems import RefusedRequest
+from osler.serve.problems import RefusedRequest, refusal_for
 from osler.trace import Answered, DangerNoticed, Event, to_line
 from osler.types import DangerNotice, Question, Solution
 
@@ -91,6 +92,7 @@ class RunManager:
         ledger: Ledger,
         limits: ServeSettings,
         watchers: tuple[Watcher, ...] = (),
+        watch_end: Callable[[ActiveRun], None] = lambda _: None,
     ) -> None:
         self.shelf = shelf
         self.ledger = ledger
@@ -98,8 +100,11 @@ class RunManager:
         self.draining = False
         self.pace = Admission()
         self._watchers = watchers
+        self._watch_end = watch_end
         self._live: dict[str, ActiveRun] = {}
         self._ended: OrderedDict[str, ActiveRun] = OrderedDict()
+        # Runs that are over, and of which the ledger does not know it yet.
+        self._unfiled: dict[str, ActiveRun] = {}
         self._planning = 0
         self._room = asyncio.Semaphore(limits.runs)
         self._took = 1.0
@@ -147,9 +152,13 @@ class RunManager:
         caller.running += 1
         try:
             # Remembered before it is acknowledged: after a crash the run is known as interrupted.
-            await asyncio.to_thread(self.ledger.begin_run, self._ledger_entry(live))
-        except BaseException:
+            await asyncio.to_thread(self._begin_record, live)
+        except BaseException as error:
             self._release_place(live)
+            if isinstance(error, StorageFailed):
+                refused = refusal_for(error)
+                refused.danger = danger
+                raise refused from error
             raise
         live.task = asyncio.create_task(self._work_on(live), name=f"run {live.id}")
         return live
@@ -172,6 +181,26 @@ class RunManager:
         finally:
             self._planning -= 1
             caller.running -= 1
+
+    def is_kept(self, id: str) -> bool:
+        """Whether the run is whole in its folder."""
+        return (self.shelf.settings.runs.path / id / runs.RECORD).is_file()
+
+    def _begin_record(self, live: ActiveRun) -> None:
+        self._file_late()
+        self.ledger.begin_run(self._ledger_entry(live))
+
+    def check_writable(self) -> None:
+        """Raises `StorageFailed` where a run could not be kept."""
+        self.ledger.check_writable()
+        self._file_late()
+        if self.shelf.settings.runs.keep:
+            try:
+                probe_folder(self.shelf.settings.runs.path)
+            except OSError as error:
+                fix = "check that the disk has room and can be written"
+                said = f"runs cannot be kept: {error.strerror}"
+                raise StorageFailed(said, fix=fix) from error
 
     def _release_place(self, live: ActiveRun) -> None:
         live.caller.running -= 1
@@ -223,8 +252,10 @@ class RunManager:
             live.seconds = round(time.perf_counter() - began, 3)
             # A moving mean: one slow run does not send clients away for minutes.
             self._took += 0.2 * (live.seconds - self._took)
-            await self._file_run(live)
-            self._release_place(live)
+            try:
+                await self._file_run(live)
+            finally:
+                self._release_place(live)
 
     async def _solve_run(self, live: ActiveRun) -> None:
         def record_event(event: Event) -> None:
@@ -251,37 +282,41 @@ class RunManager:
         self, live: ActiveRun, status: Status, code: str = "", detail: str = ""
     ) -> None:
         """The answer is the last event of a run that finished; any other says how it ended."""
-        if status != "finished" and live.solution is not None:
-            status, code, detail = "finished", "", ""  # it was being put away
         live.code, live.detail = code, detail
         if status != "finished":
+            live.solution = None  # an answer that could not be kept is none
             said = {"code": code, "detail": detail, "type": f"run.{status}"}
             live.lines.append(json.dumps(said, ensure_ascii=False, separators=(",", ":")))
         live.status = status
 
     async def _file_run(self, live: ActiveRun) -> None:
-        """Puts the run where a reload finds it; only then its watchers are told of the end."""
-        kept = live.settings.runs.keep
-        alone = kept and live.status != "finished"
-        events = "\n".join(live.lines) if alone else ""
+        """Puts the run where a reload finds it; only then do its watchers learn that it ended."""
         self._ended[live.id] = live
         # The oldest go first; the ledger and the folders still answer for them.
         while len(self._ended) > _KEPT:
             self._ended.popitem(last=False)
-        # Shielded: a run that is cancelled while it is filed must still reach the ledger.
-        await asyncio.shield(
-            asyncio.to_thread(
-                self.ledger.end_run,
-                live.id,
-                live.status,
-                code=live.code,
-                detail=live.detail,
-                events=events,
-            )
-        )
-        for last in live.at_end:
-            last()
-        live.wake_watchers()
+        try:
+            await runs.finish_write(self._write_end, live)
+        except StorageFailed as error:
+            # Its place is free all the same, and this process knows how it ended.
+            self._unfiled[live.id] = live
+            _LOG.error("the end of run %s is not on disk yet: %s", live.id, error)
+        finally:
+            self._watch_end(live)
+            for last in live.at_end:
+                last()
+            live.wake_watchers()
+
+    def _write_end(self, live: ActiveRun) -> None:
+        alone = live.settings.runs.keep and live.status != "finished"
+        events = "\n".join(live.lines) if alone else ""
+        self.ledger.end_run(live.id, live.status, code=live.code, detail=live.detail, events=events)
+
+    def _file_late(self) -> None:
+        """Writes the ends that could not be written when they came. Raises `StorageFailed`."""
+        for live in list(self._unfiled.values()):
+            self._write_end(live)
+            self._unfiled.pop(live.id, None)
 
     def _ledger_entry(self, live: ActiveRun) -> LedgerEntry:
         return LedgerEntry(
@@ -296,7 +331,7 @@ class RunManager:
 
     def find_run(self, id: str, workspace: str) -> ActiveRun | None:
         """A run of this process; `None` for another's, as for one that is not there."""
-        found = self._live.get(id) or self._ended.get(id)
+        found = self._live.get(id) or self._ended.get(id) or self._unfiled.get(id)
         return found if found and found.caller.workspace == workspace else None
 
     async def cancel_run(self, live: ActiveRun) -> None:

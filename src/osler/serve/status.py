@@ -50,12 +50,14 @@ async def live() -> schemas.Health:
 
 @root.get("/readyz")
 async def ready(site: At) -> schemas.Health:
-    """Questions can be taken: the knowledge base is open and built, and it is not stopping."""
+    """Questions can be taken: the knowledge base is open and built, runs can be written, and it
+    is not stopping."""
     if site.desk.draining:
         raise RefusedRequest(503, "stopping", "the server is about to stop", retry_after=10.0)
     try:
         held = await site.shelf.open_knowledge()
         await asyncio.to_thread(held.kb.require_built, held.encoder.identity)
+        await asyncio.to_thread(site.desk.check_writable)
     except OslerError as error:
         cause = refusal_for(error)
         raise RefusedRequest(

@@ -25,6 +25,7 @@ from osler.kb.store.access import (
     translate_errors,
     write_transaction,
 )
+from osler.kb.store.durable import sync_path
 from osler.kb.store.passages import Progress, read_meta, set_meta
 
 FOLDER = "snapshots"
@@ -66,9 +67,9 @@ def take_snapshot(folder: Path, name: str, progress: Progress, *, wait: float = 
                 copy.execute("PRAGMA journal_mode=DELETE")
                 set_meta(copy, taken=str(int(time.time())), name=name)
                 _check_copy(copy, name)
-            _sync_to_disk(draft)
+            sync_path(draft)
             os.replace(draft, target)
-            _sync_to_disk(target.parent)
+            sync_path(target.parent)
     return _describe_snapshot(target)
 
 
@@ -155,7 +156,7 @@ def _put_in_place(folder: Path, draft: Path) -> None:
     for ending in ("-wal", "-shm"):
         (folder / f"{FILE}{ending}").unlink(missing_ok=True)
     os.replace(draft, folder / FILE)
-    _sync_to_disk(folder)
+    sync_path(folder)
     with closing(open_connection(folder, writable=True)) as db:
         db.execute("PRAGMA journal_mode=WAL")
 
@@ -235,12 +236,3 @@ def _draft_beside(target: Path) -> Iterator[Path]:
         for ending in ("", "-wal", "-shm", "-journal"):
             with suppress(FileNotFoundError):
                 Path(f"{draft}{ending}").unlink()
-
-
-def _sync_to_disk(path: Path) -> None:
-    """Flushes to disk before anything builds on it; folders too, where the system allows."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -1,0 +1,49 @@
+"""Flushing to disk: what was written counts as there only once the disk has said so."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+_PROBE = 1 << 16
+"""Bytes of a trial write: more than what file systems keep free for small files."""
+
+
+def sync_path(path: Path) -> None:
+    """Flushes a file, or the names in a folder, to disk. Raises `OSError`."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def move_folder(draft: Path, folder: Path) -> None:
+    """Gives a folder of files its name once its contents are on disk; whole or not at all.
+
+    Raises `OSError`, also where the disk fails to confirm the name: then neither is left.
+    """
+    for path in (*draft.iterdir(), draft):
+        sync_path(path)
+    draft.rename(folder)
+    try:
+        sync_path(folder.parent)
+    except OSError:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+
+
+def probe_folder(folder: Path) -> None:
+    """Writes, flushes and deletes a small file. Raises `OSError`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f".probe-{os.getpid()}"
+    try:
+        with path.open("wb") as file:
+            file.write(bytes(_PROBE))
+            file.flush()
+            os.fsync(file.fileno())
+    finally:
+        with suppress(OSError):
+            path.unlink()
