@@ -3,7 +3,8 @@
 The gate (`answer/gate.py`) says which sentences are evidence; where there are none, the answer
 says that the evidence does not answer. The sentences quoted are those highest in relevance to the
 question, in the model's likelihood of the sentence as its answer, and in relevance to the words
-of a method that decided by itself. Those words are never shown.
+of a method that decided by itself; or those that the expert `answers` holds to answer. A method's
+words are never shown.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from statistics import fmean, pstdev
 from osler.answer import NOTHING_SAID, UNDECIDED, Decision
 from osler.answer.gate import EvidenceGate
 from osler.answer.options import OptionChooser, OptionTexts
+from osler.answer.quoting import QuoteJudge
 from osler.answer.sentences import QuoteCandidate
 from osler.llm.core.ask import score_all
 from osler.llm.core.base import Likelihood, Message
@@ -51,6 +53,8 @@ class ExtractiveComposer:
     """Number of most relevant sentences that are weighed by likelihood."""
     options: OptionChooser | None = None
     """Chooser among options; `None` = `model`, by their texts."""
+    judge: QuoteJudge | None = None
+    """Chooses the sentences of questions that it can judge, without `model`."""
     order: PooledOrder | None = None
     """One order over hits of several searches, of which an option chooser reads the first."""
 
@@ -119,6 +123,8 @@ class ExtractiveComposer:
             question.text if chosen is None else f"{question.text} {question.option_text(chosen)}"
         )
         found = await self.gate.find_evidence(question, hits, query=query)
+        if found and self.judge is not None and self.judge.can_judge(question):
+            return await self.judge.choose_quotes(question, query, found)
         short = found[: self.shortlist]
         if len(short) > self.statements:
             short = await self._weigh_quotes(question, words, short, run)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from osler.answer.statements import states_something
 from osler.text import split_sentences
 from osler.types import Evidence, Hit, Relevance
 
@@ -31,12 +32,13 @@ async def quote_candidates(
 
     A sentence is scored together with its heading ("It is given intramuscularly" says little
     alone). Sentences shorter than `shortest` characters (8 in Chinese) are headings and
-    fragments, and are left out.
+    fragments, and are left out; so is what states nothing (`answer.statements`).
     """
     spans = [
         (hit, start, end)
         for hit, start, end in _sentence_spans(hits)
         if end - start >= _least_length(hit, shortest)
+        and states_something(hit.passage.text[start:end])
     ]
     texts = [f"{hit.passage.heading}. {hit.passage.text[start:end]}" for hit, start, end in spans]
     scores = await scorer.relevance(query, texts) if texts else ()

@@ -1,0 +1,123 @@
+"""Quotes that an expert judges: as many as answer, a definition first for "What is"."""
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from osler.answer.extractive import ExtractiveComposer
+from osler.answer.gate import EvidenceGate, QuoteThresholds
+from osler.answer.quoting import QuoteJudge
+from osler.answer.sentences import QuoteCandidate, quote_candidates
+from osler.retrieve.experts.answering import TextPair
+from osler.retrieve.relevance import OverlapRelevance
+from osler.testing.scripted import ScriptedModel
+from osler.text import split_sentences
+from osler.trace import Run
+from osler.types import Answer, Hit, Passage, Question
+
+SCURVY = "Scurvy is a lack of vitamin C in the diet."
+GUMS = "Bleeding gums are an early symptom of scurvy."
+JOINTS = "Swollen joints follow in scurvy after weeks."
+SAILORS = "Sailors feared scurvy for three centuries."
+TEXT = (
+    f"{SAILORS} {GUMS} {SCURVY} {JOINTS} What are the symptoms of scurvy? See the page on scurvy."
+)
+SHARES = {SCURVY: 0.7, GUMS: 0.9, JOINTS: 0.8, SAILORS: 0.1}
+
+
+class KnownShares:
+    """A judge that knows its texts; it reads English."""
+
+    def __init__(self, shares: Mapping[str, float]) -> None:
+        self.shares = shares
+        self.asked: list[tuple[str, list[TextPair]]] = []
+
+    def can_judge(self, question: str) -> bool:
+        return question.isascii()
+
+    def judge_texts(self, question: str, texts: Sequence[TextPair]) -> list[float]:
+        self.asked.append((question, list(texts)))
+        return [self.shares[one.text] for one in texts]
+
+
+def hit(text: str, number: int = 0) -> Hit:
+    passage = Passage(f"book:a#{number}", text, "book", "Scurvy")
+    return Hit(passage, 1.0, number + 1, "q", "book")
+
+
+def candidates(text: str, number: int = 0) -> list[QuoteCandidate]:
+    one = hit(text, number)
+    return [QuoteCandidate(one, *span, 0.5) for span in split_sentences(text)]
+
+
+async def choose(question: str, found: Sequence[QuoteCandidate], **changes: float) -> list[str]:
+    judge = QuoteJudge(KnownShares(SHARES), **changes)  # type: ignore[arg-type]
+    chosen = await judge.choose_quotes(Question("q", question), question, found)
+    return [one.text for one in chosen]
+
+
+async def test_as_many_are_quoted_as_answer_and_the_surest_stands_first() -> None:
+    found = candidates(f"{SAILORS} {GUMS} {SCURVY} {JOINTS}")
+    assert await choose("Symptoms of scurvy?", found) == [GUMS, JOINTS, SCURVY]
+    assert await choose("Symptoms of scurvy?", found, share=0.85) == [GUMS, JOINTS]
+    assert await choose("Symptoms of scurvy?", found, most=1) == [GUMS]
+
+
+@pytest.mark.parametrize(
+    "question", ["What is scurvy?", "What is (are) scurvy ?", "Define scurvy.", "what is Scurvy"]
+)
+async def test_a_definition_stands_first_for_what_is(question: str) -> None:
+    found = candidates(f"{GUMS} {SCURVY} {JOINTS}")
+    assert await choose(question, found) == [SCURVY, GUMS, JOINTS]
+
+
+@pytest.mark.parametrize(
+    "question", ["What is the treatment of scurvy?", "What are gums?", "Who feared scurvy?"]
+)
+async def test_other_questions_keep_the_order(question: str) -> None:
+    assert await choose(question, candidates(f"{GUMS} {SCURVY}")) == [GUMS, SCURVY]
+
+
+async def test_the_same_words_are_quoted_once() -> None:
+    found = [*candidates(GUMS), *candidates(GUMS, 1)]
+    assert await choose("Symptoms of scurvy?", found) == [GUMS]
+
+
+async def test_only_the_most_relevant_are_read_with_their_heading() -> None:
+    expert = KnownShares(SHARES)
+    found = candidates(f"{GUMS} {SCURVY} {JOINTS}")
+    chosen = await QuoteJudge(expert, read=2).choose_quotes(Question("q", "Why?"), "Which?", found)
+    assert expert.asked == [("Which?", [TextPair(GUMS, "Scurvy"), TextPair(SCURVY, "Scurvy")])]
+    assert [one.relevance for one in chosen] == [0.9, 0.7]
+
+
+async def test_what_states_nothing_is_no_candidate() -> None:
+    found = await quote_candidates(OverlapRelevance(), "symptoms of scurvy", [hit(TEXT)])
+    assert {one.text for one in found} == set(SHARES)
+
+
+async def answer(question: str, expert: KnownShares) -> tuple[Answer, int]:
+    """The answer, and how often the model scored a text."""
+    gate = EvidenceGate(
+        OverlapRelevance(),
+        OverlapRelevance(),
+        {"en": QuoteThresholds(0, 0), "zh": QuoteThresholds(0, 0)},
+    )
+    run = Run()
+    composer = ExtractiveComposer(gate, ScriptedModel([]), 1, judge=QuoteJudge(expert))
+    given = await composer.conclude(Question("q", question), [hit(TEXT)], "", run)
+    return given, run.usage.scored_tokens
+
+
+async def test_a_judged_answer_asks_no_model() -> None:
+    given, scored = await answer("What are the symptoms of scurvy?", KnownShares(SHARES))
+    assert [one.text for one in given.statements] == [GUMS, JOINTS, SCURVY]
+    assert scored == 0
+
+
+async def test_a_question_that_it_cannot_judge_is_left_to_the_rule() -> None:
+    expert = KnownShares(SHARES)
+    given, scored = await answer("Quels sont les symptômes du scurvy?", expert)
+    assert expert.asked == []
+    assert len(given.statements) == 1
+    assert scored > 0
