@@ -6,8 +6,12 @@ Real questions with known gold documents: BioASQ (abstracts that its snippets ar
 PubMedQA (the abstract whose title the question is, without its title), LiveQA (answers of
 MedQuAD that were judged at least "incomplete"), MedQuAD (the answer to the very question,
 without the question). One knowledge base of research, web, wiki and guideline holds them all;
-plans are made by the packaged model (temperature 0), and the first 10 documents of the evidence
-list are scored: recall@10 (of at most 10 gold documents) and nDCG@10, with bootstrap intervals.
+plans are made by the packaged model (temperature 0). What a plan finds is put in the one order over
+all sources, and the first 10 documents are scored: recall@10 (of at most 10 gold documents) and
+nDCG@10, with bootstrap intervals.
+
+`one-search` plans nothing: the question is asked of all sources at once. It is what a plan has to
+beat.
 
 `oracle` is the plan that a planner would make that knew the gold documents: of all queries
 explored for a question, and of the plans, the one with the best nDCG@10.
@@ -40,7 +44,12 @@ from xml.etree import ElementTree
 from quality import figure, store
 
 from osler.app.config import Settings
-from osler.app.wiring.knowledge import make_retriever, open_knowledge_base, open_or_create
+from osler.app.wiring.knowledge import (
+    make_retriever,
+    open_knowledge_base,
+    open_or_create,
+    pool_relevance,
+)
 from osler.app.wiring.models import load_encoder, load_roles
 from osler.evaluate.intervals import Estimate, mean
 from osler.kb.base import KnowledgeBase
@@ -52,14 +61,16 @@ from osler.methods.omni.planners.fixed import OriginalQuestion
 from osler.methods.omni.planners.prompting import Prompting, Proposer
 from osler.methods.omni.planners.query2doc import Query2Doc
 from osler.methods.omni.planners.terms import TermExtractor
-from osler.methods.omni.retriever import PlannedRetriever, interleave_hits
+from osler.methods.omni.retriever import PlannedRetriever, order_results
+from osler.retrieve.pooled import PooledOrder
 from osler.sources.catalogue import GUIDELINE, RESEARCH, WEB, WIKI
 from osler.trace import Run
-from osler.types import Hit, Question
+from osler.types import Hit, Question, Retriever
 
 DATA = Path(__file__).resolve().parents[1].parent / "shared" / "data"
 SOURCES = (GUIDELINE, RESEARCH, WIKI, WEB)
-PLANNERS = ("original", "query2doc", "prompting", "oracle")
+ONE_SEARCH = "one-search"
+PLANNERS = (ONE_SEARCH, "original", "query2doc", "prompting", "oracle")
 SETS = ("bioasq", "pubmedqa", "liveqa", "medquad")
 CUT = 10
 MEDQUAD_PAGES = 300
@@ -245,20 +256,50 @@ def scores(hits: Sequence[Hit], gold: frozenset[str]) -> tuple[float, float]:
     return len(gold & set(ranked)) / best, gain / sum(1 / log2(n + 2) for n in range(best))
 
 
+@dataclass(frozen=True)
+class Searches:
+    """What plans are carried out with."""
+
+    found: PlannedRetriever
+    whole: Retriever
+    """One search over all sources."""
+    order: PooledOrder
+
+
+def searches(settings: Settings, kb: KnowledgeBase) -> Searches:
+    encoder = load_encoder(settings)
+
+    def of(*sources: str) -> Retriever:
+        return make_retriever(settings, kb, encoder, sources)
+
+    return Searches(
+        PlannedRetriever({source: of(source) for source in SOURCES}, CUT),
+        of(*SOURCES),
+        PooledOrder(pool_relevance(kb, encoder, None)),
+    )
+
+
 async def measured(
-    asked: Asked, name: str, planner: SourcePlanner, found: PlannedRetriever
+    asked: Asked, name: str, planner: SourcePlanner | None, made: Searches
 ) -> dict[str, Any]:
-    """What a planner's plan finds, and what each of its queries finds alone."""
-    run, began = Run(), time.perf_counter()
+    """What a planner's plan finds, and what each of its queries finds alone; without a planner,
+    what one search over all sources finds for the question itself."""
+    run, began, words = Run(), time.perf_counter(), asked.question.text
+    named = {"set": asked.set, "id": asked.question.id, "planner": name}
+    if planner is None:
+        found = scores(await made.whole.search(words, k=CUT), asked.gold)
+        return (
+            named
+            | {"scores": found, "alone": [], "queries": 1, "words": [], "origin": ""}
+            | {"seconds": 0.0}
+        )
     proposal = await planner.plan(asked.question, run)
     seconds = time.perf_counter() - began
-    results = await found.gather_results(proposal.plan, run)
-    return {
-        "set": asked.set,
-        "id": asked.question.id,
-        "planner": name,
-        "scores": scores(interleave_hits(results, CUT), asked.gold),
-        "alone": [scores(interleave_hits({q: f}, CUT), asked.gold) for q, f in results.items()],
+    results = await made.found.gather_results(proposal.plan, run)
+    hits = await order_results(words, results, CUT, made.order)
+    return named | {
+        "scores": scores(hits, asked.gold),
+        "alone": [scores(one.hits, asked.gold) for one in results.values()],
         "queries": len(results),
         "words": [len(query.text.split()) for query in results],
         "origin": proposal.origin,
@@ -341,12 +382,12 @@ async def go(given: argparse.Namespace) -> list[dict[str, Any]]:
     results: list[dict[str, Any]] = [json.loads(line) for line in lines]
     done = {(result["set"], result["id"], result["planner"]) for result in results}
     with open_knowledge_base(settings) as kb:
-        found, planners = await _parts(settings, kb)
+        made, planners = searches(settings, kb), await _planners(settings)
         gate = asyncio.Semaphore(given.at_once)
 
         async def one(each: Asked, name: str) -> None:
             async with gate:
-                result = await measured(each, name, planners[name], found)
+                result = await measured(each, name, planners.get(name), made)
             results.append(result)
             with log.open("a", encoding="utf-8") as out:
                 out.write(json.dumps(result) + "\n")
@@ -362,13 +403,7 @@ async def go(given: argparse.Namespace) -> list[dict[str, Any]]:
     return results
 
 
-async def _parts(
-    settings: Settings, kb: KnowledgeBase
-) -> tuple[PlannedRetriever, dict[str, SourcePlanner]]:
-    encoder = load_encoder(settings)
-    found = PlannedRetriever(
-        {source: make_retriever(settings, kb, encoder, (source,)) for source in SOURCES}, CUT
-    )
+async def _planners(settings: Settings) -> dict[str, SourcePlanner]:
     ready = (await load_roles(settings, ["planner"]))["planner"]
     offers = tuple(map(SourceDescription, SOURCES))
 
@@ -377,12 +412,11 @@ async def _parts(
         return Speaker(ready.model, "planner", sampling, ready.constrains)
 
     terms = TermExtractor(speaker("prompting"))
-    planners: dict[str, SourcePlanner] = {
+    return {
         "original": OriginalQuestion(terms, offers),
         "query2doc": Query2Doc(speaker("query2doc"), terms, offers),
         "prompting": Prompting(Proposer(speaker("prompting"), offers)),
     }
-    return found, planners
 
 
 def main() -> int:

@@ -34,8 +34,8 @@ from quality import figure, store
 
 from osler.app.config import Settings
 from osler.app.wiring import training
-from osler.app.wiring.knowledge import make_retriever, open_knowledge_base
-from osler.app.wiring.models import load_encoder, load_roles
+from osler.app.wiring.knowledge import open_knowledge_base
+from osler.app.wiring.models import load_roles
 from osler.evaluate.datasets import data_set
 from osler.evaluate.sample import Gold, Sample
 from osler.llm.core.base import Sampling
@@ -47,13 +47,12 @@ from osler.methods.omni.planners.fixed import OriginalQuestion
 from osler.methods.omni.planners.prompting import FORMS, Form, Prompting, Proposer
 from osler.methods.omni.planners.terms import TermExtractor
 from osler.methods.omni.planners.trained import SYSTEM
-from osler.methods.omni.retriever import PlannedRetriever
 from osler.train import card, record
 from osler.train.spo import job, recipe
 from osler.train.spo.case import TrainingCase, part_of, read_cases, to_line
 
 STAGES = ("data", "explore", "judge", "make", "tune", "evaluate", "table")
-PLANNED = ("original", "prompting", "sft", "sft-dpo", "dpo")
+PLANNED = (planning.ONE_SEARCH, "original", "prompting", "sft", "sft-dpo", "dpo")
 """Rows of the table (Omni-RAG Table 7, with Original Question)."""
 TOKENS = 400
 """Of a plan, at most."""
@@ -230,31 +229,31 @@ async def evaluate(given: argparse.Namespace) -> None:
         model = {"threads": 1, "slots": given.at_once, "context": 2048, **chosen}
         settings = settings_of(given.work, model=model)
         with open_knowledge_base(settings) as kb:
-            encoder = load_encoder(settings)
-            found = PlannedRetriever(
-                {s: make_retriever(settings, kb, encoder, (s,)) for s in SOURCES},
-                planning.CUT,
-            )
+            made = planning.searches(settings, kb)
             planner = await _planner(settings, name, given.prompt, asking=given.asking)
             gate = asyncio.Semaphore(given.at_once)
 
             async def one(
                 asked: Asked,
                 name: str,
-                planner: SourcePlanner,
-                found: PlannedRetriever,
+                planner: SourcePlanner | None,
+                made: planning.Searches,
                 gate: asyncio.Semaphore,
             ) -> None:
                 async with gate:
-                    result = await measured(asked, name, planner, found)
+                    result = await measured(asked, name, planner, made)
                 with log.open("a", encoding="utf-8") as out:
                     out.write(json.dumps(result) + "\n")
 
-            await asyncio.gather(*(one(asked, name, planner, found, gate) for asked in left))
+            await asyncio.gather(*(one(asked, name, planner, made, gate) for asked in left))
             print(f"{name}: {len(left)} questions", flush=True)
 
 
-async def _planner(settings: Settings, name: str, form: Form, *, asking: bool) -> SourcePlanner:
+async def _planner(
+    settings: Settings, name: str, form: Form, *, asking: bool
+) -> SourcePlanner | None:
+    if name == planning.ONE_SEARCH:
+        return None
     offers = tuple(map(SourceDescription, SOURCES))
     ready = (await load_roles(settings, ["planner"]))["planner"]
     sampling = Sampling(temperature=0.0, max_tokens=TOKENS, top=0)
@@ -333,7 +332,9 @@ def main() -> int:
     parser.add_argument("--base", default="", help="model to tune; else the packaged one")
     parser.add_argument("--sft-options", default="", help='as "--epochs 3 --batch 16"')
     parser.add_argument("--dpo-options", default="", help='as "--epochs 1 --batch 16"')
-    parser.add_argument("--planners", default="original,prompting", help="that need no tuning")
+    parser.add_argument(
+        "--planners", default="one-search,original,prompting", help="that need no tuning"
+    )
     parser.add_argument(
         "--gguf", action="append", help="NAME=FILE: a planner tuned elsewhere; repeatable"
     )
