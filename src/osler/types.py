@@ -11,7 +11,7 @@ that no later code can break them:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from string import ascii_lowercase, ascii_uppercase
@@ -26,6 +26,9 @@ LETTERS = ascii_uppercase + ascii_lowercase
 # Three digits at most: "[2023]" is a year or a reference, not a citation.
 CITATION_MARK = re.compile(r"\s*[\[［【](\d{1,3})[\]］】]")
 """A citation in a model's text, with the space before it; full-width brackets are accepted."""
+
+
+_LIST_ITEM = re.compile(r"[-*•‣·]\s|\d{1,2}(?:[.)]\s|、)")
 
 
 def citation_mark(number: int) -> str:
@@ -193,7 +196,9 @@ class Authorship(StrEnum):
     WRITTEN = "written"
 
 
-CautionRule = Literal["retracted", "superseded", "newer-guideline", "amounts", "directions"]
+CautionRule = Literal[
+    "retracted", "superseded", "newer-guideline", "amounts", "directions", "shared"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,17 +239,16 @@ class Answer:
 
     @property
     def text(self) -> str:
-        return self._statement_separator.join(
-            _mark_statement(statement) for statement in self.statements
-        )
+        return "".join(gap + _mark_statement(one) for gap, one in self._spaced_statements())
 
     @property
     def citations(self) -> tuple[Citation, ...]:
         # Positions follow from the rendering of `text`: keep both in step.
         found, start = [], 0
-        for statement in self.statements:
+        for gap, statement in self._spaced_statements():
+            start += len(gap)
             found += [Citation(start, start + len(statement.text), n) for n in statement.cites]
-            start += len(_mark_statement(statement)) + len(self._statement_separator)
+            start += len(_mark_statement(statement))
         return tuple(found)
 
     @property
@@ -256,9 +260,14 @@ class Answer:
             return Grounding.GROUNDED
         return Grounding.PARTLY if cited else Grounding.UNGROUNDED
 
-    @property
-    def _statement_separator(self) -> str:
-        return "" if self.language == "zh" else " "
+    def _spaced_statements(self) -> Iterator[tuple[str, Statement]]:
+        """Each statement after what parts it from the one before; an item of a list has a line
+        of its own."""
+        plain, before = "" if self.language == "zh" else " ", None
+        for statement in self.statements:
+            item = _LIST_ITEM.match(statement.text) is not None
+            yield "" if before is None else "\n" if item or before else plain, statement
+            before = item
 
 
 def _mark_statement(statement: Statement) -> str:

@@ -37,6 +37,21 @@ def test_an_answer_cannot_cite_what_it_has_not() -> None:
         Answer((Statement("x", (2,)),), (QUOTE,))
 
 
+def test_items_of_a_list_have_a_line_each() -> None:
+    answer = Answer(
+        (
+            Statement("Avoid:"),
+            Statement("- aspirin", (1,)),
+            Statement("- alcohol"),
+            Statement("1.5"),
+        ),
+        (QUOTE,),
+    )
+    assert answer.text == "Avoid:\n- aspirin [1]\n- alcohol\n1.5"
+    chinese = Answer((Statement("1、休息。"), Statement("2、补液。")), language="zh")
+    assert chinese.text == "1、休息。\n2、补液。"
+
+
 STATEMENTS = st.lists(
     st.builds(Statement, st.text(min_size=1), st.lists(st.integers(1, 3), max_size=3).map(tuple)),
     max_size=6,

@@ -26,8 +26,10 @@ from osler.errors import BadQuestion, OslerError
 from osler.text import escape_controls
 
 if TYPE_CHECKING:
+    from osler.app.config import Settings
     from osler.app.runs import FinishedRun
     from osler.cli.render import RunPage
+    from osler.cli.waiting import Step
     from osler.methods.omni.dossier import SavedPlan
     from osler.trace import Event, Sink
     from osler.types import Question
@@ -52,6 +54,10 @@ GivenPlan = Annotated[
     typer.Option(help="Run this source plan (of `osler plan`, or written by hand) with omni-rag."),
 ]
 
+WithFilm = Annotated[
+    bool, typer.Option("--film", help="Show how it went: live, and below the answer.")
+]
+
 # Bytes; far above any question, far below what would fill the memory.
 STDIN_LIMIT = 1_000_000
 
@@ -72,6 +78,7 @@ def ask(
     plan_only: Annotated[
         bool, typer.Option("--plan-only", help="Show what would be searched, and stop.")
     ] = False,
+    film: WithFilm = False,
 ) -> None:
     """Answer a question from cited evidence, or say that the evidence does not.
 
@@ -92,15 +99,16 @@ def ask(
     # Verbs import what they run: `--help` and a usage error load neither numpy nor a model.
     from osler.app.runs import ask as solve
 
-    with watch_events(here, trace) as sink:
+    with watch_events(here, trace, first=_first_step(settings), film=film) as sink:
         finished = asyncio.run(solve(settings, asked, sink=sink, plan_only=plan_only, plan=given))
-    _show_result(here, _make_report(finished, asked))
+    _show_result(here, _make_report(finished, asked), film=film)
 
 
 def replay(
     here: CliSession,
     run: Annotated[str, typer.Argument(help='The start of a run\'s id, "last", or its folder.')],
     trace: Trace = None,
+    film: WithFilm = False,
 ) -> None:
     """Replay a recorded run without a model; fails where an event differs."""
     from osler.app.runs import replay as again
@@ -108,29 +116,49 @@ def replay(
 
     log = find_run(run, here.load_settings().runs.path)
     question = read_report(log).question
-    with watch_events(here, trace) as sink:
+    with watch_events(here, trace, first=("replaying the run", ""), film=film) as sink:
         finished = asyncio.run(again(log.parent, sink=sink))
     here.print_line(f"replayed {len(finished.events)} events: each is as it was\n")
-    _show_result(here, _make_report(finished, question))
+    _show_result(here, _make_report(finished, question), film=film)
+
+
+def _first_step(settings: Settings) -> Step:
+    """What a run does before its first event."""
+    from osler.app.config import ROLES
+
+    asked = [one for one in map(settings.model_for, ROLES) if one.kind == "openai"]
+    if asked:
+        return f"asking the model server at {asked[0].url} what it can do", "reading the question"
+    return "opening the knowledge base and the model", "reading the question"
 
 
 @contextmanager
 def watch_events(
-    here: CliSession, trace: Path | None, *, danger_aside: bool = False
+    here: CliSession,
+    trace: Path | None,
+    *,
+    first: Step,
+    film: bool = False,
+    danger_aside: bool = False,
 ) -> Iterator[Sink]:
     """Hands each event to whoever watches: the terminal, a file.
 
-    `danger_aside`: the notice goes to standard error, since a file is made of the output.
+    `first`: the step before the first event. `film`: each event as a line, else one line that
+    says what is being done. `danger_aside`: the notice goes to standard error, since a file is
+    made of the output.
     """
     with ExitStack() as stack:
         # Watchers are called in the run's own thread, in the order of the events.
-        both = (_danger_watcher(here, aside=danger_aside), _film_watcher(here))
-        watchers = [watcher for watcher in both if watcher]
+        watchers = [_danger_watcher(here, aside=danger_aside), _film_watcher(here, film)]
+        if not film and _shows_progress(here):
+            from osler.cli.waiting import show_waiting
+
+            watchers.append(stack.enter_context(show_waiting(first)))
         if trace is not None:
             watchers.append(stack.enter_context(_open_trace(trace)))
 
         def hand_on(event: Event) -> None:
-            for watcher in watchers:
+            for watcher in filter(None, watchers):
                 watcher(event)
 
         yield hand_on
@@ -156,13 +184,13 @@ def _danger_watcher(here: CliSession, *, aside: bool) -> Callable[[Event], None]
     return show_danger
 
 
-def _film_watcher(here: CliSession) -> Callable[[Event], None] | None:
+def _film_watcher(here: CliSession, film: bool) -> Callable[[Event], None] | None:
     """The film on standard error, while it is made."""
     if here.progress == "json":
         from osler.trace import to_line
 
         return lambda event: _write_stderr(to_line(event))
-    if not _shows_film(here):
+    if not (film and _shows_progress(here)):
         return None
     from osler.cli.film import Film
 
@@ -175,7 +203,7 @@ def _film_watcher(here: CliSession) -> Callable[[Event], None] | None:
     return show_event
 
 
-def _shows_film(here: CliSession) -> bool:
+def _shows_progress(here: CliSession) -> bool:
     return not (here.json or here.quiet or here.progress in ("json", "none"))
 
 
@@ -252,11 +280,11 @@ def _make_report(finished: FinishedRun, question: Question) -> RunPage:
     )
 
 
-def _show_result(here: CliSession, report: RunPage) -> None:
+def _show_result(here: CliSession, report: RunPage, *, film: bool) -> None:
     from osler.cli.render import report_document, run_page, short_page
 
     # Where the live film and the page meet on one terminal, the film is not shown twice.
-    seen = _shows_film(here) and sys.stdout.isatty() and sys.stderr.isatty()
+    seen = film and _shows_progress(here) and sys.stdout.isatty() and sys.stderr.isatty()
     if here.json:
         write_json(report_document(report))
     else:
@@ -265,7 +293,7 @@ def _show_result(here: CliSession, report: RunPage) -> None:
         here.make_console().print(
             short_page(report)
             if here.quiet
-            else run_page(report, with_film=not seen, with_danger=seen)
+            else run_page(report, with_film=film and not seen, with_danger=seen, with_facts=film)
         )
     if code := _exit_code(report):
         raise typer.Exit(code)
@@ -314,7 +342,8 @@ def plan(
     from osler.app.runs import plan_question
 
     asked = read_question(question, tuple(option or ()))
-    with watch_events(here, trace, danger_aside=True) as sink:
+    first = _first_step(settings)
+    with watch_events(here, trace, first=first, film=True, danger_aside=True) as sink:
         made = asyncio.run(plan_question(settings, asked, search=search, sink=sink))
     if out is not None:
         _write_plan(out, made.document)

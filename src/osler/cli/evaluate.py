@@ -38,6 +38,8 @@ def run(here: CliSession, log_dir: LogDir, *, tried: TriedOptions, work: WorkOpt
 
     trial, left_out = _make_trial(here, tried)
     with show_progress(here) as report, _open_replies(work.replies) as known:
+        if report is not None:  # the first sample may take minutes
+            report("opening models and data", 0, None)
         asyncio.run(
             evaluation.run_trial(
                 trial,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -23,16 +24,39 @@ if TYPE_CHECKING:
 
 
 _STATUS_COLOURS = {"full": "green", "degraded": "yellow", "refused": "red"}
+_STATUS_WORDS = {
+    "full": "work as in their papers",
+    "degraded": "work with less than their papers have",
+    "refused": "cannot run with these models",
+}
 
 
-def doctor_page(report: DoctorReport, *, short: bool = False) -> Group:
-    """The checks; then what the models can do, and what that means. `short`: only what is wrong."""
-    wrong = [check for check in report.checks if not short or check.status != "pass"]
-    parts: list[RenderableType] = [checks_page(wrong)]
-    if report.models and not short:
-        parts += [plain_text(""), _models_table(report.models)]
-        parts += [plain_text(""), _strategies_table(report.strategies)]
+def doctor_page(report: DoctorReport, *, short: bool = False, everything: bool = False) -> Group:
+    """What is wrong and its fix; then a line on the rest, or with `everything` all of it.
+
+    `short`: only what is wrong.
+    """
+    wrong = [check for check in report.checks if check.status != "pass"]
+    wrong.sort(key=lambda check: check.status != "fail")
+    parts: list[RenderableType] = [checks_page(wrong)] if wrong else []
+    if everything:
+        parts.append(checks_page([check for check in report.checks if check.status == "pass"]))
+        if report.models:
+            parts += [plain_text(""), _models_table(report.models)]
+            parts += [plain_text(""), _strategies_table(report.strategies)]
+    elif not short:
+        parts.append(plain_text(_rest_line(report, len(wrong))))
     return Group(*parts)
+
+
+def _rest_line(report: DoctorReport, wrong: int) -> str:
+    right = f"{len(report.checks) - wrong} of {len(report.checks)} checks are right"
+    counts = Counter[str](verdict.status for verdict in report.strategies)
+    able = [
+        f"{counts[status]} {words}" for status, words in _STATUS_WORDS.items() if counts[status]
+    ]
+    told = f"; strategies: {', '.join(able)}" if able else ""
+    return f"{right}{told} (osler doctor --all)"
 
 
 def _models_table(models: Sequence[Ability]) -> Table:

@@ -60,20 +60,20 @@ def show_progress(session: CliSession) -> Iterator[Report | None]:
     delayed = DelayedDisplay(display)
     try:
         # A bar counts its seconds by itself.
-        with contextlib.nullcontext() if mode == "rich" else _repeat_often(delayed):
+        with contextlib.nullcontext() if mode == "rich" else repeat_often(delayed.repeat_report):
             yield delayed.report_progress
     finally:
         display.close()
 
 
 @contextmanager
-def _repeat_often(delayed: DelayedDisplay) -> Iterator[None]:
+def repeat_often(show: Callable[[], None]) -> Iterator[None]:
     """Shows the last report again and again: between two reports may lie minutes."""
     over = threading.Event()
 
     def repeat() -> None:
         while not over.wait(BEAT):
-            delayed.repeat_report()
+            show()
 
     beat = threading.Thread(target=repeat, name="progress", daemon=True)
     beat.start()
@@ -155,7 +155,8 @@ class LineDisplay:
                 },
                 ensure_ascii=False,
             )
-        parts = [f"{stage}: {done:,}" + (f" of {total:,}" if total is not None else "")]
+        counted = f": {done:,}" + (f" of {total:,}" if total is not None else "")
+        parts = [stage + counted if done or total is not None else stage]
         if rate:
             parts.append(f"{rate:,.1f}/s" if rate >= 0.1 else f"{1 / rate:,.0f} s each")
         parts += [f"{left:,.0f} s left"] if left is not None else []

@@ -14,7 +14,7 @@ from rich.text import Text
 from osler.answer import NOTHING_SAID
 from osler.cli.film import describe_plan, draw_film, planned_sources
 from osler.text import escape_controls
-from osler.trace import DangerNoticed, Event
+from osler.trace import DangerNoticed, Event, Retrieved
 from osler.types import (
     Answer,
     Authorship,
@@ -22,6 +22,7 @@ from osler.types import (
     DangerNotice,
     Evidence,
     Grounding,
+    Halt,
     Hit,
     Passage,
     Question,
@@ -59,11 +60,17 @@ class RunPage:
 
 
 def run_page(
-    report: RunPage, *, with_film: bool = True, notes: bool = False, with_danger: bool = True
+    report: RunPage,
+    *,
+    with_film: bool = True,
+    notes: bool = False,
+    with_danger: bool = True,
+    with_facts: bool = True,
 ) -> Group:
     """All there is to show: answer, evidence, film, why it halted, what it cost.
 
     `notes`: the film with the notes of models that may not word medicine, else folded away.
+    Without `with_facts`, one line says how the answer came about.
     """
     blocks: list[list[RenderableType]] = []
     if with_danger and report.danger is not None:
@@ -81,8 +88,39 @@ def run_page(
                 for event in planned_sources(report.events)
             ]
         )
-    blocks.append(list(facts_block(report)))
+    blocks.append(list(facts_block(report)) if with_facts else how_lines(report))
     return _space_blocks(blocks)
+
+
+def how_lines(report: RunPage) -> list[RenderableType]:
+    """The sources that were down; then one line on how the answer came about."""
+    reasons = (
+        why for event in report.events if isinstance(event, Retrieved) for why in event.failed
+    )
+    down = [f"! source down: {reason}" for reason in dict.fromkeys(reasons)]
+    parts = [report.strategy, *_how_it_ended(report)]
+    if report.seconds is not None:
+        parts.append(f"{report.seconds:.0f} s")
+    again = f"osler trace show {report.run}" if report.kept else "not kept"
+    told = f"How: {'; '.join(parts)}" + (f" ({again})" if report.solution else "")
+    return [
+        *(Text(escape_controls(line), style="yellow") for line in down),
+        Text(escape_controls(told), style="dim"),
+    ]
+
+
+def _how_it_ended(report: RunPage) -> Iterator[str]:
+    read = {hit.passage for one in report.events if isinstance(one, Retrieved) for hit in one.hits}
+    sources = dict.fromkeys(sorted(id.partition(":")[0] for id in read))
+    if read:
+        yield f"{_count_noun(len(read), 'passage')} of {', '.join(sources)} read"
+    if report.solution is None:
+        return
+    answer, halt = report.solution.answer, report.solution.halt
+    if answer.statements:
+        yield "quoted" if answer.authorship is Authorship.EXTRACTIVE else "worded by a model"
+    if halt is not Halt.CONVERGED:
+        yield f"{halt.value}: {' '.join(report.solution.why.split())}"
 
 
 def compare_page(reports: Sequence[RunPage]) -> RenderableType:

@@ -31,18 +31,27 @@ def init(
     here.report_line(f"{path} written; next: osler doctor", {"path": str(path)})
 
 
-def doctor(here: CliSession) -> None:
+def doctor(
+    here: CliSession,
+    everything: Annotated[
+        bool,
+        typer.Option(
+            "--all", help="Also what is right, what each model can do, and each strategy."
+        ),
+    ] = False,
+) -> None:
     """Check settings, knowledge base and models, and name the fix for each fault.
 
-    Each model is really asked: what it can do stands in a table, and below it what would
-    become of each strategy. Exit code 1: a check failed.
+    Each model is really asked. What is wrong comes first, then one line on the rest.
+    Exit code 1: a check failed.
     """
     settings = here.load_settings()
     from osler.app.doctor import run_doctor
     from osler.cli.pages import doctor_page
 
     report = run_doctor(settings)
-    here.show_result(doctor_page(report, short=here.quiet), {"ok": report.ok, **asdict(report)})
+    page = doctor_page(report, short=here.quiet, everything=everything)
+    here.show_result(page, {"ok": report.ok, **asdict(report)})
     if not report.ok:
         raise typer.Exit(ABSTAINED)
 

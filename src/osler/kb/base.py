@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from osler.errors import KnowledgeBaseError
+from osler.errors import KnowledgeBaseError, UnnamedSource
 from osler.kb import index, store
 from osler.kb.check import KnowledgeBaseInfo
 from osler.kb.index import BuildResult
@@ -286,4 +286,4 @@ class KnowledgeBase(KnowledgeBaseReader):
 def _sources_of(path: Path) -> tuple[str, ...]:
     if sources := sources_of(path) if path.exists() else ("",):
         return sources
-    raise KnowledgeBaseError(f"{path} does not name its source", fix="give it with --source")
+    raise UnnamedSource(f"{path} does not name its source", fix="give it with --source")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
-from osler.errors import MalformedSource
+from osler.errors import MalformedSource, MissingPath
 from osler.sources.companions import Companions, is_companion, load_companions
 from osler.sources.formats import FolderParser, by_name, sniff_folder
 from osler.sources.formats.containers import Member, Unreadable, is_archive, open_file, open_members
@@ -201,7 +201,7 @@ def _parse_records(found: Found) -> Iterator[Record]:
 def _resolve_unit(path: Path) -> Path:
     """The absolute path, which must exist; for MRCONSO.RRF its folder, which is the unit."""
     if not path.exists():
-        raise MalformedSource(f"{path} does not exist", fix="check the path")
+        raise MissingPath(f"{path} does not exist", fix="check the path")
     # Not resolved: a link that the user names is followed, and keeps its name.
     path = Path(os.path.abspath(path))
     return path.parent if _CONCEPTS.fullmatch(path.name) else path

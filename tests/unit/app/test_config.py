@@ -59,6 +59,18 @@ def refusal(cwd: Path, text: str = "", **layers: Mapping[str, str]) -> str:
     return str(caught.value)
 
 
+def test_a_knowledge_base_in_the_folder_is_found_from_it(tmp_path: Path) -> None:
+    (tmp_path / ".osler").mkdir()
+    assert loaded(tmp_path).settings.home != Path(".osler"), "it holds no knowledge base"
+    (tmp_path / ".osler" / "kb").mkdir()
+    here = loaded(tmp_path)
+    assert here.settings.kb.path == Path(".osler/kb")
+    assert here.settings.runs.path == Path(".osler/runs")
+    assert here.origins["home"] == "the folder .osler"
+    named = loaded(tmp_path, 'home = "elsewhere"')
+    assert named.settings.home == Path("elsewhere"), "a file that names one is nearer"
+
+
 def test_without_any_layer_the_settings_are_the_defaults(tmp_path: Path) -> None:
     found = loaded(tmp_path)
     assert found.settings == Settings()

@@ -203,9 +203,9 @@ def alone(reader: Ability, **options: Any) -> StrategyVerdict:
     return next(told for told in judge_strategies([reader], **options) if told.strategy == "direct")
 
 
-def page(report: DoctorReport, *, short: bool = False) -> str:
+def page(report: DoctorReport, **how: bool) -> str:
     out = StringIO()
-    Console(file=out, width=160).print(doctor_page(report, short=short))
+    Console(file=out, width=160).print(doctor_page(report, **how))
     return out.getvalue()
 
 
@@ -213,7 +213,10 @@ def test_the_page_shows_a_column_for_each_model_and_a_row_for_each_strategy() ->
     down = Ability(("reader",), "openai", error="gone")
     found = (replace(FULL, roles=("planner", "judge", "summariser")), down)
     check = Check("model of reader", "fail", "gone", "start it")
-    shown = page(DoctorReport((check,), found, judge_strategies(found)))
+    report = DoctorReport(
+        (Check("disk", "pass", "9 GB free"), check), found, judge_strategies(found)
+    )
+    shown = page(report, everything=True)
     for part in (
         "fail  model of reader: gone",
         "planner, judge, summariser",
@@ -227,6 +230,10 @@ def test_the_page_shows_a_column_for_each_model_and_a_row_for_each_strategy() ->
         "the reader cannot be asked",
     ):
         assert part in shown
-    assert page(DoctorReport((check,), found, judge_strategies(found)), short=True) == (
-        "fail  model of reader: gone\n      start it\n"
-    )
+    wrong = "fail  model of reader: gone\n      start it\n"
+    assert shown.startswith(wrong), "what is wrong comes first"
+    assert page(report, short=True) == wrong
+    first = page(report).removeprefix(wrong)
+    assert first.startswith("1 of 2 checks are right; strategies: ")
+    assert first.count("\n") == 1
+    assert "cannot run with these models (osler doctor --all)" in first

@@ -75,21 +75,27 @@ def ending(monkeypatch: pytest.MonkeyPatch) -> Ending:
     return Ending(monkeypatch)
 
 
-def test_an_answer_is_shown_with_its_passage_its_film_and_its_cost(
+def test_the_answer_comes_first_then_its_passage_then_one_line_on_how(
     osler: Any, asked: list[Settings]
 ) -> None:
     result = osler("ask", QUESTION, *RAG)
     assert result.exit_code == 0
-    assert "Give adrenaline into the outer thigh at once" in result.stdout
-    assert "] guideline · Anaphylaxis · First minutes" in result.stdout
-    assert "illustrative sample text" in result.stdout
+    answer, evidence, how = result.stdout.split("\n\n")
+    assert "Give adrenaline into the outer thigh at once" in answer
+    assert "] guideline · Anaphylaxis · First minutes" in evidence
+    assert "illustrative sample text" in evidence
+    assert how.startswith("How: rag; 1 passage of guideline read; quoted; ")
+    assert "(osler trace show 2" in " ".join(how.split())
+    assert result.stderr == "", "a wait of less than ten seconds is not told in a pipe"
+
+
+def test_the_film_and_the_cost_are_shown_where_they_are_asked_for(
+    osler: Any, asked: list[Settings]
+) -> None:
+    result = osler("ask", QUESTION, *RAG, "--film")
     assert "? Which drug is given first in anaphylaxis? (in guideline, k 10)" in result.stdout
     assert "halt       converged: read once" in result.stdout
     assert "(osler replay 2" in result.stdout
-
-
-def test_the_film_runs_live_on_standard_error(osler: Any, asked: list[Settings]) -> None:
-    result = osler("ask", QUESTION, *RAG)
     assert result.stderr.startswith("rag, seed 0\n")
     assert "1 passage: guideline:anaphylaxis#2" in result.stderr
 
@@ -98,7 +104,7 @@ def test_the_film_runs_live_on_standard_error(osler: Any, asked: list[Settings])
 def test_the_live_film_can_be_left_out(
     osler: Any, asked: list[Settings], before: list[str]
 ) -> None:
-    assert osler(*before, "ask", QUESTION, *RAG).stderr == ""
+    assert osler(*before, "ask", QUESTION, *RAG, "--film").stderr == ""
 
 
 def test_with_json_progress_the_events_are_the_live_film(
@@ -176,7 +182,7 @@ def test_what_the_evidence_does_not_say_ends_with_1(osler: Any, asked: list[Sett
 def test_a_refusal_ends_with_7(osler: Any, asked: list[Settings]) -> None:
     result = osler("ask", QUESTION, "--strategy", "direct")
     assert result.exit_code == 7
-    assert "halt       refused: " in result.stdout
+    assert "How: direct; refused: " in result.stdout
 
 
 def test_an_answer_without_a_source_that_was_down_ends_with_6(
@@ -194,7 +200,7 @@ def test_a_spent_budget_with_an_answer_is_an_answer(
     ending(replace(solution, halt=Halt.BUDGET, why="calls 3 of 3"))
     result = osler("ask", QUESTION)
     assert result.exit_code == 0
-    assert "halt       budget: calls 3 of 3" in result.stdout
+    assert "; budget: calls 3 of 3; " in result.stdout
     assert "(not kept)" in result.stdout
 
 
@@ -285,7 +291,7 @@ def test_a_run_is_replayed_without_a_model(
     assert result.exit_code == 0
     events = len((run / "events.jsonl").read_text("utf-8").splitlines())
     assert result.stdout.startswith(f"replayed {events} events: each is as it was\n")
-    assert f"(osler replay {run.name})" in result.stdout
+    assert f"(osler trace show {run.name})" in " ".join(result.stdout.split())
 
 
 def test_a_replay_that_differs_ends_with_1(osler: Any, run: Path) -> None:

@@ -17,6 +17,8 @@ from osler.errors import BadConfig
 
 PREFIX = "OSLER__"
 FILE_NAME = "osler.toml"
+LOCAL_HOME = ".osler"
+"""The home that `make ask` makes in its folder; found from there without being named."""
 
 _REFERENCE = re.compile(r"\$(?:\$|\{(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\})")
 _HEADER = re.compile(r"^\s*\[\s*([\w.\"'-]+)\s*\]")
@@ -67,6 +69,8 @@ def _read_layers(
         yield _read_preset(preset, env)
     if (user := user_file()).is_file():
         yield _read_file(user, env)
+    if (cwd / LOCAL_HOME / "kb").is_dir():
+        yield SettingsLayer(f"the folder {LOCAL_HOME}", {"home": LOCAL_HOME})
     if file is not None:
         yield _read_file(cwd / file, env)
     elif (cwd / FILE_NAME).is_file():

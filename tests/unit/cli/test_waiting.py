@@ -1,0 +1,68 @@
+"""The one line while a run works."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+
+from osler.cli.waiting import WaitingLine
+from osler.trace import Event, PlannedQuery, Retrieved, Searched, SourcesPlanned
+
+
+@dataclass
+class Watch:
+    now: float = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def waiting(watch: Watch, *, terminal: bool) -> tuple[WaitingLine, io.StringIO]:
+    out = io.StringIO()
+    return WaitingLine(out, terminal, ("opening the model", "a search"), clock=watch), out
+
+
+def test_a_terminal_sees_the_step_its_seconds_and_what_is_next() -> None:
+    watch = Watch()
+    line, out = waiting(watch, terminal=True)
+    line.show()
+    assert out.getvalue() == "", "a short run needs no line"
+    watch.now += 3
+    line.turn_to(Searched("q", 4, ("book", "wiki")))
+    assert out.getvalue().endswith("searching book, wiki, 3 s; next: reading what is found")
+    watch.now += 1
+    line.show()
+    assert out.getvalue().endswith("searching book, wiki, 4 s; next: reading what is found")
+    line.close()
+    assert out.getvalue().endswith("\x1b[2K"), "the line is gone when the answer comes"
+
+
+def test_a_pipe_gets_a_line_every_ten_seconds() -> None:
+    watch = Watch()
+    line, out = waiting(watch, terminal=False)
+    for second in range(25):
+        watch.now = 100.0 + second
+        line.show()
+    line.close()
+    assert out.getvalue().splitlines() == [
+        "opening the model, 10 s; next: a search",
+        "opening the model, 20 s; next: a search",
+    ]
+
+
+def test_events_without_a_step_of_their_own_keep_the_one_before() -> None:
+    line, _ = waiting(Watch(), terminal=False)
+    events: list[tuple[Event, str]] = [
+        (SourcesPlanned((PlannedQuery("book", 0, "x"),), "fixed"), "planned what to ask of book"),
+        (Searched("x", 4, ("a", "b", "c", "d")), "searching a, b, c and 1 more"),
+        (Retrieved("x", ()), "nothing found there"),
+    ]
+    for event, step in events:
+        line.turn_to(event)
+        assert line.now[0] == step
+
+
+def test_control_characters_of_a_model_do_not_reach_the_terminal() -> None:
+    line, _ = waiting(Watch(), terminal=True)
+    line.now = ("step 1: \x1b[2J", "")
+    assert "\x1b" not in line.line
