@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -120,12 +121,46 @@ def add(
     minute: Annotated[
         int | None, typer.Option(min=1, max=1_000_000, help="Most requests per minute.")
     ] = None,
+    source: Annotated[
+        list[str] | None,
+        typer.Option(
+            help='A source that it finds, "public" (all that are not private, the default) or'
+            ' "all"; repeatable.'
+        ),
+    ] = None,
+    verb: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="What it may do: ask, plan, search, read, runs, evaluations, calculate, patients,"
+            " operate; repeatable; without one, everything."
+        ),
+    ] = None,
+    strategy: Annotated[
+        list[str] | None, typer.Option(help="A strategy that it may run; repeatable.")
+    ] = None,
+    patient: Annotated[
+        list[str] | None,
+        typer.Option(help="A record of emr that it finds, by document id; repeatable."),
+    ] = None,
+    tokens: Annotated[
+        int | None, typer.Option(min=1, help="Most model tokens in a day (UTC).")
+    ] = None,
 ) -> None:
     """Create a key. It is shown once; only its hash is stored."""
     _require_extra("fastapi")
     from osler.serve.keys import new_key
+    from osler.serve.scopes import make_scope
 
-    made = new_key(_open_ledger(here), name, workspace=workspace, runs=runs, minute=minute)
+    scope = make_scope(
+        sources=tuple(source or ()),
+        verbs=tuple(verb or ()),
+        strategies=tuple(strategy or ()),
+        patients=tuple(patient or ()),
+        tokens=tokens,
+    )
+    made = new_key(
+        _open_ledger(here), name, workspace=workspace, runs=runs, minute=minute, scope=scope
+    )
     if here.json:
         write_json({"name": name, "workspace": workspace, "key": made})
     else:
@@ -139,14 +174,22 @@ def ls(here: JsonSession) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    from osler.serve.scopes import read_scope
+
     known = [
         {"name": k.name, "id": k.id, "workspace": k.workspace, "created": k.created}
-        | {"runs": k.runs, "minute": k.minute}
+        | {"runs": k.runs, "minute": k.minute, "scope": asdict(read_scope(k.scope))}
         for k in _open_ledger(here).list_keys()
     ]
-    table = Table("name", "id", "workspace", "created", box=None, pad_edge=False)
+    columns = ("name", "id", "workspace", "created")
+    table = Table(*columns, "scope", box=None, pad_edge=False)
     for one in known:
-        table.add_row(*(Text(str(one[c])) for c in ("name", "id", "workspace", "created")))
+        limits = {key: value for key, value in one["scope"].items() if value}
+        said = "; ".join(
+            f"{key} {','.join(value) if isinstance(value, tuple) else value}"
+            for key, value in limits.items()
+        )
+        table.add_row(*(Text(str(one[column])) for column in columns), Text(said))
     here.show_result(table, {"keys": known})
 
 

@@ -10,11 +10,12 @@ from fastapi import APIRouter, Depends, Header, Path, Query
 from fastapi.responses import HTMLResponse, StreamingResponse
 
 from osler.app.config import Settings
+from osler.app.config.access import AccessSettings
 from osler.app.danger import danger_notice
 from osler.app.runs import EVENTS
 from osler.errors import BadRun, OslerError, UnknownPassage
 from osler.graph.store import Graph
-from osler.kb.check import Provenance
+from osler.kb.check import KnowledgeBaseInfo, Provenance, SourceInfo
 from osler.methods.omni.dossier import SavedPlan
 from osler.questions import parse_question
 from osler.serve import choices, documents, schemas, schemas_kb
@@ -28,8 +29,10 @@ from osler.serve.run_views import (
     load_run,
     stream_active,
     stream_recorded,
+    visible_entries,
 )
 from osler.serve.state import ServerState, current_caller, current_state
+from osler.sources.catalogue import GRAPH
 from osler.types import Hit, Passage
 
 At = Annotated[ServerState, Depends(current_state)]
@@ -51,8 +54,9 @@ pages = APIRouter(responses=schemas.PROBLEMS)
 async def create_run(asked: schemas.RunRequest, site: At, caller: Who) -> schemas.RunStarted:
     """Start a run. It goes on without a watcher; `events` is where to watch it."""
     question = parse_question(asked.question, options=tuple(asked.options), language=asked.language)
-    settings = choices.run_settings(
+    settings = choices.caller_settings(
         site.settings,
+        caller,
         strategy=asked.strategy or (None if asked.plan is None else PLANNING),
         sources=asked.sources,
         k=asked.k,
@@ -81,7 +85,7 @@ async def _parse_plan(
 
 
 async def _searched_sources(site: ServerState, settings: Settings) -> tuple[str, ...]:
-    """Raises `BadConfig`, which a request is told as 422, for a source that is not there."""
+    """Raises `BadConfig`, a 422 reply, for a source that is not there."""
     from osler.app.wiring.knowledge import searched_sources
 
     kb = (await site.shelf.open_knowledge()).kb
@@ -99,8 +103,9 @@ async def make_plan(
 ) -> schemas.PlanView:
     """One plan, whichever door it was asked for at."""
     question = parse_question(asked.question, options=tuple(asked.options), language=asked.language)
-    settings = choices.run_settings(
+    settings = choices.caller_settings(
         site.settings,
+        caller,
         strategy=PLANNING,
         planner=asked.planner,
         sources=asked.sources,
@@ -122,9 +127,7 @@ async def list_runs(
     limit: Annotated[int, Query(ge=1, le=100)] = 20,
 ) -> schemas.RunList:
     """The caller's workspace's runs, the newest first."""
-    entries = await asyncio.to_thread(
-        site.ledger.list_runs, caller.workspace, before=before, limit=limit
-    )
+    entries, next_page = await asyncio.to_thread(visible_entries, site.desk, caller, before, limit)
     listed = []
     for entry in entries:
         live = site.desk.find_run(entry.id, caller.workspace)
@@ -138,7 +141,7 @@ async def list_runs(
                 question=entry.question,
             )
         )
-    return schemas.RunList(runs=listed, next=entries[-1].id if len(entries) == limit else None)
+    return schemas.RunList(runs=listed, next=next_page)
 
 
 @router.get("/runs/{id}", tags=["runs"])
@@ -189,14 +192,16 @@ async def cancel_run(id: RunId, site: At, caller: Who) -> schemas.RunReport:
 
 
 @router.post("/search", tags=["knowledge"])
-async def search(asked: schemas.SearchRequest, site: At) -> schemas_kb.SearchResult:
+async def search(asked: schemas.SearchRequest, site: At, caller: Who) -> schemas_kb.SearchResult:
     """The passages that these words find."""
-    return await run_search(site, asked)
+    return await run_search(site, caller, asked)
 
 
-async def run_search(site: ServerState, asked: schemas.SearchRequest) -> schemas_kb.SearchResult:
+async def run_search(
+    site: ServerState, caller: Caller, asked: schemas.SearchRequest
+) -> schemas_kb.SearchResult:
     """One search, whichever door it came by."""
-    hits = await find_hits(site, asked)
+    hits = await find_hits(site, caller, asked)
     return schemas_kb.SearchResult(
         query=asked.query,
         snapshot=await served_snapshot(site),
@@ -204,31 +209,26 @@ async def run_search(site: ServerState, asked: schemas.SearchRequest) -> schemas
     )
 
 
-async def find_hits(site: ServerState, asked: schemas.SearchRequest) -> list[Hit]:
-    """Runs one search. Raises `RefusedRequest` (503) where too many run."""
-    settings = choices.search_settings(site.settings, asked)
+async def find_hits(site: ServerState, caller: Caller, asked: schemas.SearchRequest) -> list[Hit]:
+    """Runs one search. Raises `RefusedRequest` (503) where too many run, and `BadConfig`, a 422
+    reply, for a source that is not there."""
+    settings = choices.search_settings(caller.scope.narrow_settings(site.settings), asked)
     async with site.searches.pass_through():
-        await _check_sources(site, asked.sources)
         return await site.shelf.search(settings, asked.query, k=asked.k, sources=asked.sources)
-
-
-async def _check_sources(site: ServerState, sources: list[str]) -> None:
-    """Raises as `_searched_sources` does."""
-    if sources:
-        await _searched_sources(site, choices.run_settings(site.settings, sources=sources))
 
 
 @router.get("/passages/{id:path}", tags=["knowledge"])
 async def get_passage(
     id: Annotated[str, Path(description="Of a passage, as in guideline:asthma#2; # is %23.")],
     site: At,
+    caller: Who,
     context: Annotated[int, Query(ge=0, le=5, description="Passages before and after it.")] = 0,
     snapshot: Annotated[
         str, Query(max_length=64, description="Only if this is the snapshot that is served.")
     ] = "",
 ) -> schemas_kb.PassageInContext:
     """A passage, where it comes from, and what stands around it."""
-    return await open_passage(site, id, context, await served_snapshot(site, snapshot))
+    return await open_passage(site, caller, id, context, await served_snapshot(site, snapshot))
 
 
 async def served_snapshot(site: ServerState, wanted: str = "") -> str:
@@ -246,10 +246,10 @@ async def served_snapshot(site: ServerState, wanted: str = "") -> str:
 
 
 async def open_passage(
-    site: ServerState, id: str, context: int, snapshot: str
+    site: ServerState, caller: Caller, id: str, context: int, snapshot: str
 ) -> schemas_kb.PassageInContext:
     """One passage, whichever door it was asked for at. Raises `UnknownPassage`."""
-    around, origin = await passage_context(site, id, context)
+    around, origin = await passage_context(site, caller, id, context)
     wanted = next(one for one in around if one.id == id)
     return schemas_kb.PassageInContext(
         passage=documents.passage_view(wanted),
@@ -260,58 +260,91 @@ async def open_passage(
 
 
 async def passage_context(
-    site: ServerState, id: str, context: int = 0
+    site: ServerState, caller: Caller, id: str, context: int = 0
 ) -> tuple[tuple[Passage, ...], Provenance | None]:
     """A passage with its neighbours and where it is from; one that is not the knowledge base's
     stands alone, without an origin. Raises `UnknownPassage`."""
+    access = caller.scope.narrow_settings(site.settings).access
     kb = (await site.shelf.open_knowledge()).kb
+
+    def read_passages() -> tuple[tuple[Passage, ...], Provenance]:
+        found, origin = kb.neighbours(id, context), kb.provenance(id)
+        _require_open(access, found[0])
+        return found, origin
+
     try:
-        return await asyncio.to_thread(lambda: (kb.neighbours(id, context), kb.provenance(id)))
-    except UnknownPassage:
-        if (other := await site.shelf.outside_passage(id)) is None:
+        return await asyncio.to_thread(read_passages)
+    except UnknownPassage as absent:
+        # What may not be opened takes the way of what is not there, to the same words.
+        other = await site.shelf.outside_passage(id)
+        if other is not None and access.may_search(other.source):
+            return (other,), None
+        if all(map(access.may_search, kb.sources)) and not access.patients:
             raise
-        return (other,), None
+        # The nearest ids may be those of patients.
+        fix = "search for it: POST /api/v1/search"
+        raise UnknownPassage(f"there is no passage {id!r}", fix=fix) from absent
+
+
+def _require_open(access: AccessSettings, passage: Passage) -> None:
+    """Raises `UnknownPassage`."""
+    if not access.may_open(passage.source, passage.id.partition("#")[0]):
+        raise UnknownPassage(f"there is no passage {passage.id!r}")
 
 
 @router.get("/sources", tags=["knowledge"])
-async def sources(site: At) -> schemas_kb.SourceList:
+async def sources(site: At, caller: Who) -> schemas_kb.SourceList:
     """What there is to search, counted."""
     from osler.app.wiring.knowledge import searched_sources
 
+    settings = caller.scope.narrow_settings(site.settings)
     kb = (await site.shelf.open_knowledge()).kb
     info = await asyncio.to_thread(kb.info)
     return schemas_kb.SourceList(
         snapshot=info.snapshot,
-        searched=list(await asyncio.to_thread(searched_sources, site.settings, kb)),
-        sources=[documents.source_view(one) for one in info.sources],
+        searched=list(await asyncio.to_thread(searched_sources, settings, kb)),
+        sources=[documents.source_view(one) for one in open_sources(settings.access, info)],
     )
 
 
+def open_sources(access: AccessSettings, info: KnowledgeBaseInfo) -> list[SourceInfo]:
+    """The sources that the caller may know of."""
+    return [one for one in info.sources if access.may_search(one.source)]
+
+
 @router.get("/kb", tags=["knowledge"])
-async def kb_status(site: At) -> schemas_kb.KbStatus:
+async def kb_status(site: At, caller: Who) -> schemas_kb.KbStatus:
     """The state of the knowledge base."""
     kb = (await site.shelf.open_knowledge()).kb
     info = await asyncio.to_thread(kb.info)
+    shown = open_sources(caller.scope.narrow_settings(site.settings).access, info)
     return schemas_kb.KbStatus(
         snapshot=info.snapshot,
         built=info.built,
         pending=info.pending,
         encoder=info.encoder,
         dimension=info.dimension,
-        documents=info.documents,
-        passages=info.passages,
+        documents=sum(one.documents for one in shown),
+        passages=sum(one.passages for one in shown),
         bytes=info.size,
         named_snapshots=info.snapshots,
-        graph=await site.shelf.open_graph() is not None,
+        graph=await caller_graph(site, caller) is not None,
     )
+
+
+async def caller_graph(site: ServerState, caller: Caller) -> Graph | None:
+    """The concept graph; `None` where there is none, or the caller may not search it."""
+    if not caller.scope.narrow_settings(site.settings).access.may_search(GRAPH):
+        return None
+    return await site.shelf.open_graph()
 
 
 @router.get("/graph/concepts", tags=["graph"])
 async def find_concepts(
-    site: At, term: Annotated[str, Query(min_length=1, max_length=500)]
+    site: At, caller: Who, term: Annotated[str, Query(min_length=1, max_length=500)]
 ) -> schemas_kb.ConceptMatchList:
     """The concepts that have this name."""
-    graph = await site.shelf.open_graph()
+    graph = await caller_graph(site, caller)
     matches = await asyncio.to_thread(graph.find_exact, term) if graph else []
     return schemas_kb.ConceptMatchList(
         term=term,
@@ -323,18 +356,19 @@ async def find_concepts(
 async def get_concept(
     id: Annotated[str, Path(description="Of a concept, as in DOID:9352.")],
     site: At,
+    caller: Who,
     limit: Annotated[int, Query(ge=1, le=_RELATIONS, description="Relations.")] = _RELATIONS,
 ) -> schemas_kb.ConceptView:
     """A concept: names, definitions, one-hop relations."""
-    return await read_concept(site, id, limit)
+    return await read_concept(site, caller, id, limit)
 
 
 async def read_concept(
-    site: ServerState, id: str, limit: int, predicates: Sequence[str] = ()
+    site: ServerState, caller: Caller, id: str, limit: int, predicates: Sequence[str] = ()
 ) -> schemas_kb.ConceptView:
     """One concept, whichever door it was asked for at, with all its relations or those of some
     predicates. Raises `RefusedRequest` (404)."""
-    graph = await site.shelf.open_graph()
+    graph = await caller_graph(site, caller)
     found = await asyncio.to_thread(_concept_view, graph, id, limit, predicates) if graph else None
     if found is None:
         fix = "" if graph else "osler kb graph add FILE"

@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.metadata import version
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI
 from starlette.middleware import Middleware
 
 from osler.app.config import Settings
@@ -25,7 +25,7 @@ from osler.serve.metrics import ServerMetrics
 from osler.serve.middleware import AuthMiddleware
 from osler.serve.reading_tools import calling_caller
 from osler.serve.run_manager import RunManager
-from osler.serve.state import Page, ServerState
+from osler.serve.state import Page, ServerState, check_scope
 
 _LOG = logging.getLogger("osler.serve")
 # In `home`: where the ledger lies.
@@ -94,6 +94,7 @@ def create_app(site: ServerState) -> FastAPI:
         redoc_url=None,
         lifespan=run_lifespan,
         middleware=[guarded],
+        dependencies=[Depends(check_scope)],
     )
     app.state.site = site
     problems.install_handlers(app)
@@ -106,7 +107,7 @@ def create_app(site: ServerState) -> FastAPI:
 
 
 async def _warm_up(site: ServerState) -> None:
-    """Opens what the first question would wait for. What fails is told by /readyz, and tried
+    """Opens what the first question would wait for. What fails shows in /readyz, and is tried
     again when it is wanted."""
     try:
         await site.shelf.parts_for(site.settings)

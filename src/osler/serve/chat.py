@@ -53,9 +53,14 @@ router = APIRouter(prefix="/v1", tags=["openai"], responses=_ERRORS)
 
 
 @router.get("/models")
-async def models() -> wire.ModelList:
-    """The strategies, as models."""
-    cards = [wire.ModelCard(id=name, created=CREATED) for name in wire.model_names()]
+async def models(site: At, caller: Who) -> wire.ModelList:
+    """The strategies that the key may run, as models."""
+    usual = site.settings.strategy.kind
+    cards = [
+        wire.ModelCard(id=name, created=CREATED)
+        for name in wire.model_names()
+        if caller.scope.allows_strategy(strategy_for_model(name) or usual)
+    ]
     return wire.ModelList(data=cards)
 
 
@@ -94,8 +99,9 @@ async def complete(
     x_osler_inline_sources: Annotated[str, Header(max_length=10)] = "",
 ) -> Response:
     """Answer the last question of the conversation, with citations."""
-    settings = choices.run_settings(
+    settings = choices.caller_settings(
         site.settings,
+        caller,
         strategy=strategy_for_model(asked.model),
         seed=asked.seed,
         temperature=asked.temperature,

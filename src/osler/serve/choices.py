@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from osler.app.config import Settings
 from osler.methods.omni.dossier import SavedPlan
 from osler.methods.omni.plan import Query, SourcePlan, render_source_plan
+from osler.serve.keys import Caller
 from osler.serve.problems import RefusedRequest
 from osler.serve.schemas import RunLimits, SearchRequest, SourceQuery
 
@@ -49,6 +50,18 @@ def run_settings(
     if limits is not None:
         tree["budget"] = _narrow_budget(tree["budget"], limits)
     return _validate_settings(tree)
+
+
+def caller_settings(settings: Settings, caller: Caller, **given: Any) -> Settings:
+    """The settings of one run as the caller's scope has them; `given` as for `run_settings`.
+
+    Raises `RefusedRequest`: 422 as `run_settings`, 403 for a strategy outside the scope.
+    """
+    chosen = run_settings(caller.scope.narrow_settings(settings), **given)
+    if not caller.scope.allows_strategy(kind := chosen.strategy.kind):
+        said = f"this key may not run {kind}"
+        raise RefusedRequest(403, "not_in_scope", said, fix="choose another strategy")
+    return chosen
 
 
 def search_settings(settings: Settings, asked: SearchRequest) -> Settings:

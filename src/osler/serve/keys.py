@@ -7,15 +7,16 @@ import hmac
 import re
 import secrets
 import time
-from collections import deque
+from collections import OrderedDict, deque
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from ipaddress import ip_address
 
 from osler.app.config import ServeSettings
+from osler.app.config.access import is_loopback
 from osler.errors import BadConfig
 from osler.serve.ledger import WORKSPACE, Ledger, StoredKey
 from osler.serve.problems import RefusedRequest
+from osler.serve.scopes import KeyScope, local_scope, read_scope
 
 _FORM = re.compile(r"osk_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -33,7 +34,10 @@ class Caller:
     """Unfinished runs at once, at most."""
     minute: int
     """Requests in a minute, at most."""
+    scope: KeyScope = field(default_factory=KeyScope)
     running: int = 0
+    reserved: int = 0
+    """Tokens that its unfinished runs may still spend."""
     _asked: deque[float] = field(default_factory=deque)
 
     def count_request(self, now: float) -> None:
@@ -56,6 +60,7 @@ def new_key(
     workspace: str = WORKSPACE,
     runs: int | None = None,
     minute: int | None = None,
+    scope: KeyScope = KeyScope(),  # noqa: B008 - frozen
 ) -> str:
     """The key, told this once. Raises `BadConfig` for a name or workspace that is none."""
     for what in (name, workspace):
@@ -64,13 +69,58 @@ def new_key(
             raise BadConfig(f"{what!r} is not a valid name for a key or a workspace", fix=fix)
     id, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
     when = datetime.now(UTC).isoformat(timespec="seconds")
-    ledger.add_key(StoredKey(id, name, workspace, _hash_secret(secret), when, runs, minute))
+    ledger.add_key(
+        StoredKey(id, name, workspace, _hash_secret(secret), when, runs, minute, scope.to_json())
+    )
     return f"osk_{id}_{secret}"
 
 
 def _hash_secret(secret: str) -> bytes:
     """256 bits of chance need no slow hash: there is nothing to guess."""
     return hashlib.sha256(secret.encode()).digest()
+
+
+class FailedKeys:
+    """Counts wrong keys by address and key, and sends away who tries on.
+
+    The right key of somebody else behind the same address stays good: what is counted is the
+    tries of one key. All keys of an address together have ten times the room.
+    """
+
+    most_kept = 4_096
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._failed: OrderedDict[tuple[str, str], deque[float]] = OrderedDict()
+
+    def check(self, address: str, key: str) -> None:
+        """Raises `RefusedRequest` (429)."""
+        now = time.monotonic()
+        tries = self._tries(address, key, now)
+        if len(tries) >= self._most:
+            said = "too many wrong keys"
+            wait = _MINUTE - (now - tries[0])
+            raise RefusedRequest(429, "too_many_failed_keys", said, retry_after=wait)
+
+    def count(self, address: str, key: str) -> None:
+        """Counts a wrong one. Raises `RefusedRequest` (429) where the address had too many."""
+        now = time.monotonic()
+        every = self._tries(address, "", now)
+        for tries in (self._tries(address, key, now), every):
+            tries.append(now)
+        if len(every) > 10 * self._most:
+            every.popleft()
+            said = "too many wrong keys"
+            raise RefusedRequest(429, "too_many_failed_keys", said, retry_after=_MINUTE)
+
+    def _tries(self, address: str, key: str, now: float) -> deque[float]:
+        tries = self._failed.setdefault((address, key), deque())
+        self._failed.move_to_end((address, key))
+        while tries and now - tries[0] >= _MINUTE:
+            tries.popleft()
+        while len(self._failed) > self.most_kept:  # who invents keys must not fill the memory
+            self._failed.popitem(last=False)
+        return tries
 
 
 class Authenticator:
@@ -80,7 +130,10 @@ class Authenticator:
         self._ledger = ledger
         self._loopback = is_loopback(limits.host)
         self._limits = limits
-        self._local = Caller("local", WORKSPACE, limits.caller_runs, limits.caller_minute)
+        self._local = Caller(
+            "local", WORKSPACE, limits.caller_runs, limits.caller_minute, local_scope(limits)
+        )
+        self._throttle = FailedKeys(limits.failed_keys)
         self._callers: dict[str, Caller] = {}
         self._open = False
         self._looked = float("-inf")
@@ -89,8 +142,9 @@ class Authenticator:
         """This machine's own caller, for doors that are no sockets."""
         return self._local
 
-    def authenticate_request(self, authorization: str | None) -> Caller:
-        """Raises `RefusedRequest`: 401 for a key that is absent or wrong."""
+    def authenticate_request(self, authorization: str | None, address: str = "") -> Caller:
+        """Raises `RefusedRequest`: 401 for a key that is absent or wrong, and 429 after too many
+        wrong ones from the address."""
         if authorization is None and self._needs_no_key():
             return self._local
         scheme, _, given = (authorization or "").partition(" ")
@@ -99,10 +153,12 @@ class Authenticator:
             if self._needs_no_key():  # OpenAI's clients send a key even where none is wanted
                 return self._local
             raise RefusedRequest(401, "no_key", "an API key is required", fix=NEEDED)
+        self._throttle.check(address, found.group(1))
         row = self._ledger.find_key(found.group(1))
         # Compared also where there is no such key, so that time does not tell which ids exist.
         stored = row.hash if row else bytes(32)
         if not hmac.compare_digest(stored, _hash_secret(found.group(2))) or row is None:
+            self._throttle.count(address, found.group(1))
             raise RefusedRequest(401, "wrong_key", "unknown key", fix=NEEDED)
         return self._keyed_caller(row)
 
@@ -113,6 +169,7 @@ class Authenticator:
                 row.workspace,
                 row.runs or self._limits.caller_runs,
                 row.minute or self._limits.caller_minute,
+                read_scope(row.scope),
             )
         return self._callers[row.id]
 
@@ -125,14 +182,6 @@ class Authenticator:
         if now - self._looked >= 1.0:
             self._open, self._looked = not self._ledger.list_keys(), now
         return self._open
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches the address; a name that is not "localhost" is not."""
-    try:
-        return ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def check_binding(host: str, ledger: Ledger) -> None:

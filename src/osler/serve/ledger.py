@@ -11,12 +11,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, get_args
 
 from osler.errors import BadConfig, KnowledgeBaseBusy, StorageFailed
-from osler.kb.store.access import LockMode, hold_lock
+from osler.kb.store.access import LockMode, hold_lock, write_transaction
 
 Status = Literal["queued", "running", "finished", "failed", "cancelled", "interrupted"]
 STATUSES: tuple[Status, ...] = get_args(Status)
@@ -36,9 +36,15 @@ CREATE TABLE IF NOT EXISTS key(
   id TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, workspace TEXT NOT NULL, hash BLOB NOT NULL,
   created TEXT NOT NULL, runs INTEGER, minute INTEGER
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS scope(id TEXT PRIMARY KEY, scope TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS reach(id TEXT PRIMARY KEY, reach TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS spent(
+  key TEXT, day TEXT, tokens INTEGER NOT NULL, PRIMARY KEY(key, day)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS probe(at REAL NOT NULL);
 """
 _COLUMNS = "id, workspace, caller, created, status, strategy, question, code, detail"
+_RUNS = f"SELECT {_COLUMNS}, coalesce(reach, '') FROM run LEFT JOIN reach USING (id)"  # noqa: S608
+_KEYS = "SELECT key.*, coalesce(scope, '') FROM key LEFT JOIN scope USING (id)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +63,8 @@ class LedgerEntry:
     code: str = ""
     detail: str = ""
     """Why it failed."""
+    reach: str = ""
+    """JSON of what it could find (`scopes.RunReach`); "" = not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +72,12 @@ class StoredKey:
     id: str
     name: str
     workspace: str
-    hash: bytes
+    hash: bytes = field(repr=False)
     created: str
     runs: int | None = None
     minute: int | None = None
+    scope: str = ""
+    """JSON of what it may do (`scopes.KeyScope`); "" = the default scope."""
 
 
 class Ledger:
@@ -133,7 +143,8 @@ class Ledger:
     # Runs
 
     def begin_run(self, entry: LedgerEntry) -> None:
-        with self._lock_database() as db:
+        with self._lock_database() as db, write_transaction(db):
+            db.execute("INSERT INTO reach VALUES (?, ?)", (entry.id, entry.reach))
             db.execute(
                 f"INSERT INTO run({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
                 (
@@ -175,10 +186,7 @@ class Ledger:
 
     def find_run(self, id: str) -> LedgerEntry | None:
         with self._lock_database() as db:
-            row = db.execute(
-                f"SELECT {_COLUMNS} FROM run WHERE id = ?",  # noqa: S608  our own words
-                (id,),
-            ).fetchone()
+            row = db.execute(f"{_RUNS} WHERE id = ?", (id,)).fetchone()
         return LedgerEntry(*row) if row else None
 
     def run_lines(self, id: str) -> list[str]:
@@ -191,8 +199,7 @@ class Ledger:
         """The newest first; those with an id below `before`, where one is given."""
         with self._lock_database() as db:
             rows = db.execute(
-                f"SELECT {_COLUMNS} FROM run WHERE workspace = ? AND (? = '' OR id < ?)"  # noqa: S608
-                " ORDER BY id DESC LIMIT ?",
+                f"{_RUNS} WHERE workspace = ? AND (? = '' OR id < ?) ORDER BY id DESC LIMIT ?",
                 (workspace, before, before, limit),
             ).fetchall()
         return [LedgerEntry(*row) for row in rows]
@@ -202,24 +209,43 @@ class Ledger:
     def add_key(self, key: StoredKey) -> None:
         """Raises `BadConfig` for a name that is taken."""
         try:
-            with self._lock_database() as db:
+            with self._lock_database() as db, write_transaction(db):
                 db.execute(
                     "INSERT INTO key VALUES (?, ?, ?, ?, ?, ?, ?)",
                     (key.id, key.name, key.workspace, key.hash, key.created, key.runs, key.minute),
                 )
+                db.execute("INSERT INTO scope VALUES (?, ?)", (key.id, key.scope))
         except sqlite3.IntegrityError as error:
             fix = "choose another name, or `osler serve key rm` it first"
             raise BadConfig(f"there is a key {key.name!r} already", fix=fix) from error
 
     def find_key(self, id: str) -> StoredKey | None:
         with self._lock_database() as db:
-            row = db.execute("SELECT * FROM key WHERE id = ?", (id,)).fetchone()
+            row = db.execute(f"{_KEYS} WHERE id = ?", (id,)).fetchone()
         return StoredKey(*row) if row else None
 
     def list_keys(self) -> list[StoredKey]:
         with self._lock_database() as db:
-            return [StoredKey(*row) for row in db.execute("SELECT * FROM key ORDER BY name")]
+            return [StoredKey(*row) for row in db.execute(f"{_KEYS} ORDER BY name")]
 
     def drop_key(self, name: str) -> bool:
         with self._lock_database() as db:
             return db.execute("DELETE FROM key WHERE name = ? OR id = ?", (name, name)).rowcount > 0
+
+    # Tokens
+
+    def spent_tokens(self, key: str, day: str) -> int:
+        """What the key spent on that day."""
+        with self._lock_database() as db:
+            row = db.execute(
+                "SELECT tokens FROM spent WHERE key = ? AND day = ?", (key, day)
+            ).fetchone()
+        return int(row[0]) if row else 0
+
+    def add_spent(self, key: str, day: str, tokens: int) -> None:
+        with self._lock_database() as db:
+            db.execute(
+                "INSERT INTO spent VALUES (?, ?, ?)"
+                " ON CONFLICT(key, day) DO UPDATE SET tokens = tokens + excluded.tokens",
+                (key, day, tokens),
+            )

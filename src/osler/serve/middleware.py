@@ -6,6 +6,7 @@ Plain ASGI, around everything, MCP included.
 from __future__ import annotations
 
 import asyncio
+import re
 import secrets
 import time
 from collections.abc import Mapping
@@ -14,8 +15,9 @@ from urllib.parse import urlsplit
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from osler.app.config import ServeSettings
+from osler.app.config.access import is_loopback
 from osler.serve.admission import Admission
-from osler.serve.keys import Authenticator, is_loopback
+from osler.serve.keys import Authenticator
 from osler.serve.metrics import ServerMetrics
 from osler.serve.problems import RefusedRequest, refusal_response
 
@@ -32,6 +34,7 @@ _HEADERS = {
     b"cache-control": b"no-store",
 }
 _HEADER_LINES = 100
+_HOST = re.compile(r"(\[[0-9A-Fa-f:.%]+\]|[^:\[\]]*)(?::\d{1,5})?")
 
 
 class AuthMiddleware:
@@ -77,7 +80,8 @@ class AuthMiddleware:
         self._check_host(headers)
         if scope["path"] in OPEN_TO_ALL or _is_page_route(scope):
             return receive
-        caller = self._gate.authenticate_request(headers.get("authorization"))
+        address = (scope.get("client") or ("",))[0]
+        caller = self._gate.authenticate_request(headers.get("authorization"), address)
         caller.count_request(time.monotonic())
         scope["osler.caller"] = caller
         if scope["method"] in ("GET", "HEAD", "OPTIONS"):
@@ -183,10 +187,13 @@ def _request_id(scope: Scope) -> bytes:
 
 
 def _host_name(given: str) -> str:
-    """The name of a Host header, without its port."""
-    if given.startswith("["):
-        return given[1:].partition("]")[0]
-    return given.rpartition(":")[0] if ":" in given else given
+    """The name of a Host header, without its port. Raises `RefusedRequest` for what is none."""
+    # Matched as a whole: "localhost:80.evil.com" is neither "localhost" nor a name.
+    if (found := _HOST.fullmatch(given)) is None:
+        raise RefusedRequest(
+            421, "wrong_host", "that is no name of a server", fix="mend the client"
+        )
+    return found.group(1).strip("[]")
 
 
 def origin_host(origin: str) -> str:

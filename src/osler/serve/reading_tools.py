@@ -17,10 +17,11 @@ from mcp.types import ToolAnnotations
 from pydantic import BaseModel, Field
 
 from osler.answer.verify import BearingSentence, Verdict, weigh_claim
+from osler.app.config.access import AccessSettings, is_loopback
 from osler.errors import OslerError, UnknownPassage
 from osler.kb.base import KnowledgeBase
 from osler.serve import api, documents, schemas
-from osler.serve.keys import Caller, is_loopback
+from osler.serve.keys import Caller
 from osler.serve.problems import RefusedRequest
 from osler.serve.state import ServerState
 from osler.sources.catalogue import EMR
@@ -104,19 +105,21 @@ def add_claim_tool(mcp: MCPServer[Any], at: At) -> None:
     ) -> ClaimVerdict:
         """Whether passages state a claim, say otherwise, or neither, with their quotes. Without
         `passage_ids` the claim itself is searched for."""
-        site, _ = at(context)
+        site, caller = at(context)
         asked = schemas.SearchRequest(query=claim, k=_SEARCHED)
         hits = await (
-            _find_passages(site, passage_ids) if passage_ids else api.find_hits(site, asked)
+            _find_passages(site, caller, passage_ids)
+            if passage_ids
+            else api.find_hits(site, caller, asked)
         )
         found = await asyncio.to_thread(weigh_claim, claim, hits, language_of(claim))
         quotes = [_sentence_view(one) for one in found.said[:_QUOTES]]
         return ClaimVerdict(claim=claim, verdict=found.verdict, quotes=quotes, passages=len(hits))
 
 
-async def _find_passages(site: ServerState, ids: Sequence[str]) -> list[Hit]:
+async def _find_passages(site: ServerState, caller: Caller, ids: Sequence[str]) -> list[Hit]:
     """Raises `UnknownPassage`."""
-    found = [await api.passage_context(site, id) for id in dict.fromkeys(ids)]
+    found = [await api.passage_context(site, caller, id) for id in dict.fromkeys(ids)]
     passages = [passage for (passage,), _ in found]
     return [Hit(passage, 0.0, rank, "", "named") for rank, passage in enumerate(passages, 1)]
 
@@ -162,22 +165,28 @@ def add_record_tool(mcp: MCPServer[Any], at: At) -> None:
     ) -> RecordPage:
         """Entries of one kind in a de-identified record of the source emr, in the record's order.
         `patient` is the id of the record, or of any of its passages."""
-        site, _ = at(context)
+        site, caller = at(context)
         if calling_caller(context) is not None and not is_loopback(site.settings.serve.host):
             raise ToolError("records are read on the machine that keeps them, and nowhere else")
         kb = (await site.shelf.open_knowledge()).kb
-        found = await asyncio.to_thread(_read_entries, kb, patient, resource)
-        shown = [_entry_view(each, fields) for each in found[skip : skip + count]]
         record = patient.partition("#")[0]
+        access = caller.scope.narrow_settings(site.settings).access
+        found = await asyncio.to_thread(_read_entries, kb, access, record, resource)
+        shown = [_entry_view(each, fields) for each in found[skip : skip + count]]
         return RecordPage(patient=record, resource=resource, total=len(found), entries=shown)
 
 
-def _read_entries(kb: KnowledgeBase, patient: str, resource: Resource) -> list[RecordEntry]:
-    """Raises `UnknownPassage`, also for a passage that is of no patient."""
-    first = patient if "#" in patient else f"{patient}#0"
-    passages = kb.neighbours(first, _LONGEST)
-    if passages[0].source != EMR:
-        raise UnknownPassage(f"{patient!r} is no record of the source {EMR}")
+def _read_entries(
+    kb: KnowledgeBase, access: AccessSettings, record: str, resource: Resource
+) -> list[RecordEntry]:
+    """Raises `UnknownPassage`, in the same words for what is not there and what is closed."""
+    unknown = UnknownPassage(f"{record!r} is no record of the source {EMR}")
+    try:
+        passages = kb.neighbours(f"{record}#0", _LONGEST)
+    except UnknownPassage:
+        raise unknown from None
+    if passages[0].source != EMR or not access.may_open(EMR, record):
+        raise unknown
     return [each for each in list_entries(passages) if each.resource == resource]
 
 

@@ -13,7 +13,7 @@ import logging
 import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 
 from osler.app import runs
@@ -28,7 +28,9 @@ from osler.serve.admission import Admission
 from osler.serve.keys import Caller
 from osler.serve.ledger import Ledger, LedgerEntry, Status
 from osler.serve.problems import RefusedRequest, refusal_for
-from osler.trace import Answered, DangerNoticed, Event, to_line
+from osler.serve.scopes import reach_of
+from osler.serve.token_budget import TokenBudget
+from osler.trace import Answered, Asked, DangerNoticed, Event, to_line
 from osler.types import DangerNotice, Question, Solution
 
 _LOG = logging.getLogger("osler.serve")
@@ -51,7 +53,7 @@ class ActiveRun:
     plan: SavedPlan | None = None
     """The source plan that it was given; `None` = the strategy makes its own."""
     danger: DangerNotice | None = None
-    """What the asker is told first, before the run has a place."""
+    """The first words to the asker, before the run has a place."""
     status: Status = "queued"
     lines: list[str] = field(default_factory=list)
     """Its events as they are stored; the number of one is its place, from 1."""
@@ -59,6 +61,10 @@ class ActiveRun:
     code: str = ""
     detail: str = ""
     seconds: float | None = None
+    reserved: int = 0
+    """Tokens of the key's day that it may spend."""
+    spent: int = 0
+    """Tokens that it did spend."""
     task: asyncio.Task[None] | None = None
     at_end: list[Callable[[], None]] = field(default_factory=list)
     """What watchers want done when it is over, however it ends."""
@@ -99,6 +105,7 @@ class RunManager:
         self.limits = limits
         self.draining = False
         self.pace = Admission()
+        self.tokens = TokenBudget(ledger)
         self._watchers = watchers
         self._watch_end = watch_end
         self._live: dict[str, ActiveRun] = {}
@@ -108,7 +115,7 @@ class RunManager:
         self._planning = 0
         self._room = asyncio.Semaphore(limits.runs)
         self._took = 1.0
-        """Seconds of the last runs, roughly: what a client is told to wait."""
+        """Seconds of the last runs, roughly: the wait that a client is advised."""
 
     @property
     def unfinished(self) -> int:
@@ -136,6 +143,7 @@ class RunManager:
         """
         danger = danger_notice(settings, question, earlier)
         self._check_capacity(caller, danger)
+        settings, reserved = self.tokens.reserve(caller, settings)
         now = datetime.now(UTC)
         live = ActiveRun(
             runs.new_run_id(now, _ID_DIGITS),
@@ -145,11 +153,13 @@ class RunManager:
             now.isoformat(timespec="milliseconds"),
             plan,
             danger,
+            reserved=reserved,
         )
         if danger is not None:
             live.append_line(to_line(DangerNoticed(danger)))
         self._live[live.id] = live
         caller.running += 1
+        caller.reserved += reserved
         try:
             # Remembered before it is acknowledged: after a crash the run is known as interrupted.
             await asyncio.to_thread(self._begin_record, live)
@@ -169,18 +179,29 @@ class RunManager:
         Raises `RefusedRequest` as `start` does, and 503 when it takes longer than a run may.
         """
         self._check_capacity(caller, danger_notice(settings, question))
+        settings, reserved = self.tokens.reserve(caller, settings)
         caller.running += 1
+        caller.reserved += reserved
         self._planning += 1
+        spent = 0
+
+        def count_tokens(event: Event) -> None:
+            nonlocal spent
+            if isinstance(event, Asked):
+                spent += event.usage.tokens
+
         try:
             async with self._room, asyncio.timeout(self.limits.run_seconds):
                 parts = await self.shelf.parts_for(settings)
-                return await runs.plan_question(settings, question, parts=parts)
+                return await runs.plan_question(settings, question, parts=parts, sink=count_tokens)
         except TimeoutError:
             said = f"no plan within {self.limits.run_seconds:g} seconds"
             raise RefusedRequest(503, "timeout", said, retry_after=self._took) from None
         finally:
             self._planning -= 1
             caller.running -= 1
+            caller.reserved -= reserved
+            await asyncio.to_thread(self.tokens.book, caller, spent)
 
     def is_kept(self, id: str) -> bool:
         """Whether the run is whole in its folder."""
@@ -204,6 +225,7 @@ class RunManager:
 
     def _release_place(self, live: ActiveRun) -> None:
         live.caller.running -= 1
+        live.caller.reserved -= live.reserved
         del self._live[live.id]
 
     def _check_capacity(self, caller: Caller, danger: DangerNotice | None) -> None:
@@ -262,6 +284,8 @@ class RunManager:
             if isinstance(event, DangerNoticed):  # said when the run was taken on
                 return
             live.append_line(to_line(event))
+            if isinstance(event, Asked):
+                live.spent += event.usage.tokens
             if isinstance(event, Answered):
                 live.solution = event.solution
             for watch in self._watchers:
@@ -311,6 +335,7 @@ class RunManager:
         alone = live.settings.runs.keep and live.status != "finished"
         events = "\n".join(live.lines) if alone else ""
         self.ledger.end_run(live.id, live.status, code=live.code, detail=live.detail, events=events)
+        self.tokens.book(live.caller, live.spent)
 
     def _file_late(self) -> None:
         """Writes the ends that could not be written when they came. Raises `StorageFailed`."""
@@ -327,6 +352,7 @@ class RunManager:
             live.status,
             live.settings.strategy.kind,
             live.question.text if live.settings.runs.keep else "",
+            reach=json.dumps(asdict(reach_of(live.settings))),
         )
 
     def find_run(self, id: str, workspace: str) -> ActiveRun | None:

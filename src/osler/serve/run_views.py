@@ -8,12 +8,14 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from osler.app.config.access import AccessSettings
 from osler.app.runs import EVENTS, RunRecord, read_record
 from osler.errors import BadRun
 from osler.serve.keys import Caller
 from osler.serve.ledger import WORKSPACE, LedgerEntry, Status
 from osler.serve.problems import RefusedRequest
 from osler.serve.run_manager import ActiveRun, RunManager
+from osler.serve.scopes import RunReach, reach_from_lines, reach_of, read_reach
 from osler.trace import Answered, DangerNoticed, Started, from_line
 from osler.types import DangerNotice, Question, Solution
 
@@ -63,7 +65,44 @@ async def load_run(desk: RunManager, caller: Caller, id: str) -> RunView:
 
 
 def active_run(desk: RunManager, caller: Caller, id: str) -> ActiveRun | None:
-    return desk.find_run(id, caller.workspace) if _ID.fullmatch(id) else None
+    """A run of this process that the caller may see."""
+    found = desk.find_run(id, caller.workspace) if _ID.fullmatch(id) else None
+    return found if found and reach_of(found.settings).is_open_to(_access(desk, caller)) else None
+
+
+def visible_entries(
+    desk: RunManager, caller: Caller, before: str, limit: int
+) -> tuple[list[LedgerEntry], str | None]:
+    """The caller's workspace's runs that it may see, the newest first; where the next page
+    begins. Blocks."""
+    access, shown = _access(desk, caller), list[LedgerEntry]()
+    while page := desk.ledger.list_runs(caller.workspace, before=before, limit=limit):
+        for entry in page:
+            before = entry.id
+            if _reach(desk, entry.id, entry).is_open_to(access):
+                shown.append(entry)
+            if len(shown) == limit:
+                return shown, before
+    return shown, None
+
+
+def _access(desk: RunManager, caller: Caller) -> AccessSettings:
+    return caller.scope.narrow_settings(desk.shelf.settings).access
+
+
+def _reach(desk: RunManager, id: str, entry: LedgerEntry | None) -> RunReach:
+    """What a run that is over could find; of one that no ledger knows, by what it left."""
+    if entry is not None and (stored := read_reach(entry.reach)):
+        return stored
+    folder = _run_folder(desk, id)
+    try:
+        record = read_record(folder)
+    except BadRun:
+        log = folder / EVENTS
+        text = log.read_text("utf-8", "replace") if log.is_file() else ""
+        return reach_from_lines(desk.shelf.settings.access, [*desk.ledger.run_lines(id), text])
+    patients = record.settings.get("access", {}).get("patients", ())
+    return RunReach(record.sources, tuple(patients))
 
 
 async def finished_folder(desk: RunManager, caller: Caller, id: str) -> Path:
@@ -77,12 +116,21 @@ async def _find_entry(desk: RunManager, caller: Caller, id: str) -> LedgerEntry 
     """`None` for a run that the command line made, which is the default workspace's."""
     if not _ID.fullmatch(id):
         raise _unknown_run(id)
-    entry = await asyncio.to_thread(desk.ledger.find_run, id)
-    if entry is None and (caller.workspace != WORKSPACE or not _run_folder(desk, id).is_dir()):
-        raise _unknown_run(id)
-    if entry is not None and entry.workspace != caller.workspace:
+    entry, is_open = await asyncio.to_thread(_find_visible, desk, caller, id)
+    if not is_open:
         raise _unknown_run(id)
     return entry
+
+
+def _find_visible(desk: RunManager, caller: Caller, id: str) -> tuple[LedgerEntry | None, bool]:
+    """The entry, and whether the caller may see the run.
+
+    Each step is taken for every run, so that the time does not tell another's from none.
+    """
+    entry, in_folder = desk.ledger.find_run(id), _run_folder(desk, id).is_dir()
+    workspace = entry.workspace if entry else WORKSPACE if in_folder else None
+    is_open = _reach(desk, id, entry).is_open_to(_access(desk, caller))
+    return entry, is_open and workspace == caller.workspace
 
 
 def _run_folder(desk: RunManager, id: str) -> Path:

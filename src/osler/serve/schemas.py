@@ -14,6 +14,7 @@ from osler.methods.omni.planners.make import PlannerName
 from osler.questions import LIMIT
 from osler.serve.ledger import STATUSES
 from osler.serve.schemas_kb import PassageView, ResponseModel, SourceView
+from osler.types import CautionRule
 
 NOTICE = (
     "For healthcare professionals and research. Supports, does not replace, clinical judgement."
@@ -132,7 +133,7 @@ class QuotedView(ResponseModel):
 
 
 class CautionView(ResponseModel):
-    rule: Literal["retracted", "superseded", "newer-guideline", "amounts", "directions"]
+    rule: CautionRule
     text: str
     """In the answer's language."""
     evidence: list[QuotedView]

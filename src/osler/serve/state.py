@@ -18,6 +18,7 @@ from osler.serve.keys import Authenticator, Caller
 from osler.serve.ledger import Ledger
 from osler.serve.metrics import ServerMetrics
 from osler.serve.run_manager import RunManager
+from osler.serve.scopes import ROUTE_VERBS
 
 # The events file of a run → its report as HTML, which needs nothing else.
 Page = Callable[[Path], str]
@@ -72,6 +73,14 @@ def current_state(request: Request) -> ServerState:
     site = request.app.state.site
     assert isinstance(site, ServerState)  # noqa: S101  `app.create_app` puts it there
     return site
+
+
+def check_scope(request: Request) -> None:
+    """Raises `RefusedRequest` (403) for an operation that the caller's key may not use."""
+    caller = request.scope.get("osler.caller")
+    if caller is not None:  # probes and the empty page have none
+        path = request.scope["route"].path.replace(":path}", "}")
+        caller.scope.require_verb(ROUTE_VERBS.get((request.method, path)))
 
 
 def current_caller(request: Request) -> Caller:

@@ -16,12 +16,15 @@ from osler.app.wiring.composers import may_write
 from osler.app.wiring.models import PACKAGED
 from osler.errors import OslerError
 from osler.serve import documents, schemas, schemas_evaluation
+from osler.serve.api import open_sources
+from osler.serve.keys import Caller
 from osler.serve.metrics import MEDIA
 from osler.serve.problems import RefusedRequest, refusal_for
-from osler.serve.state import ServerState, current_state
+from osler.serve.state import ServerState, current_caller, current_state
 from osler.sources.catalogue import EMR
 
 At = Annotated[ServerState, Depends(current_state)]
+Who = Annotated[Caller, Depends(current_caller)]
 root = APIRouter(tags=["operation"], responses=schemas.PROBLEMS)
 told = APIRouter(prefix="/api/v1", tags=["operation"], responses=schemas.PROBLEMS)
 
@@ -77,9 +80,10 @@ async def metrics(site: At) -> Response:
 
 
 @told.get("/transparency")
-async def transparency(site: At) -> schemas.Transparency:
+async def transparency(site: At, caller: Who) -> schemas.Transparency:
     """Who it is for, what it is made of, and what it does not do."""
     settings = site.settings
+    access = caller.scope.narrow_settings(settings).access
     held = await site.shelf.open_knowledge()
     info = await asyncio.to_thread(held.kb.info)
     models = {
@@ -98,10 +102,10 @@ async def transparency(site: At) -> schemas.Transparency:
         out_of_scope=OUT_OF_SCOPE,
         models={str(role): model for role, model in models.items()},
         encoder=held.encoder.identity,
-        strategies=list(STRATEGIES),
+        strategies=[kind for kind in STRATEGIES if caller.scope.allows_strategy(kind)],
         strategy=settings.strategy.kind,
         snapshot=info.snapshot,
-        sources=[documents.source_view(one) for one in info.sources],
+        sources=[documents.source_view(one) for one in open_sources(access, info)],
         limits={
             **settings.budget.model_dump(),
             "run_seconds": settings.serve.run_seconds,

@@ -29,6 +29,7 @@ from osler.methods.kag.sandbox import LONGEST
 from osler.questions import parse_question
 from osler.serve import api, choices, documents, schemas, schemas_kb
 from osler.serve.keys import Caller
+from osler.serve.problems import RefusedRequest
 from osler.serve.reading_tools import (
     At,
     Many,
@@ -39,6 +40,7 @@ from osler.serve.reading_tools import (
     report_refusals,
 )
 from osler.serve.run_views import load_run
+from osler.serve.scopes import TOOL_VERBS
 from osler.serve.state import ServerState
 
 INSTRUCTIONS = (
@@ -120,7 +122,8 @@ def build_mcp_server(
         site, caller = at(context)
         return site, caller or site.gate.local_caller()
 
-    mcp: MCPServer[Any] = MCPServer(
+    mcp: MCPServer[Any] = ScopedServer(
+        find_site,
         "osler",
         title="Osler",
         description="Medical evidence with citations.",
@@ -137,6 +140,25 @@ def build_mcp_server(
     if patients:
         add_record_tool(mcp, find_site)
     return mcp
+
+
+class ScopedServer(MCPServer[Any]):
+    """Refuses the tools that the caller's key may not use."""
+
+    def __init__(self, at: At, name: str, **given: Any) -> None:
+        super().__init__(name, **given)
+        self._at = at
+
+    async def call_tool(
+        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
+    ) -> Any:
+        if context is not None:  # `None`: called from inside, by no caller
+            _, caller = self._at(context)
+            try:
+                caller.scope.require_verb(TOOL_VERBS.get(name))
+            except RefusedRequest as refused:
+                raise ToolError(str(refused)) from refused
+        return await super().call_tool(name, arguments, context)
 
 
 def http_routes(mcp: MCPServer[Any]) -> list[BaseRoute]:
@@ -166,10 +188,10 @@ def _add_knowledge(mcp: MCPServer[Any], at: At) -> None:
     ) -> schemas_kb.SearchResult:
         """Passages of the knowledge base that these words find, best first; with `snapshot`,
         only if that is the one that is served."""
-        site, _ = at(context)
+        site, caller = at(context)
         await api.served_snapshot(site, snapshot)
         asked = schemas.SearchRequest(query=query, sources=sources, k=k, year_from=year_from)
-        return await api.run_search(site, asked)
+        return await api.run_search(site, caller, asked)
 
     @mcp.tool(annotations=read_only_hints("Open a passage"))
     @report_refusals
@@ -179,8 +201,8 @@ def _add_knowledge(mcp: MCPServer[Any], at: At) -> None:
         context_chunks: Annotated[int, Field(ge=0, le=5)] = 0,
     ) -> schemas_kb.PassageInContext:
         """One passage by its id, with those before and after it in its document."""
-        site, _ = at(context)
-        return await _open_passage(site, passage_id, context_chunks)
+        site, caller = at(context)
+        return await _open_passage(site, caller, passage_id, context_chunks)
 
     @mcp.tool(annotations=read_only_hints("Look up a concept"))
     @report_refusals
@@ -192,11 +214,11 @@ def _add_knowledge(mcp: MCPServer[Any], at: At) -> None:
     ) -> ConceptDefinitions:
         """Definition and one-hop relations of a concept, by a name or an identifier; with
         `relations`, those of these predicates alone."""
-        site, _ = at(context)
-        graph = await site.shelf.open_graph()
+        site, caller = at(context)
+        graph = await api.caller_graph(site, caller)
         matches = await asyncio.to_thread(graph.find_exact, term) if graph else []
         ids = [match.concept for match in matches[:3]] or [term]
-        concepts = [await api.read_concept(site, id, limit, relations) for id in ids]
+        concepts = [await api.read_concept(site, caller, id, limit, relations) for id in ids]
         return ConceptDefinitions(term=term, concepts=concepts)
 
 
@@ -207,8 +229,8 @@ def _add_search_and_fetch(mcp: MCPServer[Any], at: At) -> None:
     @report_refusals
     async def search(context: Context[Any, Any], query: Query) -> FoundDocuments:
         """Passages for these words, as ids to `fetch`."""
-        site, _ = at(context)
-        found = await api.run_search(site, schemas.SearchRequest(query=query))
+        site, caller = at(context)
+        found = await api.run_search(site, caller, schemas.SearchRequest(query=query))
         short = [
             FoundDocument(id=p.id, title=p.title, url=p.locator.url)
             for p in (hit.passage for hit in found.hits)
@@ -219,8 +241,8 @@ def _add_search_and_fetch(mcp: MCPServer[Any], at: At) -> None:
     @report_refusals
     async def fetch(context: Context[Any, Any], id: PassageId) -> FetchedDocument:
         """The text of one passage that `search` named."""
-        site, _ = at(context)
-        passage = (await _open_passage(site, id, 0)).passage
+        site, caller = at(context)
+        passage = (await _open_passage(site, caller, id, 0)).passage
         about = {
             "source": passage.source,
             "section": passage.locator.section,
@@ -235,8 +257,10 @@ def _add_search_and_fetch(mcp: MCPServer[Any], at: At) -> None:
         )
 
 
-async def _open_passage(site: ServerState, id: str, around: int) -> schemas_kb.PassageInContext:
-    return await api.open_passage(site, id, around, await api.served_snapshot(site))
+async def _open_passage(
+    site: ServerState, caller: Caller, id: str, around: int
+) -> schemas_kb.PassageInContext:
+    return await api.open_passage(site, caller, id, around, await api.served_snapshot(site))
 
 
 def _add_answers(mcp: MCPServer[Any], at: At) -> None:
@@ -251,8 +275,8 @@ def _add_answers(mcp: MCPServer[Any], at: At) -> None:
         """An answer with its citations, or that the evidence does not say. The run is kept.
         Where `danger` is there, say its text to the person first, word for word."""
         site, caller = at(context)
-        settings = choices.run_settings(
-            site.settings, strategy=strategy, limits=schemas.RunLimits(seconds=max_seconds)
+        settings = choices.caller_settings(
+            site.settings, caller, strategy=strategy, limits=schemas.RunLimits(seconds=max_seconds)
         )
         live = await site.desk.start_run(caller, parse_question(question), settings)
         try:

@@ -11,9 +11,10 @@ from typing import Any
 import httpx2
 import pytest
 
+from osler.app.config.access import is_loopback
 from osler.errors import BadConfig
 from osler.serve.app import build_state
-from osler.serve.keys import is_loopback, new_key
+from osler.serve.keys import new_key
 from osler.serve.ledger import FILE, Ledger
 from osler.serve.problems import RefusedRequest
 from osler.testing.served import (

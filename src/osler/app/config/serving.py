@@ -33,6 +33,18 @@ class ServeSettings(SettingsSection):
         default=False,
         description="Whether MCP, on this machine alone, has a tool that reads records of `emr`.",
     )
+    sources: Names = Field(
+        default=("public",),
+        description='Sources that callers on this machine find without a key: names, or "public"'
+        " (all that are not private). A key has its own (`osler serve key add --source`).",
+    )
+    failed_keys: Whole = Field(
+        default=10,
+        ge=1,
+        le=1_000_000,
+        description="Failed tries of one key from one address in a minute (429); ten times as"
+        " many of all keys.",
+    )
     searches: Whole = Field(default=4, ge=1, le=1_000, description="Searches at once.")
     searches_waiting: Whole = Field(
         default=64, ge=0, le=100_000, description="Searches that may wait; more are sent away."

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, get_args
 from platformdirs import user_data_dir
 from pydantic import BeforeValidator, Field, model_validator
 
+from osler.app.config.access import AccessSettings
 from osler.app.config.danger import DangerSettings
 from osler.app.config.fields import (
     Limit,
@@ -54,7 +55,7 @@ class KbSettings(SettingsSection):
     sources: Annotated[tuple[SourceName, ...], BeforeValidator(split_list)] = Field(
         default=(),
         description=f"Sources to search ({', '.join(ALL_SOURCES)} or your own);"
-        f" empty = all but {EMR}.",
+        f" empty = all that are not private, as {EMR} is.",
     )
     chunk: str = Field(
         default="omni",
@@ -183,7 +184,7 @@ class AnswerSettings(SettingsSection):
     )
     cautions: Literal["all", "currency", "none"] = Field(
         default="all",
-        description="What is told of the cited evidence, by rules and without a model: currency:"
+        description="What is said about the cited evidence, by rules and without a model: currency:"
         " retracted, of a newer edition, older than a guideline; all: also amounts and directions"
         " that differ.",
     )
@@ -241,6 +242,9 @@ class Settings(SettingsSection):
     kb: KbSettings = Field(
         default_factory=lambda: KbSettings(path=_default_home() / "kb"),
         description="The knowledge base.",
+    )
+    access: AccessSettings = Field(
+        default=AccessSettings(), description="Private sources, and who may read them."
     )
     runs: RunsSettings = Field(
         default_factory=lambda: RunsSettings(path=_default_home() / "runs"),

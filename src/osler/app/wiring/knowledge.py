@@ -12,6 +12,7 @@ from osler.app.config import Settings
 from osler.app.wiring import graphs, online_sources
 from osler.app.wiring.hub import open_reranker, read_server_key, with_reranker
 from osler.app.wiring.models import encoder_relevance, load_encoder
+from osler.app.wiring.privacy import require_trusted_hosts, within_patients
 from osler.errors import BadConfig, KnowledgeBaseMissing
 from osler.extract.derived import EXTRACTED_FACTS, Extractions
 from osler.extract.indexes import KINDS
@@ -100,15 +101,19 @@ def build_sample(settings: Settings, progress: Progress | None = None) -> BuildR
 
 
 def searched_sources(settings: Settings, kb: KnowledgeBase) -> tuple[str, ...]:
-    """The sources to search: those allowed that are there, or outside; patients only when named.
+    """The sources to search: those allowed that are there, or outside; private ones only when
+    named.
 
     Raises `BadConfig` for a source that is asked for and not there.
     """
     present, wanted = {*kb.sources, *online_sources.online_names(settings)}, settings.kb.sources
     if graphs.has_graph(settings):
         present.add(GRAPH)
+    access = settings.access
+    # What may not be searched is not there: both get the same words.
+    present = set(filter(access.may_search, present))
     if not wanted:
-        return _order_sources(present - {EMR})
+        return _order_sources(present - {*access.private_among(present)})
     if absent := set(wanted) - present:
         raise BadConfig(
             f"the knowledge base has no source {', '.join(sorted(absent))}",
@@ -118,7 +123,7 @@ def searched_sources(settings: Settings, kb: KnowledgeBase) -> tuple[str, ...]:
 
 
 def describe_sources(kb: KnowledgeBase, sources: tuple[str, ...]) -> tuple[SourceDescription, ...]:
-    """The sources as a planner is told of them; one of the user's own by some of its titles."""
+    """The sources as a planner sees them; one of the user's own by some of its titles."""
 
     def first_titles(source: str) -> tuple[str, ...]:
         if source in ALL_SOURCES or source not in kb.sources:
@@ -190,12 +195,22 @@ def _index_retriever(
 async def search_passages(
     settings: Settings, query: str, *, k: int, sources: Iterable[str]
 ) -> list[Hit]:
-    """One search of the configured knowledge base; no `sources` = all but patients."""
+    """One search of the configured knowledge base; no `sources` = all that are not private."""
+    settings = naming_sources(settings, sources)
     with open_knowledge_base(settings) as kb:
         chosen = load_encoder(settings)
-        named = tuple(sources) or searched_sources(settings, kb)
+        named = searched_sources(settings, kb)
+        require_trusted_hosts(settings, named, roles=())
         plain, second = make_retriever(settings, kb, chosen, named), open_reranker(settings, chosen)
-        return await with_reranker(settings, plain, second, named).search(query, k=k)
+        search = with_reranker(settings, plain, second, named)
+        return await within_patients(settings, search, named).search(query, k=k)
+
+
+def naming_sources(settings: Settings, sources: Iterable[str]) -> Settings:
+    """The settings with these sources, where there are any."""
+    if not (named := tuple(sources)):
+        return settings
+    return settings.model_copy(update={"kb": settings.kb.model_copy(update={"sources": named})})
 
 
 def _order_sources(sources: Iterable[str]) -> tuple[str, ...]:

@@ -1,0 +1,69 @@
+"""Settings of access: which sources are private, who finds them, which machines may read them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from ipaddress import ip_address
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field
+
+from osler.app.config.fields import Place, SettingsSection, parse_none, split_list
+from osler.sources.catalogue import EMR
+
+Names = Annotated[tuple[str, ...], BeforeValidator(split_list)]
+EVERY, PUBLIC = "all", "public"
+"""Words for many sources: all of them, and all that are not private."""
+
+
+class AccessSettings(SettingsSection):
+    private: Names = Field(
+        default=(),
+        description=f"Your private sources. {EMR} always is one. A private source is searched only"
+        " when it is named, and on the server only for a key whose scope names it.",
+    )
+    sources: Names = Field(
+        default=(EVERY,),
+        min_length=1,
+        description=f'Only these sources are searched and opened: names, "{PUBLIC}" (all that are'
+        f' not private), "{EVERY}". The server narrows this to the scope of the key.',
+    )
+    patients: Names = Field(
+        default=(),
+        description=f"Only these records of {EMR} are found, by document id; empty = all.",
+    )
+    remote: Names = Field(
+        default=(),
+        description="Other machines that may read private texts, by host name: model servers,"
+        " online services, a Qdrant server. This machine always may.",
+    )
+    key_file: Annotated[Place | None, BeforeValidator(parse_none)] = Field(
+        default=None,
+        description="File with a server key: the command line then keeps to its scope.",
+    )
+
+    def is_private(self, source: str) -> bool:
+        return source == EMR or source in self.private
+
+    def may_search(self, source: str) -> bool:
+        """Whether the source may be searched and its passages opened."""
+        given = self.sources
+        return (
+            EVERY in given or source in given or (PUBLIC in given and not self.is_private(source))
+        )
+
+    def may_open(self, source: str, document: str) -> bool:
+        """Whether a document of the source may be opened."""
+        is_mine = source != EMR or not self.patients or document in self.patients
+        return self.may_search(source) and is_mine
+
+    def private_among(self, sources: Iterable[str]) -> tuple[str, ...]:
+        return tuple(source for source in sources if self.is_private(source))
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches the address; a name that is not "localhost" is not."""
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,120 @@
+"""What is private stays on this machine, and with the patients that were named."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from osler.app.config import Settings
+from osler.app.wiring.knowledge import search_passages, searched_sources
+from osler.app.wiring.privacy import (
+    PatientBoundRetriever,
+    remote_hosts,
+    require_trusted_hosts,
+    shared_cautions,
+)
+from osler.errors import BadConfig
+from osler.kb.base import KnowledgeBase
+from osler.testing.scripted import HashingEncoder
+from osler.types import Hit, Passage
+
+AWAY = {"kind": "openai", "url": "https://models.example/v1", "name": "m"}
+
+
+def settings_with(home: Path, **sections: Any) -> Settings:
+    return Settings.model_validate({"home": str(home), **sections})
+
+
+@pytest.mark.parametrize(
+    ("sections", "hosts"),
+    [
+        ({"model": AWAY}, {"models.example"}),
+        ({"model": {**AWAY, "url": "http://127.0.0.1:8000/v1"}}, set()),
+        (
+            {"model": {**AWAY, "url": "http://localhost.evil.example/v1"}},
+            {"localhost.evil.example"},
+        ),
+        ({"embedder": AWAY}, {"models.example"}),
+        ({"reranker": AWAY}, {"models.example"}),
+        ({"kb": {"url": "http://vectors.example:6333"}}, {"vectors.example"}),
+        (
+            {"web": {"kind": "searxng", "url": "https://search.example"}},
+            {"search.example"},
+        ),
+        (
+            {"strategy": {"kind": "kag-thinker", "search_url": "http://engine.example/s"}},
+            {"engine.example"},
+        ),
+        ({"roles": {"reader": AWAY}}, {"models.example"}),
+    ],
+)
+def test_every_machine_that_would_read_a_passage_is_named(
+    tmp_path: Path, sections: dict[str, Any], hosts: set[str]
+) -> None:
+    settings = settings_with(tmp_path, **sections)
+    sources = ("emr", "web")
+    assert remote_hosts(settings, sources, ("reader",)) == hosts
+    if hosts:
+        with pytest.raises(BadConfig, match="is private") as refused:
+            require_trusted_hosts(settings, sources, roles=("reader",))
+        assert next(iter(hosts)) in refused.value.fix
+    require_trusted_hosts(settings, ("guideline", "web"), roles=("reader",))
+    allowed = settings_with(tmp_path, **sections, access={"remote": tuple(hosts)})
+    require_trusted_hosts(allowed, sources, roles=("reader",))
+    for language in ("en", "zh"):
+        cautions = shared_cautions(allowed, sources, ("reader",), language)  # type: ignore[arg-type]
+        assert len(cautions) == bool(hosts)
+        assert all(host in caution.text for caution in cautions for host in hosts)
+    assert shared_cautions(allowed, ("guideline", "web"), ("reader",), "en") == ()
+
+
+class CountingRetriever:
+    """A hundred passages, of ten patients in turn."""
+
+    def __init__(self) -> None:
+        self.asked: list[int] = []
+
+    async def search(self, query: str, *, k: int) -> list[Hit]:
+        self.asked.append(k)
+        passages = [Passage(f"emr:{n % 10}#{n}", "x", "emr", "x") for n in range(min(k, 100))]
+        return [Hit(one, 1.0, rank, query, "test") for rank, one in enumerate(passages, 1)]
+
+
+def test_only_named_patients_are_found_however_far_down_they_stand() -> None:
+    inner = CountingRetriever()
+    found = asyncio.run(PatientBoundRetriever(inner, frozenset({"emr:7"})).search("x", k=5))
+    assert {hit.passage.id.partition("#")[0] for hit in found} == {"emr:7"}
+    assert [hit.rank for hit in found] == [1, 2, 3, 4, 5]
+    none = asyncio.run(PatientBoundRetriever(inner, frozenset({"emr:x"})).search("x", k=5))
+    assert none == []
+
+
+def test_source_that_may_not_be_searched_is_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "texts"
+    with KnowledgeBase.create(tmp_path / "kb") as kb:
+        for source in ("guideline", "own", "emr"):
+            (folder / source).mkdir(parents=True)
+            (folder / source / "a.md").write_text(f"# A\n\nAspirin of {source}.\n")
+            kb.add([folder / source], source=source)
+        private = {"private": ("own",)}
+        usual = settings_with(tmp_path, access=private)
+        assert searched_sources(usual, kb) == ("guideline",)
+        named = settings_with(tmp_path, access=private, kb={"sources": ("own", "emr")})
+        assert set(searched_sources(named, kb)) == {"own", "emr"}
+        public = {"private": ("own",), "sources": ("public",)}
+        closed = settings_with(tmp_path, access=public, kb={"sources": ("own",)})
+        with pytest.raises(BadConfig) as refused:
+            searched_sources(closed, kb)
+        absent = settings_with(tmp_path, access=public, kb={"sources": ("nix",)})
+        with pytest.raises(BadConfig) as missing:
+            searched_sources(absent, kb)
+        assert str(refused.value).replace("own", "nix") == str(missing.value)
+        kb.build(HashingEncoder())
+    monkeypatch.setattr("osler.app.wiring.knowledge.load_encoder", lambda _: HashingEncoder())
+    nothing = settings_with(tmp_path, access={"sources": ("other",)})
+    assert asyncio.run(search_passages(nothing, "aspirin", k=5, sources=())) == []
