@@ -13,7 +13,8 @@ from osler.errors import ModelError, ModelMissing
 from osler.llm.core.base import BatchLikelihood, LanguageModel, Message, Sampling
 from osler.llm.core.grammar import Grammar, lit
 from osler.llm.local.engine import _StreamedReply
-from osler.llm.local.model import LlamaCpp, _ForcedStep
+from osler.llm.local.forced_scoring import ForcedScorer
+from osler.llm.local.model import LlamaCpp
 from osler.llm.local.quantise import default_gguf
 from osler.methods.tcrag.actions import Move, action_grammar, parse_action
 from osler.testing.waiting import AwaitableEvent
@@ -86,9 +87,10 @@ async def test_looked_up_log_probability_equals_the_forced_one(model: LlamaCpp) 
     """Two ways to the same number: forced by logit bias, and found among the likeliest."""
     before = model._tokenise_text("The heart pumps")
     (token,) = model._tokenise_text(" blood")
-    step = _ForcedStep(model._engine, 1, threading.Event())
-    forced = model._force_token(before, token, step)
-    assert model._look_up_token(before, token, step) == pytest.approx(forced, abs=1e-4)
+    (plain,) = model._tokenise_text("a")
+    scorer = ForcedScorer(model._engine, 1, threading.Event(), model._pieces, plain)
+    forced = scorer.force_token(before, token)
+    assert scorer.look_up_token(before, token) == pytest.approx(forced, abs=1e-4)
     assert 0 < exp(forced) < 1
 
 

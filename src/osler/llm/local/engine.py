@@ -9,14 +9,19 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import threading
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from osler.errors import ModelError, ModelMissing
 from osler.llm.core.base import Message, raw_text
+from osler.llm.local.batch_scoring import BatchScorer
+from osler.llm.local.cores import CoreWatch
 from osler.llm.local.slots import SlotPool
+from osler.llm.local.token_scores import CallStopped
 
 _GGUF = b"GGUF"
 _BATCH = 192
@@ -25,10 +30,6 @@ _SCORING_CONTEXT = 2_048
 """Tokens of the cache that are set aside for what is scored beside a conversation."""
 _SWAPPED_OUT_MIB = 512
 """Memory for conversations that gave their slot to others and may come back."""
-
-
-class CallStopped(ModelError):
-    """Raised when the caller left before the reply was there."""
 
 
 class LlamaEngine:
@@ -42,7 +43,10 @@ class LlamaEngine:
         self._pairs = slots
         self._threads = threads
         self._server: Any = None
+        self._scorer: BatchScorer | None = None
+        self._scorer_failed = False
         self._loading = threading.Lock()
+        self._cores = CoreWatch()
 
     def load(self) -> Any:
         """Returns the loaded server. Raises `ModelMissing`."""
@@ -50,6 +54,26 @@ class LlamaEngine:
             if self._server is None:
                 self._server = self._load_server()
             return self._server
+
+    @property
+    def batch_scorer(self) -> BatchScorer | None:
+        """What scores in batches, opened at the first use; None where this engine cannot."""
+        self.load()
+        with self._loading:
+            if self._scorer is None and not self._scorer_failed:
+                try:
+                    self._scorer = BatchScorer(self.path, context=self.context)
+                except ModelError as error:
+                    self._scorer_failed = True
+                    told = f"{self.name} scores one token a step: {error}"
+                    warnings.warn(told, RuntimeWarning, stacklevel=2)
+            return self._scorer
+
+    def free_threads(self) -> int:
+        """Returns the threads of a call that is alone: all cores, while nobody else uses them."""
+        cores = os.cpu_count() or 1
+        alone = self.slots.count_taken() <= 1 and self._cores.count_free() >= cores
+        return max(self._threads, cores) if alone else self._threads
 
     def run_request(self, request: dict[str, Any], stop: threading.Event) -> dict[str, Any]:
         """Returns the whole reply. Raises `ModelError`, and `CallStopped` once `stop` is set."""
@@ -112,7 +136,8 @@ class LlamaEngine:
         params.cache_ram_mib = _SWAPPED_OUT_MIB
         params.n_batch = params.n_ubatch = _BATCH
         params.cpuparams.n_threads = self._threads
-        params.cpuparams_batch.n_threads = self._threads
+        # The threads cannot be changed later: what is idle now is what prompts are read with.
+        params.cpuparams_batch.n_threads = self.free_threads()
         params.warmup = False
         params.verbosity = -1
         try:

@@ -3,11 +3,10 @@
 Facts that this file rests on (each has a test in `tests/unit/llm/test_local.py`):
 
 * log-probabilities are of the raw model, before grammar and temperature;
-* the engine has no call that scores a given text, so `score` forces one token a
-  step with a logit bias: the engine reports what the raw model thought of it;
-* a token that is only part of a character is never reported as the chosen one,
-  so such tokens are looked up among the likeliest, 300 first, all of them last,
-  and a reply that has some is scored anew;
+* given texts are scored in batches (`batch_scoring.py`), and one token a step where that
+  is not to be had (`forced_scoring.py`): the two agree within the engine's own noise;
+* a token that is only part of a character is never reported as the chosen one, so a
+  reply that has some is scored anew;
 * a prefix stays cached per slot: `llm/local/slots.py` says which request goes where.
 """
 
@@ -24,17 +23,17 @@ from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from osler.errors import ModelError
-from osler.llm.core.align import decode_pieces
+from osler.llm.core.align import decode_pieces, token_scores
 from osler.llm.core.base import Completion, Message, Sampling, Scored, TokenScore, raw_text
 from osler.llm.core.thinking import opens_thinking, split_thinking
 from osler.llm.local.engine import LlamaEngine
+from osler.llm.local.forced_scoring import ForcedScorer
 from osler.llm.local.slots import SlotUse
+from osler.llm.local.token_scores import TextScores, Tokens
 from osler.types import Usage
 
-_FORCE = 1_000.0
-"""Logit bias that no raw logit reaches."""
-_LOOKUPS = (300, 3_000, 1_000_000)
-"""Numbers of likeliest tokens to ask for until the wanted one is among them."""
+_STEP_COST = 6
+"""Tokens of a prompt that are read in the time of one forced step."""
 
 T = TypeVar("T")
 
@@ -92,7 +91,7 @@ class LlamaCpp:
     async def score_all(
         self, context: Sequence[Message] | str, texts: Sequence[str]
     ) -> tuple[Scored, ...]:
-        return await self._run_stoppable(lambda stop: self._score_in_slot(context, texts, stop))
+        return await self._run_stoppable(lambda stop: self._score_texts(context, texts, stop))
 
     async def _run_stoppable(self, work: Callable[[threading.Event], T]) -> T:
         loop, stop = asyncio.get_running_loop(), threading.Event()
@@ -139,9 +138,9 @@ class LlamaCpp:
         cut = reply["finish"] == "length"
         text: str = reply["text"].rstrip("\ufffd") if cut else reply["text"]
         if sampling.top and text and not self._is_fully_reported(reply["entries"], text):
-            tokens = self._score_in_slot(messages, [text], stop)[0].tokens
+            tokens = self._score_texts(messages, [text], stop)[0].tokens
         else:
-            tokens = _token_scores(reply["entries"], text) if sampling.top else ()
+            tokens = _reply_tokens(reply["entries"], text) if sampling.top else ()
         usage = _read_usage(reply, began)
         completion = Completion(text, tokens, "length" if cut else "stop", usage)
         # A grammar holds from the first token on, so that what it lets through is the reply.
@@ -158,74 +157,51 @@ class LlamaCpp:
         self._tokenise_text(text)
         return all(self._pieces.get(entry["id"]) == bytes(entry["bytes"]) for entry in entries)
 
-    def _score_in_slot(
+    def _score_texts(
         self, context: Sequence[Message] | str, texts: Sequence[str], stop: threading.Event
     ) -> tuple[Scored, ...]:
         """Scores texts; the context is read once, at the first text's cost, and so are shared
         beginnings.
         """
+        if not texts:
+            return ()
+        began = time.perf_counter()
         prompt = context if isinstance(context, str) else self._engine.apply_template(context)
         before = self._tokenise_text(prompt, begins=True, special=not isinstance(context, str))
         ids_of = partial(self._tokenise_text, special=raw_text(context) is not None)
-        # By path, not by token: options of one question begin alike and share what is equal.
-        known: dict[tuple[int, ...], float] = {}
-        with self._engine.slots.take_slot(SlotUse.SCORING, prompt) as slot:
-            began, step = time.perf_counter(), _ForcedStep(self._engine, slot, stop)
-            if len(texts) > 1:
-                # Read alone or behind a long prompt, a token differs by as much as 0.1 nats: after
-                # this every text begins from the same cached state, whichever comes first.
-                (plain,) = self._tokenise_text("a")
-                step.force_entry(before, plain, 1)
-            scores: list[Scored] = []
-            for text in texts:
-                tokens = self._score_text(before, ids_of(text), known, step)
-                seconds = round(time.perf_counter() - began, 3)
-                usage = Usage(calls=1, scored_tokens=len(tokens), seconds=seconds)
-                if not scores:
-                    # The context is read as a prompt is; a text's own tokens are what is scored.
-                    cached = min(step.cached, len(before))
-                    usage += Usage(prompt_tokens=len(before), cached_tokens=cached)
-                scores.append(Scored(tokens, usage))
-                began = time.perf_counter()
-            return tuple(scores)
-
-    def _score_text(
-        self,
-        before: list[int],
-        ids: list[int],
-        known: dict[tuple[int, ...], float],
-        step: _ForcedStep,
-    ) -> tuple[TokenScore, ...]:
-        if not ids:
+        tokens = [tuple(ids_of(text)) for text in texts]
+        if not all(tokens):
             raise ModelError("there is no text to score")
-        for i, token in enumerate(ids):
-            path = tuple(ids[: i + 1])
-            if path not in known:
-                known[path] = self._force_token(before + ids[:i], token, step)
-        scored, spans = decode_pieces([self._pieces[token] for token in ids])
+        found = self._weigh_tokens(prompt, before, tokens, stop)
+        second = (time.perf_counter() - began) / max(1, sum(map(len, tokens)))
+        read = Usage(prompt_tokens=len(before), cached_tokens=found.cached)
         return tuple(
-            TokenScore(scored[start:end], start, end, known[tuple(ids[: i + 1])])
-            for i, (start, end) in enumerate(spans)
+            Scored(
+                self._token_scores(ids, values),
+                Usage(calls=1, scored_tokens=len(ids), seconds=round(second * len(ids), 3))
+                + (Usage() if i else read),
+            )
+            for i, (ids, values) in enumerate(zip(tokens, found.texts, strict=True))
         )
 
-    def _force_token(self, prompt: list[int], token: int, step: _ForcedStep) -> float:
-        """Returns the raw model's log-probability of `token` after `prompt`."""
-        try:
-            self._pieces[token].decode("utf-8")
-        except UnicodeDecodeError:
-            return self._look_up_token(prompt, token, step)
-        entry = step.force_entry(prompt, token, 1)
-        if entry["id"] != token:
-            raise ModelError(f"{self.name}: the engine did not take the forced token {token}")
-        return float(entry["logprob"])
-
-    def _look_up_token(self, prompt: list[int], token: int, step: _ForcedStep) -> float:
+    def _weigh_tokens(
+        self, prompt: str, before: list[int], texts: Sequence[Tokens], stop: threading.Event
+    ) -> TextScores:
+        """Scores in batches; step by step where that is quicker, or where nothing else works."""
+        scorer = self._engine.batch_scorer
+        if scorer is not None and before:
+            steps = sum(map(len, texts)) * _STEP_COST
+            held = self._engine.slots.holds_prompt(prompt)
+            if not held or scorer.count_missing(before) <= steps:
+                return scorer.score(before, texts, stop, threads=self._engine.free_threads())
         (plain,) = self._tokenise_text("a")
-        for count in _LOOKUPS:
-            for entry in step.force_entry(prompt, plain, count)["top_logprobs"]:
-                if entry["id"] == token:
-                    return float(entry["logprob"])
-        raise ModelError(f"{self.name}: token {token} has no log-probability")
+        with self._engine.slots.take_slot(SlotUse.SCORING, prompt) as slot:
+            forced = ForcedScorer(self._engine, slot, stop, self._pieces, plain)
+            return forced.score(before, texts)
+
+    def _token_scores(self, ids: Tokens, values: Sequence[float]) -> tuple[TokenScore, ...]:
+        text, spans = decode_pieces([self._pieces[token] for token in ids])
+        return token_scores(text, spans, values)
 
     def _tokenise_text(
         self, text: str, *, begins: bool = False, special: bool = False
@@ -235,35 +211,7 @@ class LlamaCpp:
         return [token for token, _ in pairs]
 
 
-class _ForcedStep:
-    """Asks for one token after a prompt, in one slot."""
-
-    def __init__(self, engine: LlamaEngine, slot: int, stop: threading.Event) -> None:
-        self._engine = engine
-        self._slot = slot
-        self._stop = stop
-        self.cached = -1
-        """Tokens of the first prompt that the slot held already."""
-
-    def force_entry(self, prompt: list[int], token: int, count: int) -> Any:
-        """Returns the engine's entry of the forced token, and of the `count` likeliest."""
-        reply = self._engine.run_request(
-            {
-                "prompt": prompt,
-                "n_predict": 1,
-                "n_probs": count,
-                "temperature": 0.0,
-                "logit_bias": [[token, _FORCE]],
-                "id_slot": self._slot,
-            },
-            self._stop,
-        )
-        if self.cached < 0:
-            self.cached = reply["timings"]["cache_n"]
-        return reply["entries"][0]
-
-
-def _token_scores(entries: Sequence[Any], text: str) -> tuple[TokenScore, ...]:
+def _reply_tokens(entries: Sequence[Any], text: str) -> tuple[TokenScore, ...]:
     """Adds offsets to the engine's entries; tokens past a stop string are not in the text."""
     _, spans = decode_pieces([bytes(entry["bytes"]) for entry in entries])
     return tuple(

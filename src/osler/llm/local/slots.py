@@ -38,6 +38,7 @@ class SlotPool:
     def __init__(self, pairs: int) -> None:
         uses = [SlotUse.CONVERSATION] * pairs + [SlotUse.SCORING] * pairs
         self._free = [_Slot(number, use) for number, use in enumerate(uses)]
+        self._count = len(uses)
         self._changed = threading.Condition()
         self._taken = 0
 
@@ -58,6 +59,15 @@ class SlotPool:
             with self._changed:
                 self._free.append(slot)
                 self._changed.notify_all()
+
+    def count_taken(self) -> int:
+        """Counts the slots that are lent now."""
+        return self._count - len(self._free)
+
+    def holds_prompt(self, prompt: str) -> bool:
+        """Returns whether a free slot has read all of the prompt."""
+        with self._changed:
+            return any(slot.held.startswith(prompt) for slot in self._free)
 
     def _find_continued(self, prompt: str) -> _Slot | None:
         """Finds the slot that holds the most of the prompt, if it would keep half of what it holds.
