@@ -24,10 +24,12 @@ from pydantic import TypeAdapter, ValidationError
 
 from osler.app.config import Role, Settings
 from osler.app.danger import announce_danger, danger_notice
+from osler.app.unindexed import note_unindexed
 from osler.app.wiring import Parts, roles_of
 from osler.app.wiring.composers import note_roles
 from osler.app.wiring.live import live_parts, record_parts, replay_parts
 from osler.app.wiring.planning import planner_name
+from osler.app.wiring.privacy import shared_cautions
 from osler.app.wiring.strategies import build_solver, run_budget
 from osler.errors import BadConfig, BadRun, StorageFailed
 from osler.kb.store.durable import move_folder
@@ -78,6 +80,8 @@ class RunRecord:
     """The one that was given, where nobody planned."""
     danger: DangerNotice | None = None
     """What the reader was told first."""
+    unindexed: int = 0
+    """Passages that had no vector yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +182,7 @@ def _make_record(
         offers=parts.offers,
         plan=plan,
         danger=solution.danger,
+        unindexed=parts.unindexed,
     )
 
 
@@ -260,7 +265,13 @@ async def replay(folder: Path, *, sink: Sink | None = None) -> FinishedRun:
     names = {role: record.models.get(role, "") for role in roles_of(settings)}
     tape = Tape.read(folder / TAPE)
     parts = replay_parts(
-        tape, names, record.sources, record.snapshot, record.carriers, record.offers
+        tape,
+        names,
+        record.sources,
+        record.snapshot,
+        record.carriers,
+        record.offers,
+        record.unindexed,
     )
     run = Run(record.id, settings.sampling.seed, run_budget(settings), sink=sink)
     announce_danger(record.danger, run)
@@ -322,6 +333,12 @@ async def _solve_question(
         )
     )
     solution = replace(await solver.solve(question, run), danger=danger)
+    if shared := shared_cautions(
+        settings, parts.sources, roles_of(settings), solution.answer.language
+    ):
+        answer = solution.answer
+        solution = replace(solution, answer=replace(answer, cautions=(*answer.cautions, *shared)))
+    solution = note_unindexed(solution, parts.unindexed)
     run.emit(Answered(solution))
     return solution
 

@@ -13,6 +13,7 @@ import typer
 from osler.cli.options import JsonSession
 from osler.cli.progress import show_progress
 from osler.cli.session import ABSTAINED, PARTIAL, CliSession
+from osler.errors import KnowledgeBaseUnbuilt
 
 if TYPE_CHECKING:
     from osler.app.config import Settings
@@ -27,6 +28,8 @@ Wait = Annotated[
 ]
 # Seconds that a command waits for another writer unless `--wait` says otherwise.
 PATIENCE = 30.0
+# Passages from which on `kb add` says how long their vectors will take.
+WORTH_TIMING = 200
 
 
 def add(
@@ -75,7 +78,8 @@ def add(
                 progress=report,
             )
         by_words = count_by_words(settings, kb)
-    show_added(here, added, by_words)
+        wait_line = _vector_line(settings, kb, source, by_words) if added.documents else ""
+    show_added(here, added, by_words, wait_line)
 
 
 def count_by_words(settings: Settings, kb: KnowledgeBase) -> dict[Language, int]:
@@ -85,8 +89,34 @@ def count_by_words(settings: Settings, kb: KnowledgeBase) -> dict[Language, int]
     return replace(kb.info(), languages=tuple(encoder_languages(settings))).by_words
 
 
+def _vector_line(
+    settings: Settings, kb: KnowledgeBase, source: str | None, by_words: Mapping[Language, int]
+) -> str:
+    """How long `kb build` will take, where that is worth knowing."""
+    waiting = count_waiting(kb) - sum(by_words.values())
+    if source is None or waiting < WORTH_TIMING:
+        return ""
+    from osler.app.unindexed import estimate_seconds
+    from osler.app.wiring.models import load_encoder
+
+    seconds = estimate_seconds(kb, load_encoder(settings), source, waiting)
+    long = f"{seconds / 60:.0f} min" if seconds > 90 else f"{seconds:.0f} s"
+    return f"{waiting:,} passages want a vector, about {long} here; by words they are found now"
+
+
+def count_waiting(kb: KnowledgeBase) -> int:
+    """Passages without the vector that they will get; none in an empty knowledge base."""
+    try:
+        return kb.count_unindexed(None)
+    except KnowledgeBaseUnbuilt:
+        return 0
+
+
 def show_added(
-    here: CliSession, added: IngestResult, by_words: Mapping[Language, int] | None = None
+    here: CliSession,
+    added: IngestResult,
+    by_words: Mapping[Language, int] | None = None,
+    wait_line: str = "",
 ) -> None:
     """Shows what was added; `by_words`: passages that will have no vector, by language.
 
@@ -98,6 +128,8 @@ def show_added(
         here.show_result(added_page(added), {**asdict(added), "by_words": dict(by_words or {})})
     for line in by_words_lines(by_words or {}, built=False):
         here.print_line(line)
+    if wait_line:
+        here.print_line(wait_line)
     # Also after files that could not be read: the others are in.
     if added.documents or added.gone:
         here.print_line("next: osler kb build")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from osler.cli.kb import open_kb
+from osler.cli.kb import count_waiting, open_kb
 from osler.cli.options import JsonSession
 from osler.cli.session import ABSTAINED
 from osler.errors import UnknownPassage
@@ -76,6 +76,10 @@ def search(
         here.print_line(f"searched by words alone: the encoder reads {reads} only")
     if not hits:
         raise typer.Exit(ABSTAINED)
+    with open_kb(settings) as kb:
+        waiting = count_waiting(kb)
+    if waiting:
+        here.print_line(f"{waiting:,} passages have no vector yet: searched by words alone")
 
 
 def get(

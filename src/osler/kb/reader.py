@@ -180,6 +180,25 @@ class KnowledgeBaseReader:
             index.require_built(db, encoder)
         self._engines.require_backend()
 
+    def count_unindexed(self, encoder: str | None) -> int:
+        """The passages that still wait for their vector: these are found by words alone.
+
+        Raises what `require_built` raises, except where passages wait.
+        """
+        with self.readers.borrow() as db:
+            waiting = index.count_unindexed(db, encoder)
+        self._engines.require_backend()
+        return waiting
+
+    def has_most_vectors(self, encoder: str) -> bool:
+        """Whether half or more of the passages have their vector of this encoder, so that a
+        search by meaning would not hide the others."""
+        with self.readers.borrow() as db:
+            waiting = index.count_unindexed(db, encoder)
+            return not waiting or (
+                read_meta(db, "encoder") == encoder and 2 * waiting <= index.count_passages(db)
+            )
+
     def get(self, id: str) -> Passage:
         """Raises `UnknownPassage`, whose `fix` names the nearest ids that exist."""
         (passage,) = self.neighbours(id, 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from osler.kb.base import KnowledgeBase
@@ -132,10 +132,14 @@ def retriever_over(
     """The text retriever over the passages that pass `within`: hybrid, or by words alone without an
     encoder or with dense weight 0.
 
-    Patient records are searched only when their source is named. Raises the errors of
-    `KnowledgeBase.require_built`.
+    Patient records are searched only when their source is named. Passages that still wait for
+    their vector are found by words: all by words alone while most of them wait, and afterwards
+    words count as much as meaning. Raises the errors of `KnowledgeBase.count_unindexed`.
     """
-    kb.require_built(encoder.identity if encoder else None)
-    if encoder is None or fusion.dense_weight == 0:
+    waiting = kb.count_unindexed(encoder.identity if encoder else None)
+    if encoder is None or fusion.dense_weight == 0 or not kb.has_most_vectors(encoder.identity):
         return LexicalRetriever(kb, within)
+    if waiting:
+        equal = max(fusion.dense_weight, fusion.lexical_weight)
+        fusion = replace(fusion, dense_weight=equal, lexical_weight=equal)
     return HybridRetriever(kb, encoder, within, fusion)

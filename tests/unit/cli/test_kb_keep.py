@@ -99,7 +99,7 @@ def test_an_unknown_form_of_export_ends_with_3(osler: Any, kb: Path, folder: Pat
 
 def test_without_a_source_only_an_export_can_be_added(osler: Any, books: Path) -> None:
     result = osler("kb", "add", str(books / "gout.md"))
-    assert result.exit_code == 4
+    assert result.exit_code == 2
     assert "give it with --source" in result.stderr
 
 

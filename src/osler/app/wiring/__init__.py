@@ -71,6 +71,8 @@ class Parts:
     cosine and BM25 fused; `None` = `relevance` and `coverage`, fused."""
     naming: Relevance | None = None
     """Whether a passage names what a question is about; `None` where no knowledge is read."""
+    unindexed: int = 0
+    """Passages that still wait for their vector."""
 
     @property
     def order(self) -> PooledOrder:

@@ -32,6 +32,7 @@ from osler.app.wiring.models import (
     load_roles,
     model_identity,
 )
+from osler.app.wiring.privacy import require_trusted_hosts, within_patients
 from osler.llm.core.base import Attentive, Likelihood
 from osler.llm.recording import WrappedRelevance, WrappedRetriever, wrap_model
 from osler.llm.recording.players import TapePlayer, replay_model
@@ -68,14 +69,14 @@ def with_knowledge(
     second: Relevance | None,
 ) -> Parts:
     """Raises `KnowledgeBaseError` where the knowledge base cannot be searched with `chosen`."""
-    kb.require_built(chosen.identity)
+    unindexed = kb.count_unindexed(chosen.identity)
     settings = _fused_settings(settings)
     every = searched_sources(settings, kb)
+    require_trusted_hosts(settings, every, roles=roles_of(settings))
 
     def make_search(sources: tuple[str, ...]) -> Retriever:
-        return with_reranker(
-            settings, make_retriever(settings, kb, chosen, sources, second), second, sources
-        )
+        plain = make_retriever(settings, kb, chosen, sources, second)
+        return within_patients(settings, with_reranker(settings, plain, second, sources), sources)
 
     def make_named(name: str, sources: tuple[str, ...]) -> Retriever:
         if name == "kag-thinker" and (served := search_server(settings)) is not None:
@@ -85,7 +86,9 @@ def with_knowledge(
         if name == FORMS:
             return form_retriever(settings, make_search, every)
         indexed = corpus_retriever(settings, kb, chosen, name, sources)
-        return indexed or tools.carrier_for(settings, name) or make_search(sources)
+        if indexed is not None:
+            return within_patients(settings, indexed, every)
+        return tools.carrier_for(settings, name) or make_search(sources)
 
     return Parts(
         models,
@@ -102,6 +105,7 @@ def with_knowledge(
         else (),
         pool_relevance(kb, chosen, second),
         subject_naming(settings, kb),
+        unindexed,
     )
 
 
@@ -135,6 +139,7 @@ def record_parts(parts: Parts, tape: Tape) -> Parts:
         parts.offers,
         None if parts.pool is None else WrappedRelevance("pool", parts.pool, tape),
         None if parts.naming is None else WrappedRelevance("naming", parts.naming, tape),
+        parts.unindexed,
     )
 
 
@@ -145,6 +150,7 @@ def replay_parts(
     snapshot: str,
     carriers: tuple[str, ...] = (),
     offers: tuple[SourceDescription, ...] = (),
+    unindexed: int = 0,
 ) -> Parts:
     """Builds parts that answer from the tape alone; `names` maps each role to its model's name.
 
@@ -170,6 +176,7 @@ def replay_parts(
         offers,
         pool,
         naming,
+        unindexed,
     )
 
 

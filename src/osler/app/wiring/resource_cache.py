@@ -15,9 +15,15 @@ from typing import TYPE_CHECKING
 from osler.app.config import ModelSettings, Settings
 from osler.app.wiring import Parts, graphs, online_sources, reads_knowledge, roles_of
 from osler.app.wiring.hub import open_reranker, with_reranker
-from osler.app.wiring.knowledge import make_retriever, open_knowledge_base, searched_sources
+from osler.app.wiring.knowledge import (
+    make_retriever,
+    naming_sources,
+    open_knowledge_base,
+    searched_sources,
+)
 from osler.app.wiring.live import with_knowledge, without_knowledge
 from osler.app.wiring.models import LoadedModel, load_encoder, load_roles
+from osler.app.wiring.privacy import require_trusted_hosts, within_patients
 from osler.kb.base import KnowledgeBase
 from osler.types import Hit, Passage, Relevance, Retriever
 
@@ -71,7 +77,7 @@ class ResourceCache:
     def _open_files(self) -> OpenKnowledge:
         kb = open_knowledge_base(self.settings)
         chosen = self._encoder or load_encoder(self.settings)
-        kb.require_built(chosen.identity)
+        kb.count_unindexed(chosen.identity)
         return OpenKnowledge(kb, chosen, open_reranker(self.settings, chosen))
 
     async def parts_for(self, settings: Settings) -> Parts:
@@ -89,18 +95,25 @@ class ResourceCache:
     async def search(
         self, settings: Settings, query: str, *, k: int, sources: Iterable[str] = ()
     ) -> list[Hit]:
-        """One search; no `sources` = all but patients. Raises `OslerError`."""
+        """One search; no `sources` = all that are not private. Raises `OslerError`."""
         held = await self.open_knowledge()
-        named = tuple(sources) or await asyncio.to_thread(searched_sources, settings, held.kb)
+        settings = naming_sources(settings, sources)
+        named = await asyncio.to_thread(searched_sources, settings, held.kb)
+        require_trusted_hosts(settings, named, roles=())
         return await self._cached_retriever(settings, held, named).search(query, k=k)
 
     def _cached_retriever(
         self, settings: Settings, held: OpenKnowledge, named: tuple[str, ...]
     ) -> Retriever:
-        key = f"{settings.retrieve!r} {named!r} {graphs.has_graph(settings)}"
+        # The patients of the caller belong to the key: a searcher must not serve another's.
+        patients = settings.access.patients
+        # While vectors are being made, the way to search changes.
+        meaning = held.kb.has_most_vectors(held.encoder.identity)
+        key = f"{settings.retrieve!r} {named!r} {patients!r} {graphs.has_graph(settings)} {meaning}"
         if (kept := self._searchers.get(key)) is None:
             plain = make_retriever(settings, held.kb, held.encoder, named)
-            kept = self._searchers[key] = with_reranker(settings, plain, held.second, named)
+            search = with_reranker(settings, plain, held.second, named)
+            kept = self._searchers[key] = within_patients(settings, search, named)
             if len(self._searchers) > _SEARCHERS:
                 self._searchers.popitem(last=False)
         self._searchers.move_to_end(key)

@@ -248,6 +248,18 @@ def is_built(db: sqlite3.Connection) -> bool:
 
 def require_built(db: sqlite3.Connection, encoder: str | None) -> None:
     """Implements `KnowledgeBase.require_built`."""
+    missing = count_unindexed(db, encoder)
+    if not is_built(db):
+        what = (
+            f"{missing:,} of {count_passages(db):,} passages are not indexed"
+            if missing
+            else "passages were added or removed since the last build"
+        )
+        raise KnowledgeBaseUnbuilt(what, fix="run `osler kb build`")
+
+
+def count_unindexed(db: sqlite3.Connection, encoder: str | None) -> int:
+    """Implements `KnowledgeBase.count_unindexed`."""
     if db.execute("SELECT 1 FROM passage LIMIT 1").fetchone() is None:
         raise KnowledgeBaseUnbuilt(
             "the knowledge base holds no passages",
@@ -256,16 +268,10 @@ def require_built(db: sqlite3.Connection, encoder: str | None) -> None:
     stored = read_meta(db, "encoder")
     if encoder is not None and encoder != stored and (is_built(db) or stored != NO_ENCODER):
         raise other_encoder_error(stored, encoder)
-    if not is_built(db):
-        # Before the first build nobody has said which languages get vectors: all are missing.
-        total = count_passages(db)
-        missing = leases.count_pending(db) if is_begun(db) else total
-        what = (
-            f"{missing:,} of {total:,} passages are not indexed"
-            if missing
-            else "passages were added or removed since the last build"
-        )
-        raise KnowledgeBaseUnbuilt(what, fix="run `osler kb build`")
+    if is_built(db):
+        return 0
+    # Before the first build nobody has said which languages get vectors: all are missing.
+    return leases.count_pending(db) if is_begun(db) else count_passages(db)
 
 
 def is_begun(db: sqlite3.Connection) -> bool:

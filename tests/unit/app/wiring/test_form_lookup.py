@@ -45,7 +45,7 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
         return dict.fromkeys(roles, LoadedModel(KeyedModel(MODEL)))
 
     monkeypatch.setattr("osler.app.wiring.live.load_roles", cast)
-    monkeypatch.setattr(KnowledgeBase, "require_built", lambda self, identity: None)
+    monkeypatch.setattr(KnowledgeBase, "count_unindexed", lambda self, identity: 0)
     return Settings(
         home=tmp_path,
         kb=KbSettings(path=tmp_path / "kb"),
