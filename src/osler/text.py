@@ -173,6 +173,7 @@ _BEFORE_A_LETTER = _word_set(
     "vitamin hepatitis group type class grade stage factor protein table figure panel appendix"
     " influenza streptococcus arm cohort phase category schedule option step"
 )
+_SPACE = re.compile(r"\s*")
 _TOKEN_BEFORE = re.compile(r"(\S+)$")
 _NEXT_WORD = re.compile(r"\s*[\"'“‘(\[（]*(\w[\w-]*)?")
 _ENUMERATION = re.compile(r"(?:\d{1,3}|[ivxIVX]{1,5}|[A-Za-z])(?:\.\d{1,3})*")
@@ -186,13 +187,18 @@ def split_sentences(text: str) -> list[tuple[int, int]]:
     number, nor before a plain lower-case word.
     """
     spans: list[tuple[int, int]] = []
-    start = 0
+    start = _skip_space(text, 0)
     for stop in _STOP.finditer(text):
         if stop.group("latin") is None or _ends_here(text, start, stop):
             _add_trimmed(spans, text, start, stop.end())
-            start = stop.end()
+            start = _skip_space(text, stop.end())
     _add_trimmed(spans, text, start, len(text))
     return spans
+
+
+def _skip_space(text: str, start: int) -> int:
+    found = _SPACE.match(text, start)
+    return found.end() if found else start
 
 
 def _add_trimmed(spans: list[tuple[int, int]], text: str, start: int, end: int) -> None:
@@ -203,7 +209,7 @@ def _add_trimmed(spans: list[tuple[int, int]], text: str, start: int, end: int) 
 
 
 def _ends_here(text: str, start: int, stop: re.Match[str]) -> bool:
-    """Whether the Western stop `stop` ends the sentence that began at `start`."""
+    """Whether the Western stop `stop` ends the sentence whose first word is at `start`."""
     if set(stop["latin"]) != {"."}:
         return True
     follows = _NEXT_WORD.match(text, stop.end(), stop.end() + 60)
@@ -220,7 +226,8 @@ def _ends_here(text: str, start: int, stop: re.Match[str]) -> bool:
         return not word or word[0].isupper()
     if bare.lower() in _ABBREVIATIONS or _is_initial(bare, before[: token.start()]):
         return False
-    is_first = not text[start : stop.start() - len(bare)].strip()
+    # By places: to look at the text from `start` on at each stop would cost quadratic time.
+    is_first = start >= stop.start() - len(bare)
     return not (is_first and _ENUMERATION.fullmatch(bare))
 
 

@@ -32,7 +32,7 @@ from osler.app.wiring.planning import planner_name
 from osler.app.wiring.privacy import shared_cautions
 from osler.app.wiring.strategies import build_solver, run_budget
 from osler.errors import BadConfig, BadRun, StorageFailed
-from osler.kb.store.durable import move_folder
+from osler.kb.store.durable import make_folders, move_folder
 from osler.llm.recording.tape import Tape
 from osler.methods.baselines.fixed_schedule import fixed_plan
 from osler.methods.omni.describe import SourceDescription
@@ -368,7 +368,8 @@ def _write_run(folder: Path, record: RunRecord, events: Sequence[Event], tape: T
     """Writes beside, flushes, then moves: neither a reader nor a power cut finds half a run."""
     draft = folder.with_name(f".{folder.name}")
     try:
-        draft.mkdir(parents=True)
+        make_folders(folder.parent)
+        draft.mkdir()
         text = _record_adapter().dump_json(record, indent=2).decode()
         (draft / RECORD).write_text(text + "\n", encoding="utf-8")
         _write_lines(draft / EVENTS, map(to_line, events))

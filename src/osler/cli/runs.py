@@ -57,10 +57,7 @@ def find_run(word: str, folder: Path) -> Path:
 
 def read_report(path: Path) -> RunPage:
     """A recorded run as a page shows it. Raises `BadRun` for what is no log of a run."""
-    try:
-        events = tuple(read_events(path))
-    except UnicodeDecodeError as error:
-        raise BadRun(f"{path} is not UTF-8 text", fix="choose another run") from error
+    events = tuple(read_events(path))
     starts = [event for event in events[:2] if not isinstance(event, DangerNoticed)][:1]
     if not starts or not isinstance(starts[0], Started):
         raise BadRun(f"{path} does not begin with a started run", fix="choose another run")

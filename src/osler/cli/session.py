@@ -6,6 +6,7 @@ rich and the rest of Osler are imported by the command that needs them.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shlex
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from typer.core import TyperGroup
 
-from osler.errors import OslerError
+from osler.errors import OslerError, StorageFailed
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -147,8 +148,13 @@ def complete_preset(incomplete: str) -> list[str]:
     return [name for name in read_presets() if name.startswith(incomplete)]
 
 
+# What a disk says that is full, broken, or not this user's.
+_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.EACCES, errno.EPERM}
+
+
 class ErrorGroup(TyperGroup):
-    """The one place where an `OslerError` and Ctrl-C become a line and an exit code."""
+    """The one place where an `OslerError`, a disk that fails and Ctrl-C become a line and an exit
+    code."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         # Kept for the line after Ctrl-C; click takes the words out of `args` while it parses.
@@ -161,6 +167,13 @@ class ErrorGroup(TyperGroup):
         except OslerError as error:
             _print_error(error, as_json=isinstance(ctx.obj, CliSession) and ctx.obj.json)
             raise typer.Exit(error.exit_code) from error
+        except OSError as error:
+            if error.errno not in _DISK:
+                raise
+            where = f"{error.filename}: " if error.filename else ""
+            failed = StorageFailed(f"{where}{error.strerror}", fix="make room, or mend the rights")
+            _print_error(failed, as_json=isinstance(ctx.obj, CliSession) and ctx.obj.json)
+            raise typer.Exit(failed.exit_code) from error
         except KeyboardInterrupt as error:
             again = shlex.join(["osler", *ctx.meta["osler.args"]])
             sys.stderr.write(f"osler: interrupted; to go on, run again: {again}\n")

@@ -74,11 +74,13 @@ class LogWriter:
 
 
 def _write_all(descriptor: int, data: bytes) -> None:
-    """Writes all bytes: a single write to a pipe or full disk may take fewer. Raises `BadRun`."""
+    """Writes all bytes and flushes them: a single write to a full disk may take fewer, and a
+    power cut must not keep a record without its trace. Raises `BadRun`."""
     view = memoryview(data)
     try:
         while view:
             view = view[os.write(descriptor, view) :]
+        os.fsync(descriptor)
     except OSError as error:
         raise BadRun(f"the log cannot be written: {error.strerror}", fix="make room") from error
 

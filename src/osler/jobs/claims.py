@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from osler.errors import BadRun
 from osler.text import make_slug
 
 # Two minutes: `JobRunner` touches a claim every quarter of this, so three touches may be lost
@@ -33,7 +34,14 @@ class Claims:
     clock: Callable[[], float] = time.time
 
     def take_batch(self, batch: str) -> bool:
-        """Whether the batch is now this writer's."""
+        """Whether the batch is now this writer's. Raises `BadRun` where the disk fails."""
+        try:
+            return self._try_taking(batch)
+        except OSError as error:
+            said = f"{self.folder} cannot be written: {error.strerror}"
+            raise BadRun(said, fix="make room, then run the same command again") from error
+
+    def _try_taking(self, batch: str) -> bool:
         self.folder.mkdir(exist_ok=True)
         path = self._claim_path(batch)
         if self._create_claim(path):
@@ -67,6 +75,10 @@ class Claims:
                 file.write(self._owner_line())
         except FileExistsError:
             return False
+        except OSError:
+            with contextlib.suppress(OSError):  # half a claim would keep others waiting
+                path.unlink()
+            raise
         now = self.clock()
         os.utime(path, (now, now))
         return True

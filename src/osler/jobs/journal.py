@@ -1,7 +1,7 @@
 """Append-only JSON Lines in a shared folder: one file a writer, read by everybody.
 
 A line counts once its line break is there, so a process that is killed loses what it was at and
-nothing else; half a line at the end is skipped until its writer, or nobody, completes it.
+nothing else; half a line at the end is skipped, and cut off when its writer appends the next.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, BinaryIO, Generic, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
 from osler.errors import BadRun, OslerError
+from osler.kb.store.durable import make_folders, sync_path
 
 MEND = "remove that line, or the file: the other lines still count"
 
@@ -65,20 +66,32 @@ def writer_name() -> str:
 def make_folder(folder: Path) -> None:
     """Raises `BadRun`."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folders(folder)
     except OSError as error:
         raise BadRun(f"{folder} cannot be made: {error.strerror}") from error
 
 
 def append_line(path: Path, line: bytes) -> None:
-    """Appends `line`, which ends with its line break. Raises `BadRun`."""
+    """Appends `line`, which ends with its line break, and flushes it to disk. Raises `BadRun`."""
     try:
-        # One write in append mode: no other process appends to this file, so lines never
-        # interleave.
-        with path.open("ab") as file:
+        # No other process appends to this file, so lines never interleave.
+        with path.open("a+b") as file:
+            _drop_half_line(file)
             file.write(line)
+            file.flush()
+            os.fsync(file.fileno())
     except OSError as error:
         raise BadRun(f"{path} cannot be written: {error.strerror}", fix="make room") from error
+
+
+def _drop_half_line(file: BinaryIO) -> None:
+    """Cuts off what a full disk or a power cut left of the last line, before it spoils the next."""
+    if not (end := file.seek(0, os.SEEK_END)):
+        return
+    file.seek(end - 1)
+    if file.read(1) != b"\n":
+        file.seek(0)
+        file.truncate(file.read().rfind(b"\n") + 1)
 
 
 def read_lines(path: Path, start: int = 0) -> Iterator[tuple[int, bytes]]:
@@ -144,12 +157,16 @@ def require_agreement(folder: Path, name: str, facts: dict[str, Any]) -> None:
     draft = folder / f".{name}.{writer_name()}"
     try:
         draft.write_text(text, encoding="utf-8")
+        sync_path(draft)
         with contextlib.suppress(FileExistsError):
             # A link fails where the name exists, so exactly one of several processes that begin
             # together writes the facts; the others read them below.
             os.link(draft, path)  # whole or not at all, also for who reads it meanwhile
+            sync_path(folder)
         draft.unlink()
     except OSError as error:
+        with contextlib.suppress(OSError):  # a draft is in nobody's way
+            draft.unlink()
         raise BadRun(f"{path} cannot be written: {error.strerror}") from error
     known, now = facts_of(folder, name), json.loads(text)
     differs = [key for key in sorted(known.keys() | now.keys()) if known.get(key) != now.get(key)]

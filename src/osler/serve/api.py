@@ -400,10 +400,11 @@ async def report(id: RunId, site: At, caller: Who) -> HTMLResponse:
         if live is not None and not live.is_over:
             raise RefusedRequest(409, "not_finished", "the run is not finished", retry_after=1.0)
         raise RefusedRequest(404, "no_report", "this run came to no answer that was kept")
+    await load_run(site.desk, caller, id)  # what is damaged for the API is so for the page
     try:
         text = await asyncio.to_thread(site.page, log)
     except OslerError as error:
-        raise RefusedRequest(404, "damaged_run", error.message) from error
+        raise RefusedRequest(404, "damaged_run", f"the run {id} is damaged") from error
     return HTMLResponse(text, headers={"Content-Security-Policy": _SAFE_PAGE})
 
 

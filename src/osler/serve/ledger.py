@@ -193,7 +193,7 @@ class Ledger:
         """The lines of a run that has no folder."""
         with self._lock_database() as db:
             row = db.execute("SELECT events FROM run WHERE id = ?", (id,)).fetchone()
-        return str(row[0]).splitlines() if row else []
+        return str(row[0]).split("\n") if row and row[0] else []
 
     def list_runs(self, workspace: str, *, before: str, limit: int) -> list[LedgerEntry]:
         """The newest first; those with an id below `before`, where one is given."""

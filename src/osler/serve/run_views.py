@@ -16,7 +16,7 @@ from osler.serve.ledger import WORKSPACE, LedgerEntry, Status
 from osler.serve.problems import RefusedRequest
 from osler.serve.run_manager import ActiveRun, RunManager
 from osler.serve.scopes import RunReach, reach_from_lines, reach_of, read_reach
-from osler.trace import Answered, DangerNoticed, Started, from_line
+from osler.trace import Answered, DangerNoticed, Event, Started, from_line, read_events
 from osler.types import DangerNotice, Question, Solution
 
 _DANGER = '"type":"run.danger"}'
@@ -166,8 +166,7 @@ def _view_folder(desk: RunManager, id: str, entry: LedgerEntry | None) -> RunVie
         if entry is None:
             raise _unknown_run(id)
         return _view_entry(entry, desk.ledger.run_lines(id))
-    lines = tuple((folder / EVENTS).read_text(encoding="utf-8").splitlines())
-    last = from_line(lines[-1]) if lines else None
+    lines, last = _load_events(folder)
     return RunView(
         id,
         "finished",
@@ -184,12 +183,28 @@ def _view_folder(desk: RunManager, id: str, entry: LedgerEntry | None) -> RunVie
     )
 
 
+def _load_events(folder: Path) -> tuple[tuple[str, ...], Event]:
+    """The lines, each of which is an event, and the last of them."""
+    try:
+        events = list(read_events(folder / EVENTS))
+    except BadRun as error:
+        raise _damaged_run(folder) from error
+    if not events:
+        raise _damaged_run(folder)
+    # A line holds no line break, whichever of them (U+2028) a text in it has.
+    lines = (folder / EVENTS).read_bytes().decode().removesuffix("\n").split("\n")
+    return tuple(lines), events[-1]
+
+
+def _damaged_run(folder: Path) -> RefusedRequest:
+    return RefusedRequest(404, "damaged_run", f"the run {folder.name} is damaged")
+
+
 def _load_record(folder: Path) -> RunRecord | None:
     try:
         return read_record(folder)
     except BadRun as error:
-        message = f"the run {folder.name} is damaged"
-        raise RefusedRequest(404, "damaged_run", message) from error
+        raise _damaged_run(folder) from error
 
 
 def _view_entry(entry: LedgerEntry, lines: list[str]) -> RunView:

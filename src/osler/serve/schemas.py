@@ -24,8 +24,8 @@ _CONTROL = {chr(n) for n in range(32) if chr(n) not in "\t\n\r"} | {"\x7f"}
 
 
 def _check_text(text: str) -> str:
-    if any(c in _CONTROL for c in text):
-        raise ValueError("control characters are no text")
+    if any(c in _CONTROL or "\ud800" <= c <= "\udfff" for c in text):
+        raise ValueError("control characters and halves of characters are no text")
     return text
 
 

@@ -164,6 +164,10 @@ def read_records(found: Found) -> Iterator[Record]:
         yield Drop(found.name, error.reason)
     except MalformedSource as error:
         yield Drop(f"{found.name}: {error.message}", "malformed file")
+    except Exception as error:
+        # Readers of others raise what they like (zlib.error, XMLSyntaxError, IndexError): a file
+        # that one of them breaks on must not stop the thousand after it.
+        yield Drop(f"{found.name}: {type(error).__name__}: {error}", "malformed file")
     else:
         if is_empty:
             yield Drop(found.name, "no record")

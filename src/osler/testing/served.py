@@ -148,6 +148,11 @@ def fill_knowledge_base(home: Path, texts: dict[str, str] | None = None) -> None
         kb.build(HashingEncoder())
 
 
+def loaded_shelf(settings: Settings, model: FixedModel) -> ResourceCache:
+    """The model and a hashing encoder, whatever the settings name."""
+    return ResourceCache(settings, encoder=HashingEncoder(), ready=_SameModel(model))
+
+
 def no_page(log: Path) -> str:
     return f"<!doctype html><title>{log.parent.name}</title>"
 
@@ -166,7 +171,7 @@ def serve_osler(
     if not (home / "kb").exists():
         fill(home)
     speaks = model or FixedModel()
-    shelf = ResourceCache(settings, encoder=HashingEncoder(), ready=_SameModel(speaks))
+    shelf = loaded_shelf(settings, speaks)
     made = build_state(settings, page, shelf=shelf)
     sock = open_sockets("127.0.0.1", 0)
     port = sock.getsockname()[1]

@@ -350,9 +350,11 @@ def from_line(line: str) -> Event:
 
 def read_events(path: Path) -> Iterator[Event]:
     """Reads the events of a log in order. Raises `BadRun` naming file and line."""
-    with path.open(encoding="utf-8") as lines:
+    with path.open("rb") as lines:
         for number, line in enumerate(lines, 1):
             try:
-                yield from_line(line)
+                yield from_line(line.decode())
             except BadRun as error:
                 raise BadRun(f"{path}:{number}: {error.message}") from error
+            except UnicodeDecodeError as error:
+                raise BadRun(f"{path}:{number}: it is not UTF-8 text") from error

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -25,6 +26,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from osler.errors import BadRun
 from osler.evaluate.datasets.splits import question_digest
 from osler.extract import estimate_tokens
+from osler.kb.store.durable import make_folders, sync_path
 from osler.llm.core.base import Message, Role
 
 Kind = Literal["sft", "dpo"]
@@ -150,15 +152,18 @@ def write_records(folder: Path, lines: Iterable[str]) -> None:
     """Writes `data.jsonl` atomically. Raises `BadRun`, and what `lines` raises."""
     draft = folder / f".{DATA}.part"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folders(folder)
         with draft.open("w", encoding="utf-8", newline="\n") as file:
             file.writelines(f"{line}\n" for line in lines)
+        sync_path(draft)
         # A rename is atomic: a trainer never reads half of a data set.
         draft.replace(folder / DATA)
+        sync_path(folder)
     except OSError as error:
         raise BadRun(f"{folder} cannot be written: {error.strerror}") from error
     finally:
-        draft.unlink(missing_ok=True)
+        with suppress(OSError):  # a draft is in nobody's way
+            draft.unlink()
 
 
 L = TypeVar("L", bound=_Conversation)

@@ -42,6 +42,7 @@ def refused(reply: httpx2.Response, *statuses: int) -> None:
         (b'{"question": "\xff\xfe"}', (400,)),
         (b'{"question": "' + b"\xed\xa0\x80" + b'"}', (400, 422)),
         (b'{"question": "\\ud800", "query": "\\ud800"}', (422,)),
+        (b'{"query": "\\ud800"}', (422,)),
         (b'{"question": "a\\u0000b", "query": "a\\u0000b"}', (422,)),
         (b"[" * 1_000 + b"]" * 1_000, (400, 422)),
         (b"[" * 100_000 + b"]" * 100_000, (400,)),
@@ -54,7 +55,7 @@ def refused(reply: httpx2.Response, *statuses: int) -> None:
         (b'{"question": ["a"], "query": {"a": 1}}', (422,)),
         (b'{"question": true, "query": 1}', (422,)),
     ],
-    ids=range(17),
+    ids=range(18),
 )
 def test_malformed_request_body_is_refused(
     http: httpx2.Client, path: str, body: bytes, statuses: tuple[int, ...]

@@ -29,9 +29,7 @@ _ASK_DDX = "Which diagnosis is the most likely?"
 # MedS-Bench's definitions list labels as Python does: ['a', "b's", …].
 _LABELS = re.compile(r"\[(.*)\]", re.DOTALL)
 _LABEL = re.compile(r"'([^']*)'|\"([^\"]*)\"")
-_RESULT = re.compile(
-    r"^\s*(?:the diagnosis result is|the answer is)?\s*(.*?)\s*\.?\s*$", re.IGNORECASE
-)
+_PREAMBLE = re.compile(r"(?:the diagnosis result is|the answer is)\s*", re.IGNORECASE)
 
 
 def ddxplus_rows(paths: Sequence[Path]) -> Iterator[DatasetRow]:
@@ -110,14 +108,21 @@ def medsbench_sample(row: DatasetRow, task: str) -> Sample:
     """The labels that the definition lists are the options; without a list, true and false."""
     options = read_labels(row.text_of("definition"))
     answer = row.texts_of("output")
-    result = _RESULT.match(answer[0] if answer else "")
-    label = result.group(1).casefold() if result else ""
+    label = _stated_label(answer[0] if answer else "")
     folded = [_plain_label(option) for option in options]
     if _plain_label(label) not in folded:
         raise UnusableRow("gold outside the options")
     letter = LETTERS[folded.index(_plain_label(label))]
     question = Question(row.text_of("id"), row.text_of("input"), options)
     return Sample(task, "choice", question, Gold((letter,)))
+
+
+def _stated_label(text: str) -> str:
+    """The label of "The answer is LABEL."; empty where the text has more than one line."""
+    text = text.strip()
+    opening = _PREAMBLE.match(text)
+    label = text[opening.end() :] if opening else text
+    return "" if "\n" in label else label.removesuffix(".").rstrip().casefold()
 
 
 def read_labels(definition: str) -> tuple[str, ...]:

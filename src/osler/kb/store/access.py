@@ -181,9 +181,14 @@ _FIXES = {
 
 @contextmanager
 def translate_errors(folder: Path) -> Iterator[None]:
-    """Turns SQLite's errors into `KnowledgeBaseError`."""
+    """Turns errors of SQLite and of the disk into `KnowledgeBaseError`."""
     try:
         yield
+    except OSError as error:
+        raise KnowledgeBaseError(
+            f"the knowledge base in {folder} failed: {error.strerror or error}",
+            fix="check that the disk is there, has room and may be written",
+        ) from error
     except sqlite3.Error as error:
         # The lowest byte is the error; what is above it tells the kind.
         code = getattr(error, "sqlite_errorcode", -1) & 0xFF

@@ -20,6 +20,17 @@ def sync_path(path: Path) -> None:
         os.close(handle)
 
 
+def make_folders(folder: Path) -> None:
+    """Makes a folder and those above it that are missing, each with its name on disk.
+
+    Raises `OSError`.
+    """
+    if not folder.is_dir():
+        make_folders(folder.parent)
+        folder.mkdir(exist_ok=True)
+        sync_path(folder.parent)
+
+
 def move_folder(draft: Path, folder: Path) -> None:
     """Gives a folder of files its name once its contents are on disk; whole or not at all.
 
@@ -37,7 +48,7 @@ def move_folder(draft: Path, folder: Path) -> None:
 
 def probe_folder(folder: Path) -> None:
     """Writes, flushes and deletes a small file. Raises `OSError`."""
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folders(folder)
     path = folder / f".probe-{os.getpid()}"
     try:
         with path.open("wb") as file:

@@ -81,7 +81,8 @@ def list_snapshots(folder: Path) -> list[Snapshot]:
 
 def drop_snapshot(folder: Path, name: str) -> None:
     """Deletes one. Raises `KnowledgeBaseError` when there is none of this name."""
-    _existing_path(folder, name).unlink()
+    with translate_errors(folder):
+        _existing_path(folder, name).unlink()
 
 
 def restore_snapshot(folder: Path, name: str, progress: Progress, *, wait: float = 0.0) -> Snapshot:
@@ -234,5 +235,6 @@ def _draft_beside(target: Path) -> Iterator[Path]:
         yield draft
     finally:
         for ending in ("", "-wal", "-shm", "-journal"):
-            with suppress(FileNotFoundError):
+            # What stays is swept up by the next draft; why the copy failed matters more.
+            with suppress(OSError):
                 Path(f"{draft}{ending}").unlink()

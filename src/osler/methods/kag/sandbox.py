@@ -23,6 +23,8 @@ OUTPUT = 64 * 2**10
 LONGEST = 20_000
 """Characters of a program."""
 DEPTH = 300
+_LARGEST = 10**300
+"""A larger integer is no `float`, and no measure of anything."""
 
 EPOCH = datetime(2000, 1, 1, tzinfo=UTC)
 """The date and time of every calculation."""
@@ -91,7 +93,9 @@ def _check_value(value: object, printed: str) -> SandboxResult:
         return SandboxResult(printed.splitlines()[-1].strip(), printed)
     if not isinstance(value, bool | int | float | str):
         value = str(value)
-    if isinstance(value, int | float) and not math.isfinite(value):
+    if isinstance(value, int) and abs(value) > _LARGEST:
+        raise BadCalculation("the program gave an integer of over 300 digits")
+    if isinstance(value, float) and not math.isfinite(value):
         raise BadCalculation(f"the program gave {value}, which is no finite number")
     return SandboxResult(value, printed)
 

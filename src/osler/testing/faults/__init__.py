@@ -56,12 +56,22 @@ class FaultDial:
     """What the shim of all processes with this environment does to the folder `disk`."""
 
     def __init__(self, path: Path, disk: Path) -> None:
-        self.path = path
         with path.open("wb") as file:
             file.truncate(len(_FIELDS) * 8 + _PATH)
+        self._attach(path)
+        self.aim_at(disk)
+
+    @classmethod
+    def attached(cls, path: Path) -> FaultDial:
+        """Another hand on a dial that is there."""
+        made = cls.__new__(cls)
+        made._attach(path)
+        return made
+
+    def _attach(self, path: Path) -> None:
+        self.path = path
         with path.open("r+b") as file:
             self._page = mmap.mmap(file.fileno(), 0)
-        self.aim_at(disk)
 
     def aim_at(self, disk: Path) -> None:
         folder = os.fsencode(disk.resolve())
@@ -81,8 +91,11 @@ class FaultDial:
 
     def count_only(self, fault: Fault, *, record: bool = False) -> None:
         """Fails nothing, counts what `fault` would concern and records, if wanted, all."""
-        self._log.unlink(missing_ok=True) if not record else self._log.write_bytes(b"")
+        self._log.write_bytes(b"")  # the same file: the shim holds it open, and appends
         self._set(first=0, count=0, kinds=fault.kinds, halved=False, error=0, record=record)
+
+    def stop_recording(self) -> None:
+        self._set(record=False)
 
     @property
     def count(self) -> int:

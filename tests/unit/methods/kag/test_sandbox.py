@@ -179,3 +179,9 @@ async def test_sandbox_has_a_fixed_clock_and_seeded_randomness() -> None:
 async def test_sandbox_keeps_concurrent_calculations_apart() -> None:
     found = await asyncio.gather(*(run_calculation("n * 2", {"n": n}) for n in range(20)))
     assert [each.value for each in found] == [2 * n for n in range(20)]
+
+
+@pytest.mark.parametrize("code", ["10**400", "-(10**5000)"])
+async def test_a_huge_integer_is_a_calculation_that_failed(code: str) -> None:
+    with pytest.raises(BadCalculation, match="over 300 digits"):
+        await run_calculation(code)

@@ -1,0 +1,512 @@
+"""Fails each write of each verb in turn, and cuts the power after each, and looks at what is left.
+
+    python benchmarks/faults.py [POINTS] [--seed N] [--verbs add,ask] [--minutes M] [--state FILE]
+
+A point is a verb, a fault (full, short, broken, denied, unsynced) and the n-th operation from which
+on the disk fails; or a verb and the operation after which the power went, with what was flushed
+kept and the rest dropped. After each it must hold: the verb ended, or said why not, in an error of
+Osler's own; nothing that is half there is taken for a whole; what was acknowledged is there; the
+same verb, run again on a disk that works, ends as it does on one that never failed.
+
+Works in forked children of one process that has all imports behind it. All points of all verbs are
+listed, shuffled by the seed, and tried until there are POINTS; `--state` remembers how far it was.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from osler.app import runs
+from osler.app.config import Settings
+from osler.errors import BadRun, OslerError
+from osler.evaluate.log import read_records, read_trace
+from osler.evaluate.runner import EvaluationRunner, ReadyStrategy, RunnerCell
+from osler.evaluate.sample import Gold, Sample
+from osler.jobs.journal import append_line, read_lines, require_agreement
+from osler.kb.base import KnowledgeBase
+from osler.serve.app import build_state
+from osler.serve.keys import Caller
+from osler.testing.faults import FAULTS, RECORDED, FaultDial, RecordedDisk
+from osler.testing.scripted import HashingEncoder
+from osler.testing.served import FixedModel, loaded_shelf, no_page, serving_settings
+from osler.testing.stores import write_corpus
+from osler.trace import Run
+from osler.train.record import DATA, write_records
+from osler.types import Answer, Halt, Question, Solution
+
+WORDS = ("iron", "zinc", "gold", "lead")
+CUTS = ("cut", "cut-strict")
+SECONDS = 60
+QUESTION = Question("", "What is said on iron?")
+
+
+@dataclass(frozen=True)
+class Verb:
+    prepare: Callable[[Path], None]
+    act: Callable[[Path], None]
+    """Raises `OslerError` where it fails; what it says was done it wrote to `done` beside."""
+    check: Callable[[Path], None]
+    """Raises `AssertionError` for what is half, lost or damaged; before and after `act` is
+    repeated."""
+    end: Callable[[Path], Any] = lambda _: None
+    """What must come out at last, however often it failed before."""
+
+
+def acknowledge(folder: Path, what: str) -> None:
+    """Outside of the disk that fails: what a user was told is done."""
+    with folder.with_name("acknowledged").open("a") as file:
+        file.write(f"{what}\n")
+
+
+def acknowledged(folder: Path) -> list[str]:
+    path = folder.with_name("acknowledged")
+    return path.read_text().splitlines() if path.exists() else []
+
+
+# Knowledge bases -------------------------------------------------------------------------
+
+
+def fill(folder: Path) -> None:
+    (folder / "more").mkdir()
+    for word in WORDS[2:]:
+        write_corpus(folder / "more" / f"{word}.jsonl", 6, word)
+    with KnowledgeBase.create(folder / "kb") as kb:
+        for word in WORDS[:2]:
+            kb.add([write_corpus(folder / f"{word}.jsonl", 6, word)], source="book")
+
+
+def fill_and_build(folder: Path) -> None:
+    fill(folder)
+    with KnowledgeBase.open(folder / "kb") as kb:
+        kb.build(HashingEncoder())
+
+
+def fill_and_snapshot(folder: Path) -> None:
+    fill_and_build(folder)
+    with KnowledgeBase.open(folder / "kb") as kb:
+        kb.take_snapshot("first")
+        kb.add([folder / "more"], source="book")
+
+
+def add(folder: Path) -> None:
+    with KnowledgeBase.open(folder / "kb") as kb:
+        kb.add([folder / "more"], source="book")
+    acknowledge(folder, "add")
+
+
+def build(folder: Path) -> None:
+    with KnowledgeBase.open(folder / "kb") as kb:
+        kb.build(HashingEncoder(), batch=4)
+    acknowledge(folder, "build")
+
+
+def rm(folder: Path) -> None:
+    with KnowledgeBase.open(folder / "kb") as kb:
+        if any(one.source == "book" for one in kb.info().sources):
+            kb.remove(source="book")
+    acknowledge(folder, "rm")
+
+
+def snapshot(folder: Path) -> None:
+    with KnowledgeBase.open(folder / "kb") as kb:
+        if "second" not in [one.name for one in kb.list_snapshots()]:
+            kb.take_snapshot("second")
+    acknowledge(folder, "snapshot")
+
+
+def rollback(folder: Path) -> None:
+    KnowledgeBase.restore(folder / "kb", "first")
+    acknowledge(folder, "rollback")
+
+
+def check_base(folder: Path) -> None:
+    with KnowledgeBase.open(folder / "kb") as kb:
+        problems = [line for line in kb.verify() if not line.startswith("it is not built")]
+        assert problems == [], problems
+        documents = kb.info().documents
+        words = acknowledged(folder)
+        # A file's documents are there all or not at all.
+        assert documents % 6 == 0, f"{documents} documents"
+        if "add" in words:
+            assert documents == 24, f"{documents} documents after add"
+        if "rm" in words:
+            assert documents == 0, f"{documents} documents after rm"
+        if "build" in words:
+            kb.require_built(HashingEncoder().identity)
+        if "rollback" in words:
+            assert documents == 12, f"{documents} documents after rollback"
+        names = [one.name for one in kb.list_snapshots()]
+    if "snapshot" in words:
+        assert "second" in names, names
+    for name in names:
+        copy = folder.with_name("copy")
+        shutil.rmtree(copy, ignore_errors=True)
+        shutil.copytree(folder / "kb", copy)
+        KnowledgeBase.restore(copy, name)
+        with KnowledgeBase.open(copy) as kb:
+            assert kb.info().documents == 12, "a snapshot is half"
+
+
+def end_of_base(folder: Path) -> Any:
+    with KnowledgeBase.open(folder / "kb") as kb:
+        return kb.build(HashingEncoder()).snapshot
+
+
+# Questions -------------------------------------------------------------------------------
+
+
+def settings_in(folder: Path) -> Settings:
+    return serving_settings(folder, serve={"runs": 2, "waiting": 10})
+
+
+def ask(folder: Path) -> None:
+    settings = settings_in(folder)
+    shelf = loaded_shelf(settings, FixedModel())
+
+    async def solve() -> runs.FinishedRun:
+        return await runs.ask(settings, QUESTION, parts=await shelf.parts_for(settings))
+
+    try:
+        acknowledge(folder, f"run {asyncio.run(solve()).run}")
+    finally:
+        shelf.close()
+
+
+def serve(folder: Path) -> None:
+    """Three questions at once, without the sockets."""
+    settings = settings_in(folder)
+    site = build_state(settings, no_page, shelf=loaded_shelf(settings, FixedModel()))
+
+    async def solve() -> None:
+        caller = Caller("me", "default", 9, 999)
+        begun = [await site.desk.start_run(caller, QUESTION, settings) for _ in range(3)]
+        await asyncio.wait([live.task for live in begun if live.task])
+        assert site.desk.unfinished == 0
+        assert caller.running == 0
+        for live in begun:
+            assert live.status in ("finished", "failed"), live.status
+            if live.status == "finished":
+                acknowledge(folder, f"run {live.id}")
+        if failed := [live.detail for live in begun if live.status == "failed"]:
+            raise BadRun(failed[0])
+
+    try:
+        with site.ledger.hold_open(site.desk.is_kept):
+            asyncio.run(solve())
+    finally:
+        site.shelf.close()
+        site.ledger.close()
+
+
+def check_runs(folder: Path) -> None:
+    """Every run that has its name can be replayed, and those that were acknowledged are there."""
+    home = settings_in(folder).runs.path
+    kept = [run for run in home.glob("*") if not run.name.startswith(".")]
+    for run in kept:
+        asyncio.run(runs.replay(run))
+    missing = {line.split()[1] for line in acknowledged(folder) if line.startswith("run ")}
+    missing -= {run.name for run in kept}
+    assert not missing, f"acknowledged and lost: {missing}"
+
+
+def check_ledger(folder: Path) -> None:
+    check_runs(folder)
+    settings = settings_in(folder)
+    site = build_state(settings, no_page, shelf=loaded_shelf(settings, FixedModel()))
+    with site.ledger.hold_open(site.desk.is_kept):
+        for entry in site.ledger.list_runs("default", before="", limit=100):
+            assert entry.status not in ("queued", "running"), entry
+            kept = site.desk.is_kept(entry.id)
+            assert kept == (entry.status == "finished"), (entry, kept)
+    site.shelf.close()
+    site.ledger.close()
+
+
+# Evaluation and training -----------------------------------------------------------------
+
+
+class Answers:
+    async def solve(self, question: Question, run: Run) -> Solution:
+        return Solution(Answer(option="A"), Halt.CONVERGED, "said so", run.usage)
+
+
+SAMPLES = [
+    Sample("made", "choice", Question(f"q{i}", f"Case {i}?", ("x", "y")), Gold(("A",)))
+    for i in range(5)
+]
+
+
+def evaluate(folder: Path) -> None:
+    async def prepare(label: str) -> ReadyStrategy:
+        return ReadyStrategy(Answers(), {"reader": "made"}, kind="direct")
+
+    log = folder / "log"
+    require_agreement(log, "plan", {"data": "made"})
+    runner = EvaluationRunner(log, prepare)
+    asyncio.run(runner.run([RunnerCell("direct", "made", SAMPLES)]))
+    acknowledge(folder, "eval")
+
+
+def check_log(folder: Path) -> None:
+    if not (folder / "log").is_dir():
+        assert "eval" not in acknowledged(folder)
+        return
+    records = list(read_records(folder / "log"))
+    for record in records:
+        assert record.trace is not None
+        assert len(read_trace(folder / "log", record.trace)) == 2
+    if "eval" in acknowledged(folder):
+        assert len(records) == len(SAMPLES), f"{len(records)} records"
+
+
+def train(folder: Path) -> None:
+    """What the stages of training data write: facts, a journal, a data set."""
+    log = folder / "train"
+    require_agreement(log, "stage", {"seed": 1})
+    there = {line for _, line in read_lines(log / "kept.jsonl")} if _has(log) else set()
+    for n in range(5):
+        if (line := f'{{"n": {n}}}\n'.encode()) not in there:
+            append_line(log / "kept.jsonl", line)
+    write_records(folder / "records", [json.dumps({"n": n}) for n in range(20)])
+    acknowledge(folder, "train")
+
+
+def _has(log: Path) -> bool:
+    return (log / "kept.jsonl").exists()
+
+
+def check_training(folder: Path) -> None:
+    if _has(folder / "train"):
+        for _, line in read_lines(folder / "train" / "kept.jsonl"):
+            json.loads(line)
+    made = folder / "records" / DATA
+    if made.exists():
+        assert len(made.read_text().splitlines()) == 20, "half a data set"
+    else:
+        assert "train" not in acknowledged(folder)
+
+
+def end_of_training(folder: Path) -> Any:
+    lines = [line for _, line in read_lines(folder / "train" / "kept.jsonl")]
+    return sorted(set(lines)), (folder / "records" / DATA).read_text()
+
+
+VERBS: dict[str, Verb] = {
+    "add": Verb(fill, add, check_base, end_of_base),
+    "build": Verb(fill, build, check_base, end_of_base),
+    "rm": Verb(fill_and_build, rm, check_base, end_of_base),
+    "snapshot": Verb(fill_and_build, snapshot, check_base, end_of_base),
+    "rollback": Verb(fill_and_snapshot, rollback, check_base, end_of_base),
+    "ask": Verb(fill_and_build, ask, check_runs),
+    "serve": Verb(fill_and_build, serve, check_ledger),
+    "eval": Verb(lambda _: None, evaluate, check_log),
+    "train": Verb(lambda _: None, train, check_training, end_of_training),
+}
+
+
+# The trial -------------------------------------------------------------------------------
+
+
+def in_child(work: Callable[[], Any]) -> str:
+    """ "" for a child that did the work, else why not: "said: …" or a traceback."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(reading)
+        signal.alarm(SECONDS)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # what a log says is no result
+        try:
+            result = work()
+            said = "" if result is None else f"= {result}"
+        except OslerError as error:
+            said = f"said: {type(error).__name__}: {error}"
+        except BaseException:
+            said = traceback.format_exc()
+        os.write(writing, said.encode()[-4000:])
+        os._exit(0)
+    os.close(writing)
+    with open(reading, "rb") as pipe:
+        said = pipe.read().decode(errors="replace")
+    _, status = os.waitpid(child, 0)
+    if os.WIFSIGNALED(status):
+        return f"killed by signal {os.WTERMSIG(status)}"
+    return said
+
+
+@dataclass
+class Trial:
+    """One verb over and over, on one disk."""
+
+    name: str
+    root: Path
+    dial: FaultDial
+
+    def __post_init__(self) -> None:
+        self.verb = VERBS[self.name]
+        self.start, self.work = self.root / f"start-{self.name}", self.root / "work" / "home"
+        self.dial.aim_at(self.root / "nowhere")
+        self.start.mkdir()
+        self.must(lambda: self.verb.prepare(self.start))
+        self.reset()
+        self.verb.act(self.work)  # here, so that no child needs to load what all use
+        self.verb.check(self.work)
+        self.end = self.must(lambda: self.verb.end(self.work))
+
+    def must(self, work: Callable[[], Any]) -> str:
+        said = in_child(work)
+        assert not said or said.startswith("="), f"{self.name}: {said}"
+        return said
+
+    def reset(self) -> None:
+        self.dial.turn_off()
+        shutil.rmtree(self.work.parent, ignore_errors=True)
+        shutil.copytree(self.start, self.work)
+
+    def count(self, fault: str) -> int:
+        self.reset()
+        self.dial.aim_at(self.work)
+        self.dial.count_only(FAULTS[fault])
+        self.must(lambda: self.verb.act(self.work))
+        return self.dial.count
+
+    def record(self) -> None:
+        """The operations of one whole act, for the power cuts."""
+        self.reset()
+        self.dial.aim_at(self.work)
+        self.dial.count_only(RECORDED, record=True)
+        self.must(lambda: self.verb.act(self.work))
+        self.dial.stop_recording()
+        self.recording = self.dial.read_recording()
+        self.words = acknowledged(self.work)
+
+    def fail(self, fault: str, first: int) -> str:
+        """ "" = all is well."""
+        self.reset()
+        self.dial.aim_at(self.work)
+        self.dial.turn_on(FAULTS[fault], first)
+        said = in_child(lambda: self.verb.act(self.work))
+        self.dial.turn_off()
+        if said and not said.startswith("said: "):
+            return f"act: {said}"
+        return self.look()
+
+    def cut(self, after: int, *, strict: bool) -> str:
+        self.reset()
+        disk = RecordedDisk.of_folder(self.work)
+        for one in self.recording[:after]:
+            disk.apply(one)
+        disk.lay_out(self.work, strict=strict)
+        for claim in self.work.rglob("claims/*"):
+            os.utime(claim, (0, 0))  # the machine was off for longer than a claim lasts
+        if after == len(self.recording):
+            for word in self.words:
+                acknowledge(self.work, word)
+        return self.look()
+
+    def look(self) -> str:
+        verb, work = self.verb, self.work
+
+        def go_on() -> Any:
+            verb.check(work)
+            verb.act(work)
+            verb.check(work)
+            return verb.end(work)
+
+        end = in_child(go_on)
+        return "" if end == self.end else f"after: {end}"
+
+
+def list_points(trials: dict[str, Trial]) -> list[tuple[str, str, int]]:
+    points = []
+    for name, trial in trials.items():
+        for fault in FAULTS:
+            points += [(name, fault, n) for n in range(1, trial.count(fault) + 1)]
+        trial.record()
+        cuts = range(len(trial.recording) + 1)
+        points += [(name, cut, n) for cut in CUTS for n in cuts]
+    return points
+
+
+def try_points(
+    trials: dict[str, Trial],
+    points: list[tuple[str, str, int]],
+    until: float = float("inf"),
+    report: Callable[[str], None] = print,
+) -> tuple[Counter[tuple[str, str]], list[str]]:
+    """How many were tried, by verb and fault; and what went wrong."""
+    tried: Counter[tuple[str, str]] = Counter()
+    problems = []
+    for name, fault, n in points:
+        if time.monotonic() > until:
+            break
+        trial = trials[name]
+        if fault in CUTS:
+            problem = trial.cut(n, strict=fault == "cut-strict")
+        else:
+            problem = trial.fail(fault, n)
+        tried[name, fault] += 1
+        if problem:
+            problems.append(f"{name} {fault} {n}: {problem}")
+            report(f"{name} {fault} {n}: {problem}")
+    return tried, problems
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("points", nargs="?", type=int, default=10_000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--verbs", default=",".join(VERBS))
+    parser.add_argument("--minutes", type=float, default=1e6)
+    parser.add_argument("--state", type=Path)
+    asked = parser.parse_args()
+    if "OSLER_FAULTS" not in os.environ:
+        with tempfile.TemporaryDirectory() as name:
+            dial = FaultDial(Path(name) / "dial", Path(name))
+            command = [sys.executable, *sys.argv]
+            done = subprocess.run(command, env=dial.environment(), check=False)  # noqa: S603
+        sys.exit(done.returncode)
+    # In memory, where there is such a place: the shim says when a flush fails, not the disk.
+    fast = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108
+    with tempfile.TemporaryDirectory(dir=fast) as name:
+        root = Path(name).resolve()
+        dial = FaultDial.attached(Path(os.environ["OSLER_FAULTS"]))
+        trials = {one: Trial(one, root, dial) for one in asked.verbs.split(",")}
+        points = list_points(trials)
+        random.Random(asked.seed).shuffle(points)
+        # Fewer than were asked for are gone through again, on other schedules of threads.
+        whole = points
+        while len(points) < asked.points:
+            points = points + whole
+        state = json.loads(asked.state.read_text()) if asked.state and asked.state.exists() else 0
+        began = time.monotonic()
+        print(f"{len(whole)} points in all; from {state} of {asked.points}", flush=True)
+        rest = points[state : asked.points]
+        tried, problems = try_points(trials, rest, began + 60 * asked.minutes)
+        if asked.state:
+            asked.state.write_text(json.dumps(state + sum(tried.values())))
+    seconds = time.monotonic() - began
+    for verb in trials:
+        counts = "  ".join(f"{f} {tried[verb, f]}" for f in (*FAULTS, *CUTS))
+        print(f"{verb:<9} {counts}")
+    print(f"{sum(tried.values())} points in {seconds:.0f} s, {len(problems)} problems")
+    sys.exit(bool(problems))
+
+
+if __name__ == "__main__":
+    main()
