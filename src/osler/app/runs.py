@@ -22,6 +22,7 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
+from osler.app.audit.run_entries import HeldAnswer, begin_entry, end_entry
 from osler.app.config import Role, Settings
 from osler.app.danger import announce_danger, danger_notice
 from osler.app.unindexed import note_unindexed
@@ -31,7 +32,7 @@ from osler.app.wiring.live import live_parts, record_parts, replay_parts
 from osler.app.wiring.planning import planner_name
 from osler.app.wiring.privacy import shared_cautions
 from osler.app.wiring.strategies import build_solver, run_budget
-from osler.errors import BadConfig, BadRun, StorageFailed
+from osler.errors import BadConfig, BadRun, OslerError, StorageFailed
 from osler.kb.store.durable import make_folders, move_folder
 from osler.llm.recording.tape import Tape
 from osler.methods.baselines.fixed_schedule import fixed_plan
@@ -122,12 +123,14 @@ async def ask(
     """
     began = time.perf_counter()
     when = datetime.now(UTC)
+    held = HeldAnswer(sink, hold=settings.audit.log != "off")
     run = Run(
         id=id or new_run_id(when),
         seed=settings.sampling.seed,
         budget=run_budget(settings),
-        sink=sink,
+        sink=held,
     )
+    await asyncio.to_thread(begin_entry, settings, run.id, question)
     announce_danger(danger := danger or danger_notice(settings, question), run)
     # The tape records what parts say, whoever opened them; a replay needs nothing else.
     live = parts or await live_parts(settings)
@@ -140,11 +143,11 @@ async def ask(
         solution = await _solve_question(settings, parts, question, run, plan, danger)
     seconds = round(time.perf_counter() - began, 3)
     folder = None
-    if solution is not None and settings.runs.keep:
+    if solution is not None:
         kept = _make_record(settings, parts, run, question, when, seconds, solution, plan)
         tape.prompts = _prompt_hashes(run.events)
-        place = settings.runs.path / run.id
-        folder = await finish_write(_write_run, place, kept, run.events, tape)
+        folder = await finish_write(_keep_run, settings, kept, run.events, tape)
+    held.release()
     return FinishedRun(
         run.id,
         folder,
@@ -351,6 +354,27 @@ def _prompt_hashes(events: Sequence[Event]) -> tuple[str, ...]:
     """Identities of the wordings that were used."""
     asked = {event.prompt for event in events if isinstance(event, Asked)}
     return tuple(sorted(name for name in asked if "@" in name))
+
+
+def _keep_run(
+    settings: Settings, record: RunRecord, events: Sequence[Event], tape: Tape
+) -> Path | None:
+    """Writes the run, where runs are kept, and its entry in the audit log, where there is one."""
+    place = settings.runs.path / record.id
+    folder = _write_run(place, record, events, tape) if settings.runs.keep else None
+    try:
+        facts = {
+            "run": record.id,
+            "strategy": record.strategy,
+            "sources": list(record.sources),
+            "models": {str(role): name for role, name in record.models.items()},
+            "snapshot": record.snapshot,
+        }
+        end_entry(settings, record.question, facts, events, folder)
+    except OslerError:  # an answer that is not on record is none
+        shutil.rmtree(place, ignore_errors=True)
+        raise
+    return folder
 
 
 async def finish_write(write: Callable[..., T], *values: Any) -> T:

@@ -37,7 +37,7 @@ _TRAIN = {
     **make_verbs("train_make", "make_sft", "make_dpo", "card", "agree"),
     **make_verbs("train_thinker", "thinker_data", "evaluate_data", "recogniser"),
     **make_verbs("train", "explore", "judge"),
-    **make_verbs("train_tune", "sft", "dpo", "thinker", "pretrain", "merge", "gguf"),
+    **make_verbs("train_tune", "sft", "alora", "dpo", "thinker", "pretrain", "merge", "gguf"),
 }
 _EXPERTS = {
     **make_verbs("experts", "show", "train", "evaluate", "export", "use", "off"),
@@ -74,6 +74,9 @@ class RootGroup(LazyGroup, ErrorGroup):
         "replay": Verb(
             "Replay a recorded run without a model; fails where an event differs.", "ask:replay"
         ),
+        "export": Verb(
+            "Write a recorded answer with its references for other programs.", "export:export"
+        ),
         "calibrate": Verb(
             "Fit TC-RAG's sigma, or KAG-Thinker's tau, to the model; write it into the"
             " settings file.",
@@ -106,6 +109,10 @@ class RootGroup(LazyGroup, ErrorGroup):
         "eval": Verb("Compare strategies on data sets.", verbs=_EVAL),
         "train": Verb("Make training data, and train models.", verbs=_TRAIN),
         "experts": Verb("Small trained parts that decide instead of a rule.", verbs=_EXPERTS),
+        "audit": Verb(
+            "The audit log: who asked what, and what was shown.",
+            verbs=make_verbs("audit", "verify", "show", "export", "prove"),
+        ),
         "trace": Verb("Show recorded runs.", verbs=make_verbs("traces", "ls", "show", "compare")),
         "serve": Verb(
             "Answer over HTTP: the native API, the OpenAI-compatible endpoint, and MCP.",

@@ -112,9 +112,10 @@ def replay(
 ) -> None:
     """Replay a recorded run without a model; fails where an event differs."""
     from osler.app.runs import replay as again
-    from osler.cli.runs import find_run, read_report
+    from osler.cli.runs import find_run, open_runs, read_report
 
-    log = find_run(run, here.load_settings().runs.path)
+    settings = here.load_settings()
+    log = find_run(run, settings.runs.path, open_runs(settings))
     question = read_report(log).question
     with watch_events(here, trace, first=("replaying the run", ""), film=film) as sink:
         finished = asyncio.run(again(log.parent, sink=sink))

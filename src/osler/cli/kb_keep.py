@@ -120,11 +120,16 @@ def export(
     """Write every passage with its provenance. JSON Lines can be added again."""
     from datetime import UTC
 
+    from osler.errors import BadConfig
     from osler.kb.store.export import named_form
 
+    settings = here.load_settings()
     # typer reads a time without a zone; the knowledge base stores UTC.
     first = since.replace(tzinfo=UTC) if since else None
-    with open_kb(here.load_settings()) as kb, show_progress(here) as report:
+    with open_kb(settings) as kb, show_progress(here) as report:
+        closed = [name for name in kb.sources if not settings.access.may_search(name)]
+        if closed and (source is None or source in closed):
+            raise BadConfig("this would export what may not be read", fix="name a --source")
         done = kb.export(path, form=named_form(fmt), source=source, since=first, progress=report)
     here.report_line(
         f"{done.path}: {done.documents:,} documents, {done.passages:,} passages",

@@ -62,12 +62,14 @@ def search(
             "retrieve.retracted": retracted or None,
         }
     )
+    from osler.app.audit.entries import record_reading
     from osler.app.wiring.knowledge import search_passages
     from osler.app.wiring.models import encoder_languages
     from osler.cli.render import hit_document, hits_page
     from osler.text import language_of
 
     hits = asyncio.run(search_passages(settings, query, k=settings.retrieve.k, sources=()))
+    record_reading(settings, "search", query, [hit.passage.id for hit in hits])
     by_words = language_of(query) not in encoder_languages(settings)
     document = {"query": query, "hits": [hit_document(hit) for hit in hits], "by_words": by_words}
     here.show_result(hits_page(hits), document)
@@ -96,6 +98,7 @@ def get(
     from osler.cli.tables import provenance_line
 
     settings = here.load_settings()
+    from osler.app.audit.entries import record_reading
     from osler.app.wiring import graphs, online_sources
 
     if (
@@ -106,12 +109,15 @@ def get(
     with open_kb(settings) as kb:
         try:
             passages, provenance = kb.neighbours(id, around), kb.provenance(id)
+            if not settings.access.may_open(passages[0].source, id.partition("#")[0]):
+                raise UnknownPassage(f"there is no passage {id!r}")
         except UnknownPassage:
             if (cached := online_sources.cached_passage(settings, id)) is None:
                 raise
             # From outside: its locator says where it was found and when.
             here.show_result(passages_page((cached,), id), passage_document(cached))
             return
+    record_reading(settings, "get", id, [passage.id for passage in passages])
     # The passage itself is among its neighbours.
     wanted = next(passage for passage in passages if passage.id == id)
     document = passage_document(wanted) | {"provenance": asdict(provenance)}
@@ -141,16 +147,25 @@ def patients(
 
     A likeness of 1 is an equal record, 0 one without anything in common.
     """
+    from osler.app.audit.entries import record_reading
     from osler.app.wiring.knowledge import open_knowledge_base
     from osler.app.wiring.online_sources import open_patients as of_knowledge_base
+    from osler.sources.catalogue import EMR
 
     settings = here.load_settings()
     with open_knowledge_base(settings) as kb:
         held = of_knowledge_base(settings, kb)
         profile = _read_profile(held, query, code or [], age, sex)
-        matches = held.nearest_patients(profile, k=k)
+        opened = settings.access.may_open
+        matches = [
+            match
+            for match in held.nearest_patients(profile, k=k)
+            if opened(EMR, match.passage.id.partition("#")[0])
+        ]
         cohort = held.load_snapshot().cohort
     unmapped = {system.value: count for system, count in cohort.unmapped.items()}
+    asked = " ".join(sorted(map(str, profile.codes)))
+    record_reading(settings, "patients", asked, [match.passage.id for match in matches])
     document = {
         "asked": {"codes": sorted(map(str, profile.codes)), "age": profile.age, "sex": profile.sex},
         "patients": [_match_document(each) for each in matches],

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
+from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from osler.cli.render import RunPage
 from osler.errors import BadRun
 from osler.trace import Answered, DangerNoticed, Started, read_events
+
+if TYPE_CHECKING:
+    from osler.app.config import Settings
 
 EVENTS = "events.jsonl"
 LAST, UNREADABLE = "last", "unreadable"
@@ -26,21 +33,33 @@ class ListedRun:
     halt: str
 
 
-def list_runs(folder: Path, *, limit: int) -> list[ListedRun]:
+Opens = Callable[[Path], bool]
+
+
+def open_runs(settings: Settings) -> Opens:
+    """Whether a run's folder may be shown: all may, unless access.key_file names a key."""
+    if settings.access.key_file is None:
+        return lambda _: True
+    from osler.serve.command_line import is_run_open
+
+    return partial(is_run_open, settings)
+
+
+def list_runs(folder: Path, *, limit: int, opens: Opens = lambda _: True) -> list[ListedRun]:
     """The runs in `folder`, newest first; one that cannot be read is listed as such."""
-    return [_list_run(run) for run in _run_folders(folder)[:limit]]
+    return [_list_run(run) for run in islice(filter(opens, _run_folders(folder)), limit)]
 
 
-def find_run(word: str, folder: Path) -> Path:
+def find_run(word: str, folder: Path, opens: Opens = lambda _: True) -> Path:
     """The events file that `word` means: "last", a folder, a file or the start of an id.
 
     Raises `BadRun` when it means none or several.
     """
-    runs = _run_folders(folder)
+    runs = list(filter(opens, _run_folders(folder)))
     if word == LAST and runs:
         return runs[0] / EVENTS
     for given in (Path(word), Path(word) / EVENTS):
-        if given.is_file():
+        if given.is_file() and opens(given.parent):
             return given
     # A whole id wins over longer ids that begin with it.
     meant = [run for run in runs if run.name == word]

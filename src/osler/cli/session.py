@@ -67,7 +67,13 @@ class CliSession:
         )
 
     def load_settings(self, flags: Mapping[str, object] | None = None) -> Settings:
-        return self.load_layers(flags).settings
+        """The settings, within the scope of the key where access.key_file names one."""
+        settings = self.load_layers(flags).settings
+        if settings.access.key_file is None:
+            return settings
+        from osler.serve.command_line import narrow_by_key
+
+        return narrow_by_key(settings)
 
     def make_console(self, *, stderr: bool = False) -> Console:
         from rich.console import Console

@@ -20,10 +20,11 @@ def ls(
     limit: Annotated[int, typer.Option(min=1, help="How many to show, newest first.")] = 20,
 ) -> None:
     """List the recorded runs, newest first."""
-    from osler.cli.runs import list_runs
+    from osler.cli.runs import list_runs, open_runs
     from osler.cli.tables import runs_page
 
-    runs = list_runs(here.load_settings().runs.path, limit=limit)
+    settings = here.load_settings()
+    runs = list_runs(settings.runs.path, limit=limit, opens=open_runs(settings))
     here.show_result(runs_page(runs), {"runs": [asdict(run) for run in runs]})
 
 
@@ -44,9 +45,10 @@ def show(
     ] = False,
 ) -> None:
     """Show a recorded run: answer, evidence and film. With --json: its events, as JSON Lines."""
-    from osler.cli.runs import find_run, read_report
+    from osler.cli.runs import find_run, open_runs, read_report
 
-    found = read_report(find_run(run, here.load_settings().runs.path))
+    settings = here.load_settings()
+    found = read_report(find_run(run, settings.runs.path, open_runs(settings)))
     if here.json:
         from osler.trace import to_line
 
@@ -69,10 +71,11 @@ def compare(
 ) -> None:
     """Show the films of several runs side by side, as of one question under two strategies."""
     from osler.cli.render import compare_page, report_document
-    from osler.cli.runs import find_run, read_report
+    from osler.cli.runs import find_run, open_runs, read_report
 
-    folder = here.load_settings().runs.path
-    reports = [read_report(find_run(run, folder)) for run in runs]
+    settings = here.load_settings()
+    opens = open_runs(settings)
+    reports = [read_report(find_run(run, settings.runs.path, opens)) for run in runs]
     here.show_result(compare_page(reports), {"runs": [report_document(one) for one in reports]})
 
 

@@ -12,17 +12,19 @@ from typing import Any
 from fastapi import Depends, FastAPI
 from starlette.middleware import Middleware
 
+from osler.app.audit.entries import open_audit
 from osler.app.config import Settings
 from osler.app.danger import load_rules
 from osler.app.wiring.resource_cache import ResourceCache
 from osler.errors import OslerError
-from osler.serve import api, chat, evaluations, otel, page, problems, status, tools
+from osler.serve import api, chat, evaluations, exports, otel, page, problems, status, tools
 from osler.serve import schemas as wire
 from osler.serve.admission import SearchLimiter
+from osler.serve.audited_requests import AuditedRequests
 from osler.serve.keys import Authenticator, check_binding
 from osler.serve.ledger import Ledger
 from osler.serve.metrics import ServerMetrics
-from osler.serve.middleware import AuthMiddleware
+from osler.serve.middleware import AuthMiddleware, is_open_to_all
 from osler.serve.reading_tools import calling_caller
 from osler.serve.run_manager import RunManager
 from osler.serve.state import Page, ServerState, check_scope
@@ -39,6 +41,7 @@ def build_state(
 
     Raises `BadConfig` for a public address without a key, and for rules that cannot be read.
     """
+    open_audit(settings)  # a log that cannot be written shows here too
     load_rules(settings)  # a mistake in one's own file shows here, not at the first question
     ledger = Ledger(settings.home / FOLDER)
     check_binding(settings.serve.host, ledger)
@@ -85,6 +88,7 @@ def create_app(site: ServerState) -> FastAPI:
         limits=site.settings.serve,
         metrics=site.metrics,
         pace=site.desk.pace,
+        audit=AuditedRequests(site.settings, is_open_to_all),
     )
     app = FastAPI(
         title="Osler",
@@ -98,7 +102,7 @@ def create_app(site: ServerState) -> FastAPI:
     )
     app.state.site = site
     problems.install_handlers(app)
-    shown = (page.router, api.router, api.pages, evaluations.router)
+    shown = (page.router, api.router, api.pages, evaluations.router, exports.router)
     for router in (*shown, status.root, status.told, chat.router):
         app.include_router(router)
     app.router.routes.extend(served)

@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from osler.app.config import ServeSettings
 from osler.app.config.access import is_loopback
 from osler.serve.admission import Admission
+from osler.serve.audited_requests import AuditedRequests
 from osler.serve.keys import Authenticator
 from osler.serve.metrics import ServerMetrics
 from osler.serve.problems import RefusedRequest, refusal_response
@@ -45,10 +46,12 @@ class AuthMiddleware:
         limits: ServeSettings,
         metrics: ServerMetrics,
         pace: Admission,
+        audit: AuditedRequests,
     ) -> None:
         self._app = app
         self._gate = gate
         self._pace = pace
+        self._audit = audit
         self._limits = limits
         self._metrics = metrics
         self._names = {*limits.hosts, limits.host.strip("[]"), "localhost", "127.0.0.1", "::1"}
@@ -59,13 +62,14 @@ class AuthMiddleware:
             return
         self._pace.note_request()
         sender = _HeaderSender(send, _request_id(scope))
+        recorded = self._audit.watch(scope, sender)
         began = time.perf_counter()
         try:
-            await self._app(scope, await self._check_request(scope, receive), sender)
+            await self._app(scope, await self._check_request(scope, receive), recorded)
         except RefusedRequest as refused:
             if sender.status:  # half a reply is out: all that is left is to break it off
                 raise
-            await refusal_response(refused, scope["path"])(scope, receive, sender)
+            await refusal_response(refused, scope["path"])(scope, receive, recorded)
         except Exception:
             sender.status = 500  # what the handler around this one replies
             raise
@@ -78,7 +82,7 @@ class AuthMiddleware:
         """The request's body behind a new `receive`, once all is in order."""
         headers = _read_headers(scope)
         self._check_host(headers)
-        if scope["path"] in OPEN_TO_ALL or _is_page_route(scope):
+        if is_open_to_all(scope):
             return receive
         address = (scope.get("client") or ("",))[0]
         caller = self._gate.authenticate_request(headers.get("authorization"), address)
@@ -86,7 +90,7 @@ class AuthMiddleware:
         scope["osler.caller"] = caller
         if scope["method"] in ("GET", "HEAD", "OPTIONS"):
             return receive
-        return await self._read_body(headers, receive)
+        return await self._read_body(scope, headers, receive)
 
     def _check_host(self, headers: Mapping[str, str]) -> None:
         """A page of another site can make a browser call this machine, under its own name
@@ -105,7 +109,9 @@ class AuthMiddleware:
         """Listening on every address, it has more names than it can know; keys guard it."""
         return self._limits.host.strip("[]") in ("0.0.0.0", "::")  # noqa: S104  compared with
 
-    async def _read_body(self, headers: Mapping[str, str], receive: Receive) -> Receive:
+    async def _read_body(
+        self, scope: Scope, headers: Mapping[str, str], receive: Receive
+    ) -> Receive:
         limit = self._limits.body_kib * 1024
         if int(headers.get("content-length") or 0) > limit:
             raise _body_too_large(limit)
@@ -122,6 +128,7 @@ class AuthMiddleware:
         except TimeoutError:
             said = f"the request took over {self._limits.client_seconds:g} s to arrive"
             raise RefusedRequest(408, "too_slow", said) from None
+        scope["osler.body"] = bytes(body)
         return _BodyReplay(bytes(body), receive)
 
 
@@ -161,6 +168,11 @@ class _HeaderSender:
 def _is_page_route(scope: Scope) -> bool:
     path: str = scope["path"]
     return scope["method"] == "GET" and (path in _PAGE or path.startswith("/assets/"))
+
+
+def is_open_to_all(scope: Scope) -> bool:
+    """Whether it needs no key and says nothing of anybody: probes and the empty page."""
+    return scope["path"] in OPEN_TO_ALL or _is_page_route(scope)
 
 
 def _body_too_large(limit: int) -> RefusedRequest:

@@ -15,6 +15,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import BaseModel, Field
 from starlette.routing import BaseRoute
 
+from osler.app.audit.entries import write_entry
 from osler.app.config import STRATEGIES
 from osler.methods.kag import sandbox
 from osler.methods.kag.formulas import (
@@ -28,6 +29,7 @@ from osler.methods.kag.formulas import (
 from osler.methods.kag.sandbox import LONGEST
 from osler.questions import parse_question
 from osler.serve import api, choices, documents, schemas, schemas_kb
+from osler.serve.audited_requests import tool_entry
 from osler.serve.keys import Caller
 from osler.serve.problems import RefusedRequest
 from osler.serve.reading_tools import (
@@ -158,7 +160,13 @@ class ScopedServer(MCPServer[Any]):
                 caller.scope.require_verb(TOOL_VERBS.get(name))
             except RefusedRequest as refused:
                 raise ToolError(str(refused)) from refused
-        return await super().call_tool(name, arguments, context)
+        result = await super().call_tool(name, arguments, context)
+        if context is not None and context.request_context.request is None:
+            site, caller = self._at(context)
+            # Over HTTP the request that carries the call is on record.
+            record = tool_entry(site.settings, caller, name, arguments, result)
+            await asyncio.to_thread(write_entry, site.settings, record)
+        return result
 
 
 def http_routes(mcp: MCPServer[Any]) -> list[BaseRoute]:

@@ -13,6 +13,7 @@ from platformdirs import user_data_dir
 from pydantic import BeforeValidator, Field, model_validator
 
 from osler.app.config.access import AccessSettings
+from osler.app.config.audit import AuditSettings
 from osler.app.config.danger import DangerSettings
 from osler.app.config.fields import (
     Limit,
@@ -173,6 +174,14 @@ class AnswerSettings(SettingsSection):
         description="Quote only passages that name the question's drug, disease or test, by any of"
         " its names; false: coverage and relevance alone decide.",
     )
+    gate: Literal["answerable", "thresholds"] = Field(
+        default="answerable",
+        description="What decides whether the passages found answer at all: the expert answerable"
+        " (English questions about one subject), or coverage and relevance alone.",
+    )
+    gate_path: Annotated[Place | None, BeforeValidator(parse_none)] = Field(
+        default=None, description="Folder of an expert answerable of your own."
+    )
     candidates: Whole = Field(
         default=8, ge=1, le=1_000, description="Sentences that are weighed for an answer."
     )
@@ -215,6 +224,21 @@ class CalibrationSettings(SettingsSection):
     tau_n: Whole = Field(default=0, ge=0, le=1_000_000_000, description="Answers of its own.")
     tau_date: str = Field(default="", description="When tau was fitted.")
     tau_questions: str = Field(default="", description="On which questions tau was fitted.")
+    sureness: ShareLimit = Field(
+        default=None, description="Least sureness of an answer; below it the answer is refused."
+    )
+    sureness_model: str = Field(
+        default="", description="Identity of the expert that says how sure answers are."
+    )
+    sureness_risk: Real = Field(
+        default=0.1, gt=0, lt=1, description="Bound on the share of wrong answers among them."
+    )
+    sureness_confidence: Real = Field(
+        default=0.95, gt=0, lt=1, description="Confidence with which the bound holds."
+    )
+    sureness_n: Whole = Field(default=0, ge=0, le=1_000_000_000, description="Graded answers.")
+    sureness_date: str = Field(default="", description="When sureness was fitted.")
+    sureness_questions: str = Field(default="", description="On which graded answers.")
 
 
 class BudgetSettings(SettingsSection):
@@ -245,6 +269,9 @@ class Settings(SettingsSection):
     )
     access: AccessSettings = Field(
         default=AccessSettings(), description="Private sources, and who may read them."
+    )
+    audit: AuditSettings = Field(
+        default=AuditSettings(), description="The audit log: who asked what, and what was shown."
     )
     runs: RunsSettings = Field(
         default_factory=lambda: RunsSettings(path=_default_home() / "runs"),

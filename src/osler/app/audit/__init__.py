@@ -1,0 +1,9 @@
+"""The audit log: who asked what of which source, with which model, and what was shown.
+
+| Module | Holds |
+|---|---|
+| `merkle` | the hash tree of RFC 6962: root, inclusion proofs |
+| `checkpoints` | signed tree heads (Ed25519) |
+| `log` | the file of entries: append, read, verify |
+| `entries` | what an entry says, and the proof of a run |
+"""

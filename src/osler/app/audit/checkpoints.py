@@ -1,0 +1,106 @@
+"""Signed tree heads: how many entries there were, and the root of their tree."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from osler.errors import BadConfig
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    size: int
+    """Entries."""
+    root: str
+    """Of their tree, in hexadecimal."""
+    at: str
+    """ISO 8601, UTC."""
+    signature: str = ""
+    """Ed25519 over `signed_bytes`, in hexadecimal."""
+
+    def signed_bytes(self) -> bytes:
+        return f"osler audit 1\n{self.size}\n{self.root}\n{self.at}\n".encode()
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self))
+
+
+def read_checkpoints(lines: Iterable[str]) -> list[Checkpoint]:
+    """Raises `ValueError` for a line that is no checkpoint."""
+    try:
+        return [Checkpoint(**json.loads(line)) for line in lines if line.strip()]
+    except TypeError as error:
+        raise ValueError(str(error)) from error
+
+
+class CheckpointSigner:
+    """Signs with a key of its own, which it makes at the first use (a file of the owner's alone).
+
+    Raises `BadConfig` without the extra `audit`, and for a key that cannot be read or made.
+    """
+
+    def __init__(self, key_file: Path) -> None:
+        try:
+            from cryptography.hazmat.primitives import serialization
+            from cryptography.hazmat.primitives.asymmetric import ed25519
+        except ImportError as error:
+            fix = 'pip install "osler[audit]"'
+            raise BadConfig("the audit log needs the extra `audit`", fix=fix) from error
+        if not key_file.exists():
+            fresh = ed25519.Ed25519PrivateKey.generate()
+            pem = fresh.private_bytes(
+                serialization.Encoding.PEM,
+                serialization.PrivateFormat.PKCS8,
+                serialization.NoEncryption(),
+            )
+            _write_private(key_file, pem)
+        try:
+            loaded = serialization.load_pem_private_key(key_file.read_bytes(), None)
+        except (OSError, ValueError, TypeError) as error:
+            fix = "set audit.key_file to an Ed25519 key in PEM, or to a file that is to be made"
+            raise BadConfig(f"{key_file} holds no signing key: {error}", fix=fix) from error
+        if not isinstance(loaded, ed25519.Ed25519PrivateKey):
+            raise BadConfig(f"{key_file} is no Ed25519 key", fix="make another")
+        self._key: Ed25519PrivateKey = loaded
+
+    @property
+    def public_key(self) -> str:
+        """In hexadecimal: 32 bytes."""
+        return self._key.public_key().public_bytes_raw().hex()
+
+    def sign(self, size: int, root: bytes, at: str) -> Checkpoint:
+        plain = Checkpoint(size, root.hex(), at)
+        return Checkpoint(size, root.hex(), at, self._key.sign(plain.signed_bytes()).hex())
+
+
+def is_signed_by(checkpoint: Checkpoint, public_key: str) -> bool:
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    try:
+        Ed25519PublicKey.from_public_bytes(bytes.fromhex(public_key)).verify(
+            bytes.fromhex(checkpoint.signature), checkpoint.signed_bytes()
+        )
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
+def _write_private(path: Path, data: bytes) -> None:
+    """Raises `BadConfig`."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+    except OSError as error:
+        fix = "set audit.path to a folder that can be written"
+        raise BadConfig(f"{path} cannot be made: {error.strerror}", fix=fix) from error

@@ -1,0 +1,89 @@
+"""`osler audit …`: the log of who asked what, verified, shown, exported, and the proof of a run."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from osler.cli.options import JsonSession
+from osler.cli.session import PARTIAL, CliSession, write_json
+
+
+def verify(
+    here: JsonSession,
+    checkpoints: Annotated[
+        Path | None,
+        typer.Option(help="File of checkpoints from the second place; else audit.copies."),
+    ] = None,
+) -> None:
+    """Check that no entry was changed, moved or cut off. Exit code 6: one was."""
+    from dataclasses import asdict
+
+    from osler.app.audit.entries import verify_audit
+
+    found = verify_audit(here.load_settings(), checkpoints)
+    facts = [
+        ("entries", f"{found.entries:,}"),
+        ("checkpoints", f"{found.checkpoints:,}"),
+        ("public key", found.public_key),
+        *(("problem", problem) for problem in found.problems or ("none",)),
+    ]
+    here.show_result(facts, asdict(found))
+    if found.problems:
+        raise typer.Exit(PARTIAL)
+
+
+def show(
+    here: JsonSession,
+    limit: Annotated[int, typer.Option(min=1, help="How many to show, newest first.")] = 20,
+) -> None:
+    """Show the latest entries."""
+    from osler.app.audit.entries import read_entries
+
+    entries = read_entries(here.load_settings())[-limit:][::-1]
+    rows = [(one["at"], _summary(one)) for one in entries]
+    here.show_result(rows, {"entries": entries})
+
+
+def export(
+    here: CliSession,
+    path: Annotated[Path, typer.Argument(help="File to write: entries as JSON Lines.")],
+) -> None:
+    """Copy the entries, with the signed checkpoint beside them as FILE.checkpoint."""
+    from osler.app.audit.entries import log_folder
+    from osler.app.audit.log import read_head, read_lines
+    from osler.errors import BadConfig
+
+    folder = log_folder(here.load_settings())
+    lines, head = read_lines(folder), read_head(folder)
+    try:
+        path.write_bytes(b"".join(line + b"\n" for line in lines))
+        if head is not None:
+            path.with_name(f"{path.name}.checkpoint").write_text(head.to_json() + "\n")
+    except OSError as error:
+        raise BadConfig(f"{path} cannot be written: {error}", fix="choose another file") from error
+    here.report_line(
+        f"{len(lines):,} entries in {path}", {"entries": len(lines), "path": str(path)}
+    )
+
+
+def prove(
+    here: CliSession,
+    run: Annotated[str, typer.Argument(help="Id of a recorded run.")],
+) -> None:
+    """Print the proof of a run as JSON: its answer and files, and that the log holds them.
+
+    `examples/06_verify_an_audit_proof.py` checks it and needs only `cryptography`.
+    """
+    from osler.app.audit.entries import prove_run
+
+    write_json(prove_run(here.load_settings(), run))
+    sys.stdout.flush()
+
+
+def _summary(entry: dict[str, Any]) -> str:
+    words = ("what", "method", "path", "tool", "key", "run", "status", "asked")
+    return "  ".join(f"{word}={entry[word]}" for word in words if entry.get(word) not in (None, ""))
