@@ -8,7 +8,7 @@ STRATEGY ?= tc-rag
 # Processes that tests run in; one a core.
 JOBS ?= auto
 # The extras that the tests have beside the core; the heavy ones are in requirements-extra.txt.
-LIGHT := pdf parquet xlsx fast edge qdrant graph math plot serve
+LIGHT := pdf parquet xlsx fast edge qdrant graph math plot export serve
 OSLER := OSLER__HOME=$(HOME_DIR) $(BIN)/osler
 
 .PHONY: ask house test test-extra check check-types check-rules mutants laws docs lock bench fuzz page test-page screenshots coverage release-check clean

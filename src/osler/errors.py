@@ -2,6 +2,7 @@
 
     OslerError                      exit 1
     ├── BadQuestion                 exit 2   empty, too long, binary, only options
+    ├── BadArgument                 exit 2   a word that means nothing where it stands
     ├── BadConfig                   exit 3   a setting or an osler.toml
     │   └── UnknownStrategy         exit 3
     ├── KnowledgeBaseError          exit 4
@@ -51,6 +52,10 @@ class OslerError(Exception):
 
 
 class BadQuestion(OslerError):
+    exit_code = 2
+
+
+class BadArgument(OslerError):
     exit_code = 2
 
 

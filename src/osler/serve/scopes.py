@@ -31,6 +31,7 @@ ROUTE_VERBS: dict[tuple[str, str], Verb] = {
     ("GET", f"{_API}/runs/{{id}}/events"): "runs",
     ("POST", f"{_API}/runs/{{id}}/cancel"): "runs",
     ("GET", "/runs/{id}/report.html"): "runs",
+    ("GET", f"{_API}/runs/{{id}}/export"): "runs",
     ("POST", f"{_API}/search"): "search",
     ("GET", f"{_API}/passages/{{id}}"): "read",
     ("GET", f"{_API}/sources"): "read",

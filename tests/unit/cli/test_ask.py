@@ -325,3 +325,13 @@ def test_a_run_as_json_is_its_events(osler: Any, run: Path) -> None:
 def test_a_file_called_last_is_not_the_last_run(osler: Any, run: Path, folder: Path) -> None:
     (folder / "last").write_text("not a run")
     assert osler("trace", "show", "last").exit_code == 0
+
+
+def test_a_run_is_exported_to_a_terminal_and_to_files(osler: Any, run: Path, folder: Path) -> None:
+    assert osler("export", "last").stdout.startswith(f"# {QUESTION}\n")
+    told = osler("export", run.name, "--out", "a.docx", "--json")
+    assert json.loads(told.stdout)["format"] == "docx"
+    assert (folder / "a.docx").read_bytes()[:2] == b"PK"
+    assert osler("export", "last", "--to", "pdf").exit_code == 2
+    assert osler("export", "last", "--to", "doc").exit_code == 2
+    assert osler("export", "nope").exit_code == 1

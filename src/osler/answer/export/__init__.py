@@ -1,0 +1,70 @@
+"""An answer as a file for other programs: a text with its references, or the references alone.
+
+| Module | Writes |
+|---|---|
+| `references` | the cited documents with their identifiers |
+| `layout` | the blocks of an answer, in order |
+| `texts` | Markdown and HTML |
+| `office` | Word and PDF (extra `export`) |
+| `citations` | RIS, BibTeX, CSL-JSON, and the evidence as a table (CSV) |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from osler.answer.export import citations, office, texts
+from osler.answer.export.layout import ExportedAnswer
+from osler.errors import BadArgument
+
+ExportFormat = Literal["markdown", "html", "docx", "pdf", "ris", "bibtex", "csl-json", "csv"]
+FORMATS: tuple[ExportFormat, ...] = get_args(ExportFormat)
+
+
+@dataclass(frozen=True, slots=True)
+class FileKind:
+    """How a format is written, and what its files are called."""
+
+    write: Callable[[Sequence[ExportedAnswer]], bytes]
+    suffix: str
+    media: str
+    is_text: bool = True
+
+
+KINDS: dict[ExportFormat, FileKind] = {
+    "markdown": FileKind(texts.write_markdown, ".md", "text/markdown; charset=utf-8"),
+    "html": FileKind(texts.write_html, ".html", "text/html; charset=utf-8"),
+    "docx": FileKind(
+        office.write_docx,
+        ".docx",
+        "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+        is_text=False,
+    ),
+    "pdf": FileKind(office.write_pdf, ".pdf", "application/pdf", is_text=False),
+    "ris": FileKind(citations.write_ris, ".ris", "application/x-research-info-systems"),
+    "bibtex": FileKind(citations.write_bibtex, ".bib", "application/x-bibtex"),
+    "csl-json": FileKind(citations.write_csl, ".json", "application/vnd.citationstyles.csl+json"),
+    "csv": FileKind(citations.write_csv, ".csv", "text/csv; charset=utf-8"),
+}
+
+
+def write_export(answers: Sequence[ExportedAnswer], to: str) -> bytes:
+    """One answer, or the turns of a conversation, as a file of format `to`.
+
+    Raises `BadArgument` for an unknown format, and `BadConfig` without the extra `export` for
+    one that needs it.
+    """
+    return find_kind(to).write(answers)
+
+
+def find_kind(to: str) -> FileKind:
+    """Raises `BadArgument` for an unknown format."""
+    for name, kind in KINDS.items():
+        if name == to:
+            return kind
+    raise BadArgument(f"unknown format {to!r}", fix=f"choose one of {', '.join(FORMATS)}")
+
+
+__all__ = ["FORMATS", "KINDS", "ExportFormat", "ExportedAnswer", "find_kind", "write_export"]

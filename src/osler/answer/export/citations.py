@@ -1,0 +1,158 @@
+"""References for reference managers (RIS, BibTeX, CSL-JSON), and the evidence as a table (CSV)."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from osler.answer.export.layout import ExportedAnswer
+from osler.answer.export.references import Reference, find_identifiers
+from osler.sources.catalogue import BOOK, GUIDELINE, RESEARCH
+
+# A source as RIS, BibTeX and CSL name the kind of its documents.
+_KINDS = {
+    RESEARCH: ("JOUR", "article", "article-journal"),
+    BOOK: ("CHAP", "inbook", "chapter"),
+    GUIDELINE: ("RPRT", "techreport", "report"),
+}
+_OTHER = ("ELEC", "misc", "webpage")
+_COLUMNS = (
+    *("number", "statement", "quote", "title", "section", "source", "kind", "year", "page"),
+    *("pmid", "doi", "pmcid", "nct", "isbn", "nbk", "url", "passage", "licence"),
+)
+_TEX = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    **{char: f"\\{char}" for char in "&%$#_"},
+}
+
+
+def _all_references(answers: Sequence[ExportedAnswer]) -> list[Reference]:
+    """Each document once; a later turn may cite it again."""
+    found: dict[str, Reference] = {}
+    for one in answers:
+        for reference in one.references:
+            found.setdefault(reference.first.id.partition("#")[0], reference)
+    return list(found.values())
+
+
+def write_ris(answers: Sequence[ExportedAnswer]) -> bytes:
+    lines: list[str] = []
+    for one in _all_references(answers):
+        lines += [f"{tag}  - {' '.join(value.split())}" for tag, value in _ris_fields(one) if value]
+        lines += ["ER  - ", ""]
+    return "\r\n".join(lines).encode()
+
+
+def _ris_fields(one: Reference) -> Iterator[tuple[str, str]]:
+    place, found = one.first.locator, one.identifiers
+    yield "TY", _KINDS.get(one.first.source, _OTHER)[0]
+    yield "ID", one.key
+    yield "TI", one.first.title
+    yield "PY", str(place.year or "")
+    yield "SP", str(place.page or "")
+    yield "DO", found.get("doi", "")
+    yield "AN", found.get("pmid", "") or found.get("nct", "") or found.get("nbk", "")
+    yield "C2", found.get("pmcid", "")
+    yield "SN", found.get("isbn", "")
+    yield "UR", one.url
+    yield "DB", one.first.source
+    yield "LA", one.first.language
+    for name, value in found.items():
+        yield "N1", f"{name.upper()}: {value}"
+    for quote in one.quotes:
+        yield "N1", quote
+
+
+def write_bibtex(answers: Sequence[ExportedAnswer]) -> bytes:
+    entries = []
+    for one in _all_references(answers):
+        place = one.first.locator
+        fields = {
+            "title": f"{{{_escape_tex(one.first.title or one.key)}}}",
+            "year": str(place.year or ""),
+            "chapter": _escape_tex(place.section),
+            "pages": str(place.page or ""),
+            **{name: _escape_tex(value) for name, value in one.identifiers.items()},
+            # BibTeX and its readers take addresses as they are.
+            "url": re.sub(r"[{}\\\s]", "", one.url),
+            "note": _escape_tex(" ".join(one.quotes)),
+        }
+        lines = [f"  {name} = {{{value}}}," for name, value in fields.items() if value]
+        kind = _KINDS.get(one.first.source, _OTHER)[1]
+        entries.append("\n".join([f"@{kind}{{{one.key},", *lines, "}\n"]))
+    return "\n".join(entries).encode()
+
+
+def _escape_tex(text: str) -> str:
+    return "".join(_TEX.get(char, char) for char in " ".join(text.split()))
+
+
+def write_csl(answers: Sequence[ExportedAnswer]) -> bytes:
+    items = [_csl_item(one) for one in _all_references(answers)]
+    return json.dumps(items, ensure_ascii=False, indent=2).encode()
+
+
+def _csl_item(one: Reference) -> dict[str, Any]:
+    place, found = one.first.locator, one.identifiers
+    names = {"doi": "DOI", "pmid": "PMID", "pmcid": "PMCID", "isbn": "ISBN"}
+    other = [f"{name.upper()}: {found[name]}" for name in ("nct", "nbk") if name in found]
+    item: dict[str, Any] = {
+        "id": one.key,
+        "type": _KINDS.get(one.first.source, _OTHER)[2],
+        "title": one.first.title,
+        "section": place.section,
+        "page": str(place.page or ""),
+        "URL": one.url,
+        "language": one.first.language,
+        "note": "\n".join([*other, *one.quotes]),
+        **{names[name]: value for name, value in found.items() if name in names},
+    }
+    if place.year is not None:
+        item["issued"] = {"date-parts": [[place.year]]}
+    return {name: value for name, value in item.items() if value}
+
+
+def write_csv(answers: Sequence[ExportedAnswer]) -> bytes:
+    """One row for each citation: the statement, the quote that it rests on, and its origin."""
+    out = io.StringIO(newline="")
+    table = csv.DictWriter(out, _COLUMNS)
+    table.writeheader()
+    for one in answers:
+        for row in _evidence_rows(one):
+            table.writerow({name: _plain_cell(value) for name, value in row.items()})
+    return b"\xef\xbb\xbf" + out.getvalue().encode()  # spreadsheets read UTF-8 by this mark
+
+
+def _evidence_rows(exported: ExportedAnswer) -> Iterator[dict[str, str]]:
+    answer = exported.solution.answer
+    for number, evidence in enumerate(answer.evidence, 1):
+        citing = [one.text for one in answer.statements if number in one.cites]
+        passage, place = evidence.passage, evidence.passage.locator
+        yield {
+            "number": str(number),
+            "statement": " ".join(citing),
+            "quote": evidence.quote,
+            "title": passage.title,
+            "section": place.section,
+            "source": passage.source,
+            "kind": place.kind,
+            "year": str(place.year or ""),
+            "page": str(place.page or ""),
+            **find_identifiers(passage),
+            "url": place.url,
+            "passage": passage.id,
+            "licence": passage.licence,
+        }
+
+
+def _plain_cell(value: str) -> str:
+    """A cell that no spreadsheet takes for a formula."""
+    return f"'{value}" if value[:1] in ("=", "+", "-", "@", "\t", "\r") else value

@@ -1,0 +1,53 @@
+"""Recorded answers as files for other programs, over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from fastapi.responses import Response
+
+from osler.answer.export import ExportedAnswer, ExportFormat, find_kind
+from osler.serve import schemas
+from osler.serve.api import At, RunId, Who
+from osler.serve.problems import RefusedRequest
+from osler.serve.run_views import RunView, load_run
+
+router = APIRouter(prefix="/api/v1", responses=schemas.PROBLEMS)
+_FILE = {200: {"content": {"application/octet-stream": {"schema": {"type": "string"}}}}}
+Format = Annotated[ExportFormat, Query(description="markdown, docx, pdf, ris, bibtex, csv, …")]
+
+
+@router.get("/runs/{id}/export", tags=["runs"], response_class=Response, responses=_FILE)
+async def export_run(id: RunId, site: At, caller: Who, to: Format = "markdown") -> Response:
+    """The answer with its references, or these alone, as a file."""
+    view = await load_run(site.desk, caller, id)
+    return await export_response([exported_answer(view)], to, id)
+
+
+def exported_answer(view: RunView, standalone: str = "") -> ExportedAnswer:
+    """Raises `RefusedRequest` (409) for a run that has no answer."""
+    if view.solution is None or view.question is None:
+        said = f"run {view.id} has no answer: it is {view.status}"
+        raise RefusedRequest(409, "no_answer", said, fix="export a run that was answered")
+    return ExportedAnswer(
+        view.question,
+        view.solution,
+        view.id,
+        view.strategy,
+        view.snapshot,
+        view.created,
+        standalone,
+    )
+
+
+async def export_response(answers: list[ExportedAnswer], to: ExportFormat, name: str) -> Response:
+    """The file as a download. Raises `BadConfig` without the extra that its format needs."""
+    kind = find_kind(to)
+    data = await asyncio.to_thread(kind.write, answers)
+    headers = {
+        "Content-Disposition": f'attachment; filename="osler-{name}{kind.suffix}"',
+        "X-Content-Type-Options": "nosniff",
+    }
+    return Response(data, media_type=kind.media, headers=headers)

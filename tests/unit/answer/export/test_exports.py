@@ -1,0 +1,225 @@
+"""Exported answers, opened in the programs that they are for."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from html.parser import HTMLParser
+
+import bibtexparser
+import pypdf
+import pytest
+import rispy
+from docx import Document
+
+from osler.answer.export import FORMATS, ExportedAnswer, write_export
+from osler.answer.export.references import find_identifiers, list_references
+from osler.errors import BadArgument
+from osler.types import (
+    Answer,
+    DangerNotice,
+    Evidence,
+    Halt,
+    Hit,
+    Language,
+    Locator,
+    Passage,
+    Question,
+    Solution,
+    Statement,
+)
+
+HOSTILE = "<script>alert(1)</script> {x} \\& 50 % of #1_a [link](javascript:x)"
+TRIAL = Passage(
+    "research:PMC7001234#3",
+    f"Metformin lowered HbA1c by 1.1 % (≥ 0.5). {HOSTILE}",
+    "research",
+    "Metformin & “old” age: a trial",
+    Locator(
+        "Results", 4, 2021, "https://pmc.ncbi.nlm.nih.gov/articles/PMC7001234/", "PMID:33012345"
+    ),
+    "CC-BY-4.0",
+)
+BOOKLET = Passage(
+    "book:zh_neike#0",
+    "二甲双胍禁用于eGFR低于30的患者。",
+    "book",
+    "内科学",
+    Locator("糖尿病", None, 2019, "", "ISBN:978-7-117-26375-4"),
+    language="zh",
+    illustrative=True,
+)
+GUIDE = Passage(
+    "guideline:g1#2",
+    "Check eGFR.",
+    "guideline",
+    "Diabetes",
+    Locator(url="https://doi.org/10.1000/xyz.12"),
+)
+TRIAL_2 = Passage("research:PMC7001234#5", "It was safe.", "research", TRIAL.title, TRIAL.locator)
+
+
+def cite(passage: Passage, quote: str) -> Evidence:
+    start = passage.text.index(quote)
+    return Evidence(Hit(passage, 1.0, 1, "q", passage.source), start, start + len(quote))
+
+
+def exported(language: Language = "en", **solution: DangerNotice) -> ExportedAnswer:
+    answer = Answer(
+        (
+            Statement(f"=Metformin lowers HbA1c. {HOSTILE}", (1,)),
+            Statement("- Check eGFR.", (2,)),
+            Statement("- 二甲双胍禁用于eGFR低于30的患者。", (3,)),
+            Statement("It was safe.", (4,)),
+        ),
+        (
+            cite(TRIAL, "Metformin lowered HbA1c by 1.1 % (≥ 0.5)."),
+            cite(GUIDE, "Check eGFR."),
+            cite(BOOKLET, "二甲双胍禁用于eGFR低于30的患者。"),
+            cite(TRIAL_2, "It was safe."),
+        ),
+        language=language,
+    )
+    question = Question("q", "Metformin in old age?", language=language)
+    return ExportedAnswer(
+        question, Solution(answer, Halt.CONVERGED, "read once", **solution), "r1", "rag"
+    )
+
+
+def test_each_document_is_one_reference_with_all_its_identifiers() -> None:
+    first, second, third = list_references(exported().solution.answer.evidence)
+    assert (first.numbers, len(first.passages)) == ((1, 4), 2)
+    assert first.identifiers == {"pmid": "33012345", "pmcid": "PMC7001234"}
+    assert second.identifiers == {"doi": "10.1000/xyz.12"}
+    assert third.identifiers == {"isbn": "9787117263754"}
+
+
+@pytest.mark.parametrize(
+    ("code", "url", "expected"),
+    [
+        ("PMID:123", "", {"pmid": "123"}),
+        ("", "https://pubmed.ncbi.nlm.nih.gov/31978945/", {"pmid": "31978945"}),
+        ("DOI:10.1056/NEJMoa2001017", "", {"doi": "10.1056/NEJMoa2001017"}),
+        ("", "https://clinicaltrials.gov/study/NCT04280705", {"nct": "NCT04280705"}),
+        ("", "https://www.ncbi.nlm.nih.gov/books/NBK430685/", {"nbk": "NBK430685"}),
+        ("PMCID:PMC123", "", {"pmcid": "PMC123"}),
+        ("CUI:C0002871", "https://example.org/123", {}),
+        ("", "", {}),
+    ],
+)
+def test_identifiers_are_those_that_the_source_gives(
+    code: str, url: str, expected: dict[str, str]
+) -> None:
+    passage = Passage(
+        "x:1#0", "PMID: 999 is in the text alone", "x", "t", Locator(url=url, code=code)
+    )
+    assert find_identifiers(passage) == expected
+
+
+def test_ris_opens_in_a_reader_of_ris() -> None:
+    trial, guide, booklet = rispy.loads(write_export([exported()], "ris").decode())
+    assert trial["type_of_reference"] == "JOUR"
+    assert trial["title"] == TRIAL.title
+    assert (trial["year"], trial["accession_number"], trial["custom2"]) == (
+        *("2021", "33012345", "PMC7001234"),
+    )
+    assert guide["doi"] == "10.1000/xyz.12"
+    assert booklet["title"] == "内科学"
+    assert booklet["issn"] == "9787117263754", "the tag of ISSN and ISBN is one"
+
+
+def test_bibtex_opens_in_a_reader_of_bibtex() -> None:
+    library = bibtexparser.parse_string(write_export([exported()], "bibtex").decode())
+    assert not library.failed_blocks
+    trial, guide, booklet = library.entries
+    assert (trial.entry_type, trial["pmid"], trial["pmcid"]) == (
+        *("article", "33012345", "PMC7001234"),
+    )
+    assert r"\&" in trial["title"]
+    assert guide["doi"] == "10.1000/xyz.12"
+    assert (booklet["isbn"], booklet["year"]) == ("9787117263754", "2019")
+
+
+def test_csl_items_have_what_a_citation_style_needs() -> None:
+    trial, guide, booklet = json.loads(write_export([exported()], "csl-json"))
+    assert trial["type"] == "article-journal"
+    assert (trial["PMID"], trial["PMCID"]) == ("33012345", "PMC7001234")
+    assert trial["issued"] == {"date-parts": [[2021]]}
+    assert (guide["DOI"], booklet["ISBN"]) == ("10.1000/xyz.12", "9787117263754")
+
+
+def test_the_table_has_a_row_for_each_citation_and_no_formula() -> None:
+    data = write_export([exported()], "csv").decode("utf-8-sig")
+    rows = list(csv.DictReader(io.StringIO(data)))
+    assert [row["number"] for row in rows] == ["1", "2", "3", "4"]
+    assert rows[0]["statement"].startswith("'=Metformin")
+    assert rows[1]["statement"] == "'- Check eGFR."
+    assert rows[2]["quote"] == "二甲双胍禁用于eGFR低于30的患者。"
+    assert rows[0]["pmid"] == "33012345"
+
+
+def test_word_opens_in_python_docx() -> None:
+    document = Document(io.BytesIO(write_export([exported()], "docx")))
+    texts = [paragraph.text for paragraph in document.paragraphs]
+    assert texts[0] == "Metformin in old age?"
+    assert "Check eGFR. [2]" in texts
+    assert any(HOSTILE in text for text in texts)
+    assert any("PMID 33012345" in text for text in texts)
+    assert any("示例" in text or "illustrative sample text" in text for text in texts)
+
+
+def test_pdf_opens_in_pypdf_with_its_chinese() -> None:
+    pages = pypdf.PdfReader(io.BytesIO(write_export([exported()], "pdf"))).pages
+    text = "\n".join(page.extract_text() for page in pages)
+    assert "Metformin in old age?" in text
+    assert "PMC7001234" in text
+    assert "二甲双胍禁用于" in text
+    assert "≥ 0.5" in " ".join(text.split())
+
+
+class Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: list[str] = []
+        self.links: list[str | None] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.names.append(tag)
+        self.links += [value for name, value in attrs if name in ("href", "src")]
+
+
+def test_html_runs_and_loads_nothing() -> None:
+    page = Tags()
+    page.feed(write_export([exported()], "html").decode())
+    assert "script" not in page.names
+    assert page.links == [TRIAL.locator.url, GUIDE.locator.url]
+
+
+def test_markdown_keeps_lists_and_takes_no_markup_from_texts() -> None:
+    text = write_export([exported()], "markdown").decode()
+    assert text.startswith("# Metformin in old age?\n")
+    assert "\n- Check eGFR. [2]\n" in text
+    assert "<script>" not in text.replace("\\<script\\>", "")
+    assert "[link](javascript" not in text
+
+
+def test_danger_comes_first() -> None:
+    notice = DangerNotice(("emergency",), "Call an ambulance now.")
+    text = write_export([exported(danger=notice)], "markdown").decode()
+    assert text.startswith("> **Call an ambulance now.**")
+
+
+@pytest.mark.parametrize("to", FORMATS)
+def test_an_abstention_and_a_conversation_are_written_in_every_format(to: str) -> None:
+    silent = Solution(Answer(), Halt.NO_EVIDENCE, "nothing was found")
+    turns = [
+        exported("zh"),
+        ExportedAnswer(Question("q", "And in pregnancy?"), silent, "r2", "rag"),
+    ]
+    assert write_export(turns, to)
+
+
+def test_an_unknown_format_is_refused_with_those_that_there_are() -> None:
+    with pytest.raises(BadArgument, match="markdown, html, docx, pdf, ris"):
+        write_export([exported()], "doc")
