@@ -216,6 +216,15 @@ class Caution:
 
 
 @dataclass(frozen=True, slots=True)
+class Sureness:
+    """A calibrated probability that an answer is right, or that its evidence answers."""
+
+    probability: float
+    by: str
+    """Name and weights of the expert that gives it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """Statements with their evidence; without statements, an abstention."""
 
@@ -229,6 +238,8 @@ class Answer:
     language: Language = "en"
     cautions: tuple[Caution, ...] = ()
     """Cautions about the cited evidence; empty also when not checked."""
+    sureness: Sureness | None = None
+    """How likely the evidence answers the question; `None` where nothing can say."""
 
     def __post_init__(self) -> None:
         for statement in self.statements:

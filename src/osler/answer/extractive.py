@@ -19,12 +19,13 @@ from osler.answer.gate import EvidenceGate
 from osler.answer.options import OptionChooser, OptionTexts
 from osler.answer.quoting import QuoteJudge
 from osler.answer.sentences import QuoteCandidate
+from osler.answer.sureness import describe_sureness
 from osler.llm.core.ask import score_all
 from osler.llm.core.base import Likelihood, Message
 from osler.prompts import render_prompt
 from osler.retrieve.pooled import PooledOrder, is_one_order
 from osler.trace import BudgetExceeded, Run
-from osler.types import Answer, Authorship, Hit, Question, Statement
+from osler.types import Answer, Authorship, Hit, Question, Statement, Sureness
 
 NOTE = {
     "en": "Quoted sentences, not a written answer: no model that may word medicine is configured.",
@@ -35,6 +36,10 @@ _DECIDED_NOTE = {
     "en": "The option is the method's own choice, by a model that must not word medicine; do not"
     " rely on it.",
     "zh": "选项由方法自身选出，所用模型不得撰写医学内容，不可依赖。",
+}
+_FAULT = {
+    "en": "Thresholds decided what is evidence: {}.",
+    "zh": "由阈值判定哪些内容可作为证据：{}。",
 }
 _SPENT = {
     "en": "The run's budget was spent before everything was weighed ({}).",
@@ -82,13 +87,17 @@ class ExtractiveComposer:
         if question.options and self.order is not None and not is_one_order(hits):
             hits = await self.order.order_hits(question.text, [hits])
         chosen = decision.option or await self._choose_option(question, hits, decision.words, run)
-        quotes = await self._choose_quotes(question, chosen, decision.words, hits, run)
+        quotes, sureness = await self._choose_quotes(question, chosen, decision.words, hits, run)
         notes = [NOTE[question.language]] if quotes else [nothing]
         chooser = self._option_chooser
         if decision.option is not None:
             notes.append(_DECIDED_NOTE[question.language])
         elif chosen is not None and chooser is not None:
             notes.append(chooser.selection_note(question.language))
+        if sureness is not None and quotes:
+            notes.append(describe_sureness(sureness, question.language))
+        if self.gate.fault:
+            notes.append(_FAULT[question.language].format(self.gate.fault))
         if run.spent:
             notes.append(_SPENT[question.language].format(run.spent))
         return Answer(
@@ -98,6 +107,7 @@ class ExtractiveComposer:
             authorship=Authorship.EXTRACTIVE,
             note=" ".join(notes),
             language=question.language,
+            sureness=sureness,
         )
 
     async def _choose_option(
@@ -118,20 +128,21 @@ class ExtractiveComposer:
 
     async def _choose_quotes(
         self, question: Question, chosen: str | None, words: str, hits: Sequence[Hit], run: Run
-    ) -> list[QuoteCandidate]:
+    ) -> tuple[list[QuoteCandidate], Sureness | None]:
         query = (
             question.text if chosen is None else f"{question.text} {question.option_text(chosen)}"
         )
-        found = await self.gate.find_evidence(question, hits, query=query)
+        weighed = await self.gate.weigh_evidence(question, hits, query=query)
+        found = weighed.quotes
         if found and self.judge is not None and self.judge.can_judge(question):
-            return await self.judge.choose_quotes(question, query, found)
+            return await self.judge.choose_quotes(question, query, found), weighed.sureness
         short = found[: self.shortlist]
         if len(short) > self.statements:
             short = await self._weigh_quotes(question, words, short, run)
         best = short[: self.statements]
         # Quotes of one passage read in its order.
         order = {c.hit.passage.id: i for i, c in reversed(list(enumerate(best)))}
-        return sorted(best, key=lambda c: (order[c.hit.passage.id], c.start))
+        return sorted(best, key=lambda c: (order[c.hit.passage.id], c.start)), weighed.sureness
 
     async def _weigh_quotes(
         self, question: Question, words: str, short: list[QuoteCandidate], run: Run

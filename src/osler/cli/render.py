@@ -346,6 +346,7 @@ def report_document(report: RunPage) -> dict[str, Any]:
         "grounding": solution.answer.grounding.value,
         "halt": solution.halt.value,
         "why": solution.why,
+        "decided": solution.decided.value,
         "usage": asdict(solution.usage),
         **ran,
     }
@@ -371,6 +372,7 @@ def answer_document(answer: Answer) -> dict[str, Any]:
         ],
         "language": answer.language,
         "authorship": answer.authorship.value,
+        "sureness": asdict(answer.sureness) if answer.sureness else None,
         "note": answer.note,
     }
 

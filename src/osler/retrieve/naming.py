@@ -32,8 +32,15 @@ from osler.text import has_cjk, split_sentences, split_words
 
 NAMED = 0.5
 """Least value of a passage that speaks of the question's subject."""
+# Telling words of a question that has one subject; of Chinese, whose terms overlap, three times.
+_LONGEST = 12
 # Letters from which a word may differ from another by one edit: misspelt, or British.
 _SPELT = 7
+_DESIGNATED = re.compile(
+    r"\b(type|stage|grade|class|group|factor|vitamin|hepatitis)\s+(\d{1,2}[a-z]?|[ivx]{1,4}|[a-z])\b",
+    re.IGNORECASE,
+)
+_ROMAN = {"i": "1", "ii": "2", "iii": "3", "iv": "4", "v": "5", "vi": "6", "vii": "7", "viii": "8"}
 _ABBREVIATION = re.compile(r"\b[A-Z]{4,6}(?=s?\b)")
 
 
@@ -49,21 +56,17 @@ class NamingRelevance:
     """Inverse document frequency of each term, from the knowledge base."""
     tables: tuple[EntityNames, ...] = ()
     """Graphs of the user's, beside the packaged table."""
-    longest: int = 12
-    """Telling words of a question that has one subject; a case history has more, or several
-    sentences."""
 
     async def relevance(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
         return await asyncio.to_thread(self.score_texts, query, texts) if texts else ()
 
     def score_texts(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
         """What `relevance` gives, without waiting for another thread."""
-        words = _telling_words(query)
-        most = self.longest * 3 if words and has_cjk(words[0]) else self.longest
-        if len(words) > most or len(split_sentences(query)) > 1:
+        if has_no_one_subject(query):
             return (1.0,) * len(texts)
+        words = telling_words(query)
         read = [ReadText(text) for text in _with_definitions(texts, query)]
-        if entities := self._find_entities(query):
+        if entities := self.find_entities(query):
             # A question about a drug needs the drug, not only the disease that it is given for.
             needed = [one for one in entities if one.kind == DRUG] or entities
             return tuple(
@@ -74,11 +77,49 @@ class NamingRelevance:
         stems = _stem_texts([text.raw for text in read])
         return tuple(_telling_score(telling, found) for found in stems)
 
-    def _find_entities(self, query: str) -> list[NamedEntity]:
+    def find_entities(self, query: str) -> list[NamedEntity]:
         """What tables and graphs know of the query's names; generic words are none."""
         tables: list[EntityNames] = [packaged_names(), NonproprietaryNames(), *self.tables]
         found = [entity for table in tables for entity in table.find_entities(query)]
         return [one for one in found if not _is_generic(one.written)]
+
+
+@dataclass(frozen=True)
+class SubjectRelevance:
+    """A `Relevance` in [0, 1]: the share of a question's subject that a text, or a heading, has.
+
+    The share, by rarity, of the words that are not generic ("treatment", "patients") and of
+    designators ("type IV"). A name that a table or a graph knows is there by any of its synonyms.
+    A question without such words gives 0.
+    """
+
+    naming: NamingRelevance
+
+    async def relevance(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
+        return await asyncio.to_thread(self.score_texts, query, texts) if texts else ()
+
+    def score_texts(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
+        words, forms = telling_words(query), _designators(query)
+        rare = dict(self.naming.rarity(words)) if words else {}
+        # "type 4" weighs as much as a word: it tells one disease from its look-alikes.
+        usual = sum(rare.values()) / len(rare) if rare else 1.0
+        whole = sum(rare.values()) + usual * len(forms)
+        entities = [(one, telling_words(one.written)) for one in self.naming.find_entities(query)]
+        shares = []
+        for text, stems in zip(texts, _stem_texts(texts), strict=True):
+            read = ReadText(text)
+            # A synonym stands for the words of its name, and for no other.
+            named = {w for one, own in entities if read.has_any(one.names) for w in own}
+            share = sum(rare[word] for word in words if word in named or _has_word(word, stems))
+            share += usual * len(forms & _designators(text))
+            shares.append(min(1.0, share / whole) if whole else 0.0)
+        return tuple(shares)
+
+
+def _designators(text: str) -> frozenset[str]:
+    """Forms of a disease or a substance that a text names: "type 4" of "type IV"."""
+    found = ((kind.casefold(), which.casefold()) for kind, which in _DESIGNATED.findall(text))
+    return frozenset(f"{kind} {_ROMAN.get(which, which)}" for kind, which in found)
 
 
 def _telling_score(telling: Mapping[str, float], stems: frozenset[str]) -> float:
@@ -137,7 +178,14 @@ def _with_definitions(texts: Sequence[str], query: str) -> list[str]:
     return longer
 
 
-def _telling_words(text: str) -> list[str]:
+def has_no_one_subject(question: str) -> bool:
+    """Whether it is a letter or a case history: many telling words, or several sentences."""
+    words = telling_words(question)
+    most = _LONGEST * 3 if words and has_cjk(words[0]) else _LONGEST
+    return len(words) > most or len(split_sentences(question)) > 1
+
+
+def telling_words(text: str) -> list[str]:
     """Content words that are not generic; of Chinese the pairs of characters between generics."""
     generic = _generic_words()
     left = fold_text(text) if has_cjk(text) else text
@@ -148,7 +196,7 @@ def _telling_words(text: str) -> list[str]:
 
 
 def _is_generic(name: str) -> bool:
-    return not _telling_words(name) and not any(char.isdigit() for char in name)
+    return not telling_words(name) and not any(char.isdigit() for char in name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,6 +88,7 @@ def run_report(told: RunView) -> schemas.RunReport:
         grounding=given.grounding.value if given else None,
         halt=solution.halt.value if solution else None,
         why=solution.why if solution else "",
+        decided=solution.decided.value if solution else None,
         usage=schemas.UsageView.from_value(solution.usage) if solution else None,
         models=told.models,
         notes_of=list(told.notes_of),

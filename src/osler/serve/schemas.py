@@ -115,6 +115,13 @@ class StatementView(ResponseModel):
     cites: list[int]
 
 
+class SurenessView(ResponseModel):
+    probability: float
+    """Calibrated: that the evidence answers the question, or that the choice is right."""
+    by: str
+    """Name and weights of the expert that gives it."""
+
+
 class AnswerView(ResponseModel):
     text: str
     option: str | None
@@ -123,6 +130,8 @@ class AnswerView(ResponseModel):
     language: Literal["en", "zh"]
     authorship: Literal["extractive", "written"]
     note: str
+    sureness: SurenessView | None
+    """`null` where nothing can say."""
 
 
 class QuotedView(ResponseModel):
@@ -191,6 +200,8 @@ class RunReport(ResponseModel):
     grounding: Literal["grounded", "partly", "ungrounded", "abstained"] | None
     halt: Literal["converged", "budget", "no_evidence", "refused"] | None
     why: str
+    decided: Literal["method", "reader", "fallback"] | None
+    """Who decided the answer: the method, a reader of what it found, or one in its stead."""
     usage: UsageView | None
     models: dict[str, str]
     notes_of: list[str]

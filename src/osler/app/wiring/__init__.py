@@ -73,6 +73,8 @@ class Parts:
     """Whether a passage names what a question is about; `None` where no knowledge is read."""
     unindexed: int = 0
     """Passages that still wait for their vector."""
+    subject: Relevance | None = None
+    """Share of a question's subject that a text has; `None` as with `naming`."""
 
     @property
     def order(self) -> PooledOrder:

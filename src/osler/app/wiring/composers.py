@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from osler.answer import Composer
 from osler.answer.cautions import CautiousComposer
 from osler.answer.extractive import ExtractiveComposer
@@ -15,7 +17,10 @@ from osler.app.config import (
     Settings,
 )
 from osler.app.wiring import Parts, roles_of
+from osler.errors import ModelError
 from osler.llm.core.base import Likelihood, Sampling
+from osler.retrieve.experts.answerable import ANSWERABLE, AnswerableExpert
+from osler.retrieve.experts.shelf import open_expert
 from osler.types import Language
 
 
@@ -72,7 +77,21 @@ def evidence_gate(settings: Settings, parts: Parts) -> EvidenceGate:
         "zh": QuoteThresholds(chosen.coverage_zh, chosen.relevance_zh),
     }
     naming = parts.naming if chosen.naming else None
-    return EvidenceGate(parts.coverage, parts.relevance, least, naming=naming)
+    gate = EvidenceGate(parts.coverage, parts.relevance, least, naming=naming)
+    if chosen.gate == "thresholds" or parts.subject is None:
+        return gate
+    try:
+        expert = AnswerableExpert(open_expert(ANSWERABLE, chosen.gate_path))
+    except ModelError as error:
+        return replace(gate, fault=str(error))
+    fitted = settings.calibration
+    known = fitted.sureness_model == expert.identity
+    return replace(
+        gate,
+        subject=parts.subject,
+        expert=expert,
+        least_sureness=fitted.sureness if known else None,
+    )
 
 
 def sampling_of(settings: Settings) -> Sampling:

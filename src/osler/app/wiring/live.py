@@ -39,6 +39,7 @@ from osler.llm.recording.players import TapePlayer, replay_model
 from osler.llm.recording.response_cache import ResponseCache
 from osler.llm.recording.tape import ModelAbilities, Tape
 from osler.methods.omni.describe import SourceDescription
+from osler.retrieve.naming import SubjectRelevance
 from osler.retrieve.relevance import CoverageRelevance, OverlapRelevance
 from osler.types import Relevance, Retriever
 
@@ -104,8 +105,9 @@ def with_knowledge(
         )
         else (),
         pool_relevance(kb, chosen, second),
-        subject_naming(settings, kb),
+        naming := subject_naming(settings, kb),
         unindexed,
+        SubjectRelevance(naming),
     )
 
 
@@ -140,6 +142,7 @@ def record_parts(parts: Parts, tape: Tape) -> Parts:
         None if parts.pool is None else WrappedRelevance("pool", parts.pool, tape),
         None if parts.naming is None else WrappedRelevance("naming", parts.naming, tape),
         parts.unindexed,
+        None if parts.subject is None else WrappedRelevance("subject", parts.subject, tape),
     )
 
 
@@ -158,9 +161,9 @@ def replay_parts(
     """
     player = TapePlayer(tape)
     # A scorer that the tape does not know was not there, or had nothing to score.
-    pool, naming = (
+    pool, naming, subject = (
         WrappedRelevance(name, None, player) if name in tape.scorers else None
-        for name in ("pool", "naming")
+        for name in ("pool", "naming", "subject")
     )
     return Parts(
         {
@@ -177,6 +180,7 @@ def replay_parts(
         pool,
         naming,
         unindexed,
+        subject,
     )
 
 

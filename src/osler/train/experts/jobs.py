@@ -9,7 +9,7 @@ from osler.jobs.runner import Progress
 from osler.retrieve.experts.cards import ExpertCard
 from osler.train import choose_named
 
-ExpertKind = Literal["answers", "supports", "fuse"]
+ExpertKind = Literal["answers", "supports", "fuse", "answerable"]
 EXPERT_KINDS: tuple[ExpertKind, ...] = get_args(ExpertKind)
 
 
@@ -49,10 +49,14 @@ def make_job(
         case "supports":
             from osler.train.experts.supports_job import SupportsJob
 
-            return SupportsJob(data, split, out, seed)
+            return SupportsJob(data, split, out, work, seed, threads)
         case "fuse":
             from osler.train.experts.fuse_job import FuseJob
 
             return FuseJob(data, split, out, work, seed, threads, share)
+        case "answerable":
+            from osler.train.experts.answerable_job import AnswerableJob
+
+            return AnswerableJob(data, split, out, work, seed, threads, share)
         case _ as never:
             assert_never(never)
