@@ -1,0 +1,10 @@
+"""Finds what identifies a person in a clinical text, by rules, and takes it out.
+
+| Module | Holds |
+|---|---|
+| `found` | the spans, and how overlapping ones are settled |
+| `shared`, `english`, `chinese` | the rules: of both languages, of one |
+| `removal` | the text without them: marks in their place, dates moved |
+
+What the rules find and miss: docs/guide/security.md.
+"""

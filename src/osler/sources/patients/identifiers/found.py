@@ -1,0 +1,53 @@
+"""Identifiers as spans of a text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["NAME", "DATE", "PHONE", "EMAIL", "ID", "ADDRESS"]
+
+
+@dataclass(frozen=True, slots=True)
+class Identifier:
+    """`text[start:end]` identifies somebody."""
+
+    kind: Kind
+    start: int
+    end: int
+
+
+Rule = tuple[Kind, re.Pattern[str]]
+
+
+def match_rules(rules: Iterable[Rule], text: str) -> Iterator[Identifier]:
+    """What the rules find: their group `x`, or all that they match where they have none."""
+    for kind, pattern in rules:
+        group = "x" if "x" in pattern.groupindex else 0
+        for match in pattern.finditer(text):
+            start, end = match.span(group)
+            if end > start:
+                yield Identifier(kind, start, end)
+
+
+def _join_overlaps(found: Iterable[Identifier]) -> list[Identifier]:
+    joined: list[Identifier] = []
+    for one in sorted(found, key=lambda each: (each.kind, each.start)):
+        last = joined[-1] if joined else None
+        if last is not None and last.kind == one.kind and one.start < last.end:
+            joined[-1] = Identifier(one.kind, last.start, max(last.end, one.end))
+        else:
+            joined.append(one)
+    return joined
+
+
+def settle_overlaps(found: Iterable[Identifier]) -> list[Identifier]:
+    """Those of a kind that overlap as one; of other overlaps the longest. In the text's order."""
+    kept: list[Identifier] = []
+    found = _join_overlaps(found)
+    for one in sorted(found, key=lambda each: (each.start - each.end, each.start)):
+        if all(one.end <= other.start or one.start >= other.end for other in kept):
+            kept.append(one)
+    return sorted(kept, key=lambda each: each.start)
