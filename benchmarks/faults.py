@@ -33,6 +33,7 @@ from pathlib import Path
 from typing import Any
 
 from osler.app import runs
+from osler.app.backup import check_backup, make_backup, restore_backup
 from osler.app.config import Settings
 from osler.errors import BadRun, OslerError
 from osler.evaluate.log import read_records, read_trace
@@ -238,6 +239,40 @@ def check_ledger(folder: Path) -> None:
     site.ledger.close()
 
 
+def fill_home(folder: Path) -> None:
+    fill_and_build(folder)
+    ask(folder)
+    folder.with_name("acknowledged").unlink()
+
+
+def back_up(folder: Path) -> None:
+    """To the same disk, and back to another home on it."""
+    settings, path = settings_in(folder), folder / "all.zip"
+    if not path.exists():
+        make_backup(settings, path)
+        acknowledge(folder, "backup")
+    if not (folder / "other" / "kb").exists():
+        shutil.rmtree(folder / "other", ignore_errors=True)
+        restore_backup(path, settings_in(folder / "other"))
+        acknowledge(folder, "restore")
+
+
+def check_backups(folder: Path) -> None:
+    check_runs(folder)
+    path, other = folder / "all.zip", folder / "other"
+    if path.exists():
+        assert check_backup(path).parts == {"runs": 3, "kb": 1}
+    else:
+        assert "backup" not in acknowledged(folder)
+    # The knowledge base is the last part to get its name: where it is, all is.
+    if (other / "kb").exists():
+        with KnowledgeBase.open(other / "kb") as kb:
+            assert kb.verify() == []
+        check_runs(other)
+    else:
+        assert "restore" not in acknowledged(folder)
+
+
 # Evaluation and training -----------------------------------------------------------------
 
 
@@ -315,6 +350,7 @@ VERBS: dict[str, Verb] = {
     "rollback": Verb(fill_and_snapshot, rollback, check_base, end_of_base),
     "ask": Verb(fill_and_build, ask, check_runs),
     "serve": Verb(fill_and_build, serve, check_ledger),
+    "backup": Verb(fill_home, back_up, check_backups),
     "eval": Verb(lambda _: None, evaluate, check_log),
     "train": Verb(lambda _: None, train, check_training, end_of_training),
 }
@@ -412,8 +448,6 @@ class Trial:
         for one in self.recording[:after]:
             disk.apply(one)
         disk.lay_out(self.work, strict=strict)
-        for claim in self.work.rglob("claims/*"):
-            os.utime(claim, (0, 0))  # the machine was off for longer than a claim lasts
         if after == len(self.recording):
             for word in self.words:
                 acknowledge(self.work, word)
@@ -421,6 +455,8 @@ class Trial:
 
     def look(self) -> str:
         verb, work = self.verb, self.work
+        for claim in work.rglob("claims/*"):
+            os.utime(claim, (0, 0))  # nobody looked for longer than a claim lasts
 
         def go_on() -> Any:
             verb.check(work)

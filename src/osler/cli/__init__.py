@@ -95,6 +95,14 @@ class RootGroup(LazyGroup, ErrorGroup):
             "Fetch the models that Osler works with; what is there already is only checked.",
             "setup:download_models",
         ),
+        "backup": Verb(
+            "Write knowledge base, graph, runs, ledger, audit log and settings into one file.",
+            "backup:backup",
+        ),
+        "restore": Verb(
+            "Put a backup where the settings say that each part lies; nothing may lie there yet.",
+            "backup:restore",
+        ),
         "mcp": Verb(
             "Speak the Model Context Protocol on standard input and output: read-only tools.",
             "serve:mcp",

@@ -24,6 +24,7 @@ from typing import Self
 from osler.errors import BadRun
 from osler.evaluate.record import RECORD_LINES, SampleKey, SampleRecord, Status, TraceSpan, key_of
 from osler.jobs.journal import NewLines, read_lines, writer_name
+from osler.kb.store.durable import sync_path
 from osler.trace import Event
 from osler.trace import from_line as event_from
 from osler.trace import to_line as event_line
@@ -47,6 +48,7 @@ class LogWriter:
         try:
             self._records = os.open(self.folder / f"{RECORDS}{self.name}.jsonl", flags, 0o644)
             self._traces = os.open(self.folder / f"{TRACES}{self.name}.jsonl", flags, 0o644)
+            sync_path(self.folder)
         except OSError as error:
             raise BadRun(f"cannot write to {self.folder}: {error.strerror}") from error
         return self

@@ -74,12 +74,15 @@ def make_folder(folder: Path) -> None:
 def append_line(path: Path, line: bytes) -> None:
     """Appends `line`, which ends with its line break, and flushes it to disk. Raises `BadRun`."""
     try:
+        is_new = not path.exists()
         # No other process appends to this file, so lines never interleave.
         with path.open("a+b") as file:
             _drop_half_line(file)
             file.write(line)
             file.flush()
             os.fsync(file.fileno())
+        if is_new:
+            sync_path(path.parent)
     except OSError as error:
         raise BadRun(f"{path} cannot be written: {error.strerror}", fix="make room") from error
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from osler.errors import KnowledgeBaseError
 from osler.kb.search.payloads import WANTED
 from osler.kb.store.access import FILE
+from osler.kb.store.durable import sync_path, sync_tree
 
 FOLDER, CURRENT, POINTS = "edge", "current.json", "points.sqlite"
 
@@ -64,13 +65,15 @@ def read_stamp(kb: Path) -> int:
 
 
 def swap_current(kb: Path, to: CurrentGeneration) -> None:
-    """Makes a complete generation the current one."""
+    """Makes a complete generation the current one, once all of it is on disk."""
+    sync_tree(kb / FOLDER / to.name)
     draft = kb / FOLDER / f"{CURRENT}.new"
     with draft.open("w", encoding="utf-8") as file:
         json.dump(asdict(to), file)
         file.flush()
         os.fsync(file.fileno())
     os.replace(draft, kb / FOLDER / CURRENT)
+    sync_path(kb / FOLDER)
 
 
 def sweep_old(kb: Path) -> None:

@@ -14,6 +14,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from osler.errors import KnowledgeBaseBusy, KnowledgeBaseError
+from osler.kb.store.durable import sync_path
 
 FILE, LOCK = "kb.sqlite", "kb.lock"
 WAIT = 60.0
@@ -160,10 +161,14 @@ def open_for_writing(
         translate_errors(folder),
         closing(open_connection(folder, writable=True)) as db,
     ):
-        # In WAL mode NORMAL loses no consistency on power failure, at most the last commits.
+        # In WAL mode NORMAL loses no consistency on power failure, at most the last commits: what
+        # was written is flushed once, before anybody hears that it is done.
         db.execute("PRAGMA synchronous=NORMAL")
         db.execute("PRAGMA cache_size=-65536")
         yield db
+        if (log := folder / f"{FILE}-wal").exists():
+            sync_path(log)
+            sync_path(folder)
 
 
 _DAMAGED = (

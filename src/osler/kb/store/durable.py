@@ -31,13 +31,19 @@ def make_folders(folder: Path) -> None:
         sync_path(folder.parent)
 
 
+def sync_tree(folder: Path) -> None:
+    """Flushes all that is below a folder, and the folder. Raises `OSError`."""
+    for path in folder.rglob("*"):
+        sync_path(path)
+    sync_path(folder)
+
+
 def move_folder(draft: Path, folder: Path) -> None:
     """Gives a folder of files its name once its contents are on disk; whole or not at all.
 
     Raises `OSError`, also where the disk fails to confirm the name: then neither is left.
     """
-    for path in (*draft.iterdir(), draft):
-        sync_path(path)
+    sync_tree(draft)
     draft.rename(folder)
     try:
         sync_path(folder.parent)
