@@ -23,6 +23,7 @@ from osler.kb.store import access, snapshots
 from osler.kb.store.passages import Progress, check_source, ignore_progress, set_meta
 from osler.kb.store.snapshots import Snapshot
 from osler.sources.formats.osler_jsonl import OslerJsonl, sources_of
+from osler.sources.patients.secret import use_secret
 
 if TYPE_CHECKING:
     from osler.kb.encoders.base import Encoder
@@ -45,6 +46,8 @@ class KnowledgeBase(KnowledgeBaseReader):
 
     wait = 0.0
     """Seconds for which a method that writes waits while another process does."""
+    deidentified: tuple[str, ...] = ()
+    """Sources whose texts lose what identifies a person when they are added."""
 
     @classmethod
     def create(
@@ -275,9 +278,12 @@ class KnowledgeBase(KnowledgeBaseReader):
     @contextmanager
     def _open_for_writing(self, progress: Progress | None) -> Iterator[sqlite3.Connection]:
         say = progress or ignore_progress
-        with access.open_for_writing(
-            self.path, wait=self.wait, waiting=lambda: say("waiting", 0, None)
-        ) as db:
+        with (
+            use_secret(self.path, self.deidentified),
+            access.open_for_writing(
+                self.path, wait=self.wait, waiting=lambda: say("waiting", 0, None)
+            ) as db,
+        ):
             yield db
             if self._derived is not None:
                 self._derived.bring_in_step(self.path, db)

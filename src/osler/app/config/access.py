@@ -32,6 +32,11 @@ class AccessSettings(SettingsSection):
         default=(),
         description=f"Only these records of {EMR} are found, by document id; empty = all.",
     )
+    deidentify: Names = Field(
+        default=(),
+        description="Sources whose texts lose names, dates, numbers, addresses, telephones and"
+        " e-mails when they are added, by rules (docs/guide/security.md says what they miss).",
+    )
     remote: Names = Field(
         default=(),
         description="Other machines that may read private texts, by host name: model servers,"

@@ -43,7 +43,9 @@ _TITLES = 3
 
 def open_knowledge_base(settings: Settings) -> KnowledgeBase:
     """The configured knowledge base. Raises `KnowledgeBaseError`."""
-    return KnowledgeBase.open(settings.kb.path, search_backend(settings), EXTRACTED_FACTS)
+    kb = KnowledgeBase.open(settings.kb.path, search_backend(settings), EXTRACTED_FACTS)
+    kb.deidentified = settings.access.deidentify
+    return kb
 
 
 def search_backend(settings: Settings) -> BackendChoice:
@@ -82,7 +84,9 @@ def open_or_create(settings: Settings) -> KnowledgeBase:
     try:
         return open_knowledge_base(settings)
     except KnowledgeBaseMissing:
-        return KnowledgeBase.create(settings.kb.path, search_backend(settings), EXTRACTED_FACTS)
+        kb = KnowledgeBase.create(settings.kb.path, search_backend(settings), EXTRACTED_FACTS)
+        kb.deidentified = settings.access.deidentify
+        return kb
 
 
 def build_sample(settings: Settings, progress: Progress | None = None) -> BuildResult:

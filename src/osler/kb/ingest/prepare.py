@@ -15,6 +15,8 @@ from unicodedata import normalize
 from osler.kb.ingest.chunk import OMNI, document_passages, parse_chunking
 from osler.kb.store.passages import index_tokens, size_of
 from osler.sources.catalogue import trust_of
+from osler.sources.patients.identifiers.removal import remove_from_document
+from osler.sources.patients.secret import is_deidentified
 from osler.sources.records import Deleted, Document, Drop, Record
 from osler.types import Passage
 
@@ -96,6 +98,9 @@ def prepare_record(record: Record, how: IngestOptions) -> Outcome:
     """Makes a document's rows, or a drop for one without text; other records stay as they are."""
     if not isinstance(record, Document):
         return record
+    # A patient's record is made without identifiers; its numbers are no telephones.
+    if is_deidentified(how.source) and not record.kind.endswith("atient"):
+        record = remove_from_document(record)
     if how.illustrative:
         # Identifiers of sample texts are invented: an address made of one leads nowhere.
         record = replace(record, illustrative=True, url="")

@@ -14,6 +14,7 @@ from osler.kb.store.access import (
     translate_errors,
     write_transaction,
 )
+from osler.sources.patients.secret import make_secret
 
 SCHEMA = 4
 """Raised when a table changes, or when `osler.text.split_words` does: the index holds its tokens.
@@ -105,6 +106,7 @@ def create_store(folder: Path) -> None:
             )
         with closing(sqlite3.connect(folder / FILE, isolation_level=None)) as db:
             db.execute("PRAGMA journal_mode=WAL")
+            make_secret(folder)
             with write_transaction(db):
                 for statement in TABLES.split(";\n"):
                     db.execute(statement)

@@ -7,13 +7,13 @@ an office or a date. Time is counted in days since the first encounter, and an a
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass
 from datetime import date
 from enum import StrEnum
 
 from osler.sources.catalogue import EMR
 from osler.sources.patients.codes import Code
+from osler.sources.patients.secret import hash_keyed, is_deidentified
 
 OLDEST = 90
 """Stands for every age from 90 on."""
@@ -130,17 +130,15 @@ def age_text(age: int | None) -> str:
 
 
 def hash_pseudonym(key: str) -> str:
-    """A pseudonym for a person: `patient-` and 16 hexadecimal digits of the key's SHA-256."""
-    return f"patient-{_short_hash(key)}"
+    """A pseudonym for a person: `patient-` and 16 hexadecimal digits of the key's keyed hash."""
+    return f"patient-{hash_keyed(key)}"
 
 
 def pseudonymize_place(source: str, name: str) -> str:
-    """The stored name of a file or a member of an archive: in the source `emr` a hash of it.
+    """The stored name of a file or a member of an archive: in the source `emr`, and where texts are
+    de-identified, a hash of it.
 
     Exports of patients are often called after them.
     """
-    return f"file-{_short_hash(name)}" if source == EMR and name else name
-
-
-def _short_hash(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    is_hidden = source == EMR or is_deidentified(source)
+    return f"file-{hash_keyed(name)}" if is_hidden and name else name

@@ -1,0 +1,81 @@
+"""A text or a document without what identifies a person: marks in their place, dates moved."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from datetime import date, timedelta
+
+from osler.sources.patients.identifiers import chinese, english, shared
+from osler.sources.patients.identifiers.found import Identifier, match_rules, settle_overlaps
+from osler.sources.patients.secret import hash_keyed
+from osler.sources.records import Document
+
+_RULES = (*shared.RULES, *english.RULES, *chinese.RULES)
+_YEAR_FIRST = re.compile(r"(\d{4})(年|[-/.])(\d{1,2})(月|[-/.])(\d{1,2})(日|号)?")
+_FARTHEST = 365
+"""Days by which dates are moved, at most, always back."""
+
+
+def find_identifiers(text: str) -> list[Identifier]:
+    """All that the rules of both languages find, in order."""
+    found: list[Identifier] = []
+    at = 0
+    for line in text.splitlines(keepends=True):  # an identifier does not go over a line
+        found += [
+            Identifier(one.kind, at + one.start, at + one.end)
+            for one in settle_overlaps(match_rules(_RULES, line))
+        ]
+        at += len(line)
+    return found
+
+
+def remove_identifiers(text: str, shift: int = 0) -> str:
+    """The text with `[NAME]`, `[PHONE]`, … in their place.
+
+    Whole dates that are written year first are moved by `shift` days, so that the time between
+    two of one patient stays; other dates become `[DATE]`, and a year alone stays.
+    """
+    pieces, at = [], 0
+    for one in find_identifiers(text):
+        pieces += [text[at : one.start], _replace_one(one, text[one.start : one.end], shift)]
+        at = one.end
+    return "".join((*pieces, text[at:]))
+
+
+def _replace_one(one: Identifier, words: str, shift: int) -> str:
+    if one.kind != "DATE":
+        return f"[{one.kind}]"
+    if re.fullmatch(r"\d{4}年?", words):
+        return words
+    if shift and (match := _YEAR_FIRST.fullmatch(words)):
+        year, first, month, second, day, last = match.groups()
+        try:
+            moved = date(int(year), int(month), int(day)) + timedelta(days=shift)
+        except (ValueError, OverflowError):  # no such day
+            return "[DATE]"
+        wide = len(month) == 2 or first in "-/."
+        numbers = (f"{moved:%m}", f"{moved:%d}") if wide else (str(moved.month), str(moved.day))
+        return f"{moved.year}{first}{numbers[0]}{second}{numbers[1]}{last or ''}"
+    return "[DATE]"
+
+
+def remove_from_document(document: Document) -> Document:
+    """The document without identifiers, also in its id and title, which files often name."""
+    shift = -1 - int(hash_keyed(f"shift {document.id}"), 16) % _FARTHEST
+
+    def clean(text: str) -> str:
+        return remove_identifiers(text, shift)
+
+    return replace(
+        document,
+        id=f"text-{hash_keyed(document.id)}",
+        title=clean(document.title),
+        sections=tuple(
+            replace(one, text=clean(one.text), path=tuple(map(clean, one.path)))
+            for one in document.sections
+        ),
+        url="",
+        origin="",
+        checksum="",
+    )

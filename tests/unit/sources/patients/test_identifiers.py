@@ -1,0 +1,104 @@
+"""What identifies a person is found and taken out; the sentences are older than the rules."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from osler.kb.base import KnowledgeBase
+from osler.sources.patients.identifiers.removal import find_identifiers, remove_identifiers
+from osler.sources.patients.patient import hash_pseudonym, pseudonymize_place
+from osler.sources.patients.secret import FILE, make_secret, use_secret
+
+SENTENCES = Path(__file__).parents[3] / "fixtures" / "phi"
+_MARK = re.compile(r"\[\[([A-Z]+):(.*?)\]\]")
+DIRECT = {"NAME", "PHONE", "EMAIL", "ID", "ADDRESS"}
+
+
+def read_sentences(language: str, *, odd: bool) -> list[tuple[str, list[tuple[str, int, int]]]]:
+    """Texts with their labelled spans: those the rules were written against are odd."""
+    read = []
+    lines = (SENTENCES / f"{language}.txt").read_text(encoding="utf-8").splitlines()
+    for line in lines[0 if odd else 1 :: 2]:
+        text, spans, at = "", [], 0
+        for mark in _MARK.finditer(line):
+            text += line[at : mark.start()]
+            spans.append((mark[1], len(text), len(text) + len(mark[2])))
+            text, at = text + mark[2], mark.end()
+        read.append((text + line[at:], spans))
+    return read
+
+
+@pytest.mark.parametrize("odd", [True, False])
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_direct_identifiers_are_found_and_little_else(language: str, odd: bool) -> None:
+    direct = [0, 0]
+    right = [0, 0]
+    for text, spans in read_sentences(language, odd=odd):
+        found = find_identifiers(text)
+        covered = {at for one in found for at in range(one.start, one.end)}
+        for kind, start, end in spans:
+            letters = {at for at in range(start, end) if text[at].isalnum()}
+            if kind in DIRECT:
+                direct = [direct[0] + (letters <= covered), direct[1] + 1]
+        for one in found:
+            is_right = any(start < one.end and one.start < end for _, start, end in spans)
+            right = [right[0] + is_right, right[1] + 1]
+    assert direct[1] >= 50
+    assert direct[0] / direct[1] >= 0.95
+    assert right[0] / right[1] >= 0.90
+
+
+def test_text_keeps_its_medicine_and_loses_its_people() -> None:
+    text = "Mr. John Carver (MRN: 00482913) was given warfarin 5 mg on 2021-03-03; INR 2.5."
+    told = "[NAME] (MRN: [ID]) was given warfarin 5 mg on 2021-02-28; INR 2.5."
+    assert remove_identifiers(text, shift=-3) == told
+    assert remove_identifiers("患者王建国，2021年3月5日服用阿司匹林100毫克。", shift=-5) == (
+        "患者[NAME]，2021年2月28日服用阿司匹林100毫克。"
+    )
+    assert remove_identifiers("on 3 March 2021") == "on [DATE]"
+    assert remove_identifiers("2021-02-31", shift=-1) == "[DATE]"
+
+
+def test_time_between_two_dates_of_a_patient_stays() -> None:
+    told = remove_identifiers("2021-01-01 2021-01-15", shift=-40)
+    assert told == "2020-11-22 2020-12-06"
+
+
+def test_pseudonyms_are_of_the_secret(tmp_path: Path) -> None:
+    plain = hash_pseudonym("00482913")
+    ids = []
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+        make_secret(tmp_path / name)
+        assert (tmp_path / name / FILE).stat().st_mode & 0o077 == 0
+        with use_secret(tmp_path / name, ("own",)):
+            ids.append(hash_pseudonym("00482913"))
+            assert pseudonymize_place("own", "carver.md").startswith("file-")
+    assert len({plain, *ids}) == 3
+    with use_secret(tmp_path / "one", ()):
+        assert hash_pseudonym("00482913") == ids[0]
+    with use_secret(tmp_path, ()):  # a knowledge base from before there was a secret
+        assert hash_pseudonym("00482913") == plain
+
+
+def test_texts_are_deidentified_when_they_are_added_and_updated(tmp_path: Path) -> None:
+    folder = tmp_path / "texts"
+    folder.mkdir()
+    note = folder / "carver-john.md"
+    note.write_text("# Note on Mr. John Carver\n\nMr. John Carver takes warfarin 5 mg daily.\n")
+    with KnowledgeBase.create(tmp_path / "kb") as kb:
+        kb.deidentified = ("own",)
+        kb.add([folder], source="own")
+        note.write_text("# Note on Mr. John Carver\n\nMr. John Carver now takes apixaban 5 mg.\n")
+        kb.update()
+        (passages,) = kb.read_documents("own")
+        assert "apixaban 5 mg" in passages[0].text
+        info = kb.info()
+    files = b"".join(path.read_bytes() for path in (tmp_path / "kb").rglob("*") if path.is_file())
+    assert info.documents == 1
+    assert b"Carver" not in files
+    root = str(folder).encode()
+    assert b"carver" not in files.replace(root, b"")
