@@ -138,6 +138,12 @@ class ThinkerFields(StrategySection):
         description="A verified formula answers a question for its value before any plan, and is"
         " tried before a program; false: programs only, as the paper.",
     )
+    graph_sets: bool = Field(
+        default=True,
+        description="A question of several steps that the concept graph answers whole is answered"
+        " by it, with sets and without a model; false: it is planned as any other, as in the"
+        " paper.",
+    )
     graph_first: bool = Field(
         default=False,
         description="Texts are searched only where the graph finds nothing for the logical form"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Literal
 
@@ -20,12 +21,13 @@ from osler.methods.kag.depth import Depth, DepthSolver, FormRetriever
 from osler.methods.kag.dialogue import DialogueThinker
 from osler.methods.kag.executors import Calculator, Deducer
 from osler.methods.kag.focus import Focuser, LikenessFocuser, LikenessScorer
+from osler.methods.kag.graph_route import GRAPH_SETS, GraphRoute
 from osler.methods.kag.hybrid import QueriesAsForms
 from osler.methods.kag.outline import Outliner
 from osler.methods.kag.output import AnswerFinisher
 from osler.methods.kag.planner import Decomposer, FormPlanner, GivenForms
 from osler.methods.kag.pool import QuestionSearch
-from osler.methods.kag.solver import Thinker
+from osler.methods.kag.solver import QuestionRoute, Thinker
 from osler.methods.kag.transcript import ReleasedTurns, TrainedTurns
 from osler.sources.catalogue import GRAPH
 from osler.types import Language
@@ -158,8 +160,17 @@ def thinker_around(
         compose,
         note,
         _question_search(chosen, parts),
-        QuestionCalculator(meaning=parts.relevance) if chosen.formulas else None,
+        tuple(_question_routes(chosen, parts)),
     )
+
+
+def _question_routes(chosen: KagThinkerSettings, parts: Parts) -> Iterator[QuestionRoute]:
+    """What answers without a plan: verified formulas, and the concept graph where there is one."""
+    if chosen.formulas:
+        yield QuestionCalculator(meaning=parts.relevance)
+    is_asked = chosen.decompose and chosen.graph_sets and chosen.retriever == "hybrid"
+    if is_asked and GRAPH_SETS in parts.carriers and GRAPH in parts.sources:
+        yield GraphRoute(parts.retriever(GRAPH_SETS, (GRAPH,)))
 
 
 def _question_search(chosen: KagThinkerSettings, parts: Parts) -> QuestionSearch | None:

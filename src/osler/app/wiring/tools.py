@@ -10,6 +10,7 @@ from osler.app.config import Settings, TcRagSettings
 from osler.app.wiring import Parts, graphs
 from osler.errors import BadConfig
 from osler.llm.core.base import Sampling
+from osler.methods.kag.graph_route import GRAPH_SETS
 from osler.methods.tcrag import helpers
 from osler.methods.tcrag.tools import (
     CARRIERS,
@@ -56,12 +57,19 @@ def _mention_carrier(graph: Graph) -> Retriever:
     return MentionRetriever(graph, recogniser=graphs.open_recogniser(graph))
 
 
+def _set_carrier(graph: Graph) -> Retriever:
+    from osler.methods.kag.graph_route import GraphSets
+
+    return GraphSets(graph)
+
+
 # What looks something up in the concept graph besides the source `graph`; by name of its tool.
 _OVER_GRAPH: Mapping[str, Callable[[Graph], Retriever]] = {
     KG_CHAINS: _chain_carrier,
     KG_COMMUNITIES: _community_carrier,
     KG_NEAR: _neighbour_carrier,
     MEDICAL_NER: _mention_carrier,
+    GRAPH_SETS: _set_carrier,
 }
 
 

@@ -9,10 +9,9 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import assert_never
+from typing import Protocol, assert_never
 
 from osler.answer import UNDECIDED, Composer, Decision, who_decided
-from osler.methods.kag.computed import QuestionCalculator
 from osler.methods.kag.dependencies import Dependencies, find_dependencies
 from osler.methods.kag.depth import Depth, SubAnswer
 from osler.methods.kag.executors import Calculator, Deducer
@@ -34,6 +33,14 @@ from osler.trace.ordered import OrderedEvents, gather
 from osler.types import Grounding, Halt, Hit, Question, Solution
 
 
+class QuestionRoute(Protocol):
+    """A way to answer that needs no plan by a model; the paper has none."""
+
+    async def solve(self, question: Question, run: Run) -> Solution | None:
+        """`None` where the question is not one of its kind."""
+        ...
+
+
 @dataclass(frozen=True)
 class Thinker:
     """KAG-Thinker."""
@@ -48,17 +55,16 @@ class Thinker:
     """A note emitted before the plan, for readers of the trace."""
     pool: QuestionSearch | None = None
     """Adds what the question itself finds to what the steps have found; the paper has none."""
-    arithmetic: QuestionCalculator | None = None
-    """Answers a question that one verified formula answers, without a plan; the paper has none."""
+    routes: tuple[QuestionRoute, ...] = ()
+    """Asked in order before any plan is made: verified formulas, the concept graph."""
 
     async def solve(self, question: Question, run: Run) -> Solution:
-        if self.arithmetic is not None:
-            computed = await self.arithmetic.solve(question, run)
-            if computed is not None:
-                return computed
-        if self.note:
-            run.emit(Noted(self.note))
         try:
+            for route in self.routes:
+                if (routed := await route.solve(question, run)) is not None:
+                    return routed
+            if self.note:
+                run.emit(Noted(self.note))
             plan = await self.planner.decompose(question, run)  # §3.1.1, breadth
         except BudgetExceeded as spent:
             answer = await self.composer.conclude(question, (), "", run)

@@ -9,7 +9,7 @@ import pytest
 from osler.app import runs
 from osler.app.config import KbSettings, ModelSettings, RunsSettings, Settings
 from osler.app.wiring.models import LoadedModel
-from osler.graph.items import Name, Relation
+from osler.graph.items import Name, Relation, SemanticType
 from osler.graph.store import Graph
 from osler.kb.base import KnowledgeBase
 from osler.testing.scripted import KeyedModel
@@ -55,7 +55,8 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
 
 
 def thinking(settings: Settings, **options: object) -> Settings:
-    chosen = {"kind": "kag-thinker", "boundary": "none", "own_search": 0, **options}
+    none = {"boundary": "none", "own_search": 0, "graph_sets": False}
+    chosen = {"kind": "kag-thinker", **none, **options}
     return Settings.model_validate({**settings.model_dump(), "strategy": chosen})
 
 
@@ -72,6 +73,22 @@ async def test_a_form_is_asked_of_the_graph_recorded_and_replayed(settings: Sett
     again = await runs.replay(finished.folder)
     assert again.events == finished.events
     assert all("ascorbic acid" in text for text in cited)
+
+
+async def test_a_question_of_several_steps_is_answered_by_the_graph_and_replayed(
+    settings: Settings,
+) -> None:
+    with Graph.open(settings.kb.path) as graph:
+        kinds = [SemanticType("D:s", "Disease"), SemanticType("D:a", "Compound")]
+        graph.add([*kinds, Relation("D:a", "treats", "D:s")])
+    asked = Question("q", "How many drugs treat scurvy?")
+    finished = await runs.ask(thinking(settings, graph_sets=True), asked)
+    assert finished.folder is not None
+    assert finished.solution is not None
+    assert finished.solution.answer.text.startswith("1: ascorbic acid.")
+    assert "graph-sets" in (finished.folder / "tape.jsonl").read_text("utf-8")
+    again = await runs.replay(finished.folder)
+    assert again.events == finished.events
 
 
 async def test_in_text_mode_nothing_is_asked_by_form(settings: Settings) -> None:

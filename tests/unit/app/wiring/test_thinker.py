@@ -12,6 +12,7 @@ from osler.app.wiring.models import LoadedModel
 from osler.app.wiring.strategies import build_solver
 from osler.llm.core.speaker import Speaker
 from osler.methods.kag.boundary import GenerateThenAssess, NoBoundary
+from osler.methods.kag.computed import QuestionCalculator
 from osler.methods.kag.depth import DepthSolver
 from osler.methods.kag.dialogue import DialogueThinker
 from osler.methods.kag.focus import Focuser, LikenessFocuser
@@ -133,9 +134,9 @@ def test_the_question_s_own_search_and_its_formula_are_settings(tmp_path: Path) 
     solver = built(tmp_path)
     assert solver.pool is not None
     assert solver.pool.k == 10
-    assert solver.arithmetic is not None
+    assert [type(route) for route in solver.routes] == [QuestionCalculator]
     paper = built(tmp_path, own_search=0, formulas=False)
-    assert (paper.pool, paper.arithmetic) == (None, None)
+    assert (paper.pool, paper.routes) == (None, ())
 
 
 async def test_a_formula_s_value_is_computed_through_the_wiring(tmp_path: Path) -> None:

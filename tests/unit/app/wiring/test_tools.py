@@ -21,6 +21,7 @@ from osler.graph.formats import read_graph_files
 from osler.graph.store import Graph
 from osler.kb.base import KnowledgeBase
 from osler.llm.recording.tape import Tape
+from osler.methods.kag.graph_route import GRAPH_SETS
 from osler.methods.tcrag.tools import (
     DESCRIPTIONS,
     KG_CHAINS,
@@ -112,7 +113,7 @@ def test_by_default_there_is_a_search_for_each_kind_of_source(tmp_path: Path) ->
 
 def test_a_concept_graph_brings_its_chains(with_graph: Path) -> None:
     given = settings(with_graph)
-    assert graph_carriers(given) == (KG_CHAINS, KG_NEAR, MEDICAL_NER)
+    assert graph_carriers(given) == (KG_CHAINS, KG_NEAR, MEDICAL_NER, GRAPH_SETS)
     assert names(given, ("book", GRAPH)) == ["DOC_RAG", "KG_RAG", "KG_CHAINS"]
     assert names(given, ("book",)) == ["DOC_RAG"], "kb.sources leaves the graph out"
     assert carrier_for(given, "DOC_RAG") is None

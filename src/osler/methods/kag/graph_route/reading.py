@@ -1,0 +1,201 @@
+"""What a question says of the graph: the concepts that it names, and the words around them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from osler.graph.link import Dictionary
+from osler.graph.store import Graph
+from osler.methods.kag.graph_route.relations import Vocabulary, read_vocabulary
+from osler.retrieve.words import STOP_WORDS
+from osler.text import has_cjk
+from osler.types import Language
+
+_ASKING = re.compile(
+    r"\b(?:which|what|how many|number of|list|name)\b|哪[些个种几类]?|什么|多少[个种]?|几[个种类]?",
+    re.IGNORECASE,
+)
+_BETWEEN = re.compile(r"\W{0,3}(?:(?:is|are|were|was|the|some|other|all)\W+){0,3}", re.IGNORECASE)
+_PASSIVE = re.compile(r"\s+by\b", re.IGNORECASE)
+_WORD = re.compile(r"[^\W\d_]+|\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class NamedStart:
+    """A concept that the question names."""
+
+    start: int
+    end: int
+    name: str
+    """As the question writes it."""
+    kinds: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class RelationCue:
+    """Words that may mean any of these relations."""
+
+    start: int
+    end: int
+    relations: frozenset[str]
+    passive: bool = False
+    """Followed by "by": its subject comes after it."""
+
+
+@dataclass(frozen=True, slots=True)
+class KindCue:
+    start: int
+    end: int
+    kind: str
+
+
+@dataclass(frozen=True)
+class QuestionReading:
+    """The concepts, relations, kinds and operators of a question, each in order of the text."""
+
+    text: str
+    language: Language
+    starts: tuple[NamedStart, ...]
+    relations: tuple[RelationCue, ...]
+    kinds: tuple[KindCue, ...]
+    operators: frozenset[str]
+    """Of "count", "not", "more", "fewer", "or", "whether"."""
+    asks: int
+    """Question words: "which", "how many"."""
+    negation: int
+    """Where "not" stands; -1 without one."""
+    unexplained: tuple[str, ...]
+    """Words of content that are none of these."""
+
+    @cached_property
+    def asked(self) -> KindCue | None:
+        """The kind that is asked for: right after the question word; in Chinese else the last
+        before it; in English else the first, where the question is no "what …"."""
+        asking = list(_ASKING.finditer(self.text))
+        for match in asking:
+            for cue in self.kinds:
+                if cue.start >= match.end() and _BETWEEN.fullmatch(
+                    self.text, match.end(), cue.start
+                ):
+                    return cue
+        if self.language == "zh":
+            # 治疗哮喘的药物有哪些: the noun stands before the question word.
+            before = [cue for cue in self.kinds if asking and cue.end <= asking[0].start()]
+            return before[-1] if before else self.kinds[-1] if self.kinds else None
+        is_open = any(match[0].casefold() == "what" for match in asking)
+        return self.kinds[0] if self.kinds and not is_open else None
+
+
+@dataclass(frozen=True)
+class QuestionReader:
+    """Reads questions over one graph. Blocks: an async caller puts it in a thread."""
+
+    graph: Graph
+
+    def read(self, text: str, language: Language) -> QuestionReading:
+        vocabulary = read_vocabulary()
+        starts = self._find_starts(text, vocabulary)
+        left = _blank(text, [(one.start, one.end) for one in starts])
+        both: tuple[Language, ...] = ("en", "zh") if has_cjk(text) else ("en",)
+        spans = [
+            (group, name, *match.span())
+            for each in both
+            for (group, name), pattern in vocabulary.patterns[each].items()
+            for match in pattern.finditer(left)
+        ]
+        spans = _drop_covered(spans)
+        words = [
+            (name, start, end)
+            for group, name, start, end in spans
+            # "Is", "does" ask for a yes or no only as the first word.
+            if group == "word" and (name != "whether" or has_cjk(text[start:end]) or not start)
+        ]
+        negations = [start for name, start, _ in words if name == "not"]
+        relations = tuple(_group_relations(left, spans))
+        rest = _blank(left, [(start, end) for _, _, start, end in spans])
+        return QuestionReading(
+            text,
+            language,
+            starts,
+            relations,
+            tuple(KindCue(s, e, name) for group, name, s, e in spans if group == "kind"),
+            frozenset(name for name, _, _ in words if name != "empty"),
+            len(_ASKING.findall(text)),
+            negations[0] if negations else -1,
+            tuple(_unexplained(rest, vocabulary)),
+        )
+
+    def _find_starts(self, text: str, vocabulary: Vocabulary) -> tuple[NamedStart, ...]:
+        mentions = Dictionary(self.graph, STOP_WORDS).find_mentions(text)
+        ids = [id for mention in mentions for id in mention.concepts]
+        typed = self.graph.types_of(ids) if ids else {}
+        found = []
+        for mention in mentions:
+            name = text[mention.start : mention.end]
+            every = [typed.get(id, frozenset()) for id in mention.concepts]
+            kinds = frozenset(kind for types in every for kind in vocabulary.kinds_of(types))
+            if kinds and not _is_vocabulary(name, vocabulary):
+                found.append(NamedStart(mention.start, mention.end, name, kinds))
+        return tuple(found)
+
+
+def _is_vocabulary(name: str, vocabulary: Vocabulary) -> bool:
+    """Whether a name is a word of the vocabulary: "disease", "药物"."""
+    return any(
+        pattern.fullmatch(name)
+        for each in vocabulary.patterns.values()
+        for pattern in each.values()
+    )
+
+
+def _blank(text: str, spans: Sequence[tuple[int, int]]) -> str:
+    marked = list(text)
+    for start, end in spans:
+        marked[start:end] = "\x00" * (end - start)
+    return "".join(marked)
+
+
+Span = tuple[str, str, int, int]
+
+
+def _drop_covered(spans: Sequence[Span]) -> list[Span]:
+    """Spans in order, without those inside a longer one of any group; of equal ones all stay,
+    but a word of the vocabulary comes before an empty one."""
+    kept = []
+    for one in sorted(spans, key=lambda span: (span[2], -span[3])):
+        _, name, start, end = one
+        covered = any(
+            other[2] <= start and end <= other[3] and other[3] - other[2] > end - start
+            for other in spans
+        )
+        doubled = name == "empty" and any(
+            other[2:] == (start, end) and other[1] != "empty" for other in spans
+        )
+        if not covered and not doubled:
+            kept.append(one)
+    return kept
+
+
+def _group_relations(text: str, spans: Sequence[Span]) -> Iterator[RelationCue]:
+    """One cue for each place, with all relations that its words may mean."""
+    places: dict[tuple[int, int], set[str]] = {}
+    for group, name, start, end in spans:
+        if group == "relation":
+            places.setdefault((start, end), set()).add(name)
+    for (start, end), names in sorted(places.items()):
+        passive = _PASSIVE.match(text, end) is not None
+        yield RelationCue(start, end, frozenset(names), passive)
+
+
+def _unexplained(rest: str, vocabulary: Vocabulary) -> Iterator[str]:
+    for match in _WORD.finditer(rest):
+        word = match[0]
+        if has_cjk(word):
+            left = [char for char in word if char not in vocabulary.empty_zh]
+            if left:
+                yield "".join(left)
+        elif word.casefold() not in STOP_WORDS and len(word) > 1:
+            yield word
