@@ -1,4 +1,4 @@
-"""`osler train sft|dpo|thinker|pretrain|merge|gguf`: weights that change (extra `train`)."""
+"""`osler train sft|alora|dpo|thinker|pretrain|merge|gguf`: weights that change (extra `train`)."""
 
 from __future__ import annotations
 
@@ -47,6 +47,32 @@ def sft(
     start = replace(OMNI_SFT, lora=None) if full else OMNI_SFT
     recipe = _tune_recipe(start, pace, max_tokens, fitting)
     job = _tune_job("sft", data, out, recipe, base, fitting, adapter=adapter, skip_long=skip_long)
+    _run_tuning(here, job, dry_run=fitting.dry_run)
+
+
+def alora(
+    here: CliSession,
+    data: TrainingData,
+    out: Result,
+    prompt: Annotated[
+        str, typer.Option(help='Name of the prompts that it learns to answer: "omni/plan".')
+    ],
+    invocation: Annotated[
+        str, typer.Option(help="What it waits for, from a special token on.")
+    ] = "<|im_end|>plan\n",
+    base: Base = None,
+    *,
+    pace: PaceOptions,
+    max_tokens: MaxTokens = None,
+    skip_long: SkipLong = False,
+    fitting: FittingOptions,
+) -> None:
+    """Tune a role adapter on replies: an aLoRA, which leaves all before its invocation as it is."""
+    from osler.train.tune.recipe import OMNI_SFT, AloraSettings
+
+    lora = AloraSettings(prompt=prompt, invocation=invocation)
+    recipe = _tune_recipe(replace(OMNI_SFT, lora=lora), pace, max_tokens, fitting)
+    job = _tune_job("sft", data, out, recipe, base, fitting, skip_long=skip_long)
     _run_tuning(here, job, dry_run=fitting.dry_run)
 
 
@@ -169,8 +195,6 @@ def _tune_recipe(
     start: TuningRecipe, pace: PaceOptions, max_tokens: int | None, fitting: FittingOptions
 ) -> TuningRecipe:
     """The recipe with what was given on the command line."""
-    from osler.train.tune.recipe import LoraSettings
-
     batch, micro = pace.batch or start.batch, pace.micro
     if micro is None and batch % start.micro:
         # A small batch that was asked for is worked on in one piece, or one by one.
@@ -179,7 +203,7 @@ def _tune_recipe(
     if lora is not None:
         rank = fitting.rank or lora.rank
         # Alpha is twice the rank, so that another rank keeps the size of an update.
-        lora = LoraSettings(rank, 2 * rank, 0.0, fitting.layers)
+        lora = replace(lora, rank=rank, alpha=2 * rank, dropout=0.0, top=fitting.layers)
     recipe = replace(
         start,
         lora=lora,
@@ -272,7 +296,10 @@ def merge(
 def gguf(
     here: CliSession,
     out: Annotated[Path, typer.Option("--out", "-o", help="The file to write.")],
-    adapter: Annotated[Path | None, typer.Option(help="Folder of an adapter to merge.")] = None,
+    adapter: Annotated[
+        Path | None,
+        typer.Option(help="Folder of an adapter: it is merged, an aLoRA written by itself."),
+    ] = None,
     base: Base = None,
     like: Annotated[
         Path | None,
@@ -289,12 +316,15 @@ def gguf(
 ) -> None:
     """Write a tuned model as a GGUF file, which the embedded engine serves."""
     from osler.llm.local.quantise import default_gguf
-    from osler.train.tune import export
+    from osler.train.tune import adapter_gguf, export
 
     weights, _ = _base_weights(base)
     if like is None:
         own = isinstance(weights, Path) and weights.suffix == ".gguf"
         like = weights if own else default_gguf()
+    if adapter is not None and adapter_gguf.is_alora(adapter):
+        _show_written(here, adapter_gguf.write_adapter_gguf(adapter, like, out))
+        return
     _show_written(here, export.write_gguf(weights, like, out, adapter=adapter, storage=storage))
 
 

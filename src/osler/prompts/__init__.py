@@ -50,6 +50,11 @@ class RenderedPrompt:
     text: str
     identity: str
 
+    @property
+    def name(self) -> str:
+        """Its name in any language: "tcrag/act"."""
+        return self.identity.partition("@")[0].partition(".")[0]
+
 
 @cache
 def load_prompt(name: str, language: Language) -> PromptFile:

@@ -41,6 +41,11 @@ class ModelSettings(SettingsSection):
     adapter: Annotated[Place | None, BeforeValidator(parse_none)] = Field(
         default=None, description='Folder of a PEFT adapter; with kind = "transformers".'
     )
+    adapters: tuple[Place, ...] = Field(
+        default=(),
+        description="Role adapters of the embedded engine: GGUF files of aLoRAs, each of which is"
+        " asked for the prompts that it was trained for.",
+    )
     dtype: Dtype = DTYPE
     device: Device = DEVICE
     key_file: KeyFile = KEY_FILE
@@ -75,6 +80,11 @@ class ModelSettings(SettingsSection):
             raise ValueError('kind = "gguf" needs path = "FILE.gguf"')
         if self.kind == "openai" and not (self.url and self.name):
             raise ValueError('kind = "openai" needs url = "http://HOST:PORT/v1" and name')
+        if self.adapters and self.kind not in ("packaged", "gguf"):
+            raise ValueError(
+                f'adapters are of the embedded engine, and kind = "{self.kind}" has none: name a'
+                " server's LoRA as the role's model, or give `adapter` to transformers"
+            )
         if self.kind == "transformers":
             require_weights(self.path, self.name, self.revision)
         return self

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from osler.llm.core.ask import ask
-from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
+from osler.llm.core.base import Adapted, Completion, LanguageModel, Message, Sampling
 from osler.llm.core.grammar import Grammar
 from osler.prompts import RenderedPrompt
 from osler.trace import Run
@@ -46,9 +46,21 @@ class Speaker:
         """
         enforced = grammar if self.constrains else None
         # A seed of its own for each call, drawn from the run: equal runs draw equal ones.
-        sampling = replace(self.sampling, seed=run.rng.getrandbits(31), grammar=enforced, top=top)
+        sampling = replace(
+            self.sampling,
+            seed=run.rng.getrandbits(31),
+            grammar=enforced,
+            top=top,
+            adapter=find_adapter(self.model, prompt),
+        )
         before = [Message("system", self.system)] if self.system else []
         messages = [*before, *shown, Message("user", prompt.text)]
         return await ask(
             self.model, messages, parse, sampling, run, role=self.role, prompt=prompt.identity
         )
+
+
+def find_adapter(model: LanguageModel, prompt: RenderedPrompt) -> str:
+    """Returns the name of the prompt where the model has an adapter for it; else nothing."""
+    known = model.adapters if isinstance(model, Adapted) else frozenset()
+    return prompt.name if prompt.name in known else ""

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
-from osler.errors import ModelError
+from osler.errors import CapabilityMissing, ModelError
 from osler.llm.core.align import decode_pieces, token_scores
 from osler.llm.core.base import Completion, Message, Sampling, Scored, TokenScore, raw_text
 from osler.llm.core.thinking import opens_thinking, split_thinking
@@ -54,10 +54,19 @@ class LlamaCpp:
         threads: int = 1,
         slots: int = 1,
         timeout_s: float = 3_600.0,
+        adapters: Sequence[Path] = (),
     ) -> None:
+        """`adapters`: GGUF files of aLoRAs, each for the prompts that its card names."""
         self.path = path
         self._name = name
-        self._engine = LlamaEngine(path, name=name, context=context, threads=threads, slots=slots)
+        self._engine = LlamaEngine(
+            path,
+            name=name,
+            context=context,
+            threads=threads,
+            slots=slots,
+            adapters=adapters,
+        )
         self._slots = slots
         self._timeout_s = timeout_s
         self._threads = ThreadPoolExecutor(slots, thread_name_prefix="osler-llm")
@@ -71,6 +80,11 @@ class LlamaCpp:
         return self._name
 
     @property
+    def adapters(self) -> frozenset[str]:
+        """Names of the prompts that it has adapters for. Raises `ModelError` for a bad file."""
+        return frozenset(self._engine.adapters)
+
+    @property
     def context(self) -> int:
         """Tokens of one prompt and its reply, at most."""
         return self._engine.context
@@ -80,6 +94,10 @@ class LlamaCpp:
         self._engine.load()
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
+        if sampling.adapter and sampling.adapter not in self.adapters:
+            raise CapabilityMissing(
+                f"{self.name} has no adapter for {sampling.adapter}", fix="name it in the settings"
+            )
         return await self._run_stoppable(
             lambda stop: self._complete_in_slot(messages, sampling, stop)
         )
@@ -115,7 +133,9 @@ class LlamaCpp:
         self, messages: Sequence[Message], sampling: Sampling, stop: threading.Event
     ) -> Completion:
         began = time.perf_counter()
-        prompt = self._engine.apply_template(messages)
+        role = sampling.adapter
+        prompt = self._engine.apply_template(messages, role=role)
+        asked = self._engine.ask_role(role) if role else self._engine.ask_base(prompt)
         with self._engine.slots.take_slot(SlotUse.CONVERSATION, prompt) as slot:
             reply = self._engine.run_request(
                 {
@@ -131,6 +151,7 @@ class LlamaCpp:
                     "stop": list(sampling.stop),
                     "grammar": sampling.grammar.gbnf if sampling.grammar else "",
                     "id_slot": slot,
+                    **asked,
                 },
                 stop,
             )
@@ -138,7 +159,8 @@ class LlamaCpp:
         cut = reply["finish"] == "length"
         text: str = reply["text"].rstrip("\ufffd") if cut else reply["text"]
         if sampling.top and text and not self._is_fully_reported(reply["entries"], text):
-            tokens = self._score_texts(messages, [text], stop)[0].tokens
+            # Only the base scores: what an adapter said of parts of characters is not known.
+            tokens = () if role else self._score_texts(messages, [text], stop)[0].tokens
         else:
             tokens = _reply_tokens(reply["entries"], text) if sampling.top else ()
         usage = _read_usage(reply, began)

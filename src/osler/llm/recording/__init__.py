@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from osler.llm.core.base import (
+    Adapted,
     Attended,
     Attentive,
     Completion,
@@ -59,6 +60,7 @@ class WrappedModel:
     boundary: Boundary
     identity: str
     """Names the model in requests: on a tape its name, in a cache its weights as well."""
+    adapters: frozenset[str] = frozenset()
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
         asked = (self.identity, tuple(messages), sampling_values(sampling))
@@ -101,7 +103,8 @@ def wrap_model(model: LanguageModel, boundary: Boundary, identity: str = "") -> 
     wrapper = WrappedModel
     if isinstance(model, Likelihood):
         wrapper = WrappedAttentive if isinstance(model, Attentive) else WrappedScorer
-    return wrapper(model.name, model, boundary, identity or model.name)
+    adapters = model.adapters if isinstance(model, Adapted) else frozenset()
+    return wrapper(model.name, model, boundary, identity or model.name, adapters)
 
 
 @dataclass(frozen=True)

@@ -85,7 +85,8 @@ def replay_model(player: TapePlayer, name: str) -> WrappedModel:
     """Wraps the player as one of the tape's models, with the capabilities that it had."""
     able = player.abilities_of(name)
     scorer = WrappedScorer if able.scores else WrappedModel
-    return (WrappedAttentive if able.attends else scorer)(name, None, player, name)
+    adapters = frozenset(able.adapters)
+    return (WrappedAttentive if able.attends else scorer)(name, None, player, name, adapters)
 
 
 def _readable_lines(asked: list[Any] | str) -> list[str]:

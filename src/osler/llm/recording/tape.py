@@ -106,6 +106,8 @@ class ModelAbilities:
     """Set when it enforced grammars."""
     attends: bool = False
     """Set when it showed its attention."""
+    adapters: tuple[str, ...] = ()
+    """Names of the prompts that it had adapters for."""
 
 
 @dataclass
@@ -185,7 +187,7 @@ class Tape:
 
     def to_lines(self) -> Iterable[str]:
         """Yields the header and each entry as JSON."""
-        able = {name: asdict(able) for name, able in self.models.items()}
+        able = {name: _plain_abilities(able) for name, able in self.models.items()}
         head = {"tape": VERSION, "made": self.made, "date": self.date, "models": able}
         yield json.dumps(head | {"prompts": self.prompts}, ensure_ascii=False)
         for entry in self.entries:
@@ -215,6 +217,10 @@ class Tape:
         return tape
 
 
+def _plain_abilities(able: ModelAbilities) -> dict[str, Any]:
+    return {name: value for name, value in asdict(able).items() if name != "adapters" or value}
+
+
 def context_of(context: Sequence[Message] | str) -> str | tuple[Message, ...]:
     """Returns the context as it stands on a tape."""
     return context if isinstance(context, str) else tuple(context)
@@ -223,6 +229,9 @@ def context_of(context: Sequence[Message] | str) -> str | tuple[Message, ...]:
 def sampling_values(sampling: Sampling) -> dict[str, Any]:
     """Returns the sampling as JSON values; a grammar as GBNF, which is what the engine saw."""
     plain = asdict(replace(sampling, grammar=None))
+    # Without an adapter a request is what it was before there were any.
+    if not sampling.adapter:
+        del plain["adapter"]
     return plain | {"grammar": sampling.grammar.gbnf if sampling.grammar else ""}
 
 

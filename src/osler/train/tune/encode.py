@@ -55,7 +55,8 @@ _Part = tuple[str, bool]
 class ChatEncoder:
     """A tokenizer and its chat template. Raises `ModelError` where it has none."""
 
-    def __init__(self, tokenizer: Any, *, name: str) -> None:
+    def __init__(self, tokenizer: Any, *, name: str, invocation: str = "") -> None:
+        """`invocation`: what stands before a reply in place of the assistant's turn, if any."""
         if not getattr(tokenizer, "chat_template", None):
             raise ModelError(
                 f"the tokenizer of {name} has no chat template",
@@ -63,6 +64,7 @@ class ChatEncoder:
             )
         self._tokenizer = tokenizer
         self._name = name
+        self._invocation = invocation
 
     def encode_sample(self, sample: SftRecord) -> EncodedText:
         return self._encode_reply(sample.id, sample.messages, sample.completion)
@@ -96,6 +98,9 @@ class ChatEncoder:
         return self._join_parts(dialogue.id, parts)
 
     def _encode_reply(self, id: str, messages: Sequence[Message], text: str) -> EncodedText:
+        if self._invocation:
+            opened = self._apply_template(messages) + self._invocation
+            return self._join_parts(id, [(opened, False), (text, True)])
         opened = self._apply_template(messages, opens=True)
         closed = self._apply_template((*messages, Message("assistant", text)))
         # Some templates change the prompt once a reply follows; then the bare reply is learnt.

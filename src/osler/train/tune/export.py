@@ -107,11 +107,12 @@ def _named_tensors(model: Any) -> Iterator[tuple[str, np.ndarray[Any, Any]]]:
             raise BadConfig(f"llama.cpp knows no tensor {name}", fix="convert it with llama.cpp")
         values = tensor.float().numpy()
         if heads := _TURNED.get(stem.rsplit(".", 1)[-1]):
-            values = _interleave_heads(values, getattr(config, heads))
+            values = interleave_heads(values, getattr(config, heads))
         yield f"{known}.{suffix}", values
 
 
-def _interleave_heads(values: np.ndarray[Any, Any], heads: int) -> np.ndarray[Any, Any]:
+def interleave_heads(values: np.ndarray[Any, Any], heads: int) -> np.ndarray[Any, Any]:
+    """Orders the rows of a head as llama.cpp turns them: neighbours, not halves."""
     # (heads, 2, rows, …) -> (heads, rows, 2, …): the permutation of llama.cpp's converter.
     rows = values.shape[0] // heads // 2
     halves = values.reshape(heads, 2, rows, *values.shape[1:])

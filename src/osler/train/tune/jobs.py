@@ -53,7 +53,7 @@ from osler.train.tune.objective import (
     ReplyLikelihood,
     reference_logprobs,
 )
-from osler.train.tune.recipe import TuningRecipe
+from osler.train.tune.recipe import AloraSettings, TuningRecipe
 
 Kind: TypeAlias = Literal["sft", "dpo", "thinker", "pretrain"]
 RUN, RESULT, REFERENCE = "run.json", "result.json", "reference.json"
@@ -159,7 +159,9 @@ def _make_parts(job: TuningJob, progress: Progress | None) -> _TuningParts:
     }
     data = read[job.kind](job.data)
     pair = prepare_model(job.base, job.recipe, adapter=job.adapter, device=job.device)
-    encoder = ChatEncoder(pair.tokenizer, name=job.base_name)
+    lora = job.recipe.lora
+    invocation = lora.invocation if isinstance(lora, AloraSettings) else ""
+    encoder = ChatEncoder(pair.tokenizer, name=job.base_name, invocation=invocation)
     encode: dict[Kind, Callable[[Any], Any]] = {
         "sft": encoder.encode_sample,
         "dpo": encoder.encode_pair,
@@ -169,7 +171,8 @@ def _make_parts(job: TuningJob, progress: Progress | None) -> _TuningParts:
     fitted: FittedRows = fit_rows(
         encode_all(data, encode[job.kind], progress), most, skip_long=job.skip_long
     )
-    share = not job.recipe.recompute
+    # An aLoRA looks for its whole invocation in what it reads at once.
+    share = not job.recipe.recompute and not invocation
     objective: Objective = (
         PreferenceGain(job.recipe.beta, share) if job.kind == "dpo" else ReplyLikelihood(share)
     )
