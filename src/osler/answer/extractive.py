@@ -38,8 +38,8 @@ _DECIDED_NOTE = {
     "zh": "选项由方法自身选出，所用模型不得撰写医学内容，不可依赖。",
 }
 _FAULT = {
-    "en": "Thresholds decided what is evidence: {}.",
-    "zh": "由阈值判定哪些内容可作为证据：{}。",
+    "en": "A simpler rule decided in an expert's place: {}.",
+    "zh": "某专家模型无法使用，改由简单规则判定：{}。",
 }
 _SPENT = {
     "en": "The run's budget was spent before everything was weighed ({}).",
@@ -96,8 +96,7 @@ class ExtractiveComposer:
             notes.append(chooser.selection_note(question.language))
         if sureness is not None and quotes:
             notes.append(describe_sureness(sureness, question.language))
-        if self.gate.fault:
-            notes.append(_FAULT[question.language].format(self.gate.fault))
+        notes += [_FAULT[question.language].format(fault) for fault in self.gate.faults]
         if run.spent:
             notes.append(_SPENT[question.language].format(run.spent))
         return Answer(
@@ -135,7 +134,8 @@ class ExtractiveComposer:
         weighed = await self.gate.weigh_evidence(question, hits, query=query)
         found = weighed.quotes
         if found and self.judge is not None and self.judge.can_judge(question):
-            return await self.judge.choose_quotes(question, query, found), weighed.sureness
+            if judged := await self.judge.choose_quotes(question, query, found):
+                return judged, weighed.sureness
         short = found[: self.shortlist]
         if len(short) > self.statements:
             short = await self._weigh_quotes(question, words, short, run)

@@ -68,7 +68,7 @@ class EvidenceGate:
     least_sureness: float | None = None
     """Least probability of an answer, as `osler calibrate` fitted it; `None` = the expert's own
     threshold."""
-    fault: str = ""
+    faults: tuple[str, ...] = ()
     """Why an expert that is set does not decide; for the reader."""
 
     async def find_evidence(

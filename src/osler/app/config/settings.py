@@ -175,12 +175,21 @@ class AnswerSettings(SettingsSection):
         " its names; false: coverage and relevance alone decide.",
     )
     gate: Literal["answerable", "thresholds"] = Field(
-        default="answerable",
+        default="thresholds",
         description="What decides whether the passages found answer at all: the expert answerable"
         " (English questions about one subject), or coverage and relevance alone.",
     )
     gate_path: Annotated[Place | None, BeforeValidator(parse_none)] = Field(
         default=None, description="Folder of an expert answerable of your own."
+    )
+    quotes: Literal["answers", "likelihood"] = Field(
+        default="likelihood",
+        description="What chooses the sentences that are quoted: the expert answers (English"
+        " questions about one subject), one to five; or relevance and the language model's"
+        " likelihood.",
+    )
+    quotes_path: Annotated[Place | None, BeforeValidator(parse_none)] = Field(
+        default=None, description="Folder of an expert answers of your own."
     )
     candidates: Whole = Field(
         default=8, ge=1, le=1_000, description="Sentences that are weighed for an answer."

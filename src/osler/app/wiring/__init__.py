@@ -24,6 +24,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import assert_never
 
+from osler.answer.quoting import QuoteJudge
 from osler.app.config import (
     BaselineSettings,
     CotSettings,
@@ -75,6 +76,10 @@ class Parts:
     """Passages that still wait for their vector."""
     subject: Relevance | None = None
     """Share of a question's subject that a text has; `None` as with `naming`."""
+    judge: QuoteJudge | None = None
+    """Chooses the sentences that are quoted; `None` = relevance and likelihood do."""
+    faults: tuple[str, ...] = ()
+    """Why an expert that is set is not in use; for the reader."""
 
     @property
     def order(self) -> PooledOrder:

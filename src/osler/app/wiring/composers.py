@@ -45,6 +45,7 @@ def answer_wording(settings: Settings, parts: Parts) -> Composer:
         settings.answer.statements,
         settings.answer.candidates,
         options=_option_chooser(settings, parts),
+        judge=parts.judge,
         order=parts.order,
     )
 
@@ -77,13 +78,13 @@ def evidence_gate(settings: Settings, parts: Parts) -> EvidenceGate:
         "zh": QuoteThresholds(chosen.coverage_zh, chosen.relevance_zh),
     }
     naming = parts.naming if chosen.naming else None
-    gate = EvidenceGate(parts.coverage, parts.relevance, least, naming=naming)
+    gate = EvidenceGate(parts.coverage, parts.relevance, least, naming=naming, faults=parts.faults)
     if chosen.gate == "thresholds" or parts.subject is None:
         return gate
     try:
         expert = AnswerableExpert(open_expert(ANSWERABLE, chosen.gate_path))
     except ModelError as error:
-        return replace(gate, fault=str(error))
+        return replace(gate, faults=(*parts.faults, str(error)))
     fitted = settings.calibration
     known = fitted.sureness_model == expert.identity
     return replace(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
 
+from osler.answer.quoting import ANSWERS, QuoteJudge
 from osler.app.config import (
     EmbedderSettings,
     KagThinkerSettings,
@@ -13,7 +15,7 @@ from osler.app.config import (
     RerankerSettings,
     Settings,
 )
-from osler.errors import BadConfig
+from osler.errors import BadConfig, ModelError
 from osler.llm.core.base import LanguageModel
 from osler.retrieve.relevance import EncoderRelevance, OverlapRelevance, RelevanceByLanguage
 from osler.retrieve.rerank import BestSentence, RerankedRetriever
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from osler.kb.encoders.base import Encoder
     from osler.llm.server.connection import ServerClient
     from osler.llm.transformers.hub import Weights
+    from osler.retrieve.experts.answering import AnswersExpert
 
 
 def open_transformers_model(chosen: ModelSettings) -> LanguageModel:
@@ -96,10 +99,7 @@ def open_reranker(settings: Settings, encoder: Encoder) -> Relevance | None:
         case "sentences":
             return BestSentence(RelevanceByLanguage(EncoderRelevance(encoder), OverlapRelevance()))
         case "answers":
-            from osler.retrieve.experts.answering import AnswersExpert
-            from osler.retrieve.experts.shelf import open_expert
-
-            return AnswersExpert(open_expert("answers", chosen.path))
+            return _open_answers(chosen.path)
         case "openai":
             from osler.retrieve.served_reranker import OpenAIReranker
 
@@ -115,6 +115,27 @@ def open_reranker(settings: Settings, encoder: Encoder) -> Relevance | None:
             )
         case _ as never:
             assert_never(never)
+
+
+@lru_cache(maxsize=4)
+def _open_answers(path: Path | None) -> AnswersExpert:
+    """Opened once, since many questions share it."""
+    from osler.retrieve.experts.answering import AnswersExpert
+    from osler.retrieve.experts.shelf import open_expert
+
+    return AnswersExpert(open_expert(ANSWERS, path))
+
+
+def open_judge(settings: Settings) -> tuple[QuoteJudge | None, tuple[str, ...]]:
+    """Opens the expert that chooses quotes, where the settings name it; else, or where it cannot
+    be used, none, with what the reader must know of it."""
+    chosen = settings.answer
+    if chosen.quotes != ANSWERS:
+        return None, ()
+    try:
+        return QuoteJudge(_open_answers(chosen.quotes_path)), ()
+    except ModelError as error:
+        return None, (str(error),)
 
 
 def search_server(settings: Settings) -> Retriever | None:

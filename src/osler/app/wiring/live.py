@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from osler.answer.quoting import ANSWERS, QuoteJudge
 from osler.app.config import (
     OmniRagSettings,
     Role,
@@ -16,7 +17,7 @@ from osler.app.config.baselines import ChainOfKnowledgeSettings, IMedRagSettings
 from osler.app.wiring import graphs, tools
 from osler.app.wiring.corpus import corpus_carriers, corpus_retriever
 from osler.app.wiring.graphs import FORMS, form_retriever
-from osler.app.wiring.hub import open_reranker, search_server, with_reranker
+from osler.app.wiring.hub import open_judge, open_reranker, search_server, with_reranker
 from osler.app.wiring.knowledge import (
     describe_sources,
     make_retriever,
@@ -108,6 +109,7 @@ def with_knowledge(
         naming := subject_naming(settings, kb),
         unindexed,
         SubjectRelevance(naming),
+        *open_judge(settings),
     )
 
 
@@ -143,6 +145,8 @@ def record_parts(parts: Parts, tape: Tape) -> Parts:
         None if parts.naming is None else WrappedRelevance("naming", parts.naming, tape),
         parts.unindexed,
         None if parts.subject is None else WrappedRelevance("subject", parts.subject, tape),
+        None if parts.judge is None else replace(parts.judge, boundary=tape),
+        parts.faults,
     )
 
 
@@ -181,6 +185,7 @@ def replay_parts(
         naming,
         unindexed,
         subject,
+        QuoteJudge(None, boundary=player) if ANSWERS in tape.scorers else None,
     )
 
 
