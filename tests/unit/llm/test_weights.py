@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import subprocess
 import sys
@@ -104,13 +105,34 @@ def test_a_file_of_the_right_size_and_other_content_is_told_by_its_hash(cache: P
         locate_weights(MODEL, cache=cache)
 
 
-def test_a_file_once_verified_is_not_read_again_while_size_and_time_stand(cache: Path) -> None:
+def test_a_file_once_verified_is_not_read_again(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = _put(cache, _CONTENT[MODEL.member])
+    locate_weights(MODEL, cache=cache)
+    monkeypatch.setattr(hashlib, "file_digest", None)
+    assert locate_weights(MODEL, cache=cache) == path
+
+
+def test_other_content_under_the_old_time_is_found(cache: Path) -> None:
     path = _put(cache, _CONTENT[MODEL.member])
     assert locate_weights(MODEL, cache=cache) == path
     before = path.stat()
     path.write_bytes(b"x" * MODEL.size)
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
-    assert locate_weights(MODEL, cache=cache) == path
+    with pytest.raises(ModelMissing, match="other content"):
+        locate_weights(MODEL, cache=cache)
+
+
+def test_a_note_that_was_made_without_the_users_key_is_ignored(cache: Path) -> None:
+    path = _put(cache, b"x" * MODEL.size)
+    stat = path.stat()
+    shape = [stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns]
+    for mac in ("", "0" * 64):
+        note = {"sha256": MODEL.sha256, "shape": shape, "mac": mac}
+        path.with_name("model.bin.verified").write_text(json.dumps(note))
+        with pytest.raises(ModelMissing, match="other content"):
+            locate_weights(MODEL, cache=cache)
 
 
 def test_a_file_whose_time_changed_is_read_again(cache: Path) -> None:

@@ -1,16 +1,21 @@
 """The cache folder: whole files or none, and a note of each one's hash.
 
 A file appears under its name only when it is complete. Beside it lies a
-`.verified` note: the sha256 that was found, and the size and time the file had
-then. While those stand the note answers for the file, so that a start does not
-read hundreds of megabytes; when they change, the file is read again.
+`.verified` note: the sha256 that was found, and the inode, size and times the
+file had then, under a key of the user's own that lies elsewhere. While those stand the
+note answers for the file, so that a start does not read hundreds of megabytes; when they
+change, or the note is another's, the file is read again. Who can write to the cache
+alone can therefore not have other weights taken for these.
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import hmac
 import json
 import os
+import secrets
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -70,32 +75,54 @@ def write_whole(target: Path) -> Iterator[Path]:
 
 
 def sha256_of(path: Path) -> str:
-    """Returns the noted hash while size and time stand, else hashes the file."""
+    """Returns the noted hash while the file is the one that was noted, else hashes it."""
     note = _read_note(path)
-    if note and (note.size, note.mtime_ns) == _file_shape(path):
+    if note and note.shape == _file_shape(path):
         return note.sha256
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def remember_hash(path: Path, sha256: str) -> None:
-    """Notes a file's hash beside it. In a read-only cache the note is left out."""
-    note = _Note(sha256, *_file_shape(path))
+    """Notes a file's hash beside it; not in a read-only cache, nor for a user without a key."""
+    note = _Note(sha256, _file_shape(path))
     if note != _read_note(path):
         with suppress(OSError), write_whole(_note_path(path)) as draft:
-            draft.write_text(json.dumps(asdict(note)), encoding="utf-8")
+            content = {**asdict(note), "mac": _sign_note(path, note, _own_key())}
+            draft.write_text(json.dumps(content), encoding="utf-8")
 
 
 @dataclass(frozen=True, slots=True)
 class _Note:
     sha256: str
-    size: int
-    mtime_ns: int
+    shape: tuple[int, ...]
+    """Inode, size, times of the last change of content and of the inode (which nobody sets)."""
 
 
-def _file_shape(path: Path) -> tuple[int, int]:
+def _file_shape(path: Path) -> tuple[int, ...]:
     stat = path.stat()
-    return stat.st_size, stat.st_mtime_ns
+    return stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns
+
+
+def _sign_note(path: Path, note: _Note, key: bytes) -> str:
+    text = json.dumps([str(path.resolve()), note.sha256, note.shape])
+    return hmac.new(key, text.encode(), "sha256").hexdigest()
+
+
+def _own_key() -> bytes:
+    """The user's key for notes, made at first use. Raises `OSError`."""
+    import platformdirs
+
+    path = Path(platformdirs.user_data_dir("osler", appauthor=False)) / "notes.key"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with write_whole(path) as draft:
+            draft.touch(mode=0o600)
+            draft.write_bytes(secrets.token_bytes(32))
+    key = path.read_bytes()
+    if len(key) != 32:
+        raise OSError(errno.EINVAL, f"{path} is no key")
+    return key
 
 
 def _note_path(path: Path) -> Path:
@@ -105,6 +132,8 @@ def _note_path(path: Path) -> Path:
 def _read_note(path: Path) -> _Note | None:
     try:
         content = json.loads(_note_path(path).read_text(encoding="utf-8"))
-        return _Note(str(content["sha256"]), int(content["size"]), int(content["mtime_ns"]))
+        note = _Note(str(content["sha256"]), tuple(map(int, content["shape"])))
+        signed = _sign_note(path, note, _own_key())
+        return note if hmac.compare_digest(signed, str(content["mac"])) else None
     except (OSError, ValueError, KeyError, TypeError):
         return None

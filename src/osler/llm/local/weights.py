@@ -92,7 +92,7 @@ _FIX = "run `osler download-models`"
 def locate_weights(file: WeightFile, *, cache: Path | None = None) -> Path:
     """Returns the file in the cache, whole and with the pinned hash.
 
-    It is read once; later calls trust its size and time. Raises `ModelMissing`
+    It is read once; later calls trust the note of that (`llm.core.cache`). Raises `ModelMissing`
     when it is absent, of another size or of another hash.
     """
     path = (cache or cache_dir()) / file.name
