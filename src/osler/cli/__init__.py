@@ -117,6 +117,9 @@ class RootGroup(LazyGroup, ErrorGroup):
         "eval": Verb("Compare strategies on data sets.", verbs=_EVAL),
         "train": Verb("Make training data, and train models.", verbs=_TRAIN),
         "experts": Verb("Small trained parts that decide instead of a rule.", verbs=_EXPERTS),
+        "forget": Verb(
+            "Take a text, a document or a patient out of everything in home.", "forget:forget"
+        ),
         "audit": Verb(
             "The audit log: who asked what, and what was shown.",
             verbs=make_verbs("audit", "verify", "show", "export", "prove"),

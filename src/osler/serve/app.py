@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import logging
 from collections.abc import AsyncIterator
@@ -15,6 +16,7 @@ from starlette.middleware import Middleware
 from osler.app.audit.entries import open_audit
 from osler.app.config import Settings
 from osler.app.danger import load_rules
+from osler.app.forget import expire_runs, oldest_kept
 from osler.app.wiring.resource_cache import ResourceCache
 from osler.errors import OslerError
 from osler.serve import api, chat, evaluations, exports, otel, page, problems, status, tools
@@ -113,10 +115,18 @@ def create_app(site: ServerState) -> FastAPI:
 async def _warm_up(site: ServerState) -> None:
     """Opens what the first question would wait for. What fails shows in /readyz, and is tried
     again when it is wanted."""
+    await asyncio.to_thread(_delete_expired, site)
     try:
         await site.shelf.parts_for(site.settings)
     except OslerError as error:
         _LOG.warning("not ready: %s", error)
+
+
+def _delete_expired(site: ServerState) -> None:
+    """Deletes the runs that runs.days no longer keeps."""
+    if before := oldest_kept(site.settings):
+        expire_runs(site.settings)
+        site.ledger.delete_ended(before)
 
 
 def _describe_schema(app: FastAPI) -> None:

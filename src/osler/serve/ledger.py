@@ -95,6 +95,7 @@ class Ledger:
             self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
             path.chmod(0o600)
             self._db.execute("PRAGMA journal_mode=WAL")
+            self._db.execute("PRAGMA secure_delete=ON")
             # What was acknowledged outlives a power cut.
             self._db.execute("PRAGMA synchronous=FULL")
             self._db.executescript(_TABLES)
@@ -182,6 +183,13 @@ class Ledger:
             return db.execute(
                 "UPDATE run SET status = 'interrupted', code = 'interrupted',"
                 " detail = 'the server stopped' WHERE status IN ('queued', 'running')"
+            ).rowcount
+
+    def delete_ended(self, before: str) -> int:
+        """Deletes the entries of runs that ended, with ids below `before`; how many."""
+        with self._lock_database() as db:
+            return db.execute(
+                "DELETE FROM run WHERE id < ? AND status NOT IN ('queued', 'running')", (before,)
             ).rowcount
 
     def find_run(self, id: str) -> LedgerEntry | None:

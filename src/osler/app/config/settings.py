@@ -103,6 +103,10 @@ class RunsSettings(SettingsSection):
     keep: bool = Field(
         default=True, description="Keep each run, so that it can be shown and replayed."
     )
+    days: RealLimit = Field(
+        default=None,
+        description="Days after which the server, and `osler forget --expired`, deletes a run.",
+    )
 
 
 class RetrieveSettings(SettingsSection):

@@ -29,6 +29,8 @@ def open_connection(folder: Path, *, writable: bool = False) -> sqlite3.Connecti
     """Opens a connection in autocommit mode that any thread may use, one at a time."""
     if writable:
         db = _open_sqlite(folder, "mode=rw")
+        # What is deleted is overwritten: it may be a patient's.
+        db.execute("PRAGMA secure_delete=ON")
         db.execute(f"PRAGMA cache_size=-{_WRITERS_CACHE}")
         return db
     db = _open_sqlite(folder, "mode=ro")
