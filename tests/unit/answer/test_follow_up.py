@@ -1,0 +1,68 @@
+"""Follow-up questions made to stand alone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from osler.answer.follow_up import Standalone, rewrite_follow_up
+
+DIALOGUES = Path(__file__).parents[2] / "fixtures" / "dialogues" / "follow_ups.jsonl"
+
+
+@pytest.mark.parametrize(
+    ("earlier", "question", "expected"),
+    [
+        (
+            "What is the history of metformin?",
+            "Its adverse effects?",
+            "Metformin's adverse effects?",
+        ),
+        ("How is lithium monitored?", "When is it stopped?", "When is lithium stopped?"),
+        (
+            "How is cystitis treated?",
+            "And in pregnancy?",
+            "How is cystitis treated: in pregnancy?",
+        ),
+        ("胰腺炎如何诊断？", "它怎么治疗？", "胰腺炎怎么治疗？"),
+        ("格雷夫斯病有什么特征？", "妊娠时呢？", "格雷夫斯病有什么特征：妊娠时？"),
+        ("利福平有哪些不良反应？", "和其他药有相互作用吗？", "利福平：和其他药有相互作用？"),
+    ],
+)
+def test_what_points_back_is_filled_in(earlier: str, question: str, expected: str) -> None:
+    assert rewrite_follow_up(question, [earlier]) == Standalone(expected, "rule")
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["How is gout treated?", "What is the dose of amoxicillin in otitis?", "痛风如何治疗？"],
+)
+def test_a_question_with_a_subject_of_its_own_stays(question: str) -> None:
+    assert rewrite_follow_up(question, ["How is asthma treated?"]) == Standalone(question)
+
+
+def test_the_first_question_and_one_after_a_case_report_stay() -> None:
+    assert rewrite_follow_up("And in pregnancy?", []) == Standalone("And in pregnancy?")
+    report = "A man of 40 with gout. " * 40
+    assert rewrite_follow_up("And in pregnancy?", [report]) == Standalone("And in pregnancy?")
+
+
+def test_the_subject_may_stand_further_back() -> None:
+    asked = ["How is myasthenia gravis diagnosed?", "How is it treated?"]
+    assert "myasthenia gravis" in rewrite_follow_up("Which drugs must be avoided?", asked).text
+
+
+@given(st.text(max_size=60), st.lists(st.text(max_size=60), max_size=4))
+def test_any_text_can_be_a_turn(question: str, earlier: list[str]) -> None:
+    made = rewrite_follow_up(question, earlier)
+    assert made.by == "rule" or made.text == question
+
+
+def test_every_dialogue_of_the_benchmark_needs_the_turns_before() -> None:
+    for line in DIALOGUES.read_text(encoding="utf-8").splitlines():
+        dialogue = json.loads(line)
+        assert rewrite_follow_up(dialogue["last"], dialogue["earlier"]).by == "rule"
