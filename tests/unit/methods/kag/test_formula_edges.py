@@ -4,6 +4,9 @@ import pytest
 
 from osler.errors import BadCalculation
 from osler.methods.kag.formulas import FORMULAS, Given, evaluate_formula
+from osler.methods.kag.formulas.findings import find_finding, read_choice
+from osler.methods.kag.formulas.lexicon import input_words
+from osler.types import Language
 
 
 @pytest.mark.parametrize(
@@ -55,3 +58,32 @@ def test_a_refused_input_says_what_was_wanted(
     with pytest.raises(BadCalculation) as refused:
         evaluate_formula(FORMULAS[formula], given)
     assert words in refused.value.message
+
+
+LANGUAGES: tuple[Language, ...] = ("en", "zh")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_finding_and_a_choice_are_read_by_the_names_that_answers_give_them(
+    language: Language,
+) -> None:
+    for name, words in input_words().items():
+        label = words.names[language]
+        if words.finding is not None:
+            assert find_finding(name, f"Age 50, {label}, wheeze.") == [True], name
+        for value, choice in (words.choices or {}).items():
+            assert read_choice(name, f"{label} {choice.names[language]}") == [value], (name, value)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("heart rate over 100", [True]),
+        ("a pulse above 100/min", [True]),
+        ("心率大于100次/分", [True]),
+        ("no tachycardia", [False]),
+        ("heart rate over 90", []),
+    ],
+)
+def test_a_fast_heart_is_read_in_numbers_and_in_words(text: str, said: list[bool]) -> None:
+    assert find_finding("heart_rate_over_100", text) == said

@@ -77,15 +77,21 @@ def _read_entry(number: Mapping[str, Any], finding: Mapping[str, Any]) -> InputW
         tuple(number.get("units", ())),
         (likely[0], likely[1]) if likely else None,
         tuple(number.get("alone", ())),
-        {value: _read_choice(each) for value, each in number.get("choices", {}).items()} or None,
-        _any_of(finding["words"]) if "words" in finding else None,
+        {value: _read_choice(each, names) for value, each in number.get("choices", {}).items()}
+        or None,
+        _any_of([*finding["words"], *map(re.escape, names.values())])
+        if "words" in finding
+        else None,
         {float(points): _any_of(words) for points, words in finding.get("grades", {}).items()}
         or None,
     )
 
 
-def _read_choice(entry: Mapping[str, Any]) -> ChoiceWords:
-    return ChoiceWords({"en": entry["en"], "zh": entry["zh"]}, _any_of(entry["words"]))
+def _read_choice(entry: Mapping[str, Any], labels: Mapping[Language, str]) -> ChoiceWords:
+    """What stands for a choice, "ascites: slight" in the words of answers included."""
+    names: dict[Language, str] = {"en": entry["en"], "zh": entry["zh"]}
+    told = [rf"{re.escape(label)}[:：]?\s?{re.escape(names[at])}" for at, label in labels.items()]
+    return ChoiceWords(names, _any_of([*entry["words"], *told]))
 
 
 def _any_of(words: list[str]) -> re.Pattern[str]:
