@@ -393,7 +393,7 @@ def _write_run(folder: Path, record: RunRecord, events: Sequence[Event], tape: T
     draft = folder.with_name(f".{folder.name}")
     try:
         make_folders(folder.parent)
-        draft.mkdir()
+        draft.mkdir(mode=0o700)
         text = _record_adapter().dump_json(record, indent=2).decode()
         (draft / RECORD).write_text(text + "\n", encoding="utf-8")
         _write_lines(draft / EVENTS, map(to_line, events))

@@ -10,6 +10,7 @@ from typing import Literal
 
 from osler.app.config import Settings
 from osler.app.danger import danger_notice, load_rules
+from osler.app.doctor.privacy import disk_encryption, open_to_others
 from osler.app.wiring.hub import open_reranker
 from osler.app.wiring.knowledge import open_knowledge_base
 from osler.app.wiring.models import load_encoder
@@ -38,6 +39,8 @@ def run_checks(settings: Settings) -> Iterator[Check]:
         ("reranker", _check_reranker),
         ("knowledge base", _check_knowledge_base),
         ("people in danger", _check_danger),
+        ("files", _check_files),
+        ("encryption", _check_encryption),
     ):
         yield _run_check(name, look, settings)
 
@@ -71,6 +74,24 @@ def _check_runs(settings: Settings) -> Check:
         fix = "set runs.path to a folder that can be written, or runs.keep = false"
         return Check("runs", "fail", f"{folder}: {error.strerror}", fix)
     return Check("runs", "pass", f"kept in {folder}")
+
+
+def _check_files(settings: Settings) -> Check:
+    opened = open_to_others(settings)
+    if opened:
+        detail = f"other users of this machine can read {len(opened):,} files, as {opened[-1]}"
+        return Check("files", "warn", detail, f"chmod -R go-rwx {settings.home}")
+    return Check("files", "pass", "nobody else on this machine can read them")
+
+
+def _check_encryption(settings: Settings) -> Check:
+    state = disk_encryption(settings.home)
+    detail = f"the disk under {settings.home} is {state}"
+    if state == "encrypted":
+        return Check("encryption", "pass", detail)
+    fix = "Osler does not encrypt its files: see docs/guide/security.md, Encryption at rest"
+    private = settings.access.private or settings.access.key_file or settings.audit.log != "off"
+    return Check("encryption", "warn" if private else "pass", detail, fix if private else "")
 
 
 def _check_encoder(settings: Settings) -> Check:

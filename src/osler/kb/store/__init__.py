@@ -94,7 +94,7 @@ def create_store(folder: Path) -> None:
     Raises `KnowledgeBaseError` when the folder holds one already or cannot be written.
     """
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
         raise KnowledgeBaseError(
             f"{folder} cannot be made: {error.strerror}", fix="choose another folder"
@@ -105,6 +105,7 @@ def create_store(folder: Path) -> None:
                 f"{folder} holds a knowledge base already", fix="open it, or choose another folder"
             )
         with closing(sqlite3.connect(folder / FILE, isolation_level=None)) as db:
+            (folder / FILE).chmod(0o600)  # as its log is then
             db.execute("PRAGMA journal_mode=WAL")
             make_secret(folder)
             with write_transaction(db):

@@ -63,6 +63,7 @@ def take_snapshot(folder: Path, name: str, progress: Progress, *, wait: float = 
             )
         with _draft_beside(target) as draft:
             with closing(sqlite3.connect(draft, isolation_level=None)) as copy:
+                draft.chmod(0o600)
                 _copy_pages(db, copy, progress)
                 copy.execute("PRAGMA journal_mode=DELETE")
                 set_meta(copy, taken=str(int(time.time())), name=name)
@@ -222,7 +223,7 @@ def _existing_path(folder: Path, name: str) -> Path:
 def _draft_beside(target: Path) -> Iterator[Path]:
     """Yields a path to write to before the file has its name; sweeps up what a kill left."""
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
+        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         for left in target.parent.glob(".draft-*"):
             left.unlink()
     except OSError as error:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import quote
@@ -27,6 +28,7 @@ from osler.sources.download.transfer import (
     RetryPolicy,
     Sleep,
 )
+from osler.sources.online.address_guard import refuse_private
 from osler.sources.online.client import AGENT
 
 AT_ONCE = 2
@@ -80,7 +82,9 @@ class DownloadJob:
             )
         key = self._read_key()
         self.folder.mkdir(parents=True, exist_ok=True)
-        with httpx2.Client(headers={"User-Agent": AGENT}) as client:
+        guard = partial(refuse_private, own_host=httpx2.URL(self.base).host)
+        hooks = {"request": [guard]}  # called for each redirect too
+        with httpx2.Client(headers={"User-Agent": AGENT}, event_hooks=hooks) as client:
             fetcher = Fetcher(client, self.patience, self.sleep)
             remotes = self._list_remotes(fetcher, key)[: self.only]
             self._check_room(remotes)

@@ -55,6 +55,25 @@ def is_public(address: str) -> bool:
     return ip.is_global and not ip.is_multicast and not ip.is_reserved
 
 
+def refuse_private(request: httpx2.Request, own_host: str) -> None:
+    """Refuses a request, as of a redirect, that leads into a private network; `own_host` is the
+    one that the user named. Blocks. Raises `AddressRefused`."""
+    host = request.url.host
+    if host == own_host:
+        return
+    try:
+        infos = socket.getaddrinfo(host, request.url.port, type=socket.SOCK_STREAM)
+    except OSError:
+        return  # the request fails by itself, or a proxy knows the name
+    if request.url.scheme not in {"http", "https"} or not all(
+        is_public(str(each[4][0])) for each in infos
+    ):
+        raise AddressRefused(
+            f"{host} leads into a private network and is not called",
+            fix="name it with --mirror if it is yours",
+        )
+
+
 class GuardedTransport(httpx2.AsyncBaseTransport):
     """A transport that calls public addresses only. Raises `AddressRefused` for others."""
 

@@ -35,6 +35,9 @@ class Shelf:
     """Called before each reply with the number of replies so far."""
     url: str = ""
 
+    redirects: dict[str, str] = field(default_factory=dict)
+    """Path → where it leads."""
+
     @property
     def ranges_asked(self) -> list[str]:
         return [range for _, range in self.asked]
@@ -55,6 +58,12 @@ def _handler(shelf: Shelf) -> type[BaseHTTPRequestHandler]:
                 self._head(shelf.busy.pop(0), b"")
                 return
             path = self.path.partition("?")[0]
+            if path in shelf.redirects:
+                self.send_response(302)
+                self.send_header("Location", shelf.redirects[path])
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+                return
             body = shelf.files.get(self.path, shelf.files.get(path))
             if body is None:
                 self._head(404, b"")

@@ -15,6 +15,7 @@ from osler.sources.catalogue import ALL_SOURCES
 from osler.sources.download.job import DownloadJob, LicenceNotAccepted
 from osler.sources.download.recipes import DownloadRecipe, find_recipe, load_recipes
 from osler.sources.download.transfer import FetchFailed, RetryPolicy
+from osler.sources.online.address_guard import AddressRefused
 
 PATIENT = RetryPolicy(retries=2, seconds=5.0)
 
@@ -197,3 +198,19 @@ def test_a_recipe_that_cannot_work_is_refused(wrong: dict[str, Any]) -> None:
     assert DownloadRecipe(**good) == find_recipe("hpo")
     with pytest.raises(ValueError, match="1 validation error"):
         DownloadRecipe(**{**good, **wrong})
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.2", "[::1]"])
+def test_redirect_into_a_private_network_is_refused(shelf: Any, tmp_path: Path, host: str) -> None:
+    put_pubmed(shelf, 1)
+    name = "pubmed25n0001.xml.gz"
+    own = shelf.url.split("127.0.0.1")[1]
+    shelf.files["/elsewhere"] = b"secret"
+    shelf.redirects[f"/baseline/{name}"] = f"http://{host}{own}elsewhere"
+    with pytest.raises(AddressRefused, match="private network"):
+        job("pubmed-baseline", shelf, tmp_path).run(accepted=True)
+    assert not any(path == "/elsewhere" for path, _ in shelf.asked)
+    assert b"secret" not in b"".join(p.read_bytes() for p in tmp_path.rglob("*") if p.is_file())
+    shelf.redirects[f"/baseline/{name}"] = f"{shelf.url}baseline/moved"  # its own host may
+    shelf.files["/baseline/moved"] = shelf.files[f"/baseline/{name}"]
+    assert job("pubmed-baseline", shelf, tmp_path).run(accepted=True).files

@@ -1,0 +1,62 @@
+"""Whether others on this machine, or whoever takes its disk, can read what is in home."""
+
+from __future__ import annotations
+
+import os
+import sys
+from itertools import islice
+from pathlib import Path
+from typing import Literal
+
+from osler.app.config import Settings
+
+Encryption = Literal["encrypted", "not encrypted", "unknown"]
+_WORST_FIRST: tuple[Encryption, ...] = ("not encrypted", "unknown", "encrypted")
+_LOOKED_AT = 10_000
+"""Files at most: a sign is enough."""
+
+
+def open_to_others(settings: Settings) -> list[Path]:
+    """Files and folders of home that other users of this machine may read or enter."""
+    home = settings.home
+    if not home.is_dir() or os.name == "nt":
+        return []
+    every = (home, *islice(home.rglob("*"), _LOOKED_AT))
+    # Below a folder that nobody else may enter, nothing can be read.
+    if home.stat().st_mode & 0o077 == 0:
+        return []
+    return [path for path in every if not path.is_symlink() and path.stat().st_mode & 0o044]
+
+
+def disk_encryption(place: Path, *, root: Path = Path("/")) -> Encryption:
+    """Whether the file system of `place` lies on an encrypted device, as far as Linux says.
+
+    "unknown" on other systems, and where the device is not this machine's to see (a container,
+    a network drive, a disk that encrypts itself).
+    """
+    if sys.platform != "linux":
+        return "unknown"
+    while not place.exists():
+        place = place.parent
+    number = place.stat().st_dev
+    device = root / "sys" / "dev" / "block" / f"{os.major(number)}:{os.minor(number)}"
+    return _device_encryption(device)
+
+
+def _device_encryption(device: Path) -> Encryption:
+    """dm-crypt names its devices CRYPT-…; a logical volume lies on others, its slaves."""
+    if not device.exists():
+        return "unknown"
+    try:
+        uuid = (device / "dm" / "uuid").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        uuid = ""
+    if uuid.startswith("CRYPT-"):
+        return "encrypted"
+    slaves = device / "slaves"
+    below = (
+        [_device_encryption(each) for each in sorted(slaves.iterdir())] if slaves.is_dir() else []
+    )
+    if below:
+        return min(below, key=_WORST_FIRST.index)
+    return "not encrypted"

@@ -1,0 +1,63 @@
+"""Who else can read home: the modes of its files, and the device below it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+from osler.app.config import Settings
+from osler.app.doctor.privacy import disk_encryption, open_to_others
+from osler.kb.base import KnowledgeBase
+from osler.serve.ledger import Ledger
+
+
+def test_what_osler_makes_is_closed_to_others(tmp_path: Path) -> None:
+    before = os.umask(0o022)
+    try:
+        home = tmp_path / "home"
+        settings = Settings.model_validate({"home": str(home)})
+        home.mkdir(mode=0o755)
+        (tmp_path / "a.md").write_text("# A\n\nAspirin.\n")
+        with KnowledgeBase.create(settings.kb.path) as kb:
+            kb.add([tmp_path / "a.md"], source="own")
+            kb.build(None)
+            kb.take_snapshot("one")
+        Ledger(home / "serve").close()
+    finally:
+        os.umask(before)
+    for path in (settings.kb.path, settings.kb.path / "snapshots", home / "serve"):
+        assert path.stat().st_mode & 0o077 == 0, path
+    for path in settings.kb.path.rglob("*.sqlite*"):
+        assert path.stat().st_mode & 0o077 == 0, path
+    assert home in open_to_others(settings)
+    home.chmod(0o700)
+    assert open_to_others(settings) == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="devices as Linux shows them")
+@pytest.mark.parametrize(
+    ("uuid", "below", "state"),
+    [
+        ("CRYPT-LUKS2-abc-home", [], "encrypted"),
+        ("", [], "not encrypted"),
+        ("LVM-abc", ["CRYPT-LUKS2-x"], "encrypted"),
+        ("LVM-abc", ["CRYPT-LUKS2-x", ""], "not encrypted"),
+        (None, [], "unknown"),
+    ],
+)
+def test_encryption_is_read_from_the_device(
+    tmp_path: Path, uuid: str | None, below: list[str], state: str
+) -> None:
+    number = tmp_path.stat().st_dev
+    device = tmp_path / "sys" / "dev" / "block" / f"{os.major(number)}:{os.minor(number)}"
+    if uuid is not None:
+        for place, name in [
+            (device, uuid),
+            *((device / "slaves" / f"s{n}", b) for n, b in enumerate(below)),
+        ]:
+            (place / "dm").mkdir(parents=True)
+            (place / "dm" / "uuid").write_text(name)
+    assert disk_encryption(tmp_path / "not" / "there", root=tmp_path) == state
