@@ -78,8 +78,7 @@ class RootGroup(LazyGroup, ErrorGroup):
             "Write a recorded answer with its references for other programs.", "export:export"
         ),
         "calibrate": Verb(
-            "Fit TC-RAG's sigma, or KAG-Thinker's tau, to the model; write it into the"
-            " settings file.",
+            "Fit the least sureness of an answer, TC-RAG's sigma, or KAG-Thinker's tau.",
             "setup:calibrate",
         ),
         "attack": Verb(
@@ -118,11 +117,17 @@ class RootGroup(LazyGroup, ErrorGroup):
         "train": Verb("Make training data, and train models.", verbs=_TRAIN),
         "experts": Verb("Small trained parts that decide instead of a rule.", verbs=_EXPERTS),
         "forget": Verb(
-            "Take a text, a document or a patient out of everything in home.", "forget:forget"
+            "Take a text, a document or a patient out of the knowledge base, its indexes and"
+            " snapshots, of recorded runs, tapes and caches.",
+            "forget:forget",
         ),
         "audit": Verb(
             "The audit log: who asked what, and what was shown.",
             verbs=make_verbs("audit", "verify", "show", "export", "prove"),
+        ),
+        "thread": Verb(
+            "Conversations: questions that belong together.",
+            verbs=make_verbs("threads", "ls", "show", "replay", "export", "rm"),
         ),
         "trace": Verb("Show recorded runs.", verbs=make_verbs("traces", "ls", "show", "compare")),
         "serve": Verb(

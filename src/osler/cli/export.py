@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from osler.cli.options import JsonSession
+from osler.cli.session import CliSession
 from osler.errors import BadRun, OslerError
+
+if TYPE_CHECKING:
+    from osler.answer.export import ExportedAnswer
 
 # File name endings that name a format, so that --to need not.
 _BY_SUFFIX = {
@@ -41,21 +46,40 @@ def export(
 
     Word and PDF need the extra `export`, and --out.
     """
-    from osler.answer.export import ExportedAnswer, find_kind, write_export
+    from osler.answer.export import ExportedAnswer
     from osler.cli.runs import find_run, read_report
-    from osler.errors import BadArgument
 
-    chosen = to or (_BY_SUFFIX.get(out.suffix.lower(), "") if out else "") or "markdown"
-    kind = find_kind(chosen)
-    if out is None and not kind.is_text:
-        raise BadArgument(f"{chosen} is no text for a terminal", fix="name a file with --out")
+    chosen = format_of(to, out)
     found = read_report(find_run(run, here.load_settings().runs.path))
     if found.solution is None:
         raise BadRun(f"run {found.run} has no answer", fix="choose another run")
     exported = ExportedAnswer(
         found.question, found.solution, found.run, found.strategy, found.snapshot
     )
-    data = write_export([exported], chosen)
+    write_out(here, [exported], chosen, out)
+
+
+def format_of(to: str | None, out: Path | None) -> str:
+    """The format that is wanted, or that the file's name ends with; Markdown by default.
+
+    Raises `BadArgument` for an unknown one, and for a file of no text without `out`.
+    """
+    from osler.answer.export import find_kind
+    from osler.errors import BadArgument
+
+    chosen = to or (_BY_SUFFIX.get(out.suffix.lower(), "") if out else "") or "markdown"
+    if out is None and not find_kind(chosen).is_text:
+        raise BadArgument(f"{chosen} is no text for a terminal", fix="name a file with --out")
+    return chosen
+
+
+def write_out(
+    here: CliSession, answers: Sequence[ExportedAnswer], to: str, out: Path | None
+) -> None:
+    """Writes the file, or without one its text to standard output."""
+    from osler.answer.export import write_export
+
+    data = write_export(answers, to)
     if out is None:
         sys.stdout.write(data.decode("utf-8-sig"))
         return
@@ -65,4 +89,4 @@ def export(
         raise OslerError(
             f"cannot write {out}: {error.strerror}", fix="name another file with --out"
         ) from error
-    here.report_line(f"written to {out}", {"path": str(out), "format": chosen, "bytes": len(data)})
+    here.report_line(f"written to {out}", {"path": str(out), "format": to, "bytes": len(data)})

@@ -128,11 +128,12 @@ def test_the_json_document_has_everything_and_its_spans_are_right(
     document = json.loads(osler("ask", QUESTION, *RAG, "--json").stdout)
     assert {*document} == {
         *("answer", "evidence", "grounding", "halt", "why", "usage", "models", "snapshot"),
-        *("run", "strategy", "seconds", "cautions", "danger"),
+        *("run", "strategy", "seconds", "cautions", "danger", "decided"),
     }
     answer, evidence = document["answer"], document["evidence"]
     assert {*answer} == {
-        *("text", "option", "statements", "citations", "language", "authorship", "note")
+        *("text", "option", "statements", "citations", "language", "authorship", "note"),
+        "sureness",
     }
     for citation in answer["citations"]:
         cited = evidence[citation["number"] - 1]
@@ -335,3 +336,21 @@ def test_a_run_is_exported_to_a_terminal_and_to_files(osler: Any, run: Path, fol
     assert osler("export", "last", "--to", "pdf").exit_code == 2
     assert osler("export", "last", "--to", "doc").exit_code == 2
     assert osler("export", "nope").exit_code == 1
+
+
+def test_a_follow_up_is_asked_in_its_thread(
+    osler: Any, asked: list[Settings], folder: Path
+) -> None:
+    assert osler("ask", QUESTION, *RAG, "--thread", "mine").exit_code == 0
+    second = osler("ask", "And in anaphylaxis of children?", *RAG, "--thread", "mine")
+    assert second.stdout.startswith("searched for: ")
+    third = osler("ask", "Why?", *RAG, "--thread", "mine", "--as", "Why adrenaline?")
+    assert "searched for: Why adrenaline?" in third.stdout
+    turns = json.loads(osler("thread", "show", "mine", "--json").stdout)["turns"]
+    assert [turn["origin"] for turn in turns] == ["", "rule", "user"]
+    assert "# Why?" in osler("thread", "show", "mine").stdout
+    assert osler("thread", "replay", "mine").stdout == "replayed 3 turns: each is as it was\n"
+    assert osler("thread", "export", "mine", "--out", "all.docx").exit_code == 0
+    assert "mine" in osler("thread", "ls").stdout
+    assert osler("thread", "rm", "mine").exit_code == 0
+    assert osler("thread", "show", "mine").exit_code == 1

@@ -1,0 +1,199 @@
+"""Conversations: which questions belong together, and how each was made to stand alone.
+
+One SQLite file in home. A thread holds the reader's words and the names of the runs that
+answered them; answers and evidence stay in the runs, so that each turn replays by itself.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from osler.answer.follow_up import RewriteOrigin, Standalone, rewrite_follow_up
+from osler.app.config import Settings
+from osler.errors import BadArgument, OslerError, StorageFailed
+
+FILE = "threads.sqlite"
+WORKSPACE = "default"
+MOST_TURNS = 500
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_TABLES = """
+CREATE TABLE IF NOT EXISTS thread(
+  workspace TEXT, id TEXT, created TEXT NOT NULL, PRIMARY KEY(workspace, id)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS turn(
+  workspace TEXT, thread TEXT, n INTEGER, run TEXT NOT NULL, question TEXT NOT NULL,
+  standalone TEXT NOT NULL, origin TEXT NOT NULL, created TEXT NOT NULL,
+  PRIMARY KEY(workspace, thread, n)) WITHOUT ROWID;
+"""
+
+
+class UnknownThread(OslerError):
+    """No thread of this name in the workspace."""
+
+
+class ThreadMoved(OslerError):
+    """Somebody else asked in the thread meanwhile."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A question of a thread."""
+
+    n: int
+    """From 1."""
+    run: str
+    question: str
+    """As the reader wrote it."""
+    standalone: str
+    """As it was searched for."""
+    origin: RewriteOrigin
+    """Who rewrote it; empty where it stood alone."""
+    created: str
+    """ISO 8601, UTC."""
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    id: str
+    created: str
+    turns: tuple[Turn, ...] = ()
+
+    @property
+    def asked(self) -> list[str]:
+        """Its questions as they were searched for."""
+        return [turn.standalone for turn in self.turns]
+
+
+class ThreadStore:
+    """The threads of one home. Safe for several processes; every method blocks."""
+
+    def __init__(self, home: Path) -> None:
+        self._path = home / FILE
+
+    def create_thread(self, id: str = "", workspace: str = WORKSPACE) -> Thread:
+        """A new one, or the one of this name. Raises `BadArgument` for an impossible name."""
+        id = id or f"thread-{secrets.token_hex(6)}"
+        if not _NAME.fullmatch(id):
+            raise BadArgument(
+                f"{id[:80]!r} is no name of a thread",
+                fix="use letters, digits, dots, hyphens and underscores, 64 at most",
+            )
+        with self._open_for_writing() as db:
+            db.execute("INSERT OR IGNORE INTO thread VALUES (?, ?, ?)", (workspace, id, _now()))
+        return self.read_thread(id, workspace)
+
+    def list_threads(self, workspace: str = WORKSPACE, limit: int = 100) -> list[Thread]:
+        """The newest first, without their turns but the first."""
+        select = (
+            "SELECT id, created FROM thread WHERE workspace = ? ORDER BY created DESC, id LIMIT ?"
+        )
+        with self._open() as db:
+            rows = db.execute(select, (workspace, limit)).fetchall()
+            return [Thread(id, made, _read_turns(db, workspace, id, 1)) for id, made in rows]
+
+    def read_thread(self, id: str, workspace: str = WORKSPACE) -> Thread:
+        """Raises `UnknownThread`."""
+        select = "SELECT created FROM thread WHERE workspace = ? AND id = ?"
+        with self._open() as db:
+            row = db.execute(select, (workspace, id)).fetchone()
+            if row is None:
+                raise UnknownThread(
+                    f"there is no thread {id[:80]!r}", fix="`osler thread ls` lists them"
+                )
+            return Thread(id, row[0], _read_turns(db, workspace, id, MOST_TURNS))
+
+    def add_turn(
+        self,
+        thread: Thread,
+        run: str,
+        question: str,
+        alone: Standalone,
+        workspace: str = WORKSPACE,
+    ) -> Turn:
+        """Adds a turn after those of `thread`.
+
+        Raises `ThreadMoved` where another was added since, `UnknownThread` where it was deleted,
+        and `BadArgument` where it is full.
+        """
+        n = len(thread.turns) + 1
+        if n > MOST_TURNS:
+            raise BadArgument(f"the thread has {MOST_TURNS} turns", fix="begin another")
+        turn = Turn(n, run, question, alone.text, alone.by, _now())
+        with self._open_for_writing() as db:
+            held = "SELECT count(*) FROM thread WHERE workspace = ? AND id = ?"
+            if not db.execute(held, (workspace, thread.id)).fetchone()[0]:
+                raise UnknownThread(f"there is no thread {thread.id!r}", fix="begin another")
+            try:
+                db.execute(
+                    "INSERT INTO turn VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                    (workspace, thread.id, n, run, question, alone.text, alone.by, turn.created),
+                )
+            except sqlite3.IntegrityError as error:
+                raise ThreadMoved(
+                    f"thread {thread.id} has a turn {n} by now", fix="read it and ask again"
+                ) from error
+        return turn
+
+    def delete_thread(self, id: str, workspace: str = WORKSPACE) -> None:
+        """Deletes a thread with its questions; the runs stay. Raises `UnknownThread`."""
+        self.read_thread(id, workspace)
+        with self._open_for_writing() as db:
+            db.execute("DELETE FROM turn WHERE workspace = ? AND thread = ?", (workspace, id))
+            db.execute("DELETE FROM thread WHERE workspace = ? AND id = ?", (workspace, id))
+
+    @contextmanager
+    def _open(self) -> Iterator[sqlite3.Connection]:
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with closing(sqlite3.connect(self._path, timeout=30, isolation_level=None)) as db:
+                # Deleted words are overwritten, not only unlinked.
+                db.execute("PRAGMA secure_delete = ON")
+                db.executescript(_TABLES)
+                yield db
+        except (OSError, sqlite3.OperationalError, sqlite3.DatabaseError) as error:
+            if isinstance(error, sqlite3.IntegrityError):
+                raise
+            raise StorageFailed(
+                f"{self._path}: {error}", fix="make room, or mend the rights"
+            ) from error
+
+    @contextmanager
+    def _open_for_writing(self) -> Iterator[sqlite3.Connection]:
+        with self._open() as db:
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                yield db
+            except BaseException:
+                db.execute("ROLLBACK")
+                raise
+            db.execute("COMMIT")
+
+
+def _read_turns(
+    db: sqlite3.Connection, workspace: str, thread: str, limit: int
+) -> tuple[Turn, ...]:
+    select = (
+        "SELECT n, run, question, standalone, origin, created FROM turn"
+        " WHERE workspace = ? AND thread = ? ORDER BY n LIMIT ?"
+    )
+    return tuple(Turn(*row) for row in db.execute(select, (workspace, thread, limit)))
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
+
+
+def make_standalone(settings: Settings, question: str, earlier: Sequence[str]) -> Standalone:
+    """The question as it is searched for, by the packaged names and those of the concept graph."""
+    from osler.app.wiring import graphs
+    from osler.retrieve.entity_names import GraphNames
+
+    graph = graphs.open_graph(settings)
+    tables = () if graph is None else (GraphNames(graph, graphs.open_recogniser(graph)),)
+    return rewrite_follow_up(question, earlier, tables)

@@ -1,0 +1,109 @@
+"""`osler thread …`: conversations, listed, shown, repeated, exported and deleted."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from osler.cli.options import JsonSession
+
+if TYPE_CHECKING:
+    from osler.answer.export import ExportedAnswer
+    from osler.app.config import Settings
+    from osler.app.threads import Thread
+
+Name = Annotated[str, typer.Argument(help="Name of the thread.")]
+
+
+def ls(here: JsonSession) -> None:
+    """List the threads, newest first."""
+    from osler.app.threads import ThreadStore
+
+    threads = ThreadStore(here.load_settings().home).list_threads()
+    rows = [(one.id, one.turns[0].question if one.turns else "no questions yet") for one in threads]
+    here.show_result(rows, {"threads": [asdict(one) for one in threads]})
+
+
+def show(here: JsonSession, name: Name) -> None:
+    """Show a thread: each question, how it was searched for, and its answer."""
+    from osler.answer.export.texts import write_markdown
+
+    settings = here.load_settings()
+    thread = _read_thread(settings, name)
+    if here.json:
+        here.show_result([], asdict(thread))
+        return
+    from osler.text import escape_controls
+
+    text = write_markdown(_exported_turns(settings, thread)).decode()
+    here.make_console().print(escape_controls(text))
+
+
+def replay(here: JsonSession, name: Name) -> None:
+    """Replay every run of a thread without a model; fails where an event differs."""
+    from osler.app.runs import replay as again
+
+    settings = here.load_settings()
+    thread = _read_thread(settings, name)
+    for turn in thread.turns:
+        asyncio.run(again(settings.runs.path / turn.run))
+    here.report_line(
+        f"replayed {len(thread.turns)} turns: each is as it was",
+        {"thread": name, "turns": len(thread.turns)},
+    )
+
+
+def export(
+    here: JsonSession,
+    name: Name,
+    out: Annotated[Path, typer.Option(help="The file to write.")],
+    to: Annotated[str | None, typer.Option(help="A format of `osler export`.")] = None,
+) -> None:
+    """Write a whole thread with its references for other programs."""
+    from osler.cli.export import format_of, write_out
+
+    settings = here.load_settings()
+    write_out(
+        here, _exported_turns(settings, _read_thread(settings, name)), format_of(to, out), out
+    )
+
+
+def rm(here: JsonSession, name: Name) -> None:
+    """Delete a thread. Its runs stay: `osler trace ls` lists them."""
+    from osler.app.threads import ThreadStore
+
+    ThreadStore(here.load_settings().home).delete_thread(name)
+    here.report_line(f"thread {name} is deleted", {"removed": name})
+
+
+def _read_thread(settings: Settings, name: str) -> Thread:
+    from osler.app.threads import ThreadStore
+
+    return ThreadStore(settings.home).read_thread(name)
+
+
+def _exported_turns(settings: Settings, thread: Thread) -> list[ExportedAnswer]:
+    from osler.answer.export import ExportedAnswer
+    from osler.cli.runs import find_run, read_report
+
+    turns = []
+    for turn in thread.turns:
+        found = read_report(find_run(turn.run, settings.runs.path))
+        if found.solution is not None:
+            asked = replace(found.question, text=turn.question)
+            turns.append(
+                ExportedAnswer(
+                    asked,
+                    found.solution,
+                    turn.run,
+                    found.strategy,
+                    found.snapshot,
+                    turn.created,
+                    turn.standalone,
+                )
+            )
+    return turns
