@@ -66,8 +66,7 @@ class EvidenceGate:
     expert: AnswerableExpert | None = None
     """Needs `subject`; `None` = the rule decides alone."""
     least_sureness: float | None = None
-    """Least probability of an answer, as `osler calibrate` fitted it; `None` = the expert's own
-    threshold."""
+    """Least probability of an answer, as `osler calibrate` fitted it; `None` = none."""
     faults: tuple[str, ...] = ()
     """Why an expert that is set does not decide; for the reader."""
 
@@ -92,9 +91,7 @@ class EvidenceGate:
         measured = await self._measure(question, found)
         logits = expert.weigh_passages(question.text, [one.signs for one in measured])
         probability = expert.judge_evidence(logits)
-        if self.least_sureness is not None:
-            passes = probability >= self.least_sureness
-        elif has_no_one_subject(question.text):
+        if has_no_one_subject(question.text):
             passes = self._passes_rule(question, best, found)
         else:
             good = {
@@ -104,6 +101,7 @@ class EvidenceGate:
             }
             found = [quote for quote in found if quote.hit.passage.id in good]
             passes = True
+        passes = passes and probability >= (self.least_sureness or 0.0)
         return WeighedEvidence(found if passes else [], Sureness(probability, expert.identity))
 
     async def measure_passages(

@@ -20,6 +20,7 @@ from datetime import date
 from importlib.resources import files
 from pathlib import Path
 
+from osler.app.calibrate_sureness import SurenessFit
 from osler.app.config import KagThinkerSettings, LoadedSettings, Settings, TcRagSettings
 from osler.app.wiring import thinking
 from osler.app.wiring.live import live_parts
@@ -238,7 +239,9 @@ def refuse_hand_set(loaded: LoadedSettings) -> None:
             )
 
 
-def write_calibration(found: SigmaFit | TauFit, path: Path, *, force: bool = False) -> None:
+def write_calibration(
+    found: SigmaFit | TauFit | SurenessFit, path: Path, *, force: bool = False
+) -> None:
     """Puts the fit into the file's [calibration], and keeps every other line as it is.
 
     `force` comments out a strategy.sigma or strategy.tau. Raises `BadConfig` where the file
@@ -264,7 +267,7 @@ def write_calibration(found: SigmaFit | TauFit, path: Path, *, force: bool = Fal
         ) from error
 
 
-def _field_values(found: SigmaFit | TauFit) -> list[tuple[str, object]]:
+def _field_values(found: SigmaFit | TauFit | SurenessFit) -> list[tuple[str, object]]:
     return [(name, getattr(found, name)) for name in type(found).__dataclass_fields__]
 
 

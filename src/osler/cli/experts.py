@@ -13,7 +13,9 @@ from osler.cli.session import CliSession
 if TYPE_CHECKING:
     from osler.train.experts.jobs import ExpertJob
 
-ExpertName = Annotated[str, typer.Argument(help="Name of the expert: answers, supports, fuse.")]
+ExpertName = Annotated[
+    str, typer.Argument(help="Name of the expert: answers, supports, fuse, answerable.")
+]
 ExpertFolder = Annotated[
     Path | None, typer.Option(help="An expert of your own; else the one that comes with Osler.")
 ]

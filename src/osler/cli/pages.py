@@ -11,12 +11,15 @@ from rich.table import Table
 from rich.text import Text
 
 from osler.cli.tables import checks_page, make_table, plain_text
+from osler.evaluate.metrics.calibration import reliability
 
 if TYPE_CHECKING:
     from osler.app.calibrate import SigmaFit, StateValues, TauFit
+    from osler.app.calibrate_sureness import GradedAnswer, SurenessFit
     from osler.app.doctor import Ability, DoctorReport, StrategyVerdict
     from osler.app.plans import PlanStudyReport
     from osler.evaluate.attacks import AttackCell
+    from osler.evaluate.guarantee import GuaranteedThreshold
     from osler.evaluate.intervals import Estimate
     from osler.evaluate.sigma import SigmaPoint
     from osler.methods.kag.calibration import CalibrationAttempt
@@ -114,6 +117,25 @@ def calibration_page(measured: StateValues, fit: SigmaFit) -> Group:
     line = (
         f"sigma {fit.sigma:g}: {fit.quantile:.0%} of {fit.n} conclusions of"
         f" {fit.model} lie below it, right or wrong: a quantile without labels"
+    )
+    return Group(table, plain_text(line))
+
+
+def sureness_page(
+    graded: Sequence[GradedAnswer], fit: SurenessFit, kept: GuaranteedThreshold
+) -> Group:
+    """Right answers by how sure they were, then the fitted bound."""
+    table = make_table(("sureness", "answers", "right"))
+    bins = reliability(
+        [one.sureness.probability for one in graded], [float(one.right) for one in graded]
+    )
+    for one in bins:
+        row = (f"about {one.confidence:.0%}", str(one.n), f"{one.accuracy:.0%}")
+        table.add_row(*map(plain_text, row))
+    line = (
+        f"sureness {fit.sureness:g}: of {kept.answered} answers at least so sure {kept.wrong} were"
+        f" wrong, so at most {kept.bound:.1%} are, with {fit.sureness_confidence:.0%} confidence,"
+        f" for questions like these; {kept.coverage:.0%} of the {kept.n} are answered"
     )
     return Group(table, plain_text(line))
 

@@ -93,7 +93,8 @@ def calibrate(
         Path | None,
         typer.Option(
             help="Questions of your own, as JSON Lines; else those that come with Osler,"
-            " which its sample texts answer. For tau each line needs an answer."
+            " which its sample texts answer. For tau each line needs an answer; for --risk it is"
+            " an answer of `osler ask --json` with right: true or false."
         ),
     ] = None,
     quantile: Annotated[
@@ -105,6 +106,15 @@ def calibrate(
             " is compared with a gold one. For tau, share of believed answers that are right.",
         ),
     ] = 0.9,
+    risk: Annotated[
+        float | None,
+        typer.Option(
+            min=0.001, max=0.5, help="Share of wrong answers among the answered, at most."
+        ),
+    ] = None,
+    confidence: Annotated[
+        float, typer.Option(min=0.5, max=0.999, help="With which the bound on --risk holds.")
+    ] = 0.95,
     metric: Annotated[
         Literal["cppl", "uct", "uct-mean", "uct-entropy", "low-prob", "attention"] | None,
         typer.Option(help="The state value, where strategy.metric is to be another."),
@@ -115,20 +125,28 @@ def calibrate(
         typer.Option("--force", help="Go ahead where strategy.sigma or tau is set, and remove it."),
     ] = False,
 ) -> None:
-    """Fit TC-RAG's sigma, or KAG-Thinker's tau, to the model; write it into the settings file.
+    """Fit the least sureness of an answer, TC-RAG's sigma, or KAG-Thinker's tau.
 
-    strategy.kind says which one. Sigma is a quantile of state values without labels: it sets how
-    many conclusions stand, not how many of them are right. Either is used for this model (and
-    metric) alone, and a run that rests on it says so.
+    With --risk: the least sureness with which at most so many of the answered questions are wrong,
+    from graded answers; below it Osler says that the evidence does not answer. Else strategy.kind
+    says which of the two others. Sigma is a quantile of state values without labels: it sets how
+    many conclusions stand, not how many of them are right. Each is used for this model (and
+    metric) alone, and a run that rests on it says so. All are written into the settings file.
     """
     loaded = here.load_layers({"strategy.metric": metric})
     from osler.app import calibrate as fitting
     from osler.app.config import KagThinkerSettings
 
     # A threshold set by hand is somebody's decision: it is not overwritten in passing.
-    if not (force or dry_run):
+    if risk is None and not (force or dry_run):
         fitting.refuse_hand_set(loaded)
     today = datetime.now(UTC).date()
+    path = Path.cwd() / (here.file or "osler.toml")
+    if risk is not None:
+        _calibrate_sureness(
+            here, loaded.settings, questions, risk, confidence, today, path, dry_run
+        )
+        return
     named = str(questions) if questions else fitting.PACKAGED
     fit = (
         _calibrate_tau
@@ -136,12 +154,41 @@ def calibrate(
         else _calibrate_sigma
     )
     fitted, page, values = fit(here, loaded.settings, questions, quantile, named, today)
-    path = Path.cwd() / (here.file or "osler.toml")
     if not dry_run:
         fitting.write_calibration(fitted, path, force=force)
     here.show_result(
         page, {**asdict(fitted), "values": values, "path": None if dry_run else str(path)}
     )
+    if not dry_run:
+        here.print_line(f"written to {path}")
+
+
+def _calibrate_sureness(
+    here: CliSession,
+    settings: Settings,
+    file: Path | None,
+    risk: float,
+    confidence: float,
+    today: date,
+    path: Path,
+    dry_run: bool,
+) -> None:
+    from osler.app.calibrate import write_calibration
+    from osler.app.calibrate_sureness import fit_sureness, read_graded_answers
+    from osler.cli.pages import sureness_page
+    from osler.errors import BadConfig
+
+    if file is None:
+        raise BadConfig("--risk needs graded answers", fix="name their file with --questions FILE")
+    graded = read_graded_answers(file)
+    values, kept = fit_sureness(
+        settings, graded, risk=risk, confidence=confidence, questions=str(file), today=today
+    )
+    if not dry_run:
+        write_calibration(values, path)
+    document = {**asdict(values), **asdict(kept), "coverage": kept.coverage}
+    written = None if dry_run else str(path)
+    here.show_result(sureness_page(graded, values, kept), {**document, "path": written})
     if not dry_run:
         here.print_line(f"written to {path}")
 

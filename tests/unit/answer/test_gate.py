@@ -127,14 +127,8 @@ async def test_the_rule_decides_on_a_letter(expert: AnswerableExpert) -> None:
 
 async def test_chinese_keeps_the_rule_and_has_no_sureness(expert: AnswerableExpert) -> None:
     question = Question("q", "白癜风的病因是什么？", language="zh")
-    found = [
-        Hit(
-            1,
-            1,
-            "q",
-            "b",
-        )
-    ]
+    text = "白癜风的病因与自身免疫有关。"
+    found = [Hit(Passage("book:1#0", text, "book", "白癜风", language="zh"), 1.0, 1, "q", "book")]
     weighed = await make_gate(expert).weigh_evidence(question, found)
     assert weighed.sureness is None
     assert weighed.quotes == await make_gate(None).find_evidence(question, found)

@@ -105,11 +105,11 @@ def test_rerankers_encoders_and_adapters_count_as_models(tmp_path: Path) -> None
     }
     found = trained_weights(load(flags, cwd=tmp_path, env={}).settings)
     names = [path.name for path in found]
-    assert names == ["base", "adapter", "encoder", "reranker"]
+    assert names == ["base", "adapter", "encoder", "reranker", "answerable"]
 
 
 def test_a_packaged_expert_counts_where_it_is_in_use(tmp_path: Path) -> None:
-    flags = {"reranker.kind": "answers", "strategy.kind": "rag"}
+    flags = {"reranker.kind": "answers", "strategy.kind": "rag", "answer.gate": "thresholds"}
     (expert,) = trained_weights(load(flags, cwd=tmp_path, env={}).settings)
     assert (expert.parent.name, expert.name) == ("experts", "answers")
     flags["reranker.kind"] = "sentences"

@@ -113,6 +113,14 @@ class RetrieveSettings(SettingsSection):
     k: Whole = Field(
         default=10, ge=1, le=200, description="Passages a search gives (Omni-RAG §5.1.2)."
     )
+    expert: Literal["retrieve", "off"] = Field(
+        default="off",
+        description="The expert retrieve turns the vectors of English questions and orders what is"
+        " found, with the packaged encoder; off: reciprocal rank fusion.",
+    )
+    path: Annotated[Place | None, BeforeValidator(parse_none)] = Field(
+        default=None, description="Folder of an expert retrieve of your own."
+    )
     rrf_k: Whole = Field(
         default=10,
         ge=0,
@@ -136,6 +144,11 @@ class RetrieveSettings(SettingsSection):
         description='Only these publication types, as "Review,Meta-Analysis"; empty = all.',
     )
     retracted: bool = Field(default=False, description="Also find what was retracted.")
+    instructions: Literal["blank", "keep"] = Field(
+        default="blank",
+        description="What becomes of words in passages that are addressed to a program: blank"
+        " takes them out before a model reads them, and the answer says so.",
+    )
     trust: Whole = Field(
         default=1, ge=1, le=5, description="Only documents of at least this trust (5 = guideline)."
     )
@@ -179,7 +192,7 @@ class AnswerSettings(SettingsSection):
         " its names; false: coverage and relevance alone decide.",
     )
     gate: Literal["answerable", "thresholds"] = Field(
-        default="thresholds",
+        default="answerable",
         description="What decides whether the passages found answer at all: the expert answerable"
         " (English questions about one subject), or coverage and relevance alone.",
     )
@@ -203,6 +216,14 @@ class AnswerSettings(SettingsSection):
         description="How an option is chosen where answers are quoted: by the likelihood of its"
         " text, by that of its letter, which only a strong model knows, or as the letter that the"
         " model writes, under a grammar where it takes one.",
+    )
+    verdicts: Literal["supports", "likelihood"] = Field(
+        default="supports",
+        description="What chooses among yes, no and maybe where answers are quoted: the expert"
+        " supports, by the wording of the passages (English), or as options says.",
+    )
+    verdicts_path: Annotated[Place | None, BeforeValidator(parse_none)] = Field(
+        default=None, description="Folder of an expert supports of your own."
     )
     cautions: Literal["all", "currency", "none"] = Field(
         default="all",

@@ -7,6 +7,7 @@ import re
 import shutil
 import tomllib
 from collections.abc import Collection
+from functools import cache
 from pathlib import Path
 
 from osler.app.config import Settings
@@ -17,11 +18,17 @@ from osler.llm.core.cache import write_whole
 from osler.llm.local.weights import MINILM, locate_weights
 from osler.retrieve.experts.cards import CARD, WEIGHTS
 from osler.retrieve.experts.pair_graph import pair_graph
+from osler.retrieve.experts.searching import RETRIEVE, SearchExpert
 from osler.retrieve.experts.shelf import open_expert
 
 OFF, PACKAGED = "off", "packaged"
-SWITCHES = {"answers": ("reranker", "kind", "none")}
-"""For each expert: section and key of its setting, and the value that gives the rule back."""
+SWITCHES = {
+    "retrieve": ("retrieve", "expert", "off", "path"),
+    "answers": ("reranker", "kind", "none", "path"),
+    "answerable": ("answer", "gate", "thresholds", "gate_path"),
+}
+"""For each expert: section and key of its setting, the value that gives the rule back, and the key
+of its folder."""
 GRAPH = "model.onnx"
 _TABLE = re.compile(r"^\s*\[")
 
@@ -30,8 +37,21 @@ def expert_in_use(settings: Settings, name: str) -> str:
     """How an expert is set: "packaged", its folder, "off", or "" where nothing uses it yet."""
     if name not in SWITCHES:
         return ""
-    chosen = settings.reranker
-    return str(chosen.path or PACKAGED) if chosen.kind == name else OFF
+    section, key, _, place = SWITCHES[name]
+    chosen = getattr(settings, section)
+    return str(getattr(chosen, place) or PACKAGED) if getattr(chosen, key) == name else OFF
+
+
+def search_expert(settings: Settings) -> SearchExpert | None:
+    """The expert `retrieve`; `None` where it is off, and for another encoder than the packaged."""
+    if expert_in_use(settings, RETRIEVE) == OFF or settings.embedder.kind != "packaged":
+        return None
+    return _open_search_expert(settings.retrieve.path)
+
+
+@cache
+def _open_search_expert(folder: Path | None) -> SearchExpert:
+    return SearchExpert(open_expert(RETRIEVE, folder))
 
 
 def export_expert(name: str, folder: Path | None, out: Path) -> list[str]:
@@ -66,8 +86,8 @@ def write_choice(path: Path, name: str, folder: Path | None, *, used: bool) -> s
         raise BadConfig(
             f"nothing uses an expert {name!r} yet", fix=f"choose one of {', '.join(SWITCHES)}"
         )
-    section, key, off = SWITCHES[name]
-    values = {key: name if used else off, "path": str(folder) if used and folder else "none"}
+    section, key, off, place = SWITCHES[name]
+    values = {key: name if used else off, place: str(folder) if used and folder else "none"}
     lines = [f"{word} = {json.dumps(value, ensure_ascii=False)}" for word, value in values.items()]
     try:
         text = path.read_text(encoding="utf-8") if path.exists() else ""

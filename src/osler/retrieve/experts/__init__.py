@@ -9,6 +9,7 @@
 | `answering` | `answers`: does this text answer this question? |
 | `cues` | what a sentence says by its words: negation, hedges, directions |
 | `supporting` | `supports`: does this evidence say yes, no, or nothing of it? |
+| `answerable` | `answerable`: does what was found answer this question at all? |
 | `fusing` | `fuse`: how likely a passage that a search found supports an answer |
 
 Training is `osler.train.experts`. An expert replaces a rule only where a setting names it.

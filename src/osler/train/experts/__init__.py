@@ -10,6 +10,8 @@
 | `pair_evaluation` | the pair model's figures beside the cosine's, and its calibration |
 | `claims` | yes/no questions with their evidence, for `supports` |
 | `searches` | searches with their gold documents, for `fuse` |
+| `evidence_cases` | searches with and without a question's subject, for `answerable` |
+| `answerable_figures` | its figures beside the rules, and what its guarantee keeps |
 | `linear` | logistic regression, fitted here and run in plain numpy |
 
 Only train questions are trained on, the dev part chooses and calibrates, and test only measures.

@@ -41,6 +41,7 @@ class GateResult:
     other: Mapping[str, bool]
     """Whether a passage was quoted that neither is gold nor names the subject (MedQuAD)."""
     sureness: float
+    """0 where nothing was quoted."""
     right: bool
     """Whether a gold document is among the first quotes that the expert lets through."""
 
@@ -61,16 +62,14 @@ class GateResult:
             gold = not case.absent and case.is_gold(hit)
             return bool(named) and not gold and not names_subject(hit.passage, named)
 
-        # What a stricter threshold would refuse is still right or wrong.
-        every = await replace(gate, least_sureness=0.0).find_evidence(case.question, case.hits)
         return cls(
             case.asked.source,
             case.absent,
             case.has_gold,
             {gate_name: bool(hits) for gate_name, hits in cited.items()},
             {gate_name: any(map(is_other, hits)) for gate_name, hits in cited.items()},
-            0.0 if weighed.sureness is None else weighed.sureness.probability,
-            not case.absent and any(case.is_gold(quote.hit) for quote in every[:_QUOTED]),
+            weighed.sureness.probability if weighed.sureness and weighed.quotes else 0.0,
+            not case.absent and any(map(case.is_gold, cited[EXPERT])),
         )
 
 
@@ -90,8 +89,10 @@ def measure_gates(
         figures.append(_compare("test: medquad", "cites another subject", own, rule))
     facts = {
         "test_ece": calibration_error(
-            [one.sureness for one in results], [float(one.right) for one in results]
+            [one.sureness for one in results if one.sureness],
+            [float(one.right) for one in results if one.sureness],
         ),
+        "test_right": fmean(one.right for one in results if one.sureness),
         **resample_guarantee(results),
     }
     return tuple(one for one in figures if one is not None), {

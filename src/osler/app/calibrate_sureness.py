@@ -1,0 +1,112 @@
+"""Fits the least sureness of an answer to graded answers, with a bound on wrong ones.
+
+The graded answers are lines of `osler ask --json`, each with a `right` of true or false beside it.
+`osler.evaluate.guarantee` has the method.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from osler.app.config import Settings
+from osler.errors import BadConfig, BadQuestion
+from osler.evaluate.guarantee import GuaranteedThreshold, fit_threshold
+from osler.retrieve.experts.answerable import ANSWERABLE, AnswerableExpert
+from osler.retrieve.experts.shelf import open_expert
+from osler.types import Sureness
+
+_GRADE = 'write "right": true or "right": false into each line of `osler ask --file --json`'
+
+
+@dataclass(frozen=True, slots=True)
+class GradedAnswer:
+    """An answer that somebody judged."""
+
+    sureness: Sureness
+    right: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SurenessFit:
+    """The values written to [calibration] for the least sureness of an answer."""
+
+    sureness: float
+    sureness_model: str
+    sureness_risk: float
+    sureness_confidence: float
+    sureness_n: int
+    sureness_date: str
+    sureness_questions: str
+
+
+def read_graded_answers(path: Path) -> list[GradedAnswer]:
+    """Answers of a JSON Lines file; those that abstained have nothing to grade, and are left out.
+
+    Raises `BadQuestion` naming file, line and fix.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadQuestion(f"{path} cannot be read: {error}", fix="name another file") from error
+    found = [_read_line(line, f"{path}:{n}") for n, line in enumerate(lines, 1) if line.strip()]
+    return [one for one in found if one is not None]
+
+
+def _read_line(line: str, place: str) -> GradedAnswer | None:
+    try:
+        document: dict[str, Any] = json.loads(line)
+        if document["grounding"] == "abstained":
+            return None
+        given, right = document["answer"]["sureness"], document.get("right")
+        sureness = None if given is None else Sureness(float(given["probability"]), given["by"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise BadQuestion(f"{place} is no answer of `osler ask --json`", fix=_GRADE) from error
+    if sureness is None:
+        raise BadQuestion(
+            f"{place}: the answer bears no sureness", fix="grade English answers with quotes"
+        )
+    if not isinstance(right, bool):
+        raise BadQuestion(f"{place}: the answer is not graded", fix=_GRADE)
+    return GradedAnswer(sureness, right)
+
+
+def fit_sureness(
+    settings: Settings,
+    graded: Sequence[GradedAnswer],
+    *,
+    risk: float,
+    confidence: float,
+    questions: str,
+    today: date,
+) -> tuple[SurenessFit, GuaranteedThreshold]:
+    """The least sureness with at most `risk` wrong among the answered, at this confidence.
+
+    Raises `BadConfig` for answers of another expert than the one in use, and as `fit_threshold`.
+    """
+    if settings.answer.gate != ANSWERABLE:
+        raise BadConfig(
+            "no expert says how sure answers are", fix=f'set answer.gate = "{ANSWERABLE}"'
+        )
+    model = AnswerableExpert(open_expert(ANSWERABLE, settings.answer.gate_path)).identity
+    if others := sorted({one.sureness.by for one in graded} - {model}):
+        raise BadConfig(
+            f"the graded answers bear the sureness of {', '.join(others)}, not of {model}",
+            fix="ask the questions again with the settings in force, and grade those answers",
+        )
+    fit = fit_threshold(
+        [one.sureness.probability for one in graded],
+        [one.right for one in graded],
+        risk=risk,
+        confidence=confidence,
+    )
+    # Rounded down, the least confident of the answered would stay so.
+    threshold = int(fit.threshold * 10_000) / 10_000
+    values = SurenessFit(
+        threshold, model, risk, confidence, len(graded), today.isoformat(), questions
+    )
+    return values, fit

@@ -1,0 +1,79 @@
+"""`osler calibrate --risk`: a bound on wrong answers, from graded ones."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from osler.retrieve.experts.answerable import ANSWERABLE, AnswerableExpert
+from osler.retrieve.experts.shelf import open_expert
+
+
+@pytest.fixture(scope="module")
+def model() -> str:
+    return AnswerableExpert(open_expert(ANSWERABLE)).identity
+
+
+def write_answers(path: Path, by: str, rights: int, wrongs: int, **changes: Any) -> Path:
+    """Right answers are surer than wrong ones; one more abstained."""
+    lines = [
+        {"answer": {"sureness": {"probability": p, "by": by}}, "grounding": "grounded", "right": r}
+        | changes
+        for p, r in [(0.9 - n / 1000, True) for n in range(rights)]
+        + [(0.4 - n / 1000, False) for n in range(wrongs)]
+    ]
+    lines.append({"answer": {"sureness": None}, "grounding": "abstained"})
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def test_the_bound_is_fitted_shown_and_written(osler: Any, folder: Path, model: str) -> None:
+    graded = write_answers(folder / "graded.jsonl", model, 80, 20)
+    result = osler("calibrate", "--risk", "0.1", "--questions", str(graded))
+    assert result.exit_code == 0, result.output
+    said = " ".join(result.stdout.split())
+    assert "of 83 answers at least so sure 3 were wrong, so at most 9.1% are" in said
+    shown = json.loads(osler("config", "show", "--json").stdout)
+    assert shown["calibration.sureness"] == pytest.approx(0.398)
+    assert shown["calibration.sureness_model"] == model
+    assert shown["calibration.sureness_n"] == 100
+
+
+def test_a_dry_run_writes_nothing(osler: Any, folder: Path, model: str) -> None:
+    graded = write_answers(folder / "graded.jsonl", model, 80, 20)
+    result = osler(
+        "calibrate", "--risk", "0.2", "--questions", str(graded), "--dry-run", "--json"
+    )
+    document = json.loads(result.stdout)
+    assert document["path"] is None
+    assert document["bound"] <= 0.2
+    assert document["coverage"] > 0.83
+    assert not (folder / "osler.toml").exists()
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        ({"rights": 20, "wrongs": 2}, "22 graded answers; 29 are needed"),
+        ({"rights": 60, "wrongs": 0}, "all 60 graded answers are right"),
+        ({"rights": 60, "wrongs": 9, "right": None}, "1: the answer is not graded"),
+        ({"rights": 60, "wrongs": 9, "by": "other@1"}, "bear the sureness of other@1, not of"),
+        ({"rights": 60, "wrongs": 9, "grounding": 7, "answer": 3}, "no answer of `osler ask"),
+    ],
+)
+def test_what_shows_nothing_is_refused_with_the_fix(
+    osler: Any, folder: Path, model: str, made: dict[str, Any], said: str
+) -> None:
+    graded = write_answers(folder / "graded.jsonl", **{"by": model, **made})
+    result = osler("calibrate", "--risk", "0.1", "--questions", str(graded))
+    assert result.exit_code != 0
+    assert said in " ".join(result.output.split())
+    assert not (folder / "osler.toml").exists()
+
+
+def test_a_risk_without_graded_answers_is_refused(osler: Any) -> None:
+    result = osler("calibrate", "--risk", "0.1")
+    assert "--risk needs graded answers" in result.output
