@@ -17,7 +17,8 @@ parameter model left to itself takes few.
   with one trie for each run, and the run's requests alone in it. The second figure holds all runs
   against one trie, so that what runs share is also read once: the stricter one.
 
-Scoring counts like everything else: each forced token is a request.
+Scoring counts like everything else: it is forced here, each token a request, so that all goes
+through the slots whose use is measured (scoring in batches has a cache of its own).
 
 Beside it the requests of the first `--again` runs are sent again with the cache off, as an
 engine without one would read them (a scoring: its context anew, then its tokens one by one),
@@ -172,6 +173,7 @@ async def main(runs: int, skip: int, again: int, moves: str) -> None:
         parts = await live_parts(settings)
         model = parts.model_for("planner")
         assert isinstance(model, LlamaCpp)
+        model._engine._scorer_failed = True
         recorder = Recorder(model._engine)
         machine = build_machine(settings, settings.strategy, parts)
         every = (samples("questions_en.jsonl")[:15] + samples("questions_zh.jsonl"))[

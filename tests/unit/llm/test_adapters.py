@@ -128,7 +128,8 @@ async def test_a_role_call_reads_its_invocation_and_the_base_stays_what_it_was(
         assert numbers(reply) != pytest.approx(numbers(first), abs=0.1)
         again = await model.complete(ASKED, greedy())
         assert again.usage.prompt_tokens - again.usage.cached_tokens <= 16
-        assert (again.text, numbers(again)) == (first.text, pytest.approx(numbers(first), abs=1e-4))
+        assert again.text == first.text
+        assert numbers(again) == pytest.approx(numbers(first), abs=1e-4)
 
 
 async def test_two_hundred_mixed_calls_leave_the_base_as_it_is(
@@ -159,7 +160,8 @@ async def test_four_roles_at_once_say_what_each_says_alone(model: LlamaCpp) -> N
     alone = [await model.complete(ASKED, greedy(role)) for role in ROLES]
     together = await asyncio.gather(*(model.complete(ASKED, greedy(role)) for role in ROLES))
     for one, other in zip(alone, together, strict=True):
-        assert (other.text, numbers(other)) == (one.text, pytest.approx(numbers(one), abs=1e-3))
+        assert other.text == one.text
+        assert numbers(other) == pytest.approx(numbers(one), abs=1e-3)
 
 
 @pytest.mark.parametrize("role", ROLES)
@@ -225,6 +227,11 @@ def rewrite(file: Path, target: Path, **changed: Any) -> Path:
     return target
 
 
+def cut_short(file: Path, target: Path) -> Path:
+    target.write_bytes(file.read_bytes()[:-400])
+    return target
+
+
 def refuse(base: Path, *files: Path) -> pytest.ExceptionInfo[ModelError]:
     with pytest.raises(ModelError) as refused:
         LlamaCpp(base, name="tiny", context=512, adapters=files).load()
@@ -249,10 +256,7 @@ BROKEN: dict[str, tuple[Callable[[Path, Path], Path], str]] = {
         lambda file, to: rewrite(file, to, invocation="<|im_start|>plan\n"),
         "begins as every turn does",
     ),
-    "truncated": (
-        lambda file, to: to.write_bytes(file.read_bytes()[:-400]) and to,
-        "cut short, or no GGUF",
-    ),
+    "truncated": (cut_short, "cut short, or no GGUF"),
 }
 
 
