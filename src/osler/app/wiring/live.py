@@ -34,7 +34,7 @@ from osler.app.wiring.models import (
     model_identity,
 )
 from osler.app.wiring.privacy import require_trusted_hosts, within_patients
-from osler.llm.core.base import Attentive, Likelihood
+from osler.llm.core.base import Adapted, Attentive, Likelihood
 from osler.llm.recording import WrappedRelevance, WrappedRetriever, wrap_model
 from osler.llm.recording.players import TapePlayer, replay_model
 from osler.llm.recording.response_cache import ResponseCache
@@ -130,7 +130,10 @@ def record_parts(parts: Parts, tape: Tape) -> Parts:
     for role, ready in parts.models.items():
         scores = isinstance(ready.model, Likelihood)
         attends = isinstance(ready.model, Attentive)
-        tape.models[ready.model.name] = ModelAbilities(scores, ready.constrains, attends)
+        adapters = sorted(ready.model.adapters) if isinstance(ready.model, Adapted) else ()
+        tape.models[ready.model.name] = ModelAbilities(
+            scores, ready.constrains, attends, tuple(adapters)
+        )
         models[role] = replace(ready, model=wrap_model(ready.model, tape))
     return Parts(
         models,
