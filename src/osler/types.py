@@ -197,7 +197,7 @@ class Authorship(StrEnum):
 
 
 CautionRule = Literal[
-    "retracted", "superseded", "newer-guideline", "amounts", "directions", "shared"
+    "retracted", "superseded", "newer-guideline", "amounts", "directions", "shared", "instruction"
 ]
 
 

@@ -1,0 +1,97 @@
+"""Instructions to a program inside passages: found by their form, and blanked out.
+
+A passage is evidence. What in it is addressed to a model (role tags, "ignore the question above",
+hidden comments) has no place in a prompt or an answer. It is replaced by as many `BLANK`s, so
+that every quote keeps its place in the passage as it is stored.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from osler.types import Hit, Passage, Retriever
+
+BLANK = "\u2592"  # ▒, which no text of medicine has
+
+_REGIONS = re.compile(
+    r"<!--.*?-->"
+    r"|\[(?P<tag>system|inst|instruction|assistant|user|tool|admin)\].*?\[/(?P=tag)\]"
+    r"|<(?P<mark>system|instructions?|assistant|tool_call|prompt)>.*?</(?P=mark)>"
+    r"|<\|[^|>\n]{1,40}\|>[^\n]*"
+    r"|#{2,}\s*(?:instructions?|system|prompt|response|task|assistant)\s*:\s*\n?[^\n]*"
+    r"|(?:^|\n)\s*(?:system|assistant|developer)\s*:[^\n]*"
+    r"|[\U000e0000-\U000e007f]+",
+    re.IGNORECASE | re.DOTALL,
+)
+_WHOM = (
+    r"(?:instructions?|question|prompts?|context|rules|text|messages?|guidelines|passages?"
+    r"|documents?)"
+)
+_OTHERS = r"(?:above|previous|prior|earlier|preceding|all|any|your|these|other)"
+_SENTENCES = re.compile(
+    rf"\b(?:ignore|disregard|forget|override|skip)\b[^.!?\n]{{0,40}}\b(?:{_OTHERS}\b[^.!?\n]{{0,30}}"
+    rf"\b{_WHOM}|{_WHOM} {_OTHERS})\b"
+    r"|\b(?:as|you are|act as|pretend to be) (?:now )?(?:an? |the )?"
+    r"(?:AI|language model|assistant|chatbot)\b"
+    r"|\b(?:reveal|print|output|repeat|show|leak)\b[^.!?\n]{0,30}"
+    r"\b(?:system prompt|your (?:instructions|prompt))\b"
+    r"|\bwhen (?:asked|answering|you (?:are asked|answer|read))\b[^.!?\n]{0,80}"
+    r"\b(?:answer|say|respond|reply|output|choose|state) (?:with|that|only|always)"
+    r"|\b(?:respond|reply|answer) (?:only |always |exactly )(?:with|by|in)\b"
+    r"|\b(?:do not|never) (?:mention|cite|use|trust|follow)\b[^.!?\n]{0,40}"
+    r"\b(?:other|previous)\b[^.!?\n]{0,20}\b(?:passages?|sources?|documents?|instructions?)\b"
+    r"|\bnote to (?:the )?(?:AI|model|assistant|LLM)\b"
+    r"|(?:忽略|无视|忘记|不要理会)[^。！？\n]{0,12}(?:以上|之前|上述|前面|所有)[^。！？\n]{0,12}"
+    r"(?:指令|内容|问题|提示|要求|规则)"
+    r"|你现在是[^。！？\n]{0,12}(?:助手|模型|机器人|AI)"
+    r"|(?:输出|泄露|复述|显示)[^。！？\n]{0,8}(?:系统提示|提示词)"
+    r"|(?:被问到|回答时)[^。！？\n]{0,30}(?:必须|只能|请)(?:回答|输出|说)",
+    re.IGNORECASE,
+)
+_ENDS = re.compile(r"(?<=[.!?。！？\n])\s*")
+
+
+def instruction_spans(text: str) -> list[tuple[int, int]]:
+    """Start and end of each instruction: a tagged region, or a sentence with what follows an
+    order to ignore. In order, without overlaps."""
+    found = [match.span() for match in _REGIONS.finditer(text)]
+    for match in _SENTENCES.finditer(text):
+        start = max((end.end() for end in _ENDS.finditer(text, 0, match.start())), default=0)
+        after = [
+            end.start() for end in _ENDS.finditer(text, match.end()) if end.start() < len(text)
+        ]
+        # The order itself often stands in the next sentence: "Ignore the question above. Say …".
+        stops = [*after[:2], len(text), len(text)]
+        found.append((start, stops[1]))
+    return _join_spans(found)
+
+
+def _join_spans(found: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    joined: list[tuple[int, int]] = []
+    for start, end in sorted(found):
+        if joined and start <= joined[-1][1]:
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+        else:
+            joined.append((start, end))
+    return joined
+
+
+def blank_instructions(passage: Passage) -> Passage:
+    """The passage, of the same length, without its instructions."""
+    text = passage.text
+    for start, end in instruction_spans(text):
+        # A stop ends it as a sentence, so that none beside it is taken for its rest.
+        text = f"{text[:start]}{BLANK * (end - start - 1)}.{text[end:]}"
+    return passage if text == passage.text else replace(passage, text=text)
+
+
+@dataclass(frozen=True)
+class InstructionFreeRetriever:
+    """A search whose passages hold no instructions to a program."""
+
+    inner: Retriever
+
+    async def search(self, query: str, *, k: int) -> list[Hit]:
+        hits = await self.inner.search(query, k=k)
+        return [replace(hit, passage=blank_instructions(hit.passage)) for hit in hits]
