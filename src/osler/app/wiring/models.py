@@ -85,7 +85,8 @@ async def load_model(chosen: ModelSettings, section: str = "model") -> LoadedMod
 def model_identity(chosen: ModelSettings) -> str:
     """Identity of a model beyond its name: its settings, and its files' sizes and times."""
     told = chosen.model_dump(mode="json", exclude=set(_SERVES))
-    folders = [place for place in (chosen.path, chosen.adapter) if place is not None]
+    named = (chosen.path, chosen.adapter, *chosen.adapters)
+    folders = [place for place in named if place is not None]
     told["files"] = [
         (file.name, stat.st_size, stat.st_mtime_ns)
         for place in folders
@@ -114,6 +115,7 @@ def _load_embedded(chosen: ModelSettings) -> LanguageModel:
         threads=chosen.thread_count,
         slots=chosen.slots,
         timeout_s=chosen.timeout_s,
+        adapters=chosen.adapters,
     )
     model.load()
     return model
