@@ -79,6 +79,7 @@ _ABILITIES: dict[str, Callable[[Ability], str]] = {
     ),
     "scores a given text": lambda a: _yes_or_no(a.scores),
     "shows its attention": lambda a: _yes_or_no(a.attends),
+    "role adapters": lambda a: "no" if a.adapters is None else ", ".join(a.adapters) or "aLoRA",
     "constrains": lambda a: ", ".join(a.formats) or "no",
     "embeds": lambda a: _yes_or_no(a.embeds),
     "words answers": lambda a: _yes_or_no(a.writes),
