@@ -197,7 +197,14 @@ class Authorship(StrEnum):
 
 
 CautionRule = Literal[
-    "retracted", "superseded", "newer-guideline", "amounts", "directions", "shared", "instruction"
+    "retracted",
+    "superseded",
+    "newer-guideline",
+    "amounts",
+    "directions",
+    "shared",
+    "instruction",
+    "contradicted",
 ]
 
 

@@ -1,0 +1,107 @@
+"""The heaviest set of passages that do not contradict each other, and what is said of the rest."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from osler.answer import Decision
+from osler.answer.consistency import (
+    MOST,
+    ConsistentComposer,
+    heaviest_consistent_set,
+    keep_consistent,
+)
+from osler.sources.catalogue import trust_of
+from osler.trace import Run
+from osler.types import Answer, Hit, Passage, Question
+
+RIGHT = "The dose of salbutamol in an acute attack is 5 mg."
+WRONG = "The dose of salbutamol in an acute attack is 50 mg."
+
+
+def brute_force(weights: Sequence[float], conflicts: Sequence[tuple[int, int]]) -> float:
+    places = range(len(weights))
+    return max(
+        sum(weights[place] for place in chosen)
+        for size in range(len(weights) + 1)
+        for chosen in combinations(places, size)
+        if not any(a in chosen and b in chosen for a, b in conflicts)
+    )
+
+
+@given(st.lists(st.floats(0.1, 100), min_size=1, max_size=9), st.data())
+def test_set_is_consistent_and_none_is_heavier(weights: list[float], data: st.DataObject) -> None:
+    pairs = list(combinations(range(len(weights)), 2))
+    conflicts = data.draw(st.lists(st.sampled_from(pairs), unique=True)) if pairs else []
+    kept = heaviest_consistent_set(weights, conflicts)
+    assert not any(a in kept and b in kept for a, b in conflicts)
+    assert sum(weights[place] for place in kept) == pytest.approx(brute_force(weights, conflicts))
+
+
+def test_twenty_passages_are_exact_and_more_are_refused() -> None:
+    ring = [(place, (place + 1) % MOST) for place in range(MOST)]
+    assert len(heaviest_consistent_set([1.0] * MOST, ring)) == MOST // 2
+    every = list(combinations(range(MOST), 2))
+    assert heaviest_consistent_set([1.0] * 19 + [2.0], every) == (19,)
+    with pytest.raises(ValueError, match="too many"):
+        heaviest_consistent_set([1.0] * (MOST + 1), [])
+
+
+def hits_of(*texts: tuple[str, str]) -> list[Hit]:
+    return [
+        Hit(Passage(f"{source}:{n}#0", text, source, f"T{n}"), 1.0, n, "q", "test")
+        for n, (source, text) in enumerate(texts, 1)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given_", "kept"),
+    [
+        # One wrong text among four of the same trust, wherever it stands.
+        ([("web", WRONG), *[("web", RIGHT)] * 4], {2, 3, 4, 5}),
+        # Five wrong texts of little trust against one guideline.
+        ([*[("web", WRONG)] * 5, ("guideline", RIGHT)], {6}),
+        # Nothing that contradicts: all stay.
+        ([("web", RIGHT), ("book", "Oxygen is given too.")], {1, 2}),
+    ],
+)
+def test_trusted_and_agreeing_passages_stay(given_: list[tuple[str, str]], kept: set[int]) -> None:
+    left, found = keep_consistent(hits_of(*given_), trust_of)
+    assert {hit.rank for hit in left} == kept
+    assert bool(found) == (len(kept) < len(given_))
+
+
+def test_contradiction_is_told_and_the_rest_is_not_shown_to_the_composer() -> None:
+    seen: list[Any] = []
+
+    class Remembers:
+        uses_draft = writes_answer = False
+
+        async def conclude(
+            self,
+            question: Question,
+            hits: Sequence[Hit],
+            draft: str,
+            run: Run,
+            *,
+            decision: Decision,
+        ) -> Answer:
+            seen.extend(hits)
+            return Answer()
+
+    run = Run("r", 0)
+    composer = ConsistentComposer(Remembers(), trust_of)
+    hits = hits_of(("web", WRONG), ("guideline", RIGHT))
+    answer = asyncio.run(composer.conclude(Question("", "Which dose?"), hits, "", run))
+    assert [hit.passage.source for hit in seen] == ["guideline"]
+    (caution,) = answer.cautions
+    assert caution.rule == "contradicted"
+    assert caution.text.index('T1 says "50 mg"') < caution.text.index('T2 says "5 mg"')
+    assert [event.type for event in run.events] == ["evidence.caution"]
