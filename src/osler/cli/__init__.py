@@ -22,6 +22,7 @@ _KB = {
     **make_verbs("kb_search", "search", "get"),
     **make_verbs("kb", "rm"),
     **make_verbs("kb_keep", "update", "snapshot", "snapshots", "rollback", "export", "dead"),
+    **make_verbs("kb_keep", "release"),
     **make_verbs("kb_search", "patients"),
     **make_verbs("kb_keep", "fetch", "push"),
     **make_verbs("kb_extract", "extract", "index"),

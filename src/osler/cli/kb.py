@@ -60,6 +60,7 @@ def add(
     They are remembered: `osler kb update` reads them again. Exit code 6: some files could
     not be read.
     """
+    from osler.app.quarantine import target_source
     from osler.app.wiring.knowledge import open_or_create
 
     settings = here.load_settings({"kb.chunk": chunk})
@@ -70,7 +71,7 @@ def add(
         else:
             added = kb.add(
                 paths,
-                source=source,
+                source=target_source(settings, source),
                 fmt=fmt,
                 licence=licence,
                 trust=trust,

@@ -137,6 +137,21 @@ def export(
     )
 
 
+def release(
+    here: CliSession,
+    source: Annotated[str, typer.Argument(help="Source whose held documents are let in.")],
+    wait: Wait = PATIENCE,
+) -> None:
+    """Let in the documents of a source that access.held put aside; then run `kb build`."""
+    from osler.app.quarantine import release as let_in
+
+    with open_kb(here.load_settings(), wait) as kb:
+        done = let_in(kb, source)
+    documents = sum(one.documents for one in done)
+    said = f"{documents:,} documents of {source} are let in; now: osler kb build"
+    here.report_line(said, {"source": source, "documents": documents})
+
+
 def dead(here: JsonSession, source: OneSource = None) -> None:
     """List files and records that could not be read, with the reason; `update` tries them again."""
     from osler.cli.tables import dead_page

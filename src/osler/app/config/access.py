@@ -12,6 +12,8 @@ from osler.app.config.fields import Place, SettingsSection, parse_none, split_li
 from osler.sources.catalogue import EMR
 
 Names = Annotated[tuple[str, ...], BeforeValidator(split_list)]
+HELD = ".held"
+"""Ends the name of the source in which held documents wait."""
 EVERY, PUBLIC = "all", "public"
 """Words for many sources: all of them, and all that are not private."""
 
@@ -42,13 +44,18 @@ class AccessSettings(SettingsSection):
         description="Other machines that may read private texts, by host name: model servers,"
         " online services, a Qdrant server. This machine always may.",
     )
+    held: Names = Field(
+        default=(),
+        description="Sources whose new documents are held: `osler kb add` puts them aside, and"
+        " they are found once `osler kb release SOURCE` lets them in.",
+    )
     key_file: Annotated[Place | None, BeforeValidator(parse_none)] = Field(
         default=None,
         description="File with a server key: the command line then keeps to its scope.",
     )
 
     def is_private(self, source: str) -> bool:
-        return source == EMR or source in self.private
+        return source == EMR or source in self.private or source.endswith(HELD)
 
     def may_search(self, source: str) -> bool:
         """Whether the source may be searched and its passages opened."""

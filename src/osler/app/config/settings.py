@@ -114,7 +114,7 @@ class RetrieveSettings(SettingsSection):
         default=10, ge=1, le=200, description="Passages a search gives (Omni-RAG §5.1.2)."
     )
     expert: Literal["retrieve", "off"] = Field(
-        default="off",
+        default="retrieve",
         description="The expert retrieve turns the vectors of English questions and orders what is"
         " found, with the packaged encoder; off: reciprocal rank fusion.",
     )
@@ -200,7 +200,7 @@ class AnswerSettings(SettingsSection):
         default=None, description="Folder of an expert answerable of your own."
     )
     quotes: Literal["answers", "likelihood"] = Field(
-        default="likelihood",
+        default="answers",
         description="What chooses the sentences that are quoted: the expert answers (English"
         " questions about one subject), one to five; or relevance and the language model's"
         " likelihood.",
@@ -224,6 +224,11 @@ class AnswerSettings(SettingsSection):
     )
     verdicts_path: Annotated[Place | None, BeforeValidator(parse_none)] = Field(
         default=None, description="Folder of an expert supports of your own."
+    )
+    consistent: bool = Field(
+        default=False,
+        description="Leave out passages that more trusted ones contradict, by amounts and"
+        " directions, and say so.",
     )
     cautions: Literal["all", "currency", "none"] = Field(
         default="all",
