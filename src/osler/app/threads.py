@@ -18,6 +18,7 @@ from pathlib import Path
 from osler.answer.follow_up import RewriteOrigin, Standalone, rewrite_follow_up
 from osler.app.config import Settings
 from osler.errors import BadArgument, OslerError, StorageFailed
+from osler.retrieve.entity_names import EntityNames
 
 FILE = "threads.sqlite"
 WORKSPACE = "default"
@@ -190,10 +191,24 @@ def _now() -> str:
 
 
 def make_standalone(settings: Settings, question: str, earlier: Sequence[str]) -> Standalone:
-    """The question as it is searched for, by the packaged names and those of the concept graph."""
+    """The question as it is searched for, by the packaged names and those of the concept graph.
+
+    `earlier`: the questions before it as they were searched for.
+    """
+    return rewrite_follow_up(question, earlier, _graph_names(settings))
+
+
+def standalone_of(settings: Settings, questions: Sequence[str]) -> Standalone:
+    """The last of a conversation's questions, each of which may rest on those before it."""
+    tables, asked = _graph_names(settings), list[str]()
+    for question in questions[:-1]:
+        asked.append(rewrite_follow_up(question, asked, tables).text)
+    return rewrite_follow_up(questions[-1], asked, tables)
+
+
+def _graph_names(settings: Settings) -> tuple[EntityNames, ...]:
     from osler.app.wiring import graphs
     from osler.retrieve.entity_names import GraphNames
 
     graph = graphs.open_graph(settings)
-    tables = () if graph is None else (GraphNames(graph, graphs.open_recogniser(graph)),)
-    return rewrite_follow_up(question, earlier, tables)
+    return () if graph is None else (GraphNames(graph, graphs.open_recogniser(graph)),)

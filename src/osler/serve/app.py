@@ -19,7 +19,18 @@ from osler.app.danger import load_rules
 from osler.app.forget import expire_runs, oldest_kept
 from osler.app.wiring.resource_cache import ResourceCache
 from osler.errors import OslerError
-from osler.serve import api, chat, evaluations, exports, otel, page, problems, status, tools
+from osler.serve import (
+    api,
+    chat,
+    evaluations,
+    exports,
+    otel,
+    page,
+    problems,
+    status,
+    threads,
+    tools,
+)
 from osler.serve import schemas as wire
 from osler.serve.admission import SearchLimiter
 from osler.serve.audited_requests import AuditedRequests
@@ -104,7 +115,7 @@ def create_app(site: ServerState) -> FastAPI:
     )
     app.state.site = site
     problems.install_handlers(app)
-    shown = (page.router, api.router, api.pages, evaluations.router, exports.router)
+    shown = (page.router, api.router, api.pages, evaluations.router, exports.router, threads.router)
     for router in (*shown, status.root, status.told, chat.router):
         app.include_router(router)
     app.router.routes.extend(served)

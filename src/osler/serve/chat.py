@@ -6,6 +6,7 @@ addresses; (c) `osler`, everything; (d) with `inline_sources`, a list at the end
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Collection
@@ -16,6 +17,8 @@ from urllib.parse import quote
 from fastapi import APIRouter, Header, Path, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 
+from osler.answer.follow_up import Standalone
+from osler.app.threads import standalone_of
 from osler.questions import parse_question
 from osler.serve import chat_wire as wire
 from osler.serve import choices, documents
@@ -107,10 +110,13 @@ async def complete(
         temperature=asked.temperature,
         max_tokens=asked.max_completion_tokens or asked.max_tokens,
     )
-    question = parse_question(asked.last_question())
-    live = await site.desk.start_run(caller, question, settings, earlier=asked.earlier_questions())
+    earlier, last = asked.earlier_questions(), asked.last_question()
+    scoped = caller.scope.narrow_settings(site.settings)
+    alone = await asyncio.to_thread(standalone_of, scoped, [*earlier, last])
+    question = parse_question(alone.text)
+    live = await site.desk.start_run(caller, question, settings, earlier=[*earlier, last])
     inline = asked.inline_sources or x_osler_inline_sources in ("1", "true")
-    talk = ChatAnswer(site, live, asked, str(request.base_url).rstrip("/"), inline)
+    talk = ChatAnswer(site, live, asked, str(request.base_url).rstrip("/"), inline, alone)
     if asked.stream:
         headers = {**SSE_HEADERS, "X-Osler-Run": live.id}
         return StreamingResponse(talk.stream_chunks(), media_type=SSE_MEDIA, headers=headers)
@@ -150,6 +156,8 @@ class ChatAnswer:
     asked: wire.ChatRequest
     base: str
     inline: bool
+    alone: Standalone
+    """The last question as it was searched for."""
 
     @property
     def answer(self) -> Answer:
@@ -256,7 +264,8 @@ class ChatAnswer:
 
     async def run_extension(self) -> dict[str, Any]:
         run = documents.run_report(await load_run(self.site.desk, self.live.caller, self.live.id))
-        return {**run.model_dump(mode="json"), "unread": self.asked.unread_parts}
+        said = {"standalone": self.alone.text, "rewritten_by": self.alone.by}
+        return {**run.model_dump(mode="json"), **said, "unread": self.asked.unread_parts}
 
     # OpenAI's stream ends with [DONE]; an error is a chunk, since the status was sent already.
     async def stream_chunks(self) -> AsyncIterator[bytes]:

@@ -111,7 +111,10 @@ class ChatRequest(ChatModel):
         if any(m.role in ("system", "developer") for m in self.messages):
             said.append("system messages were not read")
         if any(m.role in ("user", "assistant") for m in self.messages[:-1]):
-            said.append("earlier turns were not read: the last question was answered alone")
+            said.append(
+                "earlier turns were read for the subject of the last question only:"
+                " `standalone` is what was answered"
+            )
         return said
 
 

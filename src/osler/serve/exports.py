@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Annotated
 
 from fastapi import APIRouter, Query
@@ -26,19 +27,22 @@ async def export_run(id: RunId, site: At, caller: Who, to: Format = "markdown") 
     return await export_response([exported_answer(view)], to, id)
 
 
-def exported_answer(view: RunView, standalone: str = "") -> ExportedAnswer:
-    """Raises `RefusedRequest` (409) for a run that has no answer."""
+def exported_answer(view: RunView, asked: str = "") -> ExportedAnswer:
+    """`asked`: the question as the reader wrote it in a conversation.
+
+    Raises `RefusedRequest` (409) for a run that has no answer.
+    """
     if view.solution is None or view.question is None:
         said = f"run {view.id} has no answer: it is {view.status}"
         raise RefusedRequest(409, "no_answer", said, fix="export a run that was answered")
     return ExportedAnswer(
-        view.question,
+        replace(view.question, text=asked or view.question.text),
         view.solution,
         view.id,
         view.strategy,
         view.snapshot,
         view.created,
-        standalone,
+        view.question.text,
     )
 
 

@@ -122,6 +122,14 @@ async def _find_entry(desk: RunManager, caller: Caller, id: str) -> LedgerEntry 
     return entry
 
 
+async def is_visible_run(desk: RunManager, caller: Caller, id: str) -> bool:
+    """Whether the caller may see the run, which may be over or not."""
+    if active_run(desk, caller, id):
+        return True
+    _, is_open = await asyncio.to_thread(_find_visible, desk, caller, id)
+    return is_open
+
+
 def _find_visible(desk: RunManager, caller: Caller, id: str) -> tuple[LedgerEntry | None, bool]:
     """The entry, and whether the caller may see the run.
 

@@ -34,7 +34,8 @@ KNOWN_LIMITS = [
     " is not in the answer.",
     "A citation shows that the quoted words stand in the passage. Whether they answer the"
     " question, and whether the passage is right, the reader must judge.",
-    "Each question is answered alone: earlier turns of a conversation are not read.",
+    "Of a conversation the reader's earlier questions are read, to make the last one stand alone;"
+    " earlier answers are not.",
     "Passages marked illustrative are sample texts and no clinical reference.",
 ]
 OUT_OF_SCOPE = [

@@ -144,6 +144,18 @@ def test_unread_parts_of_a_conversation_are_reported(client: Any) -> None:
     assert [line.split(" were")[0] for line in unread] == ["system messages", "earlier turns"]
 
 
+def test_a_follow_up_is_answered_with_the_subject_of_the_conversation(client: Any) -> None:
+    messages = [
+        {"role": "user", "content": "How is anaphylaxis recognised?"},
+        {"role": "assistant", "content": "By swelling."},
+        {"role": "user", "content": "And what is given first?"},
+    ]
+    said = client.chat.completions.create(model="osler/rag", messages=messages).model_dump()
+    assert "anaphylaxis" in said["osler"]["standalone"]
+    assert said["osler"]["rewritten_by"] == "rule"
+    assert "swelling" not in said["osler"]["standalone"], "answers are not read"
+
+
 def test_run_is_cancelled_when_its_client_disconnects(home: Path) -> None:
     model = FixedModel(gate=AwaitableEvent())
     with serve_osler(home, model=model) as place:

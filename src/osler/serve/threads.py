@@ -1,0 +1,222 @@
+"""Conversations over HTTP: `/api/v1/threads`.
+
+A thread belongs to a workspace, and whoever may not see the run of one of its turns does not see
+the thread: its questions may name what that run was about.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated
+
+from fastapi import APIRouter, Path
+from fastapi.responses import Response
+from pydantic import Field
+
+from osler.answer.follow_up import Standalone
+from osler.app.threads import Thread, ThreadMoved, ThreadStore, Turn, UnknownThread, make_standalone
+from osler.questions import LIMIT, parse_question
+from osler.serve import choices, documents, schemas
+from osler.serve.api import At, Who
+from osler.serve.exports import Format, export_response, exported_answer
+from osler.serve.keys import Caller
+from osler.serve.problems import RefusedRequest
+from osler.serve.run_views import is_visible_run, load_run
+from osler.serve.schemas_kb import ResponseModel
+from osler.serve.state import ServerState
+
+router = APIRouter(prefix="/api/v1/threads", tags=["threads"], responses=schemas.PROBLEMS)
+ThreadId = Annotated[
+    str, Path(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", description="Of a thread.")
+]
+
+
+class ThreadRequest(schemas.RunRequest):
+    """A question in a conversation, and how it is to be solved."""
+
+    standalone: Annotated[schemas.Words, Field(max_length=LIMIT)] = ""
+    """The question as it is to be searched for; empty = it is made to stand alone by rule."""
+    after: Annotated[int, Field(ge=0, le=500, strict=True)] | None = None
+    """The turns that the asker has seen; where there are more by now, the request is refused."""
+
+
+class StandaloneRequest(schemas.RequestModel):
+    question: Annotated[schemas.Words, Field(min_length=1, max_length=LIMIT)]
+
+
+class StandaloneView(ResponseModel):
+    """A question made to stand alone; edit it and give it as `standalone`."""
+
+    standalone: str
+    rewritten_by: str
+    """rule, model or user; empty where it stood alone."""
+
+
+class TurnView(StandaloneView):
+    n: int
+    run_id: str
+    question: str
+    created: str
+
+
+class ThreadView(ResponseModel):
+    thread_id: str
+    created: str
+    turns: list[TurnView]
+
+
+class ThreadList(ResponseModel):
+    threads: list[ThreadView]
+    """The newest first, each with its first question alone."""
+
+
+class TurnStarted(schemas.RunStarted):
+    """A run that answers a turn."""
+
+    turn: TurnView
+
+
+@router.post("", status_code=201)
+async def create_thread(site: At, caller: Who) -> ThreadView:
+    """Begin a conversation."""
+    if not site.settings.runs.keep:
+        said = "this server keeps no runs, and a thread consists of runs"
+        raise RefusedRequest(409, "not_kept", said, fix="send the conversation with each question")
+    store = _store_of(site)
+    return _thread_view(await asyncio.to_thread(store.create_thread, "", caller.workspace))
+
+
+@router.get("")
+async def list_threads(site: At, caller: Who) -> ThreadList:
+    """The conversations of the caller's workspace."""
+    found = await asyncio.to_thread(_store_of(site).list_threads, caller.workspace)
+    shown = [one for one in found if await _is_visible(site, caller, one)]
+    return ThreadList(threads=[_thread_view(one) for one in shown])
+
+
+@router.get("/{id}")
+async def get_thread(id: ThreadId, site: At, caller: Who) -> ThreadView:
+    """The turns of a conversation, each with the run that answers it."""
+    return _thread_view(await _read_thread(site, caller, id))
+
+
+@router.post("/{id}/standalone")
+async def rewrite_question(
+    id: ThreadId, asked: StandaloneRequest, site: At, caller: Who
+) -> StandaloneView:
+    """How a question would be searched for; nothing is asked."""
+    thread = await _read_thread(site, caller, id)
+    alone = await _make_standalone(site, caller, asked.question, thread)
+    return StandaloneView(standalone=alone.text, rewritten_by=alone.by)
+
+
+@router.post("/{id}/turns", status_code=202)
+async def ask_in_thread(id: ThreadId, asked: ThreadRequest, site: At, caller: Who) -> TurnStarted:
+    """Ask after what was asked before. The run goes on without a watcher."""
+    thread = await _read_thread(site, caller, id)
+    if asked.after is not None and asked.after != len(thread.turns):
+        raise _moved(len(thread.turns))
+    if asked.plan is not None:
+        raise RefusedRequest(422, "bad_choice", "a turn runs no plan", fix="POST /api/v1/runs")
+    alone = (
+        Standalone(asked.standalone, "user")
+        if asked.standalone
+        else await _make_standalone(site, caller, asked.question, thread)
+    )
+    question = parse_question(alone.text, options=tuple(asked.options), language=asked.language)
+    settings = choices.caller_settings(
+        site.settings,
+        caller,
+        strategy=asked.strategy,
+        sources=asked.sources,
+        k=asked.k,
+        seed=asked.seed,
+        limits=asked.limits,
+    )
+    # Danger may stand in any of the reader's own words.
+    earlier = [*(turn.question for turn in thread.turns), asked.question]
+    live = await site.desk.start_run(caller, question, settings, earlier=earlier)
+    try:
+        turn = await asyncio.to_thread(
+            _store_of(site).add_turn, thread, live.id, asked.question, alone, caller.workspace
+        )
+    except (ThreadMoved, UnknownThread):
+        await site.desk.cancel_run(live)
+        raise _moved(len(thread.turns) + 1) from None
+    return TurnStarted(
+        danger=documents.danger_view(live.danger),
+        run_id=live.id,
+        status=live.status,
+        events=f"/api/v1/runs/{live.id}/events",
+        turn=_turn_view(turn),
+    )
+
+
+@router.get("/{id}/export", response_class=Response)
+async def export_thread(id: ThreadId, site: At, caller: Who, to: Format = "markdown") -> Response:
+    """All answered turns with their references, as one file."""
+    thread = await _read_thread(site, caller, id)
+    answers = []
+    for turn in thread.turns:
+        view = await load_run(site.desk, caller, turn.run)
+        if view.solution is not None:
+            answers.append(exported_answer(view, turn.question))
+    return await export_response(answers, to, id)
+
+
+@router.delete("/{id}", status_code=204)
+async def delete_thread(id: ThreadId, site: At, caller: Who) -> None:
+    """Delete a conversation with the words of its questions; its runs stay."""
+    await _read_thread(site, caller, id)
+    await asyncio.to_thread(_store_of(site).delete_thread, id, caller.workspace)
+
+
+def _store_of(site: ServerState) -> ThreadStore:
+    return ThreadStore(site.settings.home)
+
+
+async def _read_thread(site: ServerState, caller: Caller, id: str) -> Thread:
+    """Raises `RefusedRequest` (404), also for a thread that the caller may not see."""
+    try:
+        thread = await asyncio.to_thread(_store_of(site).read_thread, id, caller.workspace)
+    except UnknownThread:
+        thread = None
+    if thread is None or not await _is_visible(site, caller, thread):
+        fix = "GET /api/v1/threads lists those that there are"
+        raise RefusedRequest(404, "unknown_thread", f"there is no thread {id!r}", fix=fix)
+    return thread
+
+
+async def _is_visible(site: ServerState, caller: Caller, thread: Thread) -> bool:
+    for turn in thread.turns:
+        if not await is_visible_run(site.desk, caller, turn.run):
+            return False
+    return True
+
+
+async def _make_standalone(
+    site: ServerState, caller: Caller, question: str, thread: Thread
+) -> Standalone:
+    settings = caller.scope.narrow_settings(site.settings)
+    return await asyncio.to_thread(make_standalone, settings, question, thread.asked)
+
+
+def _moved(turns: int) -> RefusedRequest:
+    said = f"the thread has {turns} turns by now, or is gone"
+    return RefusedRequest(409, "thread_moved", said, fix="read it and ask again")
+
+
+def _thread_view(thread: Thread) -> ThreadView:
+    turns = [_turn_view(turn) for turn in thread.turns]
+    return ThreadView(thread_id=thread.id, created=thread.created, turns=turns)
+
+
+def _turn_view(turn: Turn) -> TurnView:
+    return TurnView(
+        n=turn.n,
+        run_id=turn.run,
+        question=turn.question,
+        standalone=turn.standalone,
+        rewritten_by=turn.origin,
+        created=turn.created,
+    )

@@ -1,0 +1,75 @@
+"""Conversations over HTTP."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx2
+import pytest
+
+from osler.testing.served import ServedOsler, read_stream
+
+QUESTION = "What is given first in anaphylaxis?"
+
+THREADS = "/api/v1/threads"
+
+
+@pytest.fixture
+def thread(http: httpx2.Client) -> str:
+    made = http.post(THREADS)
+    assert made.status_code == 201
+    return str(made.json()["thread_id"])
+
+
+def ask(http: httpx2.Client, thread: str, question: str, **more: Any) -> httpx2.Response:
+    return http.post(f"{THREADS}/{thread}/turns", json={"question": question, **more})
+
+
+def test_a_thread_is_asked_listed_exported_and_deleted(
+    place: ServedOsler, http: httpx2.Client, thread: str
+) -> None:
+    first = ask(http, thread, QUESTION).json()
+    read_stream(http, first["run_id"])
+    alone = http.post(f"{THREADS}/{thread}/standalone", json={"question": "Why is it given?"})
+    assert alone.json()["rewritten_by"] == "rule"
+    second = ask(http, thread, "Why is it given?").json()
+    assert second["turn"]["standalone"] == alone.json()["standalone"]
+    read_stream(http, second["run_id"])
+    place.wait_for_runs()
+    turns = http.get(f"{THREADS}/{thread}").json()["turns"]
+    assert [turn["question"] for turn in turns] == [QUESTION, "Why is it given?"]
+    run = http.get(f"/api/v1/runs/{second['run_id']}").json()
+    assert run["question"] == second["turn"]["standalone"]
+    assert thread in [one["thread_id"] for one in http.get(THREADS).json()["threads"]]
+    text = http.get(f"{THREADS}/{thread}/export").text
+    assert f"# {QUESTION}" in text
+    assert "# Why is it given?" in text
+    assert http.delete(f"{THREADS}/{thread}").status_code == 204
+    assert http.get(f"{THREADS}/{thread}").status_code == 404
+    assert http.get(f"/api/v1/runs/{second['run_id']}").status_code == 200
+
+
+def test_the_reader_may_word_the_standalone_question(http: httpx2.Client, thread: str) -> None:
+    turn = ask(http, thread, "And then?", standalone=QUESTION).json()["turn"]
+    assert (turn["standalone"], turn["rewritten_by"]) == (QUESTION, "user")
+
+
+def test_who_has_not_seen_the_last_turn_is_told_to_read_again(
+    http: httpx2.Client, thread: str
+) -> None:
+    assert ask(http, thread, QUESTION, after=0).status_code == 202
+    late = ask(http, thread, QUESTION, after=0)
+    assert (late.status_code, late.json()["code"]) == (409, "thread_moved")
+    assert ask(http, thread, QUESTION, after=1).status_code == 202
+
+
+def test_danger_in_an_earlier_turn_still_counts(http: httpx2.Client, thread: str) -> None:
+    assert ask(http, thread, "I want to kill myself").json()["danger"] is not None
+    assert ask(http, thread, QUESTION).json()["danger"] is not None
+
+
+def test_a_thread_that_is_not_there_is_404(http: httpx2.Client) -> None:
+    assert http.get(f"{THREADS}/nope").status_code == 404
+    assert ask(http, "nope", QUESTION).status_code == 404
+    assert http.delete(f"{THREADS}/nope").status_code == 404
+    assert http.get(f"{THREADS}/..%2Fx").status_code in (404, 422)
