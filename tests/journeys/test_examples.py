@@ -89,6 +89,7 @@ async def test_another_model_server_is_asked_by_its_address_and_name() -> None:
 
 
 def test_no_example_is_left_out() -> None:
+    # 06_verify_an_audit_proof.py is run by tests/unit/serve/test_audited_requests.py.
     tested = Path(__file__).read_text(encoding="utf-8")
     assert all(path.name in tested for path in EXAMPLES.glob("*.py"))
 
