@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from osler.errors import MalformedSource
-from osler.sources.formats.containers import require_package
+from osler.sources.formats.containers import Unreadable, require_package
 from osler.sources.formats.headings import sections_of
 from osler.sources.formats.noise import without_noise
 from osler.sources.formats.reading import id_of, on_disk
@@ -17,6 +17,9 @@ from osler.sources.records import Document, Drop, Record
 
 # Rows in memory at a time; an article has up to 2 MB.
 _ROWS = 64
+# A column that names one value many times unfolds to any size: characters that a file may have,
+# and how many for each of its bytes.
+_ALWAYS_ALLOWED, _HIGHEST_RATIO = 64 * 2**20, 200
 
 
 class Parquet:
@@ -37,14 +40,24 @@ def _read_records(path: Path, name: str) -> Iterator[Record]:
     from pyarrow.parquet import ParquetFile
 
     base, number = id_of(name), 0
+    left = max(_ALWAYS_ALLOWED, _HIGHEST_RATIO * path.stat().st_size)
     try:
-        with ParquetFile(path, pre_buffer=False, buffer_size=2**16) as file:
+        with ParquetFile(path) as file:
             names = file.schema_arrow.names
+        # Repeated values stay one, until their row is read.
+        with ParquetFile(
+            path, pre_buffer=False, buffer_size=2**16, read_dictionary=wanted_fields(names)
+        ) as file:
             if not is_corpus(names):
                 yield Drop(name, "no column of text")
                 return
             for batch in file.iter_batches(batch_size=_ROWS, columns=wanted_fields(names)):
-                for row in batch.to_pylist():
+                for at in range(batch.num_rows):
+                    row = batch.slice(at, 1).to_pylist()[0]
+                    left -= sum(len(value) for value in row.values() if isinstance(value, str))
+                    if left < 0:
+                        fix = "unpack it yourself if you trust it"
+                        raise Unreadable(name, "decompression bomb", fix=fix)
                     number += 1
                     record = record_of(row, f"{name}: row {number}", f"{base}-{number}")
                     yield _with_headings(record) if isinstance(record, Document) else record

@@ -210,3 +210,18 @@ def test_a_missing_package_is_named_with_the_command_that_brings_it() -> None:
     with pytest.raises(Unreadable, match=r'pip install "osler\[parquet\]"') as caught:
         require_package("no_such_module", "parquet", "a.parquet")
     assert caught.value.reason == "needs osler[parquet]"
+
+
+def test_a_parquet_file_of_one_value_named_often_is_a_bomb(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    pq = pytest.importorskip("pyarrow.parquet")
+    column = pa.DictionaryArray.from_arrays([0] * 20, ["iron " * 1_400_000])
+    table = pa.table({"id": [str(n) for n in range(20)], "text": column})
+    pq.write_table(table, tmp_path / "a.parquet", compression="zstd")
+
+    (found,) = discover([tmp_path])
+    assert not isinstance(found, Drop)
+    reasons = [one.reason for one in read_records(found) if isinstance(one, Drop)]
+
+    assert (tmp_path / "a.parquet").stat().st_size < 2**20
+    assert reasons[-1] == "decompression bomb"

@@ -5,11 +5,13 @@ from __future__ import annotations
 import io
 import zipfile
 from io import BytesIO
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from osler.errors import MalformedSource
+from osler.kb.base import KnowledgeBase
 from osler.sources.formats import xlsx
 from osler.sources.formats.containers import Unreadable
 from osler.sources.formats.xlsx import Xlsx
@@ -95,3 +97,21 @@ def test_workbook_decompression_bomb_is_refused_before_opening(
     with pytest.raises(Unreadable) as caught:
         parse(swollen.getvalue())
     assert caught.value.reason == "decompression bomb"
+
+
+def test_one_bad_workbook_does_not_stop_the_files_after_it(tmp_path: Path) -> None:
+    good = book(Doses=[["Name", "Dose", "Note"], ["Iron", "200 mg", "oral"]])
+    with zipfile.ZipFile(io.BytesIO(good)) as whole:
+        parts = {name: whole.read(name) for name in whole.namelist()}
+    (sheet,) = (name for name in parts if name.startswith("xl/worksheets/"))
+    damage = {"xml.xlsx": b"<worksheet", "short.xlsx": parts[sheet][:100]}
+    for name, data in damage.items():
+        with zipfile.ZipFile(tmp_path / name, "w") as broken:
+            for part, content in {**parts, sheet: data}.items():
+                broken.writestr(part, content)
+    at = good.find(b"PK\x01\x02")
+    (tmp_path / "deflate.xlsx").write_bytes(good[:600] + b"\xff" * 40 + good[640:at] + good[at:])
+    (tmp_path / "z.xlsx").write_bytes(good)
+    with KnowledgeBase.create(tmp_path / "kb") as kb:
+        kb.add(sorted(tmp_path.glob("*.xlsx")), source="guideline")
+        assert kb.info().documents == 1
