@@ -20,6 +20,7 @@ from osler.answer.options import OptionChooser, OptionTexts
 from osler.answer.quoting import QuoteJudge
 from osler.answer.sentences import QuoteCandidate
 from osler.answer.sureness import describe_sureness
+from osler.answer.verdicts import VerdictChooser
 from osler.llm.core.ask import score_all
 from osler.llm.core.base import Likelihood, Message
 from osler.prompts import render_prompt
@@ -62,6 +63,8 @@ class ExtractiveComposer:
     """Chooses the sentences of questions that it can judge, without `model`."""
     order: PooledOrder | None = None
     """One order over hits of several searches, of which an option chooser reads the first."""
+    verdicts: VerdictChooser | None = None
+    """Chooses among yes, no and maybe, where it can, before `options`."""
 
     @property
     def uses_draft(self) -> bool:
@@ -86,15 +89,23 @@ class ExtractiveComposer:
         hits = decision.select_hits(hits)
         if question.options and self.order is not None and not is_one_order(hits):
             hits = await self.order.order_hits(question.text, [hits])
-        chosen = decision.option or await self._choose_option(question, hits, decision.words, run)
+        verdict = None
+        if decision.option is None and self.verdicts is not None:
+            verdict = await self.verdicts.choose_verdict(question, hits)
+        chosen = decision.option or (verdict.letter if verdict else None)
+        chosen = chosen or await self._choose_option(question, hits, decision.words, run)
         quotes, sureness = await self._choose_quotes(question, chosen, decision.words, hits, run)
         notes = [NOTE[question.language]] if quotes else [nothing]
         chooser = self._option_chooser
         if decision.option is not None:
             notes.append(_DECIDED_NOTE[question.language])
+        elif verdict is not None:
+            notes.append(verdict.describe(question.language))
         elif chosen is not None and chooser is not None:
             notes.append(chooser.selection_note(question.language))
-        if sureness is not None and quotes:
+        if verdict is not None:
+            sureness = verdict.sureness
+        elif sureness is not None and quotes:
             notes.append(describe_sureness(sureness, question.language))
         notes += [_FAULT[question.language].format(fault) for fault in self.gate.faults]
         if run.spent:

@@ -12,6 +12,7 @@ from osler.answer.options import OptionChooser, OptionLetters, OptionTexts
 from osler.answer.rewriter import Rewriter
 from osler.answer.written import WrittenComposer
 from osler.app.config import (
+from osler.answer.verdicts import VerdictChooser
     OmniRagSettings,
     Role,
     Settings,
@@ -23,6 +24,8 @@ from osler.retrieve.experts.answerable import ANSWERABLE, AnswerableExpert
 from osler.retrieve.experts.shelf import open_expert
 from osler.types import Language
 
+from osler.retrieve.experts.supporting import SUPPORTS, SupportsExpert
+from osler.sources.catalogue import trust_of
 
 def build_composer(settings: Settings, parts: Parts) -> Composer:
     """Builds the composer of answers, with the cautions about its evidence."""
@@ -51,6 +54,7 @@ def answer_wording(settings: Settings, parts: Parts) -> Composer:
 
 
 def _option_chooser(settings: Settings, parts: Parts) -> OptionChooser | None:
+        verdicts=_verdict_chooser(settings, parts),
     """Builds the chooser of options; `None` where the reader cannot score their texts."""
     reader = parts.models["reader"]
     how = settings.answer.options
@@ -63,6 +67,19 @@ def may_write(settings: Settings, role: Role) -> bool:
     """Whether the role's model may word medicine; "auto": never the packaged one."""
     chosen = settings.model_for(role)
     return chosen.kind != "packaged" if chosen.writes == "auto" else chosen.writes == "yes"
+def _verdict_chooser(settings: Settings, parts: Parts) -> VerdictChooser | None:
+    """Builds the chooser among yes, no and maybe; `None` = the likelihood of options decides.
+
+    Raises `ModelError` for a folder of the user's own that holds no such expert.
+    """
+    chosen = settings.answer
+    if chosen.verdicts == "likelihood":
+        return None
+    return VerdictChooser(
+        SupportsExpert(open_expert(SUPPORTS, chosen.verdicts_path)), parts.relevance
+    )
+
+
 
 
 def note_roles(settings: Settings) -> tuple[str, ...]:

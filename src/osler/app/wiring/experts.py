@@ -27,6 +27,7 @@ SWITCHES = {
     "answers": ("reranker", "kind", "none", "path"),
     "answerable": ("answer", "gate", "thresholds", "gate_path"),
 }
+    "supports": ("answer", "verdicts", "likelihood", "verdicts_path"),
 """For each expert: section and key of its setting, the value that gives the rule back, and the key
 of its folder."""
 GRAPH = "model.onnx"

@@ -61,8 +61,8 @@ class LinearModel:
         return np.asarray(raised / raised.sum(1, keepdims=True))
 
 
-def open_linear(expert: ShelvedExpert, features: Sequence[str]) -> LinearModel:
-    """The model of an expert over these features.
+def open_linear(expert: ShelvedExpert, features: Sequence[str], *, part: str = "") -> LinearModel:
+    """The model of an expert over these features; `part` names one of several.
 
     Raises `ModelError` for another family, and for an expert that was made for other features.
     """
@@ -74,4 +74,8 @@ def open_linear(expert: ShelvedExpert, features: Sequence[str]) -> LinearModel:
             f"the expert {card.name!r} was made for other features than this version computes",
             fix=f"train it anew: osler experts train {card.name}",
         )
-    return LinearModel.of_tensors(expert.read_tensors())
+    tensors, prefix = expert.read_tensors(), f"{part}." if part else ""
+    own = {
+        name.removeprefix(prefix): one for name, one in tensors.items() if name.startswith(prefix)
+    }
+    return LinearModel.of_tensors(own)

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal, get_args
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Literal, get_args
 
-from osler.retrieve.experts.cues import FEATURES, measure_cues
+from osler.retrieve.experts.cues import FEATURES, CuedSentence, measure_cues
 from osler.retrieve.experts.linear import open_linear
 from osler.retrieve.experts.shelf import ShelvedExpert
-from osler.types import Language
+from osler.text import split_sentences
+from osler.types import Hit, Language, Passage, Relevance
 
+if TYPE_CHECKING:
+    from osler.retrieve.experts.cues import Row
+    from osler.retrieve.experts.linear import Matrix
+
+SUPPORTS = "supports"
 Verdict = Literal["yes", "no", "maybe"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 """In the order of the expert's classes."""
+EITHER, BESIDE, MAYBE = "yes or no", "yes or no beside maybe", "maybe"
+"""Names of its models: "no" of questions without "maybe", and of those that offer it; "maybe"."""
+MODELS = (EITHER, BESIDE, MAYBE)
+FAVOUR = "favour_of_maybe"
+PASSAGES = 10
+"""Passages that are read, as in training."""
+_LABEL = re.compile(r"\s*([A-Z][A-Z/& ]{3,60}):\s")
+_CONCLUSION = re.compile(r"conclu|interpretation|implication|clinical relevance", re.IGNORECASE)
 
 
 class SupportsExpert:
@@ -23,18 +38,80 @@ class SupportsExpert:
     def __init__(self, expert: ShelvedExpert) -> None:
         """Raises `ModelError` for an expert of another kind."""
         self.card = expert.card
-        self._model = open_linear(expert, FEATURES)
+        self._models = {name: open_linear(expert, FEATURES, part=name) for name in MODELS}
+
+    @property
+    def identity(self) -> str:
+        """Name and weights, as answers tell them."""
+        return f"{self.card.name}@{self.card.weights[:12]}"
 
     def judge_evidence(
-        self, question: str, sentences: Sequence[str], *, maybe: bool = True
+        self, question: str, sentences: Sequence[CuedSentence], *, maybe: bool = True
     ) -> dict[Verdict, float]:
         """Probability of each verdict; without `maybe`, of yes and no alone.
 
-        Without sentences it is the share that the verdicts have among such questions.
+        Without sentences it is about the share that the verdicts have among such questions.
         """
-        (shares,) = self._model.predict_shares(measure_cues(question, sentences)[None])
-        found = dict(zip(VERDICTS, map(float, shares), strict=True))
-        if not maybe:
-            del found["maybe"]
-        total = sum(found.values())
-        return {verdict: share / total for verdict, share in found.items()}
+        row = measure_cues(question, sentences, maybe=maybe)
+        # The exponent was fitted on verdicts of questions that were not learnt from.
+        slope = self.card.parameters.get(slope_name(maybe), 1.0)
+        firsts = {
+            name: model.predict_shares(row[None])[:, 0] for name, model in self._models.items()
+        }
+        (shares,) = raise_shares(join_shares(firsts, maybe=maybe), slope)
+        return dict(zip(VERDICTS, map(float, shares), strict=False))
+
+    def choose_verdict(self, shares: Mapping[Verdict, float]) -> Verdict:
+        """The likeliest verdict; "maybe" needs less, or it would never be said."""
+        favour = self.card.parameters.get(FAVOUR, 1.0)
+        return max(shares, key=lambda one: shares[one] * (favour if one == "maybe" else 1.0))
+
+
+def join_shares(found: Mapping[str, Row], *, maybe: bool) -> Matrix:
+    """Probabilities of shape (n, verdicts offered) from those of the models, each (n,)."""
+    import numpy as np
+
+    if not maybe:
+        return np.stack([1 - found[EITHER], found[EITHER]], 1)
+    no, unsure = found[BESIDE], found[MAYBE]
+    return np.stack([(1 - unsure) * (1 - no), (1 - unsure) * no, unsure], 1)
+
+
+def raise_shares(shares: Matrix, slope: float) -> Matrix:
+    """Probabilities made surer (above 1) or less sure (below 1), summing to 1 in each row."""
+    raised = shares**slope
+    return raised / raised.sum(1, keepdims=True)
+
+
+def slope_name(maybe: bool) -> str:
+    """The parameter on the card that has the exponent."""
+    return "slope_with_maybe" if maybe else "slope_of_yes_or_no"
+
+
+async def read_evidence(
+    question: str, hits: Sequence[Hit], relevance: Relevance
+) -> list[CuedSentence]:
+    """The sentences of the first hits, with what the expert must know of each."""
+    hits = hits[:PASSAGES]
+    read = [(hit.passage, *one) for hit in hits for one in _labelled_sentences(hit.passage)]
+    near = await relevance.relevance(question, [text for _, text, _ in read]) if read else ()
+    return [
+        CuedSentence(text, value, _document(passage) == _document(hits[0].passage), concludes)
+        for (passage, text, concludes), value in zip(read, near, strict=True)
+    ]
+
+
+def _labelled_sentences(passage: Passage) -> list[tuple[str, bool]]:
+    """Sentences, and whether each stands under a label "CONCLUSIONS:" or such a heading."""
+    concludes = bool(_CONCLUSION.search(passage.locator.section))
+    found = []
+    for start, end in split_sentences(passage.text):
+        text = passage.text[start:end]
+        if label := _LABEL.match(text):
+            concludes = bool(_CONCLUSION.search(label[1]))
+        found.append((text, concludes))
+    return found
+
+
+def _document(passage: Passage) -> str:
+    return passage.locator.code or passage.id.rpartition("#")[0] or passage.id

@@ -30,7 +30,7 @@ MEDQUAD, BIOASQ, PUBMEDQA = "medquad", "bioasq", "pubmedqa"
 LICENCES = {MEDQUAD: "CC BY 4.0", BIOASQ: "CC BY 2.5", PUBMEDQA: "MIT"}
 _MEDQUAD_FILE = "MedQuAD_xml.tar.gz"
 _QRELS_FILE = "qrels_LiveQAMed2017.txt"
-_BIOASQ_FILES = ("bioasq_yesno_golden.json", "bioasq_other_golden.json")
+BIOASQ_FILES = ("bioasq_yesno_golden.json", "bioasq_other_golden.json")
 PUBMEDQA_FILES = {"test_set.json": True, "ori_pqal_rest.json": False}
 # Sections of an abstract that say what was asked and done, not what was found.
 _UNANSWERING = ("background", "method", "objective", "purpose", "design", "setting", "aim")
@@ -78,7 +78,7 @@ def read_pair_questions(data: Path) -> list[PairQuestion]:
     """Reads all sets that are somewhere below `data`. Raises `MalformedSource` for none."""
     found = [*medquad_questions(data), *bioasq_questions(data), *pubmedqa_questions(data)]
     if not found:
-        wanted = ", ".join((_MEDQUAD_FILE, *_BIOASQ_FILES, *PUBMEDQA_FILES))
+        wanted = ", ".join((_MEDQUAD_FILE, *BIOASQ_FILES, *PUBMEDQA_FILES))
         raise MalformedSource(f"{data} holds none of {wanted}", fix="name their folder with --data")
     return found
 
@@ -150,7 +150,7 @@ def judged_pages(data: Path) -> frozenset[str]:
 def bioasq_questions(data: Path) -> list[PairQuestion]:
     """Questions of all types with their gold snippets."""
     found = []
-    for path in filter(None, (find_data_file(data, name) for name in _BIOASQ_FILES)):
+    for path in filter(None, (find_data_file(data, name) for name in BIOASQ_FILES)):
         for row in json_records(path, "questions"):
             snippets: Sequence[Mapping[str, Any]] = row.data.get("snippets") or ()
             right = dict.fromkeys(one_line(str(one.get("text") or "")) for one in snippets)

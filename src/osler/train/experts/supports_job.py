@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from statistics import fmean
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +18,7 @@ from osler.evaluate.intervals import mean as mean_of
 from osler.evaluate.metrics.calibration import calibration_error
 from osler.evaluate.trained_on import list_questions
 from osler.jobs.runner import Progress
+from osler.kb.encoders.base import MiniLMEncoder
 from osler.retrieve.experts.cards import (
     CARD,
     WEIGHTS,
@@ -27,26 +27,62 @@ from osler.retrieve.experts.cards import (
     ExpertFigure,
     render_card,
 )
-from osler.retrieve.experts.cues import FEATURES, measure_cues
+from osler.retrieve.experts.cues import FEATURES, CuedSentence
+from osler.retrieve.experts.linear import LinearModel
 from osler.retrieve.experts.shelf import open_expert
-from osler.retrieve.experts.supporting import VERDICTS, SupportsExpert, Verdict
-from osler.train.experts.claims import ClaimQuestion, read_claims
+from osler.retrieve.experts.supporting import (
+    EITHER,
+    FAVOUR,
+    MAYBE,
+    MODELS,
+    SUPPORTS,
+    VERDICTS,
+    SupportsExpert,
+    Verdict,
+    join_shares,
+    raise_shares,
+    slope_name,
+)
+from osler.train.experts.claims import (
+    ClaimQuestion,
+    FoundClaim,
+    find_claims,
+    open_claim_base,
+    read_claims,
+)
 from osler.train.experts.linear import fit_linear, tensors_of, write_safetensors
 from osler.train.experts.pair_evaluation import figure_of
-from osler.train.experts.pair_questions import LICENCES, PUBMEDQA
-from osler.train.experts.splits import PARTS, DataSplit, read_split
+from osler.train.experts.pair_questions import LICENCES
+from osler.train.experts.splits import PARTS, DataSplit, Part, read_split
 
 if TYPE_CHECKING:
     from osler.retrieve.experts.linear import Matrix
 
-SUPPORTS = "supports"
-RIDGES = (10.0, 30.0, 100.0, 300.0)
+UNCONCLUDED = 0.3
+"""Weight of evidence without the conclusions; 1 with them."""
+DOUBTS = [
+    at
+    for at, name in enumerate(FEATURES)
+    if name.startswith(
+        (
+            *("hedge", "doubt", "more to study", "contrast", "little", "negation", "no effect"),
+            *("denial", "significant", "not significant", "finding", "result", "reads like"),
+        )
+    )
+]
+"""Features from which "maybe" is learnt."""
+RIDGES = (30.0, 60.0, 125.0, 250.0, 500.0)
 FOLDS = 10
+SLOPES = tuple(0.5 + 0.1 * step for step in range(26))
+FAVOURS = tuple(1.0 + 0.1 * step for step in range(31))
+MAYBE_RECALL = 0.15
+"""Recall of "maybe" in cross-validation for which its favour is chosen."""
 _WEAK = (
-    "it reads the wording of the evidence, not its content: a sentence about something else"
-    " counts as far as it shares words with the question",
-    "claims that are statements: near chance on HealthVer and CovidFact, which it never saw",
-    '"maybe" is hardly ever its first choice',
+    "it reads the wording of the evidence, not its content: a sentence about something else counts"
+    " as far as it is near the question",
+    "where the abstract's conclusion is not among the passages it is no better than the more"
+    " frequent verdict on PubMedQA",
+    "claims that are statements: it was made for questions",
     "English only",
 )
 
@@ -59,29 +95,39 @@ class SupportsJob:
     split: Path
     """As made by the expert `answers`: the same questions are held out."""
     out: Path
+    work: Path
+    """Folder of the knowledge base that is searched."""
     seed: int = 0
+    threads: int = 1
 
-    def _read_parts(self) -> tuple[DataSplit, list[ClaimQuestion]]:
-        return read_split(self.split), read_claims(self.data)
+    def _find_parts(
+        self, *parts: Part, limit: int | None = None, progress: Progress | None = None
+    ) -> tuple[DataSplit, list[ClaimQuestion], list[FoundClaim]]:
+        """The split, all claims, and those of some parts with their evidence."""
+        split, claims = read_split(self.split), read_claims(self.data)
+        encoder = MiniLMEncoder(threads=self.threads)
+        chosen = [one for one in claims if split.part_of(one) in parts][:limit]
+        with open_claim_base(self.data, self.work, encoder, progress) as kb:
+            return split, claims, find_claims(kb, encoder, chosen, progress)
 
     def train(self, progress: Progress | None = None) -> ExpertCard:
-        """Fits on train and dev; the ridge is chosen by cross-validation within them."""
-        split, claims = self._read_parts()
-        learnt = [one for one in claims if split.part_of(one) in ("train", "dev")]
-        if len({one.verdict for one in learnt}) < len(VERDICTS):
+        """Fits on train and dev; cross-validation within them chooses and calibrates."""
+        split, claims, learnt = self._find_parts("train", "dev", progress=progress)
+        if len({one.claim.verdict for one in learnt}) < len(VERDICTS):
             raise BadConfig("the train part lacks questions of yes, no or maybe")
-        rows, classes = rows_of(learnt), classes_of(learnt)
-        folds = make_folds(len(learnt), self.seed)
-        losses = {ridge: _fold_loss(rows, classes, folds, ridge) for ridge in RIDGES}
-        ridge = min(losses, key=lambda one: losses[one])
-        model = fit_linear(rows, classes, count=len(VERDICTS), ridge=ridge)
+        fitted = FittedModels.choose(learnt, self.seed)
         self.out.mkdir(parents=True, exist_ok=True)
-        write_safetensors(tensors_of(model), self.out / WEIGHTS)
+        tensors = {
+            f"{kind}.{name}": tensor
+            for kind, ridge in fitted.ridges.items()
+            for name, tensor in tensors_of(fit_model(learnt, kind, ridge)).items()
+        }
+        write_safetensors(tensors, self.out / WEIGHTS)
         card = ExpertCard(
             name=SUPPORTS,
             question="Does the evidence say yes, no, or nothing definite?",
             family="linear",
-            replaces="the more frequent verdict, or the overlap of words",
+            replaces="the more frequent verdict, or the likelihood of yes and no",
             languages=("en",),
             made="osler experts train supports --data FOLDER --split FILE --out FOLDER",
             seed=self.seed,
@@ -90,31 +136,37 @@ class SupportsJob:
             weights=hashlib.sha256((self.out / WEIGHTS).read_bytes()).hexdigest(),
             weak=_WEAK,
             features=FEATURES,
-            parameters={"ridge": ridge},
-            figures=_fold_figures(learnt, rows, classes, folds, ridge),
+            parameters=fitted.parameters,
             data=_count_claims(split, claims),
         )
-        list_questions(self.out, (one.text for one in learnt))
-        return self._write_card(card)
+        self._write_card(card)
+        list_questions(self.out, (one.claim.text for one in learnt))
+        expert = SupportsExpert(open_expert(SUPPORTS, self.out))
+        judged = [
+            JudgedClaim.of_shares(expert, one.claim, shares)
+            for one, shares in zip(learnt, fitted.held, strict=True)
+        ]
+        figures = _figures_of(judged, judged, "cross-validated (chose the ridge)")
+        return self._write_card(card.model_copy(update={"figures": figures}))
 
     def evaluate(self, progress: Progress | None = None, *, limit: int | None = None) -> ExpertCard:
         """Measures on the test part; the card of the folder gets the figures."""
-        split, claims = self._read_parts()
         opened = open_expert(SUPPORTS, self.out)
         expert = SupportsExpert(opened)
+        split, claims, test = self._find_parts("test", limit=limit, progress=progress)
         learnt = [one for one in claims if split.part_of(one) in ("train", "dev")]
-        test = split.choose_items(claims, "test")[:limit]
-        judged = [judge_claim(expert, one) for one in test]
-        errors = {}
-        for source in dict.fromkeys(one.source for one in test):
-            own = [(c, d) for c, d in zip(test, judged, strict=True) if c.source == source]
-            sure = [max(shares.values()) for _, shares in own]
-            rights = [float(_likeliest(shares) == one.verdict) for one, shares in own]
-            errors[f"test_ece_{source}"] = round(calibration_error(sure, rights), 4)
-        kept = [one for one in opened.card.figures if not one.on.startswith("test")]
-        figures = (*kept, *_accuracy_figures(test, judged, learnt, "test"))
+        whole = [JudgedClaim.of_evidence(expert, one.claim, one.whole) for one in test]
+        bare = [
+            JudgedClaim.of_evidence(expert, one.claim, one.unconcluded)
+            for one in test
+            if one.unconcluded != one.whole
+        ]
+        figures = [one for one in opened.card.figures if not one.on.startswith("test")]
+        figures += _figures_of(whole, learnt, "test")
+        figures += _figures_of(bare, learnt, "test, conclusions taken out of the base")
+        errors = {f"test_ece_{name}": value for name, value in calibration_of(whole).items()}
         update = {
-            "figures": figures,
+            "figures": tuple(figures),
             "parameters": {**opened.card.parameters, **errors},
         }
         return self._write_card(opened.card.model_copy(update=update))
@@ -124,34 +176,73 @@ class SupportsJob:
         return card
 
 
-def judge_claim(expert: SupportsExpert, claim: ClaimQuestion) -> dict[Verdict, float]:
-    """The verdicts that the claim's set offers, with their probabilities."""
-    return expert.judge_evidence(claim.text, claim.sentences, maybe=offers_maybe(claim))
+@dataclass(frozen=True, slots=True)
+class JudgedClaim:
+    """A question with what the expert chose and how sure it was."""
+
+    source: str
+    verdict: Verdict
+    chosen: Verdict
+    sureness: float
+
+    @classmethod
+    def of_evidence(
+        cls, expert: SupportsExpert, claim: ClaimQuestion, evidence: Sequence[CuedSentence]
+    ) -> JudgedClaim:
+        shares = expert.judge_evidence(claim.text, evidence, maybe=claim.offers_maybe)
+        return cls.of_shares(expert, claim, shares)
+
+    @classmethod
+    def of_shares(
+        cls, expert: SupportsExpert, claim: ClaimQuestion, shares: Mapping[Verdict, float]
+    ) -> JudgedClaim:
+        """`shares` may be those of models that did not learn from the question."""
+        chosen = expert.choose_verdict(shares)
+        return cls(claim.source, claim.verdict, chosen, shares[chosen])
+
+    @property
+    def is_right(self) -> float:
+        return float(self.chosen == self.verdict)
 
 
-def offers_maybe(claim: ClaimQuestion) -> bool:
-    """Whether "maybe" is an answer in the claim's set; BioASQ has yes and no."""
-    return claim.source == PUBMEDQA
+def fit_model(found: Sequence[FoundClaim], kind: str, ridge: float) -> LinearModel:
+    """A logistic regression of "no" against "yes", or of "maybe" against both.
+
+    Questions that offer "maybe" learn from their like alone, the others from both. Each is learnt
+    from with the conclusions in its evidence and, at less weight, without; "maybe" from `DOUBTS`
+    of whole evidence alone, for it is rare.
+    """
+    kept = [one for one in found if _teaches(one, kind)]
+    classes = [int(one.claim.verdict == ("maybe" if kind == MAYBE else "no")) for one in kept]
+    rows = rows_of(kept)
+    if kind == MAYBE:
+        part = fit_linear(rows[:, DOUBTS], classes, count=1, ridge=ridge)
+        return _widen(part, rows.shape[1])
+    both = np.vstack([rows, rows_of(kept, whole=False)])
+    weights = np.repeat([1.0, UNCONCLUDED], len(kept))
+    return fit_linear(both, classes * 2, count=1, ridge=ridge, weights=weights)
 
 
-def _likeliest(shares: Mapping[Verdict, float]) -> Verdict:
-    return max(shares, key=lambda verdict: shares[verdict])
+def _teaches(found: FoundClaim, kind: str) -> bool:
+    definite = found.claim.verdict != "maybe"
+    return (kind == EITHER or found.claim.offers_maybe) and (kind == MAYBE or definite)
 
 
-def rows_of(claims: Sequence[ClaimQuestion]) -> Matrix:
+def _widen(part: LinearModel, width: int) -> LinearModel:
+    """The same model over all features; those that it has not learnt from weigh nothing."""
+    mean, scale, weights = np.zeros(width), np.ones(width), np.zeros((1, width))
+    mean[DOUBTS], scale[DOUBTS], weights[:, DOUBTS] = part.mean, part.scale, part.weights
+    return LinearModel(mean, scale, weights, part.bias)
+
+
+def rows_of(found: Sequence[FoundClaim], *, whole: bool = True) -> Matrix:
     """Features of shape (claims, features)."""
-    return np.stack([measure_cues(one.text, one.sentences) for one in claims])
+    return np.stack([one.row if whole else one.unconcluded_row for one in found])
 
 
-def classes_of(claims: Sequence[ClaimQuestion]) -> list[int]:
-    """Verdicts as classes."""
-    return [VERDICTS.index(one.verdict) for one in claims]
-
-
-def majority_of(claims: Iterable[ClaimQuestion]) -> Verdict:
-    """The most frequent verdict. Raises `ValueError` for no claims."""
-    counts = Counter(one.verdict for one in claims)
-    return max(counts, key=lambda verdict: counts[verdict])
+def majority_of(verdicts: Iterable[Verdict]) -> Verdict:
+    """The most frequent verdict. Raises `IndexError` for none."""
+    return Counter(verdicts).most_common(1)[0][0]
 
 
 def make_folds(n: int, seed: int) -> list[list[int]]:
@@ -160,71 +251,121 @@ def make_folds(n: int, seed: int) -> list[list[int]]:
     return [[int(i) for i in fold] for fold in np.array_split(order, min(FOLDS, n))]
 
 
-def _fold_shares(rows: Matrix, classes: Sequence[int], fold: Sequence[int], ridge: float) -> Matrix:
-    """Probabilities of a fold by a model of the others."""
-    kept = np.setdiff1d(np.arange(len(rows)), fold)
-    model = fit_linear(rows[kept], [classes[i] for i in kept], count=len(VERDICTS), ridge=ridge)
-    return model.predict_shares(rows[fold])
+def predict_folds(
+    found: Sequence[FoundClaim], folds: Sequence[Sequence[int]], kind: str, ridge: float
+) -> Matrix:
+    """Probabilities of shape (claims,), each by a model of the other folds."""
+    shares = np.zeros(len(found))
+    for fold in folds:
+        kept = [one for i, one in enumerate(found) if i not in set(fold)]
+        rows = rows_of([found[i] for i in fold])
+        shares[fold] = fit_model(kept, kind, ridge).predict_shares(rows)[:, 0]
+    return shares
 
 
-def _fold_loss(
-    rows: Matrix, classes: Sequence[int], folds: Sequence[Sequence[int]], ridge: float
-) -> float:
-    """Mean log loss by cross-validation."""
-    losses = [
-        -float(np.log(share[classes[i]]))
-        for fold in folds
-        for i, share in zip(fold, _fold_shares(rows, classes, fold, ridge), strict=True)
-    ]
-    return fmean(losses)
+@dataclass(frozen=True)
+class FittedModels:
+    """What cross-validation within train and dev chose."""
+
+    ridges: Mapping[str, float]
+    parameters: Mapping[str, float]
+    """For the card."""
+    held: Sequence[Mapping[Verdict, float]]
+    """Of each question, calibrated probabilities by models that did not learn from it."""
+
+    @classmethod
+    def choose(cls, found: Sequence[FoundClaim], seed: int) -> FittedModels:
+        """Ridges and exponents that leave held-out verdicts least surprising."""
+        folds = make_folds(len(found), seed)
+        ridges, firsts = {}, {}
+        for kind in MODELS:
+            held = {ridge: predict_folds(found, folds, kind, ridge) for ridge in RIDGES}
+            ridges[kind] = min(RIDGES, key=lambda one: _binary_loss(found, kind, held[one]))
+            firsts[kind] = held[ridges[kind]]
+        parameters = {f"ridge_of_{kind.replace(' ', '_')}": ridge for kind, ridge in ridges.items()}
+        judged: list[Mapping[Verdict, float]] = [{} for _ in found]
+        for maybe in (False, True):
+            own = [i for i, one in enumerate(found) if one.claim.offers_maybe == maybe]
+            gold = [VERDICTS.index(found[i].claim.verdict) for i in own]
+            shares = join_shares(firsts, maybe=maybe)[own]
+            slope = min(SLOPES, key=lambda one: _surprise(shares, gold, one))
+            raised = raise_shares(shares, slope)
+            parameters[slope_name(maybe)] = slope
+            if maybe:
+                parameters[FAVOUR] = choose_favour(raised, gold)
+            for i, row in zip(own, raised, strict=True):
+                judged[i] = dict(zip(VERDICTS, map(float, row), strict=False))
+        return cls(ridges, parameters, judged)
 
 
-def _fold_figures(
-    claims: Sequence[ClaimQuestion],
-    rows: Matrix,
-    classes: Sequence[int],
-    folds: Sequence[Sequence[int]],
-    ridge: float,
-) -> tuple[ExpertFigure, ...]:
-    """Accuracy of each set by cross-validation, each question judged by a model of the others."""
-    shares = {
-        i: dict(zip(VERDICTS, map(float, share), strict=True))
-        for fold in folds
-        for i, share in zip(fold, _fold_shares(rows, classes, fold, ridge), strict=True)
-    }
-    judged = [_offered(one, shares[i]) for i, one in enumerate(claims)]
-    return _accuracy_figures(claims, judged, claims, "cross-validated (chose the ridge)")
+def _binary_loss(found: Sequence[FoundClaim], kind: str, shares: Matrix) -> float:
+    """Mean log loss over the questions that a model is asked about."""
+    offers = [one.claim.offers_maybe == (kind != EITHER) for one in found]
+    own = [i for i, one in enumerate(found) if offers[i] and _teaches(one, kind)]
+    gold = [int(found[i].claim.verdict == ("maybe" if kind == MAYBE else "no")) for i in own]
+    return _surprise(np.stack([1 - shares, shares], 1)[own], gold, 1.0)
 
 
-def _offered(claim: ClaimQuestion, shares: Mapping[Verdict, float]) -> dict[Verdict, float]:
-    return {v: share for v, share in shares.items() if v != "maybe" or offers_maybe(claim)}
+def _surprise(shares: Matrix, gold: Sequence[int], slope: float) -> float:
+    """Mean negative logarithm of the right verdict's probability; 0 for no questions."""
+    if not gold:
+        return 0.0
+    raised = raise_shares(shares, slope)
+    return -float(np.log(raised[np.arange(len(gold)), list(gold)]).mean())
 
 
-def _accuracy_figures(
-    claims: Sequence[ClaimQuestion],
-    judged: Sequence[Mapping[Verdict, float]],
-    learnt: Sequence[ClaimQuestion],
-    on: str,
-) -> tuple[ExpertFigure, ...]:
-    """Accuracy of each set, beside the more frequent verdict of what was learnt from."""
-    figures = []
-    for source in dict.fromkeys(one.source for one in claims):
-        usual = majority_of(one for one in learnt if one.source == source)
-        own = [(c, d) for c, d in zip(claims, judged, strict=True) if c.source == source]
-        rights = [float(_likeliest(shares) == one.verdict) for one, shares in own]
-        rule = [float(one.verdict == usual) for one, _ in own]
-        figures.append(
-            ExpertFigure(
-                on=f"{on}: {source}, gold evidence",
-                measure="accuracy",
-                n=len(own),
-                expert=figure_of(mean_of(rights)),
-                rule=f"majority ({usual})",
-                rule_figure=figure_of(mean_of(rule)),
-                gain=figure_of(difference(rule, rights)),
-            )
+def choose_favour(shares: Matrix, gold: Sequence[int]) -> float:
+    """The least favour with which "maybe" is recalled often enough; the most where none does."""
+    maybe = VERDICTS.index("maybe")
+    own = shares[[i for i, verdict in enumerate(gold) if verdict == maybe]]
+    for favour in FAVOURS:
+        if ((own * [1.0, 1.0, favour]).argmax(1) == maybe).mean() >= MAYBE_RECALL:
+            return favour
+    return FAVOURS[-1]
+
+
+def calibration_of(judged: Sequence[JudgedClaim]) -> dict[str, float]:
+    """Expected calibration error of each set."""
+    return {
+        source: round(
+            calibration_error(
+                [one.sureness for one in judged if one.source == source],
+                [one.is_right for one in judged if one.source == source],
+            ),
+            4,
         )
+        for source in dict.fromkeys(one.source for one in judged)
+    }
+
+
+def _figures_of(
+    judged: Sequence[JudgedClaim], learnt: Sequence[JudgedClaim | ClaimQuestion], on: str
+) -> tuple[ExpertFigure, ...]:
+    """Each set's accuracy beside the verdict most frequent in what was learnt, and the recall of
+    "maybe"."""
+    figures = []
+    for source in dict.fromkeys(one.source for one in judged):
+        usual = majority_of(one.verdict for one in learnt if one.source == source)
+        own = [one for one in judged if one.source == source]
+        figures.append(_compare(f"{on}: {source}", "accuracy", usual, own))
+        maybes = [one for one in own if one.verdict == "maybe"]
+        if maybes:
+            figures.append(_compare(f"{on}: {source}", 'recall of "maybe"', usual, maybes))
     return tuple(figures)
+
+
+def _compare(on: str, measure: str, usual: Verdict, own: Sequence[JudgedClaim]) -> ExpertFigure:
+    rights = [one.is_right for one in own]
+    rule = [float(one.verdict == usual) for one in own]
+    return ExpertFigure(
+        on=on,
+        measure=measure,
+        n=len(own),
+        expert=figure_of(mean_of(rights)),
+        rule=f"majority ({usual})",
+        rule_figure=figure_of(mean_of(rule)),
+        gain=figure_of(difference(rule, rights)),
+    )
 
 
 def _count_claims(split: DataSplit, claims: Sequence[ClaimQuestion]) -> tuple[ExpertData, ...]:

@@ -1,21 +1,31 @@
-"""Linear experts: the fit against scikit-learn, cues of evidence, and candidates of a search."""
+"""Linear experts: the fit against scikit-learn, cues of evidence."""
 
 import hashlib
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from osler.errors import ModelError
 from osler.retrieve.experts.cards import CARD, WEIGHTS, ExpertCard, render_card
-from osler.retrieve.experts.cues import ASKED, CUES, FEATURES, measure_cues
-from osler.retrieve.experts.fusing import FEATURES as FUSED
-from osler.retrieve.experts.fusing import measure_candidates
+from osler.retrieve.experts.cues import CUES, FEATURES, CuedSentence, measure_cues, score_conclusion
 from osler.retrieve.experts.linear import LinearModel
 from osler.retrieve.experts.shelf import ShelvedExpert, open_expert
-from osler.retrieve.experts.supporting import SupportsExpert
+from osler.retrieve.experts.supporting import (
+    BESIDE,
+    EITHER,
+    FAVOUR,
+    MAYBE,
+    SupportsExpert,
+    read_evidence,
+    slope_name,
+)
+from osler.retrieve.relevance import OverlapRelevance
 from osler.train.experts.linear import fit_linear, tensors_of, write_safetensors
-from osler.types import Passage
+from osler.types import Hit, Locator, Passage
 
 LogisticRegression = pytest.importorskip("sklearn.linear_model").LogisticRegression
 
@@ -80,12 +90,17 @@ def test_weights_that_lack_a_tensor_or_have_another_shape_are_refused() -> None:
 # Cues
 
 
-def cue(name: str, question: str, *sentences: str) -> float:
+def read(*sentences: str, **known: bool) -> list[CuedSentence]:
+    return [CuedSentence(one, 0.5, **known) for one in sentences]
+
+
+def cue(name: str, question: str, *sentences: CuedSentence) -> float:
     return float(measure_cues(question, sentences)[FEATURES.index(name)])
 
 
 def test_the_cues_have_the_shape_that_their_names_say() -> None:
-    assert measure_cues("Is it safe?", ["It is."]).shape == (len(FEATURES),)
+    assert measure_cues("Is it safe?", read("It is.")).shape == (len(FEATURES),)
+    assert measure_cues("", []).shape == (len(FEATURES),)
     assert np.isfinite(measure_cues("", [])).all()
     assert len(set(FEATURES)) == len(FEATURES)
 
@@ -105,7 +120,7 @@ def test_the_cues_have_the_shape_that_their_names_say() -> None:
 )
 def test_a_sentence_bears_its_cue(name: str, sentence: str) -> None:
     assert CUES[name].search(sentence)
-    assert cue(f"{name}, first", "Does aspirin help?", sentence) == 1.0
+    assert cue(f"{name}, by relevance", "Does aspirin help?", *read(sentence)) == 1.0
 
 
 def test_a_small_p_is_not_a_large_one() -> None:
@@ -113,27 +128,64 @@ def test_a_small_p_is_not_a_large_one() -> None:
     assert not CUES["p small"].search("The groups were alike (p=0.3).")
 
 
-def test_a_sentence_about_the_question_weighs_more_than_another() -> None:
-    about, beside = "Aspirin does not prevent stroke.", "The weather was not considered."
-    asked = "Does aspirin prevent stroke?"
-    plain = "Nothing else was measured here at all, in anybody or anywhere."
-    assert cue("negation, mean", asked, about, plain) > cue("negation, mean", asked, beside, plain)
-    assert cue("negation, best", asked, plain, about) == 1.0
+def test_a_nearer_sentence_weighs_more() -> None:
+    denies, other = "Aspirin does not prevent stroke.", "The weather was fine."
+    near = [CuedSentence(denies, 0.9), CuedSentence(other, 0.3)]
+    far = [CuedSentence(denies, 0.3), CuedSentence(other, 0.9)]
+    assert cue("negation, by relevance", "Does it?", *near) > 0.9
+    assert cue("negation, by relevance", "Does it?", *far) < 0.1
 
 
-def test_what_is_asked_crosses_what_is_said() -> None:
-    name = "asks for benefit x null finding"
-    assert ASKED["asks for benefit"].search("Is aspirin effective?")
-    assert cue(name, "Is aspirin effective?", "It had no significant effect.") > 0.9
-    assert cue(name, "Is aspirin a drug?", "It had no significant effect.") == 0.0
+@pytest.mark.parametrize(
+    "other",
+    [
+        "To determine whether aspirin prevents stroke.",
+        "Patients were randomly assigned to 300 mg of aspirin.",
+        "Stroke occurred in 12 of 300 patients (4%).",
+    ],
+)
+def test_a_conclusion_reads_like_one_beside_aims_methods_and_figures(other: str) -> None:
+    ending, beside = read("These results suggest that aspirin may help.", other)
+    assert score_conclusion(ending) > score_conclusion(beside) + 1
+
+
+def test_the_conclusion_is_the_first_document_s_and_a_label_decides() -> None:
+    plain = "There was no benefit."
+    labelled = CuedSentence(plain, 0.5, concludes=True)
+    others = read("We conclude that it helps.", "Further studies are needed.", first=False)
+    name = "negation, in the conclusion"
+    assert cue(name, "Does it help?", labelled, *others) == 1.0
+    assert cue(name, "Does it help?", *read(plain, first=False), *read(others[0].text)) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("asked", "said", "name"),
+    [
+        ("Does it increase risk?", "The risk was higher.", "same direction"),
+        ("Does it increase risk?", "The risk was reduced.", "opposite direction"),
+        ("Does it increase risk?", "Risk did not differ.", "no change of direction"),
+        ("Does aspirin help?", "There was no help from it.", "a word of the question is denied"),
+    ],
+)
+def test_what_is_said_is_compared_with_what_is_asked(asked: str, said: str, name: str) -> None:
+    names = [one for one in FEATURES if one.endswith("direction, by relevance")]
+    found = {one.partition(",")[0]: cue(one, asked, *read(said)) for one in names}
+    assert cue(f"{name}, by relevance", asked, *read(said)) == 1.0
+    assert not any(value for one, value in found.items() if one != name)
 
 
 # Supports
 
 
-def shelve(folder: Path, name: str, features: tuple[str, ...], model: LinearModel) -> ShelvedExpert:
+def shelve(
+    folder: Path,
+    name: str,
+    features: tuple[str, ...],
+    tensors: Mapping[str, NDArray[np.float32]],
+    parameters: Mapping[str, float] = MappingProxyType({}),
+) -> ShelvedExpert:
     folder.mkdir()
-    write_safetensors(tensors_of(model), folder / WEIGHTS)
+    write_safetensors(tensors, folder / WEIGHTS)
     card = ExpertCard(
         name=name,
         question="?",
@@ -146,61 +198,77 @@ def shelve(folder: Path, name: str, features: tuple[str, ...], model: LinearMode
         split="0" * 64,
         weights=hashlib.sha256((folder / WEIGHTS).read_bytes()).hexdigest(),
         features=features,
+        parameters=dict(parameters),
     )
     (folder / CARD).write_text(render_card(card), encoding="utf-8")
     return open_expert(name, folder)
 
 
-def cue_model() -> LinearModel:
-    """No where the first sentence has a null finding, else yes; maybe hardly ever."""
-    weights = np.zeros((3, len(FEATURES)))
-    at = FEATURES.index("null finding, first")
-    weights[0, at], weights[1, at] = -3.0, 3.0
-    zeros = np.zeros(len(FEATURES))
-    return LinearModel(zeros, zeros + 1, weights, np.array([1.0, 0.0, -2.0]))
+def cue_models() -> dict[str, LinearModel]:
+    """No where there is a null finding, else yes; maybe where something is doubtful."""
+    told = {EITHER: "null finding", BESIDE: "null finding", MAYBE: "doubt"}
+    zeros, found = np.zeros(len(FEATURES)), {}
+    for name, sign in told.items():
+        weights = np.zeros((1, len(FEATURES)))
+        weights[0, FEATURES.index(f"{sign}, by relevance")] = 6.0
+        found[name] = LinearModel(zeros, zeros + 1, weights, np.array([-3.0]))
+    return found
 
 
-def test_verdicts_are_shares_and_maybe_can_be_left_out(tmp_path: Path) -> None:
-    expert = SupportsExpert(shelve(tmp_path / "s", "supports", FEATURES, cue_model()))
-    three = expert.judge_evidence("Does it help?", ["It did not help."])
-    two = expert.judge_evidence("Does it help?", ["It did not help."], maybe=False)
+def shelve_supports(folder: Path, **parameters: float) -> SupportsExpert:
+    models = {
+        f"{name}.{part}": one
+        for name, model in cue_models().items()
+        for part, one in tensors_of(model).items()
+    }
+    return SupportsExpert(shelve(folder, "supports", FEATURES, models, parameters))
+
+
+def test_verdicts_are_shares_of_those_that_are_offered(tmp_path: Path) -> None:
+    expert = shelve_supports(tmp_path / "s")
+    three = expert.judge_evidence("Does it help?", read("It did not help."))
+    two = expert.judge_evidence("Does it help?", read("It did not help."), maybe=False)
+    unclear = expert.judge_evidence("Does it help?", read("Its role is unclear."))
+    assert list(three) == ["yes", "no", "maybe"]
+    assert list(two) == ["yes", "no"]
     assert sum(three.values()) == pytest.approx(1)
     assert sum(two.values()) == pytest.approx(1)
-    assert max(three, key=lambda verdict: three[verdict]) == "no"
-    assert list(two) == ["yes", "no"]
-    assert two["no"] / two["yes"] == pytest.approx(three["no"] / three["yes"])
-    assert expert.judge_evidence("Does it help?", ["It helped."])["yes"] > 0.5
+    said = [expert.choose_verdict(one) for one in (three, two, unclear)]
+    assert said == ["no", "no", "maybe"]
+    assert expert.judge_evidence("Does it help?", read("It helped."))["yes"] > 0.5
+
+
+def test_the_card_s_slope_tempers_and_its_favour_lets_maybe_be_said(tmp_path: Path) -> None:
+    asked, said = "Does it help?", read("It did not help.")
+    plain = shelve_supports(tmp_path / "a").judge_evidence(asked, said, maybe=False)
+    tempered = shelve_supports(tmp_path / "b", **{slope_name(False): 0.5})
+    assert 0.5 < tempered.judge_evidence(asked, said, maybe=False)["no"] < plain["no"]
+    favouring = shelve_supports(tmp_path / "c", **{FAVOUR: 2.0})
+    assert favouring.choose_verdict({"yes": 0.45, "no": 0.25, "maybe": 0.3}) == "maybe"
+    assert favouring.choose_verdict({"yes": 0.65, "no": 0.05, "maybe": 0.3}) == "yes"
+
+
+async def test_evidence_is_read_with_its_document_and_its_conclusion() -> None:
+    def hit(id: str, text: str, section: str = "") -> Hit:
+        code = f"PMID:{id.partition('#')[0]}"
+        passage = Passage(id, text, "research", "", Locator(section=section, code=code))
+        return Hit(passage, 1.0, 1, "q", "research")
+
+    inline = "RESULTS: Risk fell. CONCLUSIONS: It helps. It is safe."
+    hits = [hit("1#0", inline), hit("2#0", "It fails.", "CONCLUSION"), hit("1#1", "It did help.")]
+    found = await read_evidence("Does it help?", hits, OverlapRelevance())
+    assert [(one.text.rpartition(": ")[2], one.first, one.concludes) for one in found] == [
+        ("Risk fell.", True, False),
+        ("It helps.", True, True),
+        ("It is safe.", True, True),
+        ("It fails.", False, True),
+        ("It did help.", True, False),
+    ]
+    assert await read_evidence("Does it help?", [], OverlapRelevance()) == []
 
 
 def test_an_expert_of_other_features_is_refused(tmp_path: Path) -> None:
-    shelved = shelve(tmp_path / "s", "supports", (*FEATURES[:-1], "other"), cue_model())
+    tensors = tensors_of(cue_models()[EITHER])
+    shelved = shelve(tmp_path / "s", "supports", (*FEATURES[:-1], "other"), tensors)
     with pytest.raises(ModelError, match="other features than this version computes"):
         SupportsExpert(shelved)
-
-
-# Fuse
-
-
-def passage(id: int, text: str, title: str = "") -> Passage:
-    return Passage(f"web:d{id}#0", text, "web", title)
-
-
-def test_candidates_bear_both_rankings_and_their_own_words() -> None:
-    passages = [passage(1, "Gout is treated."), passage(2, "Rest.", "Gout"), passage(3, "Tea.")]
-    rows = measure_candidates(
-        [1, 2, 3], passages, [(2, 0.8), (3, 0.5)], [(1, 7.0)], {"gout": 3.0, "treated": 1.0}
-    )
-    assert rows.shape == (3, len(FUSED))
-    columns = {name: rows[:, at].tolist() for at, name in enumerate(FUSED)}
-    # A passage that the vectors did not find has at most the cosine of the last one found.
-    assert columns["cosine"] == [0.5, 0.8, 0.5]
-    assert columns["found by vector"] == [0.0, 1.0, 1.0]
-    assert columns["reciprocal rank by vector"] == pytest.approx([0.0, 10 / 11, 10 / 12])
-    assert columns["reciprocal rank by words"] == pytest.approx([10 / 11, 0.0, 0.0])
-    assert columns["coverage"] == [1.0, 0.75, 0.0]
-    assert columns["coverage by heading"] == [0.0, 0.75, 0.0]
-    assert columns["coverage below the best"] == [0.0, -0.25, -1.0]
-
-
-def test_no_candidates_are_no_rows() -> None:
-    assert measure_candidates([], [], [], [], {}).shape == (0, len(FUSED))

@@ -1,0 +1,94 @@
+"""Choosing yes, no or maybe by the wording of what was found."""
+
+import pytest
+
+from osler.answer import Decision
+from osler.answer.extractive import ExtractiveComposer
+from osler.answer.gate import EvidenceGate, QuoteThresholds
+from osler.answer.verdicts import VerdictChooser
+from osler.retrieve.experts.shelf import open_expert
+from osler.retrieve.experts.supporting import SUPPORTS, SupportsExpert
+from osler.retrieve.relevance import CoverageRelevance, OverlapRelevance
+from osler.testing.scripted import ScriptedModel
+from osler.trace import Asked, Run
+from osler.types import Hit, Language, Locator, Passage, Question, Relevance
+
+ASKED = "Does aspirin prevent stroke in healthy adults?"
+HELPS = "CONCLUSIONS: Aspirin significantly reduced stroke and is effective and safe in adults."
+FAILS = (
+    "CONCLUSIONS: Aspirin did not prevent stroke in healthy adults. There was no significant"
+    " difference, and it had no benefit."
+)
+LEAST: dict[Language, QuoteThresholds] = {
+    "en": QuoteThresholds(0.3, 0.9),
+    "zh": QuoteThresholds(0.3, 0.9),
+}
+GATE = EvidenceGate(
+    CoverageRelevance(lambda terms: dict.fromkeys(terms, 1.0)), OverlapRelevance(), LEAST
+)
+
+
+class Near(Relevance):
+    """Every sentence is as near as any other."""
+
+    async def relevance(self, query: str, texts: list[str]) -> tuple[float, ...]:  # type: ignore[override]
+        return (0.6,) * len(texts)
+
+
+@pytest.fixture(scope="module")
+def chooser() -> VerdictChooser:
+    return VerdictChooser(SupportsExpert(open_expert(SUPPORTS)), Near())
+
+
+def hits(text: str) -> list[Hit]:
+    passage = Passage("r:1#0", text, "research", "Aspirin", Locator(code="PMID:1"))
+    return [Hit(passage, 1.0, 1, ASKED, "research")]
+
+
+@pytest.mark.parametrize(("text", "letter", "verdict"), [(HELPS, "B", "yes"), (FAILS, "A", "no")])
+async def test_the_packaged_expert_reads_what_a_study_concluded(
+    chooser: VerdictChooser, text: str, letter: str, verdict: str
+) -> None:
+    question = Question("q", ASKED, ("No.", "Yes"))
+    chosen = await chooser.choose_verdict(question, hits(text))
+    assert chosen is not None
+    assert (chosen.letter, chosen.verdict) == (letter, verdict)
+    assert 0.5 < chosen.sureness.probability < 1
+    assert chosen.sureness.by.startswith("supports@")
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        Question("q", ASKED, ("yes", "aspirin")),
+        Question("q", ASKED, ("yes", "maybe")),
+        Question("q", ASKED),
+        Question("q", "阿司匹林能预防中风吗？", ("yes", "no"), "zh"),
+    ],
+)
+async def test_other_options_and_languages_are_left_to_the_other_chooser(
+    chooser: VerdictChooser, question: Question
+) -> None:
+    assert await chooser.choose_verdict(question, hits(HELPS)) is None
+    assert await chooser.choose_verdict(Question("q", ASKED, ("yes", "no")), []) is None
+
+
+async def test_the_choice_asks_no_model_and_the_answer_says_how_sure_it_is(
+    chooser: VerdictChooser,
+) -> None:
+    run, model = Run(), ScriptedModel([], scores={"yes": 0.9})
+    composer = ExtractiveComposer(GATE, model, verdicts=chooser)
+    question = Question("q", ASKED, ("yes", "no", "maybe"))
+    answer = await composer.conclude(question, hits(FAILS), "", run)
+    assert answer.option == "B"
+    assert answer.sureness is not None
+    assert f"{100 * answer.sureness.probability:.0f} %" in answer.note
+    assert not any(isinstance(one, Asked) for one in run.events)
+
+
+async def test_what_a_method_decided_by_itself_stands(chooser: VerdictChooser) -> None:
+    composer = ExtractiveComposer(GATE, verdicts=chooser)
+    question = Question("q", ASKED, ("yes", "no"))
+    answer = await composer.conclude(question, hits(FAILS), "", Run(), decision=Decision("A"))
+    assert answer.option == "A"
+    assert answer.sureness is None
