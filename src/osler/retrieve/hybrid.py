@@ -12,12 +12,14 @@ from osler.kb.encoders.base import VectorMemory
 from osler.kb.search.base import EVERYTHING, PassageFilter, Ranking
 from osler.kb.store.passages import indexed_text
 from osler.retrieve import rank_hits, rrf, source_errors
+from osler.retrieve.experts.searching import SearchExpert, find_candidates
 from osler.retrieve.words import content_terms
 from osler.text import language_of
 from osler.types import Hit, Passage, Retriever
 
 if TYPE_CHECKING:
     from osler.kb.encoders.base import Encoder
+    from osler.kb.search.vectors import Floats
 
 
 @dataclass(frozen=True)
@@ -73,15 +75,29 @@ class HybridRetriever:
     encoder: Encoder
     within: PassageFilter = EVERYTHING
     fusion: Fusion = Fusion()
+    expert: SearchExpert | None = None
+    """Turns the query's vector, and orders what both rankings found in the fusion's place."""
 
     async def search(self, query: str, *, k: int) -> list[Hit]:
-        return await asyncio.to_thread(self._search_index, query, k)
+        return await asyncio.to_thread(self.search_index, query, k)
 
-    def _search_index(self, query: str, k: int) -> list[Hit]:
+    def search_index(self, query: str, k: int) -> list[Hit]:
+        """What `search` gives, without waiting for another thread."""
         with source_errors(self.kb, self.within.sources):
-            dense, lexical = self._rank_both(query, max(k, self.fusion.depth))
+            vector = self._query_vector(query)
+            dense, lexical = self.kb.rank_by_both(
+                content_terms(query),
+                vector,
+                encoder=self.encoder.identity,
+                k=max(k, self.fusion.depth),
+                within=self.within,
+            )
             near = {number for number, _ in dense}
-            found = self._fuse_rankings(dense, lexical, k)
+            if self.expert is None or vector is None:
+                found = self._fuse_rankings(dense, lexical, k)
+            else:
+                candidates = find_candidates(self.kb, query, vector, dense, lexical)
+                found = self._read_best(self.expert.rank_candidates(candidates), k)
             if isinstance(self.encoder, VectorMemory):
                 self._remember_vectors(self.encoder, {n: passage for n, passage, _ in found})
             return [
@@ -95,12 +111,12 @@ class HybridRetriever:
         texts = [indexed_text(found[number]) for number in vectors]
         memory.remember_passages(texts, list(vectors.values()))
 
-    def _rank_both(self, query: str, depth: int) -> tuple[Ranking, Ranking]:
-        known = language_of(query) in self.encoder.languages
-        vector = self.encoder.encode([query], kind="query")[0] if known else None
-        return self.kb.rank_by_both(
-            content_terms(query), vector, encoder=self.encoder.identity, k=depth, within=self.within
-        )
+    def _query_vector(self, query: str) -> Floats | None:
+        if language_of(query) not in self.encoder.languages:
+            return None
+        vectors = self.encoder.encode([query], kind="query")
+        vector: Floats = (self.expert.turn_queries(vectors) if self.expert else vectors)[0]
+        return vector
 
     def _fuse_rankings(
         self, dense: Ranking, lexical: Ranking, k: int
@@ -110,6 +126,9 @@ class HybridRetriever:
             weights=(self.fusion.dense_weight, self.fusion.lexical_weight),
             k=self.fusion.constant,
         )
+        return self._read_best(fused, k)
+
+    def _read_best(self, fused: Ranking, k: int) -> list[tuple[int, Passage, float]]:
         # Usually k passages are read; all only when deletions made gaps.
         passages = self.kb.get_passages(number for number, _ in _cut_ranking(fused, k))
         if len(passages) < min(k, len(fused)):  # some were deleted since the last build
@@ -128,6 +147,7 @@ def retriever_over(
     encoder: Encoder | None,
     within: PassageFilter = EVERYTHING,
     fusion: Fusion = Fusion(),
+    expert: SearchExpert | None = None,
 ) -> Retriever:
     """The text retriever over the passages that pass `within`: hybrid, or by words alone without an
     encoder or with dense weight 0.
@@ -142,4 +162,4 @@ def retriever_over(
     if waiting:
         equal = max(fusion.dense_weight, fusion.lexical_weight)
         fusion = replace(fusion, dense_weight=equal, lexical_weight=equal)
-    return HybridRetriever(kb, encoder, within, fusion)
+    return HybridRetriever(kb, encoder, within, fusion, None if waiting else expert)

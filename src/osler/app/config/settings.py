@@ -113,14 +113,6 @@ class RetrieveSettings(SettingsSection):
     k: Whole = Field(
         default=10, ge=1, le=200, description="Passages a search gives (Omni-RAG §5.1.2)."
     )
-    expert: Literal["retrieve", "off"] = Field(
-        default="retrieve",
-        description="The expert retrieve turns the vectors of English questions and orders what is"
-        " found, with the packaged encoder; off: reciprocal rank fusion.",
-    )
-    path: Annotated[Place | None, BeforeValidator(parse_none)] = Field(
-        default=None, description="Folder of an expert retrieve of your own."
-    )
     rrf_k: Whole = Field(
         default=10,
         ge=0,
@@ -131,6 +123,14 @@ class RetrieveSettings(SettingsSection):
     lexical_weight: Real = Field(default=0.7, ge=0, le=100, description="Weight of the word index.")
     depth: Whole = Field(
         default=64, ge=1, le=10_000, description="Candidates that each index hands to the fusion."
+    )
+    expert: Literal["retrieve", "off"] = Field(
+        default="retrieve",
+        description="The expert retrieve turns the vectors of English questions and orders what is"
+        " found, with the packaged encoder; off: reciprocal rank fusion.",
+    )
+    path: Annotated[Place | None, BeforeValidator(parse_none)] = Field(
+        default=None, description="Folder of an expert retrieve of your own."
     )
     year_from: Year = Field(
         default=None, description='Only documents from this year on, or "none".'

@@ -13,6 +13,7 @@ from pathlib import Path
 from osler.app.config import Settings
 from osler.errors import BadConfig
 from osler.evaluate.trained_on import pass_on
+from osler.kb.encoders.base import Encoder, MiniLMEncoder
 from osler.kb.encoders.minilm import read_safetensors
 from osler.llm.core.cache import write_whole
 from osler.llm.local.weights import MINILM, locate_weights
@@ -43,9 +44,10 @@ def expert_in_use(settings: Settings, name: str) -> str:
     return str(getattr(chosen, place) or PACKAGED) if getattr(chosen, key) == name else OFF
 
 
-def search_expert(settings: Settings) -> SearchExpert | None:
+def search_expert(settings: Settings, encoder: Encoder) -> SearchExpert | None:
     """The expert `retrieve`; `None` where it is off, and for another encoder than the packaged."""
-    if expert_in_use(settings, RETRIEVE) == OFF or settings.embedder.kind != "packaged":
+    off = expert_in_use(settings, RETRIEVE) == OFF
+    if off or encoder.identity != MiniLMEncoder.identity:
         return None
     return _open_search_expert(settings.retrieve.path)
 

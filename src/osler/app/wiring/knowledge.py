@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from osler.app.config import Settings
 from osler.app.wiring import graphs, online_sources
+from osler.app.wiring.experts import search_expert
 from osler.app.wiring.hub import open_reranker, read_server_key, with_reranker
 from osler.app.wiring.models import encoder_relevance, load_encoder
 from osler.app.wiring.privacy import require_trusted_hosts, within_patients
@@ -21,6 +22,7 @@ from osler.kb.base import BuildResult, KnowledgeBase, Progress
 from osler.kb.search.base import BackendChoice, PassageFilter
 from osler.methods.omni.describe import SourceDescription
 from osler.retrieve.entity_names import GraphNames
+from osler.retrieve.experts.searching import SearchRelevance
 from osler.retrieve.graph import GraphRetriever
 from osler.retrieve.hybrid import Fusion, retriever_over
 from osler.retrieve.indexed import IndexedRetriever, NameRankings
@@ -163,7 +165,8 @@ def make_retriever(
         )  # it says at the first search what lacks
     if len(several) == 1:
         return several[0]
-    return FusedRetriever(tuple(several), order=PooledOrder(pool_relevance(kb, encoder, second)))
+    order = PooledOrder(pool_relevance(settings, kb, encoder, second))
+    return FusedRetriever(tuple(several), order=order)
 
 
 def subject_naming(settings: Settings, kb: KnowledgeBase) -> NamingRelevance:
@@ -174,10 +177,19 @@ def subject_naming(settings: Settings, kb: KnowledgeBase) -> NamingRelevance:
     return NamingRelevance(kb.term_rarity, tables)
 
 
-def pool_relevance(kb: KnowledgeBase, encoder: Encoder, second: Relevance | None) -> Relevance:
-    """Builds what scores the passages that several searches found: a reranker alone, or cosine and
-    BM25, fused as in one search over all."""
-    return second or FusedRelevance(encoder_relevance(encoder), WordRelevance(kb.term_rarity))
+def pool_relevance(
+    settings: Settings, kb: KnowledgeBase, encoder: Encoder, second: Relevance | None
+) -> Relevance:
+    """Builds what scores the passages that several searches found: a reranker alone, or the order
+    of one search over all, by meaning and by words."""
+    if second is not None:
+        return second
+    words = WordRelevance(kb.term_rarity)
+    fused = FusedRelevance(encoder_relevance(encoder), words)
+    expert = search_expert(settings, encoder)
+    if expert is None:
+        return fused
+    return SearchRelevance(expert, encoder, words, kb.term_rarity, fused)
 
 
 def _index_retriever(
@@ -187,7 +199,7 @@ def _index_retriever(
     fusion = Fusion(chosen.dense_weight, chosen.lexical_weight, float(chosen.rrf_k), chosen.depth)
     allowed, on = search_filter(settings, sources), set(settings.kb.indexes)
     if on == {"chunk"}:
-        return retriever_over(kb, encoder, allowed, fusion)
+        return retriever_over(kb, encoder, allowed, fusion, search_expert(settings, encoder))
     kb.require_built(encoder.identity)
     kinds = tuple(kind for kind in KINDS if kind in on)
     extractions = Extractions.of(kb)

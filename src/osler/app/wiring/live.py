@@ -105,7 +105,7 @@ def with_knowledge(
             settings.strategy, OmniRagSettings | UnifiedSettings | ChainOfKnowledgeSettings
         )
         else (),
-        pool_relevance(kb, chosen, second),
+        pool_relevance(settings, kb, chosen, second),
         naming := subject_naming(settings, kb),
         unindexed,
         SubjectRelevance(naming),
@@ -198,5 +198,11 @@ def _fused_settings(settings: Settings) -> Settings:
     method = settings.strategy
     if not isinstance(method, MedRagSettings | IMedRagSettings):
         return settings
-    fusion = {"rrf_k": method.rrf_k, "dense_weight": 1.0, "lexical_weight": 1.0, "depth": 100}
+    fusion = {
+        "expert": "off",
+        "rrf_k": method.rrf_k,
+        "dense_weight": 1.0,
+        "lexical_weight": 1.0,
+        "depth": 100,
+    }
     return settings.model_copy(update={"retrieve": settings.retrieve.model_copy(update=fusion)})

@@ -10,7 +10,7 @@
 | `cues` | what a sentence says by its words: negation, hedges, directions |
 | `supporting` | `supports`: does this evidence say yes, no, or nothing of it? |
 | `answerable` | `answerable`: does what was found answer this question at all? |
-| `fusing` | `fuse`: how likely a passage that a search found supports an answer |
+| `searching` | `retrieve`: where the answer lies among all passages |
 
 Training is `osler.train.experts`. An expert replaces a rule only where a setting names it.
 """

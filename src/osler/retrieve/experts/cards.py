@@ -14,7 +14,12 @@ from osler.errors import ModelError
 from osler.types import Language
 
 CARD, WEIGHTS = "card.toml", "weights.safetensors"
-Family = Literal["pair", "linear"]
+Family = Literal["pair", "linear", "search"]
+
+
+def weights_name(number: int) -> str:
+    """The name of a weights file, counted from 0: all but the first have a number."""
+    return WEIGHTS if number == 0 else f"weights-{number + 1}.safetensors"
 
 
 class _CardPart(BaseModel):

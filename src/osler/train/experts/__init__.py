@@ -9,7 +9,9 @@
 | `pair_training` | the pair model with low-rank deltas, its loss and its loop |
 | `pair_evaluation` | the pair model's figures beside the cosine's, and its calibration |
 | `claims` | yes/no questions with their evidence, for `supports` |
-| `searches` | searches with their gold documents, for `fuse` |
+| `searches` | searches with their gold documents, for `retrieve` |
+| `letters` | letters of patients that name a page's subject, for `retrieve` |
+| `query_map` | the map of queries, fitted against all passages at once |
 | `evidence_cases` | searches with and without a question's subject, for `answerable` |
 | `answerable_figures` | its figures beside the rules, and what its guarantee keeps |
 | `linear` | logistic regression, fitted here and run in plain numpy |

@@ -9,7 +9,7 @@ from osler.jobs.runner import Progress
 from osler.retrieve.experts.cards import ExpertCard
 from osler.train import choose_named
 
-ExpertKind = Literal["answers", "supports", "fuse", "answerable"]
+ExpertKind = Literal["answers", "supports", "retrieve", "answerable"]
 EXPERT_KINDS: tuple[ExpertKind, ...] = get_args(ExpertKind)
 
 
@@ -50,10 +50,12 @@ def make_job(
             from osler.train.experts.supports_job import SupportsJob
 
             return SupportsJob(data, split, out, work, seed, threads)
-        case "fuse":
-            from osler.train.experts.fuse_job import FuseJob
+        case "retrieve":
+            from osler.train.experts.query_map import MapRecipe
+            from osler.train.experts.retrieve_job import RetrieveJob
 
-            return FuseJob(data, split, out, work, seed, threads, share)
+            map_recipe = MapRecipe(steps=steps or MapRecipe().steps, seed=seed)
+            return RetrieveJob(data, split, out, work, map_recipe, threads, share)
         case "answerable":
             from osler.train.experts.answerable_job import AnswerableJob
 

@@ -174,7 +174,7 @@ def test_long_questions_and_texts_lose_their_ends() -> None:
 
 def test_running_an_expert_needs_no_torch() -> None:
     code = (
-        "import sys, osler.retrieve.experts.answering, osler.retrieve.experts.fusing,"
+        "import sys, osler.retrieve.experts.answering, osler.retrieve.experts.searching,"
         " osler.retrieve.experts.supporting\n"
         "sys.exit('torch' in sys.modules or 'transformers' in sys.modules)"
     )

@@ -1,4 +1,4 @@
-"""`fuse` from data as published to a retriever: its corpus, its parts, its order."""
+"""`retrieve` from data as published to a search: its corpus, its parts, its order."""
 
 import io
 import json
@@ -11,17 +11,20 @@ from osler.errors import MalformedSource
 from osler.evaluate.trained_on import read_trained_on
 from osler.kb.base import KnowledgeBase
 from osler.kb.encoders.base import MiniLMEncoder
-from osler.retrieve.experts.fusing import FusedRetriever, FuseExpert, find_candidates
+from osler.retrieve.experts.searching import SearchExpert
 from osler.retrieve.experts.shelf import open_expert
-from osler.train.experts.fuse_job import FuseJob, score_hybrid, score_turns
+from osler.retrieve.hybrid import HybridRetriever
+from osler.train.experts.letters import read_letters
 from osler.train.experts.pair_questions import read_pair_questions
+from osler.train.experts.query_map import MapRecipe
+from osler.train.experts.retrieve_job import RetrieveJob
 from osler.train.experts.searches import (
     choose_share,
     document_name,
     open_corpus,
     read_searches,
 )
-from osler.train.experts.splits import make_split, read_split, write_split
+from osler.train.experts.splits import hash_of, make_split, read_split, write_split
 
 SUBJECTS = [
     "Gout",
@@ -90,32 +93,40 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     text = "".join(json.dumps(line) + "\n" for line in lines)
     (folder / "pubmedqa_contexts.jsonl").write_text(text)
+    letters = [
+        {"name": "liveqa", "question": f"Dear doctor, my son {n} has {name}. What shall I do?"}
+        for n, name in enumerate(SUBJECTS)
+    ]
+    letters.append({"name": "liveqa", "question": "This is one sentence about nothing."})
+    letters.append({"name": "expertqa", "question": "Is it Psoriasis?"})
+    (folder / "train_long.json").write_text(json.dumps(letters))
     write_split(make_split(read_pair_questions(folder)), folder / "split.json")
     return folder
 
 
 @pytest.fixture(scope="module")
-def job(data: Path, tmp_path_factory: pytest.TempPathFactory) -> FuseJob:
-    folder = tmp_path_factory.mktemp("fuse")
-    made = FuseJob(data, data / "split.json", folder / "fuse", folder / "work")
+def job(data: Path, tmp_path_factory: pytest.TempPathFactory) -> RetrieveJob:
+    folder = tmp_path_factory.mktemp("retrieve")
+    made = RetrieveJob(
+        data, data / "split.json", folder / "retrieve", folder / "work", MapRecipe(rank=8, steps=60)
+    )
     made.train()
     made.evaluate()
     return made
 
 
-def test_the_card_compares_with_each_rule_on_the_test_part(job: FuseJob, data: Path) -> None:
-    card = open_expert("fuse", job.out).card
+def test_the_card_compares_with_the_rule_on_the_test_part(job: RetrieveJob, data: Path) -> None:
+    card = open_expert("retrieve", job.out).card
     test = read_split(data / "split.json").choose_items(read_searches(data), "test")
-    assert {one.rule for one in card.figures} == {
-        "hybrid 1 : 0.7",
-        "vector alone",
-        "sources by turn",
-    }
-    assert sum(one.n for one in card.figures if one.rule == "vector alone") == len(test)
+    assert {one.rule for one in card.figures} == {"hybrid 1 : 0.7, plain queries"}
+    assert sum(one.n for one in card.figures if one.measure == "nDCG@10") == len(test)
     assert all(one.expert.value > 0.5 for one in card.figures)
+    assert "letters" in {one.name for one in card.data}
 
 
-def test_no_question_is_in_the_corpus_and_every_gold_document_is(job: FuseJob, data: Path) -> None:
+def test_no_question_is_in_the_corpus_and_every_gold_document_is(
+    job: RetrieveJob, data: Path
+) -> None:
     questions = read_searches(data)
     with KnowledgeBase.open(job.work / "kb") as kb:
         passages = kb.get_passages(range(1, 1_000)).values()
@@ -126,39 +137,40 @@ def test_no_question_is_in_the_corpus_and_every_gold_document_is(job: FuseJob, d
     assert "How is" not in texts
 
 
-def test_only_train_and_dev_questions_are_listed_as_seen(job: FuseJob, data: Path) -> None:
+def test_no_test_question_is_listed_as_seen(job: RetrieveJob, data: Path) -> None:
     split = read_split(data / "split.json")
     seen = read_trained_on(job.out / "trained-on.txt")
-    kept = [one for one in read_searches(data) if split.part_of(one) != "test"]
-    assert 0 < len(seen) <= len(kept)
+    kept = [one for one in read_searches(data) if split.part_of(one) == "train"]
+    assert 0 < len(seen) <= len(kept) + len(read_letters(data, split, 0)["train"])
 
 
-async def test_the_retriever_gives_probabilities_best_first(job: FuseJob) -> None:
-    encoder = MiniLMEncoder(threads=1)
-    expert = FuseExpert(open_expert("fuse", job.out))
+async def test_a_search_gives_probabilities_best_first(job: RetrieveJob) -> None:
+    expert = SearchExpert(open_expert("retrieve", job.out))
     with KnowledgeBase.open(job.work / "kb") as kb:
-        found = FusedRetriever(kb, encoder, expert)
+        found = HybridRetriever(kb, MiniLMEncoder(threads=1), expert=expert)
         hits = await found.search("How is glaucoma treated?", k=5)
         assert "Glaucoma is treated" in hits[0].passage.text
         assert [hit.rank for hit in hits] == [1, 2, 3, 4, 5]
         scores = [hit.score for hit in hits]
         assert scores == sorted(scores, reverse=True)
         assert 0 <= scores[-1] <= scores[0] <= 1
-        assert await found.search("", k=5) == sorted(
-            await found.search("", k=5), key=lambda hit: -hit.score
-        )
-        candidates = find_candidates(kb, encoder, "How is glaucoma treated?")
-        turns, hybrid = score_turns(candidates), score_hybrid(candidates)
-    best = sorted(range(len(turns)), key=lambda i: -turns[i])
-    sources = [candidates.passages[i].source for i in best[:4]]
-    assert sources == ["research", "web", "research", "web"]
-    for place, source in enumerate(("research", "web")):
-        own = [
-            score
-            for score, one in zip(hybrid, candidates.passages, strict=True)
-            if one.source == source
-        ]
-        assert hybrid[best[place]] == max(own)
+        assert len(await found.search("", k=5)) <= 5
+
+
+def test_letters_ask_about_pages_of_their_part_and_no_text_is_in_both(data: Path) -> None:
+    split = read_split(data / "split.json")
+    letters = read_letters(data, split, 0)
+    assert letters["train"]
+    texts = {}
+    for part, several in letters.items():
+        for one in several:
+            pages = {name.partition("_Sec")[0] for name in one.gold}
+            assert {split.parts.get(hash_of(f"medquad:{page}")) for page in pages} == {part}
+            subject = one.id.rpartition(":")[2]
+            assert subject in one.text
+            texts.setdefault(one.text.replace(subject, "X"), set()).add(part)
+    assert all(len(parts) == 1 for parts in texts.values())
+    assert not any("one sentence" in one.text for one in letters["train"]), "no subject is named"
 
 
 def test_a_share_keeps_pages_whole(data: Path) -> None:
