@@ -63,6 +63,14 @@ def ask(
     seed: Annotated[int | None, typer.Option(min=0, help="Same seed, same run.")] = None,
     preset: Preset = None,
     trace: Trace = None,
+    file: Annotated[
+        Path | None,
+        typer.Option(
+            "--file",
+            help="Ask every question of this file: one a line, or JSON Lines. What is loaded"
+            " serves them all; with --json each answer is one line.",
+        ),
+    ] = None,
     plan: GivenPlan = None,
     plan_only: Annotated[
         bool, typer.Option("--plan-only", help="Show what would be searched, and stop.")
@@ -81,20 +89,24 @@ def ask(
 ) -> None:
     """Answer a question from cited evidence, or say that the evidence does not.
 
+    Where no strategy is named, here or in the settings: one search in one order, and the sentences
+    that answer, chosen by small experts; no language model is needed.
     Exit code 0: answered. 1: the evidence does not say. 6: answered, but a source
     was down. 7: refused.
     """
     here.preset = preset or here.preset
     given = _read_plan(plan)
+    flags = {"strategy.k": k, "kb.sources": sources, "sampling.seed": seed}
+    kind = strategy or ("omni-rag" if given else None)
+    settings = here.load_settings(flags | ({"strategy.kind": kind} if kind else _cheap_path(here)))
+    if file is not None:
+        if question or option or given or thread:
+            raise BadQuestion("--file stands alone", fix="leave out the question and its options")
+        from osler.cli.ask_file import ask_of_file
+
+        ask_of_file(here, settings, file, trace)
+        return
     asked = _pick_question(question, tuple(option or ()), given)
-    settings = here.load_settings(
-        {
-            "strategy.kind": strategy or ("omni-rag" if given else None),
-            "strategy.k": k,
-            "kb.sources": sources,
-            "sampling.seed": seed,
-        }
-    )
     # Verbs import what they run: `--help` and a usage error load neither numpy nor a model.
     if thread is not None:
         from osler.cli.conversation import ask_in_thread
@@ -106,6 +118,18 @@ def ask(
     with watch_events(here, trace, first=first_step(settings), film=film) as sink:
         finished = asyncio.run(solve(settings, asked, sink=sink, plan_only=plan_only, plan=given))
     show_result(here, make_report(finished, asked), film=film)
+
+
+def _cheap_path(here: CliSession) -> dict[str, object]:
+    """Where nothing names a strategy: one search, and quotes that experts choose."""
+    from osler.app.config import DEFAULT
+
+    origins = here.load_layers().origins
+    named = any(o != DEFAULT for key, o in origins.items() if key.startswith("strategy."))
+    if named:
+        return {}
+    quotes = origins["answer.quotes"] == DEFAULT and origins["model.kind"] == DEFAULT
+    return {"strategy.kind": "rag"} | ({"answer.quotes": "answers"} if quotes else {})
 
 
 def replay(
