@@ -1,7 +1,7 @@
 """Language models: what they are to Osler, and the engines behind them.
 
     core/           the Protocols and everything that holds for every model
-      base.py         `LanguageModel`, `Likelihood`, `BatchLikelihood`, `Attentive`, their values
+      base.py         `LanguageModel`, `Likelihood`, `BatchLikelihood`, `Attentive`, `Adapted`
       ask.py          the calls that are paid for, traced, and repaired where they do not parse
       speaker.py      a model in one role of a method, with its decoding settings
       grammar/        formats of replies, as GBNF, regular expression, JSON schema or matcher
@@ -11,7 +11,8 @@
       align.py        character offsets of tokens, from their bytes
       token_bytes.py  the bytes of tokens, from any fast tokenizer
       cache.py        files that are downloaded or derived once, and their hashes
-    local/          llama.cpp in this process; the packaged weights and their requantisation
+    local/          llama.cpp in this process, its scoring in batches and its role adapters; the
+                    packaged weights and their requantisation
     server/         any server that speaks the OpenAI interface, and the differences between them
     transformers/   torch models: the only ones that show attention and can be trained
     recording/      tapes that runs are replayed from, and the cache of replies
