@@ -2,7 +2,8 @@
 
 Builds the sdist, builds the wheel out of that sdist, compares what the wheel holds with the
 sources, installs it with its locked dependencies in a fresh environment and asks a question
-there, outside the repository. Everything lies in a temporary folder; DIST keeps the two files.
+there, outside the repository. Writes the bill of materials and has the lock audited. Everything
+lies in a temporary folder; DIST keeps the three files.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from collections.abc import Sequence
 from email.parser import HeaderParser
 from pathlib import Path
 from typing import Any
+
+import supply_chain
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = "src/osler"
@@ -47,7 +50,7 @@ class Refused(Exception):
 def main(words: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--tag", help="the tag to be set, as in v1.2.3; it must fit the version")
-    parser.add_argument("--keep", type=Path, help="a folder for the sdist and the wheel")
+    parser.add_argument("--keep", type=Path, help="a folder for sdist, wheel and bill of materials")
     given = parser.parse_args(words)
     try:
         check(tag=given.tag, keep=given.keep)
@@ -67,7 +70,8 @@ def check(*, tag: str | None, keep: Path | None) -> None:
         sdist, wheel = build(folder)
         check_wheel(wheel, version, page)
         install_and_ask(wheel, version, folder)
-        for file in (sdist, wheel):
+        sbom = check_supply_chain(folder, version)
+        for file in (sdist, wheel, sbom):
             digest = hashlib.sha256(file.read_bytes()).hexdigest()
             print(f"{file.name}  {file.stat().st_size / 1e6:.1f} MB  sha256 {digest}")
             if keep is not None:
@@ -137,6 +141,19 @@ def check_wheel(wheel: Path, version: str, page: Sequence[str]) -> None:
         print(f"{count:5} {what}")
     print(f"{len(held):5} files in all, as in {PACKAGE}")
     print(f"{len(built):5} files of the page" + ("" if built else " (`make page` builds it)"))
+
+
+def check_supply_chain(folder: Path, version: str) -> Path:
+    """The bill of materials; refuses a lock with known vulnerabilities."""
+    path = folder / f"osler-{version}.cdx.json"
+    lock = ROOT / supply_chain.LOCK
+    made = supply_chain.bill_of_materials(lock.read_text(encoding="utf-8"), version)
+    path.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
+    fine, said = supply_chain.audit(lock, supply_chain.run_quietly)
+    if fine is False:
+        raise Refused(said)
+    print(said)
+    return path
 
 
 def source_files() -> list[str]:

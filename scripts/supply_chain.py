@@ -1,0 +1,132 @@
+"""What a release is made of, and what is known against it.
+
+    python scripts/supply_chain.py [--sbom FILE]
+
+Writes the bill of materials (CycloneDX 1.6): every locked package with its hashes, and the pinned
+weights with theirs. Then asks `pip-audit` for known vulnerabilities of the same lock; where it
+cannot be had or cannot reach its data, that is said, and is no "none known".
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import tomllib
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from osler.llm.local.weights import DEFAULTS, WeightFile
+
+ROOT = Path(__file__).resolve().parents[1]
+LOCK = "requirements.lock"
+_PIN = re.compile(r"^([\w.\-]+)==([\w.+!]+)(?: ; ([^\\]+?))? ?\\?$")
+_HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
+
+Run = Callable[[list[str]], "subprocess.CompletedProcess[str]"]
+
+
+def bill_of_materials(lock: str, version: str, weights: tuple[WeightFile, ...] = DEFAULTS) -> Any:
+    """The document. Equal contents give an equal document. Raises `ValueError` for a pin without
+    a hash."""
+    components = [*_packages(lock), *map(_weights, weights)]
+    root = {"type": "application", "bom-ref": "osler", "name": "osler", "version": version}
+    content = json.dumps([root, components], sort_keys=True)
+    return {
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.6",
+        "serialNumber": f"urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, content)}",
+        "version": 1,
+        "metadata": {"component": root},
+        "components": components,
+        "dependencies": [{"ref": "osler", "dependsOn": [one["bom-ref"] for one in components]}],
+    }
+
+
+def _packages(lock: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    for line in lock.splitlines():
+        if pin := _PIN.match(line):
+            name, version, marker = pin.groups()
+            purl = f"pkg:pypi/{name.lower().replace('_', '-')}@{version}"
+            one = {"type": "library", "bom-ref": purl, "name": name, "version": version}
+            found.append({**one, "purl": purl, "hashes": []})
+            if marker:
+                found[-1]["properties"] = [{"name": "osler:marker", "value": marker}]
+        elif digest := _HASH.search(line):
+            found[-1]["hashes"].append({"alg": "SHA-256", "content": digest[1]})
+    if bare := [one["name"] for one in found if not one["hashes"]]:
+        raise ValueError(f"locked without a hash: {', '.join(bare)}")
+    return found
+
+
+def _weights(file: WeightFile) -> dict[str, Any]:
+    return {
+        "type": "machine-learning-model",
+        "bom-ref": f"weights/{file.name}",
+        "name": file.name,
+        "version": f"{file.package} {file.version}",
+        "licenses": [{"license": {"name": file.licence}}],
+        "hashes": [{"alg": "SHA-256", "content": file.sha256}],
+    }
+
+
+def audit(lock: Path, run: Run) -> tuple[bool | None, str]:
+    """Whether nothing is known against the lock, and what to say; `None` = it was not asked."""
+    with tempfile.TemporaryDirectory() as folder:
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--target", folder, "pip-audit"]
+        if run(pip).returncode:
+            return None, "NOT audited: pip-audit cannot be installed here"
+        words = ["--requirement", str(lock), "--disable-pip", "--require-hashes", "--format=json"]
+        code = (
+            f"import sys; sys.path.insert(0, {folder!r}); from pip_audit._cli import audit; audit()"
+        )
+        done = run([sys.executable, "-c", code, *words, "--progress-spinner=off"])
+    try:
+        packages = json.loads(done.stdout)["dependencies"]
+    except (ValueError, KeyError, TypeError):
+        last = (done.stderr.strip().splitlines() or ["it said nothing"])[-1]
+        return None, f"NOT audited: pip-audit could not reach its data: {last[:200]}"
+    known = [
+        f"{one['name']} {one['version']}: {', '.join(v['id'] for v in one['vulns'])}"
+        for one in packages
+        if one.get("vulns")
+    ]
+    skipped = [one["skip_reason"] for one in packages if "skip_reason" in one]
+    if known:
+        return False, f"known vulnerabilities: {'; '.join(known)}"
+    if skipped:
+        asked = f"{len(skipped)} of {len(packages)} packages ({skipped[0][:200]})"
+        return None, f"NOT audited: nothing is said of {asked}"
+    return True, f"pip-audit: none known of {len(packages)} packages"
+
+
+def run_quietly(command: list[str]) -> subprocess.CompletedProcess[str]:
+    try:
+        return subprocess.run(  # noqa: S603
+            command, capture_output=True, text=True, check=False, timeout=300
+        )
+    except subprocess.TimeoutExpired:
+        return subprocess.CompletedProcess(command, 1, "", "no reply within 300 s")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--sbom", type=Path, default=Path("sbom.cdx.json"))
+    given = parser.parse_args()
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    made = bill_of_materials((ROOT / LOCK).read_text(encoding="utf-8"), version)
+    given.sbom.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
+    print(f"{given.sbom}: {len(made['components'])} components")
+    fine, said = audit(ROOT / LOCK, run_quietly)
+    print(said)
+    sys.exit(fine is False)
+
+
+if __name__ == "__main__":
+    main()
