@@ -176,20 +176,16 @@ def ls(here: JsonSession) -> None:
 
     from osler.serve.scopes import read_scope
 
-    known = [
+    known: list[dict[str, object]] = [
         {"name": k.name, "id": k.id, "workspace": k.workspace, "created": k.created}
-        | {"runs": k.runs, "minute": k.minute, "scope": asdict(read_scope(k.scope))}
+        | {"runs": k.runs, "minute": k.minute}
+        | {"scope": asdict(scope := read_scope(k.scope)), "limits": scope.describe_limits()}
         for k in _open_ledger(here).list_keys()
     ]
     columns = ("name", "id", "workspace", "created")
     table = Table(*columns, "scope", box=None, pad_edge=False)
     for one in known:
-        limits = {key: value for key, value in one["scope"].items() if value}
-        said = "; ".join(
-            f"{key} {','.join(value) if isinstance(value, tuple) else value}"
-            for key, value in limits.items()
-        )
-        table.add_row(*(Text(str(one[column])) for column in columns), Text(said))
+        table.add_row(*(Text(str(one[column])) for column in columns), Text(str(one["limits"])))
     here.show_result(table, {"keys": known})
 
 

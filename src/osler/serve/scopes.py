@@ -106,6 +106,14 @@ class KeyScope:
     def allows_strategy(self, kind: str) -> bool:
         return not self.strategies or kind in self.strategies
 
+    def describe_limits(self) -> str:
+        """One line for a reader: "sources public,emr; tokens 200000"."""
+        limits = {key: value for key, value in asdict(self).items() if value}
+        return "; ".join(
+            f"{key} {','.join(value) if isinstance(value, tuple) else value}"
+            for key, value in limits.items()
+        )
+
     def to_json(self) -> str:
         return json.dumps(asdict(self), ensure_ascii=False)
 

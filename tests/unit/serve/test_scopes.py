@@ -196,13 +196,14 @@ def all_replies(client: httpx2.Client, source: str, id: str) -> dict[str, str]:
         where = f"/api/v1/runs/{run.json()['run_id']}"
         replies["run events"] = client.get(f"{where}/events").text
         replies["run"] = client.get(where).text
-    for name, given in {
+    calls: dict[str, dict[str, Any]] = {
         "search_evidence": search,
         "get_passage": {"passage_id": id},
         "fetch": {"id": id},
         "verify_claim": {"claim": "Adrenaline is given.", "passage_ids": [id]},
         "read_patient": {"patient": id, "resource": "Condition"},
-    }.items():
+    }
+    for name, given in calls.items():
         replies[name] = call_tool(client, name, **given)[1]
     return replies
 

@@ -6,13 +6,15 @@ from dataclasses import replace
 
 from osler.answer import Composer
 from osler.answer.cautions import CautiousComposer
+from osler.answer.consistency import ConsistentComposer
 from osler.answer.extractive import ExtractiveComposer
 from osler.answer.gate import EvidenceGate, QuoteThresholds
+from osler.answer.instruction_caution import InstructionCautiousComposer
 from osler.answer.options import OptionChooser, OptionLetters, OptionTexts
 from osler.answer.rewriter import Rewriter
+from osler.answer.verdicts import VerdictChooser
 from osler.answer.written import WrittenComposer
 from osler.app.config import (
-from osler.answer.verdicts import VerdictChooser
     OmniRagSettings,
     Role,
     Settings,
@@ -22,16 +24,18 @@ from osler.errors import ModelError
 from osler.llm.core.base import Likelihood, Sampling
 from osler.retrieve.experts.answerable import ANSWERABLE, AnswerableExpert
 from osler.retrieve.experts.shelf import open_expert
-from osler.types import Language
-
 from osler.retrieve.experts.supporting import SUPPORTS, SupportsExpert
 from osler.sources.catalogue import trust_of
+from osler.types import Language
+
 
 def build_composer(settings: Settings, parts: Parts) -> Composer:
     """Builds the composer of answers, with the cautions about its evidence."""
     rules = settings.answer.cautions
     plain = answer_wording(settings, parts)
-    return plain if rules == "none" else CautiousComposer(plain, rules)
+    cautious = plain if rules == "none" else CautiousComposer(plain, rules)
+    clean = InstructionCautiousComposer(cautious)
+    return ConsistentComposer(clean, trust_of) if settings.answer.consistent else clean
 
 
 def answer_wording(settings: Settings, parts: Parts) -> Composer:
@@ -50,11 +54,11 @@ def answer_wording(settings: Settings, parts: Parts) -> Composer:
         options=_option_chooser(settings, parts),
         judge=parts.judge,
         order=parts.order,
+        verdicts=_verdict_chooser(settings, parts),
     )
 
 
 def _option_chooser(settings: Settings, parts: Parts) -> OptionChooser | None:
-        verdicts=_verdict_chooser(settings, parts),
     """Builds the chooser of options; `None` where the reader cannot score their texts."""
     reader = parts.models["reader"]
     how = settings.answer.options
@@ -63,10 +67,6 @@ def _option_chooser(settings: Settings, parts: Parts) -> OptionChooser | None:
     return OptionTexts(reader.model) if isinstance(reader.model, Likelihood) else None
 
 
-def may_write(settings: Settings, role: Role) -> bool:
-    """Whether the role's model may word medicine; "auto": never the packaged one."""
-    chosen = settings.model_for(role)
-    return chosen.kind != "packaged" if chosen.writes == "auto" else chosen.writes == "yes"
 def _verdict_chooser(settings: Settings, parts: Parts) -> VerdictChooser | None:
     """Builds the chooser among yes, no and maybe; `None` = the likelihood of options decides.
 
@@ -80,6 +80,10 @@ def _verdict_chooser(settings: Settings, parts: Parts) -> VerdictChooser | None:
     )
 
 
+def may_write(settings: Settings, role: Role) -> bool:
+    """Whether the role's model may word medicine; "auto": never the packaged one."""
+    chosen = settings.model_for(role)
+    return chosen.kind != "packaged" if chosen.writes == "auto" else chosen.writes == "yes"
 
 
 def note_roles(settings: Settings) -> tuple[str, ...]:

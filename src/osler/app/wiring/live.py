@@ -40,6 +40,7 @@ from osler.llm.recording.players import TapePlayer, replay_model
 from osler.llm.recording.response_cache import ResponseCache
 from osler.llm.recording.tape import ModelAbilities, Tape
 from osler.methods.omni.describe import SourceDescription
+from osler.retrieve.instructions import InstructionFreeRetriever
 from osler.retrieve.naming import SubjectRelevance
 from osler.retrieve.relevance import CoverageRelevance, OverlapRelevance
 from osler.types import Relevance, Retriever
@@ -80,6 +81,11 @@ def with_knowledge(
         plain = make_retriever(settings, kb, chosen, sources, second)
         return within_patients(settings, with_reranker(settings, plain, second, sources), sources)
 
+    def make_clean(name: str, sources: tuple[str, ...]) -> Retriever:
+        found = make_named(name, sources)
+        blank = settings.retrieve.instructions == "blank"
+        return InstructionFreeRetriever(found) if blank else found
+
     def make_named(name: str, sources: tuple[str, ...]) -> Retriever:
         if name == "kag-thinker" and (served := search_server(settings)) is not None:
             return served
@@ -94,7 +100,7 @@ def with_knowledge(
 
     return Parts(
         models,
-        make_named,
+        make_clean,
         encoder_relevance(chosen),
         CoverageRelevance(kb.term_rarity),
         every,

@@ -65,7 +65,7 @@ def test_every_machine_that_would_read_a_passage_is_named(
     allowed = settings_with(tmp_path, **sections, access={"remote": tuple(hosts)})
     require_trusted_hosts(allowed, sources, roles=("reader",))
     for language in ("en", "zh"):
-        cautions = shared_cautions(allowed, sources, ("reader",), language)  # type: ignore[arg-type]
+        cautions = shared_cautions(allowed, sources, ("reader",), language)
         assert len(cautions) == bool(hosts)
         assert all(host in caution.text for caution in cautions for host in hosts)
     assert shared_cautions(allowed, ("guideline", "web"), ("reader",), "en") == ()
