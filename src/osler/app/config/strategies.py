@@ -60,7 +60,8 @@ class MachineFields(StrategySection):
         description="State value: conditional perplexity (Eq. 4), uncertainty (Eq. 5), or none"
         " (off). Variants without a threshold of the paper's: uct-mean (Eq. 5 as a mean),"
         " uct-entropy (over the whole vocabulary), low-prob (share of tokens of probability below"
-        " 0.1), attention (share of tokens that later ones hardly attend to).",
+        " 0.1), attention (share of tokens that later ones hardly attend to), sureness (how likely"
+        " the evidence does not answer, by the expert answerable; its sigma is 0.5).",
     )
     sigma: RealLimit = Field(
         default=None,
@@ -77,11 +78,11 @@ class MachineFields(StrategySection):
     backtrack: bool = Field(default=True, description="False: the ablation without Backtrack.")
     summary: bool = Field(default=True, description="False: the ablation without Summary.")
     visible: bool = Field(default=False, description="Also show the state value to the model.")
-    moves: Literal["auto", "any", "guided"] = Field(
+    moves: Literal["auto", "any", "guided", "lean"] = Field(
         default="auto",
         description="any: every action at every step, as in the paper; guided: only those that"
-        " the memory makes sense of, for small models; auto: guided where the model does not"
-        " word answers.",
+        " the memory makes sense of, for small models; lean: the cheapest of these, without asking"
+        " a model, where answers are quoted; auto: guided where the model does not word answers.",
     )
     backtrack_first: bool = Field(
         default=True,

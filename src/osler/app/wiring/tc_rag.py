@@ -26,17 +26,18 @@ from osler.methods.tcrag.monitor import (
     EntropyMonitor,
     Metric,
     Monitor,
+    SurenessMonitor,
     TokenMonitor,
     Unmonitored,
     low_probability,
     mean_uct,
 )
-from osler.methods.tcrag.moves import AnyMove, GuidedMoves, Moves
+from osler.methods.tcrag.moves import AnyMove, GuidedMoves, LeanMoves, Moves
 from osler.methods.tcrag.tools import Tool
 
 # For the packaged model: nine in ten of its answers to the 24 calibration questions lie below.
 # `osler calibrate` fitted 42.5 for cppl when it was last asked (n = 23).
-PACKAGED_SIGMA = {"cppl": 45.0, "uct": 32.0, "off": SIGMA["off"]}
+PACKAGED_SIGMA = {**SIGMA, "cppl": 45.0, "uct": 32.0}
 
 # Characters of an action's text; of a model under guided moves, whose words nobody quotes.
 _LONG, _SHORT = 600, 160
@@ -92,7 +93,7 @@ def build_machine(
     """
     planner, summariser = parts.model_for("planner"), parts.model_for("summariser")
     by_auto = not may_write(settings, "planner")
-    guided = by_auto if chosen.moves == "auto" else chosen.moves == "guided"
+    guided = by_auto if chosen.moves == "auto" else chosen.moves != "any"
     longest = chosen.action_chars or (_SHORT if guided else _LONG)
     if not tools:
         tools = tools_of(
@@ -107,7 +108,7 @@ def build_machine(
         state_monitor(chosen.metric, planner),
         composer,
         _machine_moves(
-            settings, chosen, parts, frozenset(tool.name for tool in tools), guided=guided
+            settings, chosen, parts, tuple(tool.name for tool in tools), composer, guided=guided
         ),
         sigma=limit.sigma,
         basis=limit.basis,
@@ -140,6 +141,8 @@ def state_monitor(metric: Metric, model: LanguageModel) -> Monitor:
             return TokenMonitor(model, metric, low_probability)
         case "uct-entropy":
             return EntropyMonitor(model)
+        case "sureness":
+            return SurenessMonitor()
         case "attention":
             if not isinstance(model, Attentive):
                 raise CapabilityMissing(
@@ -171,9 +174,22 @@ def _require_metric(metric: Metric, planner: LanguageModel, composer: Composer) 
 
 
 def _machine_moves(
-    settings: Settings, chosen: TcRagSettings, parts: Parts, names: frozenset[str], *, guided: bool
+    settings: Settings,
+    chosen: TcRagSettings,
+    parts: Parts,
+    names: tuple[str, ...],
+    composer: Composer,
+    *,
+    guided: bool,
 ) -> Moves:
-    widest = AnyMove(names, chosen.backtrack, chosen.summary)
+    if chosen.moves == "lean":
+        if not composer.writes_answer:
+            raise BadConfig(
+                "lean moves ask no model for an answer, and this reader's own words are the answer",
+                fix='set strategy.moves = "guided", or model.writes = "no"',
+            )
+        return LeanMoves(names, evidence_gate(settings, parts))
+    widest = AnyMove(frozenset(names), chosen.backtrack, chosen.summary)
     if not guided:
         return widest
     return GuidedMoves(

@@ -118,10 +118,8 @@ class TuringMachine:
         return await self.solve_over(MemoryStack(question), run)  # 1
 
     async def solve_over(self, memory: MemoryStack, run: Run) -> Solution:
-        """Runs the algorithm over the caller's memory, which is left in its final state.
-
-        The memory may already contain more than the query: knowledge from earlier steps.
-        """
+        """Runs the algorithm over the caller's memory, which may already hold earlier steps and is
+        left in its final state."""
         try:
             return await self._algorithm_1(memory, run)
         except BudgetExceeded as spent:
@@ -148,8 +146,9 @@ class TuringMachine:
                         decision = Decision(written_option(text, question))
                         return self._end_converged(answer, value, decision, run)  # 10, 31
                     tried.refuse_evidence(memory)
-                    own = await self._refused_value(step, answer, value, memory, run)
-                    self._push(memory, run, i, FrameKind.THOUGHT, text, own)  # 12-13
+                    if text:  # a settled Conclusion has no words of its own
+                        own = await self._refused_value(step, answer, value, memory, run)
+                        self._push(memory, run, i, FrameKind.THOUGHT, text, own)  # 12-13
                 case Thought(text):  # 15
                     value = await self._state_value(step, step.monitored_draft(), memory, run)  # 16
                     # Only a Conclusion may end the loop, however sure a Thought is.
@@ -192,6 +191,8 @@ class TuringMachine:
         """Asks for the next action; `None` for an unreadable reply, which still costs a step."""
         prompt = render_act_prompt(memory.question, self.tools, self.moves, self._wording)
         context = stack_messages(prompt, memory, self._wording)
+        if offer.settled is not None:
+            return MachineStep(i, ParsedAction(offer.settled, 0, 0), Completion(""), context)
         # The tag of an observation is a stop text: the model must never write one itself. Each
         # step draws its own seed from the run, so that a replay repeats it.
         sampling = replace(
@@ -211,8 +212,7 @@ class TuringMachine:
                 self.model, context, parse, sampling, run, role=ROLE, prompt=prompt.identity
             )
         except MalformedOutput as error:
-            # What the model wrote stands in the calls: a note may quote no model that may not word
-            # medicine.
+            # A note quotes no model that may not word medicine; the calls have the reply.
             run.emit(Noted(f"step {i}: no reply could be read as {error.expected}"))
             return None
 
@@ -243,7 +243,7 @@ class TuringMachine:
         if not self.composer.writes_answer:
             return answer, await self._state_value(step, step.monitored_draft(), memory, run)
         # The planner did not generate it: it has no tokens of its own.
-        draft = Draft(plain_text(answer, memory.question), (), step.context)
+        draft = Draft(plain_text(answer, memory.question), (), step.context, answer.sureness)
         return answer, await self._state_value(step, draft, memory, run, note=COMPOSED)
 
     async def _refused_value(
@@ -275,7 +275,7 @@ class TuringMachine:
         except CapabilityMissing as missing:
             # A model without any log-probabilities is a matter of the settings, and is refused; a
             # single text without them is not sure.
-            if not step.completion.tokens:
+            if not step.completion.tokens and step.completion.text:
                 raise
             run.emit(Noted(f"step {step.i}: no state value: {missing.message}"))
             return max(memory.state, self.sigma)

@@ -2,7 +2,8 @@
 
 The paper always offers all of them (`AnyMove`); its ablations remove Backtrack or Summary
 (§6.3). `GuidedMoves` is ours, for models too small to choose well: it withholds moves that the
-memory makes pointless and leaves the choice among the rest to the model.
+memory makes pointless and leaves the choice among the rest to the model. `LeanMoves` is ours, too:
+it settles every step by itself, so that a model is asked for nothing but state values.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from osler.answer.gate import EvidenceGate
-from osler.methods.tcrag.actions import Move
+from osler.methods.tcrag.actions import Action, Backtrack, Conclusion, Move, ToolUse, move_of
 from osler.methods.tcrag.stack import FrameKind, MemoryStack
 
 
@@ -19,6 +20,8 @@ from osler.methods.tcrag.stack import FrameKind, MemoryStack
 class OfferedMoves:
     moves: frozenset[Move]
     tools: frozenset[str]
+    settled: Action | None = None
+    """The action itself, where the policy leaves the model no choice; its text is empty."""
 
 
 @dataclass
@@ -136,3 +139,38 @@ class GuidedMoves:
 
     async def _is_noise(self, memory: MemoryStack) -> bool:
         return not await self.gate.find_evidence(memory.question, memory.top.hits)
+
+
+@dataclass(frozen=True)
+class LeanMoves:
+    """The cheapest sensible action at each step, without asking a model (PAPERS.md#tc-rag).
+
+    Noise on top is popped; evidence that was not refused is concluded from; else the next tool is
+    asked with the question itself; the run ends when there is none left. For composers that word
+    the answer themselves.
+    """
+
+    tools: tuple[str, ...]
+    """In the order in which they are asked."""
+    gate: EvidenceGate
+
+    @property
+    def taught_moves(self) -> frozenset[Move]:
+        return frozenset({Move.TOOL_USE, Move.BACKTRACK, Move.CONCLUSION})
+
+    async def offer_moves(
+        self, memory: MemoryStack, tried: TriedMoves, *, last: bool
+    ) -> OfferedMoves:
+        fresh = [name for name in self.tools if name not in tried.tools]
+        top = memory.top
+        if top.kind is FrameKind.OBSERVATION and not await self.gate.find_evidence(
+            memory.question, top.hits
+        ):
+            settled: Action = Backtrack("")
+        elif memory.hits and not tried.was_refused(memory):
+            settled = Conclusion("")
+        elif fresh and not last:
+            settled = ToolUse(fresh[0], "")
+        else:
+            return OfferedMoves(frozenset(), frozenset())
+        return OfferedMoves(frozenset({move_of(settled)}), frozenset(fresh), settled)

@@ -15,7 +15,7 @@ from osler.errors import BadConfig, CapabilityMissing
 from osler.llm.core.base import LanguageModel
 from osler.methods.tcrag.machine import TuringMachine
 from osler.methods.tcrag.monitor import Metric
-from osler.methods.tcrag.moves import GuidedMoves
+from osler.methods.tcrag.moves import GuidedMoves, LeanMoves
 from osler.retrieve.relevance import OverlapRelevance
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever, TextOnly
 
@@ -94,6 +94,13 @@ def test_whether_noise_goes_before_another_tool_is_a_setting(first: bool) -> Non
     moves = built(settings(moves="guided", backtrack_first=first)).moves
     assert isinstance(moves, GuidedMoves)
     assert moves.backtrack_first is first
+
+
+def test_lean_moves_need_a_reader_that_is_quoted() -> None:
+    lean = built(settings(writes="no", moves="lean", metric="sureness"))
+    assert (type(lean.moves), lean.monitor.metric, lean.sigma) == (LeanMoves, "sureness", 0.5)
+    with pytest.raises(BadConfig, match="lean moves"):
+        built(settings(writes="yes", moves="lean"))
 
 
 def test_roles_whose_model_may_not_word_medicine_write_notes() -> None:

@@ -1,0 +1,125 @@
+"""TC-RAG without a model: the machine settles every step, the evidence values the conclusion."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pytest
+
+from osler.answer import UNDECIDED, Decision
+from osler.answer.gate import EvidenceGate, QuoteThresholds
+from osler.methods.tcrag.machine import TuringMachine
+from osler.methods.tcrag.monitor import SIGMA, Draft, SurenessMonitor
+from osler.methods.tcrag.moves import LeanMoves
+from osler.methods.tcrag.stack import MemoryStack
+from osler.methods.tcrag.tools import DOC_RAG, KG_RAG, SearchTool
+from osler.testing.scripted import ScriptedModel, ScriptedRetriever
+from osler.trace import Popped, Run, StateValued
+from osler.types import (
+    Answer,
+    Evidence,
+    Halt,
+    Hit,
+    Passage,
+    Question,
+    Statement,
+    Sureness,
+)
+
+QUESTION = Question("q", "What does amiodarone do to the INR of patients on warfarin?")
+USEFUL = Passage("guideline:inr#0", "Amiodarone raises the INR on warfarin.", "guideline", "INR")
+OTHER = Passage("book:inr#1", "With warfarin, amiodarone doubles bleeding.", "book", "INR")
+NOISE = Passage("wiki:tea#0", "Tea is drunk in many countries.", "wiki", "Tea")
+
+
+class Names:
+    """Relevant is what names the drug of the question."""
+
+    async def relevance(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
+        return tuple(1.0 if "warfarin" in text else 0.0 for text in texts)
+
+
+GATE = EvidenceGate(Names(), Names(), {"en": QuoteThresholds(0.5, 0.5)})
+
+
+@dataclass(frozen=True)
+class Quotes:
+    """Quotes every passage that it is given; as sure as the settings of the test say."""
+
+    sure: dict[int, float]
+    """By the number of passages."""
+    uses_draft: bool = False
+    writes_answer: bool = True
+
+    async def conclude(
+        self,
+        question: Question,
+        hits: Sequence[Hit],
+        draft: str,
+        run: Run,
+        *,
+        decision: Decision = UNDECIDED,
+    ) -> Answer:
+        evidence = tuple(Evidence(hit, 0, len(hit.passage.text)) for hit in hits)
+        statements = tuple(Statement(one.quote, (n,)) for n, one in enumerate(evidence, 1))
+        sureness = Sureness(self.sure.get(len(hits), 0.0), "test@0")
+        return Answer(statements, evidence, sureness=sureness if hits else None)
+
+
+def lean(first: Passage, second: Passage, sure: dict[int, float]) -> TuringMachine:
+    tools = (
+        SearchTool(DOC_RAG, ScriptedRetriever({"": [first]})),
+        SearchTool(KG_RAG, ScriptedRetriever({"": [second]})),
+    )
+    return TuringMachine(
+        ScriptedModel([]),  # raises where it is asked for anything
+        tools,
+        SurenessMonitor(),
+        Quotes(sure),
+        LeanMoves((DOC_RAG, KG_RAG), GATE),
+        sigma=SIGMA["sureness"],
+        argument=False,
+    )
+
+
+async def test_evidence_that_answers_is_concluded_from_without_a_model() -> None:
+    run = Run()
+    solution = await lean(USEFUL, NOISE, {1: 0.9}).solve(QUESTION, run)
+    assert (solution.halt, run.usage.calls, run.usage.searches) == (Halt.CONVERGED, 0, 1)
+    assert solution.answer.statements[0].text == USEFUL.text
+    (valued,) = [event for event in run.events if isinstance(event, StateValued)]
+    assert valued.value == pytest.approx(0.1)
+    assert valued.halted
+
+
+async def test_noise_is_popped_before_the_next_tool_is_asked() -> None:
+    run = Run()
+    solution = await lean(NOISE, USEFUL, {1: 0.9}).solve(QUESTION, run)
+    (popped,) = [event for event in run.events if isinstance(event, Popped)]
+    assert (popped.by, popped.depth) == ("Backtrack", 1)
+    assert [one.passage for one in solution.answer.evidence] == [USEFUL]
+
+
+async def test_a_conclusion_that_is_not_sure_enough_asks_the_next_tool() -> None:
+    run = Run()
+    solution = await lean(USEFUL, OTHER, {1: 0.3, 2: 0.8}).solve(QUESTION, run)
+    assert solution.halt is Halt.CONVERGED
+    assert [one.passage for one in solution.answer.evidence] == [USEFUL, OTHER]
+    assert run.usage.calls == 0
+
+
+async def test_a_run_that_is_never_sure_says_so() -> None:
+    solution = await lean(USEFUL, OTHER, {1: 0.3, 2: 0.4}).solve(QUESTION, Run())
+    assert (solution.halt, solution.why) == (
+        Halt.BUDGET,
+        "not converged: no sensible move is left",
+    )
+    empty = await lean(NOISE, NOISE, {}).solve(QUESTION, Run())
+    assert empty.answer.statements == ()
+
+
+async def test_a_text_that_no_expert_judges_is_not_sure() -> None:
+    memory = MemoryStack(QUESTION)
+    valued = await SurenessMonitor().state_value(Draft("amiodarone"), memory, Run())
+    assert valued.value == 1.0
