@@ -158,10 +158,7 @@ class EvidenceGate:
             return []
         covered = await self.coverage.relevance(question.text, texts)
         shares = await self.subject.relevance(question.text, [*texts, *headings])
-        asked = {
-            heading: (await self.subject.relevance(heading, [question.text]))[0]
-            for heading in dict.fromkeys(headings)
-        }
+        asked = {one: await self._asked_share(question, one) for one in dict.fromkeys(headings)}
         return [
             MeasuredPassage(
                 own,
@@ -175,6 +172,13 @@ class EvidenceGate:
             )
             for at, own in enumerate(quotes.values())
         ]
+
+    async def _asked_share(self, question: Question, heading: str) -> float:
+        """Share of a heading's own subject that the question has, by the best part of its path:
+        "Cardiology > Heart failure" is about heart failure."""
+        assert self.subject is not None  # noqa: S101  `_measure` has looked
+        parts = heading.split(" > ")
+        return max([(await self.subject.relevance(one, [question.text]))[0] for one in parts])
 
 
 def _read_texts(hits: Sequence[Hit]) -> list[str]:

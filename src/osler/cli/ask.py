@@ -47,6 +47,23 @@ WithFilm = Annotated[
     bool, typer.Option("--film", help="Show how it went: live, and below the answer.")
 ]
 
+QuestionFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--file",
+        help="Ask every question of this file: one a line, or JSON Lines. What is loaded"
+        " serves them all; with --json each answer is one line.",
+    ),
+]
+ThreadName = Annotated[
+    str | None,
+    typer.Option(help="Ask in the conversation of this name, which begins where there is none."),
+]
+AskedAs = Annotated[
+    str | None,
+    typer.Option("--as", help="With --thread: the question as it is to be searched for."),
+]
+
 # Bytes; far above any question, far below what would fill the memory.
 STDIN_LIMIT = 1_000_000
 
@@ -63,29 +80,14 @@ def ask(
     seed: Annotated[int | None, typer.Option(min=0, help="Same seed, same run.")] = None,
     preset: Preset = None,
     trace: Trace = None,
-    file: Annotated[
-        Path | None,
-        typer.Option(
-            "--file",
-            help="Ask every question of this file: one a line, or JSON Lines. What is loaded"
-            " serves them all; with --json each answer is one line.",
-        ),
-    ] = None,
+    file: QuestionFile = None,
     plan: GivenPlan = None,
     plan_only: Annotated[
         bool, typer.Option("--plan-only", help="Show what would be searched, and stop.")
     ] = False,
     film: WithFilm = False,
-    thread: Annotated[
-        str | None,
-        typer.Option(
-            help="Ask in the conversation of this name, which begins where there is none."
-        ),
-    ] = None,
-    standalone: Annotated[
-        str | None,
-        typer.Option("--as", help="With --thread: the question as it is to be searched for."),
-    ] = None,
+    thread: ThreadName = None,
+    standalone: AskedAs = None,
 ) -> None:
     """Answer a question from cited evidence, or say that the evidence does not.
 
@@ -121,15 +123,12 @@ def ask(
 
 
 def _cheap_path(here: CliSession) -> dict[str, object]:
-    """Where nothing names a strategy: one search, and quotes that experts choose."""
+    """Where nothing names a strategy: one search, and quotes."""
     from osler.app.config import DEFAULT
 
     origins = here.load_layers().origins
     named = any(o != DEFAULT for key, o in origins.items() if key.startswith("strategy."))
-    if named:
-        return {}
-    quotes = origins["answer.quotes"] == DEFAULT and origins["model.kind"] == DEFAULT
-    return {"strategy.kind": "rag"} | ({"answer.quotes": "answers"} if quotes else {})
+    return {} if named else {"strategy.kind": "rag"}
 
 
 def replay(

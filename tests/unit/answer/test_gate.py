@@ -96,6 +96,14 @@ async def test_a_look_alike_is_refused_where_the_rule_quotes_it(expert: Answerab
     assert weighed.sureness.probability < 0.5
 
 
+async def test_a_path_of_headings_is_about_its_own_parts(expert: AnswerableExpert) -> None:
+    path = f"Gastroenterology and hepatology > {RIGHT[0]} > Treatment and outlook"
+    gate = make_gate(expert)
+    (alone,) = await gate.measure_passages(QUESTION, hits(RIGHT))
+    (within,) = await gate.measure_passages(QUESTION, hits((path, RIGHT[1])))
+    assert within.signs.heading_asked == alone.signs.heading_asked == 1
+
+
 async def test_only_passages_that_answer_are_quoted(expert: AnswerableExpert) -> None:
     weighed = await make_gate(expert).weigh_evidence(QUESTION, hits(LOOK_ALIKE, RIGHT))
     assert {quote.hit.passage.title for quote in weighed.quotes} == {RIGHT[0]}

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from osler.app.config import Role, Settings
+from osler.app.config import RagSettings, Role, Settings
 from osler.app.wiring import Parts
 from osler.app.wiring.models import LoadedModel
 from osler.app.wiring.resource_cache import ResourceCache
@@ -47,15 +47,10 @@ def opened(monkeypatch: pytest.MonkeyPatch, passage: Passage) -> list[Settings]:
     return seen
 
 
-def chosen(settings: Settings) -> tuple[str, str]:
-    return settings.strategy.kind, settings.answer.quotes
-
-
-def test_without_a_strategy_one_search_and_experts_answer(
-    osler: Any, opened: list[Settings]
-) -> None:
+def test_without_a_strategy_it_is_one_search(osler: Any, opened: list[Settings]) -> None:
     assert osler("ask", QUESTION).exit_code == 0
-    assert [chosen(one) for one in opened] == [("rag", "answers")]
+    assert osler("ask", QUESTION, "--k", "3").exit_code == 0
+    assert [one.strategy for one in opened] == [RagSettings(), RagSettings(k=3)]
 
 
 @pytest.mark.parametrize(
@@ -66,15 +61,7 @@ def test_a_strategy_of_the_settings_stands(
 ) -> None:
     (folder / "osler.toml").write_text(written, encoding="utf-8")
     osler("ask", QUESTION, "--plan-only")
-    assert [chosen(one) for one in opened] == [("tc-rag", "likelihood")]
-
-
-def test_how_quotes_are_chosen_stands_where_it_is_set(
-    osler: Any, folder: Path, opened: list[Settings]
-) -> None:
-    (folder / "osler.toml").write_text('[answer]\nquotes = "likelihood"\n', encoding="utf-8")
-    osler("ask", QUESTION, "--k", "3")
-    assert [chosen(one) for one in opened] == [("rag", "likelihood")]
+    assert [one.strategy.kind for one in opened] == ["tc-rag"]
 
 
 def test_questions_of_a_file_share_what_is_loaded(

@@ -57,9 +57,10 @@ def test_an_expert_is_trained_measured_and_shown(osler: Call, data: str) -> None
     assert {one["on"][:5] for one in json.loads(trained.stdout)["figures"]} == {"cross"}
     measured = osler("experts", "evaluate", "supports", *where, "--folder", "mine", "--json")
     assert measured.exit_code == 0, measured.stderr
-    _, figure = json.loads(measured.stdout)["figures"]
-    assert figure["on"].startswith("test")
-    assert figure["expert"]["value"] > 0.9 > figure["rule_figure"]["value"]
+    figures = {(one["on"], one["measure"]): one for one in json.loads(measured.stdout)["figures"]}
+    accuracy = figures["test: pubmedqa", "accuracy"]
+    assert accuracy["expert"]["value"] > 0.8 > accuracy["rule_figure"]["value"]
+    assert figures["test: pubmedqa", 'recall of "maybe"']["expert"]["value"] > 0.5
     shown = osler("experts", "show", "supports", "--folder", "mine")
     assert "majority" in shown.stdout
     assert "pubmedqa" in shown.stdout
@@ -101,16 +102,18 @@ def test_use_and_off_write_one_setting_and_keep_the_rest(osler: Call, folder: Pa
     if "answers" not in {one.card.name for one in packaged_experts()}:
         pytest.skip("this version comes without the expert answers")
     file = folder / "osler.toml"
-    file.write_text('# mine\n[retrieve]\nk = 7\n\n[reranker]\n#kind = "none"\ndepth = 15\n')
+    file.write_text(
+        '# mine\n[retrieve]\nk = 7\n\n[answer]\n#quotes = "likelihood"\nstatements = 2\n'
+    )
     assert osler("experts", "use", "answers").exit_code == 0
     used = tomllib.loads(file.read_text())
-    assert used["reranker"] == {"kind": "answers", "path": "none", "depth": 15}
+    assert used["answer"] == {"quotes": "answers", "quotes_path": "none", "statements": 2}
     assert used["retrieve"] == {"k": 7}
     assert "# mine" in file.read_text()
     listed = json.loads(osler("experts", "list", "--json").stdout)["experts"]
     assert {one["name"]: one["use"] for one in listed}["answers"] == "packaged"
     assert osler("experts", "off", "answers").exit_code == 0
-    assert tomllib.loads(file.read_text())["reranker"]["kind"] == "none"
+    assert tomllib.loads(file.read_text())["answer"]["quotes"] == "likelihood"
 
 
 def test_an_expert_that_nothing_uses_cannot_be_put_in_use(

@@ -27,8 +27,6 @@ FEATURES = (
     "one sentence",
     "other subject",
     "whole subject",
-    "heading shares the subject",
-    "subject missing in the heading",
     "heading beyond the question",
     "letter",
     "letter x cosine",
@@ -52,15 +50,15 @@ class PassageSigns:
     heading: float
     """The same by the heading alone; 0 without one."""
     heading_asked: float
-    """Share of the heading's own subject that the question has."""
+    """Share of the heading's own subject that the question has; of a path, by its best part."""
     cosines: tuple[float, ...]
     """Of its sentences to the question, highest first; not empty."""
 
 
 def measure_passage(question: str, signs: PassageSigns) -> list[float]:
     """The numbers of a passage, as `FEATURES` names them."""
-    titled = float(signs.heading > 0)
-    extra = (1 - signs.heading_asked) * titled
+    # A heading that shares nothing with the question may be a file's name, or a number.
+    extra = 1 - signs.heading_asked if signs.heading > 0 else 0.0
     letter = float(has_no_one_subject(question))
     best = signs.cosines[0]
     return [
@@ -72,8 +70,6 @@ def measure_passage(question: str, signs: PassageSigns) -> list[float]:
         # A look-alike: the heading names more than was asked, and part of the subject is missing.
         min(extra, 1 - signs.subject),
         float(signs.subject >= _WHOLE),
-        titled,
-        (1 - signs.heading) * titled,
         extra,
         letter,
         letter * best,

@@ -50,7 +50,7 @@ from osler.types import Language, Relevance
 EACH: Mapping[Part, Mapping[str, int]] = {
     "train": {MEDQUAD: 220, BIOASQ: 70, PUBMEDQA: 20, LETTERS: 90},
     "dev": {MEDQUAD: 100, BIOASQ: 20, PUBMEDQA: 8, LETTERS: 36},
-    "test": {MEDQUAD: 150, BIOASQ: 48, PUBMEDQA: 52},
+    "test": {MEDQUAD: 100, BIOASQ: 48, PUBMEDQA: 52},
 }
 """Most questions of a set in each part."""
 _SHARES = {MEDQUAD: 0.45, BIOASQ: 0.3, PUBMEDQA: 0.1, LETTERS: 0.15}
@@ -104,7 +104,8 @@ class AnswerableJob:
         model = fit_evidence(learnt)
         self.out.mkdir(parents=True, exist_ok=True)
         write_safetensors(tensors_of(model), self.out / WEIGHTS)
-        slope, intercept = fit_platt(_best_logits(model, dev))
+        threshold = choose_threshold(model, [*learnt, *dev])
+        slope, intercept = fit_platt(_answered_logits(model, dev, threshold))
         counts = {
             part: count_parts([m.case for m in c]) for part, c in (("train", learnt), ("dev", dev))
         }
@@ -125,7 +126,7 @@ class AnswerableJob:
             parameters={
                 "ridge": _RIDGE,
                 "share": self.share,
-                "threshold": choose_threshold(model, [*learnt, *dev]),
+                "threshold": threshold,
                 "slope": round(slope, 4),
                 "intercept": round(intercept, 4),
             },
@@ -271,13 +272,21 @@ def _logits(model: LinearModel, one: MeasuredCase) -> list[float]:
     return [float(logit) for (logit,) in model.predict_logits(np.array(rows))] if rows else []
 
 
-def _best_logits(model: LinearModel, cases: Sequence[MeasuredCase]) -> list[tuple[float, float]]:
-    """The best passage's logit, and whether gold is among the passages; where there are any."""
-    return [
-        (max(logits), float(any(one.golds) and not one.case.absent))
-        for one in cases
-        if (logits := _logits(model, one))
-    ]
+def _answered_logits(
+    model: LinearModel, cases: Sequence[MeasuredCase], threshold: float
+) -> list[tuple[float, float]]:
+    """The best passage's logit, and whether gold is quoted; where the expert lets any through."""
+    found = []
+    for one in cases:
+        passing = [
+            (logit, gold)
+            for logit, gold in zip(_logits(model, one), one.golds, strict=True)
+            if sigmoid(logit) >= threshold
+        ]
+        if passing:
+            right = not one.case.absent and any(gold for _, gold in passing)
+            found.append((max(passing)[0], float(right)))
+    return found
 
 
 def choose_threshold(model: LinearModel, cases: Sequence[MeasuredCase]) -> float:

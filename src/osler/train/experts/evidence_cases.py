@@ -34,7 +34,7 @@ LETTERS = "letters"
 _LETTER_FILES = ("train_long.json", "dev_long.json")
 _LIVEQA_FILE = "TREC-2017-LiveQA-Medical-Test-Questions-w-summaries.xml"
 _MEDQUAD_FILE = "MedQuAD_xml.tar.gz"
-READ, DEPTH = 10, 200
+READ, DEPTH = 10, 80
 """Passages that a question is answered from, and that are searched where some are taken away."""
 _NAME = 4
 """Letters of a name by which passages are taken away, at least."""
