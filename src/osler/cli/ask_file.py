@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from osler.cli.ask import make_report, watch_events
+from osler.cli.run_output import make_report, watch_events
 from osler.cli.session import ABSTAINED, CliSession
 from osler.errors import BadQuestion
 
@@ -55,7 +55,8 @@ async def _answer_all(
     here: CliSession, settings: Settings, questions: Sequence[Question], sink: Sink
 ) -> int:
     """Shows each answer when it is there; the number of questions that were answered."""
-    from osler.cli.render import report_document, run_page, short_page
+    from osler.cli.render import run_page, short_page
+    from osler.cli.run_documents import report_document
     from osler.types import Grounding
 
     answered = 0

@@ -65,7 +65,8 @@ def search(
     from osler.app.audit.entries import record_reading
     from osler.app.wiring.knowledge import search_passages
     from osler.app.wiring.models import encoder_languages
-    from osler.cli.render import hit_document, hits_page
+    from osler.cli.render import hits_page
+    from osler.cli.run_documents import hit_document
     from osler.text import language_of
 
     hits = asyncio.run(search_passages(settings, query, k=settings.retrieve.k, sources=()))
@@ -94,7 +95,8 @@ def get(
     """Show a passage and its neighbours in the document."""
     from rich.console import Group
 
-    from osler.cli.render import passage_document, passages_page
+    from osler.cli.render import passages_page
+    from osler.cli.run_documents import passage_document
     from osler.cli.tables import provenance_line
 
     settings = here.load_settings()
@@ -220,7 +222,7 @@ def _read_patient(held: PatientIndex, path: Path) -> PatientProfile:
 
 
 def _match_document(found: PatientMatch) -> dict[str, object]:
-    from osler.cli.render import passage_document
+    from osler.cli.run_documents import passage_document
 
     return {
         "passage": passage_document(found.passage),

@@ -74,7 +74,8 @@ def _danger_watcher(here: CliSession, *, aside: bool) -> Callable[[Event], None]
     def show_danger(event: Event) -> None:
         if not isinstance(event, DangerNoticed):
             return
-        from osler.cli.render import danger_block, danger_document
+        from osler.cli.render import danger_block
+        from osler.cli.run_documents import danger_document
 
         if here.json:
             _write_stderr(json.dumps({"danger": danger_document(event.notice)}, ensure_ascii=False))
@@ -149,7 +150,8 @@ def make_report(finished: FinishedRun, question: Question) -> RunPage:
 
 
 def show_result(here: CliSession, report: RunPage, *, film: bool) -> None:
-    from osler.cli.render import report_document, run_page, short_page
+    from osler.cli.render import run_page, short_page
+    from osler.cli.run_documents import report_document
 
     # Where the live film and the page meet on one terminal, the film is not shown twice.
     seen = film and _shows_progress(here) and sys.stdout.isatty() and sys.stderr.isatty()

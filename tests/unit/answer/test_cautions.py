@@ -21,7 +21,8 @@ from osler.answer.disagreement import (
 )
 from osler.answer.written import WrittenComposer
 from osler.cli.page import render_page
-from osler.cli.render import RunPage, report_document, run_page, short_page
+from osler.cli.render import RunPage, run_page, short_page
+from osler.cli.run_documents import report_document
 from osler.kb.ingest.prepare import IngestOptions, PreparedDocument, prepare_record
 from osler.serve import documents
 from osler.sources.records import Document, Section
