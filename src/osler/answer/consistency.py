@@ -35,16 +35,20 @@ _STEP = 3.0
 a guideline by their number."""
 _AGREEMENT = 0.25
 """Share by which each document that agrees adds to a passage's weight."""
+_TIE = 0.9
+"""Share of the heavier side's weight from which the lighter one is as good: neither is believed."""
 _STRONG = ("guideline", "meta-analysis", "systematic review", "randomized controlled trial")
 
 
 @dataclass(frozen=True, slots=True)
 class Contradiction:
-    """Two passages that say different things, the first of which is believed."""
+    """Two passages that say different things, the first of which is believed more."""
 
     kept: Hit
     dropped: Hit
     difference: Difference
+    is_tie: bool = False
+    """Whether both were left out, since neither side outweighs the other."""
 
 
 def heaviest_consistent_set(
@@ -143,14 +147,47 @@ def keep_consistent(
         _weigh(hit, trust(hit.passage.source), agreed)
         for hit, agreed in zip(looked, agreeing, strict=True)
     ]
-    kept = {*heaviest_consistent_set(weights, list(different))}
+    best = {*heaviest_consistent_set(weights, list(different))}
+    kept = best - _undecided(weights, list(different), best)
     said = [
-        Contradiction(*((looked[a], looked[b]) if a in kept else (looked[b], looked[a])), found)
+        Contradiction(
+            *((looked[a], looked[b]) if a in best else (looked[b], looked[a])),
+            found,
+            is_tie=not {a, b} & kept,
+        )
         for (a, b), found in different.items()
-        if (a in kept) != (b in kept)
+        if (a in best) != (b in best)
     ]
     left = [hit for place, hit in enumerate(hits) if place in kept or place >= len(looked)]
     return left, said
+
+
+def _undecided(
+    weights: Sequence[float], conflicts: list[tuple[int, int]], best: set[int]
+) -> set[int]:
+    """Places of which nobody can say who is right: the other side weighs about as much."""
+    undecided: set[int] = set()
+    for group in _connected_groups(conflicts):
+        against = group - best
+        inner = [(a, b) for a, b in conflicts if {a, b} <= against]
+        places = sorted(against)
+        at = {place: number for number, place in enumerate(places)}
+        other = heaviest_consistent_set(
+            [weights[place] for place in places], [(at[a], at[b]) for a, b in inner]
+        )
+        theirs = sum(weights[places[number]] for number in other)
+        if theirs >= _TIE * sum(weights[place] for place in group & best):
+            undecided |= group
+    return undecided
+
+
+def _connected_groups(conflicts: Sequence[tuple[int, int]]) -> list[set[int]]:
+    groups: list[set[int]] = []
+    for pair in conflicts:
+        touched = [group for group in groups if group & {*pair}]
+        groups = [group for group in groups if not group & {*pair}]
+        groups.append({*pair}.union(*touched))
+    return groups
 
 
 def _checkable_claims(hit: Hit) -> list[Claim]:
@@ -194,6 +231,13 @@ _WORDS = {
 }
 
 
+_TIE_WORDS = {
+    "en": '{dropped} says "{denied}" where {kept} says "{said}"; neither outweighs the other, and'
+    " neither was used.",
+    "zh": "{dropped} 为“{denied}”，而 {kept} 为“{said}”；两者可信度相当，均未采用。",
+}
+
+
 def _word_caution(found: Contradiction, language: Language) -> Caution:
     difference, names = found.difference, {}
     for role, hit in (("kept", found.kept), ("dropped", found.dropped)):
@@ -202,4 +246,5 @@ def _word_caution(found: Contradiction, language: Language) -> Caution:
     said, denied = difference.mine, difference.theirs
     if not mine_kept:
         said, denied = denied, said
-    return Caution("contradicted", _WORDS[language].format(said=said, denied=denied, **names), ())
+    words = _TIE_WORDS if found.is_tie else _WORDS
+    return Caution("contradicted", words[language].format(said=said, denied=denied, **names), ())

@@ -68,6 +68,9 @@ def hits_of(*texts: tuple[str, str]) -> list[Hit]:
         ([("web", WRONG), *[("web", RIGHT)] * 4], {2, 3, 4, 5}),
         # Five wrong texts of little trust against one guideline.
         ([*[("web", WRONG)] * 5, ("guideline", RIGHT)], {6}),
+        # As much on either side: neither is believed.
+        ([("web", WRONG), ("web", RIGHT), ("book", "Oxygen is given too.")], {3}),
+        ([*[("web", WRONG)] * 5, *[("web", RIGHT)] * 5], set()),
         # Nothing that contradicts: all stay.
         ([("web", RIGHT), ("book", "Oxygen is given too.")], {1, 2}),
     ],
