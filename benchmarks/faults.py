@@ -1,12 +1,15 @@
 """Fails each write of each verb in turn, and cuts the power after each, and looks at what is left.
 
     python benchmarks/faults.py [POINTS] [--seed N] [--verbs add,ask] [--minutes M] [--state FILE]
+    python benchmarks/faults.py --kills N
 
 A point is a verb, a fault (full, short, broken, denied, unsynced) and the n-th operation from which
 on the disk fails; or a verb and the operation after which the power went, with what was flushed
-kept and the rest dropped. After each it must hold: the verb ended, or said why not, in an error of
-Osler's own; nothing that is half there is taken for a whole; what was acknowledged is there; the
-same verb, run again on a disk that works, ends as it does on one that never failed.
+kept and the rest dropped; or a kill at a random moment of an evaluation, a server with fifty
+questions in flight, or the embedded engine. After each it must hold: the verb ended, or said why
+not, in an error of Osler's own; nothing that is half there is taken for a whole; what was
+acknowledged is there; the same verb, run again on a disk that works, ends as it does on one that
+never failed.
 
 Works in forked children of one process that has all imports behind it. All points of all verbs are
 listed, shuffled by the seed, and tried until there are POINTS; `--state` remembers how far it was.
@@ -27,8 +30,10 @@ import tempfile
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +46,11 @@ from osler.evaluate.runner import EvaluationRunner, ReadyStrategy, RunnerCell
 from osler.evaluate.sample import Gold, Sample
 from osler.jobs.journal import append_line, read_lines, require_agreement
 from osler.kb.base import KnowledgeBase
+from osler.kb.search.base import BackendChoice
+from osler.retrieve.hybrid import LexicalRetriever
 from osler.serve.app import build_state
 from osler.serve.keys import Caller
+from osler.serve.run_manager import ActiveRun
 from osler.testing.faults import FAULTS, RECORDED, FaultDial, RecordedDisk
 from osler.testing.scripted import HashingEncoder
 from osler.testing.served import FixedModel, loaded_shelf, no_page, serving_settings
@@ -136,6 +144,26 @@ def rollback(folder: Path) -> None:
     acknowledge(folder, "rollback")
 
 
+def build_edge(folder: Path) -> None:
+    """The embedded engine's index, and a search in it by a worker."""
+    with KnowledgeBase.open(folder / "kb", EDGE) as kb:
+        kb.build(HashingEncoder(), batch=4)
+    acknowledge(folder, "build")
+    search_edge(folder)
+
+
+def search_edge(folder: Path) -> None:
+    with KnowledgeBase.open(folder / "kb", EDGE) as kb:
+        found = asyncio.run(LexicalRetriever(kb).search("Text 1 on iron.", k=3))
+        assert found, "the index finds nothing"
+
+
+def check_edge(folder: Path) -> None:
+    check_base(folder)
+    if "build" in acknowledged(folder):
+        search_edge(folder)
+
+
 def check_base(folder: Path) -> None:
     with KnowledgeBase.open(folder / "kb") as kb:
         problems = [line for line in kb.verify() if not line.startswith("it is not built")]
@@ -173,7 +201,7 @@ def end_of_base(folder: Path) -> Any:
 
 
 def settings_in(folder: Path) -> Settings:
-    return serving_settings(folder, serve={"runs": 2, "waiting": 10})
+    return serving_settings(folder, serve={"runs": 4, "waiting": 60})
 
 
 def ask(folder: Path) -> None:
@@ -189,21 +217,21 @@ def ask(folder: Path) -> None:
         shelf.close()
 
 
-def serve(folder: Path) -> None:
-    """Three questions at once, without the sockets."""
+def serve(folder: Path, questions: int = 3) -> None:
+    """So many questions at once, without the sockets."""
     settings = settings_in(folder)
     site = build_state(settings, no_page, shelf=loaded_shelf(settings, FixedModel()))
 
     async def solve() -> None:
-        caller = Caller("me", "default", 9, 999)
-        begun = [await site.desk.start_run(caller, QUESTION, settings) for _ in range(3)]
+        caller = Caller("me", "default", 99, 999)
+        begun = [await site.desk.start_run(caller, QUESTION, settings) for _ in range(questions)]
+        for live in begun:
+            live.at_end.append(partial(acknowledge_end, folder, live))
         await asyncio.wait([live.task for live in begun if live.task])
         assert site.desk.unfinished == 0
         assert caller.running == 0
         for live in begun:
             assert live.status in ("finished", "failed"), live.status
-            if live.status == "finished":
-                acknowledge(folder, f"run {live.id}")
         if failed := [live.detail for live in begun if live.status == "failed"]:
             raise BadRun(failed[0])
 
@@ -213,6 +241,11 @@ def serve(folder: Path) -> None:
     finally:
         site.shelf.close()
         site.ledger.close()
+
+
+def acknowledge_end(folder: Path, live: ActiveRun) -> None:
+    if live.status == "finished":
+        acknowledge(folder, f"run {live.id}")
 
 
 def check_runs(folder: Path) -> None:
@@ -284,18 +317,19 @@ class Answers:
 
 SAMPLES = [
     Sample("made", "choice", Question(f"q{i}", f"Case {i}?", ("x", "y")), Gold(("A",)))
-    for i in range(5)
+    for i in range(60)
 ]
+FEW = SAMPLES[:5]
 
 
-def evaluate(folder: Path) -> None:
+def evaluate(folder: Path, samples: Sequence[Sample] = FEW) -> None:
     async def prepare(label: str) -> ReadyStrategy:
         return ReadyStrategy(Answers(), {"reader": "made"}, kind="direct")
 
     log = folder / "log"
     require_agreement(log, "plan", {"data": "made"})
     runner = EvaluationRunner(log, prepare)
-    asyncio.run(runner.run([RunnerCell("direct", "made", SAMPLES)]))
+    asyncio.run(runner.run([RunnerCell("direct", "made", samples)]))
     acknowledge(folder, "eval")
 
 
@@ -308,7 +342,7 @@ def check_log(folder: Path) -> None:
         assert record.trace is not None
         assert len(read_trace(folder / "log", record.trace)) == 2
     if "eval" in acknowledged(folder):
-        assert len(records) == len(SAMPLES), f"{len(records)} records"
+        assert len(records) in (len(FEW), len(SAMPLES)), f"{len(records)} records"
 
 
 def train(folder: Path) -> None:
@@ -343,6 +377,13 @@ def end_of_training(folder: Path) -> Any:
     return sorted(set(lines)), (folder / "records" / DATA).read_text()
 
 
+EDGE = BackendChoice("edge")
+KILLED: dict[str, Verb] = {
+    "eval": Verb(lambda _: None, partial(evaluate, samples=SAMPLES), check_log),
+    "serve": Verb(fill_and_build, partial(serve, questions=50), check_ledger),
+    "edge": Verb(fill, build_edge, check_edge, end_of_base),
+}
+"""Those that `benchmarks/kill.py` does not kill."""
 VERBS: dict[str, Verb] = {
     "add": Verb(fill, add, check_base, end_of_base),
     "build": Verb(fill, build, check_base, end_of_base),
@@ -393,15 +434,20 @@ class Trial:
     name: str
     root: Path
     dial: FaultDial
+    verbs: Mapping[str, Verb] = field(default_factory=lambda: VERBS)
 
     def __post_init__(self) -> None:
-        self.verb = VERBS[self.name]
+        self.verb = self.verbs[self.name]
         self.start, self.work = self.root / f"start-{self.name}", self.root / "work" / "home"
         self.dial.aim_at(self.root / "nowhere")
         self.start.mkdir()
         self.must(lambda: self.verb.prepare(self.start))
         self.reset()
         self.verb.act(self.work)  # here, so that no child needs to load what all use
+        began = time.monotonic()
+        self.reset()
+        self.must(lambda: self.verb.act(self.work))
+        self.took = time.monotonic() - began
         self.verb.check(self.work)
         self.end = self.must(lambda: self.verb.end(self.work))
 
@@ -442,6 +488,21 @@ class Trial:
         if said and not said.startswith("said: "):
             return f"act: {said}"
         return self.look()
+
+    def kill(self, chance: random.Random) -> tuple[bool, str]:
+        """Whether SIGKILL came before the end; and what is wrong then."""
+        self.reset()
+        if (child := os.fork()) == 0:
+            os.setpgid(0, 0)
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+            with suppress(OslerError):
+                self.verb.act(self.work)
+            os._exit(0)
+        time.sleep(chance.uniform(0, self.took))
+        with suppress(ProcessLookupError):
+            os.kill(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+        return os.WIFSIGNALED(status), self.look()
 
     def cut(self, after: int, *, strict: bool) -> str:
         self.reset()
@@ -504,6 +565,20 @@ def try_points(
     return tried, problems
 
 
+def try_kills(root: Path, dial: FaultDial, kills: int, seed: int, until: float) -> int:
+    """Kills that many times in all, verb by verb; returns how many left something wrong."""
+    chance, wrong = random.Random(seed), 0
+    for name in KILLED:
+        trial, rounds, hit = Trial(name, root, dial, KILLED), 0, 0
+        while hit < kills // len(KILLED) and time.monotonic() < until:
+            was_hit, problem = trial.kill(chance)
+            rounds, hit, wrong = rounds + 1, hit + was_hit, wrong + bool(problem)
+            if problem:
+                print(f"{name} killed: {problem}", flush=True)
+        print(f"{name:<6} {rounds} rounds, {hit} kills that hit", flush=True)
+    return wrong
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("points", nargs="?", type=int, default=10_000)
@@ -511,6 +586,7 @@ def main() -> None:
     parser.add_argument("--verbs", default=",".join(VERBS))
     parser.add_argument("--minutes", type=float, default=1e6)
     parser.add_argument("--state", type=Path)
+    parser.add_argument("--kills", type=int, default=0, help="instead: so many SIGKILLs")
     asked = parser.parse_args()
     if "OSLER_FAULTS" not in os.environ:
         with tempfile.TemporaryDirectory() as name:
@@ -523,6 +599,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=fast) as name:
         root = Path(name).resolve()
         dial = FaultDial.attached(Path(os.environ["OSLER_FAULTS"]))
+        if asked.kills:
+            until = time.monotonic() + 60 * asked.minutes
+            sys.exit(bool(try_kills(root, dial, asked.kills, asked.seed, until)))
         trials = {one: Trial(one, root, dial) for one in asked.verbs.split(",")}
         points = list_points(trials)
         random.Random(asked.seed).shuffle(points)

@@ -270,3 +270,19 @@ def test_a_mistake_in_one_s_own_rules_stops_the_server_before_it_serves(home: Pa
         serve_osler(home, danger={"rules": str(bad)}),
     ):
         pass
+
+
+def test_a_run_about_danger_that_failed_is_answered_and_counted_as_failed(home: Path) -> None:
+    with (
+        serve_osler(home, fill=no_knowledge) as place,
+        httpx2.Client(base_url=place.url, timeout=20) as http,
+    ):
+        asked = {"model": "osler/rag", "messages": [{"role": "user", "content": CRY}]}
+        reply = http.post("/v1/chat/completions", json=asked)
+        place.wait_for_runs()
+        assert reply.status_code == 200
+        assert said_first(reply.json()["choices"][0]["message"]["content"], CRY)
+        assert reply.json()["osler"]["status"] == "failed"
+        assert reply.json()["osler"]["error"]["code"]
+        counted = http.get("/metrics").text
+        assert 'osler_runs_total{status="failed",strategy="rag"} 1.0' in counted
