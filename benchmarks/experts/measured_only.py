@@ -18,11 +18,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
+from osler.answer.disagreement import find_difference, read_claim
+from osler.answer.verify import supports_claim
 from osler.evaluate.datasets import read_qrels
 from osler.evaluate.intervals import Estimate, difference, mean
 from osler.evaluate.metrics.retrieval import ndcg
 from osler.kb.encoders.base import MiniLMEncoder
 from osler.retrieve.experts.answering import AnswersExpert, TextPair
+from osler.retrieve.experts.cues import CuedSentence
 from osler.retrieve.experts.shelf import open_expert
 from osler.retrieve.experts.supporting import SupportsExpert
 from osler.retrieve.words import content_terms
@@ -128,6 +131,16 @@ def overlap_score(question: str, texts: Sequence[TextPair]) -> list[float]:
     return [len(asked & set(content_terms(one.text))) / max(1, len(asked)) for one in texts]
 
 
+def or_rule(answers: AnswersExpert, rule: Score) -> Score:
+    """As it is used: a question that the expert cannot judge keeps the rule's order."""
+
+    def score(question: str, texts: Sequence[TextPair]) -> Sequence[float]:
+        known = answers.can_judge(question)
+        return answers.judge_texts(question, texts) if known else rule(question, texts)
+
+    return score
+
+
 def claims(data: Path) -> Iterable[tuple[str, str, list[str], str]]:
     """Set, claim, sentences of evidence and verdict: yes (supported), no (refuted)."""
     with (data / "A_questions/healthver/healthver_dev.csv").open(encoding="utf-8") as file:
@@ -147,19 +160,38 @@ def _sentences(text: str) -> list[str]:
 
 
 def compare_claims(data: Path, expert: SupportsExpert) -> None:
-    """Accuracy beside the more frequent verdict, and the area under the curve of "yes"."""
-    by_set: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    """Accuracy beside the more frequent verdict, and the area under the curve of "yes".
+
+    Sentences count by the words that they share with the claim, as the word rule reads them.
+    """
+    by_set: dict[str, list[tuple[float, float, float]]] = defaultdict(list)
     for name, claim, sentences, verdict in claims(data):
-        shares = expert.judge_evidence(claim, sentences, maybe=False)
-        by_set[name].append((shares["yes"], float(verdict == "yes")))
-    for name, pairs in by_set.items():
-        rights = [float((share >= 0.5) == bool(yes)) for share, yes in pairs]
-        usual = float(sum(yes for _, yes in pairs) * 2 >= len(pairs))
-        rule = [float(yes == usual) for _, yes in pairs]
-        gain = difference(rule, rights)
-        row(f"{name}, zero-shot", "accuracy", mean(rights), "majority", mean(rule), gain)
-        area = area_under_curve(pairs)
-        print(f"| {name}, zero-shot | area under curve | {len(pairs)} | {area:.3f} | | |")
+        near = overlap_score(claim, [TextPair(one) for one in sentences])
+        read = [CuedSentence(*pair) for pair in zip(sentences, near, strict=True)]
+        shares = expert.judge_evidence(claim, read, maybe=False)
+        by_set[name].append((shares["yes"], word_rule(claim, sentences), float(verdict == "yes")))
+    for name, judged in by_set.items():
+        golds = [gold for _, _, gold in judged]
+        usual = float(sum(golds) * 2 >= len(golds))
+        rights = [float((share >= 0.5) == bool(gold)) for share, _, gold in judged]
+        plain = [float(gold == usual) for gold in golds]
+        words = [float((said or 2 * usual - 1) == 2 * gold - 1) for _, said, gold in judged]
+        for rule, theirs in (("majority", plain), ("words, else majority", words)):
+            gain = difference(theirs, rights)
+            row(f"{name}, zero-shot", "accuracy", mean(rights), rule, mean(theirs), gain)
+        said = f"{sum(bool(one) for _, one, _ in judged)} of {len(judged)}"
+        area = area_under_curve([(share, gold) for share, _, gold in judged])
+        print(f"| {name}, zero-shot | area under curve | {len(judged)} | {area:.3f} | words | |")
+        print(f"| {name} | claims on which the word rule says anything | | | {said} | |")
+
+
+def word_rule(claim: str, sentences: Sequence[str]) -> float:
+    """1 where a sentence supports the claim by `verify`'s rule, -1 where one contradicts it."""
+    mine = read_claim(claim)
+    theirs = [read_claim(one) for one in sentences]
+    yes = any(supports_claim(mine, one, "en") for one in theirs)
+    no = any(find_difference(mine, one, "en") for one in theirs)
+    return float(yes) - float(no)
 
 
 def main() -> None:
@@ -172,10 +204,16 @@ def main() -> None:
     compare_claims(given.data, SupportsExpert(open_expert("supports", given.supports)))
     answers = AnswersExpert(open_expert("answers", given.answers), threads=1)
     cosine = cosine_score(MiniLMEncoder(threads=1))
-    chinese = chinese_cases(given.data)
-    compare("CMB-Clin (Chinese)", chinese, answers.judge_texts, overlap_score, "overlap")
-    compare("LiveQA, judged answers", liveqa(given.data), answers.judge_texts, cosine, "cosine")
-    compare("MEDIQA 2019", mediqa(given.data), answers.judge_texts, cosine, "cosine")
+    for name, asked, rule, called in (
+        ("CMB-Clin (Chinese)", chinese_cases(given.data), overlap_score, "overlap"),
+        ("LiveQA, judged answers", liveqa(given.data), cosine, "cosine"),
+        ("MEDIQA 2019", mediqa(given.data), cosine, "cosine"),
+    ):
+        known = sum(map(answers.can_judge, asked))
+        compare(f"{name}, {known} judged", asked, or_rule(answers, rule), rule, called)
+        by_expert = {q: graded for q, graded in asked.items() if answers.can_judge(q)}
+        if by_expert:
+            compare(f"{name}, those alone", by_expert, answers.judge_texts, rule, called)
 
 
 if __name__ == "__main__":

@@ -107,7 +107,9 @@ class ExtractiveComposer:
             sureness = verdict.sureness
         elif sureness is not None and quotes:
             notes.append(describe_sureness(sureness, question.language))
-        notes += [_FAULT[question.language].format(fault) for fault in self.gate.faults]
+        faults = self.verdicts.find_fault(question) if self.verdicts else ()
+        faults = (*self.gate.faults, *faults)
+        notes += [_FAULT[question.language].format(fault) for fault in faults]
         if run.spent:
             notes.append(_SPENT[question.language].format(run.spent))
         return Answer(
@@ -144,9 +146,9 @@ class ExtractiveComposer:
         )
         weighed = await self.gate.weigh_evidence(question, hits, query=query)
         found = weighed.quotes
-        if found and self.judge is not None and self.judge.can_judge(question):
-            if judged := await self.judge.choose_quotes(question, query, found):
-                return judged, weighed.sureness
+        judge = self.judge if self.judge is not None and self.judge.can_judge(question) else None
+        if found and judge and (quotes := await judge.choose_quotes(question, query, found, hits)):
+            return quotes, weighed.sureness
         short = found[: self.shortlist]
         if len(short) > self.statements:
             short = await self._weigh_quotes(question, words, short, run)

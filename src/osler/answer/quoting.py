@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from dataclasses import astuple, dataclass, replace
 from typing import Protocol
 
-from osler.answer.sentences import QuoteCandidate
+from osler.answer.sentences import QuoteCandidate, quotable_spans
 from osler.llm.recording import Boundary
-from osler.retrieve.experts.answering import TextPair
+from osler.retrieve.experts.answer_cues import share_covered
+from osler.retrieve.experts.answering import LEAD, TextPair
 from osler.retrieve.naming import has_no_one_subject
-from osler.types import Question
+from osler.types import Hit, Question
 
 ANSWERS = "answers"
 """Name of the expert, also on tapes."""
@@ -37,14 +38,20 @@ class TextJudge(Protocol):
 
 @dataclass(frozen=True)
 class QuoteJudge:
-    """Quotes the sentences that an expert holds to answer, the surest first."""
+    """Quotes the sentences that an expert holds to answer, the surest first.
+
+    It judges of each passage the sentences that share most words with the question, and with them
+    the beginning of the passage.
+    """
 
     expert: TextJudge | None
     """`None` behind a tape that plays."""
     most: int = 5
     """Sentences of an answer."""
-    read: int = 16
-    """Candidates that are judged, the most relevant of all."""
+    passages: int = 8
+    """Passages that are judged, in the order of the search."""
+    each: int = 2
+    """Sentences of a passage that are judged."""
     share: float = 0.6
     """Least probability of a further quote, as a share of the first one's."""
     boundary: Boundary | None = None
@@ -57,27 +64,46 @@ class QuoteJudge:
         return question.language == "en" and not has_no_one_subject(question.text)
 
     async def choose_quotes(
-        self, question: Question, query: str, found: Sequence[QuoteCandidate]
+        self,
+        question: Question,
+        query: str,
+        evidence: Sequence[QuoteCandidate],
+        hits: Sequence[Hit],
     ) -> list[QuoteCandidate]:
-        """One to `most` of the candidates, which come most relevant first; `relevance` is now the
-        probability that it answers. None where the expert cannot judge.
+        """One to `most` sentences; `relevance` is now the probability that one answers. None where
+        the expert cannot judge.
 
-        `query` is what is judged: the question, or the question with the chosen option.
+        `evidence` is what may be quoted; of a document that it is from, all passages among the hits
+        may be. `query` is what is judged: the question, or the question with the chosen option.
         """
-        read = found[: self.read]
-        texts = [TextPair(one.text, one.hit.passage.heading) for one in read]
-        shares = await self._judge_texts(query, texts)
+        found = self._choose_candidates(query, _same_documents(evidence, hits))
+        texts = [
+            TextPair(one.text, one.hit.passage.heading, one.hit.passage.text[:LEAD])
+            for one in found
+        ]
+        shares = await self._judge_texts(query, texts) if texts else ()
         if not shares:
             return []
-        order = sorted(range(len(read)), key=lambda at: (-shares[at], at))
+        order = sorted(range(len(found)), key=lambda at: (-shares[at], at))
         chosen: dict[str, QuoteCandidate] = {}
         for at in order:
             if len(chosen) == self.most or shares[at] < self.share * shares[order[0]]:
                 break
             # Two passages may say the same in the same words.
-            words = " ".join(read[at].text.casefold().split())
-            chosen.setdefault(words, replace(read[at], relevance=shares[at]))
+            words = " ".join(found[at].text.casefold().split())
+            chosen.setdefault(words, replace(found[at], relevance=shares[at]))
         return put_definition_first(question.text, list(chosen.values()))
+
+    def _choose_candidates(self, query: str, hits: Sequence[Hit]) -> list[QuoteCandidate]:
+        """Of each of the first passages the sentences that share most words with the question."""
+        found = []
+        spans = [(hit, own) for hit in hits if (own := quotable_spans(hit))]
+        for hit, own in spans[: self.passages]:
+            texts = [f"{hit.passage.heading}. {hit.passage.text[a:b]}" for a, b in own]
+            shares = share_covered(query, texts)
+            order = sorted(range(len(own)), key=lambda at: (-shares[at], at))
+            found += [QuoteCandidate(hit, *own[at], shares[at]) for at in order[: self.each]]
+        return found
 
     async def _judge_texts(self, query: str, texts: Sequence[TextPair]) -> tuple[float, ...]:
         async def work() -> tuple[float, ...]:
@@ -90,6 +116,13 @@ class QuoteJudge:
             return await work()
         asked = tuple("\n".join(map(str, astuple(one))) for one in texts)
         return await self.boundary.call("relevance", (ANSWERS, query, asked), work)
+
+
+def _same_documents(evidence: Sequence[QuoteCandidate], hits: Sequence[Hit]) -> list[Hit]:
+    """The hits that are evidence, and others of documents with their titles, in their order."""
+    here = {one.hit.passage.id for one in evidence}
+    titles = {one.hit.passage.title for one in evidence} - {""}
+    return [hit for hit in hits if hit.passage.id in here or hit.passage.title in titles]
 
 
 def put_definition_first(question: str, quotes: Sequence[QuoteCandidate]) -> list[QuoteCandidate]:

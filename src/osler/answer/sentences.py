@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from osler.answer.statements import states_something
@@ -34,12 +34,7 @@ async def quote_candidates(
     alone). Sentences shorter than `shortest` characters (8 in Chinese) are headings and
     fragments, and are left out; so is what states nothing (`answer.statements`).
     """
-    spans = [
-        (hit, start, end)
-        for hit, start, end in _sentence_spans(hits)
-        if end - start >= _least_length(hit, shortest)
-        and states_something(hit.passage.text[start:end])
-    ]
+    spans = [(hit, *span) for hit in hits for span in quotable_spans(hit, shortest)]
     texts = [f"{hit.passage.heading}. {hit.passage.text[start:end]}" for hit, start, end in spans]
     scores = await scorer.relevance(query, texts) if texts else ()
     found = [QuoteCandidate(*span, value) for span, value in zip(spans, scores, strict=True)]
@@ -47,11 +42,12 @@ async def quote_candidates(
     return sorted(found, key=lambda c: (-c.relevance, c.hit.rank, c.start))
 
 
-def _sentence_spans(hits: Sequence[Hit]) -> Iterable[tuple[Hit, int, int]]:
-    for hit in hits:
-        for start, end in split_sentences(hit.passage.text):
-            yield hit, start, end
-
-
-def _least_length(hit: Hit, shortest: int) -> int:
-    return 8 if hit.passage.language == "zh" else shortest
+def quotable_spans(hit: Hit, shortest: int = 30) -> list[tuple[int, int]]:
+    """Start and end of the sentences that are long enough and state something, in order."""
+    text = hit.passage.text
+    least = 8 if hit.passage.language == "zh" else shortest
+    return [
+        (start, end)
+        for start, end in split_sentences(text)
+        if end - start >= least and states_something(text[start:end])
+    ]

@@ -40,24 +40,24 @@ class KnownShares:
         return [self.shares[one.text] for one in texts]
 
 
-def hit(text: str, number: int = 0) -> Hit:
-    passage = Passage(f"book:a#{number}", text, "book", "Scurvy")
+def hit(text: str, number: int = 0, title: str = "Scurvy") -> Hit:
+    passage = Passage(f"book:a#{number}", text, "book", title)
     return Hit(passage, 1.0, number + 1, "q", "book")
 
 
-def candidates(text: str, number: int = 0) -> list[QuoteCandidate]:
-    one = hit(text, number)
-    return [QuoteCandidate(one, *span, 0.5) for span in split_sentences(text)]
+def evidence_of(*hits: Hit) -> list[QuoteCandidate]:
+    return [QuoteCandidate(one, *split_sentences(one.passage.text)[0], 0.5) for one in hits]
 
 
-async def choose(question: str, found: Sequence[QuoteCandidate], **changes: float) -> list[str]:
-    judge = QuoteJudge(KnownShares(SHARES), **changes)  # type: ignore[arg-type]
-    chosen = await judge.choose_quotes(Question("q", question), question, found)
+async def choose(question: str, text: str, **changes: float) -> list[str]:
+    judge = QuoteJudge(KnownShares(SHARES), **{"each": 9} | changes)  # type: ignore[arg-type]
+    evidence, asked = evidence_of(hit(text)), Question("q", question)
+    chosen = await judge.choose_quotes(asked, question, evidence, [hit(text)])
     return [one.text for one in chosen]
 
 
 async def test_as_many_are_quoted_as_answer_and_the_surest_stands_first() -> None:
-    found = candidates(f"{SAILORS} {GUMS} {SCURVY} {JOINTS}")
+    found = f"{SAILORS} {GUMS} {SCURVY} {JOINTS}"
     assert await choose("Symptoms of scurvy?", found) == [GUMS, JOINTS, SCURVY]
     assert await choose("Symptoms of scurvy?", found, share=0.85) == [GUMS, JOINTS]
     assert await choose("Symptoms of scurvy?", found, most=1) == [GUMS]
@@ -67,7 +67,7 @@ async def test_as_many_are_quoted_as_answer_and_the_surest_stands_first() -> Non
     "question", ["What is scurvy?", "What is (are) scurvy ?", "Define scurvy.", "what is Scurvy"]
 )
 async def test_a_definition_stands_first_for_what_is(question: str) -> None:
-    found = candidates(f"{GUMS} {SCURVY} {JOINTS}")
+    found = f"{GUMS} {SCURVY} {JOINTS}"
     assert await choose(question, found) == [SCURVY, GUMS, JOINTS]
 
 
@@ -75,20 +75,49 @@ async def test_a_definition_stands_first_for_what_is(question: str) -> None:
     "question", ["What is the treatment of scurvy?", "What are gums?", "Who feared scurvy?"]
 )
 async def test_other_questions_keep_the_order(question: str) -> None:
-    assert await choose(question, candidates(f"{GUMS} {SCURVY}")) == [GUMS, SCURVY]
+    assert await choose(question, f"{GUMS} {SCURVY}") == [GUMS, SCURVY]
 
 
 async def test_the_same_words_are_quoted_once() -> None:
-    found = [*candidates(GUMS), *candidates(GUMS, 1)]
-    assert await choose("Symptoms of scurvy?", found) == [GUMS]
+    assert await choose("Symptoms of scurvy?", f"{GUMS} {GUMS}") == [GUMS]
 
 
-async def test_only_the_most_relevant_are_read_with_their_heading() -> None:
+async def test_sentences_with_the_question_s_words_are_judged_with_their_passage() -> None:
     expert = KnownShares(SHARES)
-    found = candidates(f"{GUMS} {SCURVY} {JOINTS}")
-    chosen = await QuoteJudge(expert, read=2).choose_quotes(Question("q", "Why?"), "Which?", found)
-    assert expert.asked == [("Which?", [TextPair(GUMS, "Scurvy"), TextPair(SCURVY, "Scurvy")])]
+    texts = hit(f"{SAILORS} {GUMS} {JOINTS}"), hit(SCURVY, 1)
+    judge = QuoteJudge(expert, each=1)
+    asked = "Which gums are bleeding in scurvy?"
+    chosen = await judge.choose_quotes(Question("q", "Why?"), asked, evidence_of(*texts), texts)
+    lead = texts[0].passage.text
+    read = [TextPair(GUMS, "Scurvy", lead), TextPair(SCURVY, "Scurvy", SCURVY)]
+    assert expert.asked == [(asked, read)]
     assert [one.relevance for one in chosen] == [0.9, 0.7]
+
+
+async def test_of_a_document_that_is_evidence_other_passages_may_be_quoted() -> None:
+    first, same, other = hit(SAILORS), hit(GUMS, 1), hit(JOINTS, 2, "Rickets")
+    expert = KnownShares(SHARES)
+    chosen = await QuoteJudge(expert).choose_quotes(
+        Question("q", "Why?"), "Why?", evidence_of(first), [first, same, other]
+    )
+    assert [one.text for one in chosen] == [GUMS]
+    assert {one.text for one in expert.asked[0][1]} == {SAILORS, GUMS}
+
+
+async def test_a_passage_without_a_title_brings_no_other() -> None:
+    first, other = hit(SAILORS, 0, ""), hit(GUMS, 1, "")
+    chosen = await QuoteJudge(KnownShares(SHARES)).choose_quotes(
+        Question("q", "Why?"), "Why?", evidence_of(first), [first, other]
+    )
+    assert [one.text for one in chosen] == [SAILORS]
+
+
+async def test_only_the_first_passages_are_judged() -> None:
+    hits = [hit(JOINTS), hit(GUMS, 1)]
+    chosen = await QuoteJudge(KnownShares(SHARES), passages=1).choose_quotes(
+        Question("q", "Why?"), "Why?", evidence_of(*hits), hits
+    )
+    assert [one.text for one in chosen] == [JOINTS]
 
 
 async def test_what_states_nothing_is_no_candidate() -> None:
@@ -104,7 +133,7 @@ async def answer(question: str, expert: KnownShares) -> tuple[Answer, int]:
         {"en": QuoteThresholds(0, 0), "zh": QuoteThresholds(0, 0)},
     )
     run = Run()
-    composer = ExtractiveComposer(gate, ScriptedModel([]), 1, judge=QuoteJudge(expert))
+    composer = ExtractiveComposer(gate, ScriptedModel([]), 1, judge=QuoteJudge(expert, each=9))
     given = await composer.conclude(Question("q", question), [hit(TEXT)], "", run)
     return given, run.usage.scored_tokens
 

@@ -17,7 +17,7 @@ from osler.kb.encoders.base import Encoder, MiniLMEncoder
 from osler.kb.encoders.minilm import read_safetensors
 from osler.llm.core.cache import write_whole
 from osler.llm.local.weights import MINILM, locate_weights
-from osler.retrieve.experts.cards import CARD, WEIGHTS
+from osler.retrieve.experts.cards import CARD
 from osler.retrieve.experts.pair_graph import pair_graph
 from osler.retrieve.experts.searching import RETRIEVE, SearchExpert
 from osler.retrieve.experts.shelf import open_expert
@@ -25,10 +25,10 @@ from osler.retrieve.experts.shelf import open_expert
 OFF, PACKAGED = "off", "packaged"
 SWITCHES = {
     "retrieve": ("retrieve", "expert", "off", "path"),
-    "answers": ("reranker", "kind", "none", "path"),
+    "answers": ("answer", "quotes", "likelihood", "quotes_path"),
     "answerable": ("answer", "gate", "thresholds", "gate_path"),
-}
     "supports": ("answer", "verdicts", "likelihood", "verdicts_path"),
+}
 """For each expert: section and key of its setting, the value that gives the rule back, and the key
 of its folder."""
 GRAPH = "model.onnx"
@@ -40,6 +40,8 @@ def expert_in_use(settings: Settings, name: str) -> str:
     if name not in SWITCHES:
         return ""
     section, key, _, place = SWITCHES[name]
+    if name == RETRIEVE and settings.embedder.kind != "packaged":
+        return OFF
     chosen = getattr(settings, section)
     return str(getattr(chosen, place) or PACKAGED) if getattr(chosen, key) == name else OFF
 
@@ -65,7 +67,7 @@ def export_expert(name: str, folder: Path | None, out: Path) -> list[str]:
     expert = open_expert(name, folder)
     try:
         out.mkdir(parents=True)
-        for file in (CARD, WEIGHTS):
+        for file in (CARD, *expert.card.weight_files):
             shutil.copyfile(expert.folder / file, out / file)
         pass_on([expert.folder], out)
         if expert.card.family == "pair":

@@ -37,7 +37,7 @@ _EPSILON = 1e-12
 # fixed, since the onnx package would write its newest, which onnxruntime may not read yet.
 _OPSET, _FUSED_OPSET, _IR = 17, 1, 10
 _FUSED = "com.microsoft"
-_TYPES = {"F32": "<f4", "F16": "<f2", "I64": "<i8"}
+_TYPES = {"F32": "<f4", "F16": "<f2", "I64": "<i8", "U8": "u1"}
 
 
 def read_safetensors(path: Path) -> dict[str, Tensor]:

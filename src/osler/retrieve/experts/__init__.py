@@ -5,7 +5,9 @@
 | `cards` | the card of an expert: base, data, figures, what it is bad at |
 | `shelf` | the experts that come with Osler and a user's own, checked against their cards |
 | `pair_input` | question and text as one sequence of word pieces |
-| `pair_graph` | the pair model as an ONNX graph: packaged encoder, deltas, head |
+| `packing` | changes of the encoder's matrices in three bits a number |
+| `pair_graph` | the pair model as an ONNX graph: packaged encoder, its changes, head |
+| `answer_cues` | what `answers` weighs beside the pair model: names, words, length |
 | `answering` | `answers`: does this text answer this question? |
 | `cues` | what a sentence says by its words: negation, hedges, directions |
 | `supporting` | `supports`: does this evidence say yes, no, or nothing of it? |

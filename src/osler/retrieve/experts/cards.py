@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -83,6 +84,8 @@ class ExpertCard(_CardPart):
     """Name and SHA-256 of the encoder that its deltas belong to; empty without one."""
     weights: str = Field(pattern=r"[0-9a-f]{64}")
     """SHA-256 of the weights file."""
+    further: tuple[str, ...] = ()
+    """SHA-256 of each further weights file, in order: `weights-2.safetensors` and so on."""
     default: bool = False
     """Whether it takes the rule's place without being asked for."""
     weak: tuple[str, ...] = ()
@@ -93,6 +96,17 @@ class ExpertCard(_CardPart):
     """Numbers beside the weights: calibration, lengths."""
     data: tuple[ExpertData, ...] = ()
     figures: tuple[ExpertFigure, ...] = ()
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 that stands for all weights files."""
+        return hashlib.sha256(" ".join((self.weights, *self.further)).encode()).hexdigest()
+
+    @property
+    def weight_files(self) -> dict[str, str]:
+        """SHA-256 of each weights file by its name."""
+        hashes = (self.weights, *self.further)
+        return {weights_name(number): one for number, one in enumerate(hashes)}
 
 
 def read_card(folder: Path) -> ExpertCard:

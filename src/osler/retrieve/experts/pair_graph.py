@@ -18,6 +18,7 @@ from osler.kb.encoders.minilm import (
     embed_tokens,
     serialise_graph,
 )
+from osler.retrieve.experts.packing import unpack_deltas
 from osler.retrieve.experts.pair_input import PairInput
 
 if TYPE_CHECKING:
@@ -27,25 +28,19 @@ if TYPE_CHECKING:
 
     Tensor: TypeAlias = NDArray[Any]
 
-DOWN, UP = ".down", ".up"
 HEAD_WEIGHT, HEAD_BIAS = "head.weight", "head.bias"
 
 
-def merge_deltas(base: Mapping[str, Tensor], deltas: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The encoder's tensors with `up @ down` added where the expert has a delta.
+def merge_deltas(base: Mapping[str, Tensor], tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The encoder's tensors with the expert's changes added.
 
-    Raises `ModelError` for a delta of a matrix that the encoder lacks, or of another shape.
+    Raises `ModelError` for a change of a tensor that the encoder lacks, or of another shape.
     """
-    import numpy as np
-
     merged = dict(base)
-    for name in (name.removesuffix(DOWN) for name in deltas if name.endswith(DOWN)):
-        key = f"{name}.weight"
-        try:
-            change = deltas[name + UP].astype(np.float32) @ deltas[name + DOWN].astype(np.float32)
-            merged[key] = base[key] + change
-        except (KeyError, ValueError) as error:
-            raise ModelError(f"the expert's delta {name} does not fit the encoder") from error
+    for name, change in unpack_deltas(tensors).items():
+        if name not in base or base[name].shape != change.shape:
+            raise ModelError(f"the expert's change of {name} does not fit the encoder")
+        merged[name] = base[name] + change
     return merged
 
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 QUESTION_PIECES = 64
 """Pieces of a question that are read; consumers' letters are cut."""
-LONGEST = 128
+LONGEST = 96
 """Pieces of question and text together, with [CLS] and two [SEP]."""
 
 

@@ -12,7 +12,7 @@ from osler.errors import ModelError, ModelMissing
 from osler.kb.encoders.minilm import read_safetensors
 from osler.llm.core.cache import sha256_of
 from osler.llm.local.weights import MINILM
-from osler.retrieve.experts.cards import CARD, WEIGHTS, ExpertCard, read_card
+from osler.retrieve.experts.cards import CARD, ExpertCard, read_card
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,14 +31,17 @@ class ShelvedExpert:
 
     @property
     def bytes(self) -> int:
-        return (self.folder / WEIGHTS).stat().st_size
+        return sum((self.folder / name).stat().st_size for name in self.card.weight_files)
 
     def read_tensors(self) -> Mapping[str, NDArray[Any]]:
-        """The weights. Raises `ModelError` for a file that is no safetensors."""
-        try:
-            return read_safetensors(self.folder / WEIGHTS)
-        except (ValueError, KeyError, TypeError, OSError) as error:
-            raise ModelError(f"{self.folder / WEIGHTS} cannot be read: {error}") from error
+        """The weights of all files. Raises `ModelError` for a file that is no safetensors."""
+        found: dict[str, NDArray[Any]] = {}
+        for name in self.card.weight_files:
+            try:
+                found |= read_safetensors(self.folder / name)
+            except (ValueError, KeyError, TypeError, OSError) as error:
+                raise ModelError(f"{self.folder / name} cannot be read: {error}") from error
+        return found
 
 
 def packaged_folder() -> Path:
@@ -67,14 +70,15 @@ def open_expert(name: str, folder: Path | None = None) -> ShelvedExpert:
     card = read_card(place)
     if card.name != name:
         raise ModelError(f"{place} holds the expert {card.name!r}, not {name!r}")
-    weights = place / WEIGHTS
-    if not weights.is_file():
-        raise ModelMissing(f"{weights} is not there", fix=_AGAIN.format(name))
-    if (found := sha256_of(weights)) != card.weights:
-        raise ModelError(
-            f"{weights} is not what its card names: sha256 {found[:12]}…, not {card.weights[:12]}…",
-            fix=_AGAIN.format(name),
-        )
+    for file, sha256 in card.weight_files.items():
+        weights = place / file
+        if not weights.is_file():
+            raise ModelMissing(f"{weights} is not there", fix=_AGAIN.format(name))
+        if (found := sha256_of(weights)) != sha256:
+            raise ModelError(
+                f"{weights} is not what its card names: sha256 {found[:12]}…, not {sha256[:12]}…",
+                fix=_AGAIN.format(name),
+            )
     if card.base and card.base != BASE:
         raise ModelError(
             f"the expert {name!r} was made over {card.base.partition('@')[0]} of another"

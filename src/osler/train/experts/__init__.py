@@ -6,7 +6,8 @@
 | `splits` | train, dev and test by document and question, written to disk as hashes |
 | `hard_negatives` | wrong texts that lie near a question: neighbours by the packaged encoder |
 | `pair_batches` | what one step of training reads |
-| `pair_training` | the pair model with low-rank deltas, its loss and its loop |
+| `pair_training` | the pair model with its last layers tuned, its loss and its loop |
+| `answer_fit` | the linear models over its logits and the cues of `answers` |
 | `pair_evaluation` | the pair model's figures beside the cosine's, and its calibration |
 | `claims` | yes/no questions with their evidence, for `supports` |
 | `searches` | searches with their gold documents, for `retrieve` |

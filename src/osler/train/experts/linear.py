@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from osler.llm.core.cache import write_whole
+from osler.retrieve.experts.cards import weights_name
 from osler.retrieve.experts.linear import LinearModel
 
 if TYPE_CHECKING:
@@ -84,12 +86,33 @@ def tensors_of(model: LinearModel) -> dict[str, NDArray[np.float32]]:
     return {name: np.ascontiguousarray(one, np.float32) for name, one in named.items()}
 
 
+def write_shards(
+    tensors: Mapping[str, NDArray[Any]], folder: Path, most: int = 1_000_000
+) -> list[str]:
+    """Writes tensors into weights files of at most `most` bytes; gives their SHA-256 in order.
+
+    A tensor that is larger stands in a file of its own.
+    """
+    shards: list[dict[str, NDArray[Any]]] = [{}]
+    for name, one in sorted(tensors.items()):
+        # What the header says of a tensor is some 120 bytes.
+        if shards[-1] and sum(t.nbytes + 120 for t in (*shards[-1].values(), one)) > most:
+            shards.append({})
+        shards[-1][name] = one
+    folder.mkdir(parents=True, exist_ok=True)
+    found = []
+    for number, shard in enumerate(shards):
+        write_safetensors(shard, folder / weights_name(number))
+        found.append(hashlib.sha256((folder / weights_name(number)).read_bytes()).hexdigest())
+    return found
+
+
 def write_safetensors(tensors: Mapping[str, NDArray[Any]], path: Path) -> None:
-    """Writes tensors of float16 and float32, whole or not at all; equal tensors, equal bytes."""
+    """Writes tensors of float16, float32 and uint8, whole or not at all; the same, same bytes."""
     import json
     import struct
 
-    kinds = {np.dtype(np.float32): "F32", np.dtype(np.float16): "F16"}
+    kinds = {np.dtype(np.float32): "F32", np.dtype(np.float16): "F16", np.dtype(np.uint8): "U8"}
     header: dict[str, object] = {}
     at = 0
     for name in sorted(tensors):

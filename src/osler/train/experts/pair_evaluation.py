@@ -22,7 +22,7 @@ from osler.evaluate.intervals import difference, mean
 from osler.evaluate.metrics.calibration import calibration_error
 from osler.jobs.runner import Progress
 from osler.kb.encoders.base import Encoder
-from osler.retrieve.experts.answering import TextPair, sigmoid
+from osler.retrieve.experts.answering import LEAD, TextPair
 from osler.retrieve.experts.cards import ExpertFigure, MeasuredFigure
 from osler.retrieve.experts.pair_input import titled_text
 from osler.train.experts.pair_batches import Form, cut_text
@@ -67,7 +67,10 @@ def _make_case(one: PairQuestion, form: Form, task: str, seed: int) -> PairCase:
     chance = random.Random(f"{seed}:{one.id}")
     texts = (chance.choice(one.right), *one.wrong[: TEXTS - 1])
     cut = [cut_text(text, form, chance, lead=n == 0) for n, text in enumerate(texts)]
-    first, *others = [TextPair(text.text, text.title) for text in cut]
+    leads = ["" if form == "passage" else text.text[:LEAD] for text in texts]
+    first, *others = [
+        TextPair(text.text, text.title, lead) for text, lead in zip(cut, leads, strict=True)
+    ]
     # A wrong text with the words of the right one would be right as well.
     others = [text for text in dict.fromkeys(others) if text.text != first.text]
     return PairCase(one.id, one.text, (first, *others), task)
@@ -216,13 +219,12 @@ def fit_platt(flat: Sequence[tuple[float, float]], rounds: int = 100) -> tuple[f
     return float(weights[0]), float(weights[1])
 
 
-def calibration_facts(scored: ScoredCases, slope: float, intercept: float) -> Mapping[str, float]:
-    """Calibration error, area under the curve and the share of right texts."""
+def calibration_facts(scored: ScoredCases) -> Mapping[str, float]:
+    """Calibration error, area under the curve and the share of right texts, of probabilities."""
     flat = scored.flat
-    confidences = [sigmoid(slope * logit + intercept) for logit, _ in flat]
     rights = [gold for _, gold in flat]
     return {
-        "ece": round(calibration_error(confidences, rights), 4),
+        "ece": round(calibration_error([share for share, _ in flat], rights), 4),
         "auc": round(area_under_curve(flat), 4),
         "share_right": round(fmean(rights), 4),
     }

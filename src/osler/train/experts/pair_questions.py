@@ -127,8 +127,9 @@ def medquad_questions(data: Path) -> list[PairQuestion]:
             (CandidateText(answer, page.focus),),
             tuple(
                 CandidateText(other, page.focus, "same page")
-                for n, _, _, other in page.pairs
-                if n != number and other != answer
+                for n, _, theirs, other in page.pairs
+                # Some pages ask one question several times, each time with another answer.
+                if n != number and other != answer and theirs.casefold() != asked.casefold()
             ),
             kind,
             page.id in judged,

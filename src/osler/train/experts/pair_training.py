@@ -1,7 +1,7 @@
-"""The pair model: the packaged encoder with low-rank deltas and a head, and its training.
+"""The pair model: the packaged encoder with its last layers tuned and a head, and its training.
 
-The packaged all-MiniLM-L6-v2 reads question and text together. Its last four layers learn deltas
-of low rank (Hu et al. 2021, by peft), a linear head reads the first token and the mean of all.
+The packaged all-MiniLM-L6-v2 reads question and text together. Its last four layers are tuned
+whole, a linear head reads the first token and the mean of all.
 The loss is a softmax over the texts of a question (which of them answers?) plus a logistic one
 for each pair (does it answer at all?), so that scores can be compared between questions.
 """
@@ -21,7 +21,9 @@ from osler.kb.encoders.minilm import DIMENSION, HEADS, LAYERS, read_safetensors
 from osler.llm.core.cache import write_whole
 from osler.llm.local.weights import MINILM, MINILM_TOKENIZER, locate_weights
 from osler.llm.transformers.hub import import_extra, silence_transformers
-from osler.retrieve.experts.pair_input import read_pair
+from osler.retrieve.experts.packing import pack_delta
+from osler.retrieve.experts.pair_graph import HEAD_BIAS, HEAD_WEIGHT
+from osler.retrieve.experts.pair_input import PairInput, read_pair
 from osler.train.experts.pair_batches import PairRow, PairSampler
 from osler.train.experts.pair_questions import PairQuestion
 
@@ -29,23 +31,27 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 CHECKPOINT, TRAINING_LOG = "checkpoint.pt", "training.jsonl"
-_ADAPTED = ("query", "key", "value", "attention.output.dense", "intermediate.dense", "output.dense")
+_TOGETHER = 8
+"""Pairs that are read at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class PairRecipe:
     """What the weights depend on, beside the data."""
 
-    steps: int = 180
+    steps: int = 400
+    cycle: int = 270
+    """Steps after which the learning rate begins anew (Loshchilov & Hutter 2017)."""
+    cooled: int = 1
+    """Last steps, over which the rate falls to 0 wherever it is."""
     rows: int = 8
     """Questions of a step."""
     texts: int = 4
     """Texts of a question, one of them right."""
-    rank: int = 16
     layers: tuple[int, ...] = (2, 3, 4, 5)
-    """Layers with deltas, from 0."""
-    rate: float = 8e-4
-    """Learning rate of the deltas; it rises over the first twentieth and falls to 0."""
+    """Layers that are tuned, from 0."""
+    rate: float = 8e-5
+    """Learning rate of the encoder; in each cycle it rises over a twentieth and falls to 0."""
     head_rate: float = 1e-3
     longest: int = 96
     """Pieces of a pair in training."""
@@ -55,7 +61,7 @@ class PairRecipe:
 
 
 class PairModel:
-    """The encoder with deltas and head, in torch."""
+    """The encoder, its tuned layers and the head, in torch."""
 
     def __init__(self, recipe: PairRecipe) -> None:
         torch = import_extra("torch")
@@ -63,16 +69,30 @@ class PairModel:
         self.words = WordPieces(locate_weights(MINILM_TOKENIZER))
         with torch.random.fork_rng(), silence_transformers():
             torch.manual_seed(recipe.seed)
-            self.encoder = _adapted_encoder(recipe)
+            self.encoder = _tuned_encoder(recipe)
             self.head = torch.nn.Linear(2 * DIMENSION, 1)
+        self._start = {name: one.detach().clone() for name, one in self._tuned()}
+
+    def _tuned(self) -> list[tuple[str, Any]]:
+        return [pair for pair in self.encoder.named_parameters() if pair[1].requires_grad]
 
     def score_pairs(self, pairs: Sequence[tuple[str, str, str]]) -> Any:
-        """Logits of (question, text, title) triples, as a tensor of their number."""
+        """Logits of (question, text, title) triples, as a tensor of their number.
+
+        Pairs of like length are read together: less is padded.
+        """
         torch = import_extra("torch")
         read = [
             read_pair(self.words, question, text, title, longest=self.recipe.longest)
             for question, text, title in pairs
         ]
+        order = sorted(range(len(read)), key=lambda at: len(read[at].ids))
+        groups = [order[at : at + _TOGETHER] for at in range(0, len(order), _TOGETHER)]
+        logits = torch.cat([self._score_group([read[at] for at in group]) for group in groups])
+        return logits[torch.tensor(order).argsort()]
+
+    def _score_group(self, read: Sequence[PairInput]) -> Any:
+        torch = import_extra("torch")
         most = max(len(one.ids) for one in read)
         ids = torch.zeros(len(read), most, dtype=torch.long)
         segments, mask = torch.zeros_like(ids), torch.zeros_like(ids)
@@ -89,75 +109,57 @@ class PairModel:
         return self.head(torch.cat([states[:, 0], mean], -1))[:, 0]
 
     def parameters(self) -> list[dict[str, Any]]:
-        """Parameter groups of the optimizer: deltas and head."""
-        deltas = [one for one in self.encoder.parameters() if one.requires_grad]
+        """Parameter groups of the optimizer: encoder and head."""
         return [
-            {"params": deltas, "lr": self.recipe.rate},
+            {"params": [one for _, one in self._tuned()], "lr": self.recipe.rate},
             {"params": list(self.head.parameters()), "lr": self.recipe.head_rate},
         ]
 
     def export_deltas(self) -> dict[str, NDArray[Any]]:
-        """Deltas and head as float16: `NAME.down` (rank, in), `NAME.up` (out, rank), scaled."""
+        """What was learnt: matrices' changes in few bits, other changes and the head as float16."""
         import numpy as np
 
-        found = {}
-        for name, module in self.encoder.named_modules():
-            if not hasattr(module, "lora_A"):
-                continue
-            key = name[name.index("encoder.layer.") :]
-            scale = module.scaling["default"]
-            found[f"{key}.down"] = module.lora_A["default"].weight
-            found[f"{key}.up"] = module.lora_B["default"].weight * scale
-        found |= {"head.weight": self.head.weight, "head.bias": self.head.bias}
-        return {
-            name: np.ascontiguousarray(value.detach().numpy().astype(np.float16))
-            for name, value in found.items()
-        }
+        found: dict[str, NDArray[Any]] = {}
+        for name, one in self._tuned():
+            change = (one - self._start[name]).detach().numpy()
+            found |= pack_delta(name, change)
+        head = {HEAD_WEIGHT: self.head.weight, HEAD_BIAS: self.head.bias}
+        return found | {key: one.detach().numpy().astype(np.float16) for key, one in head.items()}
 
     def state(self) -> dict[str, Any]:
         """Everything that is learnt."""
-        peft = import_extra("peft")
-        return {
-            "deltas": peft.get_peft_model_state_dict(self.encoder),
-            "head": self.head.state_dict(),
-        }
+        tuned = {name: one.detach() for name, one in self._tuned()}
+        return {"tuned": tuned, "head": self.head.state_dict()}
 
     def load_state(self, state: Mapping[str, Any]) -> None:
-        peft = import_extra("peft")
-        peft.set_peft_model_state_dict(self.encoder, state["deltas"])
+        self.encoder.load_state_dict(state["tuned"], strict=False)
         self.head.load_state_dict(state["head"])
 
 
-def _adapted_encoder(recipe: PairRecipe) -> Any:
+def _tuned_encoder(recipe: PairRecipe) -> Any:
     torch, transformers = import_extra("torch"), import_extra("transformers")
-    peft = import_extra("peft")
     config = transformers.BertConfig(
         hidden_size=DIMENSION,
         num_hidden_layers=LAYERS,
         num_attention_heads=HEADS,
         intermediate_size=4 * DIMENSION,
-        # Less than one pass over the questions is made: there is nothing to overfit.
+        # About one pass over the questions is made: there is little to overfit.
         hidden_dropout_prob=0.0,
         attention_probs_dropout_prob=0.0,
     )
-    base = transformers.BertModel(config, add_pooling_layer=False)
+    encoder = transformers.BertModel(config, add_pooling_layer=False)
     tensors = {
         name: torch.tensor(values)
         for name, values in read_safetensors(locate_weights(MINILM)).items()
         if not name.startswith("pooler.") and not name.endswith("position_ids")
     }
-    lacking = base.load_state_dict(tensors, strict=False).missing_keys
+    lacking = encoder.load_state_dict(tensors, strict=False).missing_keys
     if lacking:
         raise ModelError(f"the packaged encoder lacks {', '.join(lacking[:3])}")
-    adapter = peft.LoraConfig(
-        r=recipe.rank,
-        lora_alpha=2 * recipe.rank,
-        lora_dropout=0.0,
-        target_modules=list(_ADAPTED),
-        layers_to_transform=list(recipe.layers),
-        layers_pattern="layer",
-    )
-    return peft.get_peft_model(base, adapter)
+    places = tuple(f"encoder.layer.{layer}." for layer in recipe.layers)
+    for name, one in encoder.named_parameters():
+        one.requires_grad = name.startswith(places)
+    return encoder
 
 
 def train_pairs(
@@ -181,9 +183,9 @@ def train_pairs(
     work.mkdir(parents=True, exist_ok=True)
     model = PairModel(recipe)
     optimizer = torch.optim.AdamW(model.parameters(), weight_decay=0.01)
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda s: _rate_at(s, recipe.steps))
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda s: _rate_at(s, recipe))
     begun = _resume_training(work / CHECKPOINT, recipe, model, optimizer, schedule)
-    sampler = PairSampler(questions, recipe.rows, recipe.texts, recipe.seed)
+    sampler = PairSampler(questions, recipe.rows, recipe.texts, recipe.seed, hard_from=recipe.cycle)
     for step in range(begun, recipe.steps):
         loss = _loss_of(model, sampler.draw_step(step), recipe)
         if not torch.isfinite(loss):
@@ -205,10 +207,13 @@ def train_pairs(
     return model
 
 
-def _rate_at(step: int, steps: int) -> float:
-    """Share of the learning rate: a rise over a twentieth of the steps, then a line to 0."""
-    warm = max(1, steps // 20)
-    return min((step + 1) / warm, (steps - step) / max(1, steps - warm))
+def _rate_at(step: int, recipe: PairRecipe) -> float:
+    """Share of the learning rate: a rise over a twentieth of a cycle's steps, then a line to 0."""
+    cycle = min(recipe.cycle, recipe.steps)
+    done = step % cycle
+    warm = max(1, cycle // 20)
+    share = min((done + 1) / warm, (cycle - done) / max(1, cycle - warm))
+    return share * min(1.0, (recipe.steps - step) / max(1, recipe.cooled))
 
 
 def _loss_of(model: PairModel, rows: Sequence[PairRow], recipe: PairRecipe) -> Any:

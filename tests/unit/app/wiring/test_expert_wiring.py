@@ -1,12 +1,13 @@
-"""The packaged expert `answers` as a reranker, where the settings name it and nowhere else."""
+"""The packaged expert `answers`: it chooses quotes, and is a reranker where the settings say so."""
 
 from pathlib import Path
 
 import pytest
 
+from osler.answer.quoting import QuoteJudge
 from osler.app.config import Settings
 from osler.app.wiring.experts import expert_in_use
-from osler.app.wiring.hub import open_reranker
+from osler.app.wiring.hub import open_judge, open_reranker
 from osler.errors import ModelMissing
 from osler.kb.encoders.base import MiniLMEncoder
 from osler.retrieve.experts.answering import AnswersExpert
@@ -36,17 +37,28 @@ class TestPackagedAnswers(RelevanceKit):
         return packaged
 
 
-def test_no_expert_is_in_use_by_default(encoder: MiniLMEncoder) -> None:
+def test_by_default_it_chooses_quotes_and_orders_no_search(encoder: MiniLMEncoder) -> None:
     assert open_reranker(Settings(), encoder) is None
-    assert expert_in_use(Settings(), "answers") == "off"
-    assert expert_in_use(settings_of(kind="answers"), "answers") == "packaged"
+    assert expert_in_use(Settings(), "answers") == "packaged"
+    judge, faults = open_judge(Settings())
+    assert isinstance(judge, QuoteJudge)
+    assert faults == ()
+    off = Settings.model_validate({"answer": {"quotes": "likelihood"}})
+    assert expert_in_use(off, "answers") == "off"
+    assert open_judge(off) == (None, ())
+
+
+def test_without_its_weights_the_rule_chooses_and_says_so(tmp_path: Path) -> None:
+    chosen = Settings.model_validate({"answer": {"quotes_path": str(tmp_path / "mine")}})
+    judge, faults = open_judge(chosen)
+    assert judge is None
+    assert "there is no expert 'answers'" in faults[0]
 
 
 def test_a_folder_of_one_s_own_takes_the_place_of_the_packaged_one(
     encoder: MiniLMEncoder, tmp_path: Path
 ) -> None:
     chosen = settings_of(kind="answers", path=str(tmp_path / "mine"))
-    assert expert_in_use(chosen, "answers") == str(tmp_path / "mine")
     with pytest.raises(ModelMissing, match="there is no expert 'answers'"):
         open_reranker(chosen, encoder)
 
@@ -75,4 +87,4 @@ async def test_what_answers_stands_before_what_is_only_about_the_subject(
     packaged: Relevance, question: str, right: str, wrong: str
 ) -> None:
     first, second = await packaged.relevance(question, [right, wrong])
-    assert first > 0.5 > second
+    assert first > 2 * second

@@ -19,7 +19,7 @@ from osler.retrieve.experts.cards import (
     render_card,
 )
 from osler.retrieve.experts.shelf import BASE, open_expert, packaged_experts, packaged_folder
-from osler.train.experts.linear import write_safetensors
+from osler.train.experts.linear import write_safetensors, write_shards
 
 
 def card_of(**changes: object) -> ExpertCard:
@@ -100,6 +100,22 @@ def test_weights_of_another_training_are_refused(folder: Path) -> None:
         open_expert("tiny", folder)
 
 
+def test_every_one_of_several_weights_files_is_checked(tmp_path: Path) -> None:
+    tensors = {name: np.full((40,), value, np.float32) for value, name in enumerate("abc")}
+    first, *further = write_shards(tensors, tmp_path / "tiny", most=600)
+    card = card_of(weights=first, further=tuple(further))
+    (tmp_path / "tiny" / CARD).write_text(render_card(card), encoding="utf-8")
+    opened = open_expert("tiny", tmp_path / "tiny")
+    assert opened.read_tensors().keys() == tensors.keys()
+    files = sorted((tmp_path / "tiny").glob("*.safetensors"))
+    assert [one.name for one in files] == ["weights-2.safetensors", WEIGHTS]
+    assert max(one.stat().st_size for one in files) <= 600
+    assert opened.bytes == sum(one.stat().st_size for one in files)
+    (tmp_path / "tiny" / "weights-2.safetensors").write_bytes(b"damaged")
+    with pytest.raises(ModelError, match=r"weights-2.safetensors is not what its card names"):
+        open_expert("tiny", tmp_path / "tiny")
+
+
 def test_absent_weights_are_named_with_what_makes_them(folder: Path) -> None:
     (folder / WEIGHTS).unlink()
     with pytest.raises(ModelMissing, match="osler experts train tiny"):
@@ -135,7 +151,9 @@ def test_packaged_experts_are_whole_small_and_say_what_they_are_worth() -> None:
     found = packaged_experts()
     assert [one.card.name for one in found] == sorted(one.card.name for one in found)
     for one in found:
-        assert one.bytes <= 1_000_000
+        assert one.bytes <= 3_000_000
+        for file in one.card.weight_files:
+            assert (one.folder / file).stat().st_size <= 1_000_000
         assert one.card.weak
         assert one.card.data
         assert one.card.figures, "an expert without figures beside its rule is not shipped"

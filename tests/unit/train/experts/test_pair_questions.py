@@ -68,6 +68,16 @@ def test_the_other_answers_of_a_page_do_not_answer(data: Path) -> None:
     assert (one.kind, one.right[0].title) == ("information", "Arthropathy")
 
 
+def test_another_answer_to_the_same_question_is_not_wrong(tmp_path: Path) -> None:
+    twice = PAGE.replace("How is {focus} treated ?", "what is {focus} ?")
+    with tarfile.open(tmp_path / "MedQuAD_xml.tar.gz", "w:gz") as packed:
+        text = twice.format(id="01", focus="Arthropathy").encode()
+        member = tarfile.TarInfo("3_GHR_QA/01.xml")
+        member.size = len(text)
+        packed.addfile(member, io.BytesIO(text))
+    assert [one.wrong for one in read_pair_questions(tmp_path)] == [(), ()]
+
+
 def test_an_empty_answer_makes_no_question(data: Path) -> None:
     assert "medquad:GHR_01_3" not in {one.id for one in read_pair_questions(data)}
 
