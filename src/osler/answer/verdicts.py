@@ -34,14 +34,23 @@ class ChosenVerdict:
 class VerdictChooser:
     """Chooses among yes, no and maybe where these are the options."""
 
-    expert: SupportsExpert
+    expert: SupportsExpert | None
+    """`None` = it chooses nothing, for `fault`."""
     relevance: Relevance
     """Of a sentence to the question: a cosine, as the expert was trained with."""
+    fault: str = ""
+    """Why there is no expert."""
+
+    def find_fault(self, question: Question) -> tuple[str, ...]:
+        """Why a question that the expert would have decided is left to a rule; for the reader."""
+        return (self.fault,) if self.fault and _offered_verdicts(question) else ()
 
     async def choose_verdict(self, question: Question, hits: Sequence[Hit]) -> ChosenVerdict | None:
         """`None` for other options, another language, and where nothing was found."""
         offered = _offered_verdicts(question)
-        if not offered or not hits or question.language not in self.expert.languages:
+        if not offered or not hits or self.expert is None:
+            return None
+        if question.language not in self.expert.languages:
             return None
         sentences = await read_evidence(question.text, hits, self.relevance)
         shares = self.expert.judge_evidence(question.text, sentences, maybe="maybe" in offered)

@@ -92,3 +92,14 @@ async def test_what_a_method_decided_by_itself_stands(chooser: VerdictChooser) -
     answer = await composer.conclude(question, hits(FAILS), "", Run(), decision=Decision("A"))
     assert answer.option == "A"
     assert answer.sureness is None
+
+
+async def test_where_the_expert_is_damaged_the_rule_chooses_and_the_answer_says_so() -> None:
+    model = ScriptedModel([], scores={"yes": 0.9})
+    broken = VerdictChooser(None, Near(), "weights.safetensors cannot be read")
+    composer = ExtractiveComposer(GATE, model, verdicts=broken)
+    answer = await composer.conclude(Question("q", ASKED, ("yes", "no")), hits(FAILS), "", Run())
+    assert answer.option == "A"
+    assert "weights.safetensors cannot be read" in answer.note
+    other = await composer.conclude(Question("q", ASKED, ("a", "b")), hits(FAILS), "", Run())
+    assert "cannot be read" not in other.note

@@ -75,9 +75,11 @@ def _verdict_chooser(settings: Settings, parts: Parts) -> VerdictChooser | None:
     chosen = settings.answer
     if chosen.verdicts == "likelihood":
         return None
-    return VerdictChooser(
-        SupportsExpert(open_expert(SUPPORTS, chosen.verdicts_path)), parts.relevance
-    )
+    try:
+        expert = SupportsExpert(open_expert(SUPPORTS, chosen.verdicts_path))
+    except ModelError as error:
+        return VerdictChooser(None, parts.relevance, str(error))
+    return VerdictChooser(expert, parts.relevance)
 
 
 def may_write(settings: Settings, role: Role) -> bool:

@@ -80,7 +80,8 @@ def join_shares(found: Mapping[str, Row], *, maybe: bool) -> Matrix:
 def raise_shares(shares: Matrix, slope: float) -> Matrix:
     """Probabilities made surer (above 1) or less sure (below 1), summing to 1 in each row."""
     raised = shares**slope
-    return raised / raised.sum(1, keepdims=True)
+    told: Matrix = raised / raised.sum(1, keepdims=True)
+    return told
 
 
 def slope_name(maybe: bool) -> str:
