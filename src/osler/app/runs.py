@@ -16,15 +16,23 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import TypeAdapter, ValidationError
-
 from osler.app.audit.run_entries import HeldAnswer, begin_entry, end_entry
-from osler.app.config import Role, Settings
+from osler.app.config import Settings
 from osler.app.danger import announce_danger, danger_notice
+from osler.app.run_files import (
+    EVENTS,
+    RECORD,
+    TAPE,
+    RunRecord,
+    compare_events,
+    read_record,
+    read_run_events,
+    read_run_settings,
+    write_run,
+)
 from osler.app.unindexed import note_unindexed
 from osler.app.wiring import Parts, roles_of
 from osler.app.wiring.composers import note_roles
@@ -32,11 +40,9 @@ from osler.app.wiring.live import live_parts, record_parts, replay_parts
 from osler.app.wiring.planning import planner_name
 from osler.app.wiring.privacy import shared_cautions
 from osler.app.wiring.strategies import build_solver, run_budget
-from osler.errors import BadConfig, BadRun, OslerError, StorageFailed
-from osler.kb.store.durable import make_folders, move_folder
+from osler.errors import BadConfig, BadRun, OslerError
 from osler.llm.recording.tape import Tape
 from osler.methods.baselines.fixed_schedule import fixed_plan
-from osler.methods.omni.describe import SourceDescription
 from osler.methods.omni.dossier import SavedPlan, save_plan
 from osler.methods.omni.solver import OmniRag
 from osler.trace import (
@@ -48,41 +54,11 @@ from osler.trace import (
     Sink,
     Solver,
     Started,
-    read_events,
     to_line,
 )
 from osler.types import DangerNotice, Question, Solution
 
 T = TypeVar("T")
-RECORD, EVENTS, TAPE = "run.json", "events.jsonl", "tape.jsonl"
-
-
-@dataclass(frozen=True, slots=True)
-class RunRecord:
-    """The contents of `run.json`."""
-
-    id: str
-    when: str
-    """ISO 8601, UTC."""
-    question: Question
-    strategy: str
-    models: dict[Role, str]
-    sources: tuple[str, ...]
-    snapshot: str
-    seconds: float
-    """Wall clock."""
-    halt: str
-    settings: dict[str, Any]
-    carriers: tuple[str, ...] = ()
-    """What could be looked up in the concept graph besides the source."""
-    offers: tuple[SourceDescription, ...] = ()
-    """The sources as the planner was told of them."""
-    plan: SavedPlan | None = None
-    """The one that was given, where nobody planned."""
-    danger: DangerNotice | None = None
-    """What the reader was told first."""
-    unindexed: int = 0
-    """Passages that had no vector yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +184,7 @@ def save_run(
     place = folder / f"{readable}-{secrets.token_hex(4)}"
     tape.date, tape.prompts = when.isoformat(timespec="seconds"), _prompt_hashes(run.events)
     kept = _make_record(settings, parts, run, question, when, seconds, solution)
-    return _write_run(place, kept, run.events, tape).name
+    return write_run(place, kept, run.events, tape).name
 
 
 async def open_planning(settings: Settings, parts: Parts | None = None) -> tuple[OmniRag, Parts]:
@@ -262,9 +238,9 @@ async def replay(folder: Path, *, sink: Sink | None = None) -> FinishedRun:
     """
     began = time.perf_counter()
     record = read_record(folder)
-    settings = _read_settings(folder, record)
+    settings = read_run_settings(folder, record)
     # An older log lacks fields that came later; both sides are written as this version writes.
-    expected = [to_line(event) for event in _read_events(folder / EVENTS)]
+    expected = [to_line(event) for event in read_run_events(folder / EVENTS)]
     names = {role: record.models.get(role, "") for role in roles_of(settings)}
     tape = Tape.read(folder / TAPE)
     parts = replay_parts(
@@ -281,7 +257,7 @@ async def replay(folder: Path, *, sink: Sink | None = None) -> FinishedRun:
     solution = await _solve_question(
         settings, parts, record.question, run, record.plan, record.danger
     )
-    _compare_events(folder / EVENTS, expected, [to_line(event) for event in run.events])
+    compare_events(folder / EVENTS, expected, [to_line(event) for event in run.events])
     return FinishedRun(
         record.id,
         folder,
@@ -292,17 +268,6 @@ async def replay(folder: Path, *, sink: Sink | None = None) -> FinishedRun:
         record.strategy,
         tuple(run.events),
     )
-
-
-def read_record(folder: Path) -> RunRecord:
-    """Raises `BadRun` when the folder holds no run."""
-    path = folder / RECORD
-    try:
-        return _record_adapter().validate_json(path.read_bytes())
-    except OSError as error:
-        raise BadRun(f"{folder} holds no run", fix="`osler trace ls` lists them") from error
-    except ValidationError as error:
-        raise BadRun(f"{path} is damaged: {error.errors()[0]['msg']}") from error
 
 
 async def _propose_plan(solver: Solver, parts: Parts, question: Question, run: Run) -> None:
@@ -361,7 +326,7 @@ def _keep_run(
 ) -> Path | None:
     """Writes the run, where runs are kept, and its entry in the audit log, where there is one."""
     place = settings.runs.path / record.id
-    folder = _write_run(place, record, events, tape) if settings.runs.keep else None
+    folder = write_run(place, record, events, tape) if settings.runs.keep else None
     try:
         facts = {
             "run": record.id,
@@ -387,60 +352,18 @@ async def finish_write(write: Callable[..., T], *values: Any) -> T:
     return task.result()
 
 
-# A rename is atomic within a file system: a reader sees the whole run or none.
-def _write_run(folder: Path, record: RunRecord, events: Sequence[Event], tape: Tape) -> Path:
-    """Writes beside, flushes, then moves: neither a reader nor a power cut finds half a run."""
-    draft = folder.with_name(f".{folder.name}")
-    try:
-        make_folders(folder.parent)
-        draft.mkdir(mode=0o700)
-        text = _record_adapter().dump_json(record, indent=2).decode()
-        (draft / RECORD).write_text(text + "\n", encoding="utf-8")
-        _write_lines(draft / EVENTS, map(to_line, events))
-        _write_lines(draft / TAPE, tape.to_lines())
-        move_folder(draft, folder)
-    except OSError as error:
-        shutil.rmtree(draft, ignore_errors=True)
-        said = f"the run cannot be kept in {folder.parent}: {error.strerror or error}"
-        raise StorageFailed(said, fix="check that the disk has room and can be written") from error
-    return folder
-
-
-@cache
-def _record_adapter() -> TypeAdapter[RunRecord]:
-    return TypeAdapter(RunRecord)
-
-
-def _write_lines(path: Path, lines: Any) -> None:
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        file.writelines(f"{line}\n" for line in lines)
-
-
-def _read_events(path: Path) -> list[Event]:
-    try:
-        return list(read_events(path))
-    except OSError as error:
-        raise BadRun(f"{path} cannot be read: {error}") from error
-
-
-def _read_settings(folder: Path, record: RunRecord) -> Settings:
-    try:
-        return Settings.model_validate(record.settings)
-    except ValidationError as error:
-        raise BadRun(
-            f"{folder / RECORD}: its settings are not this version's: {error.errors()[0]['msg']}"
-        ) from error
-
-
-def _compare_events(path: Path, expected: list[str], now: list[str]) -> None:
-    for number, (before, after) in enumerate(zip(expected, now, strict=False), 1):
-        if before != after:
-            raise BadRun(f"{path}:{number}: replay differs: {_first_difference(before, after)}")
-    if len(expected) != len(now):
-        raise BadRun(f"{path}: replay gave {len(now)} events, {len(expected)} are recorded")
-
-
-def _first_difference(before: str, after: str) -> str:
-    at = next((i for i, (a, b) in enumerate(zip(before, after, strict=False)) if a != b), 0)
-    start = max(0, at - 20)
-    return f"…{before[start : at + 40]}… became …{after[start : at + 40]}…"
+__all__ = [
+    "EVENTS",
+    "RECORD",
+    "TAPE",
+    "FinishedRun",
+    "RunRecord",
+    "ask",
+    "finish_write",
+    "new_run_id",
+    "open_planning",
+    "plan_question",
+    "read_record",
+    "replay",
+    "save_run",
+]

@@ -72,17 +72,16 @@ def search(
     hits = asyncio.run(search_passages(settings, query, k=settings.retrieve.k, sources=()))
     record_reading(settings, "search", query, [hit.passage.id for hit in hits])
     by_words = language_of(query) not in encoder_languages(settings)
-    document = {"query": query, "hits": [hit_document(hit) for hit in hits], "by_words": by_words}
-    here.show_result(hits_page(hits), document)
+    found = [hit_document(hit) for hit in hits]
+    here.show_result(hits_page(hits), {"query": query, "hits": found, "by_words": by_words})
     if by_words:
         reads = "English" if language_of(query) == "zh" else "Chinese"
         here.print_line(f"searched by words alone: the encoder reads {reads} only")
     if not hits:
         raise typer.Exit(ABSTAINED)
     with open_kb(settings) as kb:
-        waiting = count_waiting(kb)
-    if waiting:
-        here.print_line(f"{waiting:,} passages have no vector yet: searched by words alone")
+        if waiting := count_waiting(kb):
+            here.print_line(f"{waiting:,} passages have no vector yet: searched by words alone")
 
 
 def get(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Path, Query
@@ -14,11 +13,11 @@ from osler.app.config.access import AccessSettings
 from osler.app.danger import danger_notice
 from osler.app.runs import EVENTS
 from osler.errors import BadRun, OslerError, UnknownPassage
-from osler.graph.store import Graph
 from osler.kb.check import KnowledgeBaseInfo, Provenance, SourceInfo
 from osler.methods.omni.dossier import SavedPlan
 from osler.questions import parse_question
 from osler.serve import choices, documents, schemas, schemas_kb
+from osler.serve.graph_views import caller_graph, read_concept
 from osler.serve.keys import Caller
 from osler.serve.problems import RefusedRequest
 from osler.serve.run_views import (
@@ -32,7 +31,6 @@ from osler.serve.run_views import (
     visible_entries,
 )
 from osler.serve.state import ServerState, current_caller, current_state
-from osler.sources.catalogue import GRAPH
 from osler.types import Hit, Passage
 
 At = Annotated[ServerState, Depends(current_state)]
@@ -332,13 +330,6 @@ async def kb_status(site: At, caller: Who) -> schemas_kb.KbStatus:
     )
 
 
-async def caller_graph(site: ServerState, caller: Caller) -> Graph | None:
-    """The concept graph; `None` where there is none, or the caller may not search it."""
-    if not caller.scope.narrow_settings(site.settings).access.may_search(GRAPH):
-        return None
-    return await site.shelf.open_graph()
-
-
 @router.get("/graph/concepts", tags=["graph"])
 async def find_concepts(
     site: At, caller: Who, term: Annotated[str, Query(min_length=1, max_length=500)]
@@ -361,29 +352,6 @@ async def get_concept(
 ) -> schemas_kb.ConceptView:
     """A concept: names, definitions, one-hop relations."""
     return await read_concept(site, caller, id, limit)
-
-
-async def read_concept(
-    site: ServerState, caller: Caller, id: str, limit: int, predicates: Sequence[str] = ()
-) -> schemas_kb.ConceptView:
-    """One concept, whichever door it was asked for at, with all its relations or those of some
-    predicates. Raises `RefusedRequest` (404)."""
-    graph = await caller_graph(site, caller)
-    found = await asyncio.to_thread(_concept_view, graph, id, limit, predicates) if graph else None
-    if found is None:
-        fix = "" if graph else "osler kb graph add FILE"
-        raise RefusedRequest(404, "unknown_concept", f"there is no concept {id[:64]!r}", fix=fix)
-    return found
-
-
-def _concept_view(
-    graph: Graph, id: str, limit: int, predicates: Sequence[str]
-) -> schemas_kb.ConceptView | None:
-    known = graph.get_concept(id)
-    if known is None:
-        return None
-    edges = graph.find_neighbours([known.id], predicates=predicates, limit=limit)
-    return documents.concept_view(known, edges)
 
 
 @pages.get(

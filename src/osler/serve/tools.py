@@ -28,7 +28,7 @@ from osler.methods.kag.formulas import (
 )
 from osler.methods.kag.sandbox import LONGEST
 from osler.questions import parse_question
-from osler.serve import api, choices, documents, schemas, schemas_kb
+from osler.serve import api, choices, documents, graph_views, schemas, schemas_kb
 from osler.serve.audited_requests import tool_entry
 from osler.serve.keys import Caller
 from osler.serve.problems import RefusedRequest
@@ -223,10 +223,12 @@ def _add_knowledge(mcp: MCPServer[Any], at: At) -> None:
         """Definition and one-hop relations of a concept, by a name or an identifier; with
         `relations`, those of these predicates alone."""
         site, caller = at(context)
-        graph = await api.caller_graph(site, caller)
+        graph = await graph_views.caller_graph(site, caller)
         matches = await asyncio.to_thread(graph.find_exact, term) if graph else []
         ids = [match.concept for match in matches[:3]] or [term]
-        concepts = [await api.read_concept(site, caller, id, limit, relations) for id in ids]
+        concepts = [
+            await graph_views.read_concept(site, caller, id, limit, relations) for id in ids
+        ]
         return ConceptDefinitions(term=term, concepts=concepts)
 
 

@@ -9,13 +9,12 @@ from osler.app.config.hub import EmbedderSettings, RerankerSettings
 from osler.app.config.layers import load, read_presets, user_file
 from osler.app.config.merge import DEFAULT, LoadedSettings
 from osler.app.config.models import ROLES, ModelSettings, Role, SamplingSettings
+from osler.app.config.retrieval import RetrieveSettings
+from osler.app.config.runs import BudgetSettings, RunsSettings
 from osler.app.config.serving import ServeSettings
 from osler.app.config.settings import (
     AnswerSettings,
-    BudgetSettings,
     KbSettings,
-    RetrieveSettings,
-    RunsSettings,
     Settings,
 )
 from osler.app.config.show import flatten_settings, render_settings, render_template, write_template

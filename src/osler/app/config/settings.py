@@ -16,7 +16,6 @@ from osler.app.config.access import AccessSettings
 from osler.app.config.audit import AuditSettings
 from osler.app.config.danger import DangerSettings
 from osler.app.config.fields import (
-    Limit,
     Place,
     Real,
     RealLimit,
@@ -24,7 +23,6 @@ from osler.app.config.fields import (
     ShareLimit,
     SourceName,
     Whole,
-    Year,
     parse_none,
     split_list,
 )
@@ -43,6 +41,8 @@ from osler.app.config.online_sources import (
     PubMedSettings,
     WebSettings,
 )
+from osler.app.config.retrieval import RetrieveSettings
+from osler.app.config.runs import BudgetSettings, RunsSettings
 from osler.app.config.serving import ServeSettings
 from osler.app.config.strategies import STRATEGIES, Strategy, TcRagSettings
 from osler.methods.tcrag.monitor import Metric
@@ -95,68 +95,6 @@ class KbSettings(SettingsSection):
     def _check_server(self) -> KbSettings:
         if self.engine == "qdrant" and not self.url:
             raise ValueError('engine = "qdrant" needs url = "http://HOST:6333"')
-        return self
-
-
-class RunsSettings(SettingsSection):
-    path: Place = Field(description='Folder of the recorded runs (default: "runs" in home).')
-    keep: bool = Field(
-        default=True, description="Keep each run, so that it can be shown and replayed."
-    )
-    days: RealLimit = Field(
-        default=None,
-        description="Days after which the server, and `osler forget --expired`, deletes a run.",
-    )
-
-
-class RetrieveSettings(SettingsSection):
-    k: Whole = Field(
-        default=10, ge=1, le=200, description="Passages a search gives (Omni-RAG §5.1.2)."
-    )
-    rrf_k: Whole = Field(
-        default=10,
-        ge=0,
-        le=10_000,
-        description="Reciprocal rank fusion: score = weight / (rrf_k + rank).",
-    )
-    dense_weight: Real = Field(default=1.0, ge=0, le=100, description="Weight of the vector index.")
-    lexical_weight: Real = Field(default=0.7, ge=0, le=100, description="Weight of the word index.")
-    depth: Whole = Field(
-        default=64, ge=1, le=10_000, description="Candidates that each index hands to the fusion."
-    )
-    expert: Literal["retrieve", "off"] = Field(
-        default="retrieve",
-        description="The expert retrieve turns the vectors of English questions and orders what is"
-        " found, with the packaged encoder; off: reciprocal rank fusion.",
-    )
-    path: Annotated[Place | None, BeforeValidator(parse_none)] = Field(
-        default=None, description="Folder of an expert retrieve of your own."
-    )
-    year_from: Year = Field(
-        default=None, description='Only documents from this year on, or "none".'
-    )
-    year_to: Year = Field(default=None, description='Only documents up to this year, or "none".')
-    languages: Annotated[tuple[Literal["en", "zh"], ...], BeforeValidator(split_list)] = Field(
-        default=(), description="Only passages in these languages; empty = all."
-    )
-    kinds: Annotated[tuple[str, ...], BeforeValidator(split_list)] = Field(
-        default=(),
-        description='Only these publication types, as "Review,Meta-Analysis"; empty = all.',
-    )
-    retracted: bool = Field(default=False, description="Also find what was retracted.")
-    instructions: Literal["blank", "keep"] = Field(
-        default="blank",
-        description="What becomes of words in passages that are addressed to a program: blank"
-        " takes them out before a model reads them, and the answer says so.",
-    )
-    trust: Whole = Field(
-        default=1, ge=1, le=5, description="Only documents of at least this trust (5 = guideline)."
-    )
-
-    @model_validator(mode="after")
-    def _check_weights(self) -> RetrieveSettings:
-        if self.dense_weight == self.lexical_weight == 0:
-            raise ValueError("dense_weight and lexical_weight cannot both be 0")
         return self
 
 
@@ -278,18 +216,6 @@ class CalibrationSettings(SettingsSection):
     sureness_n: Whole = Field(default=0, ge=0, le=1_000_000_000, description="Graded answers.")
     sureness_date: str = Field(default="", description="When sureness was fitted.")
     sureness_questions: str = Field(default="", description="On which graded answers.")
-
-
-class BudgetSettings(SettingsSection):
-    calls: Limit = Field(
-        default=None, description='Model calls of one run, at most; "none" = unbounded.'
-    )
-    tokens: Limit = Field(default=None, description="Tokens read, written or scored, at most.")
-    searches: Limit = Field(default=None, description="Searches, at most.")
-    seconds: RealLimit = Field(
-        default=None,
-        description="Seconds spent in model calls, at most; one that takes longer is stopped.",
-    )
 
 
 def _default_home() -> Path:
