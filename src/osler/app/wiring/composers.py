@@ -68,10 +68,7 @@ def _option_chooser(settings: Settings, parts: Parts) -> OptionChooser | None:
 
 
 def _verdict_chooser(settings: Settings, parts: Parts) -> VerdictChooser | None:
-    """Builds the chooser among yes, no and maybe; `None` = the likelihood of options decides.
-
-    Raises `ModelError` for a folder of the user's own that holds no such expert.
-    """
+    """Builds the chooser among yes, no and maybe; `None` = the likelihood of options decides."""
     chosen = settings.answer
     if chosen.verdicts == "likelihood":
         return None
@@ -102,7 +99,7 @@ def evidence_gate(settings: Settings, parts: Parts) -> EvidenceGate:
     }
     naming = parts.naming if chosen.naming else None
     gate = EvidenceGate(parts.coverage, parts.relevance, least, naming=naming, faults=parts.faults)
-    if chosen.gate == "thresholds" or parts.subject is None:
+    if parts.subject is None:
         return gate
     try:
         expert = AnswerableExpert(open_expert(ANSWERABLE, chosen.gate_path))
@@ -114,6 +111,7 @@ def evidence_gate(settings: Settings, parts: Parts) -> EvidenceGate:
         gate,
         subject=parts.subject,
         expert=expert,
+        decides=chosen.gate == ANSWERABLE,
         least_sureness=fitted.sureness if known else None,
     )
 
