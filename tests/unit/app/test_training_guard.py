@@ -9,6 +9,7 @@ import pytest
 from osler.app.config import Settings, load
 from osler.app.evaluation import make_trial
 from osler.app.training_guard import trained_weights
+from osler.app.wiring.experts import SWITCHES
 from osler.errors import BadConfig, BadRun
 from osler.evaluate.log import LogWriter
 from osler.evaluate.plan import save_plan
@@ -105,15 +106,21 @@ def test_rerankers_encoders_and_adapters_count_as_models(tmp_path: Path) -> None
     }
     found = trained_weights(load(flags, cwd=tmp_path, env={}).settings)
     names = [path.name for path in found]
-    assert names == ["base", "adapter", "encoder", "reranker", "answerable"]
+    assert names[:4] == ["base", "adapter", "encoder", "reranker"]
+    assert "retrieve" not in names, "it is of the packaged encoder"
 
 
-def test_a_packaged_expert_counts_where_it_is_in_use(tmp_path: Path) -> None:
-    flags = {"reranker.kind": "answers", "strategy.kind": "rag", "answer.gate": "thresholds"}
-    (expert,) = trained_weights(load(flags, cwd=tmp_path, env={}).settings)
-    assert (expert.parent.name, expert.name) == ("experts", "answers")
-    flags["reranker.kind"] = "sentences"
+RULES = {f"{section}.{key}": rule for section, key, rule, _ in SWITCHES.values()}
+
+
+@pytest.mark.parametrize("name", SWITCHES)
+def test_a_packaged_expert_counts_where_it_is_in_use(tmp_path: Path, name: str) -> None:
+    section, key, _, _ = SWITCHES[name]
+    flags = {"strategy.kind": "rag", **RULES}
     assert trained_weights(load(flags, cwd=tmp_path, env={}).settings) == ()
+    flags[f"{section}.{key}"] = name
+    (expert,) = trained_weights(load(flags, cwd=tmp_path, env={}).settings)
+    assert (expert.parent.name, expert.name) == ("experts", name)
 
 
 def test_what_base_and_adapter_learnt_goes_with_the_merged_model(tmp_path: Path) -> None:
