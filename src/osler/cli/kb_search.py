@@ -11,12 +11,13 @@ import typer
 
 from osler.cli.kb import count_waiting, open_kb
 from osler.cli.options import JsonSession
-from osler.cli.session import ABSTAINED
+from osler.cli.session import ABSTAINED, CliSession
 from osler.errors import UnknownPassage
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from osler.app.config import Settings
     from osler.retrieve.patients import PatientIndex, PatientMatch
     from osler.sources.patients.patient_document import PatientProfile
 
@@ -70,15 +71,19 @@ def search(
     from osler.text import language_of
 
     hits = asyncio.run(search_passages(settings, query, k=settings.retrieve.k, sources=()))
+    found = [hit_document(hit) for hit in hits]
     record_reading(settings, "search", query, [hit.passage.id for hit in hits])
     by_words = language_of(query) not in encoder_languages(settings)
-    found = [hit_document(hit) for hit in hits]
     here.show_result(hits_page(hits), {"query": query, "hits": found, "by_words": by_words})
     if by_words:
         reads = "English" if language_of(query) == "zh" else "Chinese"
         here.print_line(f"searched by words alone: the encoder reads {reads} only")
     if not hits:
         raise typer.Exit(ABSTAINED)
+    _note_waiting(here, settings)
+
+
+def _note_waiting(here: CliSession, settings: Settings) -> None:
     with open_kb(settings) as kb:
         if waiting := count_waiting(kb):
             here.print_line(f"{waiting:,} passages have no vector yet: searched by words alone")
