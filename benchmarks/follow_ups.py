@@ -34,9 +34,9 @@ async def main() -> None:
             hits = await cache.search(settings, query, k=DEPTH)
             ids = [hit.passage.id for hit in hits]
             for depth in (1, DEPTH):
-                found = bool(set(ids[:depth]) & set(dialogue["right"]))
                 key = (dialogue["language"], way, depth)
-                counts[key] = counts.get(key, 0) + found
+                hit = not set(ids[:depth]).isdisjoint(dialogue["right"])
+                counts[key] = counts.get(key, 0) + hit
             if way == "rewritten":
                 mark = "+" if set(ids) & set(dialogue["right"]) else "-"
                 sys.stdout.write(f"{mark} {query}  {ids[:3]}\n")

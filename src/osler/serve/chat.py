@@ -156,7 +156,7 @@ class ChatAnswer:
     asked: wire.ChatRequest
     base: str
     inline: bool
-    alone: Standalone
+    alone: Standalone = Standalone("")
     """The last question as it was searched for."""
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 from fastapi.responses import Response
@@ -16,7 +16,9 @@ from osler.serve.problems import RefusedRequest
 from osler.serve.run_views import RunView, load_run
 
 router = APIRouter(prefix="/api/v1", responses=schemas.PROBLEMS)
-_FILE = {200: {"content": {"application/octet-stream": {"schema": {"type": "string"}}}}}
+_FILE: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"application/octet-stream": {"schema": {"type": "string"}}}}
+}
 Format = Annotated[ExportFormat, Query(description="markdown, docx, pdf, ris, bibtex, csv, …")]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from osler.answer.follow_up import Standalone
 from osler.app.threads import FILE, MOST_TURNS, ThreadMoved, ThreadStore, UnknownThread
 from osler.errors import BadArgument, OslerError, StorageFailed
 
-SECRET = "Is metformin safe for me, Jane Doe?"
+PRIVATE = "Is metformin safe for me, Jane Doe?"
 
 
 def test_turns_are_kept_in_order_with_both_forms_of_the_question(tmp_path: Path) -> None:
@@ -61,7 +62,7 @@ def test_of_two_browsers_in_one_thread_one_is_told_to_read_again(tmp_path: Path)
 def test_a_deleted_thread_leaves_no_words_in_the_file(tmp_path: Path) -> None:
     store = ThreadStore(tmp_path)
     thread = store.create_thread("mine")
-    store.add_turn(thread, "r1", SECRET, Standalone(SECRET))
+    store.add_turn(thread, "r1", PRIVATE, Standalone(PRIVATE))
     store.delete_thread("mine")
     assert b"Jane Doe" not in (tmp_path / FILE).read_bytes()
     with pytest.raises(UnknownThread):
@@ -73,7 +74,8 @@ def test_a_deleted_thread_leaves_no_words_in_the_file(tmp_path: Path) -> None:
 def test_a_thread_has_an_end(tmp_path: Path) -> None:
     store = ThreadStore(tmp_path)
     thread = store.create_thread("mine")
-    full = type(thread)(thread.id, thread.created, thread.turns * 0 + (None,) * MOST_TURNS)  # type: ignore[arg-type]
+    turn = store.add_turn(thread, "r1", "Why?", Standalone("Why?"))
+    full = replace(thread, turns=(turn,) * MOST_TURNS)
     with pytest.raises(BadArgument, match="500 turns"):
         store.add_turn(full, "r", "Why?", Standalone("Why?"))
 
