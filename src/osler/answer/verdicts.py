@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from osler.retrieve.experts.supporting import VERDICTS, SupportsExpert, Verdict, read_evidence
+from osler.sources.catalogue import RESEARCH
 from osler.types import Hit, Language, Question, Relevance, Sureness
 
+READS = RESEARCH
+"""The source whose passages the expert was trained on and measured with."""
 _NOTE = {
     "en": 'The choice of "{said}" follows the wording of the passages found, by a small trained'
     " part; estimated probability that it is right: {share:.0f} %.",
@@ -46,12 +49,14 @@ class VerdictChooser:
         return (self.fault,) if self.fault and _offered_verdicts(question) else ()
 
     async def choose_verdict(self, question: Question, hits: Sequence[Hit]) -> ChosenVerdict | None:
-        """`None` for other options, another language, and where nothing was found."""
+        """`None` for other options, another language, and where research is not found first."""
         offered = _offered_verdicts(question)
-        if not offered or not hits or self.expert is None:
+        # Guidelines and books forbid much ("do not wait"), which it would read as no.
+        if not offered or not hits or hits[0].passage.source != READS or self.expert is None:
             return None
         if question.language not in self.expert.languages:
             return None
+        hits = [hit for hit in hits if hit.passage.source == READS]
         sentences = await read_evidence(question.text, hits, self.relevance)
         shares = self.expert.judge_evidence(question.text, sentences, maybe="maybe" in offered)
         verdict = self.expert.choose_verdict(shares)

@@ -73,6 +73,16 @@ async def test_other_options_and_languages_are_left_to_the_other_chooser(
     assert await chooser.choose_verdict(Question("q", ASKED, ("yes", "no")), []) is None
 
 
+async def test_the_prohibitions_of_a_guideline_are_not_read_as_no(chooser: VerdictChooser) -> None:
+    """Asked whether adrenaline comes first, it once said no: "do not let the patient stand"."""
+    question = Question("q", ASKED, ("yes", "no"))
+    guideline = Passage("g:1#0", FAILS, "guideline", "Aspirin")
+    first = Hit(guideline, 2.0, 1, ASKED, "guideline")
+    assert await chooser.choose_verdict(question, [first, *hits(HELPS)]) is None
+    both = await chooser.choose_verdict(question, [*hits(HELPS), first])
+    assert both == await chooser.choose_verdict(question, hits(HELPS))
+
+
 async def test_the_choice_asks_no_model_and_the_answer_says_how_sure_it_is(
     chooser: VerdictChooser,
 ) -> None:

@@ -84,6 +84,7 @@ _WEAK = (
     " frequent verdict on PubMedQA",
     "claims that are statements: on HealthVer and CovidFact no better than always one word",
     '"maybe" is hardly ever recalled, and probabilities are off by .07 to .12 on average',
+    "guidelines and books: it takes their prohibitions for a no, so only research is read",
     "English only",
 )
 
