@@ -144,6 +144,7 @@ def failed_run_refusal(live: ActiveRun) -> RefusedRequest:
 
 
 _LEFT_OUT = "(a note of a model that may not word medicine)"
+_UNCHANGED = Standalone("")
 _CAUTIONS = {"en": "Of the evidence:", "zh": "关于证据："}
 
 
@@ -156,7 +157,7 @@ class ChatAnswer:
     asked: wire.ChatRequest
     base: str
     inline: bool
-    alone: Standalone = Standalone("")
+    alone: Standalone = _UNCHANGED
     """The last question as it was searched for."""
 
     @property
