@@ -8,8 +8,9 @@ asked: every source is asked the question itself.
 *Order*: the first ten of what all sources found, in turns of the queries, in one fused order, and
 of one search over all sources: nDCG@10, recall@10, hit@1 and hit@3, and the paired differences.
 
-*Gate*: what would be quoted of five passages, without and with the rule that a passage names the
-question's subject. Answerable questions: answered at all, and with a quote of a gold document among
+*Gate*: what would be quoted of five passages: with the expert `answerable`, with the rule that it
+replaces (a passage names the question's subject), and with simple rules that look at no names.
+Answerable questions: answered at all, and with a quote of a gold document among
 the first three. Absent ones are of pages of MedQuAD that are not in the knowledge base, and whose
 subject none of its documents names: any answer is a leak. Questions are split by a hash of their
 id; whoever tunes the gate looks at `dev` alone, and the figures are those of `test`. The split is
@@ -34,7 +35,7 @@ import planning
 from planning import CUT, DATA, SOURCES, Asked, Entry, document_of, scores
 from quality import figure, store
 
-from osler.answer.gate import EvidenceGate
+from osler.answer.gate import EvidenceGate, QuoteThresholds
 from osler.app.config import Settings
 from osler.app.wiring import Parts
 from osler.app.wiring.composers import evidence_gate
@@ -46,10 +47,11 @@ from osler.methods.omni.plan import Query, SourcePlan
 from osler.methods.omni.retriever import PlannedRetriever, interleave_hits, order_results
 from osler.retrieve.naming import NAMED
 from osler.trace import Run
-from osler.types import Hit, Relevance
+from osler.types import Hit, Language, Relevance
 
 PER_SOURCE, STATEMENTS, READ = 5, 3, 5
 ORDERS = ("turns", "fused", "one search")
+GATES = ("answerable", "entity gate", "cosine .7", "coverage", "no names")
 MEASURES = ("ndcg10", "recall10", "hit1", "hit3")
 
 
@@ -93,6 +95,11 @@ async def quoted(gate: EvidenceGate, asked: Asked, hits: Sequence[Hit]) -> list[
     """The documents of the sentences that would be quoted first."""
     found = await gate.find_evidence(asked.question, hits)
     return [document_of(candidate.hit) for candidate in found[:STATEMENTS]]
+
+
+def only(*, coverage: float = 2.0, relevance: float = 2.0) -> dict[Language, QuoteThresholds]:
+    """Thresholds of which one alone can be reached."""
+    return {"en": QuoteThresholds(coverage, relevance)}
 
 
 class Remembered:
@@ -148,7 +155,13 @@ async def go(given: argparse.Namespace) -> list[Result]:
         )
         gate = evidence_gate(settings, parts)
         gate = replace(gate, relevance=Remembered(gate.relevance))
-        gates = {"before": replace(gate, naming=None), "after": gate}
+        gates = {
+            "answerable": gate,
+            "entity gate": replace(gate, expert=None),
+            "cosine .7": replace(gate, expert=None, naming=None, least=only(relevance=0.7)),
+            "coverage": replace(gate, expert=None, naming=None, least=only(coverage=0.49)),
+            "no names": replace(gate, expert=None, naming=None),
+        }
         log, results = given.work / "results.jsonl", []
         with log.open("w", encoding="utf-8") as out:
             for one in asked:
@@ -185,9 +198,9 @@ def gate_table(results: Sequence[Result], part: str) -> dict[str, Any]:
     for set_ in ("answerable", *planning.SETS, "absent"):
         of = [one for one in results if one["part"] == part and _is_of(one, set_)]
         for measure in ("answered", "gold") if of else ():
-            row = {name: [float(one[name][measure]) for one in of] for name in ("before", "after")}
-            cells = {name: estimate(values) for name, values in row.items()}
-            pairs = zip(row["after"], row["before"], strict=True)
+            row = {name: [float(one[name][measure]) for one in of] for name in GATES}
+            cells = {name.replace(" ", "_"): estimate(values) for name, values in row.items()}
+            pairs = zip(row["answerable"], row["entity gate"], strict=True)
             cells["difference"] = mean([a - b for a, b in pairs])
             found.setdefault(set_, {})[measure] = cells
     return found
@@ -236,7 +249,8 @@ def main() -> int:
     order, gate = order_table(results), gate_table(results, given.part)
     print("| set | measure | n | turns | fused | one search | fused - turns | fused - one |")
     print("\n".join(lines_of(order)))
-    print(f"\n| set ({given.part}) | quoted | n | before | after | difference |")
+    gates = " | ".join(GATES)
+    print(f"\n| set ({given.part}) | quoted | n | {gates} | answerable - entity gate |")
     print("\n".join(lines_of(gate)))
     if given.store:
         head = {"script": "benchmarks/evidence.py", "seed": given.seed, "named": NAMED}

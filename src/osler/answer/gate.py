@@ -1,9 +1,9 @@
 """The gate: which sentences of the hits are evidence for a question, or none at all.
 
 Passages that do not speak of the question's subject are left out. The others compete by their
-coverage of the question's rare words. The expert `answerable` then says of each whether it answers,
-and how likely the evidence answers at all. Without it, and for letters and case histories, a rule
-decides: when the best passage covers too little and no sentence is relevant, nothing is evidence.
+coverage of the question's rare words. A rule decides: when the best passage covers too little and
+no sentence is relevant, nothing is evidence. The expert `answerable` says how likely the evidence
+answers; where it decides, it says of each passage whether it answers, but for letters.
 """
 
 from __future__ import annotations
@@ -64,7 +64,9 @@ class EvidenceGate:
     subject: Relevance | None = None
     """Share of the question's subject that a text has (`naming.SubjectRelevance`)."""
     expert: AnswerableExpert | None = None
-    """Needs `subject`; `None` = the rule decides alone."""
+    """Needs `subject`; `None` = nobody says how sure the evidence is."""
+    decides: bool = True
+    """Whether the expert decides; else it only says how sure, and the rule decides."""
     least_sureness: float | None = None
     """Least probability of an answer, as `osler calibrate` fitted it; `None` = none."""
     faults: tuple[str, ...] = ()
@@ -91,7 +93,7 @@ class EvidenceGate:
         measured = await self._measure(question, found)
         logits = expert.weigh_passages(question.text, [one.signs for one in measured])
         probability = expert.judge_evidence(logits)
-        if has_no_one_subject(question.text):
+        if not self.decides or has_no_one_subject(question.text):
             passes = self._passes_rule(question, best, found)
         else:
             good = {

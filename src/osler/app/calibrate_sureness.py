@@ -88,10 +88,6 @@ def fit_sureness(
 
     Raises `BadConfig` for answers of another expert than the one in use, and as `fit_threshold`.
     """
-    if settings.answer.gate != ANSWERABLE:
-        raise BadConfig(
-            "no expert says how sure answers are", fix=f'set answer.gate = "{ANSWERABLE}"'
-        )
     model = AnswerableExpert(open_expert(ANSWERABLE, settings.answer.gate_path)).identity
     if others := sorted({one.sureness.by for one in graded} - {model}):
         raise BadConfig(

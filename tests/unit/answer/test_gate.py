@@ -21,7 +21,7 @@ from osler.trace import Run
 from osler.train.experts.linear import write_safetensors
 from osler.types import Hit, Passage, Question, Sureness
 
-WEIGHTED = {"subject": 6.0, "heading beyond the question": -3.0, "coverage": 2.0}
+WEIGHTED = {"subject": 6.0, "other subject": -9.0, "coverage": 2.0}
 BIAS = -5.0
 
 
@@ -92,6 +92,16 @@ async def test_a_look_alike_is_refused_where_the_rule_quotes_it(expert: Answerab
     assert await make_gate(None).find_evidence(QUESTION, found)
     weighed = await make_gate(expert).weigh_evidence(QUESTION, found)
     assert weighed.quotes == []
+    assert weighed.sureness is not None
+    assert weighed.sureness.probability < 0.5
+
+
+async def test_where_the_rule_decides_the_expert_only_says_how_sure(
+    expert: AnswerableExpert,
+) -> None:
+    gate = replace(make_gate(expert), decides=False)
+    weighed = await gate.weigh_evidence(QUESTION, hits(LOOK_ALIKE))
+    assert weighed.quotes == await make_gate(None).find_evidence(QUESTION, hits(LOOK_ALIKE))
     assert weighed.sureness is not None
     assert weighed.sureness.probability < 0.5
 

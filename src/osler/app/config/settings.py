@@ -130,9 +130,10 @@ class AnswerSettings(SettingsSection):
         " its names; false: coverage and relevance alone decide.",
     )
     gate: Literal["answerable", "thresholds"] = Field(
-        default="answerable",
-        description="What decides whether the passages found answer at all: the expert answerable"
-        " (English questions about one subject), or coverage and relevance alone.",
+        default="thresholds",
+        description="What decides whether the passages found answer at all: coverage and"
+        " relevance, or the expert answerable (English questions about one subject). How sure an"
+        " answer is the expert says either way.",
     )
     gate_path: Annotated[Place | None, BeforeValidator(parse_none)] = Field(
         default=None, description="Folder of an expert answerable of your own."

@@ -27,7 +27,6 @@ FEATURES = (
     "one sentence",
     "other subject",
     "whole subject",
-    "heading beyond the question",
     "letter",
     "letter x cosine",
     "letter x coverage",
@@ -70,7 +69,6 @@ def measure_passage(question: str, signs: PassageSigns) -> list[float]:
         # A look-alike: the heading names more than was asked, and part of the subject is missing.
         min(extra, 1 - signs.subject),
         float(signs.subject >= _WHOLE),
-        extra,
         letter,
         letter * best,
         letter * signs.coverage,

@@ -120,7 +120,6 @@ class AnswerableJob:
             date=datetime.now(UTC).date().isoformat(),
             split=hashlib.sha256(self.split.read_bytes()).hexdigest(),
             weights=hashlib.sha256((self.out / WEIGHTS).read_bytes()).hexdigest(),
-            default=True,
             weak=_WEAK,
             features=FEATURES,
             parameters={

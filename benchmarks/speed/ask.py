@@ -1,0 +1,74 @@
+"""How long the cheap path takes on the sample: a fresh process, and a question after loading.
+
+    python benchmarks/speed/ask.py [--home FOLDER]
+
+Wanted on two idle cores: a fresh process at most 3 s, a question after loading at most 1 s. The
+home must hold the sample (`osler kb build --sample`). Seconds of the wall clock and of processor
+time; the machine's load is printed, since under load the former say nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from osler.app.calibrate import packaged_questions
+from osler.app.config import Settings
+from osler.app.runs import ask
+from osler.app.wiring.resource_cache import ResourceCache
+
+FRESH = 5
+
+
+def fresh_process(home: Path) -> tuple[float, float]:
+    """Wall and processor seconds of one `osler ask`."""
+    command = [sys.executable, "-m", "osler", "--quiet", "ask", "How is anaphylaxis treated?"]
+    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    subprocess.run(  # noqa: S603  our own words
+        command, env={**os.environ, "OSLER__HOME": str(home)}, stdout=subprocess.DEVNULL, check=True
+    )
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return time.perf_counter() - began, spent
+
+
+async def loaded_questions(home: Path) -> list[tuple[float, float]]:
+    """Wall and processor seconds of each English calibration question, the first left out."""
+    settings = Settings.model_validate(
+        {"home": home, "strategy": {"kind": "rag"}, "runs": {"keep": False}}
+    )
+    cache, times = ResourceCache(settings), []
+    try:
+        parts = await cache.parts_for(settings)
+        for question in packaged_questions():
+            if question.language == "en":
+                began, spent = time.perf_counter(), time.process_time()
+                await ask(settings, question, parts=parts)
+                times.append((time.perf_counter() - began, time.process_time() - spent))
+    finally:
+        cache.close()
+    return times[1:]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--home", type=Path, required=True)
+    given = parser.parse_args()
+    fresh = [fresh_process(given.home) for _ in range(FRESH)]
+    loaded = asyncio.run(loaded_questions(given.home))
+    print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
+    for name, times in (("fresh process", fresh), ("after loading", loaded)):
+        wall, spent = (statistics.median(column) for column in zip(*times, strict=True))
+        print(f"{name:<14} n {len(times)}: median {wall:.2f} s, of processor {spent:.2f} s")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
