@@ -117,7 +117,9 @@ def _load_embedded(chosen: ModelSettings) -> LanguageModel:
         timeout_s=chosen.timeout_s,
         adapters=chosen.adapters,
     )
-    model.load()
+    # The packaged file was checked when it was made, and a quoted answer needs no language model.
+    if chosen.kind != "packaged" or chosen.adapters:
+        model.load()
     return model
 
 
