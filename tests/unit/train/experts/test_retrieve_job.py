@@ -161,7 +161,7 @@ def test_letters_ask_about_pages_of_their_part_and_no_text_is_in_both(data: Path
     split = read_split(data / "split.json")
     letters = read_letters(data, split, 0)
     assert letters["train"]
-    texts = {}
+    texts: dict[str, set[str]] = {}
     for part, several in letters.items():
         for one in several:
             pages = {name.partition("_Sec")[0] for name in one.gold}
