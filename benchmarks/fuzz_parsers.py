@@ -337,7 +337,7 @@ def hostile_files(chance: random.Random) -> Iterator[tuple[str, bytes]]:
         yield named("long-word"), data.replace(b"Iron", b"I" * 2_000_000)
         yield named("brackets"), data[:middle] + b"[{<(" * 200_000 + data[middle:]
         yield f"{kind}-cut{ending}.gz", gzip.compress(data * 50)[:-40]
-        yield f"{kind}-bomb{ending}.gz", gzip.compress(data + b" " * (50 << 20))
+        yield f"{kind}-bomb{ending}.gz", gzip.compress(data + b" " * (8 << 20))
     yield from _general_files()
 
 

@@ -94,10 +94,27 @@ def _is_foreign(record: Record, how: IngestOptions) -> bool:
     return how.only and isinstance(record, Document) and record.source != how.source
 
 
+# Characters of a title or heading. Each passage bears both, so that a file of one endless title
+# would be stored a thousand times over.
+_LONGEST_NAME = 1000
+
+
+def _shorten_names(document: Document) -> Document:
+    names = [document.title, *(name for one in document.sections for name in one.path)]
+    if max(map(len, names)) <= _LONGEST_NAME:
+        return document
+    sections = tuple(
+        replace(one, path=tuple(name[:_LONGEST_NAME] for name in one.path))
+        for one in document.sections
+    )
+    return replace(document, title=document.title[:_LONGEST_NAME], sections=sections)
+
+
 def prepare_record(record: Record, how: IngestOptions) -> Outcome:
     """Makes a document's rows, or a drop for one without text; other records stay as they are."""
     if not isinstance(record, Document):
         return record
+    record = _shorten_names(record)
     # A patient's record is made without identifiers; its numbers are no telephones.
     if is_deidentified(how.source) and not record.kind.endswith("atient"):
         record = remove_from_document(record)
