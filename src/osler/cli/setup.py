@@ -87,34 +87,38 @@ def check(here: CliSession) -> None:
     )
 
 
+CalibrationFile = Annotated[
+    Path | None,
+    typer.Option(
+        help="Questions of your own, as JSON Lines; else those that come with Osler,"
+        " which its sample texts answer. For tau each line needs an answer; for --risk it is"
+        " an answer of `osler ask --json` with right: true or false."
+    ),
+]
+Quantile = Annotated[
+    float,
+    typer.Option(
+        min=0.01,
+        max=0.99,
+        help="For sigma, share of first conclusions that may stand, right or wrong: no answer"
+        " is compared with a gold one. For tau, share of believed answers that are right.",
+    ),
+]
+Risk = Annotated[
+    float | None,
+    typer.Option(min=0.001, max=0.5, help="Share of wrong answers among the answered, at most."),
+]
+Confidence = Annotated[
+    float, typer.Option(min=0.5, max=0.999, help="With which the bound on --risk holds.")
+]
+
+
 def calibrate(
     here: CliSession,
-    questions: Annotated[
-        Path | None,
-        typer.Option(
-            help="Questions of your own, as JSON Lines; else those that come with Osler,"
-            " which its sample texts answer. For tau each line needs an answer; for --risk it is"
-            " an answer of `osler ask --json` with right: true or false."
-        ),
-    ] = None,
-    quantile: Annotated[
-        float,
-        typer.Option(
-            min=0.01,
-            max=0.99,
-            help="For sigma, share of first conclusions that may stand, right or wrong: no answer"
-            " is compared with a gold one. For tau, share of believed answers that are right.",
-        ),
-    ] = 0.9,
-    risk: Annotated[
-        float | None,
-        typer.Option(
-            min=0.001, max=0.5, help="Share of wrong answers among the answered, at most."
-        ),
-    ] = None,
-    confidence: Annotated[
-        float, typer.Option(min=0.5, max=0.999, help="With which the bound on --risk holds.")
-    ] = 0.95,
+    questions: CalibrationFile = None,
+    quantile: Quantile = 0.9,
+    risk: Risk = None,
+    confidence: Confidence = 0.95,
     metric: Annotated[
         Literal["cppl", "uct", "uct-mean", "uct-entropy", "low-prob", "attention"] | None,
         typer.Option(help="The state value, where strategy.metric is to be another."),
