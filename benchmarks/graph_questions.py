@@ -1,11 +1,12 @@
 """Questions of several steps over a concept graph: the graph's route beside one search.
 
-    python benchmarks/graph_questions.py [--data FOLDER] [--seed 0]
+    python benchmarks/graph_questions.py [--data FOLDER] [--seed 0] [--by-hand FILE]
 
 120 questions: 80 from templates that the route's vocabulary was not made with, over the sample and
 Hetionet (half Chinese), with answers computed here from the raw relations, and 40 worded by hand.
 A question is right when the answer is the whole set, number or verdict. The opponent: one search of
-the graph source by words, whose answer is the far ends of its first ten relations.
+the graph source by words, whose answer is the far ends of its first ten relations. `--by-hand` asks
+another file of worded questions over the sample graph and no templates.
 """
 
 from __future__ import annotations
@@ -317,14 +318,15 @@ def make_cases(
                 break
 
 
-def read_by_hand() -> Iterator[GraphCase]:
+def read_by_hand(path: Path) -> Iterator[GraphCase]:
     """The questions worded by hand; "-" is one that the graph has no answer to."""
-    for line in BY_HAND.read_text(encoding="utf-8").splitlines():
+    for line in path.read_text(encoding="utf-8").splitlines():
         if line.startswith("#"):
             continue
         _, text, told = line.split("\t")
         answer: Answer = set(told.split("; "))
-        answer = int(told) if told.isdigit() else {"yes": True, "-": None}.get(told, answer)
+        verdicts = {"yes": True, "no": False, "-": None}
+        answer = int(told) if told.isdigit() else verdicts.get(told, answer)
         yield GraphCase("sample", "by hand", Question(text, text, (), language_of(text)), answer)
 
 
@@ -335,8 +337,8 @@ async def ask_route(graph: Graph, case: GraphCase) -> Answer:
     if solution is None:
         return None
     told = [event for event in run.events if isinstance(event, FormSolved)][-1].answer
-    if told == "yes":
-        return True
+    if told in ("yes", "no"):
+        return told == "yes"
     return int(told) if told.isdigit() else set(told.split("; "))
 
 
@@ -375,17 +377,19 @@ async def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--by-hand", type=Path, metavar="FILE", help="only these, no templates")
     asked = parser.parse_args()
     graphs: dict[str, Graph] = {}
     cases: list[GraphCase] = []
     with tempfile.TemporaryDirectory() as made, as_file(files("osler.sample") / "graph") as sample:
         graphs["sample"] = Graph.create(Path(made) / "sample")
         graphs["sample"].add(read_graph_files([sample]))
-        relations, chinese = read_sample(sample)
-        cases += make_cases("sample", SAMPLE_TEMPLATES, relations, chinese, asked.seed)
-        cases += read_by_hand()
+        cases += read_by_hand(asked.by_hand or BY_HAND)
         folder = asked.data / HETIONET
-        if folder.exists():
+        if not asked.by_hand:
+            relations, chinese = read_sample(sample)
+            cases += make_cases("sample", SAMPLE_TEMPLATES, relations, chinese, asked.seed)
+        if not asked.by_hand and folder.exists():
             graphs["Hetionet"] = Graph.create(Path(made) / "hetionet")
             names = ("hetionet-v1.0-nodes.tsv", "hetionet-v1.0-edges.sif.gz")
             graphs["Hetionet"].add(read_graph_files([folder / name for name in names]))
