@@ -229,7 +229,7 @@ def _parse_reply(name: str, data: bytes) -> None:
 
 
 def _parse_file(name: str, data: bytes) -> None:
-    stream = io.BufferedReader(io.BytesIO(data))  # type: ignore[arg-type]
+    stream = io.BufferedReader(io.BytesIO(data))
     with suppress(OslerError):
         for _ in islice(by_name(name).parse(stream, FILE_NAMES[name]), 10_000):  # type: ignore[union-attr]
             pass

@@ -179,7 +179,7 @@ def measure(folder: Path, engine: str) -> None:
         asyncio.run(plain.search(asked[0], k=10))
         print(f"first search    {time.perf_counter() - began:8.2f} s")
         for text in asked:
-            plain._search_index(text, 10)
+            plain.search_index(text, 10)
         _latencies("hybrid", plain, asked)
         _latencies(
             "hybrid, query encoded",
@@ -205,7 +205,7 @@ def _latencies(name: str, retriever: HybridRetriever, asked: list[str]) -> None:
     took = []
     for text in asked:
         began = time.perf_counter()
-        retriever._search_index(text, 10)
+        retriever.search_index(text, 10)
         took.append(1000 * (time.perf_counter() - began))
     took.sort()
     p50, p95 = statistics.median(took), took[int(0.95 * len(took))]
@@ -254,7 +254,7 @@ def _clients(retriever: HybridRetriever, asked: list[str]) -> None:
     for clients in (8, 1, 8):
         with ThreadPoolExecutor(clients) as pool:
             began = time.perf_counter()
-            list(pool.map(lambda text: retriever._search_index(text, 10), asked * 2))
+            list(pool.map(lambda text: retriever.search_index(text, 10), asked * 2))
         rates[clients] = 2 * len(asked) / (time.perf_counter() - began)
     print(
         f"clients         1: {rates[1]:,.0f}/s  8: {rates[8]:,.0f}/s"

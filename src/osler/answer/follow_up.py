@@ -85,7 +85,7 @@ def stands_alone(question: str, tables: Sequence[EntityNames] = ()) -> bool:
 
 def _name_entities(text: str, tables: Sequence[EntityNames]) -> list[str]:
     """Drugs, diseases and tests that a text names, as it writes them."""
-    known = (packaged_names(), NonproprietaryNames(), *tables)
+    known: tuple[EntityNames, ...] = (packaged_names(), NonproprietaryNames(), *tables)
     found = [entity.written for table in known for entity in table.find_entities(text)]
     return [name for name in dict.fromkeys(found) if telling_words(name)]
 

@@ -65,14 +65,14 @@ class RefusedRequest(OslerError):
     ) -> None:
         super().__init__(message, fix=fix)
         self.danger: DangerNotice | None = None
-        """What somebody in danger is told first, whatever else the request is told."""
+        """The first words to somebody in danger, whatever else the reply says."""
         self.status = status
         self.code = code
         self.retry_after = retry_after
 
 
 def refusal_for(error: OslerError) -> RefusedRequest:
-    """The same error as a request is told it."""
+    """The same error as a reply words it."""
     match error:
         case RefusedRequest():
             return error

@@ -1,7 +1,7 @@
 """Notes: what a model wrote that may not word medicine.
 
-Such a model steers a run (it thinks, backtracks, sums up), and what it writes is not medical advice. The
-roles it plays are in `Started.notes_of`; a reader of events shows the notes folded, or as notes.
+Such a model steers a run (it thinks, backtracks, sums up); what it writes is not medical advice.
+The roles it plays are in `Started.notes_of`; a reader of events shows notes folded, or as notes.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osler.answer import Decision
+from osler.answer import UNDECIDED, Decision
 from osler.answer.consistency import (
     MOST,
     ConsistentComposer,
@@ -94,7 +94,7 @@ def test_contradiction_is_told_and_the_rest_is_not_shown_to_the_composer() -> No
             draft: str,
             run: Run,
             *,
-            decision: Decision,
+            decision: Decision = UNDECIDED,
         ) -> Answer:
             seen.extend(hits)
             return Answer()

@@ -44,9 +44,7 @@ def test_the_bound_is_fitted_shown_and_written(osler: Any, folder: Path, model: 
 
 def test_a_dry_run_writes_nothing(osler: Any, folder: Path, model: str) -> None:
     graded = write_answers(folder / "graded.jsonl", model, 80, 20)
-    result = osler(
-        "calibrate", "--risk", "0.2", "--questions", str(graded), "--dry-run", "--json"
-    )
+    result = osler("calibrate", "--risk", "0.2", "--questions", str(graded), "--dry-run", "--json")
     document = json.loads(result.stdout)
     assert document["path"] is None
     assert document["bound"] <= 0.2

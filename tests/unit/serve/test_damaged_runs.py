@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import httpx2
@@ -13,7 +14,7 @@ from osler.serve.ledger import Ledger, LedgerEntry
 from osler.testing.served import ServedOsler, read_stream, start_run
 from osler.trace import read_events
 
-DAMAGE = {
+DAMAGE: dict[str, Callable[[bytes], bytes]] = {
     "not UTF-8": lambda log: b"\xff\xfe" + log,
     "half a line": lambda log: log[: len(log) // 2],
     "empty": lambda log: b"",

@@ -31,7 +31,7 @@ def write_docx(answers: Sequence[ExportedAnswer]) -> bytes:
     document = Document()
     for number, one in enumerate(answers):
         if number:
-            document.add_page_break()
+            document.add_page_break()  # type: ignore[no-untyped-call]
         for block in lay_out(one):
             _add_block(document, block)
     if answers:

@@ -59,7 +59,10 @@ class QueryMap:
 
     def turn_queries(self, vectors: Vectors) -> Vectors:
         """The vectors to search with, of the same shape."""
-        return scale_to_unit(vectors + (vectors @ self.down.T) @ self.up.T + self.shift)
+        import numpy as np
+
+        turned = vectors + (vectors @ self.down.T) @ self.up.T + self.shift
+        return scale_to_unit(np.asarray(turned, np.float32))
 
 
 @dataclass(frozen=True)

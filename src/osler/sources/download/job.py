@@ -83,7 +83,8 @@ class DownloadJob:
         key = self._read_key()
         self.folder.mkdir(parents=True, exist_ok=True)
         guard = partial(refuse_private, own_host=httpx2.URL(self.base).host)
-        hooks = {"request": [guard]}  # called for each redirect too
+        # Called for each redirect too.
+        hooks: dict[str, list[Callable[..., Any]]] = {"request": [guard]}
         with httpx2.Client(headers={"User-Agent": AGENT}, event_hooks=hooks) as client:
             fetcher = Fetcher(client, self.patience, self.sleep)
             remotes = self._list_remotes(fetcher, key)[: self.only]

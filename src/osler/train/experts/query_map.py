@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -73,7 +73,7 @@ def fit_query_map(
     drawn_by = np.array([shares[name] for name in sets]) / sum(shares[name] for name in sets)
     for step in range(1, recipe.steps + 1):
         chosen = [
-            questions[name][chance.integers(len(questions[name]))]
+            questions[name][int(chance.integers(len(questions[name])))]
             for name in (sets[at] for at in chance.choice(len(sets), recipe.rows, p=drawn_by))
         ]
         _, gradients = loss_and_gradients(queries, passages, chosen, weights, recipe.temperature)
@@ -86,12 +86,12 @@ def fit_query_map(
 
 
 def loss_and_gradients(
-    queries: Vectors,
-    passages: Vectors,
+    queries: NDArray[Any],
+    passages: NDArray[Any],
     chosen: Sequence[MapQuestion],
-    weights: Mapping[str, NDArray[np.float32]],
+    weights: Mapping[str, NDArray[Any]],
     temperature: float,
-) -> tuple[float, dict[str, NDArray[np.float32]]]:
+) -> tuple[float, dict[str, NDArray[Any]]]:
     """The mean loss of these questions, and its gradient by each of `weights`."""
     x = queries[[one.row for one in chosen]]
     low = x @ weights["down"].T

@@ -7,10 +7,10 @@ import io
 import json
 from html.parser import HTMLParser
 
-import bibtexparser
 import pypdf
 import pytest
 import rispy
+from bibtexparser.entrypoint import parse_string
 from docx import Document
 
 from osler.answer.export import FORMATS, ExportedAnswer, write_export
@@ -65,7 +65,7 @@ def cite(passage: Passage, quote: str) -> Evidence:
     return Evidence(Hit(passage, 1.0, 1, "q", passage.source), start, start + len(quote))
 
 
-def exported(language: Language = "en", **solution: DangerNotice) -> ExportedAnswer:
+def exported(language: Language = "en", danger: DangerNotice | None = None) -> ExportedAnswer:
     answer = Answer(
         (
             Statement(f"=Metformin lowers HbA1c. {HOSTILE}", (1,)),
@@ -83,7 +83,7 @@ def exported(language: Language = "en", **solution: DangerNotice) -> ExportedAns
     )
     question = Question("q", "Metformin in old age?", language=language)
     return ExportedAnswer(
-        question, Solution(answer, Halt.CONVERGED, "read once", **solution), "r1", "rag"
+        question, Solution(answer, Halt.CONVERGED, "read once", danger=danger), "r1", "rag"
     )
 
 
@@ -130,7 +130,7 @@ def test_ris_opens_in_a_reader_of_ris() -> None:
 
 
 def test_bibtex_opens_in_a_reader_of_bibtex() -> None:
-    library = bibtexparser.parse_string(write_export([exported()], "bibtex").decode())
+    library = parse_string(write_export([exported()], "bibtex").decode())
     assert not library.failed_blocks
     trial, guide, booklet = library.entries
     assert (trial.entry_type, trial["pmid"], trial["pmcid"]) == (

@@ -157,7 +157,7 @@ async def test_many_threads_share_the_workers(edge: KnowledgeBase) -> None:
     retriever = HybridRetriever(edge, HashingEncoder())
 
     def ask() -> None:
-        hits = [retriever._search_index(QUERY, 9) for _ in range(5)]
+        hits = [retriever.search_index(QUERY, 9) for _ in range(5)]
         seen.extend([hit.passage.id for hit in found] for found in hits)
 
     threads = [threading.Thread(target=ask) for _ in range(8)]
@@ -214,7 +214,7 @@ async def test_readers_go_on_while_it_is_rebuilt(edge: KnowledgeBase, tmp_path: 
         nonlocal searches
         while not stop.is_set():
             try:
-                assert retriever._search_index(QUERY, 3)
+                assert retriever.search_index(QUERY, 3)
                 searches += 1
             except Exception as error:
                 failures.append(error)

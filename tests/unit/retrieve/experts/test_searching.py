@@ -3,9 +3,11 @@
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from osler.errors import ModelError
 from osler.kb.base import KnowledgeBase
@@ -46,7 +48,7 @@ def shelve(folder: Path, weights: tuple[float, float, float], *, turn: int | Non
     order = LinearModel(zeros, zeros + 1, np.array([weights]), np.zeros(1))
     folder.mkdir()
     small = {"down": np.zeros((2, SIZE), np.float16), "up": np.zeros((SIZE, 2), np.float16)}
-    tensors = {**tensors_of(order), **small, "shift": shift}
+    tensors: dict[str, NDArray[Any]] = {**tensors_of(order), **small, "shift": shift}
     write_safetensors(tensors, folder / WEIGHTS)
     card = ExpertCard(
         name="retrieve",
@@ -87,7 +89,7 @@ def test_a_map_is_worked_by_hand() -> None:
         np.array([[1.0, 0.0], [0.0, 1.0]], np.float32)
     )
     # (1, 0) + 2 * 1 * (0, 1) + (0, 1) = (1, 3); (0, 1) + (0, 1) = (0, 2).
-    np.testing.assert_allclose(turned, [[1 / 10**0.5, 3 / 10**0.5], [0, 1]], rtol=1e-6)
+    assert turned.tolist() == [pytest.approx([1 / 10**0.5, 3 / 10**0.5]), pytest.approx([0, 1])]
 
 
 def test_candidates_bear_three_numbers() -> None:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from osler.train.experts.query_map import (
     MapQuestion,
@@ -13,9 +14,12 @@ from osler.train.experts.query_map import (
 CHANCE = np.random.default_rng(3)
 
 
-def unit(rows: int, size: int) -> np.ndarray:
+def unit(rows: int, size: int) -> NDArray[np.float32]:
     made = CHANCE.normal(size=(rows, size))
-    return (made / np.linalg.norm(made, axis=1, keepdims=True)).astype(np.float32)
+    scaled: NDArray[np.float32] = (made / np.linalg.norm(made, axis=1, keepdims=True)).astype(
+        np.float32
+    )
+    return scaled
 
 
 @pytest.mark.parametrize("name", ["down", "up", "shift"])
