@@ -11,6 +11,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from osler.methods.kag.graph_route.reading import NamedStart, QuestionReading, RelationCue
 from osler.methods.kag.graph_route.relations import RelationKind, Vocabulary, read_vocabulary
@@ -73,9 +74,10 @@ def plan_queries(reading: QuestionReading) -> list[GraphQuery]:
     where it asks for two things."""
     if not 1 <= len(reading.starts) <= MOST_STARTS or len(reading.relations) > MOST_CUES:
         return []
-    if reading.unexplained or reading.asks > 1:
+    builder = _QueryBuilder(reading)
+    if reading.unexplained or reading.asks > 1 or builder.operation == "refused":
         return []
-    ranked = sorted(_QueryBuilder(reading).queries(), key=lambda query: query.cost)
+    ranked = sorted(builder.queries(), key=lambda query: query.cost)
     return [query for query in ranked if query.cost <= ranked[0].cost + _NEAR][:_MOST_TRIED]
 
 
@@ -93,12 +95,15 @@ class _QueryBuilder:
         for spread in itertools.product(places, repeat=len(reading.relations)):
             yield from self._spread_queries(spread)
 
-    def _operation(self) -> str:
+    @cached_property
+    def operation(self) -> str:
         operators, several = self.reading.operators, len(self.reading.starts) > 1
         if not several:
             return ""
         if operators & {"more", "fewer"}:
-            return "most" if "more" in operators else "fewest"
+            # "Are there more … than …?" wants a yes or no of the comparison: not asked of sets.
+            compared = "most" if "more" in operators else "fewest"
+            return compared if "whether" not in operators or "or" in operators else "refused"
         if "whether" in operators:
             return "judgement"
         if "not" in operators:
@@ -108,7 +113,7 @@ class _QueryBuilder:
     def _spread_queries(self, spread: Sequence[int]) -> Iterator[GraphQuery]:
         """Queries in which cue i belongs to start `spread[i]`; a start without one takes the
         nearest start's."""
-        starts, operation = self.reading.starts, self._operation()
+        starts, operation = self.reading.starts, self.operation
         cues = list(zip(self.reading.relations, spread, strict=True))
         after = [cue for cue, place in cues if place == len(starts)]
         own = [[cue for cue, place in cues if place == n] for n in range(len(starts))]
@@ -131,6 +136,8 @@ class _QueryBuilder:
             yield 0.0, ()  # the concept itself is held against what the other reaches
         else:
             yield from self._chains(start, own[n] or _nearest_cues(n, own))
+            if not own[n] and any(own):  # "AF drugs that interact with …": the kind says it all
+                yield from self._chains(start, ())
 
     def _end_kinds(self, start: NamedStart, chain: tuple[float, tuple[Hop, ...]]) -> frozenset[str]:
         hops = chain[1]
@@ -139,7 +146,7 @@ class _QueryBuilder:
     def _make_query(
         self, chains: list[tuple[Hop, ...]], after: tuple[Hop, ...], cost: float
     ) -> Iterator[GraphQuery]:
-        starts, operation = list(self.reading.starts), self._operation()
+        starts, operation = list(self.reading.starts), self.operation
         if operation == "difference":  # what "not" speaks of is taken away, so it comes last
             gone = self._negated()
             starts.append(starts.pop(gone))

@@ -102,6 +102,8 @@ async def test_a_set_is_worked_out_and_each_member_is_cited(
         "Does corvine bind a gene that is associated with gammitis?",  # not stated is not "no"
         "What does apirol treat and which genes does it bind?",  # two questions
         "Which disease has more symptoms, gammitis or deltosis?",  # equal
+        "Is betanol used for more diseases than apirol?",  # a yes or no of a comparison
+        "治疗伽马炎的药比治疗deltosis的药的多吗？",
         "What is the dose of apirol?",
         "二甲双胍的常见不良反应是什么？",
     ],
