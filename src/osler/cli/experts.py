@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from osler.train.experts.jobs import ExpertJob
 
 ExpertName = Annotated[
-    str, typer.Argument(help="Name of the expert: answers, supports, fuse, answerable.")
+    str, typer.Argument(help="Name of the expert: answers, answerable, retrieve, supports.")
 ]
 ExpertFolder = Annotated[
     Path | None, typer.Option(help="An expert of your own; else the one that comes with Osler.")
@@ -25,7 +25,7 @@ TrainingData = Annotated[
 CorpusShare = Annotated[
     float,
     typer.Option(
-        min=0.01, max=1, help="Of fuse: share of the questions, with their documents, to use."
+        min=0.01, max=1, help="Of retrieve and answerable: share of the questions, with their documents, to use."
     ),
 ]
 SplitFile = Annotated[

@@ -28,6 +28,10 @@ from osler.types import Passage, Question
 
 QUESTIONS = [Question(f"q{n}", f"What does drug {n} treat?") for n in range(6)]
 TAU = {"tau", "tau_model", "tau_share", "tau_n", "tau_date", "tau_questions"}
+SURENESS = {
+    f"sureness{part}"
+    for part in ("", "_model", "_risk", "_confidence", "_n", "_date", "_questions")
+}
 TODAY = date(2026, 11, 21)
 FITTED = SigmaFit(3.25, "cppl", "m", 0.9, 6, "2026-11-21", "mine.jsonl")
 
@@ -125,8 +129,11 @@ def test_a_fit_is_written_and_every_other_line_stays(tmp_path: Path, text: str) 
     before = loaded(path)
     write_calibration(FITTED, path)
     after = loaded(path)
-    assert after.calibration.tau == before.calibration.tau
-    assert after.calibration.model_dump(exclude=TAU) == {
+    others = {*TAU, *SURENESS}
+    assert after.calibration.model_dump(include=others) == before.calibration.model_dump(
+        include=others
+    )
+    assert after.calibration.model_dump(exclude=others) == {
         "sigma": 3.25,
         "metric": "cppl",
         "model": "m",

@@ -83,7 +83,7 @@ _WEAK = (
     "where the abstract's conclusion is not among the passages it is no better than the more"
     " frequent verdict on PubMedQA",
     "claims that are statements: on HealthVer and CovidFact no better than always one word",
-    '"maybe" is hardly ever recalled, and probabilities are off by .07 to .12 on average',
+    '"maybe" is hardly ever recalled, and probabilities are off by .07 to .09 on average',
     "guidelines and books: it takes their prohibitions for a no, so only research is read",
     "English only",
 )
