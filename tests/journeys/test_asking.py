@@ -16,7 +16,7 @@ WARFARIN = "A patient who takes warfarin is started on amiodarone. What happens 
 @pytest.fixture(scope="module")
 def page(built: Osler) -> str:
     """The answer as a terminal shows it. The model works on this question once, for all tests."""
-    done = built("ask", WARFARIN, "--seed", "1")
+    done = built("ask", WARFARIN, "--strategy", "tc-rag", "--seed", "1", "--film")
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -148,7 +148,8 @@ def test_a_role_whose_server_is_down_is_an_error_and_no_other_model_answers(buil
 
 
 def test_a_spent_budget_is_told_and_replayed(built: Osler) -> None:
-    done = built("--set", "budget.calls=3", "ask", WARFARIN, "--seed", "1", "--json")
+    asked = ("ask", WARFARIN, "--strategy", "tc-rag", "--seed", "1", "--json")
+    done = built("--set", "budget.calls=3", *asked)
     document = json.loads(done.stdout)
     assert (document["halt"], document["usage"]["calls"]) == ("budget", 3)
     assert "spent: calls 3 of 3" in document["why"]

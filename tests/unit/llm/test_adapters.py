@@ -161,7 +161,8 @@ async def test_four_roles_at_once_say_what_each_says_alone(model: LlamaCpp) -> N
     together = await asyncio.gather(*(model.complete(ASKED, greedy(role)) for role in ROLES))
     for one, other in zip(alone, together, strict=True):
         assert other.text == one.text
-        assert numbers(other) == pytest.approx(numbers(one), abs=1e-3)
+        # Calls that share a batch are summed in another order.
+        assert numbers(other) == pytest.approx(numbers(one), abs=0.02)
 
 
 @pytest.mark.parametrize("role", ROLES)
