@@ -12,6 +12,7 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from heapq import nsmallest
 
 from osler.methods.kag.graph_route.reading import NamedStart, QuestionReading, RelationCue
 from osler.methods.kag.graph_route.relations import RelationKind, Vocabulary, read_vocabulary
@@ -27,7 +28,7 @@ from osler.methods.kag.logical_forms import (
     SpoNode,
 )
 
-MOST_STARTS = 4
+MOST_STARTS = 3
 MOST_CUES = 4
 # Cost of a step that no word of the question names, in characters of distance.
 _IMPLICIT = 25.0
@@ -39,6 +40,8 @@ _TURNED = 8.0
 # Other readings of a question that are tried where the likeliest finds nothing in the graph.
 _NEAR = 40.0
 _MOST_TRIED = 8
+# Ways to follow cues from one concept that are combined with those of others: bounds the search.
+_MOST_CHAINS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +80,8 @@ def plan_queries(reading: QuestionReading) -> list[GraphQuery]:
     builder = _QueryBuilder(reading)
     if reading.unexplained or reading.asks > 1 or builder.operation == "refused":
         return []
-    ranked = sorted(builder.queries(), key=lambda query: query.cost)
-    return [query for query in ranked if query.cost <= ranked[0].cost + _NEAR][:_MOST_TRIED]
+    ranked = nsmallest(_MOST_TRIED, builder.queries(), key=lambda query: query.cost)
+    return [query for query in ranked if query.cost <= ranked[0].cost + _NEAR]
 
 
 @dataclass
@@ -93,7 +96,8 @@ class _QueryBuilder:
         reading = self.reading
         places = range(-1, len(reading.starts) + 1)  # -1: not used; n: after the operation
         for spread in itertools.product(places, repeat=len(reading.relations)):
-            yield from self._spread_queries(spread)
+            if spread.count(-1) <= 1:
+                yield from self._spread_queries(spread)
 
     @cached_property
     def operation(self) -> str:
@@ -120,7 +124,10 @@ class _QueryBuilder:
         unused = _UNUSED_CUE * sum(place == -1 for place in spread)
         if not any(own) and after:
             return  # the same as cues of the starts
-        chains = [list(self._chains_of(n, own, operation)) for n in range(len(starts))]
+        chains = [
+            nsmallest(_MOST_CHAINS, self._chains_of(n, own, operation), key=_cost_of)
+            for n in range(len(starts))
+        ]
         for chosen in itertools.product(*chains):
             kinds = [self._end_kinds(*pair) for pair in zip(starts, chosen, strict=True)]
             for kind in sorted(frozenset.intersection(*kinds)):
@@ -247,6 +254,10 @@ class _QueryBuilder:
             # 被X调控的基因, 由X引起的疾病: what stands before the verb is its subject.
             is_subject = start.end <= cue.start
         return 0.0 if is_subject == forward else 40.0
+
+
+def _cost_of(chain: tuple[float, tuple[Hop, ...]]) -> float:
+    return chain[0]
 
 
 def _distance(start: NamedStart, cue: RelationCue) -> float:
