@@ -25,7 +25,9 @@ TrainingData = Annotated[
 CorpusShare = Annotated[
     float,
     typer.Option(
-        min=0.01, max=1, help="Of retrieve and answerable: share of the questions, with their documents, to use."
+        min=0.01,
+        max=1,
+        help="Of retrieve and answerable: share of the questions, with their documents, to use.",
     ),
 ]
 SplitFile = Annotated[
