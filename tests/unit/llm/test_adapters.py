@@ -24,7 +24,11 @@ from osler.llm.transformers.hub import ModelPair, silence_transformers
 from osler.testing.tiny import save_tiny_gguf, tiny_pair
 from osler.train.tune.adapter_gguf import write_adapter_gguf
 
-pytestmark = [pytest.mark.model, pytest.mark.filterwarnings("ignore::UserWarning")]
+pytestmark = [
+    pytest.mark.model,
+    pytest.mark.torch,
+    pytest.mark.filterwarnings("ignore::UserWarning"),
+]
 
 ROLES = ("plan", "split", "move", "rewrite")
 LONG = "Oral iron treats iron deficiency anaemia. " * 100
