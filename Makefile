@@ -49,12 +49,12 @@ test-extra: $(VENV)/extra
 check: $(VENV)/dev
 	@$(MAKE) --no-print-directory --jobs 2 --output-sync=target check-types check-rules
 
-check-types:
+check-types: $(VENV)/dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-check-rules:
+check-rules: $(VENV)/dev
 	HYPOTHESIS_PROFILE=quick $(BIN)/python -m pytest -n $(JOBS) --dist worksteal tests/house tests/laws tests/oracles
 
 ## How the package measures: sizes, names, comments, import circles, lost references.
