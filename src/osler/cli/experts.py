@@ -23,12 +23,16 @@ TrainingData = Annotated[
     Path, typer.Option(help="Folder that holds the data sets, as published, at any depth.")
 ]
 CorpusShare = Annotated[
-    float,
+    float | None,
     typer.Option(
         min=0.01,
         max=1,
-        help="Of retrieve and answerable: share of the questions, with their documents, to use.",
+        help="Of retrieve and answerable: share of the questions, with their documents, to use;"
+        " else all, and in measuring what the card says.",
     ),
+]
+WorkFolder = Annotated[
+    Path | None, typer.Option(help="Folder of checkpoints: a stopped training goes on there.")
 ]
 SplitFile = Annotated[
     Path, typer.Option(help="Hashes of the train, dev and test items; made where it is not there.")
@@ -66,14 +70,12 @@ def train(
     data: TrainingData,
     out: Annotated[Path, typer.Option(help="Folder for the weights and the card.")],
     split: SplitFile,
-    work: Annotated[
-        Path | None, typer.Option(help="Folder of checkpoints: a stopped training goes on there.")
-    ] = None,
+    work: WorkFolder = None,
     steps: Annotated[
         int | None, typer.Option(min=1, help="Steps of a pair model, instead of the default.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same expert.")] = 0,
-    share: CorpusShare = 1.0,
+    share: CorpusShare = None,
     threads: Annotated[int, typer.Option(min=1, help="Threads that compute.")] = 1,
 ) -> None:
     """Train an expert on the train part of the data (extra train for answers).
@@ -82,7 +84,7 @@ def train(
     same command is given again.
     """
     job = _open_job(
-        name, data, split, out, work, threads=threads, steps=steps, seed=seed, share=share
+        name, data, split, out, work, threads=threads, steps=steps, seed=seed, share=share or 1.0
     )
     with show_progress(here) as report:
         card = job.train(report)
@@ -104,11 +106,12 @@ def evaluate(
     limit: Annotated[
         int | None, typer.Option(min=1, help="At most so many questions of each task.")
     ] = None,
-    share: CorpusShare = 1.0,
+    work: WorkFolder = None,
+    share: CorpusShare = None,
     threads: Annotated[int, typer.Option(min=1, help="Threads that compute.")] = 1,
 ) -> None:
     """Measure an expert on the test part, beside the rule that it replaces, with intervals."""
-    job = _open_job(name, data, split, folder, None, threads=threads, share=share)
+    job = _open_job(name, data, split, folder, work, threads=threads, share=share)
     with show_progress(here) as report:
         card = job.evaluate(report, limit=limit)
     from osler.cli.expert_pages import card_page
@@ -166,7 +169,7 @@ def _open_job(
     threads: int,
     steps: int | None = None,
     seed: int = 0,
-    share: float = 1.0,
+    share: float | None = None,
 ) -> ExpertJob:
     from osler.train.experts.jobs import make_job
 

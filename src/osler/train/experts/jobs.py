@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal, Protocol, assert_never, get_args
 
 from osler.jobs.runner import Progress
-from osler.retrieve.experts.cards import ExpertCard
+from osler.retrieve.experts.cards import CARD, ExpertCard, read_card
 from osler.train import choose_named
 
 ExpertKind = Literal["answers", "supports", "retrieve", "answerable"]
@@ -35,10 +35,15 @@ def make_job(
     threads: int = 1,
     steps: int | None = None,
     seed: int = 0,
-    share: float = 1.0,
+    share: float | None = None,
 ) -> ExpertJob:
-    """The job of an expert. Raises `BadConfig` for a name that has none."""
+    """The job of an expert; without `share` that of the card in `out`, or 1.
+
+    Raises `BadConfig` for a name that has no job.
+    """
     kind = choose_named(name, EXPERT_KINDS, "expert")
+    if share is None:
+        share = read_card(out).parameters.get("share", 1.0) if (out / CARD).is_file() else 1.0
     match kind:
         case "answers":
             from osler.train.experts.answers_job import AnswersJob

@@ -6,12 +6,13 @@ question: titles of PubMedQA's abstracts and questions of MedQuAD's pages are le
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from osler.errors import MalformedSource
+from osler.errors import BadConfig, MalformedSource
 from osler.jobs.runner import Progress
 from osler.kb.base import KnowledgeBase
 from osler.kb.encoders.base import Encoder
@@ -85,13 +86,21 @@ def open_corpus(
 ) -> KnowledgeBase:
     """The knowledge base of all documents of these questions; a stopped build goes on.
 
-    The folder must be the questions' own. Raises `MalformedSource` where the corpora are not
-    below `data`.
+    Raises `MalformedSource` where the corpora are not below `data`, and `BadConfig` for a folder
+    with the documents of other questions: most gold would not be there to be found.
     """
-    path = folder / "kb"
+    path, mark = folder / "kb", folder / "documents.sha256"
+    documents = frozenset(document for one in questions for document in one.documents)
+    listed = hashlib.sha256("\n".join(sorted(documents)).encode()).hexdigest()
     if not path.is_dir():
-        documents = frozenset(document for one in questions for document in one.documents)
+        folder.mkdir(parents=True, exist_ok=True)
+        mark.write_text(listed, encoding="utf-8")
         _add_corpora(data, folder, path, documents)
+    elif not mark.is_file() or mark.read_text(encoding="utf-8") != listed:
+        raise BadConfig(
+            f"{folder} holds the documents of other questions",
+            fix="give the --share that it was made with, or another folder as --work",
+        )
     kb = KnowledgeBase.open(path)
     kb.build(encoder, progress=progress)
     return kb

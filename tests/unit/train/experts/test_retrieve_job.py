@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from osler.errors import MalformedSource
+from osler.errors import BadConfig, MalformedSource
 from osler.evaluate.trained_on import read_trained_on
 from osler.kb.base import KnowledgeBase
 from osler.kb.encoders.base import MiniLMEncoder
 from osler.retrieve.experts.searching import SearchExpert
 from osler.retrieve.experts.shelf import open_expert
 from osler.retrieve.hybrid import HybridRetriever
+from osler.train.experts.jobs import make_job
 from osler.train.experts.letters import read_letters
 from osler.train.experts.pair_questions import read_pair_questions
 from osler.train.experts.query_map import MapRecipe
@@ -181,6 +182,18 @@ def test_a_share_keeps_pages_whole(data: Path) -> None:
     pages = {one.documents[0] for one in some if one.source == "medquad"}
     for one in questions:
         assert (one in some) or one.documents[0] not in pages
+
+
+def test_an_expert_of_a_share_is_measured_on_the_same_share(data: Path, tmp_path: Path) -> None:
+    """Else most gold documents are not in the knowledge base that it searches."""
+    where = (data, data / "split.json", tmp_path / "retrieve", tmp_path / "work")
+    RetrieveJob(*where, MapRecipe(rank=8, steps=60), share=0.7).train()
+    card = make_job("retrieve", *where).evaluate()
+    some = choose_share(read_searches(data), 0.7)
+    test = read_split(data / "split.json").choose_items(some, "test")
+    assert sum(one.n for one in card.figures if one.measure == "nDCG@10") == len(test) > 5
+    with pytest.raises(BadConfig, match="documents of other questions"):
+        make_job("retrieve", *where, share=1.0).evaluate()
 
 
 def test_a_folder_without_the_passages_is_refused(data: Path, tmp_path: Path) -> None:
