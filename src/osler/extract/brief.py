@@ -13,11 +13,11 @@ import json
 from collections.abc import Sequence
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from osler.extract import patterns
 from osler.extract.anchor import copyable_phrases
-from osler.extract.reply_format import Entities, EntityWire, Name, Relations
+from osler.extract.reply_format import Entities, EntityWire, Name, Relations, Wire
 from osler.extract.schema import Schema
 from osler.llm.core.grammar import (
     Grammar,
@@ -42,17 +42,13 @@ _MOST = 4
 _RELATIONS = 8
 
 
-class NamedWire(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
+class NamedWire(Wire):
     name: Name
     type: Name
 
 
-class Sentences(BaseModel):
+class Sentences(Wire):
     """A list for each sentence."""
-
-    model_config = ConfigDict(frozen=True)
 
     entities: tuple[Annotated[tuple[NamedWire, ...], Field(max_length=16)], ...]
 

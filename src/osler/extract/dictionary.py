@@ -17,7 +17,6 @@ from functools import cache
 from importlib.resources import files
 from itertools import combinations, pairwise
 from pathlib import Path
-from types import TracebackType
 from typing import Final, Self
 
 from osler.extract import ExtractionCost, ExtractionOutcome, hash_texts, names, patterns
@@ -64,12 +63,7 @@ class DictionaryExtractor:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._learnt is not None:
             self._learnt.close()
         if self._folder is not None:

@@ -40,14 +40,6 @@ VERSION: Final = 2
 """Increased when equal replies would give other items."""
 DEFAULT: tuple[Unit, ...] = ("entities", "relations", "points")
 """The paper's units; tables, outline and summary are opt-in."""
-_PROMPTS: dict[Unit, str] = {
-    "entities": "extract/entities",
-    "relations": "extract/relations",
-    "points": "extract/points",
-    "tables": "extract/tables",
-    "outline": "extract/outline",
-    "summary": "extract/summary",
-}
 # Reply tokens per token of text: a guess, replaced by the mean of finished chunks.
 _WRITTEN: dict[Unit, float] = {
     "entities": 1.5,
@@ -128,55 +120,42 @@ class ModelExtractor:
     async def _read_units(self, passage: Passage, sieve: ItemCollector, run: Run) -> None:
         at, schema, known = Anchors(passage.text), self.schema, list[Entity]()
         among = reply_format.copy_choices(passage.text, passage.language)
+
+        async def ask_for(form: type[W]) -> W:
+            return await self._ask_unit(form, unit, passage, among, sieve, run)
+
         for unit in self.asked_units:
             if not _can_give(unit, among, known):  # saves the call
                 continue
             match unit:
                 case "entities":
-                    said = await self._ask_entities(passage, among, sieve, run)
+                    if self.brief:
+                        said = (await ask_for(brief.Sentences)).to_entities()
+                    else:
+                        said = await ask_for(reply_format.Entities)
                     anchored.keep_entities(said, at, schema, sieve)
                     known = [item for item in sieve.items if isinstance(item, Entity)]
                     among = replace(among, names=tuple(entity.name for entity in known))
                 case "relations":
-                    related = await self._ask_unit(
-                        reply_format.Relations, unit, passage, among, sieve, run
-                    )
+                    related = await ask_for(reply_format.Relations)
                     held = brief.fill_predicates(schema, passage.language) if self.brief else schema
                     anchored.keep_relations(related, at, held, known, sieve)
                 case "points":
-                    told = await self._ask_unit(
-                        reply_format.Points, unit, passage, among, sieve, run
-                    )
+                    told = await ask_for(reply_format.Points)
                     anchored.keep_points(told, at, schema, sieve)
                 case "tables":
-                    ruled = await self._ask_unit(
-                        reply_format.Tables, unit, passage, among, sieve, run
-                    )
+                    ruled = await ask_for(reply_format.Tables)
                     anchored.keep_tables(ruled, at, sieve)
                 case "outline":
-                    parted = await self._ask_unit(
-                        reply_format.OutlineReply, unit, passage, among, sieve, run
-                    )
+                    parted = await ask_for(reply_format.OutlineReply)
                     anchored.keep_outline(parted, at, sieve)
                 case "summary":
-                    short = await self._ask_unit(
-                        reply_format.SummaryWire, unit, passage, among, sieve, run
-                    )
+                    short = await ask_for(reply_format.SummaryWire)
                     anchored.keep_summary(short, at, sieve)
-
-    async def _ask_entities(
-        self, passage: Passage, among: reply_format.CopyChoices, sieve: ItemCollector, run: Run
-    ) -> reply_format.Entities:
-        if not self.brief:
-            return await self._ask_unit(
-                reply_format.Entities, "entities", passage, among, sieve, run
-            )
-        named = await self._ask_unit(brief.Sentences, "entities", passage, among, sieve, run)
-        return named.to_entities()
 
     def _prompt_name(self, unit: Unit) -> str:
         """The name of the prompt."""
-        return "extract/names" if self.brief and unit == "entities" else _PROMPTS[unit]
+        return "extract/names" if self.brief and unit == "entities" else f"extract/{unit}"
 
     def _reply_grammar(
         self, unit: Unit, passage: Passage, among: reply_format.CopyChoices

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
 from itertools import pairwise
-from typing import Any
+from typing import Annotated
+
+from pydantic import BaseModel, BeforeValidator, Field
 
 from osler.text import is_cjk
 
@@ -34,58 +35,44 @@ _CUT_ZH = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class NameForm:
+Words = Annotated[frozenset[str], BeforeValidator(str.split)]
+Endings = Annotated[tuple[str, ...], BeforeValidator(str.split)]
+
+
+class NameForm(BaseModel):
     type: str
-    endings: tuple[str, ...]
-    heads: frozenset[str]
-    zh: tuple[str, ...]
-    """The longest first."""
-    alone: bool
+    endings: Endings = ()
+    heads: Words = frozenset()
+    zh: Endings = ()
+    alone: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class NameForms:
-    every: tuple[NameForm, ...]
-    before: frozenset[str]
-    adjectives: tuple[str, ...]
-    barred: frozenset[str]
+class WordsBefore(BaseModel):
+    """The words that may stand before the head of a name."""
+
+    words: Words
+    adjectives: Endings
+    barred: Words = Field(alias="not")
     """Words that look like adjectives of a name but are not."""
-    generic: frozenset[str]
+    generic: Words
     """Heads that are no name by themselves."""
+
+
+class NameForms(BaseModel):
+    form: tuple[NameForm, ...]
+    before: WordsBefore
 
 
 @cache
 def packaged_forms() -> NameForms:
-    held = tomllib.loads(files(__package__).joinpath("forms.toml").read_text(encoding="utf-8"))
-    before = held["before"]
-    return NameForms(
-        tuple(map(_read_form, held["form"])),
-        _read_words(before, "words"),
-        tuple(before["adjectives"].split()),
-        _read_words(before, "not"),
-        _read_words(before, "generic"),
-    )
-
-
-def _read_form(held: Mapping[str, Any]) -> NameForm:
-    return NameForm(
-        str(held["type"]),
-        tuple(str(held.get("endings", "")).split()),
-        _read_words(held, "heads"),
-        tuple(sorted(str(held.get("zh", "")).split(), key=len, reverse=True)),
-        bool(held.get("alone", True)),
-    )
-
-
-def _read_words(held: Mapping[str, Any], key: str) -> frozenset[str]:
-    return frozenset(str(held.get(key, "")).split())
+    text = files(__package__).joinpath("forms.toml").read_text(encoding="utf-8")
+    return NameForms.model_validate(tomllib.loads(text))
 
 
 def type_of(name: str) -> str:
     """The entity type of a name by its form, "" for none."""
     if name and is_cjk(name[-1]):
-        return next((f.type for f in packaged_forms().every if name.endswith(f.zh)), "")
+        return next((f.type for f in packaged_forms().form if name.endswith(f.zh)), "")
     units = name.split()
     form = _form_of_head(units[-1]) if units else None
     return form.type if form and (form.alone or len(units) > 1) else ""
@@ -99,7 +86,7 @@ def find_names(text: str) -> Iterator[tuple[int, int]]:
 
 def _form_of_head(word: str) -> NameForm | None:
     word = word.casefold()
-    for form in packaged_forms().every:
+    for form in packaged_forms().form:
         if word in form.heads:
             return form
         if any(
@@ -118,7 +105,7 @@ def _english_names(text: str) -> Iterator[tuple[int, int]]:
         if form is None or _goes_on(words, place, text):
             continue
         first = _name_begin(words, place, text)
-        is_bare = not form.alone or word[0].casefold() in packaged_forms().generic
+        is_bare = not form.alone or word[0].casefold() in packaged_forms().before.generic
         if (first == place and is_bare) or words[first].start() < ended:
             continue
         # Names must not overlap: the next may begin only here.
@@ -159,11 +146,11 @@ def _are_adjacent(one: re.Match[str], other: re.Match[str], text: str) -> bool:
 
 def _belongs_to_name(word: str) -> bool:
     """Whether a word before a head belongs to the name."""
-    known, word = packaged_forms(), word.casefold()
+    known, word = packaged_forms().before, word.casefold()
     if word in known.barred:
         return False
     is_adjective = len(word) > 4 and word.endswith(known.adjectives)
-    return word in known.before or is_adjective or _form_of_head(word) is not None
+    return word in known.words or is_adjective or _form_of_head(word) is not None
 
 
 def _chinese_names(text: str) -> Iterator[tuple[int, int]]:
@@ -179,5 +166,5 @@ def _chinese_names(text: str) -> Iterator[tuple[int, int]]:
 
 def _name_zh(text: str, begin: int, end: int) -> tuple[int, int] | None:
     phrase = text[begin:end]
-    is_long = 2 <= len(phrase) <= _MOST_HAN and phrase not in packaged_forms().generic
+    is_long = 2 <= len(phrase) <= _MOST_HAN and phrase not in packaged_forms().before.generic
     return (begin, end) if is_long and is_cjk(phrase[-1]) and type_of(phrase) else None

@@ -43,11 +43,11 @@ Text = Annotated[str, _Line, StringConstraints(max_length=300)]
 Cell = Annotated[str, _Line, StringConstraints(max_length=60)]
 
 
-class _Wire(BaseModel):
+class Wire(BaseModel):
     model_config = ConfigDict(frozen=True)
 
 
-class EntityWire(_Wire):
+class EntityWire(Wire):
     name: Name
     type: Name
     domain: Short
@@ -56,22 +56,22 @@ class EntityWire(_Wire):
     synonyms: Annotated[tuple[Cell, ...], Field(max_length=3)]
 
 
-class Entities(_Wire):
+class Entities(Wire):
     entities: Annotated[tuple[EntityWire, ...], Field(max_length=16)]
 
 
-class RelationWire(_Wire):
+class RelationWire(Wire):
     subject: Name
     predicate: Annotated[str, _Line, StringConstraints(max_length=40), _FILLED]
     object: Name
     constraint: Short
 
 
-class Relations(_Wire):
+class Relations(Wire):
     relations: Annotated[tuple[RelationWire, ...], Field(max_length=12)]
 
 
-class PointWire(_Wire):
+class PointWire(Wire):
     name: Name
     type: Name
     content: Annotated[str, _Line, StringConstraints(max_length=300), _FILLED]
@@ -82,11 +82,11 @@ class PointWire(_Wire):
     extended: Annotated[tuple[Short, ...], Field(max_length=3)]
 
 
-class Points(_Wire):
+class Points(Wire):
     points: Annotated[tuple[PointWire, ...], Field(max_length=4)]
 
 
-class TableWire(_Wire):
+class TableWire(Wire):
     title: Short
     header: Annotated[tuple[Cell, ...], Field(max_length=8)]
     rows: Annotated[
@@ -94,23 +94,23 @@ class TableWire(_Wire):
     ]
 
 
-class Tables(_Wire):
+class Tables(Wire):
     tables: Annotated[tuple[TableWire, ...], Field(max_length=2)]
 
 
-class PartWire(_Wire):
+class PartWire(Wire):
     title: Short
     begins: Name
 
 
-class OutlineReply(_Wire):
+class OutlineReply(Wire):
     model_config = ConfigDict(frozen=True, title="Outline")
     # The title is part of the format sent to servers, and so of keys and tapes.
 
     parts: Annotated[tuple[PartWire, ...], Field(max_length=6)]
 
 
-class SummaryWire(_Wire):
+class SummaryWire(Wire):
     about: Annotated[tuple[Name, ...], Field(max_length=4), _SOME]
     text: Annotated[str, _Line, StringConstraints(max_length=300), _FILLED]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
 
@@ -13,26 +14,14 @@ def has_rapidfuzz() -> bool:
     return find_spec("rapidfuzz") is not None
 
 
-def import_rapidfuzz() -> ModuleType:
-    """Raises `CapabilityMissing` when the extra is not installed."""
+def import_extra(module: str, what: str) -> ModuleType:
+    """Imports a module of the extra. Raises `CapabilityMissing`, saying what is not possible
+    without it."""
+    package = module.partition(".")[0]
     try:
-        import rapidfuzz.distance
-        import rapidfuzz.fuzz
+        import_module(package)
+        return import_module(module)
     except ImportError as error:
         raise CapabilityMissing(
-            "names that are misspelt cannot be looked up: rapidfuzz is not installed",
-            fix='pip install "osler[graph]"',
+            f"{what}: {package} is not installed", fix='pip install "osler[graph]"'
         ) from error
-    return rapidfuzz
-
-
-def import_igraph() -> ModuleType:
-    """Raises `CapabilityMissing` when the extra is not installed."""
-    try:
-        import igraph
-    except ImportError as error:
-        raise CapabilityMissing(
-            "communities cannot be found: igraph is not installed", fix='pip install "osler[graph]"'
-        ) from error
-    found: ModuleType = igraph
-    return found

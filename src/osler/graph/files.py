@@ -111,32 +111,7 @@ def open_writer(
                 db.execute("UPDATE meta SET value = value + 1 WHERE key = 'version'")
 
 
-class ReadConnections:
-    """A pool of read-only connections, as many as were in use at one time."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._idle: list[sqlite3.Connection] = []
-
-    @contextmanager
-    def borrow(self) -> Iterator[sqlite3.Connection]:
-        with translate_errors(self._folder):
-            try:
-                db = self._idle.pop()
-            except IndexError:  # asking first whether there is one would race with other threads
-                db = self._open_connection()
-            try:
-                yield db
-            except BaseException:
-                db.close()
-                raise
-            self._idle.append(db)
-
-    def _open_connection(self) -> sqlite3.Connection:
-        db = _connect(self._folder, "ro")
-        db.execute("PRAGMA cache_size=-32000")
-        return db
-
-    def close(self) -> None:
-        while self._idle:
-            self._idle.pop().close()
+def open_reader(folder: Path) -> sqlite3.Connection:
+    db = _connect(folder, "ro")
+    db.execute("PRAGMA cache_size=-32000")
+    return db

@@ -84,7 +84,7 @@ class Dictionary:
         mentions = []
         for (_, start, end), numbers in candidates.items():
             norm = normalize_name(text[start:end])
-            if norm in self.ignored or _too_short(norm):
+            if norm in self.ignored or is_too_short(norm):
                 continue
             named = [ids[heads[n]] for n in numbers if norm in norms.get(n, ())]
             if named:
@@ -92,7 +92,8 @@ class Dictionary:
         return mentions
 
 
-def _too_short(norm: str) -> bool:
+def is_too_short(norm: str) -> bool:
+    """Whether a normal form is a number, or as short as the words of the language."""
     return (len(norm) < _SHORTEST and not has_cjk(norm)) or norm.isdigit()
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from osler.graph.arrays import Array
 from osler.graph.derive import spelling_variants, words_of
-from osler.graph.extras import import_rapidfuzz
+from osler.graph.extras import import_extra
 from osler.graph.items import Edge, NamedConcept
 from osler.graph.normal import normalize_name, split_units
 from osler.graph.store import Graph, Rows
@@ -22,6 +22,7 @@ _COMPARED = 100
 _LEAST = 0.6
 # Concepts looked at for one word; a word that more concepts have is too frequent to help.
 _MOST_HOLDERS = 300_000
+_MISSPELT = "names that are misspelt cannot be looked up"
 
 Concepts = NDArray[np.int32]
 
@@ -49,7 +50,7 @@ class Lookup:
     def find_fuzzy(self, text: str, *, k: int = 10) -> list[NamedConcept]:
         """The `k` concepts with the closest names, best first; equal ones by identifier. `score` is
         the likeness."""
-        fuzz, norm = import_rapidfuzz().fuzz, normalize_name(text)
+        fuzz, norm = import_extra("rapidfuzz.fuzz", _MISSPELT), normalize_name(text)
         words = self._load_words()
         likely = _likely_concepts(words.find_holders(split_units(text)))
         best: dict[int, tuple[float, str]] = {}
@@ -123,7 +124,7 @@ class _Words:
 
     def _near_words(self, unit: str) -> list[int]:
         """Numbers of the word itself and of those that are one edit away."""
-        distance = import_rapidfuzz().distance.OSA.distance
+        distance = import_extra("rapidfuzz.distance", _MISSPELT).OSA.distance
         near = {
             n
             for n in self._words_sharing(unit)

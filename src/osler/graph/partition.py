@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from osler.graph.arrays import Array, gather_slices
-from osler.graph.extras import import_igraph
+from osler.graph.extras import import_extra
 
 LARGEST = 60
 """Concepts of a community that is not split further: as many as a summary can speak of."""
@@ -52,7 +52,7 @@ def partition_graph(
     same graph and seed give the same communities. Raises `CapabilityMissing` without the
     extra `graph`.
     """
-    library, tree = import_igraph(), _Tree()
+    library, tree = import_extra("igraph", "communities cannot be found"), _Tree()
     degree = np.diff(arrays["start"])
     members = np.flatnonzero(degree).astype(np.int32)
     # The generator is the library's own global: it is put back at the end.

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from hashlib import blake2b
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 import numpy as np
@@ -32,6 +31,7 @@ from osler.graph.items import (
 )
 from osler.graph.normal import normalize_name
 from osler.graph.verbalize import ChainStep, ConceptChain, relation_mark, verbalise_chain
+from osler.kb.store.access import ReaderPool
 from osler.sources.catalogue import GRAPH
 from osler.sources.formats.concept_text import names_line
 from osler.text import clean_text, language_of, split_sentences
@@ -64,7 +64,7 @@ class Graph:
     def __init__(self, folder: Path) -> None:
         """Use `create` or `open`."""
         self.folder = folder
-        self._readers = files.ReadConnections(folder)
+        self._readers = ReaderPool(folder, files.open_reader)
         self._loading = threading.Lock()
         self._arrays: tuple[str, dict[str, stored.Array]] | None = None
 
@@ -87,12 +87,7 @@ class Graph:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     # Writing

@@ -25,18 +25,14 @@ from osler.extract.patterns import TOGETHER
 from osler.graph.arrays import Array
 from osler.graph.chains import random_walk
 from osler.graph.files import FILE
-from osler.graph.link import Dictionary
+from osler.graph.link import Dictionary, is_too_short
 from osler.graph.normal import LONGEST, normalize_name, unit_spans
 from osler.graph.store import Graph
 from osler.kb.search.base import PassageFilter, Ranking, fetch_allowed
 from osler.kb.search.exact import allowed_by
 from osler.kb.store import access
-from osler.kb.store.passages import Scope, read_meta
-from osler.kb.store.passages import in_scope as in_scope
-from osler.text import has_cjk
+from osler.kb.store.passages import Scope, in_scope, read_meta
 
-# Least letters of a Latin-script name that is looked for in a question.
-_SHORTEST = 3
 # Residual that a walk may leave at a node, per edge.
 _PRECISION = 1e-5
 
@@ -73,7 +69,7 @@ class EntityGraph:
         for size in range(min(LONGEST, len(units) - place), 0, -1):
             norm = normalize_name(text[units[place][1] : units[place + size - 1][2]])
             entity = self.entities[norm]
-            if entity is not None and norm not in ignored and not _is_no_name(norm):
+            if entity is not None and norm not in ignored and not is_too_short(norm):
                 return size, entity
         return 1, None
 
@@ -120,10 +116,6 @@ class EntityGraph:
         rows = np.flatnonzero(shares)
         rows = rows[np.lexsort((rows, -shares[rows]))]
         return [(int(self.passages[row]), float(shares[row])) for row in rows]
-
-
-def _is_no_name(norm: str) -> bool:
-    return norm.isdigit() or (len(norm) < _SHORTEST and not has_cjk(norm))
 
 
 @dataclass

@@ -208,8 +208,10 @@ def translate_errors(folder: Path) -> Iterator[None]:
 class ReaderPool:
     """Read-only connections, as many as are in use at one time, kept for the next."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(
+        self, folder: Path, connect: Callable[[Path], sqlite3.Connection] = open_connection
+    ) -> None:
+        self._folder, self._connect = folder, connect
         self._idle: list[sqlite3.Connection] = []
         self._closed = False
 
@@ -219,8 +221,8 @@ class ReaderPool:
         with translate_errors(self._folder):
             try:
                 db = self._idle.pop()
-            except IndexError:
-                db = open_connection(self._folder)
+            except IndexError:  # asking first whether there is one would race with other threads
+                db = self._connect(self._folder)
             try:
                 yield db
             except BaseException:

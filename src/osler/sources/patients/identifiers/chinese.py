@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
-from osler.sources.patients.identifiers.found import Rule
+from osler.sources.patients.identifiers.found import Patterns
 
 _H = r"[\u4e00-\u9fff]"
 # The commonest surnames, which cover nearly everybody, and the compound ones.
@@ -52,47 +50,27 @@ _LIVES = (
     "|住在|居住于|籍贯|出生地|寄往|住"
 )
 
-RULES: tuple[Rule, ...] = (
-    ("NAME", re.compile(rf"(?:{_BEFORE})[（(]?[:：]?\s*(?P<x>{_NAME})")),
-    (
-        "NAME",
-        re.compile(
-            rf"(?:^|[，。；、\s　])(?P<x>{_NAME})(?=(?:{_TITLES})"
-            rf"|[，,]\s*(?:男|女|汉族|\d{{1,3}}岁))"
-        ),
+PATTERNS: Patterns = {
+    "NAME": (
+        rf"(?:{_BEFORE})[（(]?[:：]?\s*(?P<x>{_NAME})",
+        rf"(?:^|[，。；、\s　])(?P<x>{_NAME})(?=(?:{_TITLES})"
+        rf"|[，,]\s*(?:男|女|汉族|\d{{1,3}}岁))",
+        rf"(?P<x>[{_SURNAMES}])(?=(?:医生|医师|大夫|主任|教授|护士))",
+        rf"(?P<x>{_H}{{2,6}}[·•]{_H}{{2,8}}?)(?=[，。；、\s]|$)",
     ),
-    ("NAME", re.compile(rf"(?P<x>[{_SURNAMES}])(?=(?:医生|医师|大夫|主任|教授|护士))")),
-    ("NAME", re.compile(rf"(?P<x>{_H}{{2,6}}[·•]{_H}{{2,8}}?)(?=[，。；、\s]|$)")),
-    (
-        "DATE",
-        re.compile(
-            rf"(?:(?<!\d)(?:\d{{4}}|\d\d)年(?:\d{{1,2}}月(?:\d{{1,2}}[日号])?)?"
-            rf"|{_NUMERAL}{{4}}年(?:{_NUMERAL}{{1,2}}月(?:{_NUMERAL}{{1,3}}[日号])?)?)(?!史)"
-        ),
+    "DATE": (
+        rf"(?:(?<!\d)(?:\d{{4}}|\d\d)年(?:\d{{1,2}}月(?:\d{{1,2}}[日号])?)?"
+        rf"|{_NUMERAL}{{4}}年(?:{_NUMERAL}{{1,2}}月(?:{_NUMERAL}{{1,3}}[日号])?)?)(?!史)",
+        r"(?<!\d)\d{1,2}月\d{1,2}[日号]",
     ),
-    ("DATE", re.compile(r"(?<!\d)\d{1,2}月\d{1,2}[日号]")),
-    (
-        "ID",
-        re.compile(
-            r"(?:号码?|编号|卡号|卡|ID|id)[:：]?\s*"
-            r"(?P<x>[A-Za-z]{0,4}[-_]?(?=[\w-]*\d)[A-Za-z0-9][A-Za-z0-9_-]{3,})"
-        ),
+    "ID": (
+        r"(?:号码?|编号|卡号|卡|ID|id)[:：]?\s*"
+        r"(?P<x>[A-Za-z]{0,4}[-_]?(?=[\w-]*\d)[A-Za-z0-9][A-Za-z0-9_-]{3,})",
+        r"(?P<x>[京津沪渝冀豫云辽黑湘皖鲁新苏浙赣鄂桂甘晋蒙陕吉闽贵粤青藏川宁琼][A-Z][A-Z0-9]{5})",
     ),
-    (
-        "ID",
-        re.compile(
-            r"(?P<x>[京津沪渝冀豫云辽黑湘皖鲁新苏浙赣鄂桂甘晋蒙陕吉闽贵粤青藏川宁琼][A-Z][A-Z0-9]{5})"
-        ),
+    "ADDRESS": (
+        rf"(?:{_LIVES})[:：]?\s*(?P<x>{_H}{{2,}}?{_REGION}[\u4e00-\u9fffA-Za-z0-9-]*)",
+        rf"(?P<x>{_H}{{2,8}}?(?:省|自治区|市)"
+        rf"{_H}{{2,8}}?(?:市|区|县){_H}*?{_REGION}?[\u4e00-\u9fff0-9-]*?(?:号|室|楼))",
     ),
-    (
-        "ADDRESS",
-        re.compile(rf"(?:{_LIVES})[:：]?\s*(?P<x>{_H}{{2,}}?{_REGION}[\u4e00-\u9fffA-Za-z0-9-]*)"),
-    ),
-    (
-        "ADDRESS",
-        re.compile(
-            rf"(?P<x>{_H}{{2,8}}?(?:省|自治区|市)"
-            rf"{_H}{{2,8}}?(?:市|区|县){_H}*?{_REGION}?[\u4e00-\u9fff0-9-]*?(?:号|室|楼))"
-        ),
-    ),
-)
+}

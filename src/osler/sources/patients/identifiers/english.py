@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
-from osler.sources.patients.identifiers.found import Rule
+from osler.sources.patients.identifiers.found import Patterns
 
 _MONTH = (
     r"(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?"
@@ -75,66 +73,39 @@ _ID_WORD = (
     r"|subject|SN|PIN|plate|VIN|passport|account|Device|MR)"
 )
 
-RULES: tuple[Rule, ...] = (
-    ("NAME", re.compile(rf"\b(?P<x>(?:{_TITLE} and )?{_TITLE} {_PARTICLE}*{_NAME}){_EPONYM}")),
-    ("NAME", re.compile(rf"\b{_LABEL}[:#]\s*(?P<x>{_NAME_WORD}, {_NAME}|{_NAME})")),
-    ("NAME", re.compile(rf"\b{_LABEL} (?P<x>{_NAME}){_EPONYM}")),
-    ("NAME", re.compile(rf"\bCc: {_NAME}, (?P<x>{_NAME})")),
-    ("NAME", re.compile(rf"(?i:\b{_PERSON})(?: is|,| was)?,? \(?(?P<x>{_NAME}){_EPONYM}")),
-    ("NAME", re.compile(rf"\b(?P<x>{_FULL_NAME}){_EPONYM}(?=[,.;:()]| {_VERB}\b|'s\b|$)")),
-    (
-        "NAME",
-        re.compile(
-            rf"(?:^|[.!?]\s+)(?P<x>{_NAME_WORD})(?= (?:says|said|states|denies|reports"
-            r"|complains|refuses|refused|wants|asks|agreed)\b)"
-        ),
+PATTERNS: Patterns = {
+    "NAME": (
+        rf"\b(?P<x>(?:{_TITLE} and )?{_TITLE} {_PARTICLE}*{_NAME}){_EPONYM}",
+        rf"\b{_LABEL}[:#]\s*(?P<x>{_NAME_WORD}, {_NAME}|{_NAME})",
+        rf"\b{_LABEL} (?P<x>{_NAME}){_EPONYM}",
+        rf"\bCc: {_NAME}, (?P<x>{_NAME})",
+        rf"(?i:\b{_PERSON})(?: is|,| was)?,? \(?(?P<x>{_NAME}){_EPONYM}",
+        rf"\b(?P<x>{_FULL_NAME}){_EPONYM}(?=[,.;:()]| {_VERB}\b|'s\b|$)",
+        rf"(?:^|[.!?]\s+)(?P<x>{_NAME_WORD})(?= (?:says|said|states|denies|reports"
+        r"|complains|refuses|refused|wants|asks|agreed)\b)",
+        rf"\b(?P<x>Baby (?:Boy|Girl) {_NAME_WORD})",
+        rf"\b(?:by|with) (?P<x>{_FULL_NAME}){_EPONYM}",
     ),
-    ("NAME", re.compile(rf"\b(?P<x>Baby (?:Boy|Girl) {_NAME_WORD})")),
-    ("NAME", re.compile(rf"\b(?:by|with) (?P<x>{_FULL_NAME}){_EPONYM}")),
-    (
-        "DATE",
-        re.compile(
-            rf"\b{_WEEKDAY}(?:the )?{_DAY}(?: of)?[ -]{_MONTH}\b\.?(?:,?[ -](?:{_YEAR}|\d\d))?"
-        ),
+    "DATE": (
+        rf"\b{_WEEKDAY}(?:the )?{_DAY}(?: of)?[ -]{_MONTH}\b\.?(?:,?[ -](?:{_YEAR}|\d\d))?",
+        rf"\b{_WEEKDAY}{_MONTH}\.? {_DAY}\b(?:,? {_YEAR})?",
+        rf"\b{_MONTH},? {_YEAR}\b",
+        rf"\b(?:Christmas|Easter|Thanksgiving|New Year)(?:'s)?(?: Day| Eve)?,? {_YEAR}\b",
     ),
-    ("DATE", re.compile(rf"\b{_WEEKDAY}{_MONTH}\.? {_DAY}\b(?:,? {_YEAR})?")),
-    ("DATE", re.compile(rf"\b{_MONTH},? {_YEAR}\b")),
-    (
-        "DATE",
-        re.compile(
-            rf"\b(?:Christmas|Easter|Thanksgiving|New Year)(?:'s)?(?: Day| Eve)?,? {_YEAR}\b"
-        ),
+    "ID": (
+        rf"(?i:\b{_ID_WORD}|#)(?:\s+(?i:number|no\.?|is|was))?\s*[:#,]?\s*"
+        rf"(?P<x>(?:SN: )?(?=(?:[A-Z0-9][ -]?){{4}})(?=[\w -]*\d)"
+        r"(?:[A-Z]{1,5}-?)?[A-Z0-9]+(?:-[A-Z0-9]+)*(?: \d{3} \d{4}| [A-Z]{3}\b)?)(?![\w/%])",
+        r"\b(?P<x>SN: ?[A-Z0-9-]+)",
     ),
-    (
-        "ID",
-        re.compile(
-            rf"(?i:\b{_ID_WORD}|#)(?:\s+(?i:number|no\.?|is|was))?\s*[:#,]?\s*"
-            rf"(?P<x>(?:SN: )?(?=(?:[A-Z0-9][ -]?){{4}})(?=[\w -]*\d)"
-            r"(?:[A-Z]{1,5}-?)?[A-Z0-9]+(?:-[A-Z0-9]+)*(?: \d{3} \d{4}| [A-Z]{3}\b)?)(?![\w/%])"
-        ),
+    "ADDRESS": (
+        r"\b(?P<x>(?:(?:Flat|Unit|Apt|Suite) \w+, )?\d{1,5}[A-Za-z]?,? (?:[NSEW]\.? )?"
+        r"(?:[A-Z][\w'’-]*\s){1,4}"
+        rf"{_STREET}(?:,? (?:Apt|Suite|Unit|Flat|#) ?\w+)?(?:, {_PLACE}+)?)(?<![ ,])",
+        r"\b(?P<x>P\.?O\.? Box \d+(?:, [A-Z]\w+)*)",
+        r"(?i:address(?: is)?[:]?|lives at|resides at) "
+        r"(?P<x>(?:Flat|Unit|Apt)?\s?\d[^.;\n]*?)(?=\.?$|[;.] )",
+        rf"\b(?P<x>\d{{1,4}},? (?:rue|via|calle|avenida|ul\.) "
+        rf"[^.;,\n]+(?:, {_PLACE}+)?)(?<![ ,])",
     ),
-    ("ID", re.compile(r"\b(?P<x>SN: ?[A-Z0-9-]+)")),
-    (
-        "ADDRESS",
-        re.compile(
-            r"\b(?P<x>(?:(?:Flat|Unit|Apt|Suite) \w+, )?\d{1,5}[A-Za-z]?,? (?:[NSEW]\.? )?"
-            r"(?:[A-Z][\w'’-]*\s){1,4}"
-            rf"{_STREET}(?:,? (?:Apt|Suite|Unit|Flat|#) ?\w+)?(?:, {_PLACE}+)?)(?<![ ,])"
-        ),
-    ),
-    ("ADDRESS", re.compile(r"\b(?P<x>P\.?O\.? Box \d+(?:, [A-Z]\w+)*)")),
-    (
-        "ADDRESS",
-        re.compile(
-            r"(?i:address(?: is)?[:]?|lives at|resides at) "
-            r"(?P<x>(?:Flat|Unit|Apt)?\s?\d[^.;\n]*?)(?=\.?$|[;.] )"
-        ),
-    ),
-    (
-        "ADDRESS",
-        re.compile(
-            rf"\b(?P<x>\d{{1,4}},? (?:rue|via|calle|avenida|ul\.) "
-            rf"[^.;,\n]+(?:, {_PLACE}+)?)(?<![ ,])"
-        ),
-    ),
-)
+}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,7 +19,19 @@ class Identifier:
     end: int
 
 
+Patterns = Mapping[Kind, Sequence[str]]
+"""Regular expressions by what they find: their group `x`, or all that they match without one."""
 Rule = tuple[Kind, re.Pattern[str]]
+
+
+def compile_rules(*each: Patterns) -> tuple[Rule, ...]:
+    """The rules of several tables, compiled."""
+    return tuple(
+        (kind, re.compile(pattern))
+        for patterns in each
+        for kind, found in patterns.items()
+        for pattern in found
+    )
 
 
 def match_rules(rules: Iterable[Rule], text: str) -> Iterator[Identifier]:

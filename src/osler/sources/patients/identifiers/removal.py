@@ -7,11 +7,16 @@ from dataclasses import replace
 from datetime import date, timedelta
 
 from osler.sources.patients.identifiers import chinese, english, shared
-from osler.sources.patients.identifiers.found import Identifier, match_rules, settle_overlaps
+from osler.sources.patients.identifiers.found import (
+    Identifier,
+    compile_rules,
+    match_rules,
+    settle_overlaps,
+)
 from osler.sources.patients.secret import hash_keyed
 from osler.sources.records import Document
 
-_RULES = (*shared.RULES, *english.RULES, *chinese.RULES)
+_RULES = compile_rules(shared.PATTERNS, english.PATTERNS, chinese.PATTERNS)
 _YEAR_FIRST = re.compile(r"(\d{4})(年|[-/.])(\d{1,2})(月|[-/.])(\d{1,2})(日|号)?")
 _FARTHEST = 365
 """Days by which dates are moved, at most, always back."""
