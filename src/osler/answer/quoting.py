@@ -81,7 +81,7 @@ class QuoteJudge:
             TextPair(one.text, one.hit.passage.heading, one.hit.passage.text[:LEAD])
             for one in found
         ]
-        shares = await self._judge_texts(query, texts) if texts else ()
+        shares = await self.judge_texts(query, texts) if texts else ()
         if not shares:
             return []
         order = sorted(range(len(found)), key=lambda at: (-shares[at], at))
@@ -105,7 +105,9 @@ class QuoteJudge:
             found += [QuoteCandidate(hit, *own[at], shares[at]) for at in order[: self.each]]
         return found
 
-    async def _judge_texts(self, query: str, texts: Sequence[TextPair]) -> tuple[float, ...]:
+    async def judge_texts(self, query: str, texts: Sequence[TextPair]) -> tuple[float, ...]:
+        """Probabilities, in order, that each text answers; none where the expert cannot judge."""
+
         async def work() -> tuple[float, ...]:
             expert = self.expert
             if expert is None or not expert.can_judge(query):

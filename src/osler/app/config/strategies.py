@@ -61,7 +61,10 @@ class MachineFields(StrategySection):
         " (off). Variants without a threshold of the paper's: uct-mean (Eq. 5 as a mean),"
         " uct-entropy (over the whole vocabulary), low-prob (share of tokens of probability below"
         " 0.1), attention (share of tokens that later ones hardly attend to), sureness (how likely"
-        " the evidence does not answer, by the expert answerable; its sigma is 0.5).",
+        " the evidence does not answer, by the expert answerable; its sigma is 0.5), answers (the"
+        " same of the quotes, by the expert answers), gain and question-gain (how much likelier the"
+        " evidence makes the answer, or the question), option-entropy, semantic-entropy (of sampled"
+        " answers).",
     )
     sigma: RealLimit = Field(
         default=None,
@@ -144,6 +147,12 @@ class ThinkerFields(StrategySection):
         description="A question of several steps that the concept graph answers whole is answered"
         " by it, with sets and without a model; false: it is planned as any other, as in the"
         " paper.",
+    )
+    text_steps: bool = Field(
+        default=True,
+        description="An English question that chains relations (the director of a film, the date"
+        " of birth of a person) is answered step by step from the sentences that state them,"
+        " without a model; false: it is planned as any other, as in the paper.",
     )
     graph_first: bool = Field(
         default=False,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import assert_never
 
@@ -18,6 +18,14 @@ from osler.errors import BadConfig, CapabilityMissing
 from osler.llm.core.base import Attentive, LanguageModel, Likelihood
 from osler.methods.tcrag.actions import parse_action
 from osler.methods.tcrag.dialect import parse_released
+from osler.methods.tcrag.evidence_values import (
+    AnswersMonitor,
+    EvidenceGain,
+    OptionEntropy,
+    QuestionGain,
+    SemanticEntropy,
+    SurenessMonitor,
+)
 from osler.methods.tcrag.machine import TuringMachine
 from osler.methods.tcrag.monitor import (
     SIGMA,
@@ -26,7 +34,6 @@ from osler.methods.tcrag.monitor import (
     EntropyMonitor,
     Metric,
     Monitor,
-    SurenessMonitor,
     TokenMonitor,
     Unmonitored,
     low_probability,
@@ -102,10 +109,15 @@ def build_machine(
     limit = halting_threshold(settings, chosen, planner.name)
     composer = compose or build_composer(settings, parts)
     _require_metric(chosen.metric, planner, composer)
+    if chosen.metric == "semantic-entropy" and by_auto:
+        raise CapabilityMissing(
+            "semantic-entropy samples answers, and the planner's model may not word them",
+            fix='set strategy.metric = "sureness", or configure a model that may write',
+        )
     return TuringMachine(
         planner,
         tools,
-        state_monitor(chosen.metric, planner),
+        state_monitor(chosen.metric, planner, parts),
         composer,
         _machine_moves(
             settings, chosen, parts, tuple(tool.name for tool in tools), composer, guided=guided
@@ -128,8 +140,9 @@ def build_machine(
     )
 
 
-def state_monitor(metric: Metric, model: LanguageModel) -> Monitor:
-    """Raises `CapabilityMissing` for a model that cannot be monitored so."""
+def state_monitor(metric: Metric, model: LanguageModel, parts: Parts) -> Monitor:
+    """Raises `CapabilityMissing` for a model that cannot be monitored so, and where the expert
+    that a metric asks is not in use."""
     match metric:
         case "off":
             return Unmonitored()
@@ -143,6 +156,15 @@ def state_monitor(metric: Metric, model: LanguageModel) -> Monitor:
             return EntropyMonitor(model)
         case "sureness":
             return SurenessMonitor()
+        case "answers":
+            if parts.judge is None:
+                raise CapabilityMissing(
+                    "the metric answers needs the expert answers, which is not in use",
+                    fix='set answer.quotes = "answers", or strategy.metric = "sureness"',
+                )
+            return AnswersMonitor(parts.judge)
+        case "semantic-entropy":
+            return SemanticEntropy(model, parts.relevance)
         case "attention":
             if not isinstance(model, Attentive):
                 raise CapabilityMissing(
@@ -150,15 +172,27 @@ def state_monitor(metric: Metric, model: LanguageModel) -> Monitor:
                     fix='use a model of kind = "hub", or set strategy.metric = "uct" or "off"',
                 )
             return AttentionMonitor(model)
-        case "cppl":
-            if not isinstance(model, Likelihood):
-                raise CapabilityMissing(
-                    f"cppl needs the likelihood of a given text, and {model.name} has none",
-                    fix='set strategy.metric = "uct" or "off"',
-                )
-            return Cppl(model)
+        case "cppl" | "gain" | "question-gain" | "option-entropy":
+            return _likelihood_monitor(metric, model)
         case _ as never:
             assert_never(never)
+
+
+_BY_LIKELIHOOD: Mapping[Metric, Callable[[Likelihood], Monitor]] = {
+    "cppl": Cppl,
+    "gain": EvidenceGain,
+    "question-gain": QuestionGain,
+    "option-entropy": OptionEntropy,
+}
+
+
+def _likelihood_monitor(metric: Metric, model: LanguageModel) -> Monitor:
+    if not isinstance(model, Likelihood):
+        raise CapabilityMissing(
+            f"{metric} needs the likelihood of a given text, and {model.name} has none",
+            fix='set strategy.metric = "uct" or "off"',
+        )
+    return _BY_LIKELIHOOD[metric](model)
 
 
 def _require_metric(metric: Metric, planner: LanguageModel, composer: Composer) -> None:

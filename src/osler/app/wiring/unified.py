@@ -171,4 +171,5 @@ def _state_signal(
         why = f"{reader.name} scores no given text: the state value is no signal of the boundary"
         return None, [why]
     limit = tc_rag.halting_threshold(settings, machine_settings(chosen), reader.name)
-    return StateSignal(tc_rag.state_monitor(chosen.metric, reader), limit.sigma), [limit.note]
+    monitor = tc_rag.state_monitor(chosen.metric, reader, parts)
+    return StateSignal(monitor, limit.sigma), [limit.note]

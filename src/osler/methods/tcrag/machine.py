@@ -243,7 +243,7 @@ class TuringMachine:
         if not self.composer.writes_answer:
             return answer, await self._state_value(step, step.monitored_draft(), memory, run)
         # The planner did not generate it: it has no tokens of its own.
-        draft = Draft(plain_text(answer, memory.question), (), step.context, answer.sureness)
+        draft = Draft(plain_text(answer, memory.question), (), step.context, answer)
         return answer, await self._state_value(step, draft, memory, run, note=COMPOSED)
 
     async def _refused_value(

@@ -2,9 +2,9 @@
 
 Lower is surer. `Cppl` is Eq. 4, `TokenMonitor` with `uct` is Eq. 5, `Unmonitored` is the ablation
 "w/o State Monitor" (§6.3) in which the model's own Conclusion ends the run. The others are
-variants: `SurenessMonitor` by the evidence, `mean_uct` and `EntropyMonitor` of Eq. 5,
-`low_probability` and `AttentionMonitor` of metrics that the released code names without a working
-definition. None of them has a threshold of the paper's.
+variants: `mean_uct` and `EntropyMonitor` of Eq. 5, `low_probability` and `AttentionMonitor` of
+metrics that the released code names without a working definition; `evidence_values` has those that
+look at the evidence. None of them has a threshold of the paper's.
 """
 
 from __future__ import annotations
@@ -20,16 +20,28 @@ from osler.llm.core.ask import attend, score
 from osler.llm.core.base import Attentive, Likelihood, Message, TokenScore
 from osler.methods.tcrag.stack import MemoryStack
 from osler.trace import Run
-from osler.types import Sureness
+from osler.types import Answer
 
 Metric = Literal[
-    "cppl", "uct", "uct-mean", "uct-entropy", "low-prob", "attention", "sureness", "off"
+    "cppl",
+    "uct",
+    "uct-mean",
+    "uct-entropy",
+    "low-prob",
+    "attention",
+    "gain",
+    "question-gain",
+    "option-entropy",
+    "sureness",
+    "answers",
+    "semantic-entropy",
+    "off",
 ]
 
 # Values of App. 8.5, by metric; "off" accepts every value below it, and the ablation gives 0.
-SIGMA = {"cppl": 10.0, "uct": 20.0, "sureness": 0.5, "off": 1.0}
-"""The paper's thresholds, for Qwen1.5-32B (App. 8.5); other models need their own. That of sureness
-is ours: more likely answered than not."""
+SIGMA = {"cppl": 10.0, "uct": 20.0, "sureness": 0.5, "answers": 0.5, "off": 1.0}
+"""The paper's thresholds, for Qwen1.5-32B (App. 8.5); other models need their own. Those of
+sureness and answers are ours: more likely answered than not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +53,8 @@ class Draft:
     """Tokens of `text` alone; empty when it was not generated or has no log-probabilities."""
     context: Sequence[Message] = ()
     """The conversation in which it was, or would have been, generated."""
-    sureness: Sureness | None = None
-    """Of a composed answer: how likely its evidence answers; `None` where nothing says so."""
+    answer: Answer | None = None
+    """The answer that the text was composed with; `None` for a model's own text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,17 +196,6 @@ class AttentionMonitor:
     async def state_value(self, draft: Draft, memory: MemoryStack, run: Run) -> StateValue:
         read = await attend(self.model, draft.context, draft.text, run, role="monitor")
         return StateValue(unattended(read.weights))
-
-
-@dataclass(frozen=True)
-class SurenessMonitor:
-    """How likely the evidence of a composed answer does *not* answer the question, 0 to 1, as a
-    calibrated expert says; 1 for a text that no expert judges. No language model is asked."""
-
-    metric: str = "sureness"
-
-    async def state_value(self, draft: Draft, memory: MemoryStack, run: Run) -> StateValue:
-        return StateValue(1 - draft.sureness.probability if draft.sureness else 1.0)
 
 
 def _tokens_missing(metric: str, what: str = "token log-probabilities") -> CapabilityMissing:

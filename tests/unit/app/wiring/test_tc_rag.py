@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import get_args
 
 import pytest
 
+from osler.answer.quoting import QuoteJudge
 from osler.app.config import Settings, TcRagSettings
 from osler.app.wiring import Parts
 from osler.app.wiring.composers import note_roles
@@ -28,27 +30,42 @@ def settings(writes: object = "auto", **strategy: object) -> Settings:
     )
 
 
-def built(given: Settings, model: LanguageModel | None = None) -> TuringMachine:
+def parts_of(model: LanguageModel | None = None) -> Parts:
     ready = LoadedModel(model or ScriptedModel([], name="m"))
-    parts = Parts(
+    return Parts(
         {"planner": ready, "summariser": ready, "reader": ready},
         lambda *_: ScriptedRetriever({}),
         OverlapRelevance(),
         OverlapRelevance(),
         ("book",),
     )
+
+
+def built(given: Settings, model: LanguageModel | None = None) -> TuringMachine:
     assert isinstance(given.strategy, TcRagSettings)
-    return build_machine(given, given.strategy, parts)
+    return build_machine(given, given.strategy, parts_of(model))
 
 
 @pytest.mark.parametrize("metric", [one for one in get_args(Metric) if one != "attention"])
 def test_each_metric_has_its_monitor(metric: Metric) -> None:
-    assert state_monitor(metric, ScriptedModel([])).metric == metric
+    parts = replace(parts_of(), judge=QuoteJudge(None))
+    assert state_monitor(metric, ScriptedModel([]), parts).metric == metric
+
+
+def test_an_expert_that_is_not_in_use_values_nothing() -> None:
+    with pytest.raises(CapabilityMissing, match="expert answers"):
+        state_monitor("answers", ScriptedModel([]), parts_of())
+
+
+def test_a_model_that_may_not_write_has_no_semantic_entropy() -> None:
+    with pytest.raises(CapabilityMissing, match="may not word"):
+        built(settings("no", metric="semantic-entropy", sigma=0.5))
+    assert built(settings("yes", metric="semantic-entropy", sigma=0.5)).sigma == 0.5
 
 
 def test_attention_is_refused_where_the_model_hides_it() -> None:
     with pytest.raises(CapabilityMissing, match="hides them"):
-        state_monitor("attention", ScriptedModel([], name="m"))
+        state_monitor("attention", ScriptedModel([], name="m"), parts_of())
 
 
 @pytest.mark.parametrize("metric", ["uct-mean", "uct-entropy", "low-prob"])

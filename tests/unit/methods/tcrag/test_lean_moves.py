@@ -9,8 +9,9 @@ import pytest
 
 from osler.answer import UNDECIDED, Decision
 from osler.answer.gate import EvidenceGate, QuoteThresholds
+from osler.methods.tcrag.evidence_values import SurenessMonitor
 from osler.methods.tcrag.machine import TuringMachine
-from osler.methods.tcrag.monitor import SIGMA, Draft, SurenessMonitor
+from osler.methods.tcrag.monitor import SIGMA, Draft
 from osler.methods.tcrag.moves import LeanMoves
 from osler.methods.tcrag.stack import MemoryStack
 from osler.methods.tcrag.tools import DOC_RAG, KG_RAG, SearchTool
