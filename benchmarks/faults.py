@@ -12,7 +12,7 @@ acknowledged is there; the same verb, run again on a disk that works, ends as it
 never failed.
 
 Works in forked children of one process that has all imports behind it. All points of all verbs are
-listed, shuffled by the seed, and tried until there are POINTS; `--state` remembers how far it was.
+listed, shuffled by the seed, and tried until there are POINTS; `--state` remembers which were.
 """
 
 from __future__ import annotations
@@ -37,9 +37,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from osler.answer.follow_up import Standalone
+from osler.app import forget as forgetting
 from osler.app import runs
+from osler.app.audit import entries
+from osler.app.audit.log import read_lines as read_audit_lines
 from osler.app.backup import check_backup, make_backup, restore_backup
 from osler.app.config import Settings
+from osler.app.quarantine import release
+from osler.app.threads import Thread, ThreadStore, Turn
 from osler.errors import BadRun, OslerError
 from osler.evaluate.log import read_records, read_trace
 from osler.evaluate.runner import EvaluationRunner, ReadyStrategy, RunnerCell
@@ -307,6 +313,116 @@ def check_backups(folder: Path) -> None:
         assert "restore" not in acknowledged(folder)
 
 
+# Conversations, records, what is forgotten ------------------------------------------------
+
+
+def talk(folder: Path) -> None:
+    """Turns of a thread, each acknowledged when it is there."""
+    store = ThreadStore(folder)
+    thread = store.create_thread("ward")
+    for n in range(len(thread.turns), 4):
+        store.add_turn(thread, f"run-{n}", QUESTION.text, Standalone(QUESTION.text))
+        thread = store.read_thread("ward")
+        acknowledge(folder, f"turn {n}")
+
+
+def check_threads(folder: Path) -> None:
+    turns = [turn.run for one in ThreadStore(folder).list_threads() for turn in _turns(folder, one)]
+    wanted = {f"run-{line.split()[1]}" for line in acknowledged(folder) if line[:4] == "turn"}
+    assert turns == [f"run-{n}" for n in range(len(turns))], turns
+    assert wanted <= set(turns), f"acknowledged and lost: {wanted - set(turns)}"
+
+
+def _turns(folder: Path, thread: Thread) -> Sequence[Turn]:
+    return ThreadStore(folder).read_thread(thread.id).turns
+
+
+def audited(folder: Path) -> Settings:
+    return serving_settings(folder, audit={"log": "require"})
+
+
+def record(folder: Path) -> None:
+    """Entries of the audit log, as a new process writes them."""
+    entries._open_log.cache_clear()
+    for n in range(6):
+        entries.write_entry(audited(folder), {"what": "trial", "n_of_trial": n})
+        acknowledge(folder, f"entry {n}")
+
+
+def check_record(folder: Path) -> None:
+    """What was answered for is on record; a new writer puts the rest in order first."""
+    entries._open_log.cache_clear()
+    settings = audited(folder)
+    lines = [json.loads(line) for line in read_audit_lines(entries.log_folder(settings))]
+    there = {one["n_of_trial"] for one in lines if one["what"] == "trial"}
+    wanted = {int(line.split()[1]) for line in acknowledged(folder) if line[:5] == "entry"}
+    assert wanted <= there, f"acknowledged and lost: {wanted - there}"
+
+
+def end_of_record(folder: Path) -> str:
+    settings = audited(folder)
+    entries._open_log.cache_clear()
+    entries.write_entry(settings, {"what": "last"})
+    found = entries.verify_audit(settings)
+    # That a power cut spoilt one of two slots is mended by the next two entries.
+    return "; ".join(found.problems)
+
+
+MARKED = "zyxomarker"
+
+
+def fill_marked(folder: Path) -> None:
+    fill_and_snapshot(folder)
+    (folder / "marked.md").write_text(f"# Note\n\nIron is given to {MARKED} today.\n")
+    with KnowledgeBase.open(folder / "kb") as kb:
+        kb.add([folder / "marked.md"], source="own")
+        kb.build(HashingEncoder())
+    (folder / "marked.md").unlink()
+    ask(folder)
+    talk(folder)
+    folder.with_name("acknowledged").unlink()
+
+
+def forget_mark(folder: Path) -> None:
+    forgetting.load_encoder = lambda _: HashingEncoder()  # type: ignore[assignment]
+    forgetting.forget(settings_in(folder), MARKED)
+    acknowledge(folder, "forget")
+
+
+def check_forgotten(folder: Path) -> None:
+    with KnowledgeBase.open(folder / "kb") as kb:
+        problems = [line for line in kb.verify() if not line.startswith("it is not built")]
+        assert problems == [], problems
+        assert kb.info().documents in (24, 25)
+    if "forget" in acknowledged(folder):
+        files = [path for path in folder.rglob("*") if path.is_file()]
+        left = [path for path in files if MARKED.encode() in path.read_bytes()]
+        assert left == [], left
+
+
+def hold_and_release(folder: Path) -> None:
+    with KnowledgeBase.open(folder / "kb") as kb:
+        if "web" not in kb.sources:
+            kb.add([folder / "more"], source="web.held")
+            acknowledge(folder, "held")
+            release(kb, "web")
+        elif "web.held" in kb.sources:
+            release(kb, "web")
+    acknowledge(folder, "released")
+
+
+def check_held(folder: Path) -> None:
+    with KnowledgeBase.open(folder / "kb") as kb:
+        problems = [line for line in kb.verify() if not line.startswith("it is not built")]
+        assert problems == [], problems
+        counted = {one.source: one.documents for one in kb.info().sources}
+    assert counted["book"] == 12, counted
+    there = counted.get("web", 0) + counted.get("web.held", 0)
+    assert there or "held" not in acknowledged(folder), counted
+    if "released" in acknowledged(folder):
+        assert counted.get("web") == 12, counted
+
+
 # Evaluation and training -----------------------------------------------------------------
 
 
@@ -394,6 +510,11 @@ VERBS: dict[str, Verb] = {
     "serve": Verb(fill_and_build, serve, check_ledger),
     "backup": Verb(fill_home, back_up, check_backups),
     "eval": Verb(lambda _: None, evaluate, check_log),
+    "edge": Verb(fill, build_edge, check_edge, end_of_base),
+    "thread": Verb(lambda _: None, talk, check_threads),
+    "audit": Verb(lambda _: None, record, check_record, end_of_record),
+    "forget": Verb(fill_marked, forget_mark, check_forgotten, end_of_base),
+    "release": Verb(fill, hold_and_release, check_held, end_of_base),
     "train": Verb(lambda _: None, train, check_training, end_of_training),
 }
 
@@ -545,7 +666,7 @@ def try_points(
     trials: dict[str, Trial],
     points: list[tuple[str, str, int]],
     until: float = float("inf"),
-    report: Callable[[str], None] = print,
+    state: Path | None = None,
 ) -> tuple[Counter[tuple[str, str]], list[str]]:
     """How many were tried, by verb and fault; and what went wrong."""
     tried: Counter[tuple[str, str]] = Counter()
@@ -561,8 +682,16 @@ def try_points(
         tried[name, fault] += 1
         if problem:
             problems.append(f"{name} {fault} {n}: {problem}")
-            report(f"{name} {fault} {n}: {problem}")
+            print(f"{name} {fault} {n}: {problem}", flush=True)
+        if state:
+            with state.open("a") as file:
+                file.write(json.dumps([f"{name} {fault} {n}", problem]) + "\n")
     return tried, problems
+
+
+def read_tried(state: Path) -> dict[str, str]:
+    """What came of each point that was tried before, by its name."""
+    return dict(map(json.loads, state.read_text().splitlines())) if state.exists() else {}
 
 
 def try_kills(root: Path, dial: FaultDial, kills: int, seed: int, until: float) -> int:
@@ -605,17 +734,12 @@ def main() -> None:
         trials = {one: Trial(one, root, dial) for one in asked.verbs.split(",")}
         points = list_points(trials)
         random.Random(asked.seed).shuffle(points)
-        # Fewer than were asked for are gone through again, on other schedules of threads.
-        whole = points
-        while len(points) < asked.points:
-            points = points + whole
-        state = json.loads(asked.state.read_text()) if asked.state and asked.state.exists() else 0
+        seen = read_tried(asked.state) if asked.state else {}
+        rest = [point for point in points if " ".join(map(str, point)) not in seen]
         began = time.monotonic()
-        print(f"{len(whole)} points in all; from {state} of {asked.points}", flush=True)
-        rest = points[state : asked.points]
-        tried, problems = try_points(trials, rest, began + 60 * asked.minutes)
-        if asked.state:
-            asked.state.write_text(json.dumps(state + sum(tried.values())))
+        print(f"{len(points)} points in all, {len(seen)} tried before", flush=True)
+        rest = rest[: max(0, asked.points - len(seen))]
+        tried, problems = try_points(trials, rest, began + 60 * asked.minutes, state=asked.state)
     seconds = time.monotonic() - began
     for verb in trials:
         counts = "  ".join(f"{f} {tried[verb, f]}" for f in (*FAULTS, *CUTS))

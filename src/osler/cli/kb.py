@@ -164,6 +164,7 @@ def build(
     settings = here.load_settings()
     from osler.app.wiring.knowledge import build_sample, bulk_runner
     from osler.app.wiring.models import load_encoder
+    from osler.app.wiring.privacy import index_hosts, require_trusted
 
     with show_progress(here) as report:
         if sample:
@@ -171,6 +172,7 @@ def build(
         # The sample was built with its own texts; only --rebuild makes its vectors anew.
         if rebuild or not sample:
             with open_kb(settings, wait) as kb:
+                require_trusted(settings, kb.sources, index_hosts(settings))
                 if on is None:
                     built = kb.build(load_encoder(settings), rebuild=rebuild, progress=report)
                 else:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from osler.extract.indexes.store import IndexCost
     from osler.extract.job import ExtractionPlan, ExtractionReport
     from osler.extract.publish import PublishReport
-    from osler.kb.store.passages import Progress
+    from osler.kb.store.passages import Progress, Scope
 
 
 By = Annotated[
@@ -56,7 +56,9 @@ Brief = Annotated[
 ]
 Sources = Annotated[
     list[str] | None,
-    typer.Option("--source", "-s", help="Only this source; repeatable. By default all but emr."),
+    typer.Option(
+        "--source", "-s", help="Only this source; repeatable. By default all that are not private."
+    ),
 ]
 Pairs = Annotated[
     bool, typer.Option(help="Relate names that only stand in one sentence (dictionary).")
@@ -80,7 +82,7 @@ class _ExtractionTask:
     """The chunks of a knowledge base that are to be read."""
 
     folder: Path
-    sources: tuple[str, ...] | None
+    sources: Scope
     limit: int | None
     again: bool
 
@@ -113,8 +115,13 @@ def extract(
     from osler.app.wiring import extraction
 
     wanted = check_kinds(index or ())
+    from osler.app.wiring.privacy import extraction_scope
+
     with open_kb(settings) as kb:  # refuses what is no knowledge base before a model is loaded
-        task = _ExtractionTask(kb.path, tuple(source) if source else None, limit, again)
+        scope = extraction_scope(
+            settings, kb.sources, source or (), ["summariser"] if by == "model" else []
+        )
+        task = _ExtractionTask(kb.path, scope, limit, again)
     made = extraction.open_extractor(
         settings, by, schema_file=schema, units=unit or (), pairs=pairs, brief=brief
     )

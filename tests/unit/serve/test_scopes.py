@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
+from scoped_server import Keyed, call_tool, list_operations, list_tools, serve_scoped
 
 from osler.app.config import ServeSettings
 from osler.app.config.access import AccessSettings
 from osler.errors import BadConfig
-from osler.serve.keys import FailedKeys, new_key
-from osler.serve.ledger import Ledger
+from osler.serve.keys import FailedKeys
 from osler.serve.problems import RefusedRequest
 from osler.serve.scopes import (
     ROUTE_VERBS,
@@ -27,70 +24,13 @@ from osler.serve.scopes import (
     make_scope,
     read_scope,
 )
-from osler.testing.served import (
-    TEXTS,
-    ServedOsler,
-    fill_knowledge_base,
-    serve_osler,
-    serving_settings,
-)
-
-MARK = {"emr": "zyxomarkone", "own": "zyxomarktwo", "guideline": "zyxomarkthree"}
-PRIVATE = {
-    **TEXTS,
-    "emr": f"# Patient\n\nAdrenaline is given first to this patient with {MARK['emr']}.\n",
-    "own": f"# Note\n\nAdrenaline is given first on this ward with {MARK['own']}.\n",
-    "guideline": f"# Shock\n\nAdrenaline is given first with {MARK['guideline']} at once.\n",
-}
-QUESTIONS = {
-    "emr": "Is adrenaline given first to this patient?",
-    "own": "Is adrenaline given first on this ward?",
-}
-SOURCE_SCOPES = {
-    "public": ("public",),
-    "emr": ("public", "emr"),
-    "own": ("public", "own"),
-    "all": ("all",),
-    "one": ("guideline",),
-}
-
-
-@dataclass
-class Keyed:
-    """A server with a key for each verb and for each scope of sources."""
-
-    place: ServedOsler
-    home: Path
-    keys: dict[str, str]
-
-    def client(self, key: str) -> httpx2.Client:
-        headers = {"Authorization": f"Bearer {self.keys[key]}"}
-        return httpx2.Client(base_url=self.place.url, headers=headers, timeout=20)
+from osler.testing.served import serving_settings
 
 
 @pytest.fixture(scope="module")
 def keyed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Keyed]:
-    home = tmp_path_factory.mktemp("scoped")
-    ledger = Ledger(home / "serve")
-    keys = {
-        f"verb-{verb}": new_key(ledger, verb, scope=make_scope(verbs=(verb,))) for verb in VERBS
-    }
-    for name, sources in SOURCE_SCOPES.items():
-        keys[name] = new_key(ledger, f"sources-{name}", scope=make_scope(sources=sources))
-    keys["elsewhere"] = new_key(
-        ledger, "elsewhere", workspace="ward", scope=make_scope(sources=("all",))
-    )
-    keys["old"] = new_key(ledger, "old")
-    keys["direct"] = new_key(ledger, "direct", scope=make_scope(strategies=("direct",)))
-    keys["spender"] = new_key(ledger, "spender", scope=make_scope(tokens=3))
-    ledger.close()
-
-    def fill(where: Path) -> None:
-        fill_knowledge_base(where, PRIVATE)
-
-    private = {"private": ("own",)}
-    with serve_osler(home, fill=fill, access=private, serve={"patients": True}) as place:
-        yield Keyed(place, home, keys)
+    with serve_scoped(tmp_path_factory.mktemp("scoped")) as running:
+        yield running
 
 
 BODIES: dict[str, Any] = {
@@ -102,32 +42,6 @@ BODIES: dict[str, Any] = {
         "messages": [{"role": "user", "content": "What is given first?"}],
     },
 }
-
-
-def operations(keyed: Keyed) -> list[tuple[str, str]]:
-    with keyed.client("all") as client:
-        schema = client.get("/openapi.json").json()
-    return [
-        (method.upper(), path)
-        for path, item in schema["paths"].items()
-        for method in item
-        if path not in ("/healthz", "/readyz")
-    ]
-
-
-def call_tool(client: httpx2.Client, name: str, **arguments: Any) -> tuple[bool, str]:
-    """Whether the call failed, and all that it said."""
-    body = {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "tools/call",
-        "params": {"name": name, "arguments": arguments},
-    }
-    headers = {"Accept": "application/json, text/event-stream"}
-    reply = client.post("/mcp", json=body, headers=headers)
-    assert reply.status_code == 200, reply.text
-    result = reply.json()["result"]
-    return bool(result.get("isError")), json.dumps(result)
 
 
 TOOL_INPUTS: dict[str, dict[str, Any]] = {
@@ -146,24 +60,18 @@ TOOL_INPUTS: dict[str, dict[str, Any]] = {
 
 
 def test_every_operation_of_the_schema_and_every_tool_has_a_verb(keyed: Keyed) -> None:
-    assert set(operations(keyed)) == set(ROUTE_VERBS)
     with keyed.client("all") as client:
-        listed = client.post(
-            "/mcp",
-            json={"jsonrpc": "2.0", "id": 1, "method": "tools/list"},
-            headers={"Accept": "application/json, text/event-stream"},
-        )
-    names = {tool["name"] for tool in listed.json()["result"]["tools"]}
-    assert names == set(TOOL_VERBS) == set(TOOL_INPUTS)
+        assert set(list_operations(client)) == set(ROUTE_VERBS)
+        assert list_tools(client) == set(TOOL_VERBS) == set(TOOL_INPUTS)
 
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_key_of_one_verb_opens_its_operations_and_no_other(keyed: Keyed, verb: str) -> None:
     with keyed.client(f"verb-{verb}") as client:
-        for method, path in operations(keyed):
+        for method, path in list_operations(client):
             where = path.replace("{id}", "x").replace("{name}", "x")
             reply = client.request(method, where, json=BODIES.get(path, {}))
-            refused = reply.status_code == 403 and "not_in_scope" in reply.text
+            refused = reply.status_code == 403 and "this key may not" in reply.text
             assert refused is (ROUTE_VERBS[method, path] != verb), (method, path, reply.text)
         for name, needed in TOOL_VERBS.items():
             failed, said = call_tool(client, name, **TOOL_INPUTS[name])
@@ -171,64 +79,8 @@ def test_key_of_one_verb_opens_its_operations_and_no_other(keyed: Keyed, verb: s
             assert refused is (needed != verb), (name, said)
 
 
-def passage_ids(keyed: Keyed) -> dict[str, str]:
-    kb = keyed.place.site.shelf._knowledge
-    assert kb is not None
-    return {source: next(kb.kb.read_documents(source))[0].id for source in MARK}
-
-
-def all_replies(client: httpx2.Client, source: str, id: str) -> dict[str, str]:
-    """What each door says when it is asked for the source."""
-    quoted = id.replace("#", "%23")
-    search = {"query": f"adrenaline {MARK[source]}", "sources": [source]}
-    ask = {"question": QUESTIONS[source], "sources": [source]}
-    run = client.post("/api/v1/runs", json=ask)
-    replies = {
-        "search": client.post("/api/v1/search", json=search).text,
-        "usual search": client.post("/api/v1/search", json={"query": "adrenaline"}).text,
-        "passage": client.get(f"/api/v1/passages/{quoted}").text,
-        "context": client.get(f"/api/v1/passages/{quoted}?context=3").text,
-        "plan": client.post("/api/v1/plan", json=ask).text,
-        "sources": client.get("/api/v1/sources").text,
-        "transparency": client.get("/api/v1/transparency").text,
-    }
-    if run.status_code == 202:
-        where = f"/api/v1/runs/{run.json()['run_id']}"
-        replies["run events"] = client.get(f"{where}/events").text
-        replies["run"] = client.get(where).text
-    calls: dict[str, dict[str, Any]] = {
-        "search_evidence": search,
-        "get_passage": {"passage_id": id},
-        "fetch": {"id": id},
-        "verify_claim": {"claim": "Adrenaline is given.", "passage_ids": [id]},
-        "read_patient": {"patient": id, "resource": "Condition"},
-    }
-    for name, given in calls.items():
-        replies[name] = call_tool(client, name, **given)[1]
-    return replies
-
-
-@pytest.mark.parametrize("source", ["emr", "own"])
-@pytest.mark.parametrize("name", [*SOURCE_SCOPES, "old"])
-def test_private_source_is_found_by_its_keys_alone(keyed: Keyed, name: str, source: str) -> None:
-    given = SOURCE_SCOPES.get(name, ("public",))
-    opened = "all" in given or source in given
-    with keyed.client(name) as client:
-        replies = all_replies(client, source, passage_ids(keyed)[source])
-    # The question repeats the mark, which is no leak: only its neighbours in the text are.
-    words = {"emr": "to this patient with", "own": "on this ward with"}[source]
-    told = {door for door, said in replies.items() if words in said}
-    if not opened:
-        assert told == set()
-        assert f'"{source}"' not in replies["sources"] + replies["transparency"]
-        assert "no source" in replies["search"]
-        return
-    assert {"search", "passage", "context", "run", "search_evidence", "fetch"} <= told
-    assert "usual search" not in told  # it is searched only where it is named
-
-
 def test_absent_and_closed_passages_are_the_same_reply(keyed: Keyed) -> None:
-    closed = passage_ids(keyed)["emr"].replace("#", "%23")
+    closed = keyed.passage_of("emr").replace("#", "%23")
     absent = closed.replace("emr:", "emr:x", 1)
     with keyed.client("public") as client:
         replies = [client.get(f"/api/v1/passages/{id}") for id in (closed, absent)]
@@ -279,32 +131,6 @@ def test_failed_run_of_an_older_server_is_judged_by_its_events(keyed: Keyed) -> 
     with keyed.client("public") as client, keyed.client("emr") as owner:
         assert "secret" not in client.get("/api/v1/runs", params={"limit": 100}).text
         assert "secret" in owner.get("/api/v1/runs", params={"limit": 100}).text
-
-
-def test_strategy_outside_the_scope_is_refused_at_every_door(keyed: Keyed) -> None:
-    with keyed.client("direct") as client:
-        for path in ("/api/v1/runs", "/v1/chat/completions"):
-            body = {**BODIES[path], **({"model": "osler/rag"} if "chat" in path else {})}
-            assert client.post(path, json=body).status_code == 403
-        assert client.post("/api/v1/plan", json=BODIES["/api/v1/plan"]).status_code == 403
-        failed, said = call_tool(client, "answer_question", question="What?", strategy="rag")
-        assert failed
-        assert "may not run rag" in said
-        cards = client.get("/v1/models").json()["data"]
-        assert {card["id"] for card in cards} == {"osler/direct", "osler/no-retrieval"}
-        body = {**BODIES["/api/v1/runs"], "strategy": "direct"}
-        assert client.post("/api/v1/runs", json=body).status_code == 202
-
-
-def test_tokens_of_a_day_end_with_429(keyed: Keyed) -> None:
-    with keyed.client("spender") as client:
-        first = client.post("/api/v1/runs", json=BODIES["/api/v1/runs"])
-        assert first.status_code == 202
-        keyed.place.wait_for_runs()
-        told = client.post("/api/v1/runs", json=BODIES["/api/v1/runs"])
-    assert told.status_code == 429
-    assert told.json()["code"] == "token_budget"
-    assert int(told.headers["retry-after"]) > 0
 
 
 def test_no_key_stands_in_any_file_log_or_reply(

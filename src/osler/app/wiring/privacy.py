@@ -10,7 +10,8 @@ from osler.app.config import KagThinkerSettings, Role, Settings
 from osler.app.config.access import is_loopback
 from osler.app.wiring import online_sources
 from osler.errors import BadConfig
-from osler.sources.catalogue import EMR, RESEARCH, WEB, WIKI
+from osler.kb.store.passages import Scope
+from osler.sources.catalogue import EMR, GRAPH, RESEARCH, WEB, WIKI
 from osler.types import Caution, Hit, Language, Retriever
 
 
@@ -18,17 +19,27 @@ def remote_hosts(settings: Settings, sources: Iterable[str], roles: Iterable[Rol
     """The other machines that would read what is found in `sources`, or queries made of it."""
     searched = set(sources)
     urls = [
-        *(chosen.url for chosen in map(settings.model_for, roles) if chosen.kind == "openai"),
-        *(
-            chosen.url
-            for chosen in (settings.embedder, settings.reranker)
-            if chosen.kind == "openai"
-        ),
-        settings.kb.url,
+        *(chosen.url for chosen in (settings.reranker,) if chosen.kind == "openai"),
         *(url for source, url in _online_urls(settings) if source in searched),
     ]
     if isinstance(settings.strategy, KagThinkerSettings):
         urls.append(settings.strategy.search_url)
+    return _remote_among(urls) | index_hosts(settings) | model_hosts(settings, roles)
+
+
+def index_hosts(settings: Settings) -> set[str]:
+    """The other machines that would read every text that is indexed."""
+    chosen = settings.embedder
+    return _remote_among([chosen.url if chosen.kind == "openai" else "", settings.kb.url])
+
+
+def model_hosts(settings: Settings, roles: Iterable[Role]) -> set[str]:
+    """The other machines on which the models of these roles run."""
+    models = map(settings.model_for, roles)
+    return _remote_among(chosen.url for chosen in models if chosen.kind == "openai")
+
+
+def _remote_among(urls: Iterable[str | None]) -> set[str]:
     hosts = {urlsplit(url).hostname or url for url in urls if url}
     return {host for host in hosts if not is_loopback(host)}
 
@@ -42,15 +53,42 @@ def require_trusted_hosts(
     settings: Settings, sources: Sequence[str], *, roles: Iterable[Role]
 ) -> None:
     """Raises `BadConfig` where another machine would read a private source unasked."""
+    require_trusted(settings, sources, remote_hosts(settings, sources, roles))
+
+
+def require_trusted(settings: Settings, sources: Sequence[str], hosts: set[str]) -> None:
+    """Raises `BadConfig` where one of the hosts may not read a private source among these."""
     private = settings.access.private_among(sources)
-    if not private:
-        return
-    if strangers := remote_hosts(settings, sources, roles) - {*settings.access.remote}:
+    if private and (strangers := hosts - {*settings.access.remote}):
         named = ", ".join(sorted(strangers))
         raise BadConfig(
             f"{', '.join(private)} is private, and {named} would read it",
             fix=f"use a model on this machine, or allow it: access.remote = {named}",
         )
+
+
+def extraction_scope(
+    settings: Settings, present: Sequence[str], named: Sequence[str], roles: Iterable[Role]
+) -> Scope:
+    """The sources whose texts are taken into the concept graph, which whoever may search `graph`
+    reads: those `named`, else all that are not private.
+
+    Raises `BadConfig` where a private one is named and the graph is open, or another machine
+    would read it.
+    """
+    access = settings.access
+    if named:
+        private = access.private_among(named)
+        if private and not access.is_private(GRAPH):
+            raise BadConfig(
+                f"{', '.join(private)} is private, and whoever may search {GRAPH} would read it",
+                fix=f"make the graph private too: access.private = {','.join((*private, GRAPH))}",
+            )
+        require_trusted(settings, named, model_hosts(settings, roles))
+        return tuple(named)
+    if access.private_among(one for one in present if one != EMR):
+        return tuple(one for one in present if not access.is_private(one))
+    return None  # all but emr
 
 
 _SHARED = {

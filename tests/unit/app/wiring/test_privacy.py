@@ -12,7 +12,10 @@ from osler.app.config import Settings
 from osler.app.wiring.knowledge import search_passages, searched_sources
 from osler.app.wiring.privacy import (
     PatientBoundRetriever,
+    extraction_scope,
+    index_hosts,
     remote_hosts,
+    require_trusted,
     require_trusted_hosts,
     shared_cautions,
 )
@@ -69,6 +72,29 @@ def test_every_machine_that_would_read_a_passage_is_named(
         assert len(cautions) == bool(hosts)
         assert all(host in caution.text for caution in cautions for host in hosts)
     assert shared_cautions(allowed, ("guideline", "web"), ("reader",), "en") == ()
+
+
+def test_private_texts_stay_out_of_an_open_graph(tmp_path: Path) -> None:
+    own = settings_with(tmp_path, access={"private": ("own",)})
+    assert extraction_scope(own, ("book", "emr", "own"), (), []) == ("book",)
+    assert extraction_scope(own, ("book", "emr"), (), []) is None
+    assert extraction_scope(own, ("book", "own"), ("book",), []) == ("book",)
+    for named in ("own", "emr"):
+        with pytest.raises(BadConfig, match="whoever may search graph") as refused:
+            extraction_scope(own, ("book", "own"), (named,), [])
+        assert f"access.private = {named},graph" in refused.value.fix
+    closed = settings_with(tmp_path, access={"private": ("own", "graph")}, model=AWAY)
+    assert extraction_scope(closed, ("own",), ("own",), []) == ("own",)
+    with pytest.raises(BadConfig, match=r"own is private, and models\.example would read it"):
+        extraction_scope(closed, ("own",), ("own",), ["summariser"])
+
+
+def test_private_texts_are_not_indexed_by_another_machine_unasked(tmp_path: Path) -> None:
+    away = settings_with(tmp_path, embedder=AWAY, reranker={**AWAY, "url": "http://r.example"})
+    assert index_hosts(away) == {"models.example"}
+    with pytest.raises(BadConfig, match="emr is private"):
+        require_trusted(away, ("book", "emr"), index_hosts(away))
+    require_trusted(away, ("book",), index_hosts(away))
 
 
 class CountingRetriever:
