@@ -241,3 +241,9 @@ def _is_initial(token: str, before: str) -> bool:
 def escape_controls(text: str) -> str:
     """`text` without what a terminal would obey instead of show; line breaks and tabs stay."""
     return _UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def escape_markdown(text: str) -> str:
+    """Without what Markdown would obey: a title is shown, never a link or an image."""
+    flat = " ".join(text.split())
+    return "".join(f"\\{c}" if c in "[]()<>!*_`\\" else c for c in flat)

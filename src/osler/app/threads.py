@@ -9,15 +9,15 @@ from __future__ import annotations
 import re
 import secrets
 import sqlite3
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from osler.answer.follow_up import RewriteOrigin, Standalone, rewrite_follow_up
 from osler.app.config import Settings
-from osler.errors import BadArgument, OslerError, StorageFailed
+from osler.app.home_store import HomeStore
+from osler.errors import BadArgument, OslerError
 from osler.retrieve.entity_names import EntityNames
 
 FILE = "threads.sqlite"
@@ -75,7 +75,7 @@ class ThreadStore:
     """The threads of one home. Safe for several processes; every method blocks."""
 
     def __init__(self, home: Path) -> None:
-        self._path = home / FILE
+        self._file = HomeStore(home / FILE, _TABLES)
 
     def create_thread(self, id: str = "", workspace: str = WORKSPACE) -> Thread:
         """A new one, or the one of this name. Raises `BadArgument` for an impossible name."""
@@ -85,7 +85,7 @@ class ThreadStore:
                 f"{id[:80]!r} is no name of a thread",
                 fix="use letters, digits, dots, hyphens and underscores, 64 at most",
             )
-        with self._open_for_writing() as db:
+        with self._file.open_to_write() as db:
             db.execute("INSERT OR IGNORE INTO thread VALUES (?, ?, ?)", (workspace, id, _now()))
         return self.read_thread(id, workspace)
 
@@ -94,14 +94,14 @@ class ThreadStore:
         select = (
             "SELECT id, created FROM thread WHERE workspace = ? ORDER BY created DESC, id LIMIT ?"
         )
-        with self._open() as db:
+        with self._file.open_to_read() as db:
             rows = db.execute(select, (workspace, limit)).fetchall()
             return [Thread(id, made, _read_turns(db, workspace, id, 1)) for id, made in rows]
 
     def read_thread(self, id: str, workspace: str = WORKSPACE) -> Thread:
         """Raises `UnknownThread`."""
         select = "SELECT created FROM thread WHERE workspace = ? AND id = ?"
-        with self._open() as db:
+        with self._file.open_to_read() as db:
             row = db.execute(select, (workspace, id)).fetchone()
             if row is None:
                 raise UnknownThread(
@@ -126,7 +126,7 @@ class ThreadStore:
         if n > MOST_TURNS:
             raise BadArgument(f"the thread has {MOST_TURNS} turns", fix="begin another")
         turn = Turn(n, run, question, alone.text, alone.by, _now())
-        with self._open_for_writing() as db:
+        with self._file.open_to_write() as db:
             held = "SELECT count(*) FROM thread WHERE workspace = ? AND id = ?"
             if not db.execute(held, (workspace, thread.id)).fetchone()[0]:
                 raise UnknownThread(f"there is no thread {thread.id!r}", fix="begin another")
@@ -144,36 +144,9 @@ class ThreadStore:
     def delete_thread(self, id: str, workspace: str = WORKSPACE) -> None:
         """Deletes a thread with its questions; the runs stay. Raises `UnknownThread`."""
         self.read_thread(id, workspace)
-        with self._open_for_writing() as db:
+        with self._file.open_to_write() as db:
             db.execute("DELETE FROM turn WHERE workspace = ? AND thread = ?", (workspace, id))
             db.execute("DELETE FROM thread WHERE workspace = ? AND id = ?", (workspace, id))
-
-    @contextmanager
-    def _open(self) -> Iterator[sqlite3.Connection]:
-        try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            with closing(sqlite3.connect(self._path, timeout=30, isolation_level=None)) as db:
-                # Deleted words are overwritten, not only unlinked.
-                db.execute("PRAGMA secure_delete = ON")
-                db.executescript(_TABLES)
-                yield db
-        except (OSError, sqlite3.OperationalError, sqlite3.DatabaseError) as error:
-            if isinstance(error, sqlite3.IntegrityError):
-                raise
-            raise StorageFailed(
-                f"{self._path}: {error}", fix="make room, or mend the rights"
-            ) from error
-
-    @contextmanager
-    def _open_for_writing(self) -> Iterator[sqlite3.Connection]:
-        with self._open() as db:
-            db.execute("BEGIN IMMEDIATE")
-            try:
-                yield db
-            except BaseException:
-                db.execute("ROLLBACK")
-                raise
-            db.execute("COMMIT")
 
 
 def _read_turns(

@@ -132,7 +132,7 @@ def add(
         list[str] | None,
         typer.Option(
             help="What it may do: ask, plan, search, read, runs, evaluations, calculate, patients,"
-            " operate; repeatable; without one, everything."
+            " hooks, operate; repeatable; without one, everything."
         ),
     ] = None,
     strategy: Annotated[

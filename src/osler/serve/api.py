@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Header, Path, Query
 from fastapi.responses import HTMLResponse, StreamingResponse
+from pydantic import BaseModel
 
 from osler.app.config import Settings
 from osler.app.config.access import AccessSettings
@@ -376,7 +377,8 @@ async def report(id: RunId, site: At, caller: Who) -> HTMLResponse:
     return HTMLResponse(text, headers={"Content-Security-Policy": _SAFE_PAGE})
 
 
-def problem_schema() -> dict[str, Any]:
-    made = schemas.Problem.model_json_schema(ref_template="#/components/schemas/{model}")
+def error_schema(form: type[BaseModel]) -> dict[str, Any]:
+    """Of an error that is sent with another media type, which FastAPI does not describe."""
+    made = form.model_json_schema(ref_template="#/components/schemas/{model}")
     made.pop("$defs", None)  # they are among the schemas already
     return made

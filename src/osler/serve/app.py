@@ -24,6 +24,7 @@ from osler.serve import (
     chat,
     evaluations,
     exports,
+    feedback,
     otel,
     page,
     problems,
@@ -34,6 +35,8 @@ from osler.serve import (
 from osler.serve import schemas as wire
 from osler.serve.admission import SearchLimiter
 from osler.serve.audited_requests import AuditedRequests
+from osler.serve.clinic import endpoints as clinic
+from osler.serve.clinic.hook_wire import OperationOutcome
 from osler.serve.keys import Authenticator, check_binding
 from osler.serve.ledger import Ledger
 from osler.serve.metrics import ServerMetrics
@@ -116,7 +119,7 @@ def create_app(site: ServerState) -> FastAPI:
     app.state.site = site
     problems.install_handlers(app)
     shown = (page.router, api.router, api.pages, evaluations.router, exports.router, threads.router)
-    for router in (*shown, status.root, status.told, chat.router):
+    for router in (*shown, feedback.router, status.root, status.told, chat.router, clinic.router):
         app.include_router(router)
     app.router.routes.extend(served)
     _describe_schema(app)
@@ -148,7 +151,8 @@ def _describe_schema(app: FastAPI) -> None:
         if app.openapi_schema is None:
             schema = made()
             schemas = schema["components"]["schemas"]
-            schemas["Problem"] = api.problem_schema()
+            schemas["Problem"] = api.error_schema(wire.Problem)
+            schemas["OperationOutcome"] = api.error_schema(OperationOutcome)
             for name in ("HTTPValidationError", "ValidationError"):
                 schemas.pop(name, None)
         return app.openapi_schema or {}

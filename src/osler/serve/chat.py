@@ -27,6 +27,7 @@ from osler.serve.problems import BadParameter, RefusedRequest
 from osler.serve.run_manager import ActiveRun
 from osler.serve.run_views import SSE_HEADERS, SSE_MEDIA, SSE_PING, load_run, started_event
 from osler.serve.state import ServerState
+from osler.text import escape_markdown
 from osler.trace import (
     Asked,
     Focused,
@@ -212,7 +213,7 @@ class ChatAnswer:
         elif answer.option is not None:
             parts.append((f"\n\n{answer.option}", []))
         if answer.cautions:
-            told = "\n".join(f"- {_escape_markdown(caution.text)}" for caution in answer.cautions)
+            told = "\n".join(f"- {escape_markdown(caution.text)}" for caution in answer.cautions)
             parts.append((f"\n\n{_CAUTIONS[answer.language]}\n{told}", []))
         if self.inline and answer.evidence:
             parts.append((self.source_list(), []))
@@ -242,8 +243,8 @@ class ChatAnswer:
 
     def source_list(self) -> str:
         lines = [
-            f"{citation_mark(n)} {_escape_markdown(one.passage.title or one.passage.id)}"
-            f" ({_escape_markdown(str(one.passage.locator) or one.passage.source)}):"
+            f"{citation_mark(n)} {escape_markdown(one.passage.title or one.passage.id)}"
+            f" ({escape_markdown(str(one.passage.locator) or one.passage.source)}):"
             f" <{self.evidence_url(one)}>"
             for n, one in enumerate(self.answer.evidence, 1)
         ]
@@ -366,12 +367,6 @@ def _abstention_text(answer: Answer) -> str:
     from osler.answer import NOTHING_SAID
 
     return answer.option or answer.note or NOTHING_SAID[answer.language]
-
-
-def _escape_markdown(text: str) -> str:
-    """Without what Markdown would obey: a title is shown, never a link or an image."""
-    flat = " ".join(text.split())
-    return "".join(f"\\{c}" if c in "[]()<>!*_`\\" else c for c in flat)
 
 
 def _encode_event(body: dict[str, Any]) -> bytes:

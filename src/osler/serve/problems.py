@@ -32,6 +32,7 @@ _TITLES = {
     405: "Method not allowed",
     408: "The request took too long",
     409: "It is of another state",
+    412: "Data is missing",
     413: "The request is too large",
     415: "Not JSON",
     421: "This is another server",
@@ -123,6 +124,8 @@ def refusal_response(refused: RefusedRequest, path: str) -> Response:
     """The refusal in the form of the door that was knocked at."""
     if path.startswith("/v1/"):
         return _json_response(_openai_document(refused), refused, "application/json")
+    if path.startswith("/cds-services"):
+        return _json_response(_operation_outcome(refused), refused, "application/fhir+json")
     return _json_response(problem_document(refused, path), refused, MEDIA)
 
 
@@ -130,6 +133,18 @@ def _json_response(body: dict[str, Any], refused: RefusedRequest, media: str) ->
     # A detail may quote what was sent, also half of a surrogate pair.
     content = json.dumps(body, ensure_ascii=True).encode()
     return Response(content, refused.status, problem_headers(refused), media)
+
+
+_ISSUES = {401: "login", 403: "forbidden", 404: "not-found", 412: "required", 413: "too-long"}
+
+
+def _operation_outcome(refused: RefusedRequest) -> dict[str, Any]:
+    """In FHIR's form, with a code of its value set IssueType."""
+    code = _ISSUES.get(refused.status, "transient" if refused.status >= 429 else "invalid")
+    said = f"{refused.message}; {refused.fix}" if refused.fix else refused.message
+    details = {"coding": [{"system": "urn:osler:problem", "code": refused.code}]}
+    issue = {"severity": "error", "code": code, "details": details, "diagnostics": said}
+    return {"resourceType": "OperationOutcome", "issue": [issue]}
 
 
 _OPENAI_TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}

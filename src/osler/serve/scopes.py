@@ -17,7 +17,16 @@ from osler.serve.problems import RefusedRequest
 from osler.sources.catalogue import EMR
 
 Verb = Literal[
-    "ask", "plan", "search", "read", "runs", "evaluations", "calculate", "patients", "operate"
+    "ask",
+    "plan",
+    "search",
+    "read",
+    "runs",
+    "evaluations",
+    "calculate",
+    "patients",
+    "hooks",
+    "operate",
 ]
 VERBS: tuple[Verb, ...] = get_args(Verb)
 
@@ -32,6 +41,8 @@ ROUTE_VERBS: dict[tuple[str, str], Verb] = {
     ("POST", f"{_API}/runs/{{id}}/cancel"): "runs",
     ("GET", "/runs/{id}/report.html"): "runs",
     ("GET", f"{_API}/runs/{{id}}/export"): "runs",
+    ("POST", f"{_API}/runs/{{id}}/feedback"): "runs",
+    ("GET", f"{_API}/feedback"): "runs",
     ("POST", f"{_API}/threads"): "ask",
     ("GET", f"{_API}/threads"): "runs",
     ("GET", f"{_API}/threads/{{id}}"): "runs",
@@ -52,6 +63,9 @@ ROUTE_VERBS: dict[tuple[str, str], Verb] = {
     ("GET", f"{_API}/evaluations"): "evaluations",
     ("GET", f"{_API}/evaluations/{{name}}"): "evaluations",
     ("GET", f"{_API}/evaluations/{{name}}/samples"): "evaluations",
+    ("GET", "/cds-services"): "hooks",
+    ("POST", "/cds-services/{id}"): "hooks",
+    ("POST", "/cds-services/{id}/feedback"): "hooks",
     ("GET", "/metrics"): "operate",
 }
 TOOL_VERBS: dict[str, Verb] = {

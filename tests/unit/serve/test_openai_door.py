@@ -200,6 +200,6 @@ async def test_an_async_client_gets_many_answers_at_once(place: ServedOsler) -> 
 
 
 def test_title_in_the_source_list_is_escaped() -> None:
-    from osler.serve.chat import _escape_markdown
+    from osler.text import escape_markdown
 
-    assert _escape_markdown("![x](http://evil/?q=1)\n<b>") == r"\!\[x\]\(http://evil/?q=1\) \<b\>"
+    assert escape_markdown("![x](http://evil/?q=1)\n<b>") == r"\!\[x\]\(http://evil/?q=1\) \<b\>"

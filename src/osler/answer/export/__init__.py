@@ -6,6 +6,7 @@
 | `layout` | the blocks of an answer, in order |
 | `texts` | Markdown and HTML |
 | `office` | Word and PDF (extra `export`) |
+| `fhir` | FHIR R4 resources with the AIAST label |
 | `citations` | RIS, BibTeX, CSL-JSON, and the evidence as a table (CSV) |
 """
 
@@ -15,11 +16,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from osler.answer.export import citations, office, texts
+from osler.answer.export import citations, fhir, office, texts
 from osler.answer.export.layout import ExportedAnswer
 from osler.errors import BadArgument
 
-ExportFormat = Literal["markdown", "html", "docx", "pdf", "ris", "bibtex", "csl-json", "csv"]
+ExportFormat = Literal[
+    "markdown", "html", "docx", "pdf", "ris", "bibtex", "csl-json", "csv", "fhir"
+]
 FORMATS: tuple[ExportFormat, ...] = get_args(ExportFormat)
 
 
@@ -47,6 +50,7 @@ KINDS: dict[ExportFormat, FileKind] = {
     "bibtex": FileKind(citations.write_bibtex, ".bib", "application/x-bibtex"),
     "csl-json": FileKind(citations.write_csl, ".json", "application/vnd.citationstyles.csl+json"),
     "csv": FileKind(citations.write_csv, ".csv", "text/csv; charset=utf-8"),
+    "fhir": FileKind(fhir.write_fhir, ".fhir.json", "application/fhir+json"),
 }
 
 

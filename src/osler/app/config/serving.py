@@ -6,7 +6,14 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
-from osler.app.config.fields import Real, SettingsSection, Whole, split_list
+from osler.app.config.fields import (
+    Place,
+    Real,
+    SettingsSection,
+    Whole,
+    parse_none,
+    split_list,
+)
 
 Names = Annotated[tuple[str, ...], BeforeValidator(split_list)]
 
@@ -81,4 +88,13 @@ class ServeSettings(SettingsSection):
     )
     ping_seconds: Real = Field(
         default=15.0, gt=0, le=3_600, description="A silent event stream says that it lives."
+    )
+    hook_rules: Annotated[Place | None, BeforeValidator(parse_none)] = Field(
+        default=None,
+        description="A file of rules of your own for CDS Hooks, in place of the packaged sample.",
+    )
+    fhir_servers: Names = Field(
+        default=(),
+        description="Addresses of FHIR servers from which a CDS Hooks service may read what a"
+        " request did not bring, with the token that the request gives for it.",
     )

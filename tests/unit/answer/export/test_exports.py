@@ -6,12 +6,14 @@ import csv
 import io
 import json
 from html.parser import HTMLParser
+from typing import Any
 
 import pypdf
 import pytest
 import rispy
 from bibtexparser.entrypoint import parse_string
 from docx import Document
+from fhir.resources.R4B.bundle import Bundle
 
 from osler.answer.export import FORMATS, ExportedAnswer, write_export
 from osler.answer.export.references import find_identifiers, list_references
@@ -223,3 +225,25 @@ def test_an_abstention_and_a_conversation_are_written_in_every_format(to: str) -
 def test_an_unknown_format_is_refused_with_those_that_there_are() -> None:
     with pytest.raises(BadArgument, match="markdown, html, docx, pdf, ris"):
         write_export([exported()], "doc")
+
+
+def test_fhir_opens_in_a_reader_of_fhir_and_everything_in_it_bears_the_ai_label() -> None:
+    abstained = Solution(Answer(note="It does not say."), Halt.NO_EVIDENCE, "nothing found")
+    other = ExportedAnswer(Question("q", "And?"), abstained, "20260102-030405-0123456789ab", "rag")
+    bundle: Any = Bundle.model_validate_json(write_export([exported(), other], "fhir"))
+    found = [entry.resource for entry in bundle.entry]
+    answered = ["DocumentReference", "Provenance", "AuditEvent"]
+    assert [one.get_resource_type() for one in found] == ["Device", *answered, *answered]
+    for one in found:
+        assert [label.code for label in one.meta.security] == ["AIAST"]
+    document, provenance, audit = found[1:4]
+    page = document.content[0].attachment.data.decode()
+    assert "Metformin lowers HbA1c." in page
+    assert "<script>" not in page
+    sources = [entity.what.identifier.value for entity in provenance.entity]
+    assert sources == [TRIAL.id, TRIAL_2.id, GUIDE.id, BOOKLET.id]
+    targets = {entry.fullUrl for entry in bundle.entry}
+    for one in (provenance.target[0], audit.entity[0].what, audit.agent[0].who):
+        assert one.reference in targets
+    assert found[5].recorded.isoformat() == "2026-01-02T03:04:05+00:00", "as the run's id says"
+    assert found[5].entity is None

@@ -1,0 +1,14 @@
+"""CDS Hooks 2.0.1: what a record system asks when a chart is opened or a drug is ordered.
+
+| Module | Holds |
+|---|---|
+| `hook_wire` | requests, cards and feedback, as the specification has them |
+| `chart` | the facts of a request's FHIR resources |
+| `rules`, `rules.toml` | drugs, groups and rules, each with the sentence that it quotes |
+| `checks` | interactions, doses and the kidney, allergies |
+| `cards` | findings as cards, with what they cite |
+| `fhir_server` | what a request did not bring, read from its own FHIR server |
+| `endpoints` | discovery, services and feedback |
+
+No model is asked: a card consists of facts of the record, a computed number and a quoted sentence.
+"""

@@ -1,0 +1,35 @@
+"""What readers say of answers, over HTTP."""
+
+from __future__ import annotations
+
+import httpx2
+import pytest
+
+from osler.testing.served import ServedOsler, read_stream, start_run
+
+
+@pytest.fixture
+def answered(place: ServedOsler, http: httpx2.Client) -> str:
+    run = start_run(http)
+    read_stream(http, run)
+    place.wait_for_runs()
+    return run
+
+
+def test_a_verdict_with_its_note_is_kept_and_listed(answered: str, http: httpx2.Client) -> None:
+    where = f"/api/v1/runs/{answered}/feedback"
+    made = http.post(where, json={"verdict": "unsafe", "note": "剂量不对: no dose"})
+    assert made.status_code == 201
+    assert made.json()["note"] == "剂量不对: no dose"
+    (kept, *_) = http.get("/api/v1/feedback").json()["feedback"]
+    assert kept == made.json()
+    assert (kept["kind"], kept["about"], kept["verdict"]) == ("run", answered, "unsafe")
+
+
+def test_an_unknown_verdict_and_an_unknown_run_are_refused(
+    answered: str, http: httpx2.Client
+) -> None:
+    where = f"/api/v1/runs/{answered}/feedback"
+    assert http.post(where, json={"verdict": "fine"}).status_code == 422
+    other = "/api/v1/runs/20260102-030405-0123456789ab/feedback"
+    assert http.post(other, json={"verdict": "wrong"}).status_code == 404
