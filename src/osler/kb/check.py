@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -151,16 +150,10 @@ WHERE document.number = (SELECT document FROM passage WHERE id = ?2)
 
 def read_provenance(db: sqlite3.Connection, id: str) -> Provenance:
     """Reads the provenance of the document that the existing passage `id` belongs to."""
-    languages = json.dumps(read_meta(db, "languages").split())
-    row = db.execute(_PROVENANCE, (languages, id)).fetchone()
-    document, origin, checksum, format, added, trust, kinds, retracted, version, waits = row
+    row = db.execute(_PROVENANCE, (leases.encoder_languages(db), id)).fetchone()
+    *facts, kinds, retracted, version, waits = row
     return Provenance(
-        document=document,
-        origin=origin,
-        checksum=checksum,
-        format=format,
-        added=added,
-        trust=trust,
+        *facts,
         kinds=tuple(kinds.split("\n")) if kinds else (),
         retracted=bool(retracted),
         version=version,
@@ -207,10 +200,9 @@ def _count_stored(db: sqlite3.Connection, documents: dict[str, int]) -> dict[str
     if not index.is_begun(db):
         return documents
     rows = db.execute(
-        "SELECT source, count(DISTINCT document) FROM passage WHERE language IN"
-        " (SELECT value FROM json_each(?)) AND number NOT IN (SELECT passage FROM vector)"
-        " GROUP BY source",
-        (json.dumps(read_meta(db, "languages").split()),),
+        "SELECT source, count(DISTINCT document) FROM passage"  # noqa: S608 - a constant
+        f" WHERE {leases.PENDING} GROUP BY source",
+        (leases.encoder_languages(db),),
     )
     return dict(rows.fetchall())
 
@@ -220,22 +212,15 @@ def _provenance_of(db: sqlite3.Connection, source: str) -> dict[str, Any]:
         "SELECT trust, count(*) FROM document WHERE source = ? GROUP BY trust ORDER BY trust DESC",
         (source,),
     )
-    retracted, latest = db.execute(
-        "SELECT coalesce(sum(retracted), 0), coalesce(max(added), 0) FROM document"
-        " WHERE source = ?",
+    counts = db.execute(
+        "SELECT coalesce(sum(retracted), 0), coalesce(max(added), 0),"
+        " (SELECT count(*) FROM root WHERE source = ?1),"
+        " (SELECT count(*) FROM file WHERE source = ?1 AND NOT complete AND read = 0)"
+        " FROM document WHERE source = ?1",
         (source,),
     ).fetchone()
-    (origins,) = db.execute("SELECT count(*) FROM root WHERE source = ?", (source,)).fetchone()
-    (waiting,) = db.execute(
-        "SELECT count(*) FROM file WHERE source = ? AND NOT complete AND read = 0", (source,)
-    ).fetchone()
-    return {
-        "trust": dict(tiers.fetchall()),
-        "retracted": retracted,
-        "latest": latest,
-        "origins": origins,
-        "waiting": waiting,
-    }
+    names = ("retracted", "latest", "origins", "waiting")
+    return {"trust": dict(tiers.fetchall()), **dict(zip(names, counts, strict=True))}
 
 
 def _count_by_source(db: sqlite3.Connection, sql: str) -> dict[str, int]:

@@ -101,11 +101,11 @@ def test_a_retracted_document_says_so_in_each_of_its_passages() -> None:
     )
     prepared = prepare_record(document, IngestOptions("research"))
     assert isinstance(prepared, PreparedDocument)
-    assert {row.kind for row in prepared.rows} == {"Retracted Publication"}
+    assert {row.passage.locator.kind for row in prepared.rows} == {"Retracted Publication"}
     assert prepared.kinds == "research-article"
     stands = prepare_record(replace(document, retracted=False), IngestOptions("research"))
     assert isinstance(stands, PreparedDocument)
-    assert {row.kind for row in stands.rows} == {"research-article"}
+    assert {row.passage.locator.kind for row in stands.rows} == {"research-article"}
 
 
 @pytest.mark.parametrize(

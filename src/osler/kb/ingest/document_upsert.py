@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from osler.kb.ingest import file_table, rejects
 from osler.kb.ingest.prepare import Outcome, PreparedDocument
-from osler.kb.store.passages import delete_documents, source_token
+from osler.kb.store.passages import columns_of, delete_documents, source_token
 from osler.sources.records import Deleted, Drop
 
 _FLUSH = 512
@@ -104,15 +104,15 @@ class DocumentUpsert:
     # Documents
 
     def _take_document(self, new: PreparedDocument, record: int) -> int | Drop:
-        if new.id in self._removed:
+        if new.document.id in self._removed:
             return self._drop_document(new, rejects.REMOVED, "", record)
-        row = self._db.execute(_BY_ID, (self._source, new.id)).fetchone()
+        row = self._db.execute(_BY_ID, (self._source, new.document.id)).fetchone()
         stored = None if row is None else _StoredDocument(*row)
         if stored is not None and not self._is_superseded(stored, new):
-            reason = rejects.OLDER if new.version else rejects.DUPLICATE
-            return self._drop_document(new, reason, new.id, record)
-        if self._some_deleted and self._is_withdrawn(new.id):
-            return self._drop_document(new, rejects.WITHDRAWN, new.id, record)
+            reason = rejects.OLDER if new.document.version else rejects.DUPLICATE
+            return self._drop_document(new, reason, new.document.id, record)
+        if self._some_deleted and self._is_withdrawn(new.document.id):
+            return self._drop_document(new, rejects.WITHDRAWN, new.document.id, record)
         if first := self._find_double(new):
             return self._drop_document(new, rejects.DOUBLE, first, record)
         return self._insert_document(new) if stored is None else self._replace_document(new, stored)
@@ -128,7 +128,7 @@ class DocumentUpsert:
         if self._is_stale(stored.file, stored.number):
             return True
         theirs = (stored.version, _issue_order(stored.path, stored.member))
-        return new.version > 0 and (new.version, self._order) >= theirs
+        return new.document.version > 0 and (new.document.version, self._order) >= theirs
 
     def _is_withdrawn(self, id: str) -> bool:
         rows = self._db.execute(
@@ -141,14 +141,18 @@ class DocumentUpsert:
     def _find_double(self, new: PreparedDocument) -> str:
         """Finds the id of another document with the same words; empty for none."""
         for number, id, file in self._db.execute(_BY_MARK, (new.mark, self._source)):
-            if id != new.id and not self._is_stale(file, number):
+            if id != new.document.id and not self._is_stale(file, number):
                 return str(id)
         return ""
 
     def _drop_document(self, new: PreparedDocument, reason: str, first: str, record: int) -> Drop:
-        drop = Drop(new.id, reason)
+        drop = Drop(new.document.id, reason)
         rejects.insert_drop(
-            self._db, *(self._source, self._file, drop), document=new.id, first=first, record=record
+            self._db,
+            *(self._source, self._file, drop),
+            document=new.document.id,
+            first=first,
+            record=record,
         )
         return drop
 
@@ -160,20 +164,22 @@ class DocumentUpsert:
     # Rows
 
     def _insert_document(self, new: PreparedDocument) -> int:
+        document = new.document
         number = self._db.execute(
             "INSERT INTO document(source, id, title, file, year, lang, kinds, retracted, trust,"
             " version, origin, checksum, added, mark, digest)"
             " VALUES (?,?,?,?, ?,?,?,?,?, ?,?,?,?,?,?)",
             (
-                *(self._source, new.id, new.title, self._file),
-                *(new.year, new.lang, new.kinds, new.retracted, new.trust),
-                *(new.version, new.origin, new.checksum, self._now, new.mark, new.digest),
+                *(self._source, document.id, document.title, self._file),
+                *(document.year, document.language, new.kinds, document.retracted, new.trust),
+                *(document.version, document.origin, document.checksum, self._now),
+                *(new.mark, new.digest),
             ),
         ).lastrowid
         self._mark_kept(number or 0)
         for n, row in enumerate(new.rows):
             self._passage += 1
-            self._rows.append((self._passage, *row[:-2], number, n, row.size))
+            self._rows.append((self._passage, *columns_of(row.passage), number, n, row.size))
             self._tokens.append((self._passage, row.tokens, self._token))
         if len(self._rows) >= _FLUSH:
             self._flush_rows()
@@ -182,16 +188,18 @@ class DocumentUpsert:
     def _replace_document(self, new: PreparedDocument, stored: _StoredDocument) -> int:
         """Replaces a document; passages that are the same stay, with their vectors."""
         if stored.file != self._file:
-            self._note_replaced(new.id, stored)
+            self._note_replaced(new.document.id, stored)
         if stored.digest != new.digest:
             # The old document may be of this very file, its passages not yet written.
             self._flush_rows()
             delete_documents(self._db, [stored.number])
-            self._altered.append(new.id)
+            self._altered.append(new.document.id)
             return self._insert_document(new)
+        document = new.document
         columns = (
-            *(self._file, new.title, new.year, new.lang, new.kinds, new.retracted, new.trust),
-            *(new.version, new.origin, new.checksum, new.mark),
+            *(self._file, document.title, document.year, document.language, new.kinds),
+            *(document.retracted, new.trust, document.version, document.origin),
+            *(document.checksum, new.mark),
         )
         done = self._db.execute(
             "UPDATE document SET file = ?1, title = ?2, year = ?3, lang = ?4, kinds = ?5,"

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from unicodedata import normalize
 
 from osler.kb.ingest.chunk import OMNI, document_passages, parse_chunking
-from osler.kb.store.passages import index_tokens, size_of
+from osler.kb.store.passages import columns_of, index_tokens, size_of
 from osler.sources.catalogue import trust_of
 from osler.sources.patients.identifiers.removal import remove_from_document
 from osler.sources.patients.secret import is_deidentified
@@ -42,21 +42,9 @@ class IngestOptions:
 
 
 class PassageRow(NamedTuple):
-    """A passage in the order of its table's columns, and what its indexes need."""
+    """A passage, and what its indexes need."""
 
-    id: str
-    text: str
-    source: str
-    title: str
-    section: str
-    page: int | None
-    year: int | None
-    url: str
-    code: str
-    kind: str
-    licence: str
-    language: str
-    illustrative: bool
+    passage: Passage
     size: int
     tokens: str
 
@@ -64,17 +52,10 @@ class PassageRow(NamedTuple):
 class PreparedDocument(NamedTuple):
     """A document and its passages, ready to be written."""
 
-    source: str
-    id: str
-    title: str
-    year: int | None
-    lang: str
+    document: Document
+    """Without its sections, which are in the passages."""
     kinds: str
-    retracted: bool
     trust: int
-    version: int
-    origin: str
-    checksum: str
     mark: bytes
     """Equal for documents with the same title and words."""
     digest: bytes
@@ -126,32 +107,10 @@ def prepare_record(record: Record, how: IngestOptions) -> Outcome:
         kinds = record.kinds or tuple(filter(None, [record.kind]))
         record = replace(record, kind=RETRACTED, kinds=kinds)
     rows = tuple(
-        map(
-            _make_row, document_passages(record, how.source, how.licence, parse_chunking(how.chunk))
-        )
+        PassageRow(passage, size_of(passage.text, passage.language), index_tokens(passage))
+        for passage in document_passages(record, how.source, how.licence, parse_chunking(how.chunk))
     )
     return _make_prepared(record, how, rows) if rows else Drop(record.id, EMPTY)
-
-
-def _make_row(passage: Passage) -> PassageRow:
-    at = passage.locator
-    return PassageRow(
-        id=passage.id,
-        text=passage.text,
-        source=passage.source,
-        title=passage.title,
-        section=at.section,
-        page=at.page,
-        year=at.year,
-        url=at.url,
-        code=at.code,
-        kind=at.kind,
-        licence=passage.licence,
-        language=passage.language,
-        illustrative=passage.illustrative,
-        size=size_of(passage.text, passage.language),
-        tokens=index_tokens(passage),
-    )
 
 
 def _make_prepared(
@@ -159,18 +118,10 @@ def _make_prepared(
 ) -> PreparedDocument:
     trust = how.trust if document.trust is None else document.trust
     return PreparedDocument(
-        source=how.source,
-        id=document.id,
-        title=document.title,
-        year=document.year,
-        lang=document.language,
+        replace(document, sections=()),
         kinds="\n".join(document.kinds or filter(None, [document.kind])),
-        retracted=document.retracted,
         trust=trust_of(how.source) if trust is None else trust,
-        version=document.version,
-        origin=document.origin,
-        checksum=document.checksum,
-        mark=mark_of(document.title, [row.text for row in rows]),
+        mark=mark_of(document.title, [row.passage.text for row in rows]),
         digest=_digest_rows(rows),
         rows=rows,
     )
@@ -178,7 +129,7 @@ def _make_prepared(
 
 def _digest_rows(rows: Iterable[PassageRow]) -> bytes:
     """Hashes all columns but the words, which follow from the others."""
-    whole = "\x1e".join("\x1f".join(map(str, row[:-1])) for row in rows)
+    whole = "\x1e".join("\x1f".join(map(str, (*columns_of(row.passage), row.size))) for row in rows)
     return blake2b(whole.encode(errors="surrogatepass"), digest_size=16).digest()
 
 

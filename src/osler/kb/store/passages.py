@@ -67,6 +67,14 @@ def read_numbered(
         yield number, passage
 
 
+def columns_of(passage: Passage) -> tuple[object, ...]:
+    """The values of a passage's own columns, from its id on: `read_numbered` reads them back."""
+    at = passage.locator
+    place = (at.section, at.page, at.year, at.url, at.code, at.kind)
+    terms = (passage.licence, passage.language, passage.illustrative)
+    return (passage.id, passage.text, passage.source, passage.title, *place, *terms)
+
+
 def read_by_number(db: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, Passage]:
     """Reads the passages that still exist."""
     wanted = "SELECT * FROM passage WHERE number IN (SELECT value FROM json_each(?))"
