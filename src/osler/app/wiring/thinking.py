@@ -28,6 +28,7 @@ from osler.methods.kag.output import AnswerFinisher
 from osler.methods.kag.planner import Decomposer, FormPlanner, GivenForms
 from osler.methods.kag.pool import QuestionSearch
 from osler.methods.kag.solver import QuestionRoute, Thinker
+from osler.methods.kag.text_route import TextRoute
 from osler.methods.kag.transcript import ReleasedTurns, TrainedTurns
 from osler.sources.catalogue import GRAPH
 from osler.types import Language
@@ -160,17 +161,28 @@ def thinker_around(
         compose,
         note,
         _question_search(chosen, parts),
-        tuple(_question_routes(chosen, parts)),
+        tuple(_question_routes(settings, chosen, parts, compose)),
     )
 
 
-def _question_routes(chosen: KagThinkerSettings, parts: Parts) -> Iterator[QuestionRoute]:
-    """What answers without a plan: verified formulas, and the concept graph where there is one."""
+def _question_routes(
+    settings: Settings, chosen: KagThinkerSettings, parts: Parts, compose: Composer
+) -> Iterator[QuestionRoute]:
+    """What answers without a plan by a model: verified formulas, the concept graph where there is
+    one, and the texts."""
     if chosen.formulas:
         yield QuestionCalculator(meaning=parts.relevance)
     is_asked = chosen.decompose and chosen.graph_sets and chosen.retriever == "hybrid"
     if is_asked and GRAPH_SETS in parts.carriers and GRAPH in parts.sources:
         yield GraphRoute(parts.retriever(GRAPH_SETS, (GRAPH,)))
+    if chosen.decompose and chosen.text_steps:
+        yield TextRoute(
+            parts.retriever("kag-thinker", parts.sources),
+            compose,
+            parts.sources,
+            _question_search(chosen, parts),
+            leaves_unknown=may_write(settings, "planner"),
+        )
 
 
 def _question_search(chosen: KagThinkerSettings, parts: Parts) -> QuestionSearch | None:

@@ -19,6 +19,7 @@ from osler.methods.kag.focus import Focuser, LikenessFocuser
 from osler.methods.kag.outline import Outliner
 from osler.methods.kag.planner import Decomposer, GivenForms
 from osler.methods.kag.solver import Thinker
+from osler.methods.kag.text_route import TextRoute
 from osler.methods.kag.transcript import ReleasedTurns, TrainedTurns
 from osler.retrieve.relevance import OverlapRelevance
 from osler.retrieve.search_server import SearchServer
@@ -134,8 +135,8 @@ def test_the_question_s_own_search_and_its_formula_are_settings(tmp_path: Path) 
     solver = built(tmp_path)
     assert solver.pool is not None
     assert solver.pool.k == 10
-    assert [type(route) for route in solver.routes] == [QuestionCalculator]
-    paper = built(tmp_path, own_search=0, formulas=False)
+    assert [type(route) for route in solver.routes] == [QuestionCalculator, TextRoute]
+    paper = built(tmp_path, own_search=0, formulas=False, text_steps=False)
     assert (paper.pool, paper.routes) == (None, ())
 
 

@@ -100,7 +100,7 @@ def execute_plan(plan: LogicalPlan, lookups: FormLookup) -> dict[int, Value]:
                 found[n] = values[alias or f"#{n}"] = _compute(target, told)
             case Deduce(_, content, _, alias):
                 told = [_value_of(item, values, lookups) for item in content]
-                found[n] = values[alias or f"#{n}"] = _judge(told)
+                found[n] = values[alias or f"#{n}"] = shared_members(told)
             case Output(variables):
                 found[n] = _output([_value_of(item, values, lookups) for item in variables])
     return found
@@ -299,11 +299,12 @@ def _compute(target: str, values: Sequence[Value]) -> Value:
             return _combine(operation, _sets_of(values, 2))
         case "most" | "fewest":
             sets = _sets_of(values, 2)
-            return _extreme(sets, [float(len(each)) for each in sets], operation == "most")
+            sizes = [float(len(each)) for each in sets]
+            return compare_sets(sets, sizes, largest=operation == "most")
         case "largest" | "smallest" | "latest" | "earliest":
             sets = _sets_of(values, 2)
             told = [_read_size(each) for each in sets]
-            return _extreme(sets, told, operation in ("largest", "latest"))
+            return compare_sets(sets, told, largest=operation in ("largest", "latest"))
     raise BadCalculation(f"no operation on sets is called {target!r}")
 
 
@@ -329,7 +330,9 @@ def _join_edges(one: tuple[Edge, ...], other: tuple[Edge, ...]) -> tuple[Edge, .
     return tuple(dict.fromkeys((*one, *other)))
 
 
-def _extreme(sets: Sequence[ConceptSet], sizes: Sequence[float], largest: bool) -> Comparison:
+def compare_sets(
+    sets: Sequence[ConceptSet], sizes: Sequence[float], *, largest: bool
+) -> Comparison:
     """The given concept whose set is largest or smallest. Raises where two are equal, and where
     the graph states nothing of one: it is not known to be smaller."""
     if empty := [each.origin for each in sets if not each.members]:
@@ -365,7 +368,7 @@ def _read_size(found: ConceptSet) -> float:
     return (years[0] if years else 0.0) + month / 100 + day / 10_000
 
 
-def _judge(values: Sequence[Value]) -> Verdict:
+def shared_members(values: Sequence[Value]) -> Verdict:
     """Whether the sets share a member."""
     shared = _combine("intersection", _sets_of(values, 2))
     return Verdict(bool(shared.members), shared)
