@@ -16,7 +16,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from osler.errors import OslerError
-from osler.types import Language, citation_mark
+from osler.types import Language, Question, citation_mark
 
 if TYPE_CHECKING:
     from jinja2 import Template
@@ -79,6 +79,17 @@ def render_prompt(name: str, language: Language, **values: object) -> RenderedPr
     prompt = load_prompt(name, language)
     _check_values(prompt, values)
     return RenderedPrompt(_compiled_template(prompt.body).render(values), prompt.identity)
+
+
+def render_question_prompt(name: str, question: Question, /, **values: object) -> RenderedPrompt:
+    """Renders a prompt about a question, in its language, with its text and its options.
+
+    `question` and `options` are filled in where the prompt has them and `values` do not.
+    """
+    known = {"question": question.text, "options": question.lettered}
+    wanted = load_prompt(name, question.language).variables
+    known = {name: value for name, value in known.items() if name in wanted}
+    return render_prompt(name, question.language, **{**known, **values})
 
 
 def _check_values(prompt: PromptFile, values: Mapping[str, object]) -> None:

@@ -16,7 +16,7 @@ import re
 from dataclasses import dataclass
 
 from osler.methods.baselines.episode import Episode, MethodDeps
-from osler.trace import Noted, Run, Solver
+from osler.trace import Run, Solver
 from osler.types import Question, Solution
 
 _LETTER = re.compile(r"\b([ABC])\b")
@@ -33,13 +33,12 @@ class Adaptive:
     async def solve(self, question: Question, run: Run) -> Solution:
         level = "B"
         with Episode(self.kit, question, run) as episode:
-            prompt = episode.render(
-                "baselines/adaptive", question=question.text, summary=self.several is not None
+            has_several = self.several is not None
+            said = await episode.ask_text(
+                "baselines/adaptive", summary=has_several, tokens=16, temperature=0.0
             )
-            level = classify_complexity(
-                (await episode.ask(prompt, tokens=16, temperature=0.0)).text
-            )
-            run.emit(Noted(f"complexity {level}"))
+            level = classify_complexity(said)
+            episode.note(f"complexity {level}")
         # Levels of §3: no retrieval, one, several steps.
         methods = {"A": self.none, "B": self.once, "C": self.several or self.once}
         return await methods[level].solve(question, run)

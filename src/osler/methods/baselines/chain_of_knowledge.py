@@ -24,10 +24,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from osler.answer.option_reading import written_option
-from osler.methods.baselines.episode import Episode, MethodDeps
+from osler.methods.baselines.episode import Episode, EpisodeMethod
 from osler.retrieve.words import content_terms
-from osler.trace import Noted, Run
-from osler.types import Hit, Language, Question, Retriever, Solution
+from osler.types import Hit, Language, Question, Retriever
 
 _STEP = re.compile(
     r"^\W*(?:first|second|third|next|then|首先|其次|再次|然后)\s*[,，:：]\s*", re.IGNORECASE
@@ -53,8 +52,7 @@ class KnowledgeSource:
 
 
 @dataclass(frozen=True)
-class ChainOfKnowledge:
-    kit: MethodDeps
+class ChainOfKnowledge(EpisodeMethod):
     knowledge: tuple[KnowledgeSource, ...]
     """The sources to choose from; a single one is not chosen, but asked."""
     samples: int = 5
@@ -64,29 +62,29 @@ class ChainOfKnowledge:
     domains: int = 2
     """Sources that are asked for each rationale, at most."""
 
-    async def solve(self, question: Question, run: Run) -> Solution:
+    async def run_episode(self, episode: Episode) -> str:
         why = "answered from corrected rationales"
-        with Episode(self.kit, question, run) as episode:
-            # Seeds 0, 1, …: the samples differ, and a replay repeats them.
-            chains = [await self._write_chain(episode, n) for n in range(self.samples)]
-            episode.conclude_answer(chains[0].answer, " ".join(chains[0].rationales))
-            answers = [_normalize_answer(chain.answer, question) for chain in chains]
-            agreed, count = majority_answer([answer for answer in answers if answer])
-            first = chains[answers.index(agreed)]
-            episode.conclude_answer(first.answer, " ".join(first.rationales))
-            # §2: a majority of the chains needs no adapting.
-            if count > self.samples / 2:
-                why = f"{count} of {self.samples} chains of thought agree"
-            else:
-                told = f"{count} of {self.samples} chains agree: the first of them is corrected"
-                run.emit(Noted(told))
-                await self._correct_chain(episode, first)
-        return await episode.finish(why)
+        # Seeds 0, 1, …: the samples differ, and a replay repeats them.
+        chains = [await self._write_chain(episode, n) for n in range(self.samples)]
+        episode.conclude_answer(chains[0].answer, " ".join(chains[0].rationales))
+        answers = [_normalize_answer(chain.answer, episode.question) for chain in chains]
+        agreed, count = majority_answer([answer for answer in answers if answer])
+        first = chains[answers.index(agreed)]
+        episode.conclude_answer(first.answer, " ".join(first.rationales))
+        # §2: a majority of the chains needs no adapting.
+        if count > self.samples / 2:
+            why = f"{count} of {self.samples} chains of thought agree"
+        else:
+            told = f"{count} of {self.samples} chains agree: the first of them is corrected"
+            episode.note(told)
+            await self._correct_chain(episode, first)
+        return why
 
     async def _write_chain(self, episode: Episode, n: int) -> RationaleChain:
-        prompt = episode.render("baselines/cok_reason", **episode.variables, known=[])
-        reply = await episode.ask(prompt, temperature=self.temperature, seed=n)
-        return read_chain(reply.text, self.rationales)
+        said = await episode.ask_text(
+            "baselines/cok_reason", known=[], temperature=self.temperature, seed=n
+        )
+        return read_chain(said, self.rationales)
 
     async def _correct_chain(self, episode: Episode, chain: RationaleChain) -> None:
         sources = await self._select_sources(episode)
@@ -97,42 +95,46 @@ class ChainOfKnowledge:
             )
             if len(known) < self.rationales:
                 chain = await self._rewrite_rest(episode, known)
-        prompt = episode.render("baselines/cok_answer", **episode.variables, steps=known)
-        episode.conclude_answer(_clean_answer((await episode.ask(prompt)).text), " ".join(known))
+        episode.conclude_answer(
+            _clean_answer(await episode.ask_text("baselines/cok_answer", steps=known)),
+            " ".join(known),
+        )
 
     async def _select_sources(self, episode: Episode) -> Sequence[KnowledgeSource]:
         """The knowledge domains of the question (§2.1); the first ones where none is named."""
         if len(self.knowledge) < 2:
             return self.knowledge
         language = episode.question.language
-        prompt = episode.render(
+        said = await episode.ask_text(
             "baselines/cok_domains",
-            **episode.variables,
             sources=[
                 {"name": one.name, "description": one.description[language]}
                 for one in self.knowledge
             ],
             at_most=self.domains,
+            tokens=64,
+            temperature=0.0,
         )
-        said = (await episode.ask(prompt, tokens=64, temperature=0.0)).text
         chosen = select_sources(said, self.knowledge) or self.knowledge
         names = ", ".join(one.name for one in chosen[: self.domains])
-        episode.run.emit(Noted(f"knowledge domains: {names}"))
+        episode.note(f"knowledge domains: {names}")
         return chosen[: self.domains]
 
     async def _query_source(
         self, episode: Episode, rationale: str, source: KnowledgeSource
     ) -> tuple[Hit, ...]:
         """Passages of one source for a rationale, by a query in its language (§2.2)."""
-        asked = {"question": episode.question.text, "text": rationale}
         if source.is_graph:
-            prompt = episode.render("baselines/cok_graph_query", **asked)
+            query = await episode.ask_text("baselines/cok_graph_query", text=rationale, tokens=64)
         else:
             about = source.description[episode.question.language]
-            prompt = episode.render(
-                "baselines/cok_query", **asked, source=source.name, description=about
+            query = await episode.ask_text(
+                "baselines/cok_query",
+                text=rationale,
+                source=source.name,
+                description=about,
+                tokens=64,
             )
-        query = (await episode.ask(prompt, tokens=64)).text
         return await episode.search(query, where=source.retriever, sources=(source.name,))
 
     async def _correct_rationale(
@@ -142,18 +144,16 @@ class ChainOfKnowledge:
         hits = list({hit.passage.id: hit for part in found for hit in part}.values())
         if not hits:
             return rationale
-        correct = episode.render(
-            "baselines/cok_correct",
-            question=episode.question.text,
-            text=rationale,
-            documents=episode.list_documents(hits),
-        )
-        return _clean_step((await episode.ask(correct)).text) or rationale
+        documents = episode.list_documents(hits)
+        said = await episode.ask_text("baselines/cok_correct", text=rationale, documents=documents)
+        return _clean_step(said) or rationale
 
     async def _rewrite_rest(self, episode: Episode, known: list[str]) -> RationaleChain:
         """Rewrites the rest of the chain after the corrected rationales."""
-        prompt = episode.render("baselines/cok_reason", **episode.variables, known=known)
-        more = read_chain((await episode.ask(prompt)).text, self.rationales - len(known))
+        more = read_chain(
+            await episode.ask_text("baselines/cok_reason", known=known),
+            self.rationales - len(known),
+        )
         return RationaleChain((*known, *more.rationales), more.answer)
 
 

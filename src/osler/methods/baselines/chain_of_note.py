@@ -13,9 +13,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from osler.methods.baselines.episode import Episode, MethodDeps
-from osler.trace import Run
-from osler.types import Question, Solution
+from osler.methods.baselines.episode import Episode, EpisodeMethod
 
 _ANSWER = re.compile(
     r"^\W*(?:final answer|answer|最终答案|答案)\W*[:：]\s*", re.IGNORECASE | re.MULTILINE
@@ -23,19 +21,13 @@ _ANSWER = re.compile(
 
 
 @dataclass(frozen=True)
-class ChainOfNote:
-    kit: MethodDeps
-
-    async def solve(self, question: Question, run: Run) -> Solution:
-        with Episode(self.kit, question, run) as episode:
-            hits = await episode.search(question.text)
-            prompt = episode.render(
-                "baselines/chain_of_note",
-                **episode.variables,
-                documents=episode.list_documents(hits),
-            )
-            episode.conclude_text(after_notes((await episode.ask(prompt)).text), hits)
-        return await episode.finish("answered from notes on the passages")
+class ChainOfNote(EpisodeMethod):
+    async def run_episode(self, episode: Episode) -> str:
+        hits = await episode.search(episode.question.text)
+        documents = episode.list_documents(hits)
+        said = await episode.ask_text("baselines/chain_of_note", documents=documents)
+        episode.conclude_text(after_notes(said), hits)
+        return "answered from notes on the passages"
 
 
 def after_notes(text: str) -> str:

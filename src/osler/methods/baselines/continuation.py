@@ -35,9 +35,7 @@ def continuation_messages(episode: Episode, found: Sequence[Hit], text: str) -> 
 
 
 def _continuation_prompt(episode: Episode, found: Sequence[Hit]) -> RenderedPrompt:
-    return episode.render(
-        "baselines/grow", **episode.variables, documents=episode.list_documents(found)
-    )
+    return episode.render("baselines/grow", documents=episode.list_documents(found))
 
 
 def has_answer(text: str) -> bool:

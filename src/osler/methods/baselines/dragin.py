@@ -33,10 +33,9 @@ from osler.methods.baselines.continuation import (
     has_answer,
     join_sentences,
 )
-from osler.methods.baselines.episode import ROLE, Episode, MethodDeps
+from osler.methods.baselines.episode import ROLE, Episode, EpisodeMethod
 from osler.retrieve.words import content_terms
-from osler.trace import Noted, Run
-from osler.types import Hit, Question, Solution
+from osler.types import Hit
 
 _WORD = re.compile(r"\w+")
 
@@ -68,33 +67,31 @@ class NeedSensor(Protocol):
 
 
 @dataclass(frozen=True)
-class Dragin:
-    kit: MethodDeps
+class Dragin(EpisodeMethod):
     sensor: NeedSensor
     look_ahead: int = 64
     rounds: int = 8
 
-    async def solve(self, question: Question, run: Run) -> Solution:
-        with Episode(self.kit, question, run) as episode:
-            found: Sequence[Hit] = ()
-            for _ in range(self.rounds):
-                chunk = await go_on(
-                    episode,
-                    found,
-                    episode.draft,
-                    tokens=self.look_ahead,
-                    top=self.sensor.likeliest_count,
-                )
-                context = continuation_messages(episode, found, episode.draft)
-                need = await self.sensor.detect_need(episode, context, chunk)
-                if need is None:
-                    more = chunk.text
-                else:
-                    found, more = await self._search_and_rewrite(episode, chunk, need)
-                episode.draft = join_sentences(episode.draft, more, question.language)
-                if has_answer(more) or not more.strip():
-                    break
-        return await episode.finish("written, and searched where the text needed it")
+    async def run_episode(self, episode: Episode) -> str:
+        found: Sequence[Hit] = ()
+        for _ in range(self.rounds):
+            chunk = await go_on(
+                episode,
+                found,
+                episode.draft,
+                tokens=self.look_ahead,
+                top=self.sensor.likeliest_count,
+            )
+            context = continuation_messages(episode, found, episode.draft)
+            need = await self.sensor.detect_need(episode, context, chunk)
+            if need is None:
+                more = chunk.text
+            else:
+                found, more = await self._search_and_rewrite(episode, chunk, need)
+            episode.draft = join_sentences(episode.draft, more, episode.question.language)
+            if has_answer(more) or not more.strip():
+                break
+        return "written, and searched where the text needed it"
 
     async def _search_and_rewrite(
         self, episode: Episode, chunk: Completion, need: SearchNeed
@@ -102,7 +99,7 @@ class Dragin:
         """Cuts the chunk before the token, searches, and rewrites the rest of the sentence."""
         called = next(t for t in chunk.tokens if t.start == need.start)
         kept = chunk.text[: need.start]
-        episode.run.emit(Noted(f"{called.text.strip()!r} needs knowledge: {need.score:.2f}"))
+        episode.note(f"{called.text.strip()!r} needs knowledge: {need.score:.2f}")
         whole = join_sentences(episode.draft, chunk.text[: called.end], episode.question.language)
         hits = await episode.search(await self.sensor.build_query(episode, whole))
         begun = join_sentences(episode.draft, kept, episode.question.language)
@@ -152,7 +149,7 @@ class EntropySensor:
         self, episode: Episode, context: Sequence[Message], chunk: Completion
     ) -> SearchNeed | None:
         if chunk.text.strip() and not chunk.tokens:
-            episode.run.emit(Noted("no log-probabilities were told: nothing triggers a search"))
+            episode.note("no log-probabilities were told: nothing triggers a search")
         scores = [
             entropy(token) * semantic_indicator(chunk.text, token.start, token.end)
             for token in chunk.tokens

@@ -7,6 +7,7 @@ ending are here, so that all methods are compared on the same terms.
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from types import TracebackType
@@ -15,9 +16,9 @@ from osler.answer import UNDECIDED, Composer, Decision
 from osler.answer.option_reading import named_option, written_option
 from osler.llm.core.ask import complete
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
-from osler.prompts import RenderedPrompt, render_prompt
+from osler.prompts import RenderedPrompt, render_question_prompt
 from osler.retrieve import look_up
-from osler.trace import BudgetExceeded, Run
+from osler.trace import BudgetExceeded, Noted, Run
 from osler.types import (
     Answer,
     DecidedBy,
@@ -83,14 +84,31 @@ class Episode:
         # Other errors propagate: only a spent budget is a normal end.
         return isinstance(error, BudgetExceeded)
 
-    def render(self, prompt: str, **values: object) -> RenderedPrompt:
-        """Renders a prompt in the question's language."""
-        return render_prompt(prompt, self.question.language, **values)
+    def note(self, text: str) -> None:
+        """Says something of the method's way to whoever reads the trace."""
+        self.run.emit(Noted(text))
 
-    @property
-    def variables(self) -> dict[str, object]:
-        """The question and its options as prompt variables."""
-        return {"question": self.question.text, "options": self.question.lettered}
+    def render(self, prompt: str, /, **values: object) -> RenderedPrompt:
+        """Renders a prompt about the question."""
+        return render_question_prompt(prompt, self.question, **values)
+
+    async def ask_text(
+        self,
+        prompt: str,
+        /,
+        *,
+        tokens: int | None = None,
+        temperature: float | None = None,
+        seed: int = 0,
+        **values: object,
+    ) -> str:
+        """The words of the model's reply to a prompt about the question. Raises `BudgetExceeded`.
+
+        The options are those of `ask`.
+        """
+        rendered = self.render(prompt, **values)
+        reply = await self.ask(rendered, tokens=tokens, temperature=temperature, seed=seed)
+        return reply.text
 
     async def ask(
         self,
@@ -180,10 +198,7 @@ class Episode:
         """
         self.left_to_reader = True
         if self.kit.composer.uses_draft and self.hits:
-            prompt = self.render(
-                "baselines/read", **self.variables, documents=self.list_documents()
-            )
-            self.draft = (await self.ask(prompt)).text
+            self.draft = await self.ask_text("baselines/read", documents=self.list_documents())
 
     def conclude_answer(self, answer: str, reason: str = "", passages: Sequence[Hit] = ()) -> None:
         """Decides for a method's own answer ("B", "adrenaline") with its reasoning.
@@ -234,6 +249,24 @@ class Episode:
         return solution
 
 
+@dataclass(frozen=True)
+class EpisodeMethod(ABC):
+    """A method that is a loop over an episode; what stands around every loop is here."""
+
+    kit: MethodDeps
+
+    async def solve(self, question: Question, run: Run) -> Solution:
+        converged = ""
+        with Episode(self.kit, question, run) as episode:
+            converged = await self.run_episode(episode)
+        return await episode.finish(converged)
+
+    @abstractmethod
+    async def run_episode(self, episode: Episode) -> str:
+        """Works until the method ends; returns what it did. Raises `BudgetExceeded`."""
+        ...
+
+
 def said_so_far(prompt: RenderedPrompt, begun: str) -> list[Message]:
     """The prompt as a conversation whose last reply has already begun with `begun`."""
     asked = [Message("user", prompt.text)]
@@ -273,9 +306,7 @@ async def write_draft(
     run: Run,
 ) -> str:
     """The model's reply to a baseline's prompt about the question; "" where none is affordable."""
-    rendered = render_prompt(
-        prompt, question.language, question=question.text, options=question.lettered
-    )
+    rendered = render_question_prompt(prompt, question)
     messages = [Message("user", rendered.text)]
     try:
         reply = await complete(model, messages, sampling, run, role=ROLE, prompt=rendered.identity)

@@ -8,13 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from osler.methods.baselines.continuation import first_sentence, go_on, has_answer, join_sentences
-from osler.methods.baselines.episode import Episode, MethodDeps
-from osler.trace import PlannedQuery, Run, SourcesPlanned
-from osler.types import Question, Solution
+from osler.methods.baselines.episode import Episode, EpisodeMethod
+from osler.trace import PlannedQuery, SourcesPlanned
+from osler.types import Question
 
 
 @dataclass(frozen=True)
-class RetrieveAndRead:
+class RetrieveAndRead(EpisodeMethod):
     """One-shot retrieve and read: the question is the query.
 
     SR-RAG of TC-RAG App. 8.5 (method 3) when the retriever spans the graph, the documents and
@@ -22,14 +22,11 @@ class RetrieveAndRead:
     KAG-Thinker Table 6 with k = 3.
     """
 
-    kit: MethodDeps
-
-    async def solve(self, question: Question, run: Run) -> Solution:
-        run.emit(fixed_plan(question, self.kit.sources))
-        with Episode(self.kit, question, run) as episode:
-            await episode.search(question.text)
-            await episode.read_evidence()
-        return await episode.finish("read once")
+    async def run_episode(self, episode: Episode) -> str:
+        episode.run.emit(fixed_plan(episode.question, self.kit.sources))
+        await episode.search(episode.question.text)
+        await episode.read_evidence()
+        return "read once"
 
 
 def fixed_plan(question: Question, sources: tuple[str, ...]) -> SourcesPlanned:
@@ -39,7 +36,7 @@ def fixed_plan(question: Question, sources: tuple[str, ...]) -> SourcesPlanned:
 
 
 @dataclass(frozen=True)
-class FixedLength:
+class FixedLength(EpisodeMethod):
     """FL-RAG: a search every n tokens, with the last n as the query (TC-RAG App. 8.5, method 4).
 
     After Khandelwal et al. 2020 (kNN-LM), Borgeaud et al. 2022 (RETRO) and Ram et al. 2023
@@ -52,26 +49,24 @@ class FixedLength:
     DRAGIN's 64 to 128, which suit answers after demonstrations.
     """
 
-    kit: MethodDeps
     window: int = 16
     length: int = 256
     """Tokens of an answer, at most."""
 
-    async def solve(self, question: Question, run: Run) -> Solution:
-        with Episode(self.kit, question, run) as episode:
-            query = question.text
-            for _ in range(0, self.length, self.window):
-                hits = await episode.search(query)
-                reply = await go_on(episode, hits, episode.draft, tokens=self.window)
-                episode.draft += reply.text
-                if reply.finish == "stop" or has_answer(episode.draft):
-                    break
-                query = reply.text
-        return await episode.finish(f"written with a search every {self.window} tokens")
+    async def run_episode(self, episode: Episode) -> str:
+        query = episode.question.text
+        for _ in range(0, self.length, self.window):
+            hits = await episode.search(query)
+            reply = await go_on(episode, hits, episode.draft, tokens=self.window)
+            episode.draft += reply.text
+            if reply.finish == "stop" or has_answer(episode.draft):
+                break
+            query = reply.text
+        return f"written with a search every {self.window} tokens"
 
 
 @dataclass(frozen=True)
-class EverySentence:
+class EverySentence(EpisodeMethod):
     """FS-RAG: a search after every sentence, with that sentence (TC-RAG App. 8.5, method 5).
 
     After Trivedi et al. 2023 (IRCoT) in the form that DRAGIN (Su et al. 2024, §4.2) compares
@@ -81,19 +76,17 @@ class EverySentence:
     Departures: 6 sentences at most, the bound of TC-RAG's released code; the paper has none.
     """
 
-    kit: MethodDeps
     sentences: int = 6
     look_ahead: int = 64
     """Tokens that are written to get a sentence; what follows it is thrown away."""
 
-    async def solve(self, question: Question, run: Run) -> Solution:
-        with Episode(self.kit, question, run) as episode:
-            query = question.text
-            for _ in range(self.sentences):
-                hits = await episode.search(query)
-                reply = await go_on(episode, hits, episode.draft, tokens=self.look_ahead)
-                query = first_sentence(reply.text)
-                episode.draft = join_sentences(episode.draft, query, question.language)
-                if has_answer(query) or not query:
-                    break
-        return await episode.finish("written with a search a sentence")
+    async def run_episode(self, episode: Episode) -> str:
+        query = episode.question.text
+        for _ in range(self.sentences):
+            hits = await episode.search(query)
+            reply = await go_on(episode, hits, episode.draft, tokens=self.look_ahead)
+            query = first_sentence(reply.text)
+            episode.draft = join_sentences(episode.draft, query, episode.question.language)
+            if has_answer(query) or not query:
+                break
+        return "written with a search a sentence"

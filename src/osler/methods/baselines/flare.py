@@ -23,14 +23,12 @@ from typing import Literal
 
 from osler.llm.core.base import Completion, TokenScore
 from osler.methods.baselines.continuation import first_sentence, go_on, has_answer, join_sentences
-from osler.methods.baselines.episode import Episode, MethodDeps
-from osler.trace import Noted, Run
-from osler.types import Hit, Question, Solution
+from osler.methods.baselines.episode import Episode, EpisodeMethod
+from osler.types import Hit
 
 
 @dataclass(frozen=True)
-class Flare:
-    kit: MethodDeps
+class Flare(EpisodeMethod):
     theta: float = 0.8
     """Probability from which a token counts as certain."""
     beta: float = 0.4
@@ -39,16 +37,15 @@ class Flare:
     look_ahead: int = 64
     rounds: int = 8
 
-    async def solve(self, question: Question, run: Run) -> Solution:
-        with Episode(self.kit, question, run) as episode:
-            hits: Sequence[Hit] = await episode.search(question.text)
-            for _ in range(self.rounds):
-                sentence = await self._next_sentence(episode, hits)
-                episode.draft = join_sentences(episode.draft, sentence, question.language)
-                if has_answer(sentence) or not sentence:
-                    break
-                hits = ()  # §3.2.1: a sentence is tentative without passages
-        return await episode.finish("written, and searched where the model was unsure")
+    async def run_episode(self, episode: Episode) -> str:
+        hits: Sequence[Hit] = await episode.search(episode.question.text)
+        for _ in range(self.rounds):
+            sentence = await self._next_sentence(episode, hits)
+            episode.draft = join_sentences(episode.draft, sentence, episode.question.language)
+            if has_answer(sentence) or not sentence:
+                break
+            hits = ()  # §3.2.1: a sentence is tentative without passages
+        return "written, and searched where the model was unsure"
 
     async def _next_sentence(self, episode: Episode, found: Sequence[Hit]) -> str:
         # §3.2.1: the tentative sentence, written without passages after the first.
@@ -60,7 +57,7 @@ class Flare:
         # Without log-probabilities every sentence counts as uncertain.
         if tokens and is_sure(tokens, self.theta):
             return sentence
-        episode.run.emit(Noted(f"unsure ({_describe_least_sure(tokens)}): {sentence.strip()}"))
+        episode.note(f"unsure ({_describe_least_sure(tokens)}): {sentence.strip()}")
         query = mask_unsure(sentence, tokens, self.beta) if self.query == "masked" else sentence
         # A sentence of which nothing is left asks the question: `find` sees to it.
         fresh = await episode.search(query)

@@ -27,11 +27,10 @@ from itertools import combinations
 
 import numpy as np
 
-from osler.methods.baselines.episode import Episode, MethodDeps
+from osler.methods.baselines.episode import Episode, EpisodeMethod
 from osler.methods.baselines.replies import clean_strings, json_in
 from osler.text import split_words
-from osler.trace import Noted, Run
-from osler.types import Hit, Question, Relevance, Retriever, Solution
+from osler.types import Hit, Relevance, Retriever
 
 Triple = tuple[str, str, str]
 Node = int | str
@@ -56,8 +55,7 @@ class CorpusGraph:
 
 
 @dataclass(frozen=True)
-class HippoRag:
-    kit: MethodDeps
+class HippoRag(EpisodeMethod):
     relevance: Relevance
     corpus: CorpusGraph | None = None
     """`None`: the graph is made of what a first search finds."""
@@ -68,28 +66,27 @@ class HippoRag:
     passage_weight: float = 0.05
     damping: float = 0.5
 
-    async def solve(self, question: Question, run: Run) -> Solution:
-        with Episode(self.kit, question, run) as episode:
-            hits = await episode.search(question.text, k=self.depth, keep=False)
-            episode.keep_hits(hits[: self.kit.k])
-            best = await self._walk_graph(episode, hits)
-            if best:
-                episode.hits = list(best[: self.kit.k])
-            await episode.read_evidence()
-        return await episode.finish("read where a walk over the graph ended")
+    async def run_episode(self, episode: Episode) -> str:
+        hits = await episode.search(episode.question.text, k=self.depth, keep=False)
+        episode.keep_hits(hits[: self.kit.k])
+        best = await self._walk_graph(episode, hits)
+        if best:
+            episode.hits = list(best[: self.kit.k])
+        await episode.read_evidence()
+        return "read where a walk over the graph ended"
 
     async def _walk_graph(self, episode: Episode, found: Sequence[Hit]) -> Sequence[Hit]:
         """The passages by their share of the walk; [] when no triple was recognised."""
         stated: list[list[Triple]] = []
         if self.corpus is None:
-            episode.run.emit(Noted(_NO_CORPUS))
+            episode.note(_NO_CORPUS)
             stated = [await self._extract_triples(episode, hit) for hit in found]
             candidates = [triple for triples in stated for triple in triples]
         else:
             candidates = await self._corpus_triples(episode, self.corpus)
         nearest = await self._nearest_triples(episode, candidates)
         kept = await self._recognise_triples(episode, nearest) if nearest else []
-        episode.run.emit(Noted(f"{len(kept)} of {len(nearest)} triples recognised"))
+        episode.note(f"{len(kept)} of {len(nearest)} triples recognised")
         if not kept:
             return []
         scored = [(triple, score) for triple, score in nearest if triple in kept]
@@ -109,10 +106,13 @@ class HippoRag:
 
     async def _extract_triples(self, episode: Episode, hit: Hit) -> list[Triple]:
         text = f"{hit.passage.heading}\n{hit.passage.text}".strip()
-        ask = episode.render("baselines/hippo_names", text=text)
-        names = clean_strings(json_in((await episode.ask(ask, temperature=0.0)).text, "["))
-        prompt = episode.render("baselines/hippo_triples", text=text, known=names)
-        return read_triples((await episode.ask(prompt, temperature=0.0)).text)
+        said = await episode.ask_text("baselines/hippo_names", text=text, temperature=0.0)
+        names = clean_strings(json_in(said, "["))
+        return read_triples(
+            await episode.ask_text(
+                "baselines/hippo_triples", text=text, known=names, temperature=0.0
+            )
+        )
 
     async def _nearest_triples(
         self, episode: Episode, stated: Sequence[Triple]
@@ -128,15 +128,9 @@ class HippoRag:
         self, episode: Episode, nearest: Sequence[tuple[Triple, float]]
     ) -> list[Triple]:
         """Recognition memory (§3.3): the triples that the model calls useful."""
-        prompt = episode.render(
-            "baselines/hippo_filter",
-            question=episode.question.text,
-            known=[verbalize_triple(triple) for triple, _ in nearest],
-        )
-        named = {
-            verbalize_triple(triple)
-            for triple in read_triples((await episode.ask(prompt, temperature=0.0)).text)
-        }
+        known = [verbalize_triple(triple) for triple, _ in nearest]
+        said = await episode.ask_text("baselines/hippo_filter", known=known, temperature=0.0)
+        named = {verbalize_triple(triple) for triple in read_triples(said)}
         return [triple for triple, _ in nearest if verbalize_triple(triple) in named]
 
 

@@ -17,32 +17,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from osler.methods.baselines.episode import Episode, MethodDeps
+from osler.methods.baselines.episode import Episode, EpisodeMethod
 from osler.text import split_sentences
-from osler.trace import Noted, Run
-from osler.types import Hit, Question, Relevance, Solution
+from osler.types import Hit, Relevance
 
 
 @dataclass(frozen=True)
-class HyKGE:
+class HyKGE(EpisodeMethod):
     """HyKGE over a retriever of reasoning chains (`osler.retrieve.graph_chains.ChainRetriever`)."""
 
-    kit: MethodDeps
     relevance: Relevance
     candidates: int = 30
     """Chains that are reranked; `kit.k` of them are kept."""
 
-    async def solve(self, question: Question, run: Run) -> Solution:
-        with Episode(self.kit, question, run) as episode:
-            prompt = episode.render("baselines/hykge_hypothesis", **episode.variables)
-            hypothesis = (await episode.ask(prompt)).text.strip()
-            text = f"{question.text}\n{hypothesis}"
-            chains = await episode.search(text, k=self.candidates, keep=False)
-            best = await rerank_chains(self.relevance, split_fragments(text), chains, self.kit.k)
-            run.emit(Noted(f"{len(best)} of {len(chains)} chains stay"))
-            episode.keep_hits(best)
-            await episode.read_evidence()
-        return await episode.finish("read from reasoning chains")
+    async def run_episode(self, episode: Episode) -> str:
+        hypothesis = await episode.ask_text("baselines/hykge_hypothesis")
+        text = f"{episode.question.text}\n{hypothesis.strip()}"
+        chains = await episode.search(text, k=self.candidates, keep=False)
+        best = await rerank_chains(self.relevance, split_fragments(text), chains, self.kit.k)
+        episode.note(f"{len(best)} of {len(chains)} chains stay")
+        episode.keep_hits(best)
+        await episode.read_evidence()
+        return "read from reasoning chains"
 
 
 def split_fragments(text: str) -> list[str]:

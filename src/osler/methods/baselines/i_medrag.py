@@ -15,48 +15,44 @@ import re
 from dataclasses import dataclass
 
 from osler.answer import UNDECIDED
-from osler.methods.baselines.episode import Episode, MethodDeps
+from osler.methods.baselines.episode import Episode, EpisodeMethod
 from osler.methods.baselines.medrag import conclude_json
 from osler.methods.baselines.replies import read_list
-from osler.trace import Run
-from osler.types import Question, Solution
 
 _QUERIES = re.compile(r"^\W*(?:queries|查询|问题)\b\W*$", re.IGNORECASE | re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class IMedRag:
-    kit: MethodDeps
+class IMedRag(EpisodeMethod):
     rounds: int = 4
     queries: int = 3
 
-    async def solve(self, question: Question, run: Run) -> Solution:
-        with Episode(self.kit, question, run) as episode:
-            known: list[str] = []
-            episode.decision = UNDECIDED  # an answer to a follow-up question decides nothing
-            for _ in range(self.rounds):
-                queries = await self._follow_up_queries(episode, known)
-                for query in queries:
-                    episode.draft = await self._answer_query(episode, query)
-                    known.append(f"Query: {query}\nAnswer: {episode.draft}")
-                if not queries:
-                    break
-            prompt = episode.render("baselines/i_medrag_answer", **episode.variables, known=known)
-            conclude_json(episode, (await episode.ask(prompt)).text)
-        return await episode.finish("answered from follow-up questions")
+    async def run_episode(self, episode: Episode) -> str:
+        known: list[str] = []
+        episode.decision = UNDECIDED  # an answer to a follow-up question decides nothing
+        for _ in range(self.rounds):
+            queries = await self._follow_up_queries(episode, known)
+            for query in queries:
+                episode.draft = await self._answer_query(episode, query)
+                known.append(f"Query: {query}\nAnswer: {episode.draft}")
+            if not queries:
+                break
+        conclude_json(episode, await episode.ask_text("baselines/i_medrag_answer", known=known))
+        return "answered from follow-up questions"
 
     async def _follow_up_queries(self, episode: Episode, known: list[str]) -> list[str]:
-        prompt = episode.render(
-            "baselines/i_medrag_ask", **episode.variables, known=known, limit=self.queries
+        return read_queries(
+            await episode.ask_text("baselines/i_medrag_ask", known=known, limit=self.queries),
+            self.queries,
         )
-        return read_queries((await episode.ask(prompt)).text, self.queries)
 
     async def _answer_query(self, episode: Episode, query: str) -> str:
         hits = await episode.search(query)
-        prompt = episode.render(
-            "baselines/i_medrag_reply", question=query, documents=episode.list_documents(hits)
+        documents = episode.list_documents(hits)
+        said = await episode.ask_text(
+            "baselines/i_medrag_reply", question=query, documents=documents
         )
-        return " ".join((await episode.ask(prompt)).text.split())
+        return " ".join(said.split())
 
 
 def read_queries(text: str, most: int) -> list[str]:

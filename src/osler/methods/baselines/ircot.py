@@ -18,38 +18,32 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from osler.methods.baselines.continuation import first_sentence, has_answer, join_sentences
-from osler.methods.baselines.episode import Episode, MethodDeps
-from osler.trace import Run
-from osler.types import Question, Solution
+from osler.methods.baselines.episode import Episode, EpisodeMethod
 
 
 @dataclass(frozen=True)
-class IRCoT:
-    kit: MethodDeps
+class IRCoT(EpisodeMethod):
     steps: int = 10
     passages: int = 15
     reader: bool = True
     look_ahead: int = 96
     """Tokens that are written to get a sentence."""
 
-    async def solve(self, question: Question, run: Run) -> Solution:
-        with Episode(self.kit, question, run) as episode:
-            await episode.search(question.text)
-            for _ in range(self.steps):
-                sentence = await self._next_sentence(episode)
-                episode.draft = join_sentences(episode.draft, sentence, question.language)
-                if has_answer(sentence) or not sentence:
-                    break
-                # §3: the sentence just written is the next query.
-                hits = await episode.search(sentence, keep=False)
-                episode.keep_hits(hits[: max(0, self.passages - len(episode.hits))])
-            if self.reader:
-                await episode.read_evidence()
-        return await episode.finish("reasoned with a search a sentence")
+    async def run_episode(self, episode: Episode) -> str:
+        await episode.search(episode.question.text)
+        for _ in range(self.steps):
+            sentence = await self._next_sentence(episode)
+            episode.draft = join_sentences(episode.draft, sentence, episode.question.language)
+            if has_answer(sentence) or not sentence:
+                break
+            # §3: the sentence just written is the next query.
+            hits = await episode.search(sentence, keep=False)
+            episode.keep_hits(hits[: max(0, self.passages - len(episode.hits))])
+        if self.reader:
+            await episode.read_evidence()
+        return "reasoned with a search a sentence"
 
     async def _next_sentence(self, episode: Episode) -> str:
-        prompt = episode.render(
-            "baselines/ircot", **episode.variables, documents=episode.list_documents()
-        )
+        prompt = episode.render("baselines/ircot", documents=episode.list_documents())
         reply = await episode.ask(prompt, begun=episode.draft, tokens=self.look_ahead)
         return first_sentence(reply.text)

@@ -25,10 +25,10 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol, get_args
 
 from osler.answer import UNDECIDED
-from osler.methods.baselines.episode import Episode, MethodDeps
+from osler.methods.baselines.episode import Episode, EpisodeMethod
 from osler.methods.baselines.replies import json_in
-from osler.trace import Noted, Run
-from osler.types import Hit, Language, Question, Retriever, Solution
+from osler.trace import Run
+from osler.types import Hit, Language, Retriever
 
 _HOLE = re.compile(r"\{\{\s*(\d+)\.output\s*\}\}|#(\d+)")
 
@@ -60,8 +60,7 @@ class TaskSolver(Protocol):
 
 
 @dataclass(frozen=True)
-class KagStatic:
-    kit: MethodDeps
+class KagStatic(EpisodeMethod):
     forms: Retriever | None = None
     """Looks up logical forms in the concept graph; `None` without one."""
     hybrid: Retriever | None = None
@@ -70,36 +69,31 @@ class KagStatic:
     """Of Math and Deduce; a task without one is looked up."""
     tasks: int = 6
 
-    async def solve(self, question: Question, run: Run) -> Solution:
-        with Episode(self.kit, question, run) as episode:
-            if self.forms is None and self.hybrid is None:
-                run.emit(Noted(_NO_GRAPH))
-            plan = await self._plan_tasks(episode)
-            told = (f"#{t.name} {t.executor}: {t.form or t.query}" for t in plan)
-            run.emit(Noted("plan: " + "; ".join(told)))
-            episode.decision = UNDECIDED  # the answer to a task decides nothing
-            answers: dict[str, str] = {}
-            steps: list[str] = []
-            for task in plan:
-                query = fill_query(task.query, answers)
-                filled = replace(task, query=query, form=fill_query(task.form, answers))
-                answers[task.name] = await self._answer_task(episode, filled, steps)
-                steps.append(f"#{task.name} {query} {answers[task.name]}")
-                episode.draft = answers[task.name]
-            prompt = episode.render(
-                "baselines/kag_answer",
-                **episode.variables,
-                steps=steps,
-                documents=episode.list_documents(),
+    async def run_episode(self, episode: Episode) -> str:
+        if self.forms is None and self.hybrid is None:
+            episode.note(_NO_GRAPH)
+        plan = await self._plan_tasks(episode)
+        told = (f"#{t.name} {t.executor}: {t.form or t.query}" for t in plan)
+        episode.note("plan: " + "; ".join(told))
+        episode.decision = UNDECIDED  # the answer to a task decides nothing
+        answers: dict[str, str] = {}
+        steps: list[str] = []
+        for task in plan:
+            query = fill_query(task.query, answers)
+            filled = replace(task, query=query, form=fill_query(task.form, answers))
+            answers[task.name] = await self._answer_task(episode, filled, steps)
+            steps.append(f"#{task.name} {query} {answers[task.name]}")
+            episode.draft = answers[task.name]
+        episode.conclude_text(
+            await episode.ask_text(
+                "baselines/kag_answer", steps=steps, documents=episode.list_documents()
             )
-            episode.conclude_text((await episode.ask(prompt)).text)
-        return await episode.finish("answered from the tasks of one plan")
+        )
+        return "answered from the tasks of one plan"
 
     async def _plan_tasks(self, episode: Episode) -> list[PlannedTask]:
-        prompt = episode.render(
-            "baselines/kag_plan", question=episode.question.text, limit=self.tasks
-        )
-        plan = order_tasks(read_plan((await episode.ask(prompt)).text, self.tasks))
+        said = await episode.ask_text("baselines/kag_plan", limit=self.tasks)
+        plan = order_tasks(read_plan(said, self.tasks))
         return plan or [PlannedTask("1", episode.question.text)]
 
     async def _answer_task(self, episode: Episode, task: PlannedTask, steps: Sequence[str]) -> str:
@@ -109,15 +103,12 @@ class KagStatic:
             result = await solver.solve_task(task.query, steps, language, episode.run)
             if result:
                 return result
-            episode.run.emit(Noted(f"#{task.name} {task.executor} has no result: it is looked up"))
-        hits = await self._look_up_task(episode, task)
-        prompt = episode.render(
-            "baselines/kag_step",
-            question=task.query,
-            steps=steps,
-            documents=episode.list_documents(hits),
+            episode.note(f"#{task.name} {task.executor} has no result: it is looked up")
+        documents = episode.list_documents(await self._look_up_task(episode, task))
+        said = await episode.ask_text(
+            "baselines/kag_step", question=task.query, steps=steps, documents=documents
         )
-        return " ".join((await episode.ask(prompt)).text.split())
+        return " ".join(said.split())
 
     async def _look_up_task(self, episode: Episode, task: PlannedTask) -> list[Hit]:
         """The graph's statements by form, then the passages of the hybrid; each once."""

@@ -17,24 +17,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from osler.methods.baselines.episode import Episode, MethodDeps
+from osler.methods.baselines.episode import Episode, EpisodeMethod
 from osler.methods.baselines.replies import json_in
-from osler.trace import Run
-from osler.types import Question, Solution
 
 
 @dataclass(frozen=True)
-class MedRag:
-    kit: MethodDeps
-
-    async def solve(self, question: Question, run: Run) -> Solution:
-        with Episode(self.kit, question, run) as episode:
-            hits = await episode.search(question.text)
-            prompt = episode.render(
-                "baselines/medrag", **episode.variables, documents=episode.list_documents(hits)
-            )
-            conclude_json(episode, (await episode.ask(prompt)).text)
-        return await episode.finish("one chain of thought over fused rankings")
+class MedRag(EpisodeMethod):
+    async def run_episode(self, episode: Episode) -> str:
+        hits = await episode.search(episode.question.text)
+        conclude_json(
+            episode,
+            await episode.ask_text("baselines/medrag", documents=episode.list_documents(hits)),
+        )
+        return "one chain of thought over fused rankings"
 
 
 def conclude_json(episode: Episode, text: str) -> None:

@@ -20,10 +20,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from osler.methods.baselines.episode import Episode, MethodDeps
+from osler.methods.baselines.episode import Episode, EpisodeMethod
 from osler.methods.baselines.replies import read_list
-from osler.trace import Noted, Run
-from osler.types import Hit, Question, Relevance, Retriever, Solution
+from osler.types import Hit, Relevance, Retriever
 
 _NUMBER = re.compile(r"\d+")
 _NO_INDEX = (
@@ -47,8 +46,7 @@ class AtomTags:
 
 
 @dataclass(frozen=True)
-class PikeRag:
-    kit: MethodDeps
+class PikeRag(EpisodeMethod):
     relevance: Relevance
     atomic: Retriever | None = None
     """Finds chunks by atomic questions, each of which is its hit's `query`; `None`: by words."""
@@ -60,33 +58,28 @@ class PikeRag:
     """Least likeness of a tag to a proposal."""
     candidates: int = 4
 
-    async def solve(self, question: Question, run: Run) -> Solution:
-        with Episode(self.kit, question, run) as episode:
-            tags, known = AtomTags(), list[str]()
-            if self.atomic is None:
-                run.emit(Noted(_NO_INDEX))
-            for _ in range(self.steps):
-                picked = await self._next_candidate(episode, tags, known)
-                if picked is None:
-                    break
-                run.emit(Noted(f"selected: {picked.question}"))
-                known.append(picked.question)
-                episode.keep_hits([picked.hit])
-            await episode.read_evidence()
-        return await episode.finish("read from the chunks of the atomic questions selected")
+    async def run_episode(self, episode: Episode) -> str:
+        tags, known = AtomTags(), list[str]()
+        if self.atomic is None:
+            episode.note(_NO_INDEX)
+        for _ in range(self.steps):
+            picked = await self._next_candidate(episode, tags, known)
+            if picked is None:
+                break
+            episode.note(f"selected: {picked.question}")
+            known.append(picked.question)
+            episode.keep_hits([picked.hit])
+        await episode.read_evidence()
+        return "read from the chunks of the atomic questions selected"
 
     async def _next_candidate(
         self, episode: Episode, tags: AtomTags, known: Sequence[str]
     ) -> AtomCandidate | None:
-        prompt = episode.render(
-            "baselines/pike_propose",
-            question=episode.question.text,
-            documents=episode.list_documents(),
-            limit=self.proposals,
+        said = await episode.ask_text(
+            "baselines/pike_propose", documents=episode.list_documents(), limit=self.proposals
         )
-        proposed = read_list((await episode.ask(prompt)).text, self.proposals)
         found: dict[str, AtomCandidate] = {}
-        for proposal in proposed:
+        for proposal in read_list(said, self.proposals):
             for candidate in await self._nearest_candidates(episode, tags, proposal):
                 if candidate.question not in known:
                     found.setdefault(candidate.question, candidate)
@@ -120,18 +113,18 @@ class PikeRag:
         ]
 
     async def _ask_atoms(self, episode: Episode, hit: Hit) -> list[str]:
-        prompt = episode.render("baselines/pike_atoms", text=hit.passage.text, limit=self.atoms)
-        return read_list((await episode.ask(prompt)).text, self.atoms)
+        return read_list(
+            await episode.ask_text("baselines/pike_atoms", text=hit.passage.text, limit=self.atoms),
+            self.atoms,
+        )
 
     async def _select_candidate(
         self, episode: Episode, offered: Sequence[AtomCandidate]
     ) -> AtomCandidate | None:
-        prompt = episode.render(
-            "baselines/pike_select",
-            question=episode.question.text,
-            documents=episode.list_documents(),
-            asked=[candidate.question for candidate in offered],
+        documents, asked = episode.list_documents(), [one.question for one in offered]
+        said = await episode.ask_text(
+            "baselines/pike_select", documents=documents, asked=asked, tokens=16, temperature=0.0
         )
-        match = _NUMBER.search((await episode.ask(prompt, tokens=16, temperature=0.0)).text)
+        match = _NUMBER.search(said)
         number = int(match.group()) if match else 0
         return offered[number - 1] if 1 <= number <= len(offered) else None

@@ -24,10 +24,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from osler.llm.core.spans import boxed_span, strip_types
-from osler.methods.baselines.episode import Episode, MethodDeps
+from osler.methods.baselines.episode import Episode, EpisodeMethod
 from osler.methods.baselines.search_o1 import text_with_thinking
-from osler.trace import Run
-from osler.types import Hit, Question, Solution
+from osler.types import Hit
 
 _RETRY = (
     "\nMy previous action is invalid. If I want to search, I should put the query between"
@@ -63,35 +62,35 @@ PROTOCOLS: dict[str, SearchProtocol] = {
 
 
 @dataclass(frozen=True)
-class ProtocolSearch:
-    kit: MethodDeps
+class ProtocolSearch(EpisodeMethod):
     protocol: SearchProtocol
     turns: int = 4
     """Searches, at most; then one more reply."""
 
-    async def solve(self, question: Question, run: Run) -> Solution:
-        with Episode(self.kit, question, run) as episode:
-            episode.capped = f"{self.turns} turns without an answer"
-            prompt, trail = (
-                episode.render(self.protocol.template, **episode.variables),
-                "",
-            )
-            for turn in range(self.turns + 1):
-                reply = await episode.ask(prompt, begun=trail, stop=self._stop_texts)
-                trail += text_with_thinking(reply)
-                name, text = last_action(trail)
-                # A turn without an action ends the run unless the protocol retries.
-                if name == "answer" or not (name or self.protocol.retry):
-                    episode.capped = ""
-                    episode.conclude_answer(
-                        self._extract_answer(text if name else reply.text), last_thought(trail)
-                    )
-                    break
-                episode.draft = last_thought(trail)
-                if turn == self.turns:
-                    break
-                trail += await self._react_to_turn(episode, name, text)
-        return await episode.finish("answered in its own protocol")
+    async def run_episode(self, episode: Episode) -> str:
+        episode.capped = f"{self.turns} turns without an answer"
+        prompt, trail = (
+            episode.render(
+                self.protocol.template,
+            ),
+            "",
+        )
+        for turn in range(self.turns + 1):
+            reply = await episode.ask(prompt, begun=trail, stop=self._stop_texts)
+            trail += text_with_thinking(reply)
+            name, text = last_action(trail)
+            # A turn without an action ends the run unless the protocol retries.
+            if name == "answer" or not (name or self.protocol.retry):
+                episode.capped = ""
+                episode.conclude_answer(
+                    self._extract_answer(text if name else reply.text), last_thought(trail)
+                )
+                break
+            episode.draft = last_thought(trail)
+            if turn == self.turns:
+                break
+            trail += await self._react_to_turn(episode, name, text)
+        return "answered in its own protocol"
 
     @property
     def _stop_texts(self) -> tuple[str, ...]:

@@ -17,10 +17,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from osler.methods.baselines.episode import Episode, MethodDeps
+from osler.methods.baselines.episode import Episode, EpisodeMethod
 from osler.text import split_sentences
-from osler.trace import Run
-from osler.types import Hit, Question, Solution
+from osler.types import Hit
 
 _ACTION = re.compile(r"\b(Search|Lookup|Finish)\s*[\[［【](.*?)[\]］】]", re.IGNORECASE | re.DOTALL)
 _THOUGHT = re.compile(r"^\s*(?:Thought|思考)\s*\d*\s*[:：]\s*", re.IGNORECASE)
@@ -49,36 +48,36 @@ class SentencePage:
 
 
 @dataclass(frozen=True)
-class ReAct:
-    kit: MethodDeps
+class ReAct(EpisodeMethod):
     steps: int = 7
 
-    async def solve(self, question: Question, run: Run) -> Solution:
-        with Episode(self.kit, question, run) as episode:
-            episode.capped = f"{self.steps} steps without Finish"
-            prompt = episode.render("baselines/react", **episode.variables)
-            page, trail, thought = SentencePage(), "", ""
-            for n in range(1, self.steps + 1):
-                begun = f"{trail}Thought {n}:"
-                reply = await episode.ask(prompt, begun=begun, stop=(f"\nObservation {n}:",))
-                turn, action = reply.text, _ACTION.search(reply.text)
-                # As in the released code: ask again with the label "Action n:".
-                if action is None:
-                    turn = f"{_LABEL.sub('', turn.rstrip())}\nAction {n}:"
-                    again = await episode.ask(prompt, begun=begun + turn, tokens=64, stop=("\n",))
-                    turn += again.text
-                    action = _ACTION.search(turn)
-                thought = _extract_thought(turn)
-                episode.draft = thought
-                if action and action.group(1).casefold() == "finish":
-                    episode.capped = ""
-                    episode.conclude_answer(action.group(2), thought)
-                    break
-                observed = await self._take_action(episode, page, action)
-                # What follows the action is the model's invention.
-                turn = turn[: action.end()] if action else turn
-                trail = f"{begun}{turn}\nObservation {n}: {observed}\n"
-        return await episode.finish("finished")
+    async def run_episode(self, episode: Episode) -> str:
+        episode.capped = f"{self.steps} steps without Finish"
+        prompt = episode.render(
+            "baselines/react",
+        )
+        page, trail, thought = SentencePage(), "", ""
+        for n in range(1, self.steps + 1):
+            begun = f"{trail}Thought {n}:"
+            reply = await episode.ask(prompt, begun=begun, stop=(f"\nObservation {n}:",))
+            turn, action = reply.text, _ACTION.search(reply.text)
+            # As in the released code: ask again with the label "Action n:".
+            if action is None:
+                turn = f"{_LABEL.sub('', turn.rstrip())}\nAction {n}:"
+                again = await episode.ask(prompt, begun=begun + turn, tokens=64, stop=("\n",))
+                turn += again.text
+                action = _ACTION.search(turn)
+            thought = _extract_thought(turn)
+            episode.draft = thought
+            if action and action.group(1).casefold() == "finish":
+                episode.capped = ""
+                episode.conclude_answer(action.group(2), thought)
+                break
+            observed = await self._take_action(episode, page, action)
+            # What follows the action is the model's invention.
+            turn = turn[: action.end()] if action else turn
+            trail = f"{begun}{turn}\nObservation {n}: {observed}\n"
+        return "finished"
 
     async def _take_action(
         self, episode: Episode, page: SentencePage, action: re.Match[str] | None

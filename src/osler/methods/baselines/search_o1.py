@@ -18,9 +18,8 @@ from dataclasses import dataclass
 
 from osler.llm.core.base import Completion
 from osler.llm.core.spans import boxed_span, strip_types
-from osler.methods.baselines.episode import Episode, MethodDeps, match_option
-from osler.trace import Run
-from osler.types import Question, Solution
+from osler.methods.baselines.episode import Episode, EpisodeMethod, match_option
+from osler.types import Question
 
 BEGIN_QUERY, END_QUERY = "<|begin_search_query|>", "<|end_search_query|>"
 BEGIN_RESULT, END_RESULT = "<|begin_search_result|>", "<|end_search_result|>"
@@ -30,29 +29,27 @@ _FINAL = re.compile(r"\*\*\s*(?:Final Information|最终信息)\s*\*\*\s*[:：]?
 
 
 @dataclass(frozen=True)
-class SearchO1:
-    kit: MethodDeps
+class SearchO1(EpisodeMethod):
     searches: int = 5
     refine: bool = True
     """False: passages enter the reasoning as they are (the paper's RAgent)."""
 
-    async def solve(self, question: Question, run: Run) -> Solution:
-        with Episode(self.kit, question, run) as episode:
-            episode.capped = "searched to the limit without an answer"
-            prompt = episode.render("baselines/search_o1", **episode.variables, limit=self.searches)
-            trail, seen = "", set[str]()
-            # Each search is followed by a reply, and so is the refusal of one too many.
-            for _ in range(self.searches + 2):
-                reply = await episode.ask(prompt, begun=trail, stop=(END_QUERY,))
-                trail += text_with_thinking(reply)
-                query = last_query(trail)
-                episode.conclude_answer(*answer_of(trail, question))
-                if query is None:
-                    episode.capped = ""
-                    break
-                result = await self._reason_in_documents(episode, query, seen, trail)
-                trail += f"{END_QUERY}\n\n{BEGIN_RESULT}{result}{END_RESULT}\n\n"
-        return await episode.finish("reasoned to an answer")
+    async def run_episode(self, episode: Episode) -> str:
+        episode.capped = "searched to the limit without an answer"
+        prompt = episode.render("baselines/search_o1", limit=self.searches)
+        trail, seen = "", set[str]()
+        # Each search is followed by a reply, and so is the refusal of one too many.
+        for _ in range(self.searches + 2):
+            reply = await episode.ask(prompt, begun=trail, stop=(END_QUERY,))
+            trail += text_with_thinking(reply)
+            query = last_query(trail)
+            episode.conclude_answer(*answer_of(trail, episode.question))
+            if query is None:
+                episode.capped = ""
+                break
+            result = await self._reason_in_documents(episode, query, seen, trail)
+            trail += f"{END_QUERY}\n\n{BEGIN_RESULT}{result}{END_RESULT}\n\n"
+        return "reasoned to an answer"
 
     async def _reason_in_documents(
         self, episode: Episode, query: str, seen: set[str], trail: str
@@ -67,13 +64,11 @@ class SearchO1:
         documents = episode.list_documents(hits)
         if not self.refine or not documents:
             return "\n".join(documents) or "No helpful information found."
-        prompt = episode.render(
-            "baselines/search_o1_refine",
-            text=trail.replace(BEGIN_QUERY, "").strip(),
-            question=query,
-            documents=documents,
+        so_far = trail.replace(BEGIN_QUERY, "").strip()
+        said = await episode.ask_text(
+            "baselines/search_o1_refine", text=so_far, question=query, documents=documents
         )
-        return _FINAL.split((await episode.ask(prompt)).text)[-1].strip()
+        return _FINAL.split(said)[-1].strip()
 
 
 def text_with_thinking(said: Completion) -> str:

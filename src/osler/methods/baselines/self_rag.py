@@ -30,10 +30,9 @@ from osler.errors import CapabilityMissing
 from osler.llm.core.ask import score_all
 from osler.llm.core.base import Likelihood, Message, Scored, TokenScore
 from osler.methods.baselines.continuation import has_answer, join_sentences
-from osler.methods.baselines.episode import ROLE, Episode, MethodDeps, raw_prompt
+from osler.methods.baselines.episode import ROLE, Episode, EpisodeMethod, raw_prompt
 from osler.prompts import RenderedPrompt
-from osler.trace import Noted, Run
-from osler.types import Hit, Question, Solution
+from osler.types import Hit
 
 Aspect = Literal["retrieve", "relevant", "support", "utility"]
 TOKENS: dict[Aspect, tuple[str, ...]] = {
@@ -89,8 +88,7 @@ class SegmentPath:
 
 
 @dataclass(frozen=True)
-class SelfRag:
-    kit: MethodDeps
+class SelfRag(EpisodeMethod):
     critic: Critic
     threshold: float = 0.2
     relevance: float = 1.0
@@ -99,21 +97,18 @@ class SelfRag:
     beam: int = 2
     segments: int = 1
 
-    async def solve(self, question: Question, run: Run) -> Solution:
+    async def run_episode(self, episode: Episode) -> str:
         why = "the segment that its reflection tokens weigh most"
-        with Episode(self.kit, question, run) as episode:
-            share = aspect_value(
-                "retrieve", await self.critic.weigh_tokens(episode, "retrieve", CritiqueContext())
-            )
-            run.emit(Noted(f"[Retrieval] has a share of {share:.2f}, threshold {self.threshold:g}"))
-            if share > self.threshold:
-                await self._search_beam(episode)
-            else:
-                why = "answered without retrieval"
-                episode.draft = (await self.critic.write_segment(episode, CritiqueContext()))[
-                    0
-                ].strip()
-        return await episode.finish(why)
+        share = aspect_value(
+            "retrieve", await self.critic.weigh_tokens(episode, "retrieve", CritiqueContext())
+        )
+        episode.note(f"[Retrieval] has a share of {share:.2f}, threshold {self.threshold:g}")
+        if share > self.threshold:
+            await self._search_beam(episode)
+        else:
+            why = "answered without retrieval"
+            episode.draft = (await self.critic.write_segment(episode, CritiqueContext()))[0].strip()
+        return why
 
     async def _search_beam(self, episode: Episode) -> None:
         """Segment-level beam search (§3.3)."""
@@ -152,11 +147,9 @@ class SelfRag:
         score = segment_likelihood(tokens) + critique_score(
             (relevant, aspect_value("support", supports), useful), weights
         )
-        episode.run.emit(
-            Noted(
-                f"{at.passage.passage.id if at.passage else ''}: segment {score:.2f}"
-                f" (relevant {relevant:.2f}, {likeliest}, utility {useful:.2f})"
-            )
+        episode.note(
+            f"{at.passage.passage.id if at.passage else ''}: segment {score:.2f}"
+            f" (relevant {relevant:.2f}, {likeliest}, utility {useful:.2f})"
         )
         return score, segment
 
@@ -192,7 +185,7 @@ class TrainedCritic:
     async def weigh_tokens(
         self, episode: Episode, aspect: Aspect, at: CritiqueContext
     ) -> dict[str, float]:
-        prompt = episode.render("baselines/self_rag", **episode.variables)
+        prompt = episode.render("baselines/self_rag")
         context = [raw_prompt(prompt, _render_transcript(at))]
         scored = await score_all(
             self.model, context, TOKENS[aspect], episode.run, role=ROLE, prompt=prompt.identity
@@ -203,7 +196,7 @@ class TrainedCritic:
     async def write_segment(
         self, episode: Episode, at: CritiqueContext
     ) -> tuple[str, tuple[TokenScore, ...]]:
-        prompt = episode.render("baselines/self_rag", **episode.variables)
+        prompt = episode.render("baselines/self_rag")
         begun = _render_transcript(at)
         begun += "[Relevant]" if at.passage else "[No Retrieval]"
         reply = await episode.ask(prompt, begun=begun, raw=True, stop=_STOPS, top=1)
@@ -229,7 +222,6 @@ class PromptedCritic:
     ) -> dict[str, float]:
         prompt = episode.render(
             "baselines/self_rag_reflect",
-            question=episode.question.text,
             op=aspect,
             documents=[at.passage.passage.text] if at.passage else [],
             text=at.segment,
@@ -246,7 +238,6 @@ class PromptedCritic:
     ) -> tuple[str, tuple[TokenScore, ...]]:
         prompt = episode.render(
             "baselines/self_rag_write",
-            **episode.variables,
             documents=episode.list_documents([at.passage]) if at.passage else [],
         )
         reply = await episode.ask(prompt, begun=at.before, top=1)

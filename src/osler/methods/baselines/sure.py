@@ -19,9 +19,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from osler.methods.baselines.episode import Episode, MethodDeps, match_option
-from osler.trace import Noted, Run
-from osler.types import Question, Solution
+from osler.methods.baselines.episode import Episode, EpisodeMethod, match_option
+from osler.types import Question
 
 _MARK = re.compile(r"^\s*(?:[(（]?[a-zA-Z0-9][)）]|[0-9]+[.、:：]|[-*•])\s*")
 _TRUE = re.compile(r"\btrue\b|\byes\b|^\W*(?:是|对|正确|支持)", re.IGNORECASE)
@@ -30,56 +29,45 @@ _WHICH = re.compile(r"([12])")
 
 
 @dataclass(frozen=True)
-class SuRe:
-    kit: MethodDeps
+class SuRe(EpisodeMethod):
     candidates: int = 2
     """Two are the paper's; up to 5."""
 
-    async def solve(self, question: Question, run: Run) -> Solution:
-        with Episode(self.kit, question, run) as episode:
-            await episode.search(question.text)
-            named = await self._propose_candidates(episode)
-            summaries = [await self._summarise_candidate(episode, name) for name in named]
-            valid = [
-                await self._is_valid(episode, name, summary)
-                for name, summary in zip(named, summaries, strict=True)
-            ]
-            if named:
-                episode.conclude_answer(named[0], summaries[0])
-            wins = await self._compare_pairs(episode, summaries)
-            best = choose_candidate(valid, wins)
-            if named:
-                run.emit(
-                    Noted(
-                        _describe_ranking(named, valid, rank_scores(len(named), wins), named[best])
-                    )
-                )
-                episode.conclude_answer(named[best], summaries[best])
-        return await episode.finish("the candidate whose summary is valid and most informative")
+    async def run_episode(self, episode: Episode) -> str:
+        await episode.search(episode.question.text)
+        named = await self._propose_candidates(episode)
+        summaries = [await self._summarise_candidate(episode, name) for name in named]
+        valid = [
+            await self._is_valid(episode, name, summary)
+            for name, summary in zip(named, summaries, strict=True)
+        ]
+        if named:
+            episode.conclude_answer(named[0], summaries[0])
+        wins = await self._compare_pairs(episode, summaries)
+        best = choose_candidate(valid, wins)
+        if named:
+            episode.note(
+                _describe_ranking(named, valid, rank_scores(len(named), wins), named[best])
+            )
+            episode.conclude_answer(named[best], summaries[best])
+        return "the candidate whose summary is valid and most informative"
 
     async def _propose_candidates(self, episode: Episode) -> list[str]:
-        prompt = episode.render(
-            "baselines/sure_candidates",
-            **episode.variables,
-            documents=episode.list_documents(),
-            limit=self.candidates,
+        said = await episode.ask_text(
+            "baselines/sure_candidates", documents=episode.list_documents(), limit=self.candidates
         )
-        return read_candidates((await episode.ask(prompt)).text, episode.question, self.candidates)
+        return read_candidates(said, episode.question, self.candidates)
 
     async def _summarise_candidate(self, episode: Episode, candidate: str) -> str:
-        prompt = episode.render(
-            "baselines/sure_summary",
-            question=episode.question.text,
-            answer=candidate,
-            documents=episode.list_documents(),
+        said = await episode.ask_text(
+            "baselines/sure_summary", answer=candidate, documents=episode.list_documents()
         )
-        return (await episode.ask(prompt)).text.strip()
+        return said.strip()
 
     async def _is_valid(self, episode: Episode, candidate: str, summary: str) -> bool:
-        prompt = episode.render(
-            "baselines/sure_valid", question=episode.question.text, answer=candidate, text=summary
+        reply = await episode.ask_text(
+            "baselines/sure_valid", answer=candidate, text=summary, tokens=16, temperature=0.0
         )
-        reply = (await episode.ask(prompt, tokens=16, temperature=0.0)).text
         return _TRUE.search(reply) is not None and _FALSE.search(reply) is None
 
     async def _compare_pairs(
@@ -96,10 +84,11 @@ class SuRe:
         return wins
 
     async def _first_wins(self, episode: Episode, one: str, two: str) -> float:
-        prompt = episode.render(
-            "baselines/sure_rank", question=episode.question.text, known=[one, two]
+        known = [one, two]
+        said = await episode.ask_text(
+            "baselines/sure_rank", known=known, tokens=16, temperature=0.0
         )
-        match = _WHICH.search((await episode.ask(prompt, tokens=16, temperature=0.0)).text)
+        match = _WHICH.search(said)
         return 0.5 if match is None else float(match.group(1) == "1")
 
 

@@ -16,7 +16,7 @@ from osler.llm.core.grammar import Grammar, alt, free_text, seq
 from osler.llm.core.speaker import Speaker
 from osler.methods.omni.describe import SourceDescription, source_variables
 from osler.methods.omni.plan import Query
-from osler.prompts import render_prompt
+from osler.prompts import render_question_prompt
 from osler.retrieve import LookupResult
 from osler.text import clean_text, one_line
 from osler.trace import Noted, Run
@@ -72,11 +72,9 @@ class DocumentJudge:
         offers: tuple[SourceDescription, ...],
         run: Run,
     ) -> Feedback:
-        prompt = render_prompt(
+        prompt = render_question_prompt(
             "omni/feedback",
-            question.language,
-            question=question.text,
-            options=question.lettered,
+            question,
             sources=source_variables(offers, question.language),
             documents=[
                 {

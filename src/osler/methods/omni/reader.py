@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from osler.answer import Composer
 from osler.llm.core.ask import complete
 from osler.llm.core.base import LanguageModel, Message, Sampling
-from osler.prompts import render_prompt
+from osler.prompts import render_question_prompt
 from osler.trace import BudgetExceeded, Run
 from osler.types import Answer, Hit, Question, citation_mark
 
@@ -35,22 +35,15 @@ class Reader:
         return await self.composer.conclude(question, hits, draft, run)
 
     async def _write_draft(self, question: Question, hits: Sequence[Hit], run: Run) -> str:
-        options, language = question.lettered, question.language
         if hits:
             found = [hit.passage for hit in hits]
             documents = [
                 f"{citation_mark(n)} ({one.source}) {one.heading}: {one.text}"
                 for n, one in enumerate(found, 1)
             ]
-            prompt = render_prompt(
-                "omni/read",
-                language,
-                question=question.text,
-                options=options,
-                documents=documents,
-            )
+            prompt = render_question_prompt("omni/read", question, documents=documents)
         else:
-            prompt = render_prompt("omni/alone", language, question=question.text, options=options)
+            prompt = render_question_prompt("omni/alone", question)
         try:
             reply = await complete(
                 self.model,

@@ -16,7 +16,7 @@ from osler.llm.core.speaker import Speaker
 from osler.methods.omni.describe import SourceDescription, source_variables
 from osler.methods.omni.plan import Query, SourcePlan, expect_source_plan, source_plan_grammar
 from osler.methods.omni.retriever import PlannedRetriever
-from osler.prompts import render_prompt
+from osler.prompts import render_question_prompt
 from osler.retrieve import LookupResult
 from osler.retrieve.rerank import reranker_text
 from osler.trace import Noted, Run
@@ -93,11 +93,9 @@ class ExpertExplorer:
     async def queries(
         self, question: Question, offers: tuple[SourceDescription, ...], run: Run
     ) -> list[Query]:
-        prompt = render_prompt(
+        prompt = render_question_prompt(
             "spo/explore",
-            question.language,
-            question=question.text,
-            options=question.lettered,
+            question,
             sources=source_variables(offers, question.language),
             queries=self.count,
         )

@@ -17,7 +17,7 @@ from osler.llm.core.ask import score_all
 from osler.llm.core.base import Likelihood, Message
 from osler.llm.core.speaker import Speaker
 from osler.llm.core.verdict import parse_verdict, verdict_grammar
-from osler.prompts import RenderedPrompt, render_prompt
+from osler.prompts import RenderedPrompt, render_question_prompt
 from osler.trace import Run
 from osler.train.spo.case import TrainingCase
 from osler.train.spo.explore import ExploredCase, SearchedQuery
@@ -217,24 +217,14 @@ def judging_prompt(explored: ExploredCase, read: Sequence[str]) -> RenderedPromp
     The documents stand last but for one line, so all prompts of a case begin alike, and an
     engine with a prefix cache reads instruction, question and gold answer once.
     """
-    return render_prompt(
-        "spo/judge", explored.case.question.language, **_prompt_values(explored, read)
-    )
+    return _render_judging("spo/judge", explored, read)
 
 
 def listing_prompt(explored: ExploredCase, read: Sequence[str]) -> RenderedPrompt:
     """Renders the question which of the passages support the answer. Raises `GoldMissing`."""
-    return render_prompt(
-        "spo/judge_list", explored.case.question.language, **_prompt_values(explored, read)
-    )
+    return _render_judging("spo/judge_list", explored, read)
 
 
-def _prompt_values(explored: ExploredCase, read: Sequence[str]) -> dict[str, object]:
-    case = explored.case
-    return {
-        "question": case.question.text,
-        "options": case.question.lettered,
-        "gold": require_gold(case),
-        # Last, so that prompts of a case share a prefix (see `judging_prompt`).
-        "documents": [explored.passages[id] for id in read],
-    }
+def _render_judging(name: str, explored: ExploredCase, read: Sequence[str]) -> RenderedPrompt:
+    gold, documents = require_gold(explored.case), [explored.passages[id] for id in read]
+    return render_question_prompt(name, explored.case.question, gold=gold, documents=documents)

@@ -18,7 +18,7 @@ from osler.methods.omni.plan import (
     source_plan_grammar,
 )
 from osler.methods.omni.planners import Proposal, plan_fallback
-from osler.prompts import RenderedPrompt, render_prompt
+from osler.prompts import RenderedPrompt, render_question_prompt
 from osler.trace import Run
 from osler.types import Question
 
@@ -45,11 +45,10 @@ def plan_prompt(
     form: Form = "full",
 ) -> RenderedPrompt:
     """Prompt E.7 or its brief form, in planning as in training records."""
-    language, sources = question.language, source_variables(offers, question.language)
-    given = {"question": question.text, "options": question.lettered, "sources": sources}
+    sources = source_variables(offers, question.language)
     if form == "brief":
-        return render_prompt("omni/brief", language, **given)
-    return render_prompt("omni/plan", language, **given, at_most=at_most)
+        return render_question_prompt("omni/brief", question, sources=sources)
+    return render_question_prompt("omni/plan", question, sources=sources, at_most=at_most)
 
 
 @dataclass(frozen=True)
@@ -97,14 +96,10 @@ class Proposer:
     def _render_prompt(self, question: Question, tried: Sequence[PlanAttempt]) -> RenderedPrompt:
         if not tried:
             return plan_prompt(question, self.offers, self.at_most, self.form)
-        language, sources = question.language, source_variables(self.offers, question.language)
-        asked, options = question.text, question.lettered
-        return render_prompt(
+        return render_question_prompt(
             "omni/improve",
-            language,
-            question=asked,
-            options=options,
-            sources=sources,
+            question,
+            sources=source_variables(self.offers, question.language),
             at_most=self.at_most,
             feedback=[
                 {

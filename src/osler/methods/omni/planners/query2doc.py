@@ -16,7 +16,7 @@ from osler.methods.omni.planners import (
     queries_of,
 )
 from osler.methods.omni.planners.terms import TermExtractor
-from osler.prompts import render_prompt
+from osler.prompts import render_question_prompt
 from osler.text import clean_text, one_line
 from osler.trace import BudgetExceeded, Noted, Run
 from osler.trace.ordered import gather_ordered
@@ -61,11 +61,9 @@ class Query2Doc:
     async def _write_queries(
         self, question: Question, offer: SourceDescription, run: Run
     ) -> list[Query]:
-        prompt = render_prompt(
+        prompt = render_question_prompt(
             "omni/passage",
-            question.language,
-            question=question.text,
-            options=question.lettered,
+            question,
             source=offer.name,
             description=offer.describe_in(question.language),
         )

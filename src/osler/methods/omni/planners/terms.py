@@ -14,7 +14,7 @@ from osler.llm.core.grammar import Grammar, alt, repeat, seq
 from osler.llm.core.speaker import Speaker
 from osler.methods.omni.plan import Query, term_part
 from osler.methods.omni.planners import queries_of
-from osler.prompts import render_prompt
+from osler.prompts import render_question_prompt
 from osler.sources.catalogue import GRAPH
 from osler.text import clean_text, one_line
 from osler.trace import Noted, Run
@@ -40,13 +40,7 @@ class TermExtractor:
     async def extract_queries(self, question: Question, run: Run) -> list[Query]:
         """The graph queries; empty, with a note, when no term can be read. Raises
         `BudgetExceeded`."""
-        prompt = render_prompt(
-            "omni/terms",
-            question.language,
-            question=question.text,
-            options=question.lettered,
-            at_most=self.at_most,
-        )
+        prompt = render_question_prompt("omni/terms", question, at_most=self.at_most)
         names = self.among(question.text) if self.among else ()
         try:
             terms = await self.speaker.ask(
