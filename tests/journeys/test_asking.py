@@ -168,7 +168,9 @@ def test_a_spent_budget_is_told_and_replayed(built: Osler) -> None:
 def test_what_is_quoted_names_the_drug_or_disease_that_was_asked_about(
     built: Osler, question: str, strategy: str, subjects: tuple[str, ...]
 ) -> None:
-    done = built("ask", question, "--strategy", strategy, "--json", "--seed", "1")
+    # Six calls are a thought and its first searches: what is quoted of these is what is tested.
+    asked = ("ask", question, "--strategy", strategy, "--json", "--seed", "1")
+    done = built("--set", "budget.calls=6", *asked)
     document = json.loads(done.stdout)
     # Of the evidence the passage alone: the query that found it names the subject anyway.
     passages = {each["id"]: (each["title"], each["text"]) for each in document["evidence"]}
