@@ -28,6 +28,7 @@ from osler.serve import (
     otel,
     page,
     problems,
+    responses,
     status,
     threads,
     tools,
@@ -119,7 +120,15 @@ def create_app(site: ServerState) -> FastAPI:
     app.state.site = site
     problems.install_handlers(app)
     shown = (page.router, api.router, api.pages, evaluations.router, exports.router, threads.router)
-    for router in (*shown, feedback.router, status.root, status.told, chat.router, clinic.router):
+    for router in (
+        *shown,
+        feedback.router,
+        status.root,
+        status.told,
+        chat.router,
+        responses.router,
+        clinic.router,
+    ):
         app.include_router(router)
     app.router.routes.extend(served)
     _describe_schema(app)

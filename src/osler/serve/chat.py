@@ -23,6 +23,7 @@ from osler.questions import parse_question
 from osler.serve import chat_wire as wire
 from osler.serve import choices, documents
 from osler.serve.api import At, Who
+from osler.serve.keys import Caller
 from osler.serve.problems import BadParameter, RefusedRequest
 from osler.serve.run_manager import ActiveRun
 from osler.serve.run_views import SSE_HEADERS, SSE_MEDIA, SSE_PING, load_run, started_event
@@ -48,12 +49,12 @@ _FAILED = {
     "cancelled": (503, "cancelled"),
     "internal": (500, "internal"),
 }
-_ERRORS: dict[int | str, dict[str, Any]] = {
+OPENAI_ERRORS: dict[int | str, dict[str, Any]] = {
     status: {"model": wire.OpenAIProblem, "description": "In OpenAI's form."}
     for status in (400, 401, 403, 404, 408, 413, 415, 421, 422, 429, 500, 503, 504)
 }
 
-router = APIRouter(prefix="/v1", tags=["openai"], responses=_ERRORS)
+router = APIRouter(prefix="/v1", tags=["openai"], responses=OPENAI_ERRORS)
 
 
 @router.get("/models")
@@ -103,6 +104,20 @@ async def complete(
     x_osler_inline_sources: Annotated[str, Header(max_length=10)] = "",
 ) -> Response:
     """Answer the last question of the conversation, with citations."""
+    inline = asked.inline_sources or x_osler_inline_sources in ("1", "true")
+    talk = await start_chat(asked, request, site, caller, inline=inline)
+    if asked.stream:
+        headers = {**SSE_HEADERS, "X-Osler-Run": talk.live.id}
+        return StreamingResponse(talk.stream_chunks(), media_type=SSE_MEDIA, headers=headers)
+    await wait_for_answer(talk, request)
+    completed = await talk.build_completion()
+    return JSONResponse(completed.model_dump(mode="json"), headers={"X-Osler-Run": talk.live.id})
+
+
+async def start_chat(
+    asked: wire.ChatRequest, request: Request, site: ServerState, caller: Caller, *, inline: bool
+) -> ChatAnswer:
+    """Starts the run that answers a conversation, whichever of OpenAI's ways it came by."""
     settings = choices.caller_settings(
         site.settings,
         caller,
@@ -116,16 +131,12 @@ async def complete(
     alone = await asyncio.to_thread(standalone_of, scoped, [*earlier, last])
     question = parse_question(alone.text)
     live = await site.desk.start_run(caller, question, settings, earlier=[*earlier, last])
-    inline = asked.inline_sources or x_osler_inline_sources in ("1", "true")
-    talk = ChatAnswer(site, live, asked, str(request.base_url).rstrip("/"), inline, alone)
-    if asked.stream:
-        headers = {**SSE_HEADERS, "X-Osler-Run": live.id}
-        return StreamingResponse(talk.stream_chunks(), media_type=SSE_MEDIA, headers=headers)
-    return await _complete_whole(talk, request)
+    return ChatAnswer(site, live, asked, str(request.base_url).rstrip("/"), inline, alone)
 
 
-async def _complete_whole(talk: ChatAnswer, request: Request) -> Response:
-    """The completion in one piece; who hangs up meanwhile stops the run."""
+async def wait_for_answer(talk: ChatAnswer, request: Request) -> None:
+    """Returns at the run's end; who hangs up meanwhile stops it. Raises `RefusedRequest` for a
+    run without an answer, unless there are first words to somebody in danger."""
     try:
         async for item in talk.site.desk.follow_lines(talk.live, ping=0.25):
             if item is None and await request.is_disconnected():
@@ -134,8 +145,6 @@ async def _complete_whole(talk: ChatAnswer, request: Request) -> Response:
         await talk.site.desk.cancel_run(talk.live)
     if talk.live.solution is None and not talk.first_words:
         raise failed_run_refusal(talk.live)
-    completed = await talk.build_completion()
-    return JSONResponse(completed.model_dump(mode="json"), headers={"X-Osler-Run": talk.live.id})
 
 
 def failed_run_refusal(live: ActiveRun) -> RefusedRequest:
