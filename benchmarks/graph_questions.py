@@ -6,7 +6,8 @@
 Hetionet (half Chinese), with answers computed here from the raw relations, and 40 worded by hand.
 A question is right when the answer is the whole set, number or verdict. The opponent: one search of
 the graph source by words, whose answer is the far ends of its first ten relations. `--by-hand` asks
-another file of worded questions over the sample graph and no templates.
+another file of worded questions over the sample graph and no templates; `--third` a set of 120 made
+as the first, with other templates and wordings.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from osler.types import Question
 
 ROOT = Path(__file__).parents[1]
 BY_HAND = ROOT / "tests" / "fixtures" / "graph_questions" / "by_hand.tsv"
+THIRD = BY_HAND.with_name("third.tsv")
 HETIONET = Path("C_graphs") / "hetionet"
 Answer = set[str] | int | bool | None
 _MOST = SHOWN
@@ -287,6 +289,112 @@ SAMPLE_TEMPLATES: tuple[Template, ...] = (
 )
 
 
+def _smaller(r: Relations, kind: str, one: str, other: str) -> Answer:
+    a, b = len(r.to(kind, one)), len(r.to(kind, other))
+    return None if a == b or not a or not b else {one if a < b else other}
+
+
+def _twice(kinds: str, english: str, chinese: str, worked: Worked) -> tuple[Template, Template]:
+    return ("en", kinds, english, worked), ("zh", kinds, chinese, worked)
+
+
+# Written before anything was mended for them, and looked at once.
+THIRD_HETIONET: tuple[Template, ...] = (
+    *_twice(
+        "Disease Disease",
+        "Which anatomical sites are affected by both {} and {}?",
+        "{}和{}都会累及的部位有哪些？",
+        lambda r, a, b: r.to("DlA", a) & r.to("DlA", b),
+    ),
+    *_twice(
+        "Compound Compound",
+        "Which side effects do {} and {} have in common?",
+        "{}与{}共同的副作用有哪些？",
+        lambda r, a, b: r.to("CcSE", a) & r.to("CcSE", b),
+    ),
+    *_twice(
+        "Disease",
+        "Which pathways involve genes that are downregulated in {}?",
+        "在{}中下调的基因参与哪些通路？",
+        lambda r, d: r.to("GpPW", *r.to("DdG", d)),
+    ),
+    *_twice(
+        "Gene Gene",
+        "Do {} and {} take part in any common pathway?",
+        "{}和{}是否参与同一条通路？",
+        lambda r, a, b: bool(r.to("GpPW", a) & r.to("GpPW", b)) or None,
+    ),
+    *_twice(
+        "Disease",
+        "How many symptoms does {} present with?",
+        "{}有几种症状？",
+        lambda r, d: len(r.to("DpS", d)),
+    ),
+    *_twice(
+        "Symptom Symptom",
+        "Which diseases present with {} but not with {}?",
+        "会出现{}但不会出现{}的疾病是哪些？",
+        lambda r, a, b: r.of("DpS", a) - r.of("DpS", b),
+    ),
+    *_twice(
+        "Compound",
+        "What are the molecular functions of the genes bound by {}?",
+        "{}所结合的基因具有哪些分子功能？",
+        lambda r, c: r.to("GpMF", *r.to("CbG", c)),
+    ),
+    *_twice(
+        "Disease Disease",
+        "Is there a compound that is used to treat both {} and {}?",
+        "有没有药物既能治疗{}又能治疗{}？",
+        lambda r, a, b: bool(r.of("CtD", a) & r.of("CtD", b)) or None,
+    ),
+    *_twice(
+        "Disease Disease",
+        "Which has fewer known symptoms, {} or {}?",
+        "{}和{}哪个的症状较少？",
+        lambda r, a, b: _smaller(r, "DpS", a, b),
+    ),
+    *_twice(
+        "Disease",
+        "Diseases resembling {} are treated by which compounds?",
+        "与{}相似的疾病用什么化合物治疗？",
+        lambda r, d: r.of("CtD", *r.to("DrD", d)),
+    ),
+)
+THIRD_SAMPLE: tuple[Template, ...] = (
+    *_twice(
+        "Disease",
+        "Which tests diagnose the diseases that {} gives rise to?",
+        "哪些检查可以诊断由{}导致的疾病？",
+        lambda r, d: r.of("may_diagnose", *r.to("cause_of", d)),
+    ),
+    *_twice(
+        "Drug",
+        "In which diseases must the drugs that interact with {} not be given?",
+        "与{}有相互作用的药物禁用于哪些疾病？",
+        lambda r, c: r.to("contraindicated_with_disease", *r.to("interacts_with", c)),
+    ),
+    *_twice(
+        "Disease Disease",
+        "Which findings occur in {} and in {} alike?",
+        "{}和{}共有的表现是什么？",
+        lambda r, a, b: r.to("has_finding", a) & r.to("has_finding", b),
+    ),
+    *_twice(
+        "Symptom",
+        "Which tests can detect a disease that shows {}?",
+        "出现{}的疾病可用什么检查诊断？",
+        lambda r, s: r.of("may_diagnose", *r.of("has_finding", s)),
+    ),
+    *_twice(
+        "Drug",
+        "How many drugs does {} interact with?",
+        "{}与几种药物存在相互作用？",
+        lambda r, c: len(r.to("interacts_with", c)),
+    ),
+)
+
+
 @dataclass(frozen=True)
 class GraphCase:
     graph: str
@@ -378,23 +486,26 @@ async def main() -> None:
     parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--by-hand", type=Path, metavar="FILE", help="only these, no templates")
+    parser.add_argument("--third", action="store_true", help="the third set: 120 other questions")
     asked = parser.parse_args()
     graphs: dict[str, Graph] = {}
     cases: list[GraphCase] = []
     with tempfile.TemporaryDirectory() as made, as_file(files("osler.sample") / "graph") as sample:
         graphs["sample"] = Graph.create(Path(made) / "sample")
         graphs["sample"].add(read_graph_files([sample]))
-        cases += read_by_hand(asked.by_hand or BY_HAND)
+        cases += read_by_hand(THIRD if asked.third else asked.by_hand or BY_HAND)
+        of_sample = THIRD_SAMPLE if asked.third else SAMPLE_TEMPLATES
+        of_hetionet = THIRD_HETIONET if asked.third else HETIONET_TEMPLATES
         folder = asked.data / HETIONET
         if not asked.by_hand:
             relations, chinese = read_sample(sample)
-            cases += make_cases("sample", SAMPLE_TEMPLATES, relations, chinese, asked.seed)
+            cases += make_cases("sample", of_sample, relations, chinese, asked.seed)
         if not asked.by_hand and folder.exists():
             graphs["Hetionet"] = Graph.create(Path(made) / "hetionet")
             names = ("hetionet-v1.0-nodes.tsv", "hetionet-v1.0-edges.sif.gz")
             graphs["Hetionet"].add(read_graph_files([folder / name for name in names]))
             hetionet = read_hetionet(folder)
-            cases += make_cases("Hetionet", HETIONET_TEMPLATES, hetionet, {}, asked.seed)
+            cases += make_cases("Hetionet", of_hetionet, hetionet, {}, asked.seed)
         await _report(graphs, cases)
 
 
