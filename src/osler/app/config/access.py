@@ -34,25 +34,17 @@ class AccessSettings(SettingsSection):
         default=(),
         description=f"Only these records of {EMR} are found, by document id; empty = all.",
     )
-    deidentify: Names = Field(
-        default=(),
-        description="Sources whose texts lose names, dates, numbers, addresses, telephones and"
-        " e-mails when they are added, by rules (docs/guide/security.md says what they miss).",
-    )
-    remote: Names = Field(
-        default=(),
-        description="Other machines that may read private texts, by host name: model servers,"
-        " online services, a Qdrant server. This machine always may.",
-    )
-    held: Names = Field(
-        default=(),
-        description="Sources whose new documents are held: `osler kb add` puts them aside, and"
-        " they are found once `osler kb release SOURCE` lets them in.",
-    )
-    key_file: Annotated[Place | None, BeforeValidator(parse_none)] = Field(
-        default=None,
-        description="File with a server key: the command line then keeps to its scope.",
-    )
+    deidentify: Names = ()
+    """Sources whose texts lose names, dates, numbers, addresses, telephones and e-mails when they
+    are added, by rules (docs/guide/security.md says what they miss)."""
+    remote: Names = ()
+    """Other machines that may read private texts, by host name: model servers, online services, a
+    Qdrant server. This machine always may."""
+    held: Names = ()
+    """Sources whose new documents are held: `osler kb add` puts them aside, and they are found once
+    `osler kb release SOURCE` lets them in."""
+    key_file: Annotated[Place | None, BeforeValidator(parse_none)] = None
+    """File with a server key: the command line then keeps to its scope."""
 
     def is_private(self, source: str) -> bool:
         return source == EMR or source in self.private or source.endswith(HELD)

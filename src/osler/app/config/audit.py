@@ -16,29 +16,16 @@ _Switch = Annotated[
 
 
 class AuditSettings(SettingsSection):
-    log: _Switch = Field(
-        default="off",
-        description="The audit log (docs/guide/security.md): warn keeps one and goes on where it"
-        " cannot be written; require answers nothing then. Needs the extra audit.",
-    )
-    content: Literal["hash", "text"] = Field(
-        default="hash",
-        description="What it holds of questions: their keyed hash, or their text.",
-    )
-    path: Annotated[Place | None, BeforeValidator(parse_none)] = Field(
-        default=None, description='Folder of the log (default: "audit" in home).'
-    )
-    key_file: Annotated[Place | None, BeforeValidator(parse_none)] = Field(
-        default=None,
-        description="File of the signing key (default: key.pem in the log's folder; made there).",
-    )
-    copies: Annotated[Place | None, BeforeValidator(parse_none)] = Field(
-        default=None,
-        description="File in a second place, to which signed checkpoints are appended.",
-    )
-    every: Whole = Field(
-        default=100,
-        ge=1,
-        le=1_000_000,
-        description="Entries from one copied checkpoint to the next.",
-    )
+    log: _Switch = "off"
+    """The audit log (docs/guide/security.md): warn keeps one and goes on where it cannot be
+    written; require answers nothing then. Needs the extra audit."""
+    content: Literal["hash", "text"] = "hash"
+    """What it holds of questions: their keyed hash, or their text."""
+    path: Annotated[Place | None, BeforeValidator(parse_none)] = None
+    """Folder of the log (default: "audit" in home)."""
+    key_file: Annotated[Place | None, BeforeValidator(parse_none)] = None
+    """File of the signing key (default: key.pem in the log's folder; made there)."""
+    copies: Annotated[Place | None, BeforeValidator(parse_none)] = None
+    """File in a second place, to which signed checkpoints are appended."""
+    every: Whole = Field(100, ge=1, le=1_000_000)
+    """Entries from one copied checkpoint to the next."""

@@ -15,31 +15,19 @@ def _parse_switch(value: object) -> object:
 
 
 class DangerSettings(SettingsSection):
-    notice: Annotated[Literal["on", "off"], BeforeValidator(_parse_switch)] = Field(
-        default="on",
-        description="Whether a question about an emergency or self-harm is answered with"
-        " emergency contacts first (docs/guide/danger.md).",
-    )
-    region: str = Field(
-        default=ANYWHERE,
-        description="Whose numbers are named: us, gb, cn, eu, …; any = those of no country.",
-    )
-    emergency: str = Field(
-        default="",
-        max_length=200,
-        description='Whom to call in an emergency, instead of the region\'s, as in "2222".',
-    )
-    crisis: str = Field(
-        default="",
-        max_length=200,
-        description="Whom to call in a crisis, instead of the region's crisis line.",
-    )
-    note: str = Field(
-        default="", max_length=1_000, description="A text of your own that ends the notice."
-    )
-    rules: Annotated[Place | None, BeforeValidator(parse_none)] = Field(
-        default=None, description="A rules file of your own, in place of the packaged one."
-    )
+    notice: Annotated[Literal["on", "off"], BeforeValidator(_parse_switch)] = "on"
+    """Whether a question about an emergency or self-harm is answered with emergency contacts first
+    (docs/guide/danger.md)."""
+    region: str = ANYWHERE
+    """Whose numbers are named: us, gb, cn, eu, …; any = those of no country."""
+    emergency: str = Field("", max_length=200)
+    """Whom to call in an emergency, instead of the region's, as in "2222"."""
+    crisis: str = Field("", max_length=200)
+    """Whom to call in a crisis, instead of the region's crisis line."""
+    note: str = Field("", max_length=1_000)
+    """A text of your own that ends the notice."""
+    rules: Annotated[Place | None, BeforeValidator(parse_none)] = None
+    """A rules file of your own, in place of the packaged one."""
 
     @field_validator("region")
     @classmethod

@@ -65,4 +65,8 @@ SourceName = Annotated[str, Field(min_length=1)]
 
 
 class SettingsSection(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
+    """A section of the settings. The text below a key is its description: for files and guides."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", validate_default=True, use_attribute_docstrings=True
+    )

@@ -32,46 +32,35 @@ def require_weights(path: Path | None, name: str, revision: str, prefix: str = "
 class EmbedderSettings(SettingsSection):
     """The encoder of texts. A knowledge base is built for one encoder and refuses others."""
 
-    kind: Literal["packaged", "openai", "hub", "medcpt"] = Field(
-        default="packaged",
-        description="all-MiniLM-L6-v2, which comes with Osler; a server's /embeddings; one or two"
-        " models for transformers (extra train); or MedCPT's two (Omni-RAG §3.1), of which only"
-        " revision and passage_revision, or the two paths, need be set.",
-    )
+    kind: Literal["packaged", "openai", "hub", "medcpt"] = "packaged"
+    """all-MiniLM-L6-v2, which comes with Osler; a server's /embeddings; one or two models for
+    transformers (extra train); or MedCPT's two (Omni-RAG §3.1), of which only revision and
+    passage_revision, or the two paths, need be set."""
     url: str = Field(default="", description='The server, as "http://HOST:PORT/v1".')
-    name: str = Field(
-        default="", description="The model's name on the server, or its id on the hub."
-    )
+    name: str = ""
+    """The model's name on the server, or its id on the hub."""
     revision: str = Field(default="", description=REVISION)
-    path: Annotated[Place | None, BeforeValidator(parse_none)] = Field(
-        default=None, description="A model folder instead of a hub id."
-    )
-    passage_name: str = Field(
-        default="", description="Another model for passages; empty = the same for both."
-    )
+    path: Annotated[Place | None, BeforeValidator(parse_none)] = None
+    """A model folder instead of a hub id."""
+    passage_name: str = ""
+    """Another model for passages; empty = the same for both."""
     passage_revision: str = Field(default="", description="Its commit on the hub.")
-    passage_path: Annotated[Place | None, BeforeValidator(parse_none)] = Field(
-        default=None, description="Its folder instead of a hub id."
-    )
+    passage_path: Annotated[Place | None, BeforeValidator(parse_none)] = None
+    """Its folder instead of a hub id."""
     key_file: KeyFile = KEY_FILE
-    timeout_s: Real = Field(
-        default=120.0, gt=0, le=86_400, description="Seconds for one request to the server."
-    )
-    pooling: Literal["cls", "mean", "last"] = Field(
-        default="cls", description="Which states make the vector: first, mean of all, or last."
-    )
-    query_prefix: str = Field(
-        default="", description='Words before each question, as "query: " for E5.'
-    )
+    timeout_s: Real = Field(120.0, gt=0, le=86_400)
+    """Seconds for one request to the server."""
+    pooling: Literal["cls", "mean", "last"] = "cls"
+    """Which states make the vector: first, mean of all, or last."""
+    query_prefix: str = ""
+    """Words before each question, as "query: " for E5."""
     passage_prefix: str = Field(default="", description="Words before each passage.")
-    longest: Whole = Field(
-        default=512, ge=8, le=65_536, description="Tokens of a text that are read."
-    )
+    longest: Whole = Field(512, ge=8, le=65_536)
+    """Tokens of a text that are read."""
     languages: Annotated[tuple[Literal["en", "zh"], ...], BeforeValidator(split_list)] = Field(
-        default=("en",),
-        min_length=1,
-        description="What it was made for; others are searched by words alone.",
+        ("en",), min_length=1
     )
+    """What it was made for; others are searched by words alone."""
     dtype: Dtype = DTYPE
     device: Device = DEVICE
 
@@ -94,31 +83,23 @@ class EmbedderSettings(SettingsSection):
 class RerankerSettings(SettingsSection):
     """The reranker of the passages that a search finds (Omni-RAG §5.1.2)."""
 
-    kind: Literal["none", "sentences", "answers", "hub", "openai"] = Field(
-        default="none",
-        description="Nobody; the encoder, sentence by sentence; the expert answers, which comes"
-        " with Osler (English); a cross-encoder for transformers (extra train), as"
-        " ncbi/MedCPT-Cross-Encoder; or a server's /rerank.",
-    )
+    kind: Literal["none", "sentences", "answers", "hub", "openai"] = "none"
+    """Nobody; the encoder, sentence by sentence; the expert answers, which comes with Osler
+    (English); a cross-encoder for transformers (extra train), as ncbi/MedCPT-Cross-Encoder; or a
+    server's /rerank."""
     url: str = Field(default="", description='The server, as "http://HOST:PORT/v1".')
-    name: str = Field(
-        default="", description="The model's name on the server, or its id on the hub."
-    )
+    name: str = ""
+    """The model's name on the server, or its id on the hub."""
     revision: str = Field(default="", description=REVISION)
-    path: Annotated[Place | None, BeforeValidator(parse_none)] = Field(
-        default=None,
-        description="A model folder instead of a hub id; with answers, an expert of your own.",
-    )
+    path: Annotated[Place | None, BeforeValidator(parse_none)] = None
+    """A model folder instead of a hub id; with answers, an expert of your own."""
     key_file: KeyFile = KEY_FILE
-    timeout_s: Real = Field(
-        default=120.0, gt=0, le=86_400, description="Seconds for one request to the server."
-    )
-    depth: Whole = Field(
-        default=20, ge=1, le=1_000, description="Hits that it looks at (Omni-RAG §5.1.2)."
-    )
-    longest: Whole = Field(
-        default=512, ge=8, le=65_536, description="Tokens of question and passage that are read."
-    )
+    timeout_s: Real = Field(120.0, gt=0, le=86_400)
+    """Seconds for one request to the server."""
+    depth: Whole = Field(20, ge=1, le=1_000)
+    """Hits that it looks at (Omni-RAG §5.1.2)."""
+    longest: Whole = Field(512, ge=8, le=65_536)
+    """Tokens of question and passage that are read."""
     dtype: Dtype = DTYPE
     device: Device = DEVICE
 

@@ -21,58 +21,37 @@ from osler.app.config.hub import (
 
 
 class ModelSettings(SettingsSection):
-    kind: Literal["packaged", "gguf", "openai", "transformers"] = Field(
-        default="packaged",
-        description="The small model that comes with Osler, a GGUF file of yours, a server"
-        " that speaks the OpenAI interface, or weights for transformers (extra train).",
-    )
-    path: Annotated[Place | None, BeforeValidator(parse_none)] = Field(
-        default=None,
-        description='The GGUF file, needed with kind = "gguf"; with "transformers" a model folder'
-        " or a GGUF file.",
-    )
-    url: str = Field(
-        default="", description='The server, as "http://HOST:PORT/v1"; needed with kind = "openai".'
-    )
-    name: str = Field(
-        default="", description="The model's name on the server, or its id on the hub."
-    )
+    kind: Literal["packaged", "gguf", "openai", "transformers"] = "packaged"
+    """The small model that comes with Osler, a GGUF file of yours, a server that speaks the OpenAI
+    interface, or weights for transformers (extra train)."""
+    path: Annotated[Place | None, BeforeValidator(parse_none)] = None
+    """The GGUF file, needed with kind = "gguf"; with "transformers" a model folder or a GGUF
+    file."""
+    url: str = ""
+    """The server, as "http://HOST:PORT/v1"; needed with kind = "openai"."""
+    name: str = ""
+    """The model's name on the server, or its id on the hub."""
     revision: str = Field(default="", description=REVISION)
-    adapter: Annotated[Place | None, BeforeValidator(parse_none)] = Field(
-        default=None, description='Folder of a PEFT adapter; with kind = "transformers".'
-    )
-    adapters: tuple[Place, ...] = Field(
-        default=(),
-        description="Role adapters of the embedded engine: GGUF files of aLoRAs, each of which is"
-        " asked for the prompts that it was trained for.",
-    )
+    adapter: Annotated[Place | None, BeforeValidator(parse_none)] = None
+    """Folder of a PEFT adapter; with kind = "transformers"."""
+    adapters: tuple[Place, ...] = ()
+    """Role adapters of the embedded engine: GGUF files of aLoRAs, each of which is asked for the
+    prompts that it was trained for."""
     dtype: Dtype = DTYPE
     device: Device = DEVICE
     key_file: KeyFile = KEY_FILE
-    timeout_s: Real = Field(
-        default=300.0, gt=0, le=86_400, description="Seconds for one call of the model, at most."
-    )
-    slots: Whole = Field(
-        default=1,
-        ge=1,
-        le=64,
-        description="Calls that the embedded engine works on at once; each has memory for a"
-        " whole context window.",
-    )
-    context: Whole = Field(
-        default=8192, ge=512, le=1_048_576, description="Context window, in tokens."
-    )
-    threads: Whole = Field(
-        default=0,
-        ge=0,
-        le=1024,
-        description="Processor threads; 0 = one less than there are, at least 1.",
-    )
-    writes: Literal["auto", "yes", "no"] = Field(
-        default="auto",
-        description="Whether the model words answers, or they are quoted from passages;"
-        " auto: yes, but never by the packaged model.",
-    )
+    timeout_s: Real = Field(300.0, gt=0, le=86_400)
+    """Seconds for one call of the model, at most."""
+    slots: Whole = Field(1, ge=1, le=64)
+    """Calls that the embedded engine works on at once; each has memory for a whole context
+    window."""
+    context: Whole = Field(8192, ge=512, le=1_048_576)
+    """Context window, in tokens."""
+    threads: Whole = Field(0, ge=0, le=1024)
+    """Processor threads; 0 = one less than there are, at least 1."""
+    writes: Literal["auto", "yes", "no"] = "auto"
+    """Whether the model words answers, or they are quoted from passages; auto: yes, but never by
+    the packaged model."""
 
     @model_validator(mode="after")
     def _path_with_gguf(self) -> ModelSettings:
@@ -103,21 +82,17 @@ ROLE_SECTIONS = tuple(f"roles.{role}" for role in ROLES)
 class RoleSettings(SettingsSection):
     """The model of each role. A role that is not set is played by [model]."""
 
-    planner: ModelSettings | None = Field(
-        default=None, description="Decides what to do next: actions, plans, what to ask."
-    )
-    reader: ModelSettings | None = Field(
-        default=None, description="Reads the evidence and gives the answer."
-    )
+    planner: ModelSettings | None = None
+    """Decides what to do next: actions, plans, what to ask."""
+    reader: ModelSettings | None = None
+    """Reads the evidence and gives the answer."""
     judge: ModelSettings | None = Field(default=None, description="Grades answers and plans.")
-    summariser: ModelSettings | None = Field(
-        default=None, description="Shortens what a memory holds (TC-RAG's Summary)."
-    )
+    summariser: ModelSettings | None = None
+    """Shortens what a memory holds (TC-RAG's Summary)."""
 
 
 class SamplingSettings(SettingsSection):
     temperature: Real = Field(default=0.6, ge=0, le=2, description="TC-RAG App. 8.5.")
-    max_tokens: Whole = Field(
-        default=500, ge=1, le=65_536, description="Tokens of one reply (TC-RAG App. 8.5)."
-    )
+    max_tokens: Whole = Field(500, ge=1, le=65_536)
+    """Tokens of one reply (TC-RAG App. 8.5)."""
     seed: Whole = Field(default=0, ge=0, le=2**32 - 1, description="Same seed, same run.")

@@ -22,47 +22,33 @@ KeyFile = Annotated[Place | None, BeforeValidator(parse_none)]
 
 
 class PatientSettings(SettingsSection):
-    maps: Places = Field(
-        default=(),
-        description="Files or folders with maps of codes: GEM, SNOMED CT to ICD-10-CM, or a table.",
-    )
-    target: Literal["ICD-9-CM", "ICD-10-CM"] = Field(
-        default="ICD-9-CM",
-        description="Vocabulary in which diagnoses are compared (TC-RAG App. 8.5).",
-    )
+    maps: Places = ()
+    """Files or folders with maps of codes: GEM, SNOMED CT to ICD-10-CM, or a table."""
+    target: Literal["ICD-9-CM", "ICD-10-CM"] = "ICD-9-CM"
+    """Vocabulary in which diagnoses are compared (TC-RAG App. 8.5)."""
 
 
 class NetworkSettings(SettingsSection):
-    offline: bool = Field(
-        default=False, description="True: nothing is called; what was fetched before is used."
-    )
-    days: Real = Field(
-        default=30.0, ge=0, le=3_650, description="Days for which a fetched reply is used again."
-    )
-    cache_mib: Whole = Field(
-        default=256, ge=1, le=1_048_576, description="Mebibytes of fetched replies that are kept."
-    )
+    offline: bool = False
+    """True: nothing is called; what was fetched before is used."""
+    days: Real = Field(30.0, ge=0, le=3_650)
+    """Days for which a fetched reply is used again."""
+    cache_mib: Whole = Field(256, ge=1, le=1_048_576)
+    """Mebibytes of fetched replies that are kept."""
     timeout_s: Real = Field(default=20.0, gt=0, le=3_600, description="Seconds for one reply.")
-    private_hosts: Names = Field(
-        default=(),
-        description="Hosts of your own network that may be called; all others must be public.",
-    )
+    private_hosts: Names = ()
+    """Hosts of your own network that may be called; all others must be public."""
 
 
 class WebSettings(SettingsSection):
-    kind: Literal["none", "searxng", "bing"] = Field(
-        default="none",
-        description="Web search: a SearXNG of yours, or an endpoint of the form of Bing's v7.",
-    )
-    url: str = Field(
-        default="", description='"http://HOST:PORT" of SearXNG; "https://HOST/v7.0/search".'
-    )
-    key_file: KeyFile = Field(
-        default=None, description='File with the key; needed with kind = "bing".'
-    )
-    pages: bool = Field(
-        default=False, description="Fetch the pages that are found, not only their first words."
-    )
+    kind: Literal["none", "searxng", "bing"] = "none"
+    """Web search: a SearXNG of yours, or an endpoint of the form of Bing's v7."""
+    url: str = ""
+    """"http://HOST:PORT" of SearXNG; "https://HOST/v7.0/search"."""
+    key_file: KeyFile = None
+    """File with the key; needed with kind = "bing"."""
+    pages: bool = False
+    """Fetch the pages that are found, not only their first words."""
 
     @model_validator(mode="after")
     def _check_service(self) -> WebSettings:
@@ -74,26 +60,19 @@ class WebSettings(SettingsSection):
 
 
 class PediaSettings(SettingsSection):
-    kind: Literal["none", "mediawiki"] = Field(
-        default="none", description="Encyclopaedia: Wikipedia, or another MediaWiki."
-    )
-    url: str = Field(
-        default="https://{language}.wikipedia.org/w/api.php",
-        description="Its api.php; {language} becomes en or zh.",
-    )
+    kind: Literal["none", "mediawiki"] = "none"
+    """Encyclopaedia: Wikipedia, or another MediaWiki."""
+    url: str = "https://{language}.wikipedia.org/w/api.php"
+    """Its api.php; {language} becomes en or zh."""
     whole: bool = Field(default=False, description="Whole articles, not only introductions.")
 
 
 class PubMedSettings(SettingsSection):
-    kind: Literal["none", "eutils"] = Field(
-        default="none", description="PubMed through NCBI's E-utilities."
-    )
-    url: str = Field(
-        default="https://eutils.ncbi.nlm.nih.gov/entrez/eutils", description="Of the E-utilities."
-    )
+    kind: Literal["none", "eutils"] = "none"
+    """PubMed through NCBI's E-utilities."""
+    url: str = "https://eutils.ncbi.nlm.nih.gov/entrez/eutils"
+    """Of the E-utilities."""
     email: str = Field(default="", description="Your address, which NCBI asks for.")
-    key_file: KeyFile = Field(
-        default=None,
-        description="File with your key: ten calls a second instead of three; without it,"
-        " NCBI_API_KEY of the environment.",
-    )
+    key_file: KeyFile = None
+    """File with your key: ten calls a second instead of three; without it, NCBI_API_KEY of the
+    environment."""

@@ -58,38 +58,26 @@ class KbSettings(SettingsSection):
         description=f"Sources to search ({', '.join(ALL_SOURCES)} or your own);"
         f" empty = all that are not private, as {EMR} is.",
     )
-    chunk: str = Field(
-        default="omni",
-        pattern=r"^(?:omni|kag|tc-rag|\d{2,6}[ct]?(?:\+\d{1,6})?)$",
-        description="How texts that are added are cut: omni (at most 1,000 characters), kag"
-        " (the same by chapter, web pages by paragraph), tc-rag (128 tokens, 50 repeated), or"
-        ' numbers: "800" or "800+100" characters, "256t+64" tokens.',
-    )
+    chunk: str = Field("omni", pattern=r"^(?:omni|kag|tc-rag|\d{2,6}[ct]?(?:\+\d{1,6})?)$")
+    """How texts that are added are cut: omni (at most 1,000 characters), kag (the same by chapter,
+    web pages by paragraph), tc-rag (128 tokens, 50 repeated), or numbers: "800" or "800+100"
+    characters, "256t+64" tokens."""
     indexes: Annotated[tuple[Index, ...], BeforeValidator(split_list)] = Field(
-        default=("chunk",),
-        min_length=1,
-        description="What is searched for chunks: their own text (chunk), what was extracted from"
-        " them (knowledge_unit, atomic_query, outline, summary, table; see `osler kb index`), and"
-        " the graph of their names (graph).",
+        ("chunk",), min_length=1
     )
-    engine: Literal["auto", "sqlite", "edge", "qdrant"] = Field(
-        default="auto",
-        description="What searches: the SQLite file, the embedded engine (extra edge), or a"
-        " Qdrant server; auto: the server where url is set, else the embedded engine where it is"
-        " installed and the passages are many, else the SQLite file.",
-    )
-    url: str = Field(
-        default="", description='A Qdrant server, as "http://HOST:6333"; see `osler kb push`.'
-    )
-    key_file: Annotated[Place | None, BeforeValidator(parse_none)] = Field(
-        default=None,
-        description="File with the server's key; without one, QDRANT_API_KEY of the environment.",
-    )
-    collection: str = Field(
-        default="osler",
-        pattern=r"[A-Za-z0-9_-]{1,64}",
-        description="What the names of its collections on the server begin with.",
-    )
+    """What is searched for chunks: their own text (chunk), what was extracted from them
+    (knowledge_unit, atomic_query, outline, summary, table; see `osler kb index`), and the graph of
+    their names (graph)."""
+    engine: Literal["auto", "sqlite", "edge", "qdrant"] = "auto"
+    """What searches: the SQLite file, the embedded engine (extra edge), or a Qdrant server; auto:
+    the server where url is set, else the embedded engine where it is installed and the passages are
+    many, else the SQLite file."""
+    url: str = ""
+    """A Qdrant server, as "http://HOST:6333"; see `osler kb push`."""
+    key_file: Annotated[Place | None, BeforeValidator(parse_none)] = None
+    """File with the server's key; without one, QDRANT_API_KEY of the environment."""
+    collection: str = Field("osler", pattern=r"[A-Za-z0-9_-]{1,64}")
+    """What the names of its collections on the server begin with."""
 
     @model_validator(mode="after")
     def _check_server(self) -> KbSettings:
@@ -99,121 +87,78 @@ class KbSettings(SettingsSection):
 
 
 class AnswerSettings(SettingsSection):
-    statements: Whole = Field(
-        default=3, ge=1, le=50, description="Sentences of an extractive answer, at most."
-    )
-    coverage: Real = Field(
-        ge=0,
-        le=1,
-        default=0.49,
-        description="Share of an English question's words, by rarity, from which a passage"
-        " answers it.",
-    )
-    coverage_zh: Real = Field(
-        ge=0, le=1, default=0.32, description="The same of a Chinese question."
-    )
-    relevance: Real = Field(
-        ge=0,
-        le=1,
-        default=0.5,
-        description="Cosine from which an English sentence is near enough without that share.",
-    )
-    relevance_zh: Real = Field(
-        ge=0,
-        le=1,
-        default=0.45,
-        description="The same for Chinese: a share of words, not a cosine.",
-    )
-    naming: bool = Field(
-        default=True,
-        description="Quote only passages that name the question's drug, disease or test, by any of"
-        " its names; false: coverage and relevance alone decide.",
-    )
-    gate: Literal["answerable", "thresholds"] = Field(
-        default="thresholds",
-        description="What decides whether the passages found answer at all: coverage and"
-        " relevance, or the expert answerable (English questions about one subject). How sure an"
-        " answer is the expert says either way.",
-    )
-    gate_path: Annotated[Place | None, BeforeValidator(parse_none)] = Field(
-        default=None, description="Folder of an expert answerable of your own."
-    )
-    quotes: Literal["answers", "likelihood"] = Field(
-        default="answers",
-        description="What chooses the sentences that are quoted: the expert answers (English"
-        " questions about one subject), one to five; or relevance and the language model's"
-        " likelihood.",
-    )
-    quotes_path: Annotated[Place | None, BeforeValidator(parse_none)] = Field(
-        default=None, description="Folder of an expert answers of your own."
-    )
-    candidates: Whole = Field(
-        default=8, ge=1, le=1_000, description="Sentences that are weighed for an answer."
-    )
-    options: Literal["texts", "letters", "written"] = Field(
-        default="texts",
-        description="How an option is chosen where answers are quoted: by the likelihood of its"
-        " text, by that of its letter, which only a strong model knows, or as the letter that the"
-        " model writes, under a grammar where it takes one.",
-    )
-    verdicts: Literal["supports", "likelihood"] = Field(
-        default="supports",
-        description="What chooses among yes, no and maybe where answers are quoted: the expert"
-        " supports, by the wording of the passages (English), or as options says.",
-    )
-    verdicts_path: Annotated[Place | None, BeforeValidator(parse_none)] = Field(
-        default=None, description="Folder of an expert supports of your own."
-    )
-    consistent: bool = Field(
-        default=False,
-        description="Leave out passages that more trusted ones contradict, by amounts and"
-        " directions, and say so.",
-    )
-    cautions: Literal["all", "currency", "none"] = Field(
-        default="all",
-        description="What is said about the cited evidence, by rules and without a model: currency:"
-        " retracted, of a newer edition, older than a guideline; all: also amounts and directions"
-        " that differ.",
-    )
+    statements: Whole = Field(3, ge=1, le=50)
+    """Sentences of an extractive answer, at most."""
+    coverage: Real = Field(0.49, ge=0, le=1)
+    """Share of an English question's words, by rarity, from which a passage answers it."""
+    coverage_zh: Real = Field(0.32, ge=0, le=1)
+    """The same of a Chinese question."""
+    relevance: Real = Field(0.5, ge=0, le=1)
+    """Cosine from which an English sentence is near enough without that share."""
+    relevance_zh: Real = Field(0.45, ge=0, le=1)
+    """The same for Chinese: a share of words, not a cosine."""
+    naming: bool = True
+    """Quote only passages that name the question's drug, disease or test, by any of its names;
+    false: coverage and relevance alone decide."""
+    gate: Literal["answerable", "thresholds"] = "thresholds"
+    """What decides whether the passages found answer at all: coverage and relevance, or the expert
+    answerable (English questions about one subject). How sure an answer is the expert says either
+    way."""
+    gate_path: Annotated[Place | None, BeforeValidator(parse_none)] = None
+    """Folder of an expert answerable of your own."""
+    quotes: Literal["answers", "likelihood"] = "answers"
+    """What chooses the sentences that are quoted: the expert answers (English questions about one
+    subject), one to five; or relevance and the language model's likelihood."""
+    quotes_path: Annotated[Place | None, BeforeValidator(parse_none)] = None
+    """Folder of an expert answers of your own."""
+    candidates: Whole = Field(8, ge=1, le=1_000)
+    """Sentences that are weighed for an answer."""
+    options: Literal["texts", "letters", "written"] = "texts"
+    """How an option is chosen where answers are quoted: by the likelihood of its text, by that of
+    its letter, which only a strong model knows, or as the letter that the model writes, under a
+    grammar where it takes one."""
+    verdicts: Literal["supports", "likelihood"] = "supports"
+    """What chooses among yes, no and maybe where answers are quoted: the expert supports, by the
+    wording of the passages (English), or as options says."""
+    verdicts_path: Annotated[Place | None, BeforeValidator(parse_none)] = None
+    """Folder of an expert supports of your own."""
+    consistent: bool = False
+    """Leave out passages that more trusted ones contradict, by amounts and directions, and say
+    so."""
+    cautions: Literal["all", "currency", "none"] = "all"
+    """What is said about the cited evidence, by rules and without a model: currency: retracted, of
+    a newer edition, older than a guideline; all: also amounts and directions that differ."""
 
 
 class CalibrationSettings(SettingsSection):
     """The result of `osler calibrate`. It is used for the model and metric it was fitted to,
     and only where strategy.sigma, or strategy.tau, is not set."""
 
-    sigma: RealLimit = Field(
-        default=None, description="The quantile of the state values; no gold answer is compared."
-    )
+    sigma: RealLimit = None
+    """The quantile of the state values; no gold answer is compared."""
     metric: Metric = Field(default="cppl", description="Of which state value.")
     model: str = Field(default="", description="Identity of the model that it was fitted to.")
-    quantile: Real = Field(
-        default=0.9, gt=0, lt=1, description="Share of the first conclusions that lie below sigma."
-    )
+    quantile: Real = Field(0.9, gt=0, lt=1)
+    """Share of the first conclusions that lie below sigma."""
     n: Whole = Field(default=0, ge=0, le=1_000_000_000, description="Conclusions that were valued.")
     date: str = Field(default="", description="When it was fitted.")
     questions: str = Field(default="", description="On which questions.")
-    tau: ShareLimit = Field(
-        default=None, description="From which least probability own answers may be believed."
-    )
+    tau: ShareLimit = None
+    """From which least probability own answers may be believed."""
     tau_model: str = Field(default="", description="Identity of the reader that tau was fitted to.")
-    tau_share: Real = Field(
-        default=0.9, gt=0, lt=1, description="Share of the answers from tau on that are right."
-    )
+    tau_share: Real = Field(0.9, gt=0, lt=1)
+    """Share of the answers from tau on that are right."""
     tau_n: Whole = Field(default=0, ge=0, le=1_000_000_000, description="Answers of its own.")
     tau_date: str = Field(default="", description="When tau was fitted.")
     tau_questions: str = Field(default="", description="On which questions tau was fitted.")
-    sureness: ShareLimit = Field(
-        default=None, description="Least sureness of an answer; below it the answer is refused."
-    )
-    sureness_model: str = Field(
-        default="", description="Identity of the expert that says how sure answers are."
-    )
-    sureness_risk: Real = Field(
-        default=0.1, gt=0, lt=1, description="Bound on the share of wrong answers among them."
-    )
-    sureness_confidence: Real = Field(
-        default=0.95, gt=0, lt=1, description="Confidence with which the bound holds."
-    )
+    sureness: ShareLimit = None
+    """Least sureness of an answer; below it the answer is refused."""
+    sureness_model: str = ""
+    """Identity of the expert that says how sure answers are."""
+    sureness_risk: Real = Field(0.1, gt=0, lt=1)
+    """Bound on the share of wrong answers among them."""
+    sureness_confidence: Real = Field(0.95, gt=0, lt=1)
+    """Confidence with which the bound holds."""
     sureness_n: Whole = Field(default=0, ge=0, le=1_000_000_000, description="Graded answers.")
     sureness_date: str = Field(default="", description="When sureness was fitted.")
     sureness_questions: str = Field(default="", description="On which graded answers.")
@@ -226,57 +171,40 @@ def _default_home() -> Path:
 class Settings(SettingsSection):
     """All that can be set. `kb.path` and `runs.path` lie in `home` unless they are set."""
 
-    home: Place = Field(
-        default_factory=_default_home, description="Where Osler keeps what it makes."
-    )
-    kb: KbSettings = Field(
-        default_factory=lambda: KbSettings(path=_default_home() / "kb"),
-        description="The knowledge base.",
-    )
-    access: AccessSettings = Field(
-        default=AccessSettings(), description="Private sources, and who may read them."
-    )
-    audit: AuditSettings = Field(
-        default=AuditSettings(), description="The audit log: who asked what, and what was shown."
-    )
-    runs: RunsSettings = Field(
-        default_factory=lambda: RunsSettings(path=_default_home() / "runs"),
-        description="Recorded runs.",
-    )
-    model: ModelSettings = Field(
-        default=ModelSettings(),
-        description="The language model, in every role that has none of its own.",
-    )
+    home: Place = Field(default_factory=_default_home)
+    """Where Osler keeps what it makes."""
+    kb: KbSettings = Field(default_factory=lambda: KbSettings(path=_default_home() / "kb"))
+    """The knowledge base."""
+    access: AccessSettings = AccessSettings()
+    """Private sources, and who may read them."""
+    audit: AuditSettings = AuditSettings()
+    """The audit log: who asked what, and what was shown."""
+    runs: RunsSettings = Field(default_factory=lambda: RunsSettings(path=_default_home() / "runs"))
+    """Recorded runs."""
+    model: ModelSettings = ModelSettings()
+    """The language model, in every role that has none of its own."""
     roles: RoleSettings = Field(default=RoleSettings(), description="Models of single roles.")
     sampling: SamplingSettings = Field(default=SamplingSettings(), description="How it decodes.")
-    retrieve: RetrieveSettings = Field(
-        default=RetrieveSettings(), description="How passages are found."
-    )
-    embedder: EmbedderSettings = Field(
-        default=EmbedderSettings(), description="What makes vectors of texts."
-    )
-    reranker: RerankerSettings = Field(
-        default=RerankerSettings(), description="Who looks at found passages again."
-    )
+    retrieve: RetrieveSettings = RetrieveSettings()
+    """How passages are found."""
+    embedder: EmbedderSettings = EmbedderSettings()
+    """What makes vectors of texts."""
+    reranker: RerankerSettings = RerankerSettings()
+    """Who looks at found passages again."""
     answer: AnswerSettings = Field(default=AnswerSettings(), description="How answers are made.")
-    danger: DangerSettings = Field(
-        default=DangerSettings(), description="Emergency contacts for people in danger."
-    )
+    danger: DangerSettings = DangerSettings()
+    """Emergency contacts for people in danger."""
     strategy: Strategy = Field(default=TcRagSettings(), description="How a question is solved.")
-    calibration: CalibrationSettings = Field(
-        default=CalibrationSettings(), description="What `osler calibrate` wrote; not for the hand."
-    )
+    calibration: CalibrationSettings = CalibrationSettings()
+    """What `osler calibrate` wrote; not for the hand."""
     budget: BudgetSettings = Field(default=BudgetSettings(), description="Bounds of one run.")
-    emr: PatientSettings = Field(
-        default=PatientSettings(), description="How patients are compared."
-    )
-    net: NetworkSettings = Field(
-        default=NetworkSettings(), description="How what lies outside is called, if it is."
-    )
+    emr: PatientSettings = PatientSettings()
+    """How patients are compared."""
+    net: NetworkSettings = NetworkSettings()
+    """How what lies outside is called, if it is."""
     web: WebSettings = Field(default=WebSettings(), description="Web search; off unless set.")
-    pedia: PediaSettings = Field(
-        default=PediaSettings(), description="An encyclopaedia; off unless set."
-    )
+    pedia: PediaSettings = PediaSettings()
+    """An encyclopaedia; off unless set."""
     pubmed: PubMedSettings = Field(default=PubMedSettings(), description="PubMed; off unless set.")
     serve: ServeSettings = Field(default=ServeSettings(), description="The server (`osler serve`).")
 

@@ -40,9 +40,8 @@ class RagSettings(SettingsSection):
     """One search, then the answer."""
 
     kind: Literal["rag"] = "rag"
-    k: Whole = Field(
-        default=10, ge=1, le=200, description="Passages that are read (Omni-RAG §5.1.2)."
-    )
+    k: Whole = Field(10, ge=1, le=200)
+    """Passages that are read (Omni-RAG §5.1.2)."""
 
 
 # pydantic orders fields by base class: `kind` stands in the first one to come first everywhere.
@@ -55,161 +54,100 @@ class StrategySection(SettingsSection):
 class MachineFields(StrategySection):
     """The memory stack and its monitor: TC-RAG, and the machine of the unified system."""
 
-    metric: Metric = Field(
-        default="cppl",
-        description="State value: conditional perplexity (Eq. 4), uncertainty (Eq. 5), or none"
-        " (off). Variants without a threshold of the paper's: uct-mean (Eq. 5 as a mean),"
-        " uct-entropy (over the whole vocabulary), low-prob (share of tokens of probability below"
-        " 0.1), attention (share of tokens that later ones hardly attend to), sureness (how likely"
-        " the evidence does not answer, by the expert answerable; its sigma is 0.5), answers (the"
-        " same of the quotes, by the expert answers), gain and question-gain (how much likelier the"
-        " evidence makes the answer, or the question), option-entropy, semantic-entropy (of sampled"
-        " answers).",
-    )
-    sigma: RealLimit = Field(
-        default=None,
-        description='A conclusion stands below it; "none" = 10 for cppl, 20 for uct'
-        " (TC-RAG App. 8.5), or what was fitted to the packaged model; the variants need one that"
-        " is set or calibrated.",
-    )
-    max_loop: Whole = Field(
-        default=8,
-        ge=1,
-        le=1_000,
-        description="Actions, at most (Alg. 1, line 4; the value is that of the released code).",
-    )
+    metric: Metric = "cppl"
+    """State value: conditional perplexity (Eq. 4), uncertainty (Eq. 5), or none (off). Variants
+    without a threshold of the paper's: uct-mean (Eq. 5 as a mean), uct-entropy (over the whole
+    vocabulary), low-prob (share of tokens of probability below 0.1), attention (share of tokens
+    that later ones hardly attend to), sureness (how likely the evidence does not answer, by the
+    expert answerable; its sigma is 0.5), answers (the same of the quotes, by the expert answers),
+    gain and question-gain (how much likelier the evidence makes the answer, or the question),
+    option-entropy, semantic-entropy (of sampled answers)."""
+    sigma: RealLimit = None
+    """A conclusion stands below it; "none" = 10 for cppl, 20 for uct (TC-RAG App. 8.5), or what was
+    fitted to the packaged model; the variants need one that is set or calibrated."""
+    max_loop: Whole = Field(8, ge=1, le=1_000)
+    """Actions, at most (Alg. 1, line 4; the value is that of the released code)."""
     backtrack: bool = Field(default=True, description="False: the ablation without Backtrack.")
     summary: bool = Field(default=True, description="False: the ablation without Summary.")
     visible: bool = Field(default=False, description="Also show the state value to the model.")
-    moves: Literal["auto", "any", "guided", "lean"] = Field(
-        default="auto",
-        description="any: every action at every step, as in the paper; guided: only those that"
-        " the memory makes sense of, for small models; lean: the cheapest of these, without asking"
-        " a model, where answers are quoted; auto: guided where the model does not word answers.",
-    )
-    backtrack_first: bool = Field(
-        default=True,
-        description="Of guided moves: over an observation without evidence only Backtrack is"
-        " offered; false: another tool as well, which buries it.",
-    )
-    restore: Literal["backtrack", "pop"] = Field(
-        default="backtrack",
-        description="When a Thought that leaves memory takes the state value back to the one"
-        " before it: at a Backtrack (Alg. 1, line 24), or at any pop, a Summary's too (§5.2).",
-    )
-    exhausted: Literal["draft", "top"] = Field(
-        default="draft",
-        description="What is answered from when no conclusion was sure: the last Thought or"
-        " Summary, or the top of the stack whatever it is (Alg. 1, line 31).",
-    )
-    tool_template: Literal["line", "json"] = Field(
-        default="line",
-        description="How tools are described to the model: a line each, or with their parameters,"
-        " and arguments as a JSON object (the released code).",
-    )
-    action_chars: Limit = Field(
-        default=None,
-        description="Characters of an action's text, where the engine takes a grammar, and a"
-        ' third of them in Chinese; "none" = 600, and 160 under guided moves, where the text is a'
-        " note that nobody quotes.",
-    )
+    moves: Literal["auto", "any", "guided", "lean"] = "auto"
+    """any: every action at every step, as in the paper; guided: only those that the memory makes
+    sense of, for small models; lean: the cheapest of these, without asking a model, where answers
+    are quoted; auto: guided where the model does not word answers."""
+    backtrack_first: bool = True
+    """Of guided moves: over an observation without evidence only Backtrack is offered; false:
+    another tool as well, which buries it."""
+    restore: Literal["backtrack", "pop"] = "backtrack"
+    """When a Thought that leaves memory takes the state value back to the one before it: at a
+    Backtrack (Alg. 1, line 24), or at any pop, a Summary's too (§5.2)."""
+    exhausted: Literal["draft", "top"] = "draft"
+    """What is answered from when no conclusion was sure: the last Thought or Summary, or the top of
+    the stack whatever it is (Alg. 1, line 31)."""
+    tool_template: Literal["line", "json"] = "line"
+    """How tools are described to the model: a line each, or with their parameters, and arguments as
+    a JSON object (the released code)."""
+    action_chars: Limit = None
+    """Characters of an action's text, where the engine takes a grammar, and a third of them in
+    Chinese; "none" = 600, and 160 under guided moves, where the text is a note that nobody
+    quotes."""
 
 
 class ThinkerFields(StrategySection):
     """Logical forms and the knowledge boundary: KAG-Thinker, and the unified system."""
 
-    decompose: bool = Field(
-        default=True, description="False: the question itself is the only step (an ablation)."
-    )
-    tau: ShareLimit = Field(
-        default=None,
-        description='Least probability of a token inside the box; "none" = as calibrated, else 0.5'
-        " (the paper gives no value).",
-    )
-    retriever: Literal["hybrid", "text"] = Field(
-        default="hybrid",
-        description="hybrid: the graph source is asked by logical form as well (KAG-Thinker §3.4);"
-        " text: by words alone, as all others (§4.1).",
-    )
-    turns: Limit = Field(
-        default=None,
-        le=100,
-        description='Searches for one sub-question, at most; "none" = 10, the value of the'
-        " released code, or 2 where the model does not word answers.",
-    )
-    formulas: bool = Field(
-        default=True,
-        description="A verified formula answers a question for its value before any plan, and is"
-        " tried before a program; false: programs only, as the paper.",
-    )
-    graph_sets: bool = Field(
-        default=True,
-        description="A question of several steps that the concept graph answers whole is answered"
-        " by it, with sets and without a model; false: it is planned as any other, as in the"
-        " paper.",
-    )
-    text_steps: bool = Field(
-        default=True,
-        description="An English question that chains relations (the director of a film, the date"
-        " of birth of a person) is answered step by step from the sentences that state them,"
-        " without a model; false: it is planned as any other, as in the paper.",
-    )
-    graph_first: bool = Field(
-        default=False,
-        description="Texts are searched only where the graph finds nothing for the logical form"
-        " (groups by priority, as in KAG 0.8); false: both, fused.",
-    )
-    fusion: Literal["ranks", "scores"] = Field(
-        default="ranks",
-        description="How what the graph and the texts found is merged: by reciprocal ranks, or by"
-        " scores brought to one scale (the two modes of KAG 0.8).",
-    )
-    focus: Literal["auto", "model", "encoder"] = Field(
-        default="auto",
-        description="Who judges whether the references suffice (KAG-Thinker §3.3): the model, as"
-        " in the paper, or the likeness of question and reference; auto: the likeness where the"
-        " model does not word answers.",
-    )
-    focus_least: ShareLimit = Field(
-        default=None,
-        description='Least cosine for focus = encoder; "none" = 0.54, as measured for the'
-        " packaged encoder.",
-    )
-    own_search: Whole = Field(
-        default=10,
-        ge=0,
-        le=200,
-        description="Passages that a search of the question itself adds to what the steps have"
-        " found; 0: none, as in the paper.",
-    )
+    decompose: bool = True
+    """False: the question itself is the only step (an ablation)."""
+    tau: ShareLimit = None
+    """Least probability of a token inside the box; "none" = as calibrated, else 0.5 (the paper
+    gives no value)."""
+    retriever: Literal["hybrid", "text"] = "hybrid"
+    """hybrid: the graph source is asked by logical form as well (KAG-Thinker §3.4); text: by words
+    alone, as all others (§4.1)."""
+    turns: Limit = Field(None, le=100)
+    """Searches for one sub-question, at most; "none" = 10, the value of the released code, or 2
+    where the model does not word answers."""
+    formulas: bool = True
+    """A verified formula answers a question for its value before any plan, and is tried before a
+    program; false: programs only, as the paper."""
+    graph_sets: bool = True
+    """A question of several steps that the concept graph answers whole is answered by it, with sets
+    and without a model; false: it is planned as any other, as in the paper."""
+    text_steps: bool = True
+    """An English question that chains relations (the director of a film, the date of birth of a
+    person) is answered step by step from the sentences that state them, without a model; false: it
+    is planned as any other, as in the paper."""
+    graph_first: bool = False
+    """Texts are searched only where the graph finds nothing for the logical form (groups by
+    priority, as in KAG 0.8); false: both, fused."""
+    fusion: Literal["ranks", "scores"] = "ranks"
+    """How what the graph and the texts found is merged: by reciprocal ranks, or by scores brought
+    to one scale (the two modes of KAG 0.8)."""
+    focus: Literal["auto", "model", "encoder"] = "auto"
+    """Who judges whether the references suffice (KAG-Thinker §3.3): the model, as in the paper, or
+    the likeness of question and reference; auto: the likeness where the model does not word
+    answers."""
+    focus_least: ShareLimit = None
+    """Least cosine for focus = encoder; "none" = 0.54, as measured for the packaged encoder."""
+    own_search: Whole = Field(10, ge=0, le=200)
+    """Passages that a search of the question itself adds to what the steps have found; 0: none, as
+    in the paper."""
 
 
 class PlannerFields(StrategySection):
     """Source plans: Omni-RAG, and the searches of the unified system."""
 
-    queries: Whole = Field(
-        default=3, ge=1, le=20, description="Queries for a source, at most (Omni-RAG §4.1)."
-    )
-    per_source: Whole = Field(
-        default=5,
-        ge=1,
-        le=200,
-        description="Passages that are read for each source asked: in one order the best of all"
-        " sources together, in turns at most so many of each.",
-    )
-    rounds: Whole = Field(
-        default=8, ge=1, le=100, description="Plans that reflexion and serts try (App. D.3)."
-    )
-    width: Whole = Field(
-        default=3, ge=1, le=20, description="Children of a node of serts; the paper gives none."
-    )
-    judged: Whole = Field(
-        default=5,
-        ge=1,
-        le=200,
-        description="Passages of one query that the judge of reflexion and serts reads: the"
-        " better half (Omni-RAG §5.1.2).",
-    )
+    queries: Whole = Field(3, ge=1, le=20)
+    """Queries for a source, at most (Omni-RAG §4.1)."""
+    per_source: Whole = Field(5, ge=1, le=200)
+    """Passages that are read for each source asked: in one order the best of all sources together,
+    in turns at most so many of each."""
+    rounds: Whole = Field(8, ge=1, le=100)
+    """Plans that reflexion and serts try (App. D.3)."""
+    width: Whole = Field(3, ge=1, le=20)
+    """Children of a node of serts; the paper gives none."""
+    judged: Whole = Field(5, ge=1, le=200)
+    """Passages of one query that the judge of reflexion and serts reads: the better half (Omni-RAG
+    §5.1.2)."""
 
 
 # The tools of `osler.methods.tcrag.tools`.
@@ -234,116 +172,80 @@ class TcRagSettings(MachineFields):
 
     kind: Literal["tc-rag"] = "tc-rag"
     k: Whole = _PASSAGES
-    tools: Annotated[tuple[ToolName, ...], BeforeValidator(split_list)] = Field(
-        default=(),
-        description="The tools that are offered; empty = a search for each kind of source and"
-        " for the concept graph. The released code's helpers are offered only when named"
-        " (HYPOTHESIS_OUTPUT, MEDICAL_NER, KNOWLEDGE_ORGANIZE, FILTER).",
-    )
-    dialect: Literal["paper", "released"] = Field(
-        default="paper",
-        description="How replies are read: by the paper's tags, or by the rules of the authors'"
-        " program (Action, Action Input, Final Answer).",
-    )
+    tools: Annotated[tuple[ToolName, ...], BeforeValidator(split_list)] = ()
+    """The tools that are offered; empty = a search for each kind of source and for the concept
+    graph. The released code's helpers are offered only when named (HYPOTHESIS_OUTPUT, MEDICAL_NER,
+    KNOWLEDGE_ORGANIZE, FILTER)."""
+    dialect: Literal["paper", "released"] = "paper"
+    """How replies are read: by the paper's tags, or by the rules of the authors' program (Action,
+    Action Input, Final Answer)."""
 
 
 class KagThinkerSettings(ThinkerFields):
     """A question taken apart into logical forms, each solved in depth."""
 
     kind: Literal["kag-thinker"] = "kag-thinker"
-    boundary: Literal["both", "self-check", "likelihood", "none"] = Field(
-        default="both",
-        description="What must hold for the model's own answer to stand (KAG-Thinker §3.2);"
-        " none: everything is looked up.",
-    )
-    k: Whole = Field(
-        default=3, ge=1, le=200, description="Passages of one search (KAG-Thinker §4.1)."
-    )
-    dialogue: Literal["calls", "checkpoint", "trained"] = Field(
-        default="calls",
-        description="How the model is spoken to: each prompt as a call of its own, for any model;"
-        " or one growing dialogue, for a model that was trained on it: checkpoint, the authors',"
-        " or trained, one taught with Osler's own data.",
-    )
-    search_url: str = Field(
-        default="",
-        description='The search server of the released code, as "http://HOST:12356", whose'
-        " /search is asked in place of the knowledge base; empty: the knowledge base.",
-    )
-    decoding: Literal["auto", "settings", "paper"] = Field(
-        default="auto",
-        description="settings: as `sampling` says; paper: temperature 0, 8192 tokens a reply and"
-        " seed 42, as the released code; auto: the paper's in a dialogue.",
-    )
+    boundary: Literal["both", "self-check", "likelihood", "none"] = "both"
+    """What must hold for the model's own answer to stand (KAG-Thinker §3.2); none: everything is
+    looked up."""
+    k: Whole = Field(3, ge=1, le=200)
+    """Passages of one search (KAG-Thinker §4.1)."""
+    dialogue: Literal["calls", "checkpoint", "trained"] = "calls"
+    """How the model is spoken to: each prompt as a call of its own, for any model; or one growing
+    dialogue, for a model that was trained on it: checkpoint, the authors', or trained, one taught
+    with Osler's own data."""
+    search_url: str = ""
+    """The search server of the released code, as "http://HOST:12356", whose /search is asked in
+    place of the knowledge base; empty: the knowledge base."""
+    decoding: Literal["auto", "settings", "paper"] = "auto"
+    """settings: as `sampling` says; paper: temperature 0, 8192 tokens a reply and seed 42, as the
+    released code; auto: the paper's in a dialogue."""
 
 
 class OmniRagSettings(PlannerFields):
     """A plan says which source is asked, and in which words; one reading answers."""
 
     kind: Literal["omni-rag"] = "omni-rag"
-    planner: Literal["auto", PlannerName] = Field(
-        default="auto",
-        description="Who plans (Omni-RAG App. D.3); trained: the planner's model as it was trained"
-        " (an adapter, say); auto: prompting, but original where the planner's model may not"
-        " word medicine.",
-    )
-    prompt: Literal["full", "brief"] = Field(
-        default="full",
-        description="What a trained planner is asked, as its training records have it: full, the"
-        " paper's (App. E.7), or brief, the question and the names of the sources.",
-    )
-    hold: Literal["nothing", "form", "query"] = Field(
-        default="nothing",
-        description="What a trained planner's plan is held to, by an engine that can: nothing, as"
-        " in the paper; its form; or its form with at least one query.",
-    )
-    k: Whole = Field(
-        default=10, ge=1, le=200, description="Passages that one query finds (Omni-RAG §5.1.2)."
-    )
-    order: Literal["fused", "turns"] = Field(
-        default="fused",
-        description="In which order what all queries found is read: fused, one order over all"
-        " results, by meaning and by words; turns, the first of every query, then the second.",
-    )
+    planner: Literal["auto", PlannerName] = "auto"
+    """Who plans (Omni-RAG App. D.3); trained: the planner's model as it was trained (an adapter,
+    say); auto: prompting, but original where the planner's model may not word medicine."""
+    prompt: Literal["full", "brief"] = "full"
+    """What a trained planner is asked, as its training records have it: full, the paper's (App.
+    E.7), or brief, the question and the names of the sources."""
+    hold: Literal["nothing", "form", "query"] = "nothing"
+    """What a trained planner's plan is held to, by an engine that can: nothing, as in the paper;
+    its form; or its form with at least one query."""
+    k: Whole = Field(10, ge=1, le=200)
+    """Passages that one query finds (Omni-RAG §5.1.2)."""
+    order: Literal["fused", "turns"] = "fused"
+    """In which order what all queries found is read: fused, one order over all results, by meaning
+    and by words; turns, the first of every query, then the second."""
 
 
 class UnifiedSettings(MachineFields, ThinkerFields, PlannerFields):
     """A question taken apart; each lookup solved by a memory stack; each search planned."""
 
     kind: Literal["unified"] = "unified"
-    machine: bool = Field(
-        default=True,
-        description="TC-RAG's machine solves each lookup; false: KAG-Thinker's own searches.",
-    )
-    planner: Literal["auto", PlannerName, "off"] = Field(
-        default="auto",
-        description="Who plans the sources of each search, as for omni-rag; off: the ordinary"
-        " search of all sources (of TC-RAG one for each kind of source).",
-    )
-    boundary: Literal["all", "both", "self-check", "likelihood", "state", "none"] = Field(
-        default="all",
-        description="What must hold for the model's own answer to stand: self-check, least"
-        " probability (these are both), the state value below sigma, all of them; none:"
-        " everything is looked up.",
-    )
-    short: bool = Field(
-        default=True,
-        description="A step's conclusion is also said in a few words, for later steps to be asked"
-        " with: a call more a step; never where answers are quoted.",
-    )
-    k: Whole = Field(
-        default=5, ge=1, le=200, description="Passages that one search gives to the model."
-    )
+    machine: bool = True
+    """TC-RAG's machine solves each lookup; false: KAG-Thinker's own searches."""
+    planner: Literal["auto", PlannerName, "off"] = "auto"
+    """Who plans the sources of each search, as for omni-rag; off: the ordinary search of all
+    sources (of TC-RAG one for each kind of source)."""
+    boundary: Literal["all", "both", "self-check", "likelihood", "state", "none"] = "all"
+    """What must hold for the model's own answer to stand: self-check, least probability (these are
+    both), the state value below sigma, all of them; none: everything is looked up."""
+    short: bool = True
+    """A step's conclusion is also said in a few words, for later steps to be asked with: a call
+    more a step; never where answers are quoted."""
+    k: Whole = Field(5, ge=1, le=200)
+    """Passages that one search gives to the model."""
     # `k` is taken: it is the number of passages of a search, planned or not.
-    query_k: Whole = Field(
-        default=10, ge=1, le=200, description="Passages that one planned query finds."
-    )
-    order: Literal["fused", "coverage", "plan"] = Field(
-        default="fused",
-        description="Which k passages of a planned search are read: fused, the first in one order"
-        " over all results, by meaning and by words; coverage, those that hold the most of what"
-        " is looked for; plan, the first of each query in turn.",
-    )
+    query_k: Whole = Field(10, ge=1, le=200)
+    """Passages that one planned query finds."""
+    order: Literal["fused", "coverage", "plan"] = "fused"
+    """Which k passages of a planned search are read: fused, the first in one order over all
+    results, by meaning and by words; coverage, those that hold the most of what is looked for;
+    plan, the first of each query in turn."""
 
 
 Strategy = Annotated[
