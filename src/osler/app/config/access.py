@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from ipaddress import ip_address
-from typing import Annotated
 
-from pydantic import BeforeValidator, Field
+from pydantic import Field
 
-from osler.app.config.fields import Place, SettingsSection, parse_none, split_list
+from osler.app.config.fields import Names, OptionalPlace, SettingsSection
 from osler.sources.catalogue import EMR
 
-Names = Annotated[tuple[str, ...], BeforeValidator(split_list)]
 HELD = ".held"
 """Ends the name of the source in which held documents wait."""
 EVERY, PUBLIC = "all", "public"
@@ -43,7 +41,7 @@ class AccessSettings(SettingsSection):
     held: Names = ()
     """Sources whose new documents are held: `osler kb add` puts them aside, and they are found once
     `osler kb release SOURCE` lets them in."""
-    key_file: Annotated[Place | None, BeforeValidator(parse_none)] = None
+    key_file: OptionalPlace = None
     """File with a server key: the command line then keeps to its scope."""
 
     def is_private(self, source: str) -> bool:

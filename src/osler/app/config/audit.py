@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from osler.app.config.fields import Place, SettingsSection, Whole, parse_none
+from osler.app.config.fields import OptionalPlace, SettingsSection, Whole
 
 _Switch = Annotated[
     Literal["off", "warn", "require"],
@@ -21,11 +21,11 @@ class AuditSettings(SettingsSection):
     written; require answers nothing then. Needs the extra audit."""
     content: Literal["hash", "text"] = "hash"
     """What it holds of questions: their keyed hash, or their text."""
-    path: Annotated[Place | None, BeforeValidator(parse_none)] = None
+    path: OptionalPlace = None
     """Folder of the log (default: "audit" in home)."""
-    key_file: Annotated[Place | None, BeforeValidator(parse_none)] = None
+    key_file: OptionalPlace = None
     """File of the signing key (default: key.pem in the log's folder; made there)."""
-    copies: Annotated[Place | None, BeforeValidator(parse_none)] = None
+    copies: OptionalPlace = None
     """File in a second place, to which signed checkpoints are appended."""
-    every: Whole = Field(100, ge=1, le=1_000_000)
+    every: Whole = Field(default=100, ge=1, le=1_000_000)
     """Entries from one copied checkpoint to the next."""

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, field_validator
 
-from osler.app.config.fields import Place, SettingsSection, parse_none
+from osler.app.config.fields import OptionalPlace, SettingsSection
 from osler.danger.notice import ANYWHERE, region_names
 
 
@@ -20,13 +20,13 @@ class DangerSettings(SettingsSection):
     (docs/guide/danger.md)."""
     region: str = ANYWHERE
     """Whose numbers are named: us, gb, cn, eu, …; any = those of no country."""
-    emergency: str = Field("", max_length=200)
+    emergency: str = Field(default="", max_length=200)
     """Whom to call in an emergency, instead of the region's, as in "2222"."""
-    crisis: str = Field("", max_length=200)
+    crisis: str = Field(default="", max_length=200)
     """Whom to call in a crisis, instead of the region's crisis line."""
-    note: str = Field("", max_length=1_000)
+    note: str = Field(default="", max_length=1_000)
     """A text of your own that ends the notice."""
-    rules: Annotated[Place | None, BeforeValidator(parse_none)] = None
+    rules: OptionalPlace = None
     """A rules file of your own, in place of the packaged one."""
 
     @field_validator("region")

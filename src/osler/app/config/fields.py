@@ -61,6 +61,9 @@ Year = Annotated[
     BeforeValidator(parse_none),
 ]
 Place = Annotated[Path, BeforeValidator(_expand_home)]
+OptionalPlace = Annotated[Place | None, BeforeValidator(parse_none)]
+Places = Annotated[tuple[Place, ...], BeforeValidator(split_list)]
+Names = Annotated[tuple[str, ...], BeforeValidator(split_list)]
 SourceName = Annotated[str, Field(min_length=1)]
 
 

@@ -8,9 +8,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from osler.app.config.fields import Place, Real, SettingsSection, Whole, parse_none, split_list
+from osler.app.config.fields import OptionalPlace, Real, SettingsSection, Whole, split_list
 
-KeyFile = Annotated[Place | None, BeforeValidator(parse_none)]
 Dtype = Literal["auto", "float32", "bfloat16", "float16"]
 Device = Literal["auto", "cpu", "cuda"]
 KEY_FILE: Any = Field(
@@ -40,25 +39,25 @@ class EmbedderSettings(SettingsSection):
     name: str = ""
     """The model's name on the server, or its id on the hub."""
     revision: str = Field(default="", description=REVISION)
-    path: Annotated[Place | None, BeforeValidator(parse_none)] = None
+    path: OptionalPlace = None
     """A model folder instead of a hub id."""
     passage_name: str = ""
     """Another model for passages; empty = the same for both."""
     passage_revision: str = Field(default="", description="Its commit on the hub.")
-    passage_path: Annotated[Place | None, BeforeValidator(parse_none)] = None
+    passage_path: OptionalPlace = None
     """Its folder instead of a hub id."""
-    key_file: KeyFile = KEY_FILE
-    timeout_s: Real = Field(120.0, gt=0, le=86_400)
+    key_file: OptionalPlace = KEY_FILE
+    timeout_s: Real = Field(default=120.0, gt=0, le=86_400)
     """Seconds for one request to the server."""
     pooling: Literal["cls", "mean", "last"] = "cls"
     """Which states make the vector: first, mean of all, or last."""
     query_prefix: str = ""
     """Words before each question, as "query: " for E5."""
     passage_prefix: str = Field(default="", description="Words before each passage.")
-    longest: Whole = Field(512, ge=8, le=65_536)
+    longest: Whole = Field(default=512, ge=8, le=65_536)
     """Tokens of a text that are read."""
     languages: Annotated[tuple[Literal["en", "zh"], ...], BeforeValidator(split_list)] = Field(
-        ("en",), min_length=1
+        default=("en",), min_length=1
     )
     """What it was made for; others are searched by words alone."""
     dtype: Dtype = DTYPE
@@ -91,14 +90,14 @@ class RerankerSettings(SettingsSection):
     name: str = ""
     """The model's name on the server, or its id on the hub."""
     revision: str = Field(default="", description=REVISION)
-    path: Annotated[Place | None, BeforeValidator(parse_none)] = None
+    path: OptionalPlace = None
     """A model folder instead of a hub id; with answers, an expert of your own."""
-    key_file: KeyFile = KEY_FILE
-    timeout_s: Real = Field(120.0, gt=0, le=86_400)
+    key_file: OptionalPlace = KEY_FILE
+    timeout_s: Real = Field(default=120.0, gt=0, le=86_400)
     """Seconds for one request to the server."""
-    depth: Whole = Field(20, ge=1, le=1_000)
+    depth: Whole = Field(default=20, ge=1, le=1_000)
     """Hits that it looks at (Omni-RAG §5.1.2)."""
-    longest: Whole = Field(512, ge=8, le=65_536)
+    longest: Whole = Field(default=512, ge=8, le=65_536)
     """Tokens of question and passage that are read."""
     dtype: Dtype = DTYPE
     device: Device = DEVICE

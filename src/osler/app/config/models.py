@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import Annotated, Literal, get_args
+from typing import Literal, get_args
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
-from osler.app.config.fields import Place, Real, SettingsSection, Whole, parse_none
+from osler.app.config.fields import OptionalPlace, Place, Real, SettingsSection, Whole
 from osler.app.config.hub import (
     DEVICE,
     DTYPE,
@@ -15,7 +15,6 @@ from osler.app.config.hub import (
     REVISION,
     Device,
     Dtype,
-    KeyFile,
     require_weights,
 )
 
@@ -24,7 +23,7 @@ class ModelSettings(SettingsSection):
     kind: Literal["packaged", "gguf", "openai", "transformers"] = "packaged"
     """The small model that comes with Osler, a GGUF file of yours, a server that speaks the OpenAI
     interface, or weights for transformers (extra train)."""
-    path: Annotated[Place | None, BeforeValidator(parse_none)] = None
+    path: OptionalPlace = None
     """The GGUF file, needed with kind = "gguf"; with "transformers" a model folder or a GGUF
     file."""
     url: str = ""
@@ -32,22 +31,22 @@ class ModelSettings(SettingsSection):
     name: str = ""
     """The model's name on the server, or its id on the hub."""
     revision: str = Field(default="", description=REVISION)
-    adapter: Annotated[Place | None, BeforeValidator(parse_none)] = None
+    adapter: OptionalPlace = None
     """Folder of a PEFT adapter; with kind = "transformers"."""
     adapters: tuple[Place, ...] = ()
     """Role adapters of the embedded engine: GGUF files of aLoRAs, each of which is asked for the
     prompts that it was trained for."""
     dtype: Dtype = DTYPE
     device: Device = DEVICE
-    key_file: KeyFile = KEY_FILE
-    timeout_s: Real = Field(300.0, gt=0, le=86_400)
+    key_file: OptionalPlace = KEY_FILE
+    timeout_s: Real = Field(default=300.0, gt=0, le=86_400)
     """Seconds for one call of the model, at most."""
-    slots: Whole = Field(1, ge=1, le=64)
+    slots: Whole = Field(default=1, ge=1, le=64)
     """Calls that the embedded engine works on at once; each has memory for a whole context
     window."""
-    context: Whole = Field(8192, ge=512, le=1_048_576)
+    context: Whole = Field(default=8192, ge=512, le=1_048_576)
     """Context window, in tokens."""
-    threads: Whole = Field(0, ge=0, le=1024)
+    threads: Whole = Field(default=0, ge=0, le=1024)
     """Processor threads; 0 = one less than there are, at least 1."""
     writes: Literal["auto", "yes", "no"] = "auto"
     """Whether the model words answers, or they are quoted from passages; auto: yes, but never by
@@ -93,6 +92,6 @@ class RoleSettings(SettingsSection):
 
 class SamplingSettings(SettingsSection):
     temperature: Real = Field(default=0.6, ge=0, le=2, description="TC-RAG App. 8.5.")
-    max_tokens: Whole = Field(500, ge=1, le=65_536)
+    max_tokens: Whole = Field(default=500, ge=1, le=65_536)
     """Tokens of one reply (TC-RAG App. 8.5)."""
     seed: Whole = Field(default=0, ge=0, le=2**32 - 1, description="Same seed, same run.")

@@ -2,23 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
-from osler.app.config.fields import (
-    NONE,
-    Place,
-    Real,
-    SettingsSection,
-    Whole,
-    parse_none,
-    split_list,
-)
-
-Places = Annotated[tuple[Place, ...], BeforeValidator(split_list)]
-Names = Annotated[tuple[str, ...], BeforeValidator(split_list)]
-KeyFile = Annotated[Place | None, BeforeValidator(parse_none)]
+from osler.app.config.fields import NONE, Names, OptionalPlace, Places, Real, SettingsSection, Whole
 
 
 class PatientSettings(SettingsSection):
@@ -31,9 +19,9 @@ class PatientSettings(SettingsSection):
 class NetworkSettings(SettingsSection):
     offline: bool = False
     """True: nothing is called; what was fetched before is used."""
-    days: Real = Field(30.0, ge=0, le=3_650)
+    days: Real = Field(default=30.0, ge=0, le=3_650)
     """Days for which a fetched reply is used again."""
-    cache_mib: Whole = Field(256, ge=1, le=1_048_576)
+    cache_mib: Whole = Field(default=256, ge=1, le=1_048_576)
     """Mebibytes of fetched replies that are kept."""
     timeout_s: Real = Field(default=20.0, gt=0, le=3_600, description="Seconds for one reply.")
     private_hosts: Names = ()
@@ -45,7 +33,7 @@ class WebSettings(SettingsSection):
     """Web search: a SearXNG of yours, or an endpoint of the form of Bing's v7."""
     url: str = ""
     """"http://HOST:PORT" of SearXNG; "https://HOST/v7.0/search"."""
-    key_file: KeyFile = None
+    key_file: OptionalPlace = None
     """File with the key; needed with kind = "bing"."""
     pages: bool = False
     """Fetch the pages that are found, not only their first words."""
@@ -73,6 +61,6 @@ class PubMedSettings(SettingsSection):
     url: str = "https://eutils.ncbi.nlm.nih.gov/entrez/eutils"
     """Of the E-utilities."""
     email: str = Field(default="", description="Your address, which NCBI asks for.")
-    key_file: KeyFile = None
+    key_file: OptionalPlace = None
     """File with your key: ten calls a second instead of three; without it, NCBI_API_KEY of the
     environment."""

@@ -7,36 +7,36 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from osler.app.config.fields import (
-    Place,
+    Names,
+    OptionalPlace,
     Real,
     SettingsSection,
     Whole,
     Year,
-    parse_none,
     split_list,
 )
 
 
 class RetrieveSettings(SettingsSection):
-    k: Whole = Field(10, ge=1, le=200)
+    k: Whole = Field(default=10, ge=1, le=200)
     """Passages a search gives (Omni-RAG §5.1.2)."""
-    rrf_k: Whole = Field(10, ge=0, le=10_000)
+    rrf_k: Whole = Field(default=10, ge=0, le=10_000)
     """Reciprocal rank fusion: score = weight / (rrf_k + rank)."""
     dense_weight: Real = Field(default=1.0, ge=0, le=100, description="Weight of the vector index.")
     lexical_weight: Real = Field(default=0.7, ge=0, le=100, description="Weight of the word index.")
-    depth: Whole = Field(64, ge=1, le=10_000)
+    depth: Whole = Field(default=64, ge=1, le=10_000)
     """Candidates that each index hands to the fusion."""
     expert: Literal["retrieve", "off"] = "retrieve"
     """The expert retrieve turns the vectors of English questions and orders what is found, with the
     packaged encoder; off: reciprocal rank fusion."""
-    path: Annotated[Place | None, BeforeValidator(parse_none)] = None
+    path: OptionalPlace = None
     """Folder of an expert retrieve of your own."""
     year_from: Year = None
     """Only documents from this year on, or "none"."""
     year_to: Year = Field(default=None, description='Only documents up to this year, or "none".')
     languages: Annotated[tuple[Literal["en", "zh"], ...], BeforeValidator(split_list)] = ()
     """Only passages in these languages; empty = all."""
-    kinds: Annotated[tuple[str, ...], BeforeValidator(split_list)] = ()
+    kinds: Names = ()
     """Only these publication types, as "Review,Meta-Analysis"; empty = all."""
     retracted: bool = Field(default=False, description="Also find what was retracted.")
     policy: Literal["clinical", "none"] = "clinical"
@@ -45,7 +45,7 @@ class RetrieveSettings(SettingsSection):
     instructions: Literal["blank", "keep"] = "blank"
     """What becomes of words in passages that are addressed to a program: blank takes them out
     before a model reads them, and the answer says so."""
-    trust: Whole = Field(1, ge=1, le=5)
+    trust: Whole = Field(default=1, ge=1, le=5)
     """Only documents of at least this trust (5 = guideline)."""
 
     @model_validator(mode="after")

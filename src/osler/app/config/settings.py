@@ -16,6 +16,7 @@ from osler.app.config.access import AccessSettings
 from osler.app.config.audit import AuditSettings
 from osler.app.config.danger import DangerSettings
 from osler.app.config.fields import (
+    OptionalPlace,
     Place,
     Real,
     RealLimit,
@@ -23,7 +24,6 @@ from osler.app.config.fields import (
     ShareLimit,
     SourceName,
     Whole,
-    parse_none,
     split_list,
 )
 from osler.app.config.hub import EmbedderSettings, RerankerSettings
@@ -58,12 +58,12 @@ class KbSettings(SettingsSection):
         description=f"Sources to search ({', '.join(ALL_SOURCES)} or your own);"
         f" empty = all that are not private, as {EMR} is.",
     )
-    chunk: str = Field("omni", pattern=r"^(?:omni|kag|tc-rag|\d{2,6}[ct]?(?:\+\d{1,6})?)$")
+    chunk: str = Field(default="omni", pattern=r"^(?:omni|kag|tc-rag|\d{2,6}[ct]?(?:\+\d{1,6})?)$")
     """How texts that are added are cut: omni (at most 1,000 characters), kag (the same by chapter,
     web pages by paragraph), tc-rag (128 tokens, 50 repeated), or numbers: "800" or "800+100"
     characters, "256t+64" tokens."""
     indexes: Annotated[tuple[Index, ...], BeforeValidator(split_list)] = Field(
-        ("chunk",), min_length=1
+        default=("chunk",), min_length=1
     )
     """What is searched for chunks: their own text (chunk), what was extracted from them
     (knowledge_unit, atomic_query, outline, summary, table; see `osler kb index`), and the graph of
@@ -74,9 +74,9 @@ class KbSettings(SettingsSection):
     many, else the SQLite file."""
     url: str = ""
     """A Qdrant server, as "http://HOST:6333"; see `osler kb push`."""
-    key_file: Annotated[Place | None, BeforeValidator(parse_none)] = None
+    key_file: OptionalPlace = None
     """File with the server's key; without one, QDRANT_API_KEY of the environment."""
-    collection: str = Field("osler", pattern=r"[A-Za-z0-9_-]{1,64}")
+    collection: str = Field(default="osler", pattern=r"[A-Za-z0-9_-]{1,64}")
     """What the names of its collections on the server begin with."""
 
     @model_validator(mode="after")
@@ -87,15 +87,15 @@ class KbSettings(SettingsSection):
 
 
 class AnswerSettings(SettingsSection):
-    statements: Whole = Field(3, ge=1, le=50)
+    statements: Whole = Field(default=3, ge=1, le=50)
     """Sentences of an extractive answer, at most."""
-    coverage: Real = Field(0.49, ge=0, le=1)
+    coverage: Real = Field(default=0.49, ge=0, le=1)
     """Share of an English question's words, by rarity, from which a passage answers it."""
-    coverage_zh: Real = Field(0.32, ge=0, le=1)
+    coverage_zh: Real = Field(default=0.32, ge=0, le=1)
     """The same of a Chinese question."""
-    relevance: Real = Field(0.5, ge=0, le=1)
+    relevance: Real = Field(default=0.5, ge=0, le=1)
     """Cosine from which an English sentence is near enough without that share."""
-    relevance_zh: Real = Field(0.45, ge=0, le=1)
+    relevance_zh: Real = Field(default=0.45, ge=0, le=1)
     """The same for Chinese: a share of words, not a cosine."""
     naming: bool = True
     """Quote only passages that name the question's drug, disease or test, by any of its names;
@@ -104,14 +104,14 @@ class AnswerSettings(SettingsSection):
     """What decides whether the passages found answer at all: coverage and relevance, or the expert
     answerable (English questions about one subject). How sure an answer is the expert says either
     way."""
-    gate_path: Annotated[Place | None, BeforeValidator(parse_none)] = None
+    gate_path: OptionalPlace = None
     """Folder of an expert answerable of your own."""
     quotes: Literal["answers", "likelihood"] = "answers"
     """What chooses the sentences that are quoted: the expert answers (English questions about one
     subject), one to five; or relevance and the language model's likelihood."""
-    quotes_path: Annotated[Place | None, BeforeValidator(parse_none)] = None
+    quotes_path: OptionalPlace = None
     """Folder of an expert answers of your own."""
-    candidates: Whole = Field(8, ge=1, le=1_000)
+    candidates: Whole = Field(default=8, ge=1, le=1_000)
     """Sentences that are weighed for an answer."""
     options: Literal["texts", "letters", "written"] = "texts"
     """How an option is chosen where answers are quoted: by the likelihood of its text, by that of
@@ -120,7 +120,7 @@ class AnswerSettings(SettingsSection):
     verdicts: Literal["supports", "likelihood"] = "supports"
     """What chooses among yes, no and maybe where answers are quoted: the expert supports, by the
     wording of the passages (English), or as options says."""
-    verdicts_path: Annotated[Place | None, BeforeValidator(parse_none)] = None
+    verdicts_path: OptionalPlace = None
     """Folder of an expert supports of your own."""
     consistent: bool = False
     """Leave out passages that more trusted ones contradict, by amounts and directions, and say
@@ -138,7 +138,7 @@ class CalibrationSettings(SettingsSection):
     """The quantile of the state values; no gold answer is compared."""
     metric: Metric = Field(default="cppl", description="Of which state value.")
     model: str = Field(default="", description="Identity of the model that it was fitted to.")
-    quantile: Real = Field(0.9, gt=0, lt=1)
+    quantile: Real = Field(default=0.9, gt=0, lt=1)
     """Share of the first conclusions that lie below sigma."""
     n: Whole = Field(default=0, ge=0, le=1_000_000_000, description="Conclusions that were valued.")
     date: str = Field(default="", description="When it was fitted.")
@@ -146,7 +146,7 @@ class CalibrationSettings(SettingsSection):
     tau: ShareLimit = None
     """From which least probability own answers may be believed."""
     tau_model: str = Field(default="", description="Identity of the reader that tau was fitted to.")
-    tau_share: Real = Field(0.9, gt=0, lt=1)
+    tau_share: Real = Field(default=0.9, gt=0, lt=1)
     """Share of the answers from tau on that are right."""
     tau_n: Whole = Field(default=0, ge=0, le=1_000_000_000, description="Answers of its own.")
     tau_date: str = Field(default="", description="When tau was fitted.")
@@ -155,9 +155,9 @@ class CalibrationSettings(SettingsSection):
     """Least sureness of an answer; below it the answer is refused."""
     sureness_model: str = ""
     """Identity of the expert that says how sure answers are."""
-    sureness_risk: Real = Field(0.1, gt=0, lt=1)
+    sureness_risk: Real = Field(default=0.1, gt=0, lt=1)
     """Bound on the share of wrong answers among them."""
-    sureness_confidence: Real = Field(0.95, gt=0, lt=1)
+    sureness_confidence: Real = Field(default=0.95, gt=0, lt=1)
     """Confidence with which the bound holds."""
     sureness_n: Whole = Field(default=0, ge=0, le=1_000_000_000, description="Graded answers.")
     sureness_date: str = Field(default="", description="When sureness was fitted.")

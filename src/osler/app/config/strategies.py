@@ -40,7 +40,7 @@ class RagSettings(SettingsSection):
     """One search, then the answer."""
 
     kind: Literal["rag"] = "rag"
-    k: Whole = Field(10, ge=1, le=200)
+    k: Whole = Field(default=10, ge=1, le=200)
     """Passages that are read (Omni-RAG §5.1.2)."""
 
 
@@ -65,7 +65,7 @@ class MachineFields(StrategySection):
     sigma: RealLimit = None
     """A conclusion stands below it; "none" = 10 for cppl, 20 for uct (TC-RAG App. 8.5), or what was
     fitted to the packaged model; the variants need one that is set or calibrated."""
-    max_loop: Whole = Field(8, ge=1, le=1_000)
+    max_loop: Whole = Field(default=8, ge=1, le=1_000)
     """Actions, at most (Alg. 1, line 4; the value is that of the released code)."""
     backtrack: bool = Field(default=True, description="False: the ablation without Backtrack.")
     summary: bool = Field(default=True, description="False: the ablation without Summary.")
@@ -103,7 +103,7 @@ class ThinkerFields(StrategySection):
     retriever: Literal["hybrid", "text"] = "hybrid"
     """hybrid: the graph source is asked by logical form as well (KAG-Thinker §3.4); text: by words
     alone, as all others (§4.1)."""
-    turns: Limit = Field(None, le=100)
+    turns: Limit = Field(default=None, le=100)
     """Searches for one sub-question, at most; "none" = 10, the value of the released code, or 2
     where the model does not word answers."""
     formulas: bool = True
@@ -128,7 +128,7 @@ class ThinkerFields(StrategySection):
     answers."""
     focus_least: ShareLimit = None
     """Least cosine for focus = encoder; "none" = 0.54, as measured for the packaged encoder."""
-    own_search: Whole = Field(10, ge=0, le=200)
+    own_search: Whole = Field(default=10, ge=0, le=200)
     """Passages that a search of the question itself adds to what the steps have found; 0: none, as
     in the paper."""
 
@@ -136,16 +136,16 @@ class ThinkerFields(StrategySection):
 class PlannerFields(StrategySection):
     """Source plans: Omni-RAG, and the searches of the unified system."""
 
-    queries: Whole = Field(3, ge=1, le=20)
+    queries: Whole = Field(default=3, ge=1, le=20)
     """Queries for a source, at most (Omni-RAG §4.1)."""
-    per_source: Whole = Field(5, ge=1, le=200)
+    per_source: Whole = Field(default=5, ge=1, le=200)
     """Passages that are read for each source asked: in one order the best of all sources together,
     in turns at most so many of each."""
-    rounds: Whole = Field(8, ge=1, le=100)
+    rounds: Whole = Field(default=8, ge=1, le=100)
     """Plans that reflexion and serts try (App. D.3)."""
-    width: Whole = Field(3, ge=1, le=20)
+    width: Whole = Field(default=3, ge=1, le=20)
     """Children of a node of serts; the paper gives none."""
-    judged: Whole = Field(5, ge=1, le=200)
+    judged: Whole = Field(default=5, ge=1, le=200)
     """Passages of one query that the judge of reflexion and serts reads: the better half (Omni-RAG
     §5.1.2)."""
 
@@ -188,7 +188,7 @@ class KagThinkerSettings(ThinkerFields):
     boundary: Literal["both", "self-check", "likelihood", "none"] = "both"
     """What must hold for the model's own answer to stand (KAG-Thinker §3.2); none: everything is
     looked up."""
-    k: Whole = Field(3, ge=1, le=200)
+    k: Whole = Field(default=3, ge=1, le=200)
     """Passages of one search (KAG-Thinker §4.1)."""
     dialogue: Literal["calls", "checkpoint", "trained"] = "calls"
     """How the model is spoken to: each prompt as a call of its own, for any model; or one growing
@@ -215,7 +215,7 @@ class OmniRagSettings(PlannerFields):
     hold: Literal["nothing", "form", "query"] = "nothing"
     """What a trained planner's plan is held to, by an engine that can: nothing, as in the paper;
     its form; or its form with at least one query."""
-    k: Whole = Field(10, ge=1, le=200)
+    k: Whole = Field(default=10, ge=1, le=200)
     """Passages that one query finds (Omni-RAG §5.1.2)."""
     order: Literal["fused", "turns"] = "fused"
     """In which order what all queries found is read: fused, one order over all results, by meaning
@@ -237,10 +237,10 @@ class UnifiedSettings(MachineFields, ThinkerFields, PlannerFields):
     short: bool = True
     """A step's conclusion is also said in a few words, for later steps to be asked with: a call
     more a step; never where answers are quoted."""
-    k: Whole = Field(5, ge=1, le=200)
+    k: Whole = Field(default=5, ge=1, le=200)
     """Passages that one search gives to the model."""
     # `k` is taken: it is the number of passages of a search, planned or not.
-    query_k: Whole = Field(10, ge=1, le=200)
+    query_k: Whole = Field(default=10, ge=1, le=200)
     """Passages that one planned query finds."""
     order: Literal["fused", "coverage", "plan"] = "fused"
     """Which k passages of a planned search are read: fused, the first in one order over all
