@@ -128,7 +128,7 @@ def _all_cautions(answer: Answer, hits: Sequence[Hit], rules: Rules) -> Iterator
         _other_hit(hit) for hit in _distinct_hits([*(each.hit for each in answer.evidence), *hits])
     ]
     for number, cited in enumerate(answer.evidence, 1):
-        mine = f"{citation_mark(number)} {_passage_name(cited.passage)}"
+        mine = f"{citation_mark(number)} {passage_name(cited.passage)}"
         own = _document_id(cited.passage)
         # Passages of one document cannot disagree about its own currency.
         apart = [other for other in others if _document_id(other.hit.passage) != own]
@@ -153,7 +153,7 @@ def _out_of_date(
     if later := newer_issue(cited.passage, found_hits):
         old, new = read_issue(cited.passage), read_issue(later.passage)
         text = WORDS["superseded"][language].format(
-            mine=mine, theirs=_passage_name(later.passage), old=old, new=new
+            mine=mine, theirs=passage_name(later.passage), old=old, new=new
         )
         yield Caution(
             "superseded", text, (cited, _nearest_sentence(cited, claims[later.passage.id]))
@@ -162,7 +162,7 @@ def _out_of_date(
         guideline, shared = found
         text = WORDS["newer-guideline"][language].format(
             mine=mine,
-            theirs=_passage_name(guideline.passage),
+            theirs=passage_name(guideline.passage),
             old=cited.passage.locator.year,
             new=guideline.passage.locator.year,
             shared=_list_words(shared, language),
@@ -196,7 +196,7 @@ def _disagreement_caution(
     rule: CautionRule = "amounts" if seen.rule == "amounts" else "directions"
     text = WORDS[rule][language].format(
         mine=mine,
-        theirs=_passage_name(against.passage),
+        theirs=passage_name(against.passage),
         said=seen.mine,
         denied=seen.theirs,
         shared=_list_words(seen.shared, language),
@@ -221,7 +221,7 @@ def _document_id(passage: Passage) -> str:
     return passage.id.rpartition("#")[0] or passage.id
 
 
-def _passage_name(passage: Passage) -> str:
+def passage_name(passage: Passage) -> str:
     return passage.title or passage.id
 
 

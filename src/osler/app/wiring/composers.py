@@ -7,6 +7,7 @@ from dataclasses import replace
 from osler.answer import Composer
 from osler.answer.cautions import CautiousComposer
 from osler.answer.consistency import ConsistentComposer
+from osler.answer.current import CurrentComposer
 from osler.answer.extractive import ExtractiveComposer
 from osler.answer.gate import EvidenceGate, QuoteThresholds
 from osler.answer.instruction_caution import InstructionCautiousComposer
@@ -35,7 +36,8 @@ def build_composer(settings: Settings, parts: Parts) -> Composer:
     plain = answer_wording(settings, parts)
     cautious = plain if rules == "none" else CautiousComposer(plain, rules)
     clean = InstructionCautiousComposer(cautious)
-    return ConsistentComposer(clean, trust_of) if settings.answer.consistent else clean
+    one = ConsistentComposer(clean, trust_of) if settings.answer.consistent else clean
+    return CurrentComposer(one) if settings.retrieve.policy == "clinical" else one
 
 
 def answer_wording(settings: Settings, parts: Parts) -> Composer:
