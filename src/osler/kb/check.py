@@ -151,14 +151,11 @@ WHERE document.number = (SELECT document FROM passage WHERE id = ?2)
 def read_provenance(db: sqlite3.Connection, id: str) -> Provenance:
     """Reads the provenance of the document that the existing passage `id` belongs to."""
     row = db.execute(_PROVENANCE, (leases.encoder_languages(db), id)).fetchone()
-    *facts, kinds, retracted, version, waits = row
-    return Provenance(
-        *facts,
-        kinds=tuple(kinds.split("\n")) if kinds else (),
-        retracted=bool(retracted),
-        version=version,
-        state="indexed" if index.is_begun(db) and not waits else "stored",
-    )
+    document, origin, checksum, format, added, trust, kinds, retracted, version, waits = row
+    types = tuple(kinds.split("\n")) if kinds else ()
+    state: State = "indexed" if index.is_begun(db) and not waits else "stored"
+    about = (types, bool(retracted), version, state)
+    return Provenance(document, origin, checksum, format, added, trust, *about)
 
 
 def _read_sources(db: sqlite3.Connection) -> Iterator[SourceInfo]:

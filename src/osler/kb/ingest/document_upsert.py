@@ -63,14 +63,17 @@ class DocumentUpsert:
         self._file = file_table.begin_file(db, entry, name, reader)
         self._now = int(time.time())
         # Numbers are given out here, so that passages and index are filled by executemany.
-        self._passage = _last_number(db, "SELECT seq FROM sqlite_sequence WHERE name = 'passage'")
+        sequence = "SELECT seq FROM sqlite_sequence WHERE name = 'passage'"
+        self._passage: int = (db.execute(sequence).fetchone() or (0,))[0]
         self._rows: list[tuple[object, ...]] = []
         self._tokens: list[tuple[int, str, str]] = []
         self._gone: list[str] = []
         self._altered: list[str] = []
         any_document = "SELECT 1 FROM document WHERE file = ? LIMIT 1"
         self._had_some = db.execute(any_document, (self._file,)).fetchone() is not None
-        self._some_deleted = _has_row(db, "SELECT 1 FROM deleted WHERE source = ?", entry.source)
+        self._some_deleted = any(
+            db.execute("SELECT 1 FROM deleted WHERE source = ? LIMIT 1", (entry.source,))
+        )
         # On disk, not in memory: a file may hold any number of documents.
         db.execute("CREATE TEMP TABLE IF NOT EXISTS kept(number INTEGER PRIMARY KEY)")
         db.execute("DELETE FROM temp.kept")
@@ -257,12 +260,3 @@ class DocumentUpsert:
 def _issue_order(path: str, member: str) -> str:
     """Returns the sort key of a publisher's update files, which are numbered in order of issue."""
     return PurePath(member or path).name
-
-
-def _last_number(db: sqlite3.Connection, sql: str) -> int:
-    row = db.execute(sql).fetchone()
-    return int(row[0]) if row else 0
-
-
-def _has_row(db: sqlite3.Connection, sql: str, source: str) -> bool:
-    return db.execute(f"{sql} LIMIT 1", (source,)).fetchone() is not None
