@@ -12,17 +12,20 @@
 | `splits` | which part may be trained on; parts of sets that their publishers have not split |
 | `hub` | files from the hub, by pinned revision and checked sum |
 
-Each set stands beside its reader, with its files, origin and licence. `load_dataset("medqa-us",
-folder)` gives the samples with counts of rejected rows. The files come from their publishers; none
-is part of Osler.
+`sets.toml` has the facts of each set: its reader, files, origin and licence.
+`load_dataset("medqa-us", folder)` gives the samples with counts of rejected rows. The files come
+from their publishers; none is part of Osler.
 """
 
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Mapping
 from difflib import get_close_matches
+from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from osler.errors import BadConfig, MalformedSource
 from osler.evaluate.datasets import bioasq, chinese, choice, clinical, longform, opendomain
@@ -40,11 +43,20 @@ __all__ = [
     "read_qrels",
 ]
 
-DATA_SETS: dict[str, DataSet] = {
-    found.name: found
-    for reader in (choice, bioasq, chinese, longform, clinical, opendomain)
-    for found in reader.SETS
+_READERS = {
+    name: reader
+    for module in (choice, bioasq, chinese, longform, clinical, opendomain)
+    for name, reader in module.READERS.items()
 }
+
+
+def _parse_set(name: str, facts: dict[str, Any]) -> DataSet:
+    reader, paths = _READERS[facts.pop("reader")], tuple(facts.pop("files"))
+    return DataSet(name, files=paths, reader=reader, **facts)
+
+
+_TABLE = tomllib.loads(files(__package__).joinpath("sets.toml").read_text(encoding="utf-8"))
+DATA_SETS = {name: _parse_set(name, facts) for name, facts in _TABLE.items()}
 
 
 def data_set(name: str) -> DataSet:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from osler.errors import MalformedSource
 from osler.evaluate.sample import Kind, Sample
@@ -101,35 +101,34 @@ class LoadedDataset:
     """SHA-256 over the files, so that a result names its data."""
 
 
-MIT, APACHE, SHARE, UNSTATED = "MIT", "Apache-2.0", "CC BY-SA", "not stated"
-"""Terms of data that more than one set has."""
-
 Rows = Callable[[Sequence[Path]], Iterator[DatasetRow]]
-Reads = Callable[[DatasetRow, str], Sample]
+
+
+class DatasetReader(NamedTuple):
+    """How the files of a data set become samples."""
+
+    rows: Rows
+    sample: Callable[[DatasetRow, str], Sample]
+    """A row and the task's name → a sample. Raises `UnusableRow`."""
 
 
 @dataclass(frozen=True)
 class DataSet:
-    """Description of a data set: where its files are and how a row becomes a sample."""
+    """One entry of `sets.toml`, which says what its keys mean."""
 
     name: str
     about: str
     kind: Kind
     files: tuple[str, ...]
-    """Below the data folder; all are needed."""
-    rows: Rows
-    sample: Reads
-    """A row and the task's name → a sample. Raises `UnusableRow`."""
+    reader: DatasetReader
     origin: str
     licence: str
     language: Language = "en"
-    """Language of most questions."""
     graded: bool = True
-    """False: its questions come without gold, for judges and raters."""
     split: Literal["train", "dev", "test", ""] = ""
-    """Split that its publisher gives it, or that everybody measures on; empty = not split."""
+    """Empty = not split."""
     published: int = 0
-    """Rows of the whole set as published; 0 = not told."""
+    """0 = not told."""
 
     def load(self, folder: Path) -> LoadedDataset:
         """Reads the whole set. Raises `MalformedSource` for files that cannot be read."""
@@ -139,10 +138,10 @@ class DataSet:
         """Reads the set from files named by hand, in the order of `files`."""
         samples, seen, reasons = [], set[str](), dict[str, DroppedRows]()
         total = 0
-        for row in self.rows(paths):
+        for row in self.reader.rows(paths):
             total += 1
             try:
-                sample = self.sample(row, self.name)
+                sample = self.reader.sample(row, self.name)
                 # Every reader's samples pass the same checks, so readers need none of their own.
                 _check_gold(sample, self.graded)
                 if sample.id in seen:
@@ -156,15 +155,6 @@ class DataSet:
         if not samples:
             raise _empty_set_error(self.name, paths, total, reasons)
         return LoadedDataset(self.name, tuple(samples), total, reasons, _digest_files(paths))
-
-
-def family(**shared: Any) -> Callable[..., DataSet]:
-    """Makes a constructor of sets with these facts in common: (name, about, *files, **others)."""
-
-    def make_set(name: str, about: str, *files: str, **others: Any) -> DataSet:
-        return DataSet(name, about, files=files, **{**shared, **others})
-
-    return make_set
 
 
 def _empty_set_error(

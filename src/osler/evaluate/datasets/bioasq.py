@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from osler.evaluate.datasets.base import (
-    DataSet,
+    DatasetReader,
     DatasetRow,
     Rows,
     UnusableRow,
@@ -14,7 +14,7 @@ from osler.evaluate.datasets.base import (
     json_records,
 )
 from osler.evaluate.datasets.choice import YES_NO_MAYBE, letter_of
-from osler.evaluate.sample import Gold, Kind, Sample
+from osler.evaluate.sample import Gold, Sample
 from osler.types import Question
 
 
@@ -51,22 +51,7 @@ def bioasq_sample(row: DatasetRow, task: str) -> Sample:
     raise UnusableRow(f"type {kind!r}")
 
 
-def _make_set(name: str, about: str, type: str, kind: Kind, file: str) -> DataSet:
-    return DataSet(
-        name,
-        about,
-        kind,
-        (f"bioasq/bioasq_{file}_golden.json",),
-        bioasq_rows(type),
-        bioasq_sample,
-        "github.com/Teddy-XiongGZ/MIRAGE",
-        "CC BY 2.5",
-    )
-
-
-SETS = (
-    _make_set("bioasq", "yes/no questions of experts", "yesno", "choice", "yesno"),
-    _make_set("bioasq-summary", "questions for a summary", "summary", "long", "other"),
-    _make_set("bioasq-factoid", "questions for one fact", "factoid", "short", "other"),
-    _make_set("bioasq-list", "questions for a list of facts", "list", "short", "other"),
-)
+READERS: dict[str, DatasetReader] = {
+    f"bioasq-{kind}": DatasetReader(bioasq_rows(kind), bioasq_sample)
+    for kind in ("yesno", "summary", "factoid", "list")
+}

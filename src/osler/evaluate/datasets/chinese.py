@@ -7,11 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from osler.evaluate.datasets.base import (
-    APACHE,
-    UNSTATED,
+    DatasetReader,
     DatasetRow,
     UnusableRow,
-    family,
     hash_id,
     json_records,
     json_rows,
@@ -93,50 +91,9 @@ def native_clinical_rows(paths: Sequence[Path]) -> Iterator[DatasetRow]:
                 yield DatasetRow(f"{case.place}.QA_pairs[{number}]", case.number, data)
 
 
-_cmb = {"origin": "github.com/FreedomIntelligence/CMB", "licence": APACHE, "language": "zh"}
-_exam = family(**_cmb, kind="choices", rows=exam_rows, sample=exam_sample)
-_clin = family(**_cmb, kind="long", sample=clinical_sample)
-SETS = (
-    _exam(
-        "cmb-exam",
-        "4,000 questions of CMB, as TC-RAG drew them",
-        "cmb_exam/CMB-4000.json",
-        split="test",
-        published=4_000,
-    ),
-    _exam(
-        "cmb-exam-framed",
-        "the 4,000 in the paper's frame, which names exam, subject and type",
-        "cmb_exam/CMB-4000.json",
-        sample=framed_sample,
-    ),
-    _exam("cmb-exam-500", "500 of them", "cmb_exam/CMB-500.json", split="test", published=500),
-    _exam(
-        "cmb-exam-test",
-        "the official test questions with their key",
-        "cmb_exam/CMB-test-choice-question-merge.json",
-        "cmb_exam/CMB-test-choice-answer.json",
-        split="test",
-        published=11_200,
-    ),
-    _exam(
-        "mmcu-medical",
-        "the medical part of MMCU",
-        "mmcu_medical/MMCU_test.json",
-        origin="github.com/Artessay/SAMA",
-        licence=UNSTATED,
-        split="test",
-    ),
-    _clin(
-        "cmb-clin",
-        "questions about clinical cases, as TC-RAG has them",
-        "cmb_clin/CMB-Clin.json",
-        rows=json_rows,
-    ),
-    _clin(
-        "cmb-clin-native",
-        "the same in CMB's own nested form",
-        "cmb_clin/CMB-Clin-qa.json",
-        rows=native_clinical_rows,
-    ),
-)
+READERS: dict[str, DatasetReader] = {
+    "exam": DatasetReader(exam_rows, exam_sample),
+    "exam-framed": DatasetReader(exam_rows, framed_sample),
+    "cmb-clin": DatasetReader(json_rows, clinical_sample),
+    "cmb-clin-native": DatasetReader(native_clinical_rows, clinical_sample),
+}

@@ -7,11 +7,10 @@ from pathlib import Path
 
 from osler.errors import MalformedSource
 from osler.evaluate.datasets.base import (
-    MIT,
+    DatasetReader,
     DatasetRow,
     UnusableRow,
     csv_records,
-    family,
     hash_id,
     json_records,
     json_rows,
@@ -132,96 +131,9 @@ def _mapping_of(row: DatasetRow, key: str) -> Mapping[str, object]:
     return value
 
 
-_MMLU = (
-    "mmlu_med/anatomy_test.csv",
-    "mmlu_med/clinical_knowledge_test.csv",
-    "mmlu_med/college_biology_test.csv",
-    "mmlu_med/college_medicine_test.csv",
-    "mmlu_med/medical_genetics_test.csv",
-    "mmlu_med/professional_medicine_test.csv",
-)
-_choice = {"kind": "choice", "licence": MIT}
-_medqa = family(**_choice, rows=medqa_rows, sample=medqa_sample, origin="github.com/jind11/MedQA")
-_medmcqa = family(
-    **_choice, rows=json_rows, sample=medmcqa_sample, origin="github.com/MedMCQA/MedMCQA"
-)
-_mmlu = family(**_choice, rows=mmlu_rows, sample=mmlu_sample, origin="github.com/hendrycks/test")
-_pubmedqa = family(
-    **_choice, rows=pubmedqa_rows, sample=pubmedqa_sample, origin="github.com/pubmedqa/pubmedqa"
-)
-SETS = (
-    _medqa(
-        "medqa-us",
-        "USMLE questions with four options, test split",
-        "medqa_us/phrases_no_exclude_test.jsonl",
-        "medqa_us/mirage_ids.txt",
-        split="test",
-        published=1_273,
-    ),
-    *(
-        _medqa(
-            f"medqa-us-{split}",
-            f"USMLE questions with four options, {split} split",
-            f"medqa_us/phrases_no_exclude_{split}.jsonl",
-            split=split,
-            published=rows,
-        )
-        for split, rows in (("train", 10_178), ("dev", 1_272))
-    ),
-    _medqa(
-        "medqa-zh",
-        "Chinese licensing questions with four options, test split",
-        "medqa_zh/test.jsonl",
-        language="zh",
-        split="test",
-        published=3_426,
-    ),
-    *(
-        _medqa(
-            f"medqa-zh-{split}",
-            f"Chinese licensing questions with four options, {split} split",
-            f"medqa_zh/{split}.jsonl",
-            language="zh",
-            split=split,
-            published=rows,
-        )
-        for split, rows in (("train", 27_400), ("dev", 3_425))
-    ),
-    # The gold of the test split is not published: everybody measures on the validation split.
-    _medmcqa(
-        "medmcqa",
-        "Indian entrance examinations, validation split",
-        "medmcqa/dev.json",
-        split="test",
-        published=4_183,
-    ),
-    _medmcqa(
-        "medmcqa-train",
-        "Indian entrance examinations, train split",
-        "medmcqa/train.json",
-        split="train",
-        published=182_822,
-    ),
-    _mmlu(
-        "mmlu-med",
-        "six medical subjects of MMLU, test split",
-        *_MMLU,
-        split="test",
-        published=1_089,
-    ),
-    _pubmedqa(
-        "pubmedqa",
-        "questions answered by one abstract: yes, no, maybe; the 500 of the test",
-        "pubmedqa/test_set.json",
-        "pubmedqa/test_ground_truth.json",
-        split="test",
-        published=500,
-    ),
-    _pubmedqa(
-        "pubmedqa-rest",
-        "the other labelled questions of PubMedQA",
-        "pubmedqa/ori_pqal_rest.json",
-        split="train",
-        published=500,
-    ),
-)
+READERS: dict[str, DatasetReader] = {
+    "medqa": DatasetReader(medqa_rows, medqa_sample),
+    "medmcqa": DatasetReader(json_rows, medmcqa_sample),
+    "mmlu": DatasetReader(mmlu_rows, mmlu_sample),
+    "pubmedqa": DatasetReader(pubmedqa_rows, pubmedqa_sample),
+}

@@ -12,15 +12,13 @@ from typing import Any
 
 from osler.errors import MalformedSource
 from osler.evaluate.datasets.base import (
-    SHARE,
+    DatasetReader,
     DatasetRow,
     UnusableRow,
     csv_records,
-    family,
     make_row,
     read_json,
 )
-from osler.evaluate.datasets.longform import omnirag_family
 from osler.evaluate.sample import Gold, Sample
 from osler.text import clean_text
 from osler.types import LETTERS, Question
@@ -202,60 +200,9 @@ def _parse_time(text: str) -> datetime | None:
         return None
 
 
-_OWN = "PhysioNet credentialed; the files are the user's"
-_CC = "CC BY 4.0"
-_ddxplus = family(
-    kind="choice",
-    rows=ddxplus_rows,
-    sample=ddxplus_sample,
-    origin="figshare.com/articles/dataset/DDXPlus_Dataset/20043374",
-    licence=_CC,
-)
-_medsbench = family(
-    kind="choice", rows=medsbench_rows, sample=medsbench_sample, origin="MedS-Bench", licence=_OWN
-)
-_stays = family(
-    kind="choice", rows=emergency_rows, origin="physionet.org/content/mimic-iv-ed", licence=_OWN
-)
-_STAYS = ("mimic_iv_ed/edstays.csv.gz", "mimic_iv_ed/triage.csv.gz")
-SETS = (
-    *(
-        _ddxplus(
-            name,
-            "patients with one of 49 conditions, as published",
-            f"ddxplus/patients_{language}.csv",
-            f"ddxplus/release_evidences_{language}.json",
-            f"ddxplus/release_conditions_{language}.json",
-        )
-        for name, language in (("ddxplus", "en"), ("ddxplus-fr", "fr"))
-    ),
-    _medsbench(
-        "ddxplus-medsbench",
-        "DDXPlus as MedS-Bench's task 130",
-        "ddxplus/ddxplus_medsbench.json",
-        licence=SHARE,
-    ),
-    omnirag_family(
-        "ddxplus-omnirag",
-        "DDXPlus as Omni-RAG has it, 50 options",
-        "ddxplus/ddxplus_omnirag_short.json",
-        kind="choice",
-        licence=_CC,
-    ),
-    _medsbench("seer", "treatment of cancer, as task 131", "seer/task131.json"),
-    _stays(
-        "mimic-ed-admission",
-        "whether a patient of the emergency department is admitted",
-        *_STAYS,
-        sample=admission_sample,
-    ),
-    _stays(
-        "mimic-ed-return",
-        "whether the patient comes back within 72 hours",
-        *_STAYS,
-        sample=return_visit,
-    ),
-    _medsbench(
-        "mimic-ed-critical", "critical triage, as MedS-Bench's task 119", "mimic_iv_ed/task119.json"
-    ),
-)
+READERS: dict[str, DatasetReader] = {
+    "ddxplus": DatasetReader(ddxplus_rows, ddxplus_sample),
+    "medsbench": DatasetReader(medsbench_rows, medsbench_sample),
+    "ed-admission": DatasetReader(emergency_rows, admission_sample),
+    "ed-return": DatasetReader(emergency_rows, return_visit),
+}

@@ -11,12 +11,9 @@ from zipfile import BadZipFile
 
 from osler.errors import MalformedSource, OslerError
 from osler.evaluate.datasets.base import (
-    APACHE,
-    MIT,
-    UNSTATED,
+    DatasetReader,
     DatasetRow,
     UnusableRow,
-    family,
     hash_id,
     json_rows,
 )
@@ -27,7 +24,6 @@ from osler.types import LETTERS, Question
 if TYPE_CHECKING:
     from lxml import etree
 
-OMNIRAG = "github.com/Jack-ZC8/Omni-RAG-Medical"
 _OPTION = re.compile(r"^([A-Za-z])\. (.+)$")
 _ASKS = re.compile(r"\s*(?:You need to choose|Choose) one among the following options:?\s*$")
 
@@ -156,66 +152,9 @@ def inline_options(text: str) -> tuple[str, tuple[str, ...]]:
     return stem, tuple(option for _, option in options)
 
 
-_liveqa = family(
-    kind="long",
-    rows=liveqa_rows,
-    sample=liveqa_sample,
-    origin="github.com/abachaa/LiveQA_MedicalTask_TREC2017",
-    licence=UNSTATED,
-)
-_medication = family(
-    kind="long",
-    rows=medication_rows,
-    sample=medication_sample,
-    origin="github.com/abachaa/Medication_QA_MedInfo2019",
-    licence=UNSTATED,
-)
-_expert = family(
-    kind="long",
-    rows=json_rows,
-    sample=expert_sample,
-    origin="github.com/chaitanyamalaviya/ExpertQA",
-    licence=MIT,
-)
-omnirag_family = family(rows=json_rows, sample=omnirag_sample, origin=OMNIRAG)
-_OMNI_LONG = "LiveQA, MedicationQA and ExpertQA-Biomed as Omni-RAG has them"
-SETS = (
-    _liveqa(
-        "liveqa",
-        "consumers' questions with reference answers (TREC 2017)",
-        "liveqa/TREC-2017-LiveQA-Medical-Test-Questions-w-summaries.xml",
-    ),
-    _liveqa(
-        "liveqa-plain",
-        "the same, from the file without summaries",
-        "liveqa/TREC-2017-LiveQA-Medical-Test.xml",
-    ),
-    _medication(
-        "medicationqa",
-        "consumers' questions about drugs (MedInfo 2019)",
-        "medicationqa/MedInfo2019-QA-Medications.xlsx",
-    ),
-    _expert(
-        "expertqa-biomed",
-        "experts' questions with answers that experts revised",
-        "expertqa/lfqa_biomed.jsonl",
-    ),
-    _expert(
-        "expertqa-questions",
-        "all biomedical questions of ExpertQA, without answers",
-        "expertqa/r1_data_anon_biomed.jsonl",
-        graded=False,
-    ),
-    *(
-        omnirag_family(
-            f"omnirag-long-{part}",
-            f"{_OMNI_LONG}, {part} split",
-            f"omnirag_long/{part}_long.json",
-            kind="long",
-            licence=APACHE,
-            split=part,
-            published=rows,
-        )
-        for part, rows in (("train", 1_168), ("dev", 233), ("test", 404))
-    ),
-)
+READERS: dict[str, DatasetReader] = {
+    "liveqa": DatasetReader(liveqa_rows, liveqa_sample),
+    "medicationqa": DatasetReader(medication_rows, medication_sample),
+    "expertqa": DatasetReader(json_rows, expert_sample),
+    "omnirag": DatasetReader(json_rows, omnirag_sample),
+}

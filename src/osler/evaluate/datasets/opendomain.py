@@ -6,12 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from osler.evaluate.datasets.base import (
-    APACHE,
-    MIT,
-    SHARE,
+    DatasetReader,
     DatasetRow,
     UnusableRow,
-    family,
     hash_id,
     json_rows,
 )
@@ -79,61 +76,9 @@ def _has_key(value: Any, key: str) -> bool:
     return isinstance(value, Mapping) and value.get(key) not in (None, "")
 
 
-_short = {"kind": "short", "rows": json_rows}
-_flash = family(
-    **_short, split="test", sample=flashrag_sample, origin="github.com/RUC-NLPIR/FlashRAG"
-)
-# What HippoRAG and R1-Searcher drew from the development splits is what is measured on.
-_listed = {**_short, "sample": listed_sample, "split": "test"}
-_hippo = family(**_listed, origin="github.com/OSU-NLP-Group/HippoRAG")
-_searcher = family(**_listed, origin="github.com/RUCAIBox/R1-Searcher")
-_hotpot = family(**_short, sample=hotpot_sample)
-_musique = family(**_short, sample=musique_sample, origin="github.com/StonyBrookNLP/musique")
-_R1, _CC = "multihop/r1_searcher_eval", "CC BY 4.0"
-SETS = (
-    _flash("nq", "Natural Questions", "opendomain/nq/test.jsonl", licence=SHARE),
-    _flash("triviaqa", "TriviaQA", "opendomain/triviaqa/test.jsonl", licence=APACHE),
-    _flash("popqa", "PopQA", "opendomain/popqa/test.jsonl", licence=MIT),
-    _flash("bamboogle", "Bamboogle", "opendomain/bamboogle/test.jsonl", licence=MIT),
-    _hotpot(
-        "hotpotqa",
-        "HotpotQA with its supporting facts",
-        "multihop/hotpotqa/qa_train.json",
-        split="train",
-        origin="hotpotqa.github.io",
-        licence=SHARE,
-    ),
-    _hippo(
-        "2wiki",
-        "2WikiMultiHopQA, the questions of HippoRAG",
-        "multihop/2wikimultihopqa/questions.json",
-        licence=APACHE,
-    ),
-    _hotpot(
-        "2wiki-native",
-        "2WikiMultiHopQA as published",
-        "multihop/2wikimultihopqa/qa_native_sample.json",
-        origin="github.com/Alab-NII/2wikimultihop",
-        licence=APACHE,
-    ),
-    _musique(
-        "musique",
-        "MuSiQue with its decompositions",
-        "multihop/musique/qa_train.json",
-        split="train",
-        licence=_CC,
-    ),
-    _hippo(
-        "musique-1000",
-        "MuSiQue, the questions of HippoRAG",
-        "multihop/musique/questions_1000.json",
-        licence=_CC,
-    ),
-    _searcher(
-        "hotpotqa-500", "500 questions of HotpotQA", f"{_R1}/hotpotqa_500.jsonl", licence=SHARE
-    ),
-    _searcher(
-        "2wiki-500", "500 questions of 2WikiMultiHopQA", f"{_R1}/2wiki_500.jsonl", licence=APACHE
-    ),
-    _searcher("musique-500", "500 questions of MuSiQue", f"{_R1}/musique_500.jsonl", licence=_CC),
-)
+READERS: dict[str, DatasetReader] = {
+    "flashrag": DatasetReader(json_rows, flashrag_sample),
+    "hotpotqa": DatasetReader(json_rows, hotpot_sample),
+    "musique": DatasetReader(json_rows, musique_sample),
+    "listed": DatasetReader(json_rows, listed_sample),
+}
