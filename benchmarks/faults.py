@@ -81,6 +81,8 @@ class Verb:
     repeated."""
     end: Callable[[Path], Any] = lambda _: None
     """What must come out at last, however often it failed before."""
+    cuts: bool = True
+    """Whether the shim sees all its operations: Edge renames files without the C library."""
 
 
 def acknowledge(folder: Path, what: str) -> None:
@@ -210,8 +212,8 @@ def settings_in(folder: Path) -> Settings:
     return serving_settings(folder, serve={"runs": 4, "waiting": 60})
 
 
-def ask(folder: Path) -> None:
-    settings = settings_in(folder)
+def ask(folder: Path, settings: Settings | None = None) -> None:
+    settings = settings or settings_in(folder)
     shelf = loaded_shelf(settings, FixedModel())
 
     async def solve() -> runs.FinishedRun:
@@ -368,6 +370,22 @@ def end_of_record(folder: Path) -> str:
     return "; ".join(found.problems)
 
 
+def ask_on_record(folder: Path) -> None:
+    entries._open_log.cache_clear()
+    entries._salt.cache_clear()
+    ask(folder, audited(folder))
+
+
+def check_asked(folder: Path) -> None:
+    """Nobody was answered who is not on record."""
+    check_runs(folder)
+    entries._open_log.cache_clear()
+    lines = read_audit_lines(entries.log_folder(audited(folder)))
+    there = {one.get("run") for one in map(json.loads, lines) if one["what"] == "run"}
+    wanted = {line.split()[1] for line in acknowledged(folder) if line.startswith("run ")}
+    assert wanted <= there, f"answered and not on record: {wanted - there}"
+
+
 MARKED = "zyxomarker"
 
 
@@ -510,8 +528,10 @@ VERBS: dict[str, Verb] = {
     "serve": Verb(fill_and_build, serve, check_ledger),
     "backup": Verb(fill_home, back_up, check_backups),
     "eval": Verb(lambda _: None, evaluate, check_log),
-    "edge": Verb(fill, build_edge, check_edge, end_of_base),
+    "edge": Verb(fill, build_edge, check_edge, end_of_base, cuts=False),
     "thread": Verb(lambda _: None, talk, check_threads),
+    "ask-audit": Verb(fill_and_build, ask_on_record, check_asked),
+    "serve-6": Verb(fill_and_build, partial(serve, questions=6), check_ledger),
     "audit": Verb(lambda _: None, record, check_record, end_of_record),
     "forget": Verb(fill_marked, forget_mark, check_forgotten, end_of_base),
     "release": Verb(fill, hold_and_release, check_held, end_of_base),
@@ -656,9 +676,10 @@ def list_points(trials: dict[str, Trial]) -> list[tuple[str, str, int]]:
     for name, trial in trials.items():
         for fault in FAULTS:
             points += [(name, fault, n) for n in range(1, trial.count(fault) + 1)]
-        trial.record()
-        cuts = range(len(trial.recording) + 1)
-        points += [(name, cut, n) for cut in CUTS for n in cuts]
+        if trial.verb.cuts:
+            trial.record()
+            cuts = range(len(trial.recording) + 1)
+            points += [(name, cut, n) for cut in CUTS for n in cuts]
     return points
 
 

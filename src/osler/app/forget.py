@@ -1,23 +1,26 @@
 """Takes a text, a document or a patient out of everything in home, and says what is left.
 
 Deleted rows are overwritten (`secure_delete`) and every database is written anew (VACUUM), so
-that nothing stands in free pages. What Osler cannot reach is named: the audit log, which must
-not change, files that are not its own, and copies elsewhere.
+that nothing stands in free pages. Conversations, feedback and evaluated samples that hold it go
+whole. What Osler cannot reach is named: the audit log, which must not change, files that are not
+its own, and copies elsewhere.
 """
 
 from __future__ import annotations
 
 import json
-import mmap
 import shutil
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
+from osler.app import threads
 from osler.app.config import Settings
+from osler.app.forget_files import UNREAD, forget_samples, holds
 from osler.app.wiring.knowledge import open_knowledge_base
 from osler.app.wiring.models import load_encoder
 from osler.errors import BadConfig, KnowledgeBaseMissing, StorageFailed
@@ -33,11 +36,13 @@ _SHORTEST = 4
 _SQLITE = b"SQLite format 3\0"
 _QUOTE = 60
 """Characters of a passage by which its copies are known."""
-_COMPRESSED = {".gz", ".zst", ".zip", ".bz2", ".xz"}
+# In `home`: what was fetched or replied before, and can be again.
+_FETCHED = {"cache", "web", "bulk", "fetched"}
 _ELSEWHERE = (
     "backups and exports that were made before",
     "the files that the texts were added from, outside home",
     "model servers, online services and a Qdrant server that were sent it",
+    "blocks that the disk itself keeps of files that were deleted",
 )
 
 
@@ -49,36 +54,53 @@ class ForgetReport:
     snapshots: list[str] = field(default_factory=list)
     """Named copies that held it, and hold it no more."""
     runs: list[str] = field(default_factory=list)
+    threads: list[str] = field(default_factory=list)
+    """Conversations one of whose questions held it, or whose run did."""
+    samples: int = 0
+    """Of evaluations in home; run again, they are tried anew."""
     rows: int = 0
-    """Of caches and of the server's record."""
+    """Of caches, of feedback and of the server's record."""
     files: list[str] = field(default_factory=list)
     """Cached and drafted files that were deleted."""
     left: list[str] = field(default_factory=list)
     """Files in home that still hold it, each with the reason."""
     unsearched: int = 0
-    """Compressed files in home, which were not looked into."""
+    """Files in home whose compressed parts were not looked into."""
     elsewhere: tuple[str, ...] = _ELSEWHERE
 
 
 def forget(settings: Settings, what: str) -> ForgetReport:
     """`what` is the id of a document (source:id), a patient's number, or a text. Blocks.
 
-    Raises `BadConfig` for a text that is too short, and `KnowledgeBaseError` while another
-    process writes.
+    Raises `BadConfig` for a text that is too short, `KnowledgeBaseError` while another process
+    writes, and `StorageFailed`: run again, it goes on.
     """
     if len(what.strip()) < _SHORTEST:
         raise BadConfig(
             "that is too little to be found", fix=f"give {_SHORTEST} characters or more"
         )
     report = ForgetReport()
+    try:
+        _forget_everywhere(settings, what, report)
+    except (OSError, sqlite3.Error) as error:
+        said = getattr(error, "strerror", None) or error
+        fix = "check that the disk has room and can be written, then run the command again"
+        raise StorageFailed(f"not everything could be forgotten: {said}", fix=fix) from error
+    return report
+
+
+def _forget_everywhere(settings: Settings, what: str, report: ForgetReport) -> None:
     marks = _forget_documents(settings, what, report)
     needles = tuple(dict.fromkeys(form for mark in marks for form in _written_forms(mark)))
-    _forget_runs(settings, needles, report)
+    _forget_runs(settings.runs.path, needles, report)
+    for log in sorted((settings.home / "eval").glob("*/")):
+        report.samples += forget_samples(log, needles)
+        _forget_runs(log / "runs", needles, report)
+    _forget_threads(settings, marks, report)
     _forget_rows(settings, marks, report)
     for path in _databases(settings):
         _rewrite(path)
     _look_for_rest(settings, needles, report)
-    return report
 
 
 def _written_forms(mark: str) -> tuple[bytes, ...]:
@@ -100,9 +122,9 @@ def _forget_documents(settings: Settings, what: str, report: ForgetReport) -> li
             marks += _marks_of(kb, f"{source}:{document}")
             kb.remove(source=source, document=document)
             report.documents.append(f"{source}:{document}")
+        take_out = partial(_forget_in_copy, what=what, documents=documents)
         for copy in snapshots.list_snapshots(kb.path):
-            path = kb.path / snapshots.FOLDER / f"{copy.name}.sqlite"
-            if _forget_in_copy(path, what, documents):
+            if snapshots.edit_snapshot(kb.path, copy.name, take_out):
                 report.snapshots.append(copy.name)
         indexed = kb.path / generation.FOLDER
         if documents and indexed.is_dir():
@@ -133,35 +155,61 @@ def _marks_of(kb: KnowledgeBase, document: str) -> list[str]:
     return [f"{document}#", *(one.text[:_QUOTE] for one in passages)]
 
 
-def _forget_in_copy(path: Path, what: str, documents: Sequence[tuple[str, str]]) -> bool:
-    with closing(sqlite3.connect(path, isolation_level=None)) as db:
-        db.execute("PRAGMA secure_delete=ON")
-        db.execute("PRAGMA foreign_keys=ON")
-        held = {*documents, *db.execute(_HOLDS, (what,))}
-        numbers = [
-            number
-            for source, id in held
-            for (number,) in db.execute(
-                "SELECT number FROM document WHERE source = ? AND id = ?", (source, id)
-            )
-        ]
-        if numbers:
-            delete_documents(db, numbers)
-            set_meta(db, built="")
-    return bool(numbers)
+def _forget_in_copy(
+    db: sqlite3.Connection, what: str, documents: Sequence[tuple[str, str]]
+) -> bool:
+    """Whether it held any of them."""
+    db.execute("PRAGMA foreign_keys=ON")
+    number_of = "SELECT number FROM document WHERE source = ? AND id = ?"
+    held = {*documents, *db.execute(_HOLDS, (what,))}
+    numbers = [number for one in held for (number,) in db.execute(number_of, one)]
+    if not numbers:
+        return False
+    delete_documents(db, numbers)
+    set_meta(db, built="")
+    _drop_old_words(db)
+    return True
 
 
-def _forget_runs(settings: Settings, needles: Sequence[bytes], report: ForgetReport) -> None:
-    folder = settings.runs.path
+def _forget_runs(folder: Path, needles: Sequence[bytes], report: ForgetReport) -> None:
     for run in sorted(folder.iterdir()) if folder.is_dir() else ():
         files = run.rglob("*") if run.is_dir() else ()
-        if any(_holds(path, needles) for path in files if path.is_file()):
+        if any(holds(path, needles) for path in files if path.is_file()):
             shutil.rmtree(run)
             report.runs.append(run.name)
 
 
+def _forget_threads(settings: Settings, marks: Sequence[str], report: ForgetReport) -> None:
+    """Whole conversations: one of which a turn is missing could not go on."""
+    path = settings.home / threads.FILE
+    if not path.is_file():
+        return
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        db.execute("PRAGMA secure_delete=ON")
+        found = set()
+        for mark in marks:
+            found |= {*db.execute(_TURNS_WITH, (mark, mark, mark))}
+        for run in report.runs:
+            found |= {*db.execute("SELECT workspace, thread FROM turn WHERE run = ?", (run,))}
+        for workspace, id in sorted(found):
+            db.execute("DELETE FROM turn WHERE workspace = ? AND thread = ?", (workspace, id))
+            db.execute("DELETE FROM thread WHERE workspace = ? AND id = ?", (workspace, id))
+            report.threads.append(id)
+
+
+_TURNS_WITH = (
+    "SELECT workspace, thread FROM turn WHERE instr(question, ?) OR instr(standalone, ?)"
+    " OR instr(thread, ?)"
+)
 # Tables of what may go row by row: what was asked, and what was fetched or replied before.
-_ROWS = {"serve.sqlite": ("run",), "web.db": (), "replies.sqlite": ()}
+_ROWS = {
+    "serve.sqlite": ("run",),
+    "feedback.sqlite": ("feedback",),
+    "web.db": (),
+    "replies.sqlite": (),
+}
+# Column that names a run, in those that speak of one.
+_NAMES_RUN = {"serve.sqlite": ("run", "id"), "feedback.sqlite": ("feedback", "about")}
 
 
 def _forget_rows(settings: Settings, marks: Sequence[str], report: ForgetReport) -> None:
@@ -173,8 +221,11 @@ def _forget_rows(settings: Settings, marks: Sequence[str], report: ForgetReport)
             every = db.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
             for table in _ROWS.get(path.name) or tuple(name for (name,) in every):
                 report.rows += _delete_rows(db, table, marks)
-            for run in report.runs if path.name == "serve.sqlite" else ():
-                report.rows += db.execute("DELETE FROM run WHERE id = ?", (run,)).rowcount
+            for table, column in [_NAMES_RUN[path.name]] if path.name in _NAMES_RUN else ():
+                report.rows += db.executemany(
+                    f'DELETE FROM "{table}" WHERE "{column}" = ?',  # noqa: S608
+                    [(run,) for run in report.runs],
+                ).rowcount
 
 
 def _delete_rows(db: sqlite3.Connection, table: str, marks: Sequence[str]) -> int:
@@ -192,7 +243,10 @@ def _delete_rows(db: sqlite3.Connection, table: str, marks: Sequence[str]) -> in
 
 
 def _databases(settings: Settings) -> list[Path]:
-    return [path for path in _own_files(settings) if _begins_with(path, _SQLITE)]
+    """All but the snapshots, which are never written in place."""
+    copies = settings.kb.path / snapshots.FOLDER
+    files = (path for path in _own_files(settings) if not path.is_relative_to(copies))
+    return [path for path in files if _begins_with(path, _SQLITE)]
 
 
 def _begins_with(path: Path, head: bytes) -> bool:
@@ -220,35 +274,31 @@ def _rewrite(path: Path) -> None:
     """
     try:
         with closing(sqlite3.connect(path, isolation_level=None, timeout=10)) as db:
-            tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master")}
-            if "lexical" in tables:  # words of deleted rows stay in old segments until a merge
-                db.execute("INSERT INTO lexical(lexical) VALUES ('optimize')")
+            _drop_old_words(db)
             db.execute("VACUUM")
-            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            (busy, *_) = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            if busy:  # a reader still looks at the old pages
+                raise sqlite3.OperationalError("database is locked")
     except sqlite3.Error as error:
         fix = "stop the server and what else uses it, then run the command again"
         raise StorageFailed(f"{path} cannot be written anew: {error}", fix=fix) from error
 
 
-def _holds(path: Path, needles: Iterable[bytes]) -> bool:
-    try:
-        with path.open("rb") as file:
-            if path.stat().st_size == 0:
-                return False
-            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-                return any(data.find(needle) >= 0 for needle in needles)
-    except OSError:
-        return True  # what cannot be read cannot be said to be free of it
+def _drop_old_words(db: sqlite3.Connection) -> None:
+    """Words of deleted rows stay in old segments until a merge."""
+    if ("lexical",) in db.execute("SELECT name FROM sqlite_master").fetchall():
+        db.execute("INSERT INTO lexical(lexical) VALUES ('optimize')")
 
 
 def _look_for_rest(settings: Settings, needles: Sequence[bytes], report: ForgetReport) -> None:
     audit = settings.audit.path or settings.home / "audit"
     for path in _own_files(settings):
-        if path.suffix in _COMPRESSED:
+        if path.suffix in UNREAD:
             report.unsearched += 1
-        if not _holds(path, needles):
+        if not holds(path, needles):
             continue
-        if {"cache", "web", "bulk"} & {*path.parts} or path.suffix == ".part":
+        inner = {*path.parts[len(settings.home.parts) :]}  # home itself may be called so
+        if _FETCHED & inner or path.suffix == ".part":
             path.unlink()
             report.files.append(str(path))
         elif path.is_relative_to(audit):

@@ -22,7 +22,7 @@ def forget(
     ] = False,
 ) -> None:
     """Take a text, a document or a patient out of the knowledge base, its indexes and snapshots,
-    of recorded runs, tapes and caches. Stop the server first.
+    of recorded runs, tapes, conversations, evaluations and caches. Stop the server first.
 
     Exit code 6: something is left; it is listed.
     """
@@ -42,10 +42,12 @@ def forget(
         ("documents", ", ".join(report.documents) or "none"),
         ("snapshots", ", ".join(report.snapshots) or "none"),
         ("runs", ", ".join(report.runs) or "none"),
+        ("conversations", ", ".join(report.threads) or "none"),
+        ("evaluated samples", f"{report.samples:,}"),
         ("rows of caches and records", f"{report.rows:,}"),
         ("files deleted", ", ".join(report.files) or "none"),
         *(("still holds it", one) for one in report.left),
-        ("not searched", f"{report.unsearched:,} compressed files"),
+        ("not searched", f"{report.unsearched:,} packed files"),
         *(("cannot be reached", one) for one in report.elsewhere),
     ]
     here.show_result(rows, asdict(report))

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import sqlite3
+import zipfile
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from osler.answer.follow_up import Standalone
 from osler.app.config import Settings
 from osler.app.forget import expire_runs, forget
 from osler.app.runs import ask
+from osler.app.threads import ThreadStore
 from osler.app.wiring.knowledge import open_knowledge_base
 from osler.app.wiring.live import with_knowledge
 from osler.app.wiring.models import LoadedModel
-from osler.errors import BadConfig
+from osler.errors import BadConfig, StorageFailed
 from osler.kb.base import KnowledgeBase
 from osler.testing.scripted import HashingEncoder
 from osler.testing.served import FixedModel
@@ -59,7 +63,35 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
         db.execute("INSERT INTO reply VALUES ('y', ?)", (b"another",))
     (home / "cache").mkdir()
     (home / "cache" / "reply.json").write_text(json.dumps({"reply": MARK}))
+    (home / "fetched").mkdir()
+    (home / "fetched" / "dump.txt.gz").write_bytes(gzip.compress(MARK.encode() * 9))
     return made
+
+
+def add_conversations(home: Path, run: str) -> None:
+    """Of one the question holds the mark, of one the run does, of one nothing."""
+    store = ThreadStore(home)
+    for id, question, answered in (
+        ("asks", f"Who is {MARK}?", "r"),
+        ("rests", "Why?", run),
+        ("stays", "Why?", "r"),
+    ):
+        thread = store.create_thread(id)
+        store.add_turn(thread, answered, question, Standalone(question))
+
+
+def add_evaluation(log: Path) -> None:
+    """One sample that holds the mark in its events, one in its record, one in neither."""
+    log.mkdir(parents=True)
+    events, records = b"", b""
+    for id, seen, said in (("a", MARK, ""), ("b", "", MARK), ("c", "", "")):
+        lines = f'{{"id": "{id}"}}\n{{"found": "{seen} 铁"}}\n'.encode()
+        trace = {"file": "traces-x.jsonl", "start": len(events), "length": len(lines)}
+        events += lines
+        record = {"id": id, "answer": said, "trace": trace}
+        records += json.dumps(record, ensure_ascii=False).encode() + b"\n"
+    (log / "traces-x.jsonl").write_bytes(events)
+    (log / "records-x.jsonl").write_bytes(records)
 
 
 def holders(home: Path, *marks: str) -> set[str]:
@@ -97,6 +129,62 @@ def test_mark_is_in_no_file_of_home_afterwards(settings: Settings, what: str) ->
             assert db.execute("SELECT url FROM reply").fetchall() == [("y",)]
 
 
+def test_conversations_and_evaluated_samples_go_whole(settings: Settings) -> None:
+    home = settings.home
+    (run,) = settings.runs.path.iterdir()
+    add_conversations(home, run.name)
+    add_evaluation(home / "eval" / "trial")
+    old = (home / "eval" / "trial" / "traces-x.jsonl").read_bytes()
+    report = forget(settings, MARK)
+    assert (sorted(report.threads), report.samples, report.left) == (["asks", "rests"], 2, [])
+    assert str(home / "fetched" / "dump.txt.gz") in report.files
+    assert holders(home, MARK, "zyxomarker") == set()
+    assert [one.id for one in ThreadStore(home).list_threads()] == ["stays"]
+    (left,) = (home / "eval" / "trial" / "records-x.jsonl").read_text().splitlines()
+    trace = json.loads(left)["trace"]
+    now = (home / "eval" / "trial" / "traces-x.jsonl").read_bytes()
+    kept = slice(trace["start"], trace["start"] + trace["length"])
+    assert now[kept] == old[kept]  # what stays stands where its record says
+    assert now[: trace["start"]].split() == []
+
+
+def test_deleted_pages_stay_in_no_log_that_a_reader_holds_open(settings: Settings) -> None:
+    """What a reader still looks at cannot be taken out from under it: the command says so."""
+    with closing(sqlite3.connect(settings.kb.path / "kb.sqlite", isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM passage").fetchone()
+        with pytest.raises(StorageFailed, match="cannot be written anew"):
+            forget(settings, MARK)
+    report = forget(settings, MARK)
+    assert report.left == []
+    assert holders(settings.home, MARK, "zyxomarker") == set()
+
+
+def test_disk_that_fails_is_an_error_in_words_and_the_next_run_goes_on(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: Path) -> None:
+        raise OSError(5, "Input/output error")
+
+    with monkeypatch.context() as broken, pytest.raises(StorageFailed, match="Input/output"):
+        broken.setattr("osler.app.forget.shutil.rmtree", fail)
+        forget(settings, MARK)
+    assert forget(settings, MARK).left == []
+    assert holders(settings.home, MARK, "zyxomarker") == set()
+
+
+def test_packed_files_are_looked_into(settings: Settings) -> None:
+    with zipfile.ZipFile(settings.home / "answer.docx", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("word/document.xml", "x" * 2_000_000 + MARK)
+        archive.writestr("other.xml", "x")
+    (settings.home / "broken.zip").write_bytes(b"PK no archive")
+    (settings.home / "answer.pdf").write_bytes(b"%PDF")
+    report = forget(settings, MARK)
+    left = {Path(one.partition(":")[0]).name for one in report.left}
+    assert left == {"answer.docx", "broken.zip"}
+    assert report.unsearched == 1
+
+
 def test_snapshot_that_was_forgotten_in_can_be_restored(settings: Settings) -> None:
     forget(settings, "own:a")
     KnowledgeBase.restore(settings.kb.path, "before")
@@ -111,7 +199,7 @@ def test_what_is_left_is_named(settings: Settings) -> None:
     audit.mkdir()
     (audit / "entries.jsonl").write_text(MARK, encoding="utf-8")
     (settings.home / "mine.txt").write_text(MARK, encoding="utf-8")
-    (settings.home / "old.gz").write_bytes(b"\x1f\x8b")
+    (settings.home / "old.zst").write_bytes(b"\x28\xb5")
     report = forget(settings, MARK)
     assert len(report.left) == 2
     assert any("never changed" in one for one in report.left)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from osler.errors import BadConfig
+from osler.kb.store.durable import write_private
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -61,7 +61,12 @@ class CheckpointSigner:
                 serialization.PrivateFormat.PKCS8,
                 serialization.NoEncryption(),
             )
-            _write_private(key_file, pem)
+            try:
+                write_private(key_file, pem)
+            except OSError as error:
+                fix = "set audit.path to a folder that can be written"
+                said = f"{key_file} cannot be made: {error.strerror}"
+                raise BadConfig(said, fix=fix) from error
         try:
             loaded = serialization.load_pem_private_key(key_file.read_bytes(), None)
         except (OSError, ValueError, TypeError) as error:
@@ -92,15 +97,3 @@ def is_signed_by(checkpoint: Checkpoint, public_key: str) -> bool:
     except (InvalidSignature, ValueError):
         return False
     return True
-
-
-def _write_private(path: Path, data: bytes) -> None:
-    """Raises `BadConfig`."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-    except OSError as error:
-        fix = "set audit.path to a folder that can be written"
-        raise BadConfig(f"{path} cannot be made: {error.strerror}", fix=fix) from error

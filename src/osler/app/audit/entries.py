@@ -17,6 +17,7 @@ from osler.app.audit.log import PUBLIC, AuditLog, Verification, read_head, read_
 from osler.app.audit.merkle import hash_leaf, prove_inclusion
 from osler.app.config import Settings
 from osler.errors import BadConfig, BadRun, StorageFailed
+from osler.kb.store.durable import write_private
 
 _LOG = logging.getLogger("osler.audit")
 _SALT = "salt"
@@ -70,8 +71,7 @@ def _salt(folder: Path) -> bytes:
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         if not path.exists():
-            path.touch(0o600)
-            path.write_bytes(secrets.token_bytes(32))
+            write_private(path, secrets.token_bytes(32))
         return path.read_bytes()
     except OSError as error:
         raise StorageFailed(f"{path} cannot be read or made: {error.strerror}") from error

@@ -26,6 +26,7 @@ from osler.app.audit.checkpoints import (
 )
 from osler.app.audit.merkle import MerkleFrontier, hash_leaf
 from osler.errors import StorageFailed
+from osler.kb.store.durable import write_private
 
 ENTRIES, HEAD, LOCK, PUBLIC = "entries.jsonl", "head", "lock", "public.key"
 _SLOT = 512
@@ -47,7 +48,7 @@ class AuditLog:
         """Of the entries that `_tree` holds."""
         with _storage_errors(folder):
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            (folder / PUBLIC).write_text(signer.public_key + "\n")
+            _keep_public(folder / PUBLIC, f"{signer.public_key}\n".encode())
 
     def append(self, record: Mapping[str, Any]) -> int:
         """The number of the entry, from 0. It is on disk and signed when this returns."""
@@ -119,6 +120,12 @@ class AuditLog:
                 handles.append(handle)
             fcntl.flock(handles[0], fcntl.LOCK_EX)
             yield handles[1], handles[2]
+
+
+def _keep_public(path: Path, key: bytes) -> None:
+    if not path.is_file() or path.read_bytes() != key:
+        path.unlink(missing_ok=True)
+        write_private(path, key)
 
 
 def _write_head(head: int, signed: Checkpoint) -> None:

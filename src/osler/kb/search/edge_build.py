@@ -17,7 +17,7 @@ import sys
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from osler.kb.search import edge, generation, shard, sparse
 from osler.kb.search.generation import CurrentGeneration
 from osler.kb.search.payloads import IndexRow, read_rows
 from osler.kb.store import access
+from osler.kb.store.durable import make_folders
 from osler.kb.store.passages import Progress
 
 _BATCH = 1000
@@ -49,7 +50,7 @@ def sync_generation(
         return False
     if not afresh:
         generation.sweep_old(kb)
-    folder = kb / generation.FOLDER / _unused_name(kb)
+    folder = _reserve_folder(kb)
     base = kb / generation.FOLDER / current.name if current is not None and alike else None
     _run_builder(kb, folder, base, dimension, progress)
     with closing(sqlite3.connect(folder / generation.POINTS)) as db:
@@ -61,10 +62,17 @@ def sync_generation(
     return True
 
 
-def _unused_name(kb: Path) -> str:
+def _reserve_folder(kb: Path) -> Path:
+    """Makes the folder of the next generation: a builder whose starter was killed may still write
+    into the one before."""
     folder = kb / generation.FOLDER
-    taken = [int(e.name) for e in folder.iterdir() if e.name.isdigit()] if folder.is_dir() else []
-    return f"{max(taken, default=0) + 1:06}"
+    make_folders(folder)
+    number = max((int(e.name) for e in folder.iterdir() if e.name.isdigit()), default=0)
+    while True:
+        number += 1
+        with suppress(FileExistsError):
+            (folder / f"{number:06}").mkdir()
+            return folder / f"{number:06}"
 
 
 def _run_builder(
@@ -96,11 +104,9 @@ def _run_builder(
 
 
 def make_generation(kb: Path, folder: Path, base: Path | None, dimension: int) -> None:
-    """Builds a complete generation in `folder`, whose name nobody uses yet."""
-    if base is None:
-        folder.mkdir(parents=True)
-    else:
-        shutil.copytree(base, folder)
+    """Builds a complete generation in `folder`, which is empty and nobody else's."""
+    if base is not None:
+        shutil.copytree(base, folder, dirs_exist_ok=True)
     with (
         generation.open_comparison(kb, folder) as points,
         closing(access.open_connection(kb)) as db,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import threading
 from contextlib import suppress
 from pathlib import Path
 
@@ -36,6 +37,26 @@ def sync_tree(folder: Path) -> None:
     for path in folder.rglob("*"):
         sync_path(path)
     sync_path(folder)
+
+
+def write_private(path: Path, data: bytes) -> None:
+    """Makes a file for its owner alone, on disk with its name; never seen half written.
+
+    Whoever is second leaves the first one's. Raises `OSError`.
+    """
+    make_folders(path.parent)
+    draft = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
+    try:
+        with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        with suppress(FileExistsError):
+            os.link(draft, path)
+        sync_path(path.parent)
+    finally:
+        with suppress(OSError):
+            draft.unlink()
 
 
 def move_folder(draft: Path, folder: Path) -> None:

@@ -11,7 +11,7 @@ import os
 import re
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,7 +26,7 @@ from osler.kb.store.access import (
     write_transaction,
 )
 from osler.kb.store.durable import sync_path
-from osler.kb.store.passages import Progress, read_meta, set_meta
+from osler.kb.store.passages import Progress, ignore_progress, read_meta, set_meta
 
 FOLDER = "snapshots"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -78,6 +78,28 @@ def list_snapshots(folder: Path) -> list[Snapshot]:
     """Lists all copies, the oldest first. Raises `KnowledgeBaseError` for an unreadable one."""
     snapshots = [_describe_snapshot(path) for path in sorted((folder / FOLDER).glob("*.sqlite"))]
     return sorted(snapshots, key=lambda snapshot: (snapshot.taken, snapshot.name))
+
+
+def edit_snapshot(folder: Path, name: str, change: Callable[[sqlite3.Connection], bool]) -> bool:
+    """Puts a changed copy in the place of a snapshot, where `change` says that it changed one.
+
+    Never in place: a snapshot is read without its journal, and half a change would damage it.
+    Raises `KnowledgeBaseError`.
+    """
+    target = _existing_path(folder, name)
+    with translate_errors(folder), _draft_beside(target) as draft:
+        with closing(sqlite3.connect(draft, isolation_level=None)) as copy:
+            draft.chmod(0o600)
+            with closing(_open_immutable(target)) as old:
+                _copy_pages(old, copy, ignore_progress)
+            if not change(copy):
+                return False
+            copy.execute("VACUUM")
+            _check_copy(copy, name)
+        sync_path(draft)
+        os.replace(draft, target)
+        sync_path(target.parent)
+    return True
 
 
 def drop_snapshot(folder: Path, name: str) -> None:

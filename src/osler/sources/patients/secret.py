@@ -22,10 +22,18 @@ _TURN = threading.RLock()
 
 
 def make_secret(folder: Path) -> None:
-    """Makes the file of the secret, for its owner alone. Raises `OSError`."""
+    """Makes the file of the secret, for its owner alone, and flushes it with its name: with an
+    empty one pseudonyms would be plain hashes. Raises `OSError`."""
     handle = os.open(folder / FILE, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(handle, "wb") as file:
         file.write(secrets.token_hex(32).encode())
+        file.flush()
+        os.fsync(file.fileno())
+    names = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(names)
+    finally:
+        os.close(names)
 
 
 @contextmanager

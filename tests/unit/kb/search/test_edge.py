@@ -367,3 +367,13 @@ def test_a_sync_of_the_same_build_does_nothing(edge: KnowledgeBase) -> None:
         dimension=now.dimension,
         progress=lambda *_: None,
     )
+
+
+def test_folder_of_a_builder_that_outlived_its_starter_is_left_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its name is taken when the next one starts, or at any later moment."""
+    reserved = edge_build._reserve_folder(tmp_path)
+    assert (reserved.name, reserved.is_dir()) == ("000001", True)
+    monkeypatch.setattr(Path, "iterdir", lambda _: iter(()))  # looked before it was made
+    assert edge_build._reserve_folder(tmp_path).name == "000002"

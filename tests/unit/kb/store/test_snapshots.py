@@ -13,7 +13,7 @@ import pytest
 
 from osler.errors import KnowledgeBaseBusy, KnowledgeBaseError
 from osler.kb.base import KnowledgeBase
-from osler.kb.store import access
+from osler.kb.store import access, snapshots
 from osler.testing.scripted import HashingEncoder
 from osler.testing.stores import write_corpus
 
@@ -40,6 +40,30 @@ def test_a_rollback_brings_back_what_was_there(kb: KnowledgeBase, tmp_path: Path
     kb.require_built("hashing-64")
     assert kb.verify() == []
     assert sorted(path.name for path in kb.path.iterdir() if "draft" in path.name) == []
+
+
+def test_snapshot_is_edited_as_a_copy_and_half_an_edit_leaves_it_as_it_was(
+    kb: KnowledgeBase,
+) -> None:
+    kb.take_snapshot("monday")
+    path = kb.path / snapshots.FOLDER / "monday.sqlite"
+    before = path.read_bytes()
+
+    def delete_all(db: sqlite3.Connection) -> bool:
+        return db.execute("DELETE FROM passage WHERE text LIKE '%3%'").rowcount > 0
+
+    def fail(db: sqlite3.Connection) -> bool:
+        delete_all(db)
+        raise sqlite3.OperationalError("database or disk is full")
+
+    with pytest.raises(KnowledgeBaseError, match="full"):
+        snapshots.edit_snapshot(kb.path, "monday", fail)
+    assert snapshots.edit_snapshot(kb.path, "monday", lambda _: False) is False
+    assert path.read_bytes() == before
+    assert [one.name for one in path.parent.iterdir()] == ["monday.sqlite"]
+    assert snapshots.edit_snapshot(kb.path, "monday", delete_all)
+    assert b"Text 3 on iron." not in path.read_bytes()
+    assert snapshots.list_snapshots(kb.path)[0].passages < 20
 
 
 def test_vectors_of_a_later_state_are_not_found_after_a_rollback(
