@@ -191,6 +191,13 @@ class Bench:
     coverage: CoverageRelevance
     sources: tuple[str, ...]
 
+    @property
+    def reader(self) -> Likelihood:
+        model = self.parts.model_for("reader")
+        if not isinstance(model, Likelihood):
+            raise SystemExit(f"{model.name} scores no given text")
+        return model
+
     async def first_pass(self, asked: Asked) -> list[Case]:
         """Both cases of a question, with the values that ask no language model."""
         search = self.parts.retriever("rag", self.sources)
@@ -349,7 +356,7 @@ async def measure(given: argparse.Namespace) -> None:
                 for case in await bench.first_pass(asked):
                     if full and "values" in case:
                         began = time.perf_counter()
-                        await add_model_values(bench.parts.model_for("reader"), case)
+                        await add_model_values(bench.reader, case)
                         case["model seconds"] = time.perf_counter() - began
                     kept = {key: one for key, one in case.items() if not key.startswith("_")}
                     known[kept["id"], kept["cell"]] = kept

@@ -40,6 +40,7 @@ from osler.methods.omni.solver import OmniRag
 from osler.methods.tcrag.machine import TuringMachine
 from osler.methods.tcrag.monitor import Cppl, Unmonitored
 from osler.methods.tcrag.moves import AnyMove, GuidedMoves
+from osler.methods.tcrag.observations import ObservationJudge
 from osler.methods.tcrag.tools import DOC_RAG, PLANNED_RAG, SearchTool
 from osler.methods.unified.depth import MachineDepth, StateSignal
 from osler.methods.unified.search import PlannedSearch, PlannedTool
@@ -282,7 +283,13 @@ def solver_of(kind: str, kb: KnowledgeBase) -> Solver:
             Endless(says=PLANNED), found, writing, machine=False, sure=True
         ),
         "tc-rag, guided": TuringMachine(
-            model, tools, Unmonitored(), quoting, GuidedMoves(anything, GATE), sigma=1, max_loop=3
+            model,
+            tools,
+            Unmonitored(),
+            quoting,
+            GuidedMoves(anything, ObservationJudge(GATE)),
+            sigma=1,
+            max_loop=3,
         ),
     }
     return solvers[kind]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from osler.answer import Composer
+from osler.answer.pooled import PooledComposer
 from osler.app.config import (
     Settings,
     TcRagSettings,
@@ -40,6 +41,7 @@ from osler.methods.tcrag.monitor import (
     mean_uct,
 )
 from osler.methods.tcrag.moves import AnyMove, GuidedMoves, LeanMoves, Moves
+from osler.methods.tcrag.observations import ObservationJudge
 from osler.methods.tcrag.tools import Tool
 
 # For the packaged model: nine in ten of its answers to the 24 calibration questions lie below.
@@ -108,6 +110,8 @@ def build_machine(
         )
     limit = halting_threshold(settings, chosen, planner.name)
     composer = compose or build_composer(settings, parts)
+    if chosen.moves == "lean":
+        composer = PooledComposer(composer, parts.order)
     _require_metric(chosen.metric, planner, composer)
     if chosen.metric == "semantic-entropy" and by_auto:
         raise CapabilityMissing(
@@ -216,16 +220,15 @@ def _machine_moves(
     *,
     guided: bool,
 ) -> Moves:
+    judge = ObservationJudge(evidence_gate(settings, parts), parts.judge)
     if chosen.moves == "lean":
         if not composer.writes_answer:
             raise BadConfig(
                 "lean moves ask no model for an answer, and this reader's own words are the answer",
                 fix='set strategy.moves = "guided", or model.writes = "no"',
             )
-        return LeanMoves(names, evidence_gate(settings, parts))
+        return LeanMoves(names, judge)
     widest = AnyMove(frozenset(names), chosen.backtrack, chosen.summary)
     if not guided:
         return widest
-    return GuidedMoves(
-        widest, evidence_gate(settings, parts), backtrack_first=chosen.backtrack_first
-    )
+    return GuidedMoves(widest, judge, backtrack_first=chosen.backtrack_first)

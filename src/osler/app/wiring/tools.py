@@ -13,6 +13,7 @@ from osler.llm.core.base import Sampling
 from osler.methods.kag.graph_route import GRAPH_SETS
 from osler.methods.tcrag import helpers
 from osler.methods.tcrag.tools import (
+    ALL_RAG,
     CARRIERS,
     DOC_RAG,
     FILTER,
@@ -98,6 +99,8 @@ def make_tools(
 
     Raises `BadConfig` for a tool that is named and cannot be had.
     """
+    if chosen.moves == "lean" and not chosen.tools:
+        return (_whole_search(chosen, parts),)
     there: dict[str, Tool] = {tool.name: tool for tool in _search_tools(chosen, parts)}
     if not chosen.tools:
         return tuple(there.values())
@@ -109,6 +112,11 @@ def make_tools(
             fix=f"choose from {', '.join(there)}, or add the source",
         )
     return tuple(there[name] for name in dict.fromkeys(chosen.tools))
+
+
+def _whole_search(chosen: TcRagSettings, parts: Parts) -> SearchTool:
+    """The search of `rag`, over all sources at once: as many passages as two tools give."""
+    return SearchTool(ALL_RAG, parts.retriever("rag", parts.sources), parts.sources, 2 * chosen.k)
 
 
 def _search_tools(chosen: TcRagSettings, parts: Parts) -> Iterator[SearchTool]:

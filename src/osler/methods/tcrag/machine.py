@@ -155,9 +155,10 @@ class TuringMachine:
                     clamped = max(value, self.sigma)  # 17
                     self._push(memory, run, i, FrameKind.THOUGHT, text, clamped)  # 18
                 case ToolUse(name, query):  # 19
-                    tried.tools.add(name)
+                    tried.note_call(name, query)
                     await self._observe_tool(name, query, memory, run, i)  # 20-21
                 case Backtrack(reason):  # 22
+                    tried.popped |= {hit.passage.id for hit in memory.top.hits}
                     self._pop(memory, run, i, "Backtrack", reason)  # 23-24
                 case Summary(text):  # 25
                     await self._summarise_memory(memory, run, i, text)  # 26-27
@@ -387,8 +388,7 @@ class TuringMachine:
         return Solution(answer, halt, f"not converged: {reason}", run.usage, decided)
 
     def _last_draft(self, memory: MemoryStack) -> str:
-        # The query alone is no conclusion, though it is the top of the stack.
-        frames = memory.frames[1:]
+        frames = memory.frames[1:]  # the query alone is no conclusion
         if self.exhausted == "top":
             return frames[-1].text if frames else ""
         # Only the model's own words can be drafts; hits are cited from the whole memory.

@@ -8,12 +8,14 @@ it settles every step by itself, so that a model is asked for nothing but state 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from osler.answer.gate import EvidenceGate
 from osler.methods.tcrag.actions import Action, Backtrack, Conclusion, Move, ToolUse, move_of
+from osler.methods.tcrag.observations import ObservationJudge, next_query
 from osler.methods.tcrag.stack import FrameKind, MemoryStack
+from osler.types import Hit
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +31,27 @@ class TriedMoves:
     """Tools and conclusions that a run has tried so far."""
 
     tools: set[str] = field(default_factory=set)
+    queries: set[tuple[str, str]] = field(default_factory=set)
+    """Tool and query; the question itself is the empty query."""
+    popped: set[str] = field(default_factory=set)
+    """Ids of passages that a Backtrack took off the stack."""
     refused: set[frozenset[str]] = field(default_factory=set)
     """Sets of passage ids over which a Conclusion was rejected as too uncertain."""
+
+    def note_call(self, tool: str, query: str) -> None:
+        self.tools.add(tool)
+        self.queries.add((tool, query))
 
     def refuse_evidence(self, memory: MemoryStack) -> None:
         self.refused.add(_evidence_ids(memory))
 
     def was_refused(self, memory: MemoryStack) -> bool:
         return _evidence_ids(memory) in self.refused
+
+    def is_confirmed(self, hits: Sequence[Hit]) -> bool:
+        """Whether passages that were popped come back: a second search that finds them again is
+        no accident."""
+        return any(hit.passage.id in self.popped for hit in hits)
 
 
 def _evidence_ids(memory: MemoryStack) -> frozenset[str]:
@@ -84,16 +99,17 @@ class GuidedMoves:
     * Backtrack only when the top is an observation without a relevant passage, and then
       nothing else: what a tool puts on top of noise could only be reached by popping both. A
       Thought is never popped, since nothing judges a Thought;
-    * Summary only over a long observation; no Thought directly after a Thought;
+    * Summary only over a long memory with several passages of evidence on top; no Thought directly
+      after a Thought;
     * no tool is used twice;
     * the run ends when only another Thought is left.
     """
 
     widest: AnyMove
-    gate: EvidenceGate
-    """Decides what is evidence for the question; an observation without any is noise."""
+    judge: ObservationJudge
+    """Says which observations are noise."""
     long: int = 2_400
-    """Characters from which an observation is worth a summary."""
+    """Characters from which a memory is worth a summary."""
     backtrack_first: bool = True
     """False: over noise another tool is offered beside Backtrack."""
 
@@ -113,7 +129,7 @@ class GuidedMoves:
         if memory.top.kind is FrameKind.OBSERVATION and await self._is_noise(memory):
             moves = self._moves_over_noise(moves)
         else:
-            moves |= self._moves_upon(memory, concludes=concludes)
+            moves |= await self._moves_upon(memory, concludes=concludes)
         # At the last step the only useful move is to conclude.
         if last and concludes:
             moves = {Move.CONCLUSION}
@@ -127,32 +143,42 @@ class GuidedMoves:
             return tools | {Move.THOUGHT}
         return {Move.BACKTRACK} if self.backtrack_first else tools | {Move.BACKTRACK}
 
-    def _moves_upon(self, memory: MemoryStack, *, concludes: bool) -> set[Move]:
+    async def _moves_upon(self, memory: MemoryStack, *, concludes: bool) -> set[Move]:
         moves = set()
         if concludes:
             moves.add(Move.CONCLUSION)
         if memory.top.kind is not FrameKind.THOUGHT:
             moves.add(Move.THOUGHT)
-        if memory.top.kind is FrameKind.OBSERVATION and len(memory.top.text) >= self.long:
+        if await self._is_worth_summary(memory):
             moves.add(Move.SUMMARY)
         return moves
 
+    async def _is_worth_summary(self, memory: MemoryStack) -> bool:
+        if memory.top.kind is not FrameKind.OBSERVATION:
+            return False
+        if sum(len(frame.text) for frame in memory.frames) < self.long:
+            return False
+        found = await self.judge.gate.find_evidence(memory.question, memory.top.hits)
+        return len({quote.hit.passage.id for quote in found}) > 1
+
     async def _is_noise(self, memory: MemoryStack) -> bool:
-        return not await self.gate.find_evidence(memory.question, memory.top.hits)
+        return await self.judge.is_noise(memory.question, memory.top.hits)
 
 
 @dataclass(frozen=True)
 class LeanMoves:
     """The cheapest sensible action at each step, without asking a model (PAPERS.md#tc-rag).
 
-    Noise on top is popped; evidence that was not refused is concluded from; else the next tool is
-    asked with the question itself; the run ends when there is none left. For composers that word
-    the answer themselves.
+    Evidence that was not refused is concluded from, so that a sure answer costs one search. An
+    observation that does not bear on the question is popped before anything is put on it, unless it
+    confirms what was popped before. Then the next tool is asked with the question itself, and at
+    last the first one with another query (`next_query`). The run ends when nothing is left to ask.
+    For composers that word the answer themselves.
     """
 
     tools: tuple[str, ...]
     """In the order in which they are asked."""
-    gate: EvidenceGate
+    judge: ObservationJudge
 
     @property
     def taught_moves(self) -> frozenset[Move]:
@@ -161,16 +187,27 @@ class LeanMoves:
     async def offer_moves(
         self, memory: MemoryStack, tried: TriedMoves, *, last: bool
     ) -> OfferedMoves:
-        fresh = [name for name in self.tools if name not in tried.tools]
-        top = memory.top
-        if top.kind is FrameKind.OBSERVATION and not await self.gate.find_evidence(
-            memory.question, top.hits
-        ):
-            settled: Action = Backtrack("")
-        elif memory.hits and not tried.was_refused(memory):
-            settled = Conclusion("")
-        elif fresh and not last:
-            settled = ToolUse(fresh[0], "")
-        else:
+        settled = await self._settle_action(memory, tried, last=last)
+        if settled is None:
             return OfferedMoves(frozenset(), frozenset())
-        return OfferedMoves(frozenset({move_of(settled)}), frozenset(fresh), settled)
+        tools = frozenset({settled.tool} if isinstance(settled, ToolUse) else ())
+        return OfferedMoves(frozenset({move_of(settled)}), tools, settled)
+
+    async def _settle_action(
+        self, memory: MemoryStack, tried: TriedMoves, *, last: bool
+    ) -> Action | None:
+        if memory.hits and not tried.was_refused(memory):
+            return Conclusion("")
+        top = memory.top
+        pops = top.kind is FrameKind.OBSERVATION and not tried.is_confirmed(top.hits)
+        if pops and await self.judge.is_noise(memory.question, top.hits):
+            return Backtrack("")
+        return None if last else self._next_call(memory, tried)
+
+    def _next_call(self, memory: MemoryStack, tried: TriedMoves) -> ToolUse | None:
+        fresh = [name for name in self.tools if (name, "") not in tried.queries]
+        if fresh:
+            return ToolUse(fresh[0], "")
+        query = next_query(memory.question, memory.hits)
+        again = query and all(known == "" for _, known in tried.queries)
+        return ToolUse(self.tools[0], query) if again else None

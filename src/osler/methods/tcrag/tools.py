@@ -42,6 +42,9 @@ SOURCES_OF: Mapping[str, tuple[str, ...]] = {
 CARRIERS = (KG_CHAINS, KG_COMMUNITIES)
 """Tools over the concept graph alone: the knowledge carriers of HyKGE and GraphRAG (App. 8.5)."""
 
+ALL_RAG = "ALL_RAG"
+"""One search over every source, as `rag` makes it; for moves that ask no model which source."""
+
 PLANNED_RAG, KG_FORM = "PLANNED_RAG", "KG_FORM"
 """Tools of the unified system: a search whose sources Omni-RAG's planner chooses, and a lookup of
 the step's own logical form."""

@@ -20,6 +20,7 @@ from osler.methods.tcrag.actions import Move
 from osler.methods.tcrag.machine import TuringMachine
 from osler.methods.tcrag.monitor import SIGMA, Cppl, Monitor, TokenMonitor, Unmonitored, cppl
 from osler.methods.tcrag.moves import AnyMove, GuidedMoves, TriedMoves
+from osler.methods.tcrag.observations import ObservationJudge
 from osler.methods.tcrag.stack import FrameKind, MemoryStack
 from osler.methods.tcrag.tools import DOC_RAG, KG_RAG, SearchTool
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever, TextOnly, tokens_of
@@ -447,9 +448,8 @@ class Plain:
 
 async def test_guided_moves_withhold_only_what_makes_no_sense() -> None:
     tools = frozenset({DOC_RAG, KG_RAG})
-    guided = GuidedMoves(
-        AnyMove(tools), EvidenceGate(Plain(), Plain(), {"en": QuoteThresholds(0.5, 0.5)}), long=40
-    )
+    gate = EvidenceGate(Plain(), Plain(), {"en": QuoteThresholds(0.5, 0.5)})
+    guided = GuidedMoves(AnyMove(tools), ObservationJudge(gate), long=40)
     memory = MemoryStack(QUESTION)
     start = await guided.offer_moves(memory, TriedMoves(), last=False)
     assert start.moves == {Move.TOOL_USE, Move.THOUGHT}
@@ -462,7 +462,13 @@ async def test_guided_moves_withhold_only_what_makes_no_sense() -> None:
     assert both.moves == {Move.TOOL_USE, Move.BACKTRACK}
     assert both.tools == {DOC_RAG}
     memory.pop()
-    memory.push(FrameKind.OBSERVATION, "x" * 50, hits=(Hit(INTERACTION, 1, 1, "", "guideline"),))
+    one = Hit(INTERACTION, 1, 1, "", "guideline")
+    memory.push(FrameKind.OBSERVATION, "x" * 50, hits=(one,))
+    alone = await guided.offer_moves(memory, TriedMoves({KG_RAG, DOC_RAG}), last=False)
+    assert alone.moves == {Move.CONCLUSION, Move.THOUGHT}, "one passage needs no summary"
+    memory.pop()
+    second = replace(INTERACTION, id="guideline:interaction#9")
+    memory.push(FrameKind.OBSERVATION, "x" * 50, hits=(one, replace(one, passage=second)))
     useful = await guided.offer_moves(memory, TriedMoves({KG_RAG, DOC_RAG}), last=False)
     assert useful.moves == {Move.CONCLUSION, Move.THOUGHT, Move.SUMMARY}
     last = await guided.offer_moves(memory, TriedMoves(), last=True)
@@ -486,7 +492,7 @@ async def test_a_run_with_nothing_left_to_try_ends_and_says_so() -> None:
         (SearchTool(DOC_RAG, ScriptedRetriever({"": [INTERACTION]})),),
         Cppl(script),
         WrittenComposer(),
-        GuidedMoves(AnyMove(tools), never),
+        GuidedMoves(AnyMove(tools), ObservationJudge(never)),
         sigma=1.5,
     )
     solution = await guided.solve(QUESTION, Run())

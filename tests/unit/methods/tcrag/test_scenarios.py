@@ -34,6 +34,7 @@ from osler.methods.tcrag.helpers import (
 from osler.methods.tcrag.machine import TuringMachine
 from osler.methods.tcrag.monitor import SIGMA, Cppl, Monitor, TokenMonitor, Unmonitored
 from osler.methods.tcrag.moves import AnyMove, GuidedMoves
+from osler.methods.tcrag.observations import ObservationJudge
 from osler.methods.tcrag.tools import DOC_RAG, KG_RAG, WEB_RAG, SearchTool, Tool
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever
 from osler.trace import (
@@ -201,7 +202,7 @@ def machine(told: Scenario, model: ScriptedModel) -> TuringMachine:
         offered,
         monitors[told.metric],
         WrittenComposer(),
-        GuidedMoves(widest, GATE) if told.guided else widest,
+        GuidedMoves(widest, ObservationJudge(GATE)) if told.guided else widest,
         sigma=SIGMA[told.metric],
         max_loop=told.max_loop,
         visible=told.visible,
@@ -532,7 +533,14 @@ async def test_the_case_study_is_a_film_of_stack_and_state() -> None:
 
 
 def test_every_tool_is_told_in_both_languages() -> None:
-    every = {*tools.SOURCES_OF, *tools.CARRIERS, *tools.HELPERS, *tools.UNIFIED, tools.KG_NEAR}
+    every = {
+        *tools.SOURCES_OF,
+        *tools.CARRIERS,
+        *tools.HELPERS,
+        *tools.UNIFIED,
+        tools.KG_NEAR,
+        tools.ALL_RAG,
+    }
     assert every == tools.DESCRIPTIONS.keys()
     assert all(told.keys() == {"en", "zh"} for told in tools.DESCRIPTIONS.values())
     assert KG_RAG in every
