@@ -7,8 +7,10 @@ bad as soon as one aspect is; it is good when all of them are.
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -21,81 +23,15 @@ from osler.types import Language
 
 @dataclass(frozen=True, slots=True)
 class Dimension:
-    """Dimension of quality, with its wording in prompts, by language."""
+    """Dimension of quality, with its wording in prompts, by language (`framework.toml`)."""
 
     name: str
     about: Mapping[Language, str]
     aspects: Mapping[str, Mapping[Language, str]]
 
 
-def _make_dimension(name: str, en: str, zh: str, **aspects: tuple[str, str]) -> Dimension:
-    wordings: dict[str, Mapping[Language, str]] = {
-        key: {"en": words[0], "zh": words[1]} for key, words in aspects.items()
-    }
-    return Dimension(name, {"en": en, "zh": zh}, wordings)
-
-
-FRAMEWORK: tuple[Dimension, ...] = (
-    _make_dimension(
-        "security",
-        "Is it safe to train on?",
-        "用它训练是否安全？",
-        content=("nothing discriminatory or otherwise improper", "没有歧视或其他不当内容"),
-        privacy=("no personal data of real people, no credentials", "没有真实个人的隐私信息或凭证"),
-        risk=("no statement that invites controversy or harm", "没有引发争议或危害的说法"),
-        consequences=("acting on it would harm nobody", "照此行事不会伤害任何人"),
-    ),
-    _make_dimension(
-        "accuracy",
-        "Is it right, at every stage?",
-        "每一步是否正确？",
-        facts=("no wrong fact, date, number or answer", "没有错误的事实、日期、数字或答案"),
-        intent=("the question was understood as it was meant", "正确理解了问题的意图"),
-        domain=("in accord with common sense and the field", "符合常识和领域知识"),
-        hallucination=(
-            "nothing that sounds right and is borne out by nothing",
-            "没有看似正确却毫无依据的内容",
-        ),
-        scope=("no reasoning beyond what was asked", "没有超出问题范围的过度推理"),
-        rejection=(
-            "there is a definite answer, and it answers this question",
-            "有明确的答案，且回答的是该问题",
-        ),
-        process=("no error at any stage of the way to the answer", "得出答案的过程中没有错误"),
-    ),
-    _make_dimension(
-        "relevance",
-        "Does it keep to the question?",
-        "是否切题？",
-        topic=("no step and no sentence off the topic", "没有偏离主题的步骤或句子"),
-        core=("the main point is found and answered", "抓住并回答了核心问题"),
-        clarity=("not vague, too general or too detailed", "不含糊、不空泛、不过于冗细"),
-    ),
-    _make_dimension(
-        "logic",
-        "Does it hang together?",
-        "逻辑是否自洽？",
-        flow=("order, causes and references between steps are sound", "步骤的顺序、因果和引用合理"),
-        reasoning=("no gap and no wrong inference", "没有推理漏洞或错误推断"),
-        world=("in accord with how the world works", "符合客观规律"),
-    ),
-    _make_dimension(
-        "fluency",
-        "Is it well written?",
-        "语言是否通顺？",
-        structure=("clear sentences, right grammar, whole tags", "句子清晰，语法正确，标签完整"),
-        concise=("no repetition and no wordiness", "没有重复和赘述"),
-        idiom=("natural wording, in the question's language", "用语自然，与问题语言一致"),
-    ),
-    _make_dimension(
-        "emotion",
-        "Is the tone right?",
-        "语气是否得当？",
-        expectation=("the tone that a user expects here", "语气符合用户预期"),
-        manners=("not blunt, indifferent or offensive", "不生硬、不冷漠、不冒犯"),
-        context=("the tone fits the situation", "语气与情境相符"),
-    ),
-)
+_TABLE = tomllib.loads(files(__package__).joinpath("framework.toml").read_text(encoding="utf-8"))
+FRAMEWORK = tuple(Dimension(name, **wording) for name, wording in _TABLE.items())
 DIMENSIONS = tuple(dimension.name for dimension in FRAMEWORK)
 Verdict = bool | None
 """Sound, unsound, or not decided."""
