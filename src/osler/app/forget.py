@@ -115,9 +115,11 @@ def _forget_documents(settings: Settings, what: str, report: ForgetReport) -> li
         kb = open_knowledge_base(settings)
     except KnowledgeBaseMissing:
         return [what]
-    marks = [what]
     with kb:
-        documents = _matching_documents(kb, what)
+        with use_secret(kb.path, ()):
+            patient = f"{EMR}:{hash_pseudonym(what)}"
+        marks = [what, patient]  # also where a run before this one took the record out already
+        documents = _matching_documents(kb, what, patient)
         for source, document in documents:
             marks += _marks_of(kb, f"{source}:{document}")
             kb.remove(source=source, document=document)
@@ -141,10 +143,8 @@ _HOLDS = (
 )
 
 
-def _matching_documents(kb: KnowledgeBase, what: str) -> list[tuple[str, str]]:
-    """Source and id of those that are it, hold it, or are of the patient of this number."""
-    with use_secret(kb.path, ()):
-        patient = f"{EMR}:{hash_pseudonym(what)}"
+def _matching_documents(kb: KnowledgeBase, what: str, patient: str) -> list[tuple[str, str]]:
+    """Source and id of those that are it, hold it, or are of the patient of this id."""
     with kb.readers.borrow() as db:
         rows = [*db.execute(_HOLDS, (what,)), *db.execute(_HOLDS, (patient,))]
     return [(str(source), str(id)) for source, id in dict.fromkeys(rows)]

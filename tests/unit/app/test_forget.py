@@ -163,12 +163,14 @@ def test_deleted_pages_stay_in_no_log_that_a_reader_holds_open(settings: Setting
 def test_disk_that_fails_is_an_error_in_words_and_the_next_run_goes_on(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(_: Path) -> None:
+    def fail(*_: object) -> None:
         raise OSError(5, "Input/output error")
 
-    with monkeypatch.context() as broken, pytest.raises(StorageFailed, match="Input/output"):
-        broken.setattr("osler.app.forget.shutil.rmtree", fail)
+    monkeypatch.setattr("osler.app.forget._forget_runs", fail)
+    with pytest.raises(StorageFailed, match="Input/output"):
         forget(settings, MARK)
+    monkeypatch.undo()
+    monkeypatch.setattr("osler.app.forget.load_encoder", lambda _: HashingEncoder())
     assert forget(settings, MARK).left == []
     assert holders(settings.home, MARK, "zyxomarker") == set()
 
