@@ -11,7 +11,7 @@ JOBS ?= auto
 LIGHT := pdf parquet xlsx fast edge qdrant graph math plot export serve
 OSLER := OSLER__HOME=$(HOME_DIR) $(BIN)/osler
 
-.PHONY: ask house test test-extra check check-types check-rules mutants laws docs lock bench fuzz page test-page screenshots coverage release-check clean
+.PHONY: ask house test test-extra test-libraries check check-types check-rules mutants laws docs lock bench fuzz page test-page screenshots coverage release-check clean
 
 $(VENV)/core: requirements.lock pyproject.toml
 	@echo "installing into $(VENV) (once, about half a minute)"
@@ -44,6 +44,12 @@ $(VENV)/extra: $(VENV)/dev requirements-extra.txt
 test-extra: $(VENV)/extra
 	@$(OSLER) download-models >/dev/null
 	$(BIN)/python -m pytest -m "torch or ray"
+
+## The retrievers in the libraries that they are for (extras langchain, llama-index, haystack), in an environment of its own.
+test-libraries: $(VENV)/dev
+	$(PYTHON) -m venv $(VENV)/libraries
+	$(VENV)/libraries/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[serve,langchain,llama-index,haystack]" pytest pytest-asyncio
+	$(VENV)/libraries/bin/python -m pytest -p no:cacheprovider tests/unit/client/test_retrievers.py
 
 ## What every commit passes: format, lint, types, house rules, laws at a small budget. Types and tests side by side.
 check: $(VENV)/dev

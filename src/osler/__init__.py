@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from osler.app.config import Settings, load
     from osler.app.runs import ask, replay
+    from osler.client.http_client import AsyncClient, Client
     from osler.errors import OslerError
     from osler.kb.base import KnowledgeBase
     from osler.llm.core.base import LanguageModel, Likelihood
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Answer",
+    "AsyncClient",
+    "Client",
     "KnowledgeBase",
     "LanguageModel",
     "Likelihood",
@@ -39,6 +42,8 @@ __all__ = [
 
 _HOME = {
     "Answer": "types",
+    "AsyncClient": "client.http_client",
+    "Client": "client.http_client",
     "KnowledgeBase": "kb.base",
     "LanguageModel": "llm.core.base",
     "Likelihood": "llm.core.base",

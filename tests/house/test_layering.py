@@ -24,6 +24,7 @@ LAYERS: tuple[set[str], ...] = (
     {"evaluate"},
     {"train"},
     {"app", "sample"},
+    {"client"},
     {"serve"},
     {"cli"},
 )

@@ -74,6 +74,19 @@ class FinishedRun:
     strategy: str
     events: tuple[Event, ...]
 
+    def _repr_html_(self) -> str | None:
+        """In a notebook: the answer with its references, the words to somebody in danger first."""
+        from osler.answer.export.layout import ExportedAnswer
+        from osler.answer.export.texts import write_html_part
+
+        begun = next((event for event in self.events if isinstance(event, Started)), None)
+        if self.solution is None or begun is None:
+            return None
+        shown = ExportedAnswer(
+            begun.question, self.solution, self.run, self.strategy, self.snapshot
+        )
+        return write_html_part([shown])
+
 
 def new_run_id(when: datetime, digits: int = 6) -> str:
     """A name for a run: its second, and `digits` hexadecimal digits of chance."""

@@ -46,13 +46,18 @@ def _markdown_line(block: Block) -> str:
 
 def write_html(answers: Sequence[ExportedAnswer]) -> bytes:
     """A page without scripts, without anything that is loaded."""
-    body = "<hr>".join("".join(map(_html_element, lay_out(one))) for one in answers)
+    body = write_html_part(answers)
     title = escape(answers[0].question.text) if answers else ""
     language = answers[0].solution.answer.language if answers else "en"
     return (
         f'<!doctype html><html lang="{language}"><head><meta charset="utf-8">'
         f"<title>{title}</title><style>{_STYLE}</style></head><body>{body}</body></html>\n"
     ).encode()
+
+
+def write_html_part(answers: Sequence[ExportedAnswer]) -> str:
+    """The same without its page, to stand in another one."""
+    return "<hr>".join("".join(map(_html_element, lay_out(one))) for one in answers)
 
 
 def _html_element(block: Block) -> str:

@@ -1,0 +1,13 @@
+"""Osler's HTTP API for Python programs, and retrievers for other libraries.
+
+| Module | Holds |
+|---|---|
+| `calls` | the operations, written once for both clients |
+| `http_client` | `Client` and `AsyncClient` |
+| `health` | the journey of `osler deploy check` |
+| `langchain`, `llama_index`, `haystack` | retrievers; each needs the extra of its name |
+"""
+
+from osler.client.http_client import AsyncClient, Client, ServerRefused
+
+__all__ = ["AsyncClient", "Client", "ServerRefused"]

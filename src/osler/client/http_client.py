@@ -1,0 +1,179 @@
+"""`Client` and `AsyncClient` for a server of Osler.
+
+with Client("http://127.0.0.1:8642", key="osk_…") as osler:
+    run = osler.ask("What is given first in anaphylaxis?")
+    print(run["answer"]["text"])
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Awaitable, Iterator
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from types import TracebackType
+from typing import Any, Self
+
+import httpx2
+
+from osler.client.calls import ApiCalls, EventReader, Json, given_query
+from osler.errors import OslerError
+
+HOME = "http://127.0.0.1:8642"
+
+
+class ServerRefused(OslerError):
+    """The server's reply is an error (RFC 9457)."""
+
+    def __init__(self, status: int, problem: Json) -> None:
+        detail = str(problem.get("detail") or problem.get("title") or f"status {status}")
+        super().__init__(detail, fix=str(problem.get("fix") or ""))
+        self.status = status
+        self.code = str(problem.get("code") or "")
+        self.retry_after: float | None = problem.get("retry_after")
+        """Seconds after which another try may help."""
+        self.danger: Json | None = problem.get("danger")
+        """Emergency contacts; show them first."""
+
+
+class ServerUnreachable(OslerError):
+    """Nobody answers at the address, or not in time."""
+
+
+class Client(ApiCalls[Json, bytes], AbstractContextManager["Client"]):
+    """Sends a request and waits for its reply. Not for several threads at once."""
+
+    def __init__(self, url: str = HOME, *, key: str = "", timeout: float = 60.0) -> None:
+        self._http = httpx2.Client(base_url=url, headers=_headers(key), timeout=timeout)
+
+    def ask(self, question: str, **how: Any) -> Json:
+        """The finished run with its answer; `how` as for `start_run`. A run that fails has no
+        answer: its `status` and `error` say why."""
+        run = self.start_run(question, **how)["run_id"]
+        for _ in self.stream_events(run):
+            pass
+        return self.get_run(run)
+
+    def stream_events(self, run: str, *, after: int = 0) -> Iterator[Json]:
+        """The run's events as they happen, each a dictionary with its `type`."""
+        reader = EventReader()
+        path, query = f"/api/v1/runs/{run}/events", {"after": after}
+        try:
+            with self._http.stream("GET", path, params=query, timeout=None) as reply:
+                if reply.status_code >= 400:
+                    reply.read()
+                    raise _refusal(reply)
+                for line in reply.iter_lines():
+                    if (found := reader.read_line(line)) and found[0]:
+                        yield json.loads(found[1])
+        except httpx2.HTTPError as error:
+            raise _unreachable(self._http.base_url, error) from error
+
+    def close(self) -> None:
+        self._http.close()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _json(self, method: str, path: str, *, query: Any = None, body: Any = None) -> Json:
+        return _read_json(self._send(method, path, query, body))
+
+    def _bytes(self, path: str, *, query: Any = None) -> bytes:
+        return self._send("GET", path, query, None).content
+
+    def _send(self, method: str, path: str, query: Any, body: Any) -> httpx2.Response:
+        try:
+            reply = self._http.request(method, path, params=given_query(query), json=body)
+        except httpx2.HTTPError as error:
+            raise _unreachable(self._http.base_url, error) from error
+        return _require_success(reply)
+
+
+class AsyncClient(
+    ApiCalls[Awaitable[Json], Awaitable[bytes]], AbstractAsyncContextManager["AsyncClient"]
+):
+    """The same for asyncio: each method is awaited."""
+
+    def __init__(self, url: str = HOME, *, key: str = "", timeout: float = 60.0) -> None:
+        self._http = httpx2.AsyncClient(base_url=url, headers=_headers(key), timeout=timeout)
+
+    async def ask(self, question: str, **how: Any) -> Json:
+        """As `Client.ask`."""
+        run = (await self.start_run(question, **how))["run_id"]
+        async for _ in self.stream_events(run):
+            pass
+        return await self.get_run(run)
+
+    async def stream_events(self, run: str, *, after: int = 0) -> AsyncIterator[Json]:
+        """As `Client.stream_events`."""
+        reader = EventReader()
+        path, query = f"/api/v1/runs/{run}/events", {"after": after}
+        try:
+            async with self._http.stream("GET", path, params=query, timeout=None) as reply:
+                if reply.status_code >= 400:
+                    await reply.aread()
+                    raise _refusal(reply)
+                async for line in reply.aiter_lines():
+                    if (found := reader.read_line(line)) and found[0]:
+                        yield json.loads(found[1])
+        except httpx2.HTTPError as error:
+            raise _unreachable(self._http.base_url, error) from error
+
+    async def aclose(self) -> None:
+        await self._http.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    async def _json(self, method: str, path: str, *, query: Any = None, body: Any = None) -> Json:
+        return _read_json(await self._send(method, path, query, body))
+
+    async def _bytes(self, path: str, *, query: Any = None) -> bytes:
+        return (await self._send("GET", path, query, None)).content
+
+    async def _send(self, method: str, path: str, query: Any, body: Any) -> httpx2.Response:
+        try:
+            reply = await self._http.request(method, path, params=given_query(query), json=body)
+        except httpx2.HTTPError as error:
+            raise _unreachable(self._http.base_url, error) from error
+        return _require_success(reply)
+
+
+def _headers(key: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {key}"} if key else {}
+
+
+def _read_json(reply: httpx2.Response) -> Json:
+    found = reply.json() if reply.content else {}
+    return found if isinstance(found, dict) else {}
+
+
+def _require_success(reply: httpx2.Response) -> httpx2.Response:
+    if reply.status_code >= 400:
+        raise _refusal(reply)
+    return reply
+
+
+def _refusal(reply: httpx2.Response) -> ServerRefused:
+    try:
+        problem = reply.json()
+    except ValueError:  # a proxy answered
+        problem = {}
+    return ServerRefused(reply.status_code, problem if isinstance(problem, dict) else {})
+
+
+def _unreachable(address: httpx2.URL, error: httpx2.HTTPError) -> ServerUnreachable:
+    said = f"{address} does not answer: {error or type(error).__name__}"
+    return ServerUnreachable(said, fix="is `osler serve` running there?")

@@ -1,0 +1,30 @@
+"""A finished run as a notebook shows it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("fastapi", reason='not installed: pip install "osler[serve]"')
+
+from osler.app.runs import ask
+from osler.questions import parse_question
+from osler.testing.served import FixedModel, fill_knowledge_base, loaded_shelf, serving_settings
+
+
+async def test_a_notebook_shows_danger_then_the_answer_with_its_references(tmp_path: Path) -> None:
+    fill_knowledge_base(tmp_path)
+    settings = serving_settings(tmp_path)
+    shelf = loaded_shelf(settings, FixedModel("<b>Adrenaline</b> is given first. [1]"))
+    try:
+        parts = await shelf.parts_for(settings)
+        asked = "I cannot breathe, my throat swells after a wasp sting. What is given first?"
+        shown = (await ask(settings, parse_question(asked), parts=parts))._repr_html_()
+    finally:
+        shelf.close()
+    assert shown is not None
+    assert shown.startswith('<p class="danger">')
+    assert "&lt;b&gt;Adrenaline" in shown
+    assert 'class="reference"' in shown
+    assert "<b>" not in shown

@@ -1,0 +1,139 @@
+"""The clients against a server that runs, and against the API's own description."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from osler import AsyncClient, Client
+from osler.client.calls import ApiCalls
+from osler.client.http_client import ServerRefused, ServerUnreachable
+
+pytest.importorskip("fastapi", reason='not installed: pip install "osler[serve]"')
+
+from osler.cli.serve import report_page
+from osler.testing.served import ServedOsler, serve_osler
+
+QUESTION = "Which drug is given first, into the outer thigh, at once?"
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedOsler]:
+    with serve_osler(tmp_path_factory.mktemp("served"), page=report_page) as running:
+        yield running
+
+
+@pytest.fixture
+def osler(place: ServedOsler) -> Iterator[Client]:
+    with Client(place.url) as client:
+        yield client
+
+
+class RequestLog(ApiCalls[None, None]):
+    """Notes what each method would send."""
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[str, str, Any, Any]] = []
+
+    def _json(self, method: str, path: str, *, query: Any = None, body: Any = None) -> None:
+        self.sent.append((method, path, query, body))
+
+    def _bytes(self, path: str, *, query: Any = None) -> None:
+        self.sent.append(("GET", path, query, None))
+
+
+def call_each_method() -> dict[str, tuple[str, str, Any, Any]]:
+    """Every method once, each text the name of its argument."""
+    log, made = RequestLog(), {}
+    for name, method in inspect.getmembers(ApiCalls, inspect.isfunction):
+        if name.startswith("_"):
+            continue
+        wanted = [
+            p.name
+            for p in inspect.signature(method).parameters.values()
+            if p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD and p.name != "self"
+        ]
+        getattr(log, name)(*(f"<{one}>" for one in wanted))
+        made[name] = log.sent[-1]
+    return made
+
+
+def test_each_operation_of_the_api_has_its_method_and_each_method_an_operation(
+    place: ServedOsler,
+) -> None:
+    described = httpx2.get(f"{place.url}/openapi.json").json()
+    operations = {
+        (verb.upper(), re.sub(r"\{\w+\}", "{}", path)): one
+        for path, ways in described["paths"].items()
+        for verb, one in ways.items()
+        if not {"openai", "clinic"} & set(one["tags"])  # their clients are others'
+    }
+    called = set()
+    for verb, path, query, body in call_each_method().values():
+        operation = (verb, re.sub(r"%3C\w+%3E", "{}", path))
+        one = operations[operation]
+        called.add(operation)
+        asked = {given["name"] for given in one.get("parameters", []) if given["in"] == "query"}
+        assert set(query or {}) <= asked
+        if body is not None:
+            reference = json.dumps(one["requestBody"]).partition("#/components/schemas/")[2]
+            form = described["components"]["schemas"][reference.partition('"')[0]]
+            assert set(body) <= set(form["properties"])
+            assert set(form.get("required", [])) <= set(body)
+    streamed = {("GET", "/api/v1/runs/{}/events")}
+    assert called | streamed == set(operations)
+
+
+def test_a_question_is_answered_with_its_evidence(osler: Client) -> None:
+    run = osler.ask(QUESTION, strategy="rag")
+    assert run["answer"]["text"].startswith("Adrenaline is given first.")
+    cited = run["evidence"][0]["passage"]["id"]
+    assert osler.get_passage(cited, context=1)["passage"]["id"] == cited
+    assert b"Adrenaline" in osler.export_run(run["run_id"])
+    assert b"<html" in osler.read_report(run["run_id"])
+    assert osler.judge_run(run["run_id"], "helpful")["verdict"] == "helpful"
+    types = [event["type"] for event in osler.stream_events(run["run_id"])]
+    assert (types[0], types[-1]) == ("run.started", "run.finished")
+    assert len(list(osler.stream_events(run["run_id"], after=2))) == len(types) - 2
+
+
+def test_a_thread_is_begun_asked_in_and_deleted(osler: Client) -> None:
+    thread = osler.create_thread()["thread_id"]
+    turn = osler.ask_in_thread(thread, QUESTION)
+    assert [*osler.stream_events(turn["run_id"])][-1]["type"] == "run.finished"
+    assert osler.get_thread(thread)["turns"][0]["question"] == QUESTION
+    assert osler.delete_thread(thread) == {}
+    with pytest.raises(ServerRefused) as refused:
+        osler.get_thread(thread)
+    assert (refused.value.status, refused.value.code) == (404, "unknown_thread")
+
+
+def test_a_refusal_says_what_the_server_said(osler: Client) -> None:
+    with pytest.raises(ServerRefused, match="no source") as refused:
+        osler.search("x", sources=["nowhere"])
+    assert refused.value.status == 422
+    with pytest.raises(ServerRefused):
+        next(osler.stream_events("20260102-030405-0123456789ab"))
+
+
+def test_a_server_that_is_not_there_is_said(tmp_path: Path) -> None:
+    with Client("http://127.0.0.1:9", timeout=2) as nobody, pytest.raises(ServerUnreachable):
+        nobody.check_alive()
+
+
+async def test_the_other_client_awaits_the_same(place: ServedOsler) -> None:
+    async with AsyncClient(place.url) as osler:
+        run = await osler.ask(QUESTION, strategy="rag")
+        assert run["answer"]["text"].startswith("Adrenaline is given first.")
+        found = await osler.search("adrenaline", k=2)
+        assert len(found["hits"]) == 2
+        assert b"osler_" in await osler.read_metrics()
+        with pytest.raises(ServerRefused):
+            await osler.get_run("20260102-030405-0123456789ab")
