@@ -11,17 +11,15 @@ written into the settings file with what it was fitted to, and is used only ther
 
 from __future__ import annotations
 
-import json
-import re
-import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import date
 from importlib.resources import files
 from pathlib import Path
 
 from osler.app.calibrate_sureness import SurenessFit
 from osler.app.config import KagThinkerSettings, LoadedSettings, Settings, TcRagSettings
+from osler.app.config.edit import write_keys
 from osler.app.wiring import thinking
 from osler.app.wiring.live import live_parts
 from osler.app.wiring.tc_rag import build_machine
@@ -35,6 +33,8 @@ from osler.trace import Run
 from osler.types import Language, Question
 
 PACKAGED = "packaged calibration questions"
+# Settings of [strategy] that go before a calibration.
+_HAND_SET = ("sigma", "tau")
 # Conclusions below which a quantile says nothing.
 _LEAST = 5
 
@@ -230,7 +230,7 @@ def refuse_hand_set(loaded: LoadedSettings) -> None:
     """Raises `BadConfig` where strategy.sigma or strategy.tau is set: it would go before any
     calibration."""
     chosen = loaded.settings.strategy
-    for name in ("sigma", "tau"):
+    for name in _HAND_SET:
         if (value := getattr(chosen, name, None)) is not None:
             raise BadConfig(
                 f"{loaded.origins[f'strategy.{name}']}: strategy.{name} = {value:g} is set by"
@@ -247,61 +247,4 @@ def write_calibration(
     `force` comments out a strategy.sigma or strategy.tau. Raises `BadConfig` where the file
     cannot be written.
     """
-    try:
-        text = path.read_text(encoding="utf-8") if path.exists() else ""
-        lines = _without_hand_set(text.splitlines()) if force else text.splitlines()
-        told = [
-            f"{key} = {json.dumps(value, ensure_ascii=False)}"
-            for key, value in _field_values(found)
-        ]
-        made = "\n".join(_replace_keys(lines, told)) + "\n"
-        # Line edits of a TOML file: parsed before it replaces the old one.
-        tomllib.loads(made)
-        # Written beside and moved: a full disk leaves the settings as they were.
-        draft = path.with_name(f".{path.name}.partial")
-        draft.write_text(made, encoding="utf-8")
-        draft.replace(path)
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise BadConfig(
-            f"cannot write {path}: {error}", fix="name another file with --config"
-        ) from error
-
-
-def _field_values(found: SigmaFit | TauFit | SurenessFit) -> list[tuple[str, object]]:
-    return [(name, getattr(found, name)) for name in type(found).__dataclass_fields__]
-
-
-_TABLE = re.compile(r"^\s*\[")
-_CALIBRATION = re.compile(r"^\s*\[\s*calibration\s*\]")
-_STRATEGY = re.compile(r"^\s*\[\s*strategy\s*\]")
-_HAND_SET = re.compile(r"^\s*(?:sigma|tau)\s*=")
-
-
-def _find_table(lines: Sequence[str], header: re.Pattern[str]) -> tuple[int, int] | None:
-    """Line numbers of a table's header and of the next table's."""
-    start = next((i for i, line in enumerate(lines) if header.match(line)), None)
-    if start is None:
-        return None
-    later = (i for i in range(start + 1, len(lines)) if _TABLE.match(lines[i]))
-    return start, next(later, len(lines))
-
-
-def _without_hand_set(lines: Sequence[str]) -> list[str]:
-    found = _find_table(lines, _STRATEGY)
-    within = range(*found) if found else range(0)
-    return [
-        f"#{line}" if i in within and _HAND_SET.match(line) else line
-        for i, line in enumerate(lines)
-    ]
-
-
-def _replace_keys(lines: list[str], told: list[str]) -> list[str]:
-    """The lines with the table's keys as told; its comments stay, and so do those after it."""
-    found = _find_table(lines, _CALIBRATION)
-    if found is None:
-        gap = [""] if lines and lines[-1].strip() else []
-        return [*lines, *gap, "[calibration]", *told]
-    start, end = found
-    keys = {line.partition(" ")[0] for line in told}
-    kept = [line for line in lines[start + 1 : end] if line.split("=")[0].strip(" #\t") not in keys]
-    return [*lines[: start + 1], *told, *kept, *lines[end:]]
+    write_keys(path, "calibration", asdict(found), comment_out=_HAND_SET if force else ())

@@ -251,10 +251,7 @@ def read_judgements(folder: Path) -> list[Judgement]:
     newest: dict[tuple[Form, str, SampleKey, int], Judgement] = {}
     for path in sorted(folder.glob(f"{FILES}*.jsonl")):
         for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], 1):
-            try:
-                judgement = _LINES.decode_line(line)
-            except BadRun as error:
-                raise BadRun(f"{path}:{number}: {error.message}") from error
+            judgement = _LINES.decode_line(line, f"{path}:{number}")
             known = newest.get(judgement.identity)
             if known is None or known.when <= judgement.when:
                 newest[judgement.identity] = judgement

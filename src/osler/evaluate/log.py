@@ -103,7 +103,7 @@ class TriedSamples:
     def refresh(self) -> None:
         """Reads what any writer added since. Raises `BadRun` naming file and byte."""
         for path, at, line in self._lines.read_new():
-            self._read_line(path, at, line)
+            self.note_try(*key_of(line, f"{path} at byte {at}"))
 
     def note_try(self, key: SampleKey, status: Status) -> None:
         """Counts a try; a failed one never hides a done one."""
@@ -111,15 +111,6 @@ class TriedSamples:
             self.counts[key.strategy, key.task] += 1
         if self.status.get(key) != "done":
             self.status[key] = status
-
-    def _read_line(self, path: Path, at: int, line: bytes) -> None:
-        try:
-            key, status = key_of(line)
-        except BadRun as error:
-            raise BadRun(
-                f"{path} at byte {at}: {error.message}", fix="remove that line, or the file"
-            ) from error
-        self.note_try(key, status)
 
     def is_done(self, key: SampleKey, *, again: bool) -> bool:
         """Whether nothing is left to do; `again`: a failed try is no try."""
@@ -138,7 +129,7 @@ def read_records(folder: Path) -> Iterator[SampleRecord]:
     chosen: dict[SampleKey, tuple[tuple[bool, str], Path, int]] = {}
     for path in sorted(folder.glob(f"{RECORDS}*.jsonl")):
         for at, line in read_lines(path):
-            record = _parse_record(path, at, line)
+            record = RECORD_LINES.decode_line(line, f"{path} at byte {at}")
             rank = (record.status == "done", record.when)
             # Ranks compare done above failed, then time; of equals the first file stays.
             if record.key not in chosen or chosen[record.key][0] < rank:
@@ -146,14 +137,7 @@ def read_records(folder: Path) -> Iterator[SampleRecord]:
     for _, path, at in chosen.values():
         with path.open("rb") as file:
             file.seek(at)
-            yield _parse_record(path, at, file.readline())
-
-
-def _parse_record(path: Path, at: int, line: bytes) -> SampleRecord:
-    try:
-        return RECORD_LINES.decode_line(line)
-    except BadRun as error:
-        raise BadRun(f"{path} at byte {at}: {error.message}") from error
+            yield RECORD_LINES.decode_line(file.readline(), f"{path} at byte {at}")
 
 
 def read_trace(folder: Path, trace: TraceSpan) -> list[Event]:

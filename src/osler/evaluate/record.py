@@ -182,8 +182,11 @@ def _record_evidence(evidence: Evidence) -> RecordedEvidence:
 RECORD_LINES: LineFormat[SampleRecord] = LineFormat(SampleRecord, "not a record")
 
 
-def key_of(line: bytes) -> tuple[SampleKey, Status]:
-    """The key and status alone, which is all that resuming needs. Raises `BadRun`."""
+def key_of(line: bytes, place: str) -> tuple[SampleKey, Status]:
+    """The key and status alone, which is all that resuming needs.
+
+    Raises `BadRun` naming the place of the line.
+    """
     try:
         # Plain JSON, not the adapter: resuming a log of 100,000 records must not validate each.
         record: Mapping[str, Any] = json.loads(line)
@@ -191,4 +194,5 @@ def key_of(line: bytes) -> tuple[SampleKey, Status]:
         key = SampleKey(record["strategy"], sample["task"], sample["question"]["id"])
         return key, record["status"]
     except (ValueError, KeyError, TypeError) as error:
-        raise BadRun(f"not a record: {error!r}") from error
+        fix = "remove that line, or the file"
+        raise BadRun(f"{place}: not a record: {error!r}", fix=fix) from error

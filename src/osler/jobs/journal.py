@@ -46,14 +46,18 @@ class LineFormat(Generic[V]):
         """Encodes a value as a line of JSON, with its line break."""
         return self._adapter.dump_json(value) + b"\n"
 
-    def decode_line(self, line: bytes) -> V:
-        """Decodes a line. Raises `BadRun` naming the first field that is not as it should be."""
+    def decode_line(self, line: bytes, place: str = "", *, fix: str = "") -> V:
+        """Decodes the line that stands at `place`.
+
+        Raises `BadRun` naming the place and the first field that is not as it should be.
+        """
         try:
             return self._adapter.validate_json(line)
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(map(str, first["loc"])) or "line"
-            raise BadRun(f"{self.fault}: {where}: {first['msg']}") from error
+            at = f"{place}: " if place else ""
+            raise BadRun(f"{at}{self.fault}: {where}: {first['msg']}", fix=fix) from error
 
 
 def writer_name() -> str:

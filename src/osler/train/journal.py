@@ -83,13 +83,10 @@ class JobStage(Generic[R]):
         with place.path.open("rb") as file:
             file.seek(place.byte)
             line = file.readline()
-        head = _key_bytes(line)
-        try:
-            # Without the closing brace and the line break.
-            return self._format.decode_line(line[len(head) + len(_VALUE) : -2])
-        except BadRun as error:
-            where = f"{place.path} at byte {place.byte}"
-            raise BadRun(f"{where}: {error.message}", fix=MEND) from error
+        where = f"{place.path} at byte {place.byte}"
+        # Without the closing brace and the line break.
+        value = line[len(_key_bytes(line)) + len(_VALUE) : -2]
+        return self._format.decode_line(value, where, fix=MEND)
 
     def results(self) -> Iterator[R]:
         """Yields each item's first result, by key. Raises `BadRun` as `read_at` does."""

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import re
 import shutil
-import tomllib
-from collections.abc import Collection
 from functools import cache
 from pathlib import Path
 
 from osler.app.config import Settings
+from osler.app.config.edit import write_keys
 from osler.errors import BadConfig
 from osler.evaluate.trained_on import pass_on
 from osler.kb.encoders.base import Encoder, MiniLMEncoder
 from osler.kb.encoders.minilm import read_safetensors
-from osler.llm.core.cache import write_whole
 from osler.llm.local.weights import MINILM, locate_weights
 from osler.retrieve.experts.cards import CARD
 from osler.retrieve.experts.pair_graph import pair_graph
@@ -32,7 +28,6 @@ SWITCHES = {
 """For each expert: section and key of its setting, the value that gives the rule back, and the key
 of its folder."""
 GRAPH = "model.onnx"
-_TABLE = re.compile(r"^\s*\[")
 
 
 def expert_in_use(settings: Settings, name: str) -> str:
@@ -93,31 +88,4 @@ def write_choice(path: Path, name: str, folder: Path | None, *, used: bool) -> s
         )
     section, key, off, place = SWITCHES[name]
     values = {key: name if used else off, place: str(folder) if used and folder else "none"}
-    lines = [f"{word} = {json.dumps(value, ensure_ascii=False)}" for word, value in values.items()]
-    try:
-        text = path.read_text(encoding="utf-8") if path.exists() else ""
-        made = "\n".join(_with_keys(text.splitlines(), section, values, lines)) + "\n"
-        # Line edits of a TOML file: parsed before it replaces the old one.
-        tomllib.loads(made)
-        with write_whole(path) as draft:
-            draft.write_text(made, encoding="utf-8")
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise BadConfig(
-            f"cannot write {path}: {error}", fix="name another file with --config"
-        ) from error
-    return f"[{section}] {', '.join(lines)}"
-
-
-def _with_keys(
-    lines: list[str], section: str, keys: Collection[str], values: list[str]
-) -> list[str]:
-    header = re.compile(rf"^\s*\[\s*{section}\s*\]")
-    start = next((i for i, one in enumerate(lines) if header.match(one)), None)
-    if start is None:
-        gap = [""] if lines and lines[-1].strip() else []
-        return [*lines, *gap, f"[{section}]", *values]
-    later = (i for i in range(start + 1, len(lines)) if _TABLE.match(lines[i]))
-    end = next(later, len(lines))
-    # A key that stands there, commented out or not, gives way.
-    kept = [one for one in lines[start + 1 : end] if one.split("=")[0].strip(" #\t") not in keys]
-    return [*lines[: start + 1], *values, *kept, *lines[end:]]
+    return f"[{section}] {', '.join(write_keys(path, section, values))}"

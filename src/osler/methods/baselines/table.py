@@ -7,7 +7,7 @@ from it, and `osler doctor` and `--strategies all` read from it what a method ne
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 
@@ -42,34 +42,3 @@ METHODS: tuple[MethodFacts, ...] = tuple(
     ).items()
 )
 METHODS_BY_KIND = {method.kind: method for method in METHODS}
-
-
-def render_methods_table() -> str:
-    """The first table of docs/guide/baselines.md."""
-    rows = ["| `--strategy` | Method | Needs of the model | Calls | At most | Differs |"]
-    rows.append("|---|---|---|---|--:|---|")
-    rows += [
-        f"| `{m.kind}` | {m.paper} | {m.needs} | {m.calls} | {m.most} | {m.differs} |"
-        for m in METHODS
-    ]
-    return "\n".join(rows)
-
-
-def render_sources_table(settings: Mapping[str, Sequence[str]]) -> str:
-    """The second table of docs/guide/baselines.md; `settings`: names of each method's settings.
-
-    A setting that is neither recalled nor ours was found in the method's source.
-    """
-    rows = [
-        "| `--strategy` | Looked up in | Found there | Recalled | Ours |",
-        "|---|---|---|---|---|",
-    ]
-    for m in METHODS:
-        found = [name for name in settings[m.kind] if name not in (*m.recalled, *m.ours)]
-        columns = (_quote_names(names) for names in (found, m.recalled, m.ours))
-        rows.append(f"| `{m.kind}` | {m.source} | {' | '.join(columns)} |")
-    return "\n".join(rows)
-
-
-def _quote_names(settings: Sequence[str]) -> str:
-    return ", ".join(f"`{name}`" for name in settings) or "-"

@@ -181,23 +181,6 @@ def _entities_of_tags(
         yield begun
 
 
-def write_jsonl(path: Path, texts: Sequence[MarkedText]) -> None:
-    """Writes marked texts in the form that `read_marked` reads."""
-    lines = [
-        json.dumps(
-            {
-                "text": one.text,
-                "entities": [
-                    {"start": e.start, "end": e.end, "type": e.type} for e in one.entities
-                ],
-            },
-            ensure_ascii=False,
-        )
-        for one in texts
-    ]
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-
-
 def types_of(texts: Sequence[MarkedText]) -> tuple[str, ...]:
     """The types, the most frequent first."""
     counts = Counter(entity.type for one in texts for entity in one.entities)

@@ -201,10 +201,5 @@ def _read_inspections(path: Path) -> list[Inspection]:
     """Reads whole lines only. Raises `BadRun` naming file and line."""
     if not path.exists():
         return []
-    inspections = []
-    for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], 1):
-        try:
-            inspections.append(_LINES.decode_line(line))
-        except BadRun as error:
-            raise BadRun(f"{path}:{number}: {error.message}") from error
-    return inspections
+    lines = enumerate(path.read_bytes().split(b"\n")[:-1], 1)
+    return [_LINES.decode_line(line, f"{path}:{number}") for number, line in lines]

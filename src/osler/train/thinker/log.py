@@ -117,10 +117,7 @@ def kept_tries(folder: Path) -> Mapping[TryKey, TeachingTry]:
 
 
 def _parse_try(path: Path, at: int, line: bytes) -> TeachingTry:
-    try:
-        return _LINES.decode_line(line)
-    except BadRun as error:
-        raise BadRun(f"{path} at byte {at}: {error.message}", fix=MEND) from error
+    return _LINES.decode_line(line, f"{path} at byte {at}", fix=MEND)
 
 
 GUESS: dict[Stage, int] = {"logical-form": 1, "deep-search": 6, "thinker": 16}

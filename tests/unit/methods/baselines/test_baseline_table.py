@@ -1,5 +1,6 @@
 """The tables of the documentation are those of the code, and the code keeps to them."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, fields
 from pathlib import Path
 
@@ -11,8 +12,6 @@ from osler.app.wiring.baselines import METHOD_CLASSES
 from osler.methods.baselines.table import (
     METHODS,
     MethodFacts,
-    render_methods_table,
-    render_sources_table,
 )
 
 PAGE = Path(__file__).parents[4] / "docs" / "guide" / "baselines.md"
@@ -22,6 +21,37 @@ SETTINGS = {
     kind: [name for name in section.model_fields if name != "kind"]
     for kind, section in STRATEGIES.items()
 }
+
+
+def render_methods_table() -> str:
+    """The first table of docs/guide/baselines.md."""
+    rows = ["| `--strategy` | Method | Needs of the model | Calls | At most | Differs |"]
+    rows.append("|---|---|---|---|--:|---|")
+    rows += [
+        f"| `{m.kind}` | {m.paper} | {m.needs} | {m.calls} | {m.most} | {m.differs} |"
+        for m in METHODS
+    ]
+    return "\n".join(rows)
+
+
+def render_sources_table(settings: Mapping[str, Sequence[str]]) -> str:
+    """The second table of docs/guide/baselines.md; `settings`: names of each method's settings.
+
+    A setting that is neither recalled nor ours was found in the method's source.
+    """
+    rows = [
+        "| `--strategy` | Looked up in | Found there | Recalled | Ours |",
+        "|---|---|---|---|---|",
+    ]
+    for m in METHODS:
+        found = [name for name in settings[m.kind] if name not in (*m.recalled, *m.ours)]
+        columns = (_quote_names(names) for names in (found, m.recalled, m.ours))
+        rows.append(f"| `{m.kind}` | {m.source} | {' | '.join(columns)} |")
+    return "\n".join(rows)
+
+
+def _quote_names(settings: Sequence[str]) -> str:
+    return ", ".join(f"`{name}`" for name in settings) or "-"
 
 
 def test_the_page_holds_the_tables_as_the_code_has_them() -> None:

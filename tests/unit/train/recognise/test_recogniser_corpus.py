@@ -1,6 +1,7 @@
 """Marked texts as columns and as JSON, and the strict F1 of spans."""
 
 import json
+from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
 
@@ -18,7 +19,6 @@ from osler.train.recognise.corpus import (
     split_units,
     split_windows,
     types_of,
-    write_jsonl,
 )
 
 ENGLISH = "Oral O\niron B-Drug\ntreats O\niron B-Disease\ndeficiency I-Disease\n. O\n"
@@ -122,7 +122,8 @@ def test_what_is_written_reads_back(
     end = data.draw(st.integers(start + 1, len(text)))
     path = tmp_path_factory.mktemp("law") / "x.jsonl"
     told = [MarkedText(text, (MarkedEntity(start, end, "Drug"),)), MarkedText(text)]
-    write_jsonl(path, told)
+    lines = (json.dumps(asdict(one), ensure_ascii=False) for one in told)
+    path.write_text("\n".join(lines), encoding="utf-8")
     assert read_marked(path) == told
 
 
