@@ -11,12 +11,12 @@ from importlib.metadata import version
 from typing import Annotated, Any, Literal
 
 from mcp.server.mcpserver import Context, MCPServer
-from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.exceptions import ResourceError, ToolError
 from pydantic import BaseModel, Field
 from starlette.routing import BaseRoute
 
-from osler.app.audit.entries import write_entry
 from osler.app.config import STRATEGIES
+from osler.errors import OslerError
 from osler.methods.kag import sandbox
 from osler.methods.kag.formulas import (
     FORMULAS,
@@ -29,9 +29,7 @@ from osler.methods.kag.formulas import (
 from osler.methods.kag.sandbox import LONGEST
 from osler.questions import parse_question
 from osler.serve import api, choices, documents, graph_views, schemas, schemas_kb
-from osler.serve.audited_requests import tool_entry
 from osler.serve.keys import Caller
-from osler.serve.problems import RefusedRequest
 from osler.serve.reading_tools import (
     At,
     Many,
@@ -42,7 +40,7 @@ from osler.serve.reading_tools import (
     report_refusals,
 )
 from osler.serve.run_views import load_run
-from osler.serve.scopes import TOOL_VERBS
+from osler.serve.scoped_mcp import CACHE_HINTS, ScopedServer
 from osler.serve.state import ServerState
 
 INSTRUCTIONS = (
@@ -132,8 +130,10 @@ def build_mcp_server(
         instructions=INSTRUCTIONS,
         version=version("osler"),
         log_level="WARNING",
+        cache_hints=CACHE_HINTS,
     )
     _add_knowledge(mcp, find_site)
+    _add_passages(mcp, find_site)
     _add_search_and_fetch(mcp, find_site)
     _add_answers(mcp, find_site)
     _add_plans(mcp, find_site)
@@ -142,31 +142,6 @@ def build_mcp_server(
     if patients:
         add_record_tool(mcp, find_site)
     return mcp
-
-
-class ScopedServer(MCPServer[Any]):
-    """Refuses the tools that the caller's key may not use."""
-
-    def __init__(self, at: At, name: str, **given: Any) -> None:
-        super().__init__(name, **given)
-        self._at = at
-
-    async def call_tool(
-        self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
-    ) -> Any:
-        if context is not None:  # `None`: called from inside, by no caller
-            _, caller = self._at(context)
-            try:
-                caller.scope.require_verb(TOOL_VERBS.get(name))
-            except RefusedRequest as refused:
-                raise ToolError(str(refused)) from refused
-        result = await super().call_tool(name, arguments, context)
-        if context is not None and context.request_context.request is None:
-            site, caller = self._at(context)
-            # Over HTTP the request that carries the call is on record.
-            record = tool_entry(site.settings, caller, name, arguments, result)
-            await asyncio.to_thread(write_entry, site.settings, record)
-        return result
 
 
 def http_routes(mcp: MCPServer[Any]) -> list[BaseRoute]:
@@ -230,6 +205,24 @@ def _add_knowledge(mcp: MCPServer[Any], at: At) -> None:
             await graph_views.read_concept(site, caller, id, limit, relations) for id in ids
         ]
         return ConceptDefinitions(term=term, concepts=concepts)
+
+
+def _add_passages(mcp: MCPServer[Any], at: At) -> None:
+    """Passages as resources: what an answer cites can be attached to a conversation."""
+
+    @mcp.resource(
+        "osler://passages/{id}",
+        name="passage",
+        title="Passage",
+        description="A passage by its id, percent-encoded, as in osler://passages/book%3Aasthma%230.",
+        mime_type="application/json",
+    )
+    async def passage(id: str, context: Context[Any, Any]) -> str:
+        site, caller = at(context)
+        try:
+            return (await _open_passage(site, caller, id, 0)).model_dump_json()
+        except OslerError as error:
+            raise ResourceError(str(error)) from error
 
 
 def _add_search_and_fetch(mcp: MCPServer[Any], at: At) -> None:

@@ -17,6 +17,7 @@ from osler.kb.base import KnowledgeBase
 from osler.methods.kag.formulas import FORMULAS
 from osler.serve.keys import new_key
 from osler.serve.ledger import Ledger
+from osler.serve.scopes import KeyScope
 from osler.testing.scripted import HashingEncoder
 from osler.testing.served import ServedOsler, fill_knowledge_base, serve_osler
 
@@ -310,3 +311,38 @@ async def test_mcp_over_stdio_offers_the_same_tools(tmp_path: Path) -> None:
                 {"formula_id": "body-mass-index", "inputs": {"weight": 80, "height": 200}},
             )
             assert said.structured_content["value"] == pytest.approx(20.0)
+
+
+@pytest.mark.parametrize("mode", ["2026-07-28", "auto", "legacy"])
+async def test_passages_are_resources_for_clients_of_either_revision(
+    place: ServedOsler, mode: str
+) -> None:
+    async with mcp.Client(f"{place.url}/mcp", mode=mode) as client:
+        assert (client.protocol_version == "2026-07-28") is (mode != "legacy")
+        (template,) = (await client.list_resource_templates()).resource_templates
+        assert template.uri_template == "osler://passages/{id}"
+        read = await client.read_resource("osler://passages/guideline%3Apages%230")
+        found = json.loads(read.contents[0].text)["passage"]
+        assert found["id"] == "guideline:pages#0"
+        with pytest.raises(mcp.MCPError, match="there is no passage"):
+            await client.read_resource("osler://passages/guideline%3Anothing%230")
+
+
+async def test_lists_are_in_order_and_say_how_long_they_may_be_kept(place: ServedOsler) -> None:
+    async with mcp.Client(f"{place.url}/mcp", mode="2026-07-28") as client:
+        listed = await client.list_tools()
+        names = [tool.name for tool in listed.tools]
+        assert names == sorted(names)
+        assert (listed.ttl_ms, listed.cache_scope) == (3_600_000, "public")
+        read = await client.read_resource("osler://passages/guideline%3Apages%230")
+        assert (read.ttl_ms, read.cache_scope) == (60_000, "private")
+
+
+async def test_a_key_without_the_verb_reads_no_resource(tmp_path: Path) -> None:
+    with serve_osler(tmp_path) as place:
+        ledger = Ledger(tmp_path / "serve")
+        key = new_key(ledger, "asks", scope=KeyScope(verbs=("ask",)))
+        ledger.close()
+        async with talking_with(place, key) as client:
+            with pytest.raises(mcp.MCPError, match="may not read"):
+                await client.read_resource("osler://passages/guideline%3Apages%230")
