@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from recorded_servers import Recording, run_kit
 
 from osler.errors import CapabilityMissing
 from osler.llm.core.base import LanguageModel, Likelihood, Message, Sampling
@@ -15,7 +16,6 @@ from osler.llm.recording.tape import ModelAbilities, Tape
 from osler.llm.server.client import Endpoint, OpenAIModel, ScoringOpenAIModel, connect_server
 from osler.llm.server.dialects import ConstraintKind, Dialect, ScoringMethod, ServerProfile
 from osler.testing.conformance import ASKED, LanguageModelKit, LikelihoodKit
-from osler.testing.replay import Recording, run_kit
 from osler.testing.scripted import ScriptedModel
 from osler.testing.servers import serve_loopback
 

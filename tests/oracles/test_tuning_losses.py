@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tiny_models import tiny_pair
 
-from osler.testing.tiny import tiny_pair
 from osler.train.tune.encode import EncodedPair, EncodedText
 from osler.train.tune.loss import batch_of, dpo_losses, row_logprobs, sft_sum, token_logprobs
 from osler.train.tune.objective import (

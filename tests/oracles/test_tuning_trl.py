@@ -11,8 +11,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tiny_models import tiny_pair
 
-from osler.testing.tiny import tiny_pair
 from osler.train.tune.encode import EncodedPair, EncodedText
 from osler.train.tune.objective import (
     PreferenceGain,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from cpu_time import cpu_seconds
 
-from osler.testing.cpu_time import cpu_seconds
 from osler.text import (
     clean_text,
     is_cjk,

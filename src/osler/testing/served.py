@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -114,7 +115,7 @@ class ServedOsler:
         for live in list(self.site.desk._live.values()):
             if (task := live.task) is not None:
                 done = threading.Event()
-                ended = _set_at_end(done)
+                ended = partial(_set_at_end, done)
                 task.get_loop().call_soon_threadsafe(task.add_done_callback, ended)
                 assert done.wait(timeout), f"the run {live.id} does not end"
 
@@ -212,8 +213,8 @@ class _SignallingServer(DrainingServer):
         self._up.set()
 
 
-def _set_at_end(done: threading.Event) -> Callable[[asyncio.Task[None]], None]:
-    return lambda _: done.set()
+def _set_at_end(done: threading.Event, _task: object) -> None:
+    done.set()
 
 
 class _SameModel(dict[Any, LoadedModel]):

@@ -7,8 +7,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
-
-from osler.testing.tiny import save_tiny
+from tiny_models import save_tiny
 
 
 class Call(Protocol):
@@ -76,7 +75,7 @@ def test_a_corpus_is_read_and_told_of_in_words(osler: Call, base: str) -> None:
 
 @pytest.mark.torch
 def test_what_was_tuned_is_merged_and_written_for_the_engine(osler: Call, base: str) -> None:
-    from osler.testing.tiny import save_tiny_gguf, tiny_pair
+    from tiny_models import save_tiny_gguf, tiny_pair
 
     run = ("train", "sft", data("sft"), "--base", base, "--out", "out", "--epochs", "1")
     found = osler(*run, "--batch", "4", "--json")

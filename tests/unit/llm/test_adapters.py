@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tiny_models import save_tiny_gguf, tiny_pair
 
 from osler.errors import CapabilityMissing, ModelError, ModelMissing
 from osler.llm.core.base import Adapted, Completion, Message, Sampling
@@ -21,7 +22,6 @@ from osler.llm.core.grammar import Grammar, chars, repeat
 from osler.llm.local.adapters import INVOCATION, RANK, read_adapter
 from osler.llm.local.model import LlamaCpp
 from osler.llm.transformers.hub import ModelPair, silence_transformers
-from osler.testing.tiny import save_tiny_gguf, tiny_pair
 from osler.train.tune.adapter_gguf import write_adapter_gguf
 
 pytestmark = [

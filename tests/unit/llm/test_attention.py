@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tiny_models import tiny_pair
 
 from osler.app.config import Settings
 from osler.app.wiring import Parts
@@ -20,7 +21,6 @@ from osler.llm.transformers.model import TransformersModel
 from osler.methods.baselines.dragin import AttentionSensor, Dragin
 from osler.retrieve.relevance import OverlapRelevance
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever
-from osler.testing.tiny import tiny_pair
 from osler.trace import Run, to_line
 from osler.types import Halt, Passage, Question
 

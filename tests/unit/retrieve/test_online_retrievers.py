@@ -6,6 +6,13 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from loopback import (
+    NamedHostRequest,
+    NamedHostServer,
+    NetworkFactory,
+    serve_named_hosts,
+    whole_reply,
+)
 
 from osler.errors import SourceUnavailable
 from osler.retrieve.web import FusedRetriever, OnlineRetriever
@@ -13,13 +20,6 @@ from osler.sources.catalogue import WIKI
 from osler.sources.online.mediawiki import MediaWikiService
 from osler.sources.records import Document, Section
 from osler.testing.conformance import RetrieverKit
-from osler.testing.loopback import (
-    NamedHostRequest,
-    NamedHostServer,
-    NetworkFactory,
-    serve_named_hosts,
-    whole_reply,
-)
 from osler.types import Hit, Passage, Retriever
 
 PAGES = [

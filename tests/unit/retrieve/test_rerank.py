@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from loopback import PostReply, PostRequest, serve_posts
+from tiny_models import save_tiny_bert
 
 from osler.errors import ModelError, ModelMissing, ModelUnreachable, SourceUnavailable
 from osler.kb.base import KnowledgeBase
@@ -23,9 +25,7 @@ from osler.retrieve.relevance import EncoderRelevance, OverlapRelevance
 from osler.retrieve.rerank import BestSentence, RerankedRetriever
 from osler.retrieve.served_reranker import OpenAIReranker
 from osler.testing.conformance import RelevanceKit, RetrieverKit
-from osler.testing.loopback import PostReply, PostRequest, serve_posts
 from osler.testing.scripted import HashingEncoder
-from osler.testing.tiny import save_tiny_bert
 from osler.testing.waiting import AwaitableEvent
 from osler.types import Hit, Passage, Relevance, Retriever
 

@@ -1,11 +1,11 @@
 """The search server of KAG-Thinker's released code, by its wire form."""
 
 import pytest
+from loopback import PostReply, PostRequest, serve_posts
 
 from osler.errors import SourceUnavailable
 from osler.llm.server.connection import Endpoint, ServerClient
 from osler.retrieve.search_server import SearchServer
-from osler.testing.loopback import PostReply, PostRequest, serve_posts
 
 DOCUMENTS = [
     {"id": "12", "contents": '"Red Kite"\nRed Kite is a film of Peter Berg.'},

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tiny_models import save_tiny_gguf, tiny_pair
 
 from osler.errors import BadConfig
 from osler.evaluate.trained_on import list_beside, read_trained_on
 from osler.llm.core.base import Message, Sampling
 from osler.llm.local.model import LlamaCpp
-from osler.testing.tiny import save_tiny_gguf, tiny_pair
 from osler.train.record import SftRecord
 from osler.train.tune import jobs
 from osler.train.tune.adapter_gguf import is_alora, write_adapter_gguf

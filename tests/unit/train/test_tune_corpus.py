@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tiny_models import tiny_tokenizer
 
 from osler.errors import BadConfig, BadRun, ModelError
 from osler.kb.base import KnowledgeBase
-from osler.testing.tiny import tiny_tokenizer
 from osler.train.tune.corpus import (
     Corpus,
     CorpusSource,

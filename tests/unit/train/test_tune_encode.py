@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tiny_models import tiny_tokenizer
 
 from osler.errors import BadRun, ModelError
 from osler.llm.core.base import Message
-from osler.testing.tiny import tiny_tokenizer
 from osler.train.record import Dialogue, DpoRecord, SftRecord
 from osler.train.tune.encode import ChatEncoder, EncodedText
 

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
+from tiny_models import save_tiny, save_tiny_gguf, tiny_pair
 
 from osler.errors import BadConfig, ModelMissing
 from osler.llm.core.base import Message, TokenScore
 from osler.llm.local.model import LlamaCpp
 from osler.llm.transformers.hub import ModelPair, load_pair
 from osler.llm.transformers.model import TransformersModel
-from osler.testing.tiny import save_tiny, save_tiny_gguf, tiny_pair
 from osler.train.tune.export import Storage, merge_adapter, write_gguf
 from osler.train.tune.model import prepare_model
 from osler.train.tune.recipe import OMNI_SFT

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tiny_models import save_tiny, tiny_pair
 
 from osler.errors import BadConfig, BadRun, ModelError, ModelMissing
 from osler.evaluate.trained_on import TRAINED_ON, read_trained_on
-from osler.testing.tiny import save_tiny, tiny_pair
 from osler.train.tune import jobs, loop
 from osler.train.tune.checkpoints import MARK, latest_checkpoint
 from osler.train.tune.jobs import TuningJob

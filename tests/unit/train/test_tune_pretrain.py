@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tiny_models import save_tiny, tiny_pair
 
 from osler.errors import BadConfig
 from osler.llm.transformers.hub import load_pair
-from osler.testing.tiny import save_tiny, tiny_pair
 from osler.train.tune import jobs
 from osler.train.tune.corpus import Corpus, CorpusSource
 from osler.train.tune.encode import EncodedText

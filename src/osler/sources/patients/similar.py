@@ -134,13 +134,6 @@ class Cohort:
         count = 1 if number is None else int(self._starts[number + 1] - self._starts[number])
         return LEVEL[node[0]] * math.log1p(max(1, len(self._profiles)) / count)
 
-    def score_profiles(self, one: PatientProfile, other: PatientProfile) -> float:
-        """The score of any two profiles with the weights of this cohort."""
-        first, second = self._nodes_of(one.codes)[0], self._nodes_of(other.codes)[0]
-        every = math.fsum(map(self.weight_of, first | second))
-        both = math.fsum(map(self.weight_of, first & second))
-        return round(both / every * demographic_closeness(one, other), _DIGITS) if every else 0.0
-
     def explain_match(self, query: PatientProfile, place: int) -> tuple[DiagnosisMatch, ...]:
         """For each code of the query, the patient's nearest code."""
         nearest: dict[Node, Code] = {}
@@ -196,13 +189,3 @@ class Cohort:
             least = np.partition(scores[places], len(places) - k)[len(places) - k]
             places = places[scores[places] >= least]
         return sorted(places.tolist(), key=lambda at: (-scores[at], self._ids[at]))[:k]
-
-
-def demographic_closeness(one: PatientProfile, other: PatientProfile) -> float:
-    """The factor by which age and sex lower a score, in [0.5, 1]."""
-    close = 1.0
-    if one.age is not None and other.age is not None:
-        close -= AGE_LOSS * min(1.0, abs(one.age - other.age) / AGE_SPAN)
-    if one.sex and other.sex and one.sex != other.sex:
-        close -= SEX_LOSS
-    return close

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from loopback import PostReply, PostRequest, serve_posts
 from pydantic import ValidationError
+from tiny_models import save_tiny, save_tiny_bert
 
 from osler.app.config import Settings
 from osler.app.doctor import Check, run_checks
@@ -18,9 +20,7 @@ from osler.errors import BadConfig, KnowledgeBaseMismatch, ModelError
 from osler.kb.base import KnowledgeBase
 from osler.llm.core.base import BatchLikelihood, Message, Sampling
 from osler.retrieve.rerank import BestSentence, RerankedRetriever
-from osler.testing.loopback import PostReply, PostRequest, serve_posts
 from osler.testing.scripted import HashingEncoder
-from osler.testing.tiny import save_tiny, save_tiny_bert
 
 REVISION = "0123456789abcdef0123456789abcdef01234567"
 

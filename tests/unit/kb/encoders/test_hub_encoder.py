@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tiny_models import save_tiny_bert, tiny_word_pieces
 
 from osler.errors import ModelError, ModelMissing
 from osler.kb.base import KnowledgeBase
 from osler.kb.encoders.hub import LONGEST_QUERY, EncoderSide, HubEncoder, Pooling, medcpt_encoder
 from osler.kb.search.vectors import unit_problem
-from osler.testing.tiny import save_tiny_bert, tiny_word_pieces
 
 pytestmark = pytest.mark.torch
 

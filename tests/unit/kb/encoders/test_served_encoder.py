@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from loopback import PostReply, PostRequest, serve_posts
 
 from osler.errors import ModelError, ModelMissing, ModelUnreachable
 from osler.kb.encoders.served import OpenAIEncoder
 from osler.kb.search.vectors import unit_problem
 from osler.llm.local.quantise import default_gguf
 from osler.llm.server.connection import Clock, Endpoint, KeyRefused, ServerClient
-from osler.testing.loopback import PostReply, PostRequest, serve_posts
 
 KEY = "sk-do-not-tell"
 

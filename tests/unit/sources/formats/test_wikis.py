@@ -7,12 +7,12 @@ from io import BytesIO
 from typing import Any
 
 import pytest
+from cpu_time import cpu_seconds
 
 from osler.errors import MalformedSource
 from osler.sources.formats.wikis import Kilt, Mediawiki, WikiApi
 from osler.sources.formats.wikitext import plain_wikitext
 from osler.sources.records import Document, Drop, Record, Section
-from osler.testing.cpu_time import cpu_seconds
 
 
 @pytest.mark.parametrize(

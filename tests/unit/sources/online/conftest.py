@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-from osler.testing.loopback import NetworkFactory
+from loopback import NetworkFactory
 
 
 @pytest.fixture

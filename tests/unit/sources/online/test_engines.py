@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from loopback import NamedHostRequest, NetworkFactory, serve_named_hosts, whole_reply
 
 from osler.errors import SourceUnavailable
 from osler.sources.online.client import ReplyLimits
 from osler.sources.online.eutils import PubMedService
 from osler.sources.online.mediawiki import MediaWikiService
 from osler.sources.online.web_search import PAGE, WORDS, BingService, SearxngService
-from osler.testing.loopback import NamedHostRequest, NetworkFactory, serve_named_hosts, whole_reply
 
 DAY = ", retrieved 2023-11-14"
 

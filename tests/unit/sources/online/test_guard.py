@@ -4,6 +4,13 @@ from __future__ import annotations
 
 import httpx2
 import pytest
+from loopback import (
+    NamedHostRequest,
+    NetworkFactory,
+    redirect_reply,
+    serve_named_hosts,
+    whole_reply,
+)
 
 from osler.errors import SourceUnavailable
 from osler.sources.online.address_guard import (
@@ -11,13 +18,6 @@ from osler.sources.online.address_guard import (
     GuardedTransport,
     is_public,
     resolve_host,
-)
-from osler.testing.loopback import (
-    NamedHostRequest,
-    NetworkFactory,
-    redirect_reply,
-    serve_named_hosts,
-    whole_reply,
 )
 
 

@@ -8,6 +8,15 @@ from email.utils import format_datetime
 from pathlib import Path
 
 import pytest
+from loopback import (
+    START,
+    NamedHostRequest,
+    NetworkFactory,
+    SleepingClock,
+    redirect_reply,
+    serve_named_hosts,
+    whole_reply,
+)
 
 from osler.errors import SourceUnavailable
 from osler.sources.online.cache import CachedReply, ReplyCache
@@ -18,15 +27,6 @@ from osler.sources.online.client import (
     ReplyLimits,
     ServiceRefused,
     TokenBucket,
-)
-from osler.testing.loopback import (
-    START,
-    NamedHostRequest,
-    NetworkFactory,
-    SleepingClock,
-    redirect_reply,
-    serve_named_hosts,
-    whole_reply,
 )
 from osler.types import Locator, Passage
 
