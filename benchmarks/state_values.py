@@ -114,13 +114,13 @@ class RememberedScores:
         return (await self.score_all(context, [text]))[0]
 
 
-def of_research(data: Path) -> list[Asked]:
-    """Questions of PubMedQA and BioASQ that no expert learnt from."""
+def of_research(data: Path, sets: Sequence[str] = SETS) -> list[Asked]:
+    """Questions that no expert learnt from, of PubMedQA, BioASQ, MedQuAD."""
     split = read_split(ROOT / "benchmarks/experts/split.json")
     labels = {**_pubmedqa_labels(data), **_bioasq_labels(data)}
     found = []
     for one in split.choose_items(read_searches(data), "test"):
-        if one.source in SETS:
+        if one.source in sets:
             said = labels.get(one.id.partition(":")[2], "")
             options = ("yes", "no", "maybe")[: 3 if one.source == "pubmedqa" else 2]
             chosen = options if said in options else ()

@@ -11,14 +11,14 @@ from random import Random
 
 from osler.app.config import Settings, TcRagSettings
 from osler.app.wiring import Parts, no_retriever, roles_of
+from osler.app.wiring.hub import open_judge
 from osler.app.wiring.live import live_parts, record_parts, replay_parts
 from osler.app.wiring.models import encoder_relevance, load_encoder, load_roles
 from osler.app.wiring.strategies import run_budget
 from osler.app.wiring.tc_rag import build_machine
 from osler.errors import BadConfig, BadQuestion
 from osler.evaluate.attacks import (
-    KINDS,
-    NOISES,
+    CELLS,
     AttackCell,
     Target,
     read_targets,
@@ -30,6 +30,7 @@ from osler.evaluate.sigma import METRICS, Metric, SigmaOutcome, record_outcome
 from osler.kb.base import Progress
 from osler.llm.recording.tape import Tape
 from osler.methods.tcrag.machine import TuringMachine
+from osler.retrieve.naming import NamingRelevance, SubjectRelevance
 from osler.retrieve.relevance import CoverageRelevance
 from osler.retrieve.words import content_terms
 from osler.sources.catalogue import RESEARCH, WIKI
@@ -122,10 +123,11 @@ async def _run_levels(
 async def run_attacks(
     settings: Settings, targets: Sequence[Target], *, progress: Progress | None = None
 ) -> list[AttackCell]:
-    """The six cells of Table 3 for the configured model; no knowledge base is needed.
+    """The six cells of Table 3 for the configured model, after the clean one; no knowledge base is
+    needed.
 
-    Two tools find each target's passages: after a Backtrack there is one left to ask. Raises
-    `BadConfig` unless the strategy is TC-RAG.
+    Two tools find each target's passages: after a Backtrack there is one left to ask. (Lean moves
+    have one, which they ask again.) Raises `BadConfig` unless the strategy is TC-RAG.
     """
     chosen = _require_tc_rag(settings)
     parts = await _open_parts(settings, targets)
@@ -134,9 +136,9 @@ async def run_attacks(
         return build_machine(settings, chosen, replace(parts, retriever=lambda *_: retriever))
 
     cells, seed = [], settings.sampling.seed
-    for number, (kind, noise) in enumerate((k, n) for k in KINDS for n in NOISES):
+    for number, (kind, noise) in enumerate(CELLS):
         if progress is not None:
-            progress(f"{kind} attack, {noise} noise", number, len(KINDS) * len(NOISES))
+            progress(f"{kind} attack, {noise} noise", number, len(CELLS))
         outcomes = await run_attack(machine_over, targets, kind, noise, seed=seed)
         if outcomes:
             cells.append(summarize_cell(kind, noise, outcomes))
@@ -144,7 +146,8 @@ async def run_attacks(
 
 
 async def _open_parts(settings: Settings, targets: Iterable[Target]) -> Parts:
-    """Parts whose words are rare by how few passages of the targets hold them."""
+    """Parts whose words are rare by how few passages of the targets hold them, with the experts
+    that a run over a knowledge base has."""
     every = [p for t in targets for p in (*t.passages, *t.relevant, *t.irrelevant)]
     held = Counter(term for passage in every for term in content_terms(passage.text))
 
@@ -152,12 +155,18 @@ async def _open_parts(settings: Settings, targets: Iterable[Target]) -> Parts:
         """As `KnowledgeBase.rarity` has it."""
         return {t: log(1 + (len(every) - held[t] + 0.5) / (held[t] + 0.5)) for t in asked}
 
+    naming = NamingRelevance(term_rarity)
+    judge, faults = open_judge(settings)
     return Parts(
         await load_roles(settings, roles_of(settings)),
         no_retriever,
         encoder_relevance(load_encoder(settings)),
         CoverageRelevance(term_rarity),
         (RESEARCH, WIKI),
+        naming=naming,
+        subject=SubjectRelevance(naming),
+        judge=judge,
+        faults=faults,
     )
 
 

@@ -215,12 +215,13 @@ _INTERVALS = "In brackets: 95 % intervals (Wilson for shares, bootstrap for mean
 
 
 def attack_page(cells: Sequence[AttackCell]) -> Group:
-    """Six rows as in the paper's Table 3, with n and intervals."""
-    table = make_table(("attack", "noise", "n", "Summary", "Backtrack", "EM", "no call"))
+    """A clean row and six as in the paper's Table 3, with n and intervals."""
+    table = make_table(("attack", "noise", "n", "Summary", "Backtrack", "EM", "cited", "no call"))
     for cell in cells:
-        shares = (cell.summary, cell.backtrack, cell.em)
-        cells_of_shares = (_format_share(share) for share in shares)
-        table.add_row(cell.kind, cell.noise, str(cell.em.n), *cells_of_shares, str(cell.unattacked))
+        shares = [_format_share(share) for share in (cell.summary, cell.backtrack, cell.em)]
+        cited = f"{cell.cited.value:.2f}"
+        row = (cell.kind, cell.noise, str(cell.em.n), *shares, cited, str(cell.unattacked))
+        table.add_row(*row)
     return Group(table, Text(f'{_INTERVALS} "no call": runs without a tool call, in all shares.'))
 
 

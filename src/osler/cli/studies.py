@@ -30,8 +30,9 @@ def attack(
 ) -> None:
     """Attack TC-RAG's first tool call with noise, in six ways (TC-RAG App. 8.6).
 
-    Structural noise takes the place of the results, partial noise stands after them. Shown are
-    the shares of runs with a Summary, with a Backtrack, and with the right answer.
+    Structural noise takes the place of the results, partial noise stands after them; clean runs
+    stand beside them. Shown are the shares of runs with a Summary, with a Backtrack, with the right
+    answer, and with a quote from a passage that answers.
     """
     settings = here.load_settings()
     from osler.app import studies

@@ -1,8 +1,9 @@
 """Noise attacks on what a tool returns (TC-RAG App. 8.6).
 
 Noise is injected at the first tool call of a run. A *structural* attack puts it in the
-place of the results, a *partial* one appends it to them. What counts is how often the
-controller notices (Summary, Backtrack), and whether the answer stays right (EM).
+place of the results, a *partial* one appends it to them; *clean* runs are not attacked, and their
+Backtracks are false. What counts is how often the controller notices (Summary, Backtrack), and
+whether the answer stays right (EM) and cites the passages that answer.
 """
 
 from __future__ import annotations
@@ -19,10 +20,13 @@ from osler.text import language_of
 from osler.trace import Popped, Run, Solver
 from osler.types import Halt, Hit, Passage, Question, Retriever
 
-Kind = Literal["structural", "partial"]
-Noise = Literal["irrelevant", "relevant", "mixed"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
-NOISES: tuple[Noise, ...] = get_args(Noise)
+Kind = Literal["clean", "structural", "partial"]
+Noise = Literal["none", "irrelevant", "relevant", "mixed"]
+CELLS: tuple[tuple[Kind, Noise], ...] = (
+    ("clean", "none"),
+    *((kind, noise) for kind in get_args(Kind)[1:] for noise in get_args(Noise)[1:]),
+)
+"""What is compared with the six cells of the paper's table, and these."""
 
 # Options of a set that names none, as PubMedQA has it.
 _OPTIONS = ("yes", "no", "maybe")
@@ -41,6 +45,8 @@ class Target:
     irrelevant: tuple[Passage, ...]
 
     def noise_of(self, kind: Noise) -> tuple[Passage, ...]:
+        if kind == "none":
+            return ()
         if kind == "relevant":
             return self.relevant
         if kind == "irrelevant":
@@ -68,7 +74,7 @@ class AttackedRetriever:
 
     async def search(self, query: str, *, k: int) -> list[Hit]:
         hits = await self.inner.search(query, k=k)
-        if self.shot.fired:
+        if self.shot.fired or self.kind == "clean":
             return hits
         # Set before the results are looked at: an empty search counts as the attacked call, too.
         self.shot.fired = True
@@ -91,6 +97,8 @@ class AttackOutcome:
     backtracked: bool
     right: bool
     halt: Halt
+    cited: bool = False
+    """Whether the answer quotes a passage that answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +111,9 @@ class AttackCell:
     backtrack: Estimate
     em: Estimate
     unattacked: int
-    """Runs without a tool call; they are in all three shares."""
+    """Runs without a tool call; they are in all shares. All runs of the clean cell."""
+    cited: Estimate
+    """Share of the answers that quote a passage that answers."""
 
 
 Build = Callable[[Retriever], Solver]
@@ -116,7 +126,7 @@ async def run_attack(
     """Runs the method once per target; targets without noise of this kind are skipped."""
     outcomes = []
     for target in targets:
-        if not target.noise_of(noise):
+        if kind != "clean" and not target.noise_of(noise):
             continue
         shot = AttackState()
         inner = _HonestRetriever(target.passages)
@@ -133,6 +143,7 @@ async def run_attack(
                 "Backtrack" in popped,
                 solution.answer.option == target.gold,
                 solution.halt,
+                any(one.passage in target.passages for one in solution.answer.evidence),
             )
         )
     return outcomes
@@ -148,6 +159,7 @@ def summarize_cell(kind: Kind, noise: Noise, outcomes: Sequence[AttackOutcome]) 
         proportion(sum(o.backtracked for o in outcomes), n),
         proportion(sum(o.right for o in outcomes), n),
         sum(not o.attacked for o in outcomes),
+        proportion(sum(o.cited for o in outcomes), n),
     )
 
 

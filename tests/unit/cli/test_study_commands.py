@@ -91,11 +91,14 @@ def sets(folder: Path) -> Path:
     return path
 
 
-def test_the_six_cells_of_an_expert_who_follows_the_evidence(osler: Any, sets: Path) -> None:
+def test_the_cells_of_an_expert_who_follows_the_evidence(osler: Any, sets: Path) -> None:
     """He backtracks from a replacement and sums up a mixture, always, and is right."""
     told = json.loads(osler("--set", "strategy.metric=off", "attack", str(sets), "--json").stdout)[
         "cells"
     ]
+    clean = told.pop(0)
+    assert (clean["kind"], clean["noise"], clean["unattacked"]) == ("clean", "none", 4)
+    assert (clean["backtrack"]["value"], clean["em"]["value"], clean["cited"]["value"]) == (0, 1, 1)
     assert [(cell["kind"], cell["noise"]) for cell in told] == [
         (kind, noise)
         for kind in ("structural", "partial")

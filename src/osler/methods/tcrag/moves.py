@@ -158,8 +158,7 @@ class GuidedMoves:
             return False
         if sum(len(frame.text) for frame in memory.frames) < self.long:
             return False
-        found = await self.judge.gate.find_evidence(memory.question, memory.top.hits)
-        return len({quote.hit.passage.id for quote in found}) > 1
+        return await self.judge.finds_evidence(memory.question, memory.top.hits, passages=2)
 
     async def _is_noise(self, memory: MemoryStack) -> bool:
         return await self.judge.is_noise(memory.question, memory.top.hits)
@@ -196,12 +195,15 @@ class LeanMoves:
     async def _settle_action(
         self, memory: MemoryStack, tried: TriedMoves, *, last: bool
     ) -> Action | None:
-        if memory.hits and not tried.was_refused(memory):
-            return Conclusion("")
-        top = memory.top
+        top, refused = memory.top, tried.was_refused(memory)
         pops = top.kind is FrameKind.OBSERVATION and not tried.is_confirmed(top.hits)
+        # Over evidence a Conclusion is tried first: it is the only one that a sure answer needs.
+        if pops and not refused:
+            pops = not await self.judge.finds_evidence(memory.question, top.hits)
         if pops and await self.judge.is_noise(memory.question, top.hits):
             return Backtrack("")
+        if memory.hits and not refused:
+            return Conclusion("")
         return None if last else self._next_call(memory, tried)
 
     def _next_call(self, memory: MemoryStack, tried: TriedMoves) -> ToolUse | None:

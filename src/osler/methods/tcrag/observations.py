@@ -36,9 +36,16 @@ class ObservationJudge:
     gate: EvidenceGate
     judge: QuoteJudge | None = None
 
+    async def finds_evidence(
+        self, question: Question, hits: Sequence[Hit], *, passages: int = 1
+    ) -> bool:
+        """Whether the gate finds evidence in so many passages."""
+        found = await self.gate.find_evidence(question, hits)
+        return len({quote.hit.passage.id for quote in found}) >= passages
+
     async def is_noise(self, question: Question, hits: Sequence[Hit]) -> bool:
         if self.judge is None or not self.judge.can_judge(question):
-            return not await self.gate.find_evidence(question, hits)
+            return not await self.finds_evidence(question, hits)
         near = await quote_candidates(self.gate.relevance, question.text, hits)
         return not near or await self._bearing(self.judge, question, near[:READ]) < LEAST
 
