@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from osler.evaluate.metrics.extracted import (
+from extraction_scores import (
     LEVELS,
     AnnotatedChunk,
     LevelHits,
@@ -20,6 +20,7 @@ from osler.evaluate.metrics.extracted import (
     read_annotated,
     score_extraction,
 )
+
 from osler.extract import Extractor
 from osler.extract.dictionary import DictionaryExtractor
 from osler.graph.formats import read_graph_files as read_graph

@@ -39,8 +39,8 @@ from typing import Any
 
 import annotated
 from corpora import DATA
+from extraction_scores import LevelHits, count_hits
 
-from osler.evaluate.metrics.extracted import LevelHits, count_hits
 from osler.extract import ExtractionOutcome, Extractor
 from osler.extract.dictionary import DictionaryExtractor
 from osler.extract.items import UNANCHORED, Item

@@ -7,19 +7,14 @@ without a judge: whether the two plans have the same functions waiting for the s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from osler.evaluate.intervals import Estimate, proportion
 from osler.evaluate.judges import REASONING, Judge
 from osler.llm.core.verdict import parse_verdict, verdict_grammar
 from osler.prompts import render_prompt
-from osler.trace import Event, FormSolved, FormsPlanned, Run, Solver
-from osler.types import Question, Solution
-
-TEMPERATURES = (0.6, 0.8)
-"""The two that §4.4 names."""
-SEEDS = (0, 1)
+from osler.trace import Event, FormSolved, FormsPlanned, Run
+from osler.types import Question
 
 Shape = tuple[tuple[str, tuple[int, ...]], ...]
 
@@ -30,43 +25,6 @@ class SolutionProcess:
 
     text: str
     shape: Shape
-
-
-@dataclass(frozen=True, slots=True)
-class StabilityPair:
-    question: Question
-    first: SolutionProcess
-    second: SolutionProcess
-    stable: bool | None
-    """The judge's verdict; `None` where it could not be read."""
-
-    @property
-    def alike(self) -> bool:
-        """Whether the plans have the same functions waiting for the same steps."""
-        return self.first.shape == self.second.shape
-
-
-@dataclass(frozen=True, slots=True)
-class Stability:
-    pairs: tuple[StabilityPair, ...]
-
-    @property
-    def judged(self) -> Estimate | None:
-        """Share of stable questions; `None` where no verdict could be read.
-
-        A verdict that cannot be read is in no figure, as in the report's `JudgedCell`: it says
-        something about the judge, and nothing about the questions.
-        """
-        read = [pair.stable for pair in self.pairs if pair.stable is not None]
-        return proportion(sum(read), len(read)) if read else None
-
-    @property
-    def alike(self) -> Estimate:
-        return proportion(sum(pair.alike for pair in self.pairs), len(self.pairs))
-
-    @property
-    def unread(self) -> int:
-        return sum(pair.stable is None for pair in self.pairs)
 
 
 class StabilityJudge(Judge):
@@ -92,30 +50,6 @@ class StabilityJudge(Judge):
         return await self._ask_model(prompt, lambda reply: parse_verdict(reply.text), grammar, run)
 
 
-async def measure_stability(
-    solver: Callable[[int], Solver],
-    judge: StabilityJudge,
-    questions: Sequence[Question],
-    *,
-    seeds: tuple[int, int] = SEEDS,
-) -> Stability:
-    """`solver(seed)` solves at the temperature that is measured. Raises `ValueError` for one seed
-    twice: that would be the same run."""
-    if seeds[0] == seeds[1]:
-        raise ValueError(f"two seeds are needed, got {seeds[0]} twice")
-    pairs = []
-    for question in questions:
-        first, second = [await _solve_once(solver(seed), question, seed) for seed in seeds]
-        stable = await judge.is_consistent(question, first, second)
-        pairs.append(StabilityPair(question, first, second, stable))
-    return Stability(tuple(pairs))
-
-
-def process_of_run(run: Run, solution: Solution) -> SolutionProcess:
-    """The plan, what each step came to, and the answer."""
-    return process_of_events(run.events, solution.answer.option or "", solution.answer.text)
-
-
 def process_of_events(events: Sequence[Event], option: str, text: str) -> SolutionProcess:
     """Extracts the solution process from the events of a stored run."""
     lines: list[str] = []
@@ -129,8 +63,3 @@ def process_of_events(events: Sequence[Event], option: str, text: str) -> Soluti
             lines.append(f"#{event.n} {event.answer or 'unknown'}")
     lines.append(" ".join(filter(None, (option, text))))
     return SolutionProcess("\n".join(line for line in lines if line), shape)
-
-
-async def _solve_once(solver: Solver, question: Question, seed: int) -> SolutionProcess:
-    run = Run(id=f"{question.id}-{seed}", seed=seed)
-    return process_of_run(run, await solver.solve(question, run))

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import annotated
 import pytest
-
-from osler.evaluate.metrics.extracted import (
+from extraction_scores import (
     LEVELS,
     AnnotatedChunk,
     LevelHits,
     count_hits,
     score_extraction,
 )
+
 from osler.extract.anchor import Anchors
 from osler.extract.items import Entity, EntityRelation
 from osler.extract.patterns import PREDICATES

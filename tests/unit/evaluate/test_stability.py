@@ -3,11 +3,12 @@
 from dataclasses import dataclass
 
 import pytest
+from stability import measure_stability, process_of_run
 
 from osler.evaluate.judged import Judgement
 from osler.evaluate.record import SampleKey
 from osler.evaluate.report.build import judged_cells
-from osler.evaluate.stability import StabilityJudge, measure_stability, process_of_run
+from osler.evaluate.stability import StabilityJudge
 from osler.testing.scripted import ScriptedModel
 from osler.trace import FormNode, FormSolved, FormsPlanned, Run
 from osler.types import Answer, Halt, Question, Solution, Statement, Usage

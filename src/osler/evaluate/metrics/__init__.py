@@ -24,8 +24,6 @@
 | agreement with people | `several.agreement` | Omni-RAG A.2 |
 | relative drop | `several.relative_drop` | Omni-RAG Table 6 |
 | rubric of long answers | `rubric.read_ratings` | Omni-RAG A.4 |
-| names and relations at four levels | `extracted.count_hits` | strict, in normal form |
-| extraction | `extracted.score_extraction` | precision, recall and F1 over chunks |
 
 Conventions: scores lie in 0 to 1 and are shown times 100; 0/0 counts as 0 unless the function says
 otherwise; a function raises `ValueError` where a measure has no meaning (no samples, no gold), so
