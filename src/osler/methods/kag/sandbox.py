@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import ModuleType
 
-from osler.errors import BadCalculation
+from osler.errors import BadCalculation, require_extra
 
 # Bounds of one calculation. A second is a thousand times what an arithmetic program needs.
 SECONDS = 1.0
@@ -101,10 +101,6 @@ def _check_value(value: object, printed: str) -> SandboxResult:
 
 
 def _load_monty() -> ModuleType:
-    try:
+    with require_extra("math", "written calculations need the extra `math`", BadCalculation):
         import pydantic_monty
-    except ImportError as error:
-        raise BadCalculation(
-            "written calculations need the extra `math`", fix='pip install "osler[math]"'
-        ) from error
     return pydantic_monty

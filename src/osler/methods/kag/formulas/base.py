@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from osler.errors import BadCalculation
+from osler.errors import BadCalculation, require_extra
 
 if TYPE_CHECKING:
     from pint import UnitRegistry
@@ -222,12 +222,8 @@ def _spell_unit(unit: str) -> str:
 
 @cache
 def _unit_registry() -> UnitRegistry[Any]:
-    try:
+    with require_extra("math", "quantities with units need the extra `math`", BadCalculation):
         import pint
-    except ImportError as error:
-        raise BadCalculation(
-            "quantities with units need the extra `math`", fix='pip install "osler[math]"'
-        ) from error
     # No cache folder: pint would write into the user's home.
     units: UnitRegistry[Any] = pint.UnitRegistry(cache_folder=None)
     # Valid for the univalent ions that the formulas take.

@@ -86,34 +86,50 @@ class GraphSets:
         reading = QuestionReader(self.graph).read(question, language_of(question))
         for query in plan_queries(reading):
             plan = write_plan(query)
-            if len(plan.steps) < 3:  # one fact and the output: searched as any question is
-                return []
             try:
                 values = execute_plan(plan, GraphLookup(self.graph))
             except BadCalculation:
                 return []
-            if _set_of(values[plan.steps[-1].n]).members:
-                hits = self._hits_of(plan, values)
+            found = bool(_set_of(values[plan.steps[-1].n]).members)
+            if len(plan.steps) < 3:  # one fact and the output: searched as any question is
+                # The words may say more than one fact, and this reading then is none.
+                if found or (len(query.kinds) >= reading.passed_kinds and query.is_complete):
+                    return []
+            elif found:
+                hits = self._hits_of(plan, values, reading.qualifiers)
                 return hits if len(hits) <= k else []
         return []
 
-    def _hits_of(self, plan: LogicalPlan, values: Mapping[int, Value]) -> list[Hit]:
+    def _hits_of(
+        self, plan: LogicalPlan, values: Mapping[int, Value], words: Sequence[str] = ()
+    ) -> list[Hit]:
         text = render_plan(plan)
+        last = max(n for n in values if isinstance(plan.step_numbered(n).action, Retrieval))
         return [
             hit
             for n, value in values.items()
             if isinstance(value, ConceptSet) and isinstance(plan.step_numbered(n).action, Retrieval)
             for hit in rank_hits(
-                ((passage, 1.0) for passage in self._passages(value)), text, f"{_STEP}{n}"
+                ((passage, 1.0) for passage in self._passages(value, words if n == last else ())),
+                text,
+                f"{_STEP}{n}",
             )
         ]
 
-    def _passages(self, found: ConceptSet) -> Iterator[Passage]:
-        """The last relation of each member, as a passage about the member."""
+    def _passages(self, found: ConceptSet, words: Sequence[str]) -> Iterator[Passage]:
+        """The last relation of each member, as a passage about the member; only of members whose
+        way there names a concept with each of the words ("the ulcer that … causes")."""
         for member in found.members.values():
+            if not _names_words(member.edges[:-1], words):
+                continue
             concept = self.graph.get_concept(member.concept)
             if concept is not None:
                 yield self.graph.relation_passage(concept, member.edges[-1])
+
+
+def _names_words(edges: Sequence[Edge], words: Sequence[str]) -> bool:
+    names = " ".join(f"{edge.subject_name} {edge.object_name}".casefold() for edge in edges)
+    return all(word.casefold() in names for word in words)
 
 
 @dataclass(frozen=True)

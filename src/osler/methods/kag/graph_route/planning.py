@@ -39,6 +39,10 @@ _UNUSED_CUE = 30.0
 _TURNED = 8.0
 # Other readings of a question that are tried where the likeliest finds nothing in the graph.
 _NEAR = 40.0
+# Cost of going back over the relation just followed: "the drugs for what X treats" is rarely meant.
+_BACK = 30.0
+# Characters of " by the ".
+_BY = 8
 _MOST_TRIED = 8
 # Ways to follow cues from one concept that are combined with those of others: bounds the search.
 _MOST_CHAINS = 8
@@ -65,6 +69,8 @@ class GraphQuery:
     after: tuple[Hop, ...]
     counted: bool
     cost: float
+    is_complete: bool = True
+    """Whether it passes through every kind that the question names."""
 
     @property
     def kinds(self) -> list[str]:
@@ -78,7 +84,9 @@ def plan_queries(reading: QuestionReading) -> list[GraphQuery]:
     if not 1 <= len(reading.starts) <= MOST_STARTS or len(reading.relations) > MOST_CUES:
         return []
     builder = _QueryBuilder(reading)
-    if reading.unexplained or reading.asks > 1 or builder.operation == "refused":
+    if reading.asks > 1 or builder.operation == "refused":
+        return []
+    if reading.unexplained or (reading.qualifiers and builder.operation):
         return []
     ranked = nsmallest(_MOST_TRIED, builder.queries(), key=lambda query: query.cost)
     return [query for query in ranked if query.cost <= ranked[0].cost + _NEAR]
@@ -161,8 +169,16 @@ class _QueryBuilder:
         counted = "count" in self.reading.operators
         query = GraphQuery(tuple(starts), tuple(chains), operation, after, counted, cost)
         misfit = self._misfit(query) if query.kinds else None
+        if not operation:
+            hops = (*chains[0], *after)
+            cost += _BACK * sum(map(self._goes_back, hops, hops[1:]))
         if misfit is not None:
-            yield replace(query, cost=cost + misfit)
+            yield replace(query, cost=cost + misfit, is_complete=not misfit)
+
+    def _goes_back(self, one: Hop, other: Hop) -> bool:
+        # English says "genes that a gene that regulates X regulates"; there the order tells.
+        told = one.kind != other.kind or self.is_chinese
+        return told and one.relation is other.relation and one.forward != other.forward
 
     def _negated(self) -> int:
         """The start after the negation, else the last one."""
@@ -261,6 +277,8 @@ def _cost_of(chain: tuple[float, tuple[Hop, ...]]) -> float:
 
 
 def _distance(start: NamedStart, cue: RelationCue) -> float:
+    if cue.passive and 0 <= start.start - cue.end <= _BY:  # "treated by X" is one phrase
+        return 0.0
     return float(max(cue.start - start.end, start.start - cue.end, 0))
 
 

@@ -18,6 +18,7 @@ _ASKING = re.compile(
     r"\b(?:which|what|how many|number of|list|name)\b|哪[些个种几类]?|什么|多少[个种]?|几[个种类]?",
     re.IGNORECASE,
 )
+_ABBREVIATION = re.compile(r"(?<![\w-])[A-Z]{2}(?![\w-])")
 _BETWEEN = re.compile(r"\W{0,3}(?:(?:is|are|were|was|the|some|other|all)\W+){0,3}", re.IGNORECASE)
 _PASSIVE = re.compile(r"\s+by\b", re.IGNORECASE)
 _WORD = re.compile(r"[^\W\d_]+|\d+")
@@ -69,6 +70,21 @@ class QuestionReading:
     """Where "not" stands; -1 without one."""
     unexplained: tuple[str, ...]
     """Words of content that are none of these."""
+    qualifiers: tuple[str, ...] = ()
+    """Those that stand for a concept on the way: "the ulcer that …", "the thyroid condition"."""
+
+    @cached_property
+    def passed_kinds(self) -> int:
+        """How many kinds the question names, without those that only say what a name is ("the
+        drug warfarin")."""
+        return sum(
+            not any(
+                cue.kind in one.kinds
+                and min(abs(cue.start - one.end), abs(one.start - cue.end)) < 2
+                for one in self.starts
+            )
+            for cue in self.kinds
+        )
 
     @cached_property
     def asked(self) -> KindCue | None:
@@ -116,16 +132,20 @@ class QuestionReader:
         negations = [start for name, start, _ in words if name == "not"]
         relations = tuple(_group_relations(left, spans))
         rest = _blank(left, [(start, end) for _, _, start, end in spans])
+        unexplained = tuple(_unexplained(rest, vocabulary))
+        kinds = tuple(KindCue(s, e, name) for group, name, s, e in spans if group == "kind")
+        qualifiers = tuple(word for word in unexplained if _qualifies(word, left, kinds))
         return QuestionReading(
             text,
             language,
             starts,
             relations,
-            tuple(KindCue(s, e, name) for group, name, s, e in spans if group == "kind"),
+            kinds,
             frozenset(name for name, _, _ in words if name != "empty"),
-            len(_ASKING.findall(text)),
+            sum(not _is_relative(match, left, relations) for match in _ASKING.finditer(text)),
             negations[0] if negations else -1,
-            tuple(_unexplained(rest, vocabulary)),
+            tuple(word for word in unexplained if word not in qualifiers),
+            qualifiers,
         )
 
     def _find_starts(self, text: str, vocabulary: Vocabulary) -> tuple[NamedStart, ...]:
@@ -139,7 +159,34 @@ class QuestionReader:
             kinds = frozenset(kind for types in every for kind in vocabulary.kinds_of(types))
             if kinds and not _is_vocabulary(name, vocabulary):
                 found.append(NamedStart(mention.start, mention.end, name, kinds))
-        return tuple(found)
+        taken = [(one.start, one.end) for one in found]
+        found += self._find_abbreviations(_blank(text, taken), vocabulary)
+        return tuple(sorted(found, key=lambda one: one.start))
+
+    def _find_abbreviations(self, text: str, vocabulary: Vocabulary) -> Iterator[NamedStart]:
+        """Names of two capitals ("AF"), which are too short to be looked for as words."""
+        for match in _ABBREVIATION.finditer(text):
+            ids = [named.concept for named in self.graph.find_exact(match[0])]
+            typed = self.graph.types_of(ids) if ids else {}
+            kinds = frozenset(kind for id in ids for kind in vocabulary.kinds_of(typed[id]))
+            if kinds:
+                yield NamedStart(*match.span(), match[0], kinds)
+
+
+def _qualifies(word: str, text: str, kinds: Sequence[KindCue]) -> bool:
+    """Whether a word says of a clause or a kind what its concept is called."""
+    end = text.find(word) + len(word)
+    clause = re.match(r"s? (?:that|which) ", text[end:])
+    return clause is not None or any(cue.start == end + 1 for cue in kinds)
+
+
+def _is_relative(match: re.Match[str], text: str, relations: Sequence[RelationCue]) -> bool:
+    """Whether a question word opens a clause: "for which X is given", "prevents what X causes"."""
+    before = text[: match.start()].rstrip()
+    word = match[0].casefold()
+    if word == "what":
+        return any(cue.end == len(before) for cue in relations)
+    return word == "which" and re.search(r"\w \w*\b(?:for|in|of|by|with|from)$", before) is not None
 
 
 def _is_vocabulary(name: str, vocabulary: Vocabulary) -> bool:
@@ -174,7 +221,9 @@ def _drop_covered(spans: Sequence[Span]) -> list[Span]:
         doubled = name == "empty" and any(
             other[2:] == (start, end) and other[1] != "empty" for other in spans
         )
-        if not covered and not doubled:
+        # 禁用于 is 禁用 and no 用于: of two relations that overlap the first counts.
+        cut = kept and one[0] == kept[-1][0] == "relation" and kept[-1][2] < start < kept[-1][3]
+        if not covered and not doubled and not cut:
             kept.append(one)
     return kept
 

@@ -11,6 +11,7 @@ from osler.graph.items import Name, Relation, SemanticType
 from osler.graph.store import Graph
 from osler.methods.kag.graph_route import GraphRoute, GraphSets
 from osler.methods.kag.graph_route.answering import MOST_RELATIONS
+from osler.methods.kag.graph_route.reading import QuestionReader
 from osler.methods.kag.graph_route.relations import read_vocabulary
 from osler.methods.kag.graph_route.sets import (
     Amount,
@@ -40,6 +41,7 @@ FACTS = [
     *named("Disease", "gammitis", "deltosis", "epsilonoma"),
     *named("Gene", "GEN1", "GEN2", "GEN3"),
     *named("Symptom", "itching", "sweating"),
+    Name("X:gammitis", "GA", "X", 1),
     Name("X:gammitis", "伽马炎", "X", 1, "zh"),
     Name("X:apirol", "阿皮罗", "X", 1, "zh"),
     Name("X:betanol", "贝塔醇", "X", 1, "zh"),
@@ -55,6 +57,8 @@ FACTS = [
     Relation("X:apirol", "binds", "X:GEN1", "X"),
     Relation("X:GEN1", "regulates", "X:GEN2", "X"),
     Relation("X:GEN2", "regulates", "X:GEN3", "X"),
+    Relation("X:gammitis", "cause_of", "X:epsilonoma", "X"),
+    Relation("X:apirol", "cause_of", "X:deltosis", "X"),
 ]
 
 
@@ -75,6 +79,12 @@ async def solve(graph: Graph, text: str, options: tuple[str, ...] = ()) -> Solut
         ("Which genes does a gene that regulates GEN3 regulate?", "GEN3"),
         ("Which genes are regulated by genes that apirol binds?", "GEN2"),
         ("Does apirol bind a gene that is associated with gammitis?", "Yes"),
+        ("Which drugs treat both GA and deltosis?", "betanol"),  # names of two capitals
+        ("Name a symptom of a disease for which apirol is given.", "itching"),  # one question
+        ("Which drugs treat what gammitis leads to?", "corvine"),
+        ("What can the diseases treated by apirol lead to?", "epsilonoma"),
+        ("Which symptoms does the gamm condition that apirol treats show?", "itching"),
+        ("Which drugs treat gammitis but don't treat deltosis?", "apirol"),
         ("治疗伽马炎的药物有几种？", "2"),
         ("哪些基因与伽马炎相关并被阿皮罗结合？", "GEN1"),
         ("贝塔醇治疗的疾病有哪些症状？", "itching"),
@@ -105,11 +115,18 @@ async def test_a_set_is_worked_out_and_each_member_is_cited(
         "Is betanol used for more diseases than apirol?",  # a yes or no of a comparison
         "治疗伽马炎的药比治疗deltosis的药的多吗？",
         "What is the dose of apirol?",
+        "Which symptoms does the delt condition that apirol treats show?",  # none is so called
+        "Which symptoms are shown by diseases that apirol prevents?",
         "二甲双胍的常见不良反应是什么？",
     ],
 )
 async def test_what_the_graph_cannot_answer_whole_is_left(graph: Graph, text: str) -> None:
     assert await solve(graph, text) is None
+
+
+def test_of_two_relations_whose_words_overlap_the_first_counts(graph: Graph) -> None:
+    reading = QuestionReader(graph).read("阿皮罗禁用于哪些疾病？", "zh")
+    assert [cue.relations for cue in reading.relations] == [{"contraindicates"}]
 
 
 async def test_an_answer_is_replayed_from_its_tape_without_the_graph(graph: Graph) -> None:
