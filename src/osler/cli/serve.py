@@ -12,7 +12,7 @@ import typer
 
 from osler.cli.options import CommandGroup, JsonSession
 from osler.cli.session import CliSession, Json, Quiet, open_session, write_json
-from osler.errors import BadConfig
+from osler.errors import BadArgument, BadConfig
 
 if TYPE_CHECKING:
     from osler.app.config import Settings
@@ -203,11 +203,30 @@ def rm(
 
 def deploy(
     here: CliSession,
-    folder: Annotated[Path, typer.Argument(help="Where the files go.")] = Path("deploy"),
+    folder: Annotated[
+        Path, typer.Argument(help='Where the files go; or "check", to try a server.')
+    ] = Path("deploy"),
+    url: Annotated[
+        str | None, typer.Argument(help='After "check": the address, as in http://127.0.0.1:8642.')
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
+    key_file: Annotated[
+        Path | None, typer.Option(help="For check: a file that holds the server's key.")
+    ] = None,
+    question: Annotated[
+        str | None, typer.Option(help="For check: what is searched for and asked.")
+    ] = None,
 ) -> None:
-    """Write files to run Osler as a service: a container file, a systemd unit, a compose file
-    with Qdrant and vLLM."""
+    """Write files to run Osler as a service (container, systemd, compose, Kubernetes), or make one
+    journey through a running server: `osler deploy check URL`.
+
+    Exit code 1: a step of the journey failed.
+    """
+    if url is not None:
+        if folder != Path("check"):
+            raise BadArgument(f"{str(folder)!r} takes no address", fix="osler deploy check URL")
+        _check_server(here, url, key_file, question)
+        return
     from osler.serve.deploy import write_files
 
     written = write_files(folder, overwrite=force)
@@ -215,6 +234,27 @@ def deploy(
         write_json({"files": [str(path) for path in written]})
     for path in written:
         here.print_line(str(path))
+
+
+def _check_server(here: CliSession, url: str, key_file: Path | None, question: str | None) -> None:
+    from osler.client.health import QUESTION, HealthJourney
+    from osler.client.http_client import Client
+
+    try:
+        key = key_file.read_text(encoding="utf-8").strip() if key_file else ""
+    except OSError as error:
+        raise BadConfig(f"cannot read {key_file}: {error.strerror}", fix="name a file") from error
+    steps = []
+    with Client(url, key=key, timeout=30) as client:
+        for step in HealthJourney(client, question or QUESTION).steps():
+            steps.append(step)
+            mark = "ok" if step.ok else "FAILED"
+            here.print_line(f"{step.name:8} {mark:6} {step.seconds:6.2f} s  {step.said}")
+    failed = [step.name for step in steps if not step.ok]
+    if here.json:
+        write_json({"url": url, "ok": not failed, "steps": [asdict(step) for step in steps]})
+    if failed:
+        raise typer.Exit(1)
 
 
 def _open_ledger(here: CliSession) -> Ledger:

@@ -54,6 +54,7 @@ def test_the_deploy_files_are_written_whole_and_never_over_others(osler: Any, fo
     assert sorted(Path(path).name for path in written) == [
         "Containerfile",
         "compose.yaml",
+        "kubernetes.yaml",
         "osler.service",
         "osler.toml",
     ]

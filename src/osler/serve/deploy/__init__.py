@@ -7,7 +7,7 @@ from pathlib import Path
 
 from osler.errors import BadConfig
 
-NAMES = ("Containerfile", "osler.service", "compose.yaml", "osler.toml")
+NAMES = ("Containerfile", "osler.service", "compose.yaml", "kubernetes.yaml", "osler.toml")
 
 
 def write_files(folder: Path, *, overwrite: bool = False) -> list[Path]:
