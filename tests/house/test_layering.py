@@ -1,6 +1,7 @@
 """Imports go one way only, as drawn in docs/architecture.md, and never in a circle."""
 
 import ast
+import functools
 from pathlib import Path
 
 import pytest
@@ -42,14 +43,17 @@ ROOMS = {
 """Rooms of one part, low to high; what stands beside them may import them all."""
 
 
-SOURCES = house.read_sources()
-IMPORTS = house.import_graph(SOURCES)
+@functools.cache
+def read_imports() -> dict[str, set[str]]:
+    """Module to the modules it imports, read when a test asks and not by all that collect."""
+    return house.import_graph(house.read_sources())
 
 
 def imported_modules(source: str) -> set[str]:
     """Modules of Osler that a source imports, wherever the import stands."""
     return {
-        house.module_of(name, IMPORTS) for name in house.imported_names(ast.walk(ast.parse(source)))
+        house.module_of(name, read_imports())
+        for name in house.imported_names(ast.walk(ast.parse(source)))
     }
 
 
@@ -82,7 +86,7 @@ def is_breach(module: str, other: str) -> bool:
 
 
 def test_every_part_has_its_layer() -> None:
-    assert {part(module) for module in IMPORTS if not is_free(module)} <= LEVEL.keys()
+    assert {part(module) for module in read_imports() if not is_free(module)} <= LEVEL.keys()
 
 
 def test_only_core_modules_stand_loose_at_the_root() -> None:
@@ -93,7 +97,7 @@ def test_only_core_modules_stand_loose_at_the_root() -> None:
 def test_imports_go_one_way_only() -> None:
     breaches = [
         f"{module} imports {other}"
-        for module, others in IMPORTS.items()
+        for module, others in read_imports().items()
         if not is_free(module)
         for other in sorted(others)
         if is_breach(module, other)
@@ -102,7 +106,7 @@ def test_imports_go_one_way_only() -> None:
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
-    assert house.find_circles(IMPORTS) == []
+    assert house.find_circles(read_imports()) == []
 
 
 def test_a_circle_would_be_seen() -> None:
@@ -113,7 +117,7 @@ def test_a_circle_would_be_seen() -> None:
 def test_nothing_but_tests_imports_the_doubles() -> None:
     users = [
         module
-        for module, others in IMPORTS.items()
+        for module, others in read_imports().items()
         if part(module) != "testing" and any(part(other) == "testing" for other in others)
     ]
     assert users == []
@@ -122,7 +126,7 @@ def test_nothing_but_tests_imports_the_doubles() -> None:
 def test_only_wiring_and_the_doors_read_settings() -> None:
     users = {
         part(module)
-        for module, others in IMPORTS.items()
+        for module, others in read_imports().items()
         if any(other.startswith("osler.app.config") for other in others)
     }
     assert users <= {"app", "serve", "cli", "testing", ""}

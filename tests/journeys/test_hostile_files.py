@@ -93,7 +93,7 @@ HOSTILE: dict[str, tuple[bytes, dict[str, int]]] = {
         {"malformed file": 1},
     ),
     "bomb.jsonl.gz": (gzip.compress(LINE % (1, 1) + b" " * 40 * MIB), {"decompression bomb": 1}),
-    "bomb.md.bz2": (bz2.compress(b"a " * 20 * MIB), {"malformed file": 1}),
+    "bomb.md.bz2": (bz2.compress(b"a" * 40 * MIB), {"malformed file": 1}),
     "bombs.zip": (
         zipped({f"{n}.md": b"# T\n" + b" " * 10 * MIB for n in range(3)}),
         {"no text": 2, "decompression bomb": 1},
