@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from osler.app.config import Settings
+from osler.danger.classifier import packaged_classifier
 from osler.danger.notice import find_danger, regional_contacts
 from osler.danger.rules import DangerRules, packaged_rules, read_rules
 from osler.trace import DangerNoticed, Run
@@ -31,7 +32,8 @@ def danger_notice(
         chosen.region, emergency=chosen.emergency, crisis=chosen.crisis, note=chosen.note
     )
     texts = (*earlier, question.text)
-    return find_danger(texts, load_rules(settings), contacts, question.language)
+    classifier = packaged_classifier() if chosen.classifier == "on" else None
+    return find_danger(texts, load_rules(settings), contacts, question.language, classifier)
 
 
 def announce_danger(danger: DangerNotice | None, run: Run) -> None:

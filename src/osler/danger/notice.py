@@ -9,12 +9,13 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from osler.danger.classifier import KINDS as _KINDS
+from osler.danger.classifier import DangerClassifier
 from osler.danger.rules import DangerRules
 from osler.types import DangerKind, DangerNotice, Language
 
 ANYWHERE = "any"
 """The region that names no numbers."""
-_KINDS: tuple[DangerKind, ...] = ("emergency", "self-harm")
 
 _Words = dict[Language, str]
 
@@ -46,15 +47,26 @@ def regional_contacts(
 
 
 def find_danger(
-    texts: Iterable[str], rules: DangerRules, contacts: Contacts, language: Language
+    texts: Iterable[str],
+    rules: DangerRules,
+    contacts: Contacts,
+    language: Language,
+    classifier: DangerClassifier | None = None,
 ) -> DangerNotice | None:
-    """The notice for a person's texts; `None` without danger."""
-    matched = [rule for text in texts for rule in rules.match(text)]
-    kinds = tuple(kind for kind in _KINDS if any(rule.kind == kind for rule in matched))
+    """The notice for a person's texts; `None` without danger.
+
+    What the rules find counts, and what the `classifier` finds where no rule applies.
+    """
+    signs: dict[str, DangerKind] = {}
+    for text in texts:
+        applying = {rule.name: rule.kind for rule in rules.match(text)}
+        if not applying and classifier is not None:
+            applying = classifier.find_signs(text)
+        signs |= applying
+    kinds = tuple(kind for kind in _KINDS if kind in signs.values())
     if not kinds:
         return None
-    names = tuple(dict.fromkeys(rule.name for rule in matched))
-    return DangerNotice(kinds, _write_text(kinds, contacts, language), names, language)
+    return DangerNotice(kinds, _write_text(kinds, contacts, language), tuple(signs), language)
 
 
 def _write_text(kinds: tuple[DangerKind, ...], contacts: Contacts, language: Language) -> str:

@@ -100,7 +100,7 @@ class PhraseFinder:
         self, lists: Mapping[str, Sequence[str]], spelling: Spelling | None = None
     ) -> None:
         """Raises `BadPhrase`, which names the list, for a phrase that cannot be read."""
-        self._spelling = spelling or Spelling()
+        self.spelling = spelling or Spelling()
         self._root = _Node()
         self._beginnings: set[str] = set()
         self._words: set[str] = set()
@@ -108,7 +108,7 @@ class PhraseFinder:
             for phrase in phrases:
                 self._add_phrase(name, phrase)
         self._typos = _index_typos(self._words)
-        self._real = self._spelling.real_words | self._words
+        self._real = self.spelling.real_words | self._words
         self._known: dict[str, tuple[str, ...]] = {}
 
     def find(self, text: str) -> dict[str, list[Span]]:
@@ -127,7 +127,7 @@ class PhraseFinder:
 
     def _add_phrase(self, name: str, phrase: str) -> None:
         try:
-            for wording in _each_wording(phrase, self._spelling):
+            for wording in _each_wording(phrase, self.spelling):
                 self._add_symbols(name, wording)
         except BadPhrase as error:
             raise BadPhrase(f"{name}: {phrase!r} {error}") from None
@@ -150,7 +150,7 @@ class PhraseFinder:
         """Symbols of each token, and its place; one place more for the end."""
         tokens: list[tuple[str, ...]] = []
         places = [0]
-        for match in _TOKEN.finditer(self._spelling.apply(text)):
+        for match in _TOKEN.finditer(self.spelling.apply(text)):
             word = match[0]
             if match["stop"]:
                 tokens.append((_STOP,))

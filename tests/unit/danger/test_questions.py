@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from osler.danger.rules import packaged_rules
 
-CASES = list(danger.read_cases())
+CASES = list(danger.read_cases(("development", "held_out", "third", "fourth")))
 SEEN = {case.text: danger.seen_by_rules(case.text) for case in CASES}
 
 
@@ -23,7 +23,7 @@ def test_there_are_a_hundred_of_each_kind_half_of_them_chinese_and_no_question_t
 
 
 def test_what_was_written_after_the_rules_stands_apart_from_what_they_were_made_by() -> None:
-    parts = {part: {c.text for c in CASES if c.part == part} for part in danger.PARTS}
+    parts = {part: {c.text for c in danger.read_cases([part])} for part in danger.PARTS}
     assert all(parts.values())
     assert sum(map(len, parts.values())) == len(set().union(*parts.values()))
 

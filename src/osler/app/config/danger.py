@@ -26,6 +26,8 @@ class DangerSettings(SettingsSection):
     """Whom to call in a crisis, instead of the region's crisis line."""
     note: str = Field(default="", max_length=1_000)
     """A text of your own that ends the notice."""
+    classifier: Annotated[Literal["on", "off"], BeforeValidator(_parse_switch)] = "on"
+    """Whether a small classifier is asked where no rule applies."""
     rules: OptionalPlace = None
     """A rules file of your own, in place of the packaged one."""
 
