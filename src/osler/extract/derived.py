@@ -10,9 +10,8 @@ from osler.extract import publish, store
 from osler.extract.indexes import store as indexes
 from osler.extract.indexes.entity_graph import EntityGraphs
 from osler.extract.indexes.search import IndexEntries
-from osler.extract.store import AnchoredItem, ExtractorAccount
+from osler.extract.store import AnchoredItem
 from osler.kb.base import KnowledgeBase
-from osler.kb.store import access
 
 
 class ExtractedFacts:
@@ -65,8 +64,3 @@ class Extractions:
         self._kb.get(passage)
         with self._kb.readers.borrow() as db:
             return store.of_passage(db, passage)
-
-    def accounts(self) -> list[ExtractorAccount]:
-        """The totals of each extractor: chunks, items and cost."""
-        with self._kb.readers.borrow() as db, access.read_transaction(db):
-            return store.extractor_accounts(db)

@@ -114,9 +114,6 @@ class ExtractedItems:
     cut: int = 0
     """Replies that ended at the token limit; their complete entries were kept."""
 
-    def of_kind(self, kind: str) -> tuple[Item, ...]:
-        return tuple(item for item in self.items if item.kind == kind)
-
 
 @dataclass
 class ItemCollector:

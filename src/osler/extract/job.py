@@ -13,16 +13,13 @@ import sqlite3
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from osler.extract import ExtractionCost, ExtractionOutcome, Extractor, store
 from osler.extract.store import ExtractedPassage
-from osler.kb.store import access
-from osler.kb.store.access import LockMode
 from osler.kb.store.passages import (
     Progress,
     Scope,
@@ -34,8 +31,6 @@ from osler.kb.store.passages import (
 from osler.trace.ordered import gather
 from osler.types import Passage, Usage
 
-# Seconds for which a finished chunk waits for a process that is adding texts.
-_PATIENCE = 600.0
 _ROWS = 500
 
 
@@ -58,7 +53,7 @@ class ExtractionPlan:
     """Number of chunks on whose mean `cost` and `seconds` rest; 0 = a guess."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ExtractionReport:
     """Result of a run."""
 
@@ -184,8 +179,7 @@ def _learn_names(folder: Path, extractor: Learner, numbers: Sequence[int]) -> No
 
 
 def _sweep_results(folder: Path) -> None:
-    together = access.open_for_writing(folder, LockMode.TOGETHER, wait=_PATIENCE)
-    with together as db, access.write_transaction(db):
+    with store.open_for_batch(folder) as db:
         store.sweep_results(db)
 
 
@@ -196,14 +190,10 @@ class _ExtractionJob:
     total: int
     again: bool
     progress: Progress
-    done: int = 0
-    known: int = 0
-    gone: int = 0
-    cut: int = 0
+    report: ExtractionReport = field(default_factory=ExtractionReport)
     kinds: Counter[str] = field(default_factory=Counter)
     drops: Counter[str] = field(default_factory=Counter)
     failures: list[str] = field(default_factory=list)
-    usage: Usage = field(default_factory=Usage)
     _writer: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def work_through(self, numbers: Sequence[int], at_once: int) -> None:
@@ -230,47 +220,39 @@ class _ExtractionJob:
         # One writer at a time: SQLite would make the others wait with a lock error.
         async with self._writer:
             written = await asyncio.to_thread(self._write_batch, done)
-        self.known += len(passages) - len(asked)
-        self.gone += len(numbers) - written
+        self.report.known += len(passages) - len(asked)
+        self.report.gone += len(numbers) - written
         self._count_done(done)
-        self.progress("extract", self.done, self.total)
+        self.progress("extract", self.report.chunks, self.total)
 
     def _read_batch(self, numbers: Sequence[int]) -> tuple[dict[int, Passage], store.Kept]:
-        with (
-            access.translate_errors(self.folder),
-            closing(access.open_connection(self.folder)) as db,
-        ):
+        with store.open_for_reading(self.folder) as db:
             passages = read_by_number(db, numbers)
             keys = [] if self.again else [self.extractor.result_key(p) for p in passages.values()]
             return passages, store.known_results(db, keys)
 
     def _write_batch(self, done: Sequence[ExtractedPassage]) -> int:
-        together = access.open_for_writing(self.folder, LockMode.TOGETHER, wait=_PATIENCE)
-        with together as db, access.write_transaction(db):
+        with store.open_for_batch(self.folder) as db:
             return store.write_results(db, self.extractor.name, done)
 
     def _count_done(self, done: Sequence[ExtractedPassage]) -> None:
         for one in done:
             found = one.outcome.found
-            self.done += 1
-            self.cut += found.cut
-            self.usage += one.outcome.usage
+            self.report.chunks += 1
+            self.report.cut += found.cut
+            self.report.usage += one.outcome.usage
             self.kinds.update(item.kind for item in found.items)
             self.drops.update(dict(found.drops))
             if one.outcome.failed:
                 self.failures.append(one.outcome.failed)
 
     def build_report(self, seconds: float, left: int) -> ExtractionReport:
-        return ExtractionReport(
-            self.done,
-            self.known,
-            len(self.failures),
-            self.gone,
-            self.cut,
-            tuple(self.kinds.most_common()),
-            tuple(self.drops.most_common()),
-            tuple(self.failures[:5]),
-            self.usage,
-            seconds,
-            left,
+        return replace(
+            self.report,
+            failed=len(self.failures),
+            kinds=tuple(self.kinds.most_common()),
+            drops=tuple(self.drops.most_common()),
+            failures=tuple(self.failures[:5]),
+            seconds=seconds,
+            left=left,
         )

@@ -141,10 +141,10 @@ class CopyChoices:
     """Entities that relations may connect."""
 
 
-def copy_choices(text: str, language: Language, names: Sequence[str] = ()) -> CopyChoices:
+def copy_choices(text: str, language: Language) -> CopyChoices:
     """Everything that a reply may copy from the text."""
-    found = copyable_phrases(text, language)
-    return CopyChoices(found, sentence_openings(text), table_cells(text), tuple(names))
+    phrases = copyable_phrases(text, language)
+    return CopyChoices(phrases, sentence_openings(text), table_cells(text))
 
 
 def unit_grammar(unit: Unit, schema: Schema, among: CopyChoices) -> Grammar:

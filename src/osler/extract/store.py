@@ -22,6 +22,8 @@ from osler.graph.normal import normalize_name
 from osler.kb.store import access
 from osler.types import Usage
 
+# Seconds.
+_PATIENCE = 600.0
 # `meta.extracted` gets a new random value on each change, by which derived data (`publish`) notices
 # that it is out of date.
 _TABLES = (
@@ -96,6 +98,19 @@ def open_for_reading(folder: Path) -> Iterator[sqlite3.Connection]:
         yield db
 
 
+@contextmanager
+def open_for_batch(folder: Path) -> Iterator[sqlite3.Connection]:
+    """Opens it for the one transaction of a batch, while others may build.
+
+    A finished batch waits for a process that is adding texts.
+    """
+    with (
+        access.open_for_writing(folder, access.LockMode.TOGETHER, wait=_PATIENCE) as db,
+        access.write_transaction(db),
+    ):
+        yield db
+
+
 def has_extractions(db: sqlite3.Connection) -> bool:
     """Whether the tables of extracted items exist."""
     wanted = "SELECT 1 FROM sqlite_master WHERE name = 'extracted_came'"
@@ -127,7 +142,7 @@ def known_results(db: sqlite3.Connection, keys: Iterable[str]) -> Kept:
         "SELECT * FROM extracted_kept WHERE key IN (SELECT value FROM json_each(?))", (wanted,)
     )
     return {
-        key: ExtractedItems(items.load_items(held), _drop_pairs(drops), cut)
+        key: ExtractedItems(items.load_items(held), tuple(json.loads(drops).items()), cut)
         for key, held, drops, cut in rows
     }
 
@@ -210,11 +225,6 @@ def of_passage(db: sqlite3.Connection, id: str, *, extractor: str = "") -> list[
     return list(_read_items(db, "passage.id = ? AND ? IN ('', i.extractor)", (id, extractor)))
 
 
-def items_named(db: sqlite3.Connection, name: str, *, kind: str = "") -> list[AnchoredItem]:
-    """All items of this name, regardless of case, width and punctuation."""
-    return list(_read_items(db, "i.norm = ? AND ? IN ('', i.kind)", (normalize_name(name), kind)))
-
-
 def all_items(db: sqlite3.Connection) -> Iterator[AnchoredItem]:
     return _read_items(db, "?", (1,))
 
@@ -283,7 +293,3 @@ def find_problems(db: sqlite3.Connection) -> Iterator[str]:
     for one in all_items(db):
         if not 0 <= one.item.start < one.item.end <= texts.get(one.passage, 0):
             yield f"an extracted {one.item.kind} lies outside {one.passage}"
-
-
-def _drop_pairs(drops: str) -> tuple[tuple[str, int], ...]:
-    return tuple(json.loads(drops).items())

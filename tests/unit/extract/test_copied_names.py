@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, get_args
 
 import pytest
@@ -36,7 +37,7 @@ UNITS: tuple[Unit, ...] = get_args(Unit)
 
 def among(passage: Passage) -> reply_format.CopyChoices:
     names = ("二甲双胍", "糖尿病") if passage.language == "zh" else ("Metformin", "Nausea")
-    return reply_format.copy_choices(passage.text, passage.language, names)
+    return replace(reply_format.copy_choices(passage.text, passage.language), names=names)
 
 
 Form = tuple[str, type[Any], Grammar]

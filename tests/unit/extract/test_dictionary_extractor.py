@@ -161,7 +161,7 @@ def test_the_graph_s_concepts_and_types_come_first(tmp_path: Path) -> None:
     with Graph.create(tmp_path) as graph:
         graph.add([Name("UMLS:C1", "asthma"), SemanticType("UMLS:C1", "Disease or Syndrome")])
         (found,) = read(passage("Asthma is a disease.", "Asthma"), graph=graph)
-        (entity,) = found.of_kind("entity")
+        (entity,) = (item for item in found.items if item.kind == "entity")
         assert isinstance(entity, Entity)
         assert (entity.concepts, entity.type) == (("UMLS:C1",), "Disease")
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from osler.errors import ModelUnreachable, UnknownPassage
-from osler.extract import ExtractionCost, ExtractionOutcome, job, publish
+from osler.extract import ExtractionCost, ExtractionOutcome, job, publish, store
 from osler.extract.derived import EXTRACTED_FACTS, Extractions
 from osler.extract.dictionary import DictionaryExtractor
 from osler.extract.model import ModelExtractor
@@ -76,7 +76,8 @@ def test_the_plan_says_what_a_run_would_ask_and_writes_nothing(kb: KnowledgeBase
     assert planned.cost.calls == 4
     assert planned.cost.prompt_tokens > 4 * 300  # the prompt with its 24 types, four times
     assert (planned.measured, planned.seconds) == (0, None)
-    assert Extractions.of(kb).accounts() == []
+    with kb.readers.borrow() as db:
+        assert store.extractor_accounts(db) == []
 
 
 def test_what_was_done_makes_the_estimate_and_is_not_done_again(kb: KnowledgeBase) -> None:
@@ -89,7 +90,8 @@ def test_what_was_done_makes_the_estimate_and_is_not_done_again(kb: KnowledgeBas
     assert run(kb, model).chunks == 3
     assert run(kb, model).chunks == 0
     assert model.asked == 4
-    (account,) = Extractions.of(kb).accounts()
+    with kb.readers.borrow() as db:
+        (account,) = store.extractor_accounts(db)
     assert (account.chunks, account.usage.calls, account.kinds) == (4, 4, (("entity", 4),))
 
 

@@ -70,7 +70,7 @@ def test_a_relation_under_another_condition_is_another_relation() -> None:
     keys = ("subject", "predicate", "object", "constraint")
     related = json.dumps({"relations": [dict(zip(keys, end, strict=True)) for end in ends]})
     found = read(ScriptedModel([said, related]), "relations")
-    kept = [item for item in found.of_kind("relation") if isinstance(item, EntityRelation)]
+    kept = [item for item in found.items if isinstance(item, EntityRelation)]
     assert [item.constraint for item in kept] == ["adults 500 mg", "children 40 mg/kg"]
     assert dict(found.drops) == {"said twice": 2}
 
@@ -89,7 +89,7 @@ def test_relations_stand_between_entities_that_were_found() -> None:
     related = json.dumps({"relations": [dict(zip(keys, end, strict=True)) for end in ends]})
     model = ScriptedModel([said, related])
     found = read(model, "relations")
-    first, second = found.of_kind("relation")
+    first, second = (item for item in found.items if item.kind == "relation")
     assert isinstance(first, EntityRelation)
     assert isinstance(second, EntityRelation)
     assert (first.subject, first.object) == ("Metformin", "Type-2 diabetes")

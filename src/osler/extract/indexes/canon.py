@@ -8,7 +8,7 @@ not depend on the order of the chunks.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 Name = str
@@ -146,12 +146,3 @@ def _number_classes(names: set[Name], merged: _DisjointSets, refused: int) -> En
     for name in sorted(names | merged.parent.keys()):
         of[name] = numbers.setdefault(merged.find_root(name), len(numbers))
     return EntityClasses(of, len(numbers), refused)
-
-
-def class_members(found: EntityClasses) -> Sequence[frozenset[Name]]:
-    """The names of each entity, without concept keys."""
-    every: list[set[Name]] = [set() for _ in range(found.count)]
-    for name, number in found.of.items():
-        if not name.startswith("="):
-            every[number].add(name)
-    return [frozenset(each) for each in every]

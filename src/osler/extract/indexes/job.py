@@ -9,7 +9,6 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Iterable, Sequence
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,8 +18,6 @@ from osler.extract import store as extracted
 from osler.extract.indexes import Kind, entry_texts, store
 from osler.extract.indexes.store import IndexCost, IndexEntry, PendingPassage
 from osler.kb.search.vectors import unit_problem
-from osler.kb.store import access
-from osler.kb.store.access import LockMode
 from osler.kb.store.passages import Progress, ignore_progress, read_by_number
 from osler.text import language_of
 from osler.types import Passage
@@ -28,8 +25,6 @@ from osler.types import Passage
 if TYPE_CHECKING:
     from osler.kb.encoders.base import Encoder
 
-# Seconds for which a finished batch waits for a process that is adding texts.
-_PATIENCE = 600.0
 # Chunks in one transaction.
 _BATCH = 128
 
@@ -69,14 +64,13 @@ def follow_indexes(
 
 
 def kept_kinds(folder: Path) -> tuple[Kind, ...]:
-    with access.translate_errors(folder), closing(access.open_connection(folder)) as db:
+    with extracted.open_for_reading(folder) as db:
         return tuple(store.made_indexes(db))
 
 
 def drop_indexes(folder: Path, kinds: Iterable[Kind]) -> int:
     """Drops indexes; returns the number of their entries."""
-    together = access.open_for_writing(folder, LockMode.TOGETHER, wait=_PATIENCE)
-    with together as db, access.write_transaction(db):
+    with extracted.open_for_batch(folder) as db:
         return sum(store.drop_index(db, kind) for kind in dict.fromkeys(kinds))
 
 
@@ -90,10 +84,7 @@ def _make_index(
     folder: Path, kind: Kind, encoder: Encoder | None, progress: Progress
 ) -> IndexReport:
     identity, dimension = (encoder.identity, encoder.dimension) if encoder else ("", 0)
-    with (
-        access.open_for_writing(folder, LockMode.TOGETHER, wait=_PATIENCE) as db,
-        access.write_transaction(db),
-    ):
+    with extracted.open_for_batch(folder) as db:
         store.begin_index(db, kind, identity, dimension)
         todo = store.pending_passages(db, kind)
     # Short transactions: other writers get in between two batches.
@@ -115,10 +106,7 @@ def _index_batch(
         texts = [_passage_texts(db, kind, passages[one.passage], one) for one in todo]
     vectors = iter(_encode_texts(encoder, [text for each in texts for text in each]))
     done = [(one, [next(vectors) for _ in each]) for one, each in zip(todo, texts, strict=True)]
-    with (
-        access.open_for_writing(folder, LockMode.TOGETHER, wait=_PATIENCE) as db,
-        access.write_transaction(db),
-    ):
+    with extracted.open_for_batch(folder) as db:
         source = {number: passage.source for number, passage in passages.items()}
         return store.write_entries(db, kind, source, done, time.perf_counter() - begun)
 
