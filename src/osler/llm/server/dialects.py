@@ -352,7 +352,8 @@ def read_chat(
     entries = replies.token_entries(choice) if sampling.top else ()
     tokens = replies.read_tokens(choice, text) if sampling.top else ()
     raw = _is_raw(server.dialect, sampling)
-    if not raw or not _is_fully_reported(text, len(entries), usage.completion_tokens):
+    # llama.cpp reports tokens that share a character as one.
+    if not raw or (len(entries) < usage.completion_tokens and not text.isascii()):
         tokens = ()
     unreported = bool(sampling.top and text and not thought and not tokens)
     finished: Any = "length" if cut else "stop"
@@ -391,8 +392,3 @@ def _is_raw(dialect: Dialect, sampling: Sampling) -> bool:
         return True
     sampled_raw = dialect is not Dialect.SGLANG or sampling.temperature in {0.0, 1.0}
     return sampled_raw and not sampling.grammar
-
-
-def _is_fully_reported(text: str, reported: int, tokens: int) -> bool:
-    """Returns False when tokens that share a character were reported as one, as llama.cpp does."""
-    return text.isascii() or reported >= tokens

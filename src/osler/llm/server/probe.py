@@ -54,7 +54,8 @@ async def _identify_dialect(line: ServerSession, entries: list[Mapping[str, Any]
     """Detects the dialect by endpoints; where there is none of them, by the list of models."""
     for dialect, traits in TRAITS.items():
         for path in traits.endpoints:
-            if _has_value(await _ask_root(line, path), traits.key):
+            reply = await _ask_root(line, path)
+            if isinstance(reply, Mapping) and reply.get(traits.key):
                 return dialect
         if not traits.endpoints and any(traits.key in entry for entry in entries):
             return dialect
@@ -67,10 +68,6 @@ async def _ask_root(line: ServerSession, path: str) -> Any:
         return await unless_refused(line.request_json(path, root=True, hasty=True))
     except (KeyRefused, ServerBusy):
         return None
-
-
-def _has_value(reply: Any, key: str) -> bool:
-    return isinstance(reply, Mapping) and bool(reply.get(key))
 
 
 def _model_entries(models: Any) -> list[Mapping[str, Any]]:

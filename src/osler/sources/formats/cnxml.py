@@ -7,7 +7,7 @@ chapters are numbered as the book numbers them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
@@ -144,7 +144,7 @@ def _module_roles(module: Element) -> ElementRoles:
         """The kind of thing that a cross-reference without text points to: "Figure"."""
         if local_name(element) != "link" or len(element) or (element.text or "").strip():
             return None
-        return _pointed_at(element, kinds)
+        return kinds.get(element.get("target-id"), "")
 
     return ElementRoles(
         sections=names_in("section note"),
@@ -157,10 +157,6 @@ def _module_roles(module: Element) -> ElementRoles:
         before={"item": "\n- ", "entry": " | ", "newline": " ", "definition": "\n- "},
         instead=replace_link,
     )
-
-
-def _pointed_at(link: Element, kinds: Mapping[str | None, str]) -> str:
-    return kinds.get(link.get("target-id"), "")
 
 
 def _read_glossary(module: Element, path: tuple[str, ...]) -> Iterator[Section]:

@@ -22,7 +22,7 @@ def concept_sections(definition: str, relations: Iterable[Triple]) -> tuple[Sect
     opening = f"Definition: {definition}" if definition else ""
     return tuple(
         Section(clean_text(text))
-        for text in _wrap_triples(opening, (_write_triple(t) for t in relations))
+        for text in _wrap_triples(opening, (f"({', '.join(triple)})" for triple in relations))
     )
 
 
@@ -32,10 +32,6 @@ def names_line(names: Iterable[str]) -> str:
     for name in names:
         seen.setdefault(name.casefold(), name)
     return "/".join(seen.values())
-
-
-def _write_triple(triple: Triple) -> str:
-    return f"({', '.join(triple)})"
 
 
 def _wrap_triples(opening: str, triples: Iterator[str]) -> Iterator[str]:

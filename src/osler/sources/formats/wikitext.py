@@ -10,6 +10,7 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Callable
+from operator import itemgetter
 
 from osler.text import clean_text
 
@@ -89,25 +90,18 @@ def _expand_convert(values: list[str]) -> str:
     return " ".join(values[:2])
 
 
-def _first_value(values: list[str]) -> str:
-    return values[0]
-
-
 def _second_value(values: list[str]) -> str:
     return values[1] if len(values) > 1 else ""
 
 
-def _last_value(values: list[str]) -> str:
-    return values[-1]
-
-
+_FIRST, _LAST = itemgetter(0), itemgetter(-1)
 _SHOWN: dict[str, Callable[[list[str]], str]] = {
     **dict.fromkeys(("convert", "cvt"), _expand_convert),
-    **dict.fromkeys(("lang", "tl", "color", "colored link", "font color"), _last_value),
+    **dict.fromkeys(("lang", "tl", "color", "colored link", "font color"), _LAST),
     **dict.fromkeys(
-        ("lang-en", "nowrap", "nobr", "abbr", "val", "chem", "small", "em", "strong"), _first_value
+        ("lang-en", "nowrap", "nobr", "abbr", "val", "chem", "small", "em", "strong"), _FIRST
     ),
-    **dict.fromkeys(("title case", "as of", "circa", "sub", "sup", "keypress", "zh"), _first_value),
+    **dict.fromkeys(("title case", "as of", "circa", "sub", "sup", "keypress", "zh"), _FIRST),
     **dict.fromkeys(("transl", "link-en", "tsl"), _second_value),
 }
 

@@ -22,15 +22,13 @@ import ssl
 import time
 import zlib
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from functools import cached_property
 
 import httpx2
 
 from osler.errors import SourceUnavailable
+from osler.llm.server.bounded_reading import retry_after
 from osler.sources.online.address_guard import GuardedTransport, Resolve, resolve_host
 from osler.sources.online.cache import CachedReply, ReplyCache
 
@@ -210,7 +208,8 @@ class OnlineClient:
     ) -> CachedReply | _ServerBusy:
         status = response.status_code
         if status in _BUSY:
-            return _ServerBusy(f"the server answers {status}", self._retry_after(response))
+            wait = retry_after(response.headers.get("retry-after", ""), now=self.clock())
+            return _ServerBusy(f"the server answers {status}", wait)
         if status != httpx2.codes.OK:
             raise _refusal_of(call, f"the server answers {status}", status)
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -236,17 +235,6 @@ class OnlineClient:
         except zlib.error as error:
             raise _refusal_of(call, "the reply cannot be unpacked") from error
         return bytes(body)
-
-    def _retry_after(self, response: httpx2.Response) -> float | None:
-        """Seconds of the header `Retry-After`, which is a number or a date; `None` without it."""
-        header = response.headers.get("retry-after", "").strip()
-        if header.isascii() and header.isdigit():
-            return float(header)
-        with suppress(ValueError):
-            moment = parsedate_to_datetime(header)
-            moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-            return max(0.0, (moment - datetime.fromtimestamp(self.clock(), UTC)).total_seconds())
-        return None
 
 
 class ServiceRefused(SourceUnavailable):
