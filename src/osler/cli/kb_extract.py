@@ -336,17 +336,18 @@ def check_kinds(names: Sequence[str]) -> tuple[Kind, ...]:
 
 
 def _costs_page(costs: Sequence[IndexCost]) -> Table:
-    from rich.table import Table
+    from osler.cli.tables import make_table
 
-    page = Table(box=None, pad_edge=False)
-    page.add_column("index")
-    for name in ("items", "vectors", "MB", "seconds", "to come"):
-        page.add_column(name, justify="right")
-    for cost in costs:
-        seconds = "" if cost.seconds is None else f"{cost.seconds:,.1f}"
-        page.add_row(
+    names = ("index", "items", "vectors", "MB", "seconds", "to come")
+    rows = (
+        (
             cost.kind,
-            *(f"{cost.items:,}", f"{cost.vectors:,}", f"{cost.bytes / 1e6:,.2f}"),
-            *(seconds, f"{cost.pending:,}"),
+            f"{cost.items:,}",
+            f"{cost.vectors:,}",
+            f"{cost.bytes / 1e6:,.2f}",
+            "" if cost.seconds is None else f"{cost.seconds:,.1f}",
+            f"{cost.pending:,}",
         )
-    return page
+        for cost in costs
+    )
+    return make_table(names, rows, numeric=names[1:])

@@ -8,32 +8,61 @@ from typing import Annotated, Literal
 
 import typer
 
+from osler.cli.options import Data
+
+HeldOut = Annotated[
+    float, typer.Option(min=0, max=0.9, help="Share of the questions that are held out.")
+]
+
 # Of jobs that explore, judge and teach
 
 JobFolder = Annotated[
     Path, typer.Option("--log-dir", help="Folder of the job; it is also the checkpoint.")
 ]
-Jobs = Annotated[int, typer.Option(min=1, max=256, help="Concurrent questions in each worker.")]
-Workers = Annotated[
-    int | None, typer.Option(min=1, help="Processes, or tasks of a Ray cluster, on one folder.")
-]
-On = Annotated[str, typer.Option(help="Where workers run: processes or ray (extra ray).")]
-HeldOut = Annotated[
-    float, typer.Option(min=0, max=0.9, help="Share of the questions that are held out.")
-]
+
+
+@dataclass(frozen=True)
+class WorkerOptions:
+    """Who does the work of a job: this process, or several on its folder."""
+
+    jobs: Annotated[
+        int, typer.Option(min=1, max=256, help="Concurrent questions in each worker.")
+    ] = 1
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, help="Processes, or tasks of a Ray cluster, on one folder."),
+    ] = None
+    on: Annotated[str, typer.Option(help="Where workers run: processes or ray (extra ray).")] = (
+        "processes"
+    )
+
 
 # Of explore
 
-Questions = Annotated[
-    Path | None,
-    typer.Option(
-        help="Questions as JSON Lines: question, answer, and options, documents (ids), task,"
-        " id where there are any."
-    ),
-]
-TasksInstead = Annotated[
-    str | None, typer.Option(help='Data sets to use instead, as for `osler eval run`: "bioasq".')
-]
+
+@dataclass(frozen=True)
+class CaseOptions:
+    """The questions that are explored."""
+
+    questions: Annotated[
+        Path | None,
+        typer.Option(
+            help="Questions as JSON Lines: question, answer, and options, documents (ids), task,"
+            " id where there are any."
+        ),
+    ] = None
+    tasks: Annotated[
+        str | None,
+        typer.Option(help='Data sets to use instead, as for `osler eval run`: "bioasq".'),
+    ] = None
+    data: Data = None
+    part: Annotated[
+        str, typer.Option(help="train, held-out or all; by a hash of the question's words.")
+    ] = "train"
+    held_out: HeldOut = 0.2
+    limit: Annotated[int | None, typer.Option(min=1, help="Most questions.")] = None
+
+
 ProposedBy = Annotated[
     str,
     typer.Option(
@@ -43,9 +72,6 @@ ProposedBy = Annotated[
 ]
 Queries = Annotated[
     int, typer.Option(min=1, max=20, help="Queries per source (Omni-RAG App. A.1).")
-]
-PartOf = Annotated[
-    str, typer.Option(help="train, held-out or all; by a hash of the question's words.")
 ]
 
 # Of judge
@@ -129,35 +155,58 @@ class SelectionOptions:
 
 # Of thinker-data
 
-Stage = Annotated[
-    Literal["logical-form", "deep-search", "thinker"],
-    typer.Option(help="Plans; single-hop searches; or the whole way to the answer."),
-]
+
+@dataclass(frozen=True)
+class TaughtOptions:
+    """The questions that are taught."""
+
+    tasks: Annotated[
+        str | None,
+        typer.Option(help='Data sets, as for `osler eval run`: "nq=FILE"; none = only write.'),
+    ] = None
+    data: Data = None
+    part: Annotated[
+        Literal["train", "held-out", "all"],
+        typer.Option(help="Which part of the questions to use, split by a hash of their words."),
+    ] = "train"
+    held_out: HeldOut = 0.2
+    limit: Annotated[int | None, typer.Option(min=1, help="Most questions of each data set.")] = (
+        None
+    )
+
+
+@dataclass(frozen=True)
+class TeachingOptions:
+    """What the planner does with each question, and who judges it."""
+
+    stage: Annotated[
+        Literal["logical-form", "deep-search", "thinker"],
+        typer.Option(help="Plans; single-hop searches; or the whole way to the answer."),
+    ] = "thinker"
+    boundary: Annotated[
+        Literal["both", "twice", "none"],
+        typer.Option(
+            help="What the reader knows: by both signals; confirmed twice (medical); not asked."
+        ),
+    ] = "both"
+    inspect: Annotated[
+        Literal["rules", "model", "both", "none"],
+        typer.Option(help="Who judges quality: rules, the role judge, one after the other."),
+    ] = "rules"
+    grade: Annotated[
+        bool,
+        typer.Option("--grade", help="Let the model in the role judge grade what no formula can."),
+    ] = False
+    restructure: Annotated[
+        bool, typer.Option(help="Have reasons reworded as thoughts, a call for each search.")
+    ] = True
+    rounds: Annotated[
+        int, typer.Option(min=1, max=100, help="Tries of each question by this teacher.")
+    ] = 3
+
+
 DataSet = Annotated[
     Path | None, typer.Option("--out", help="Write the data set of what was kept here.")
-]
-TaughtTasks = Annotated[
-    str | None,
-    typer.Option(help='Data sets, as for `osler eval run`: "nq=FILE"; none = only write.'),
-]
-Boundary = Annotated[
-    Literal["both", "twice", "none"],
-    typer.Option(
-        help="What the reader knows: by both signals; confirmed twice (medical); not asked."
-    ),
-]
-Inspect = Annotated[
-    Literal["rules", "model", "both", "none"],
-    typer.Option(help="Who judges quality: rules, the role judge, one after the other."),
-]
-Grade = Annotated[
-    bool, typer.Option("--grade", help="Let the model in the role judge grade what no formula can.")
-]
-Restructure = Annotated[
-    bool, typer.Option(help="Have reasons reworded as thoughts, a call for each search.")
-]
-Rounds = Annotated[
-    int, typer.Option(min=1, max=100, help="Tries of each question by this teacher.")
 ]
 Layout = Annotated[
     Literal["dialogue", "calls"],
@@ -165,11 +214,6 @@ Layout = Annotated[
         help="One chat per question, as in the paper, or one sample per call of the solver."
     ),
 ]
-TaughtPart = Annotated[
-    Literal["train", "held-out", "all"],
-    typer.Option(help="Which part of the questions to use, split by a hash of their words."),
-]
-LimitEach = Annotated[int | None, typer.Option(min=1, help="Most questions of each data set.")]
 
 # Of recogniser
 
@@ -215,18 +259,16 @@ Base = Annotated[
 ]
 GoOnFrom = Annotated[Path | None, typer.Option("--adapter", help="Go on from this adapter.")]
 OnlyLora = Annotated[bool, typer.Option("--lora", help="LoRA, not all weights.")]
-MaxTokens = Annotated[
-    int | None, typer.Option("--max-tokens", help="Most tokens of prompt and answer.")
-]
 SkipLong = Annotated[
     bool, typer.Option("--skip-long", help="Leave longer samples out, instead of refusing them.")
 ]
 
 
 @dataclass(frozen=True)
-class PaceOptions:
-    """Batches, epochs and learning rate; the paper's values where none are given."""
+class TuningOptions:
+    """The weights that are trained and how; the paper's values where none are given."""
 
+    base: Base = None
     epochs: Annotated[
         float | None, typer.Option(help="Passes over the data; the paper's by default.")
     ] = None
@@ -238,12 +280,10 @@ class PaceOptions:
     micro: Annotated[
         int | None, typer.Option(help="Samples worked on at once: less memory, the same result.")
     ] = None
-
-
-@dataclass(frozen=True)
-class FittingOptions:
-    """The weights that are trained, and how the machine trains them."""
-
+    max_tokens: Annotated[
+        int | None,
+        typer.Option("--max-tokens", help="Most tokens of a sample; pretrain: of a window."),
+    ] = None
     layers: Annotated[
         int | None, typer.Option(help="LoRA beside so many layers only, from the last.")
     ] = None

@@ -73,9 +73,8 @@ def _other_languages(counts: Mapping[Language, int]) -> str:
 
 def pushed_page(pushed: PushResult) -> Group:
     """Passages on the server, by source."""
-    table = make_table(("source", "on the server"), numeric={"on the server"})
-    for source, count in pushed.passages.items():
-        table.add_row(plain_text(source), plain_text(f"{count:,}"))
+    rows = ((source, f"{count:,}") for source, count in pushed.passages.items())
+    table = make_table(("source", "on the server"), rows, numeric={"on the server"})
     done = f"{pushed.sent:,} sent, {pushed.deleted:,} deleted in {pushed.seconds:.1f} s"
     return Group(table, plain_text(done))
 
@@ -97,10 +96,9 @@ def info_page(info: KnowledgeBaseInfo) -> Group:
         return Group(*head, plain_text("it is empty; next: osler kb add PATH --source SOURCE"))
     table = make_table(
         ("source", "documents", "passages", "words a passage", "languages", "licences", "dropped"),
+        map(_source_row, info.sources),
         numeric={"documents", "passages", "dropped"},
     )
-    for source in info.sources:
-        table.add_row(*_source_row(source))
     notes = [line for source in info.sources for line in _source_notes(source)]
     return Group(*head, table, *notes)
 
@@ -108,16 +106,19 @@ def info_page(info: KnowledgeBaseInfo) -> Group:
 def snapshots_page(snapshots: Sequence[Snapshot]) -> RenderableType:
     if not snapshots:
         return plain_text("no snapshots yet; next: osler kb snapshot NAME")
-    table = make_table(
-        ("name", "taken", "documents", "passages", "size", "build"),
-        numeric={"documents", "passages", "size"},
-    )
-    for one in snapshots:
-        numbers = (f"{one.documents:,}", f"{one.passages:,}", _format_size(one.size))
-        table.add_row(
-            *map(plain_text, (one.name, _format_time(one.taken), *numbers, one.snapshot or "-"))
+    rows = (
+        (
+            one.name,
+            _format_time(one.taken),
+            f"{one.documents:,}",
+            f"{one.passages:,}",
+            _format_size(one.size),
+            one.snapshot or "-",
         )
-    return table
+        for one in snapshots
+    )
+    names = ("name", "taken", "documents", "passages", "size", "build")
+    return make_table(names, rows, numeric=names[2:5])
 
 
 def dead_page(letters: Sequence[DeadLetter]) -> RenderableType:
@@ -207,14 +208,14 @@ def _snapshot_line(info: KnowledgeBaseInfo) -> str:
     return f"{changed}; next: osler kb build"
 
 
-def _source_row(source: SourceInfo) -> Iterable[Text]:
+def _source_row(source: SourceInfo) -> tuple[str, ...]:
     name, samples = source.source, source.illustrative
     if samples and name == EMR:
         name += " (synthetic)"  # made-up patients, the user's own as well as the sample's
     elif samples:
         name += " (sample)" if samples == source.passages else f" ({samples:,} sample)"
     words = ", ".join(f"{language} {mean:.0f}" for language, mean in source.words.items())
-    cells = (
+    return (
         name,
         f"{source.documents:,}",
         f"{source.passages:,}",
@@ -223,7 +224,6 @@ def _source_row(source: SourceInfo) -> Iterable[Text]:
         ", ".join(filter(None, source.licences)),
         f"{sum(source.drops.values()):,}",
     )
-    return map(plain_text, cells)
 
 
 def _drop_lines(drops: Mapping[str, int], source: str = "") -> list[Text]:

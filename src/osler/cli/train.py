@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from osler.cli.options import Data, DryRun, Offered
+from osler.cli.options import DryRun, Offered
 from osler.cli.options_train import (
-    HeldOut,
+    CaseOptions,
     JobFolder,
-    Jobs,
     JudgeOf,
     Least,
-    On,
-    PartOf,
     ProposedBy,
     Queries,
-    Questions,
     SupportBy,
-    TasksInstead,
     Unit,
-    Workers,
+    WorkerOptions,
 )
 from osler.cli.progress import show_progress
 from osler.cli.session import CliSession
@@ -36,19 +30,13 @@ if TYPE_CHECKING:
 def explore(
     here: CliSession,
     log_dir: JobFolder,
-    questions: Questions = None,
-    tasks: TasksInstead = None,
-    data: Data = None,
     by: ProposedBy = "expert",
     queries: Queries = 6,
-    part: PartOf = "train",
-    held_out: HeldOut = 0.2,
-    limit: Annotated[int | None, typer.Option(min=1, help="Most questions.")] = None,
     sources: Offered = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Same seed, same split.")] = None,
-    jobs: Jobs = 1,
-    workers: Workers = None,
-    on: On = "processes",
+    *,
+    asked: CaseOptions,
+    workers: WorkerOptions,
     dry_run: DryRun = False,
 ) -> None:
     """Propose diverse queries for each source, and search them (Omni-RAG §4.2.1).
@@ -61,15 +49,14 @@ def explore(
     from osler.app.wiring.models import load_encoder
     from osler.train.spo.job import explored_in
 
-    cases = _read_cases(questions, tasks, data, part, held_out, settings.sampling.seed)
-    cases = cases[:limit]
+    cases = tuple(_read_cases(asked, settings.sampling.seed))
     work = training.ExploringWork(
-        settings, log_dir, tuple(cases), training.parse_proposer(by), queries, jobs
+        settings, log_dir, cases, training.parse_proposer(by), queries, workers.jobs
     )
     if dry_run:
         _say_exploring(here, work)
         return
-    _run_work(here, work, workers, on)
+    _run_work(here, work, workers)
     from osler.cli.train_pages import explored_page, explored_summary
 
     summary = explored_summary(explored_in(log_dir), load_encoder(settings))
@@ -78,35 +65,28 @@ def explore(
     _exit_if_partial(summary)
 
 
-def _read_cases(
-    questions: Path | None,
-    tasks: str | None,
-    data: Path | None,
-    part: str,
-    share: float,
-    seed: int,
-) -> list[TrainingCase]:
+def _read_cases(asked: CaseOptions, seed: int) -> list[TrainingCase]:
     from osler.errors import BadConfig
     from osler.train import choose_named
     from osler.train.spo.case import PARTS, cases_of, of_part, read_cases
 
-    wanted = choose_named(part, PARTS, "part")
-    if (questions is None) == (tasks is None):
+    wanted = choose_named(asked.part, PARTS, "part")
+    if (asked.questions is None) == (asked.tasks is None):
         raise BadConfig("give either --questions or --tasks")
-    if questions is not None:
-        cases = read_cases(questions)
+    if asked.questions is not None:
+        cases = read_cases(asked.questions)
     else:
         from osler.app.tasks import read_training_task
 
-        words = [word.strip() for word in (tasks or "").split(",") if word.strip()]
-        loaded = [read_training_task(word, data) for word in words]
+        words = [word.strip() for word in (asked.tasks or "").split(",") if word.strip()]
+        loaded = [read_training_task(word, asked.data) for word in words]
         cases = [case for one in loaded for case in cases_of(one.samples)]
-    chosen = of_part(cases, wanted, seed=seed, held_out=share)
+    chosen = of_part(cases, wanted, seed=seed, held_out=asked.held_out)
     if not chosen:
         raise BadConfig(
-            f"none of {len(cases)} questions is in the part {part}", fix="change --held-out"
+            f"none of {len(cases)} questions is in the part {wanted}", fix="change --held-out"
         )
-    return chosen
+    return chosen[: asked.limit]
 
 
 def judge(
@@ -116,9 +96,8 @@ def judge(
     unit: Unit = "list",
     least: Least = None,
     ablation: JudgeOf = None,
-    jobs: Jobs = 1,
-    workers: Workers = None,
-    on: On = "processes",
+    *,
+    workers: WorkerOptions,
     dry_run: DryRun = False,
 ) -> None:
     """Judge which queries found support for the gold answer (Omni-RAG §4.2.2).
@@ -134,11 +113,13 @@ def judge(
         {"strategy.kind": "omni-rag", **(parse_flags(row.settings) if row else {})}
     )
     named = training.parse_judge(by or (row.judge if row else "") or "model")
-    work = training.JudgingWork(settings, log_dir, named, training.parse_unit(unit), least, jobs)
+    work = training.JudgingWork(
+        settings, log_dir, named, training.parse_unit(unit), least, workers.jobs
+    )
     if dry_run:
         _say_judging(here, work)
         return
-    name = _run_work(here, work, workers, on)
+    name = _run_work(here, work, workers)
     from osler.cli.train_pages import judged_page, judged_summary
     from osler.train.spo.job import judged_in
 
@@ -148,16 +129,17 @@ def judge(
     _exit_if_partial(summary)
 
 
-def _run_work(here: CliSession, work: TrainingWork, workers: int | None, on: str) -> str:
+def _run_work(here: CliSession, work: TrainingWork, workers: WorkerOptions) -> str:
     """The name of who did it."""
     from osler.app.wiring import training
     from osler.errors import BadConfig
 
-    if on not in ("processes", "ray"):
-        raise BadConfig(f"unknown --on {on!r}", fix="choose one of processes, ray")
+    if workers.on not in ("processes", "ray"):
+        raise BadConfig(f"unknown --on {workers.on!r}", fix="choose one of processes, ray")
     # One worker is this process: nothing to pickle, and its progress is shown.
-    if on == "ray" or (workers or 1) > 1:
-        return training.run_on_workers(work, "ray" if on == "ray" else "processes", workers)
+    if workers.on == "ray" or (workers.workers or 1) > 1:
+        kind: Literal["processes", "ray"] = "ray" if workers.on == "ray" else "processes"
+        return training.run_on_workers(work, kind, workers.workers)
     with show_progress(here) as report:
         return asyncio.run(work.run(report))
 

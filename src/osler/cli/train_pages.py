@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from itertools import islice
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from rich.table import Table
-
-from osler.cli.tables import plain_table
-from osler.text import escape_controls
+from osler.cli.tables import make_table, plain_table
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -30,27 +28,21 @@ if TYPE_CHECKING:
 _DIVERSE = 200
 
 
-def bare_table(*columns: str) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    made = Table(box=box.SIMPLE, pad_edge=False)
-    for number, column in enumerate(columns):
-        made.add_column(column, justify="left" if number == 0 else "right")
-    return made
+def plain_page(values: dict[str, Any]) -> Table:
+    rows = ((name.replace("_", " "), _format_value(value)) for name, value in values.items())
+    return make_table(("what", "value"), rows, numeric={"value"})
 
 
-def plain_page(values: dict[str, Any]) -> RenderableType:
-    made = bare_table("what", "value")
-    for name, value in values.items():
-        if isinstance(value, dict):
-            cell = ", ".join(f"{key} {count}" for key, count in value.items()) or "-"
-        elif isinstance(value, list):
-            cell = ", ".join(map(str, value)) or "-"
-        else:
-            cell = f"{value:,}" if isinstance(value, int | float) else str(value)
-        made.add_row(name.replace("_", " "), escape_controls(cell))
-    return made
+def _format_value(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {count}" for key, count in value.items()) or "-"
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "-"
+    return f"{value:,}" if isinstance(value, int | float) else str(value)
+
+
+def _format_diversity(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
 
 
 def explored_summary(stage: JobStage[ExploredCase], encoder: Encoder) -> dict[str, Any]:
@@ -87,15 +79,22 @@ def explored_summary(stage: JobStage[ExploredCase], encoder: Encoder) -> dict[st
 def explored_page(summary: dict[str, Any]) -> RenderableType:
     from rich.console import Group
 
-    made = bare_table("source", "queries a question", "diversity")
-    for source, count in summary["queries"].items():
-        diverse = summary["diversity"].get(source)
-        made.add_row(source, f"{count:.2f}", "-" if diverse is None else f"{diverse:.3f}")
     totals = {key: summary[key] for key in ("questions", "calls", "tokens", "searches", "search_s")}
-    counted = bare_table("first queries of a source", "diversity")
-    for count, value in summary["diversity_by_queries"].items():
-        counted.add_row(str(count), "-" if value is None else f"{value:.3f}")
-    return Group(plain_page(totals), made, counted, *_failure_rows(summary["failed"]))
+    names = ("source", "queries a question", "diversity")
+    by_source = (
+        (source, f"{count:.2f}", _format_diversity(summary["diversity"].get(source)))
+        for source, count in summary["queries"].items()
+    )
+    by_count = (
+        (str(count), _format_diversity(value))
+        for count, value in summary["diversity_by_queries"].items()
+    )
+    return Group(
+        plain_page(totals),
+        make_table(names, by_source, numeric=names[1:]),
+        make_table(("first queries of a source", "diversity"), by_count, numeric={"diversity"}),
+        *_failure_rows(summary["failed"]),
+    )
 
 
 def judged_summary(name: str, stage: JobStage[JudgedCase]) -> dict[str, Any]:
@@ -134,9 +133,12 @@ _WORD = {True: "positive", False: "negative", None: "unread"}
 def judged_page(summary: dict[str, Any]) -> RenderableType:
     from rich.console import Group
 
-    made = bare_table("source", *_WORD.values())
-    for source, counts in summary["verdicts"].items():
-        made.add_row(source, *(f"{counts.get(word, 0):,}" for word in _WORD.values()))
+    words = [*_WORD.values()]
+    rows = (
+        (source, *(f"{counts.get(word, 0):,}" for word in words))
+        for source, counts in summary["verdicts"].items()
+    )
+    made = make_table(("source", *words), rows, numeric=words)
     keys = ("judge", "questions", "with_a_positive", "with_both", "asked", "calls", "tokens")
     return Group(
         plain_page({key: summary[key] for key in keys}), made, *_failure_rows(summary["failed"])
@@ -173,12 +175,7 @@ def made_page(summary: dict[str, Any]) -> RenderableType:
 
 
 def _failure_rows(failed: dict[str, str]) -> list[RenderableType]:
-    if not failed:
-        return []
-    made = bare_table("failed", "why")
-    for key, why in list(failed.items())[:10]:
-        made.add_row(escape_controls(key), escape_controls(why))
-    return [made]
+    return [make_table(("failed", "why"), islice(failed.items(), 10))] if failed else []
 
 
 def mean_of(values: list[float]) -> float | None:

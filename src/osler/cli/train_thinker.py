@@ -10,25 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from osler.cli.options import Data, DryRun
+from osler.cli.options import DryRun
 from osler.cli.options_train import (
-    Boundary,
     DataSet,
-    Grade,
-    HeldOut,
-    Inspect,
     JobFolder,
     Layout,
-    LimitEach,
     Marked,
     MeasuredOn,
     NetworkOptions,
     RecogniserFolder,
-    Restructure,
-    Rounds,
-    Stage,
-    TaughtPart,
-    TaughtTasks,
+    TaughtOptions,
+    TeachingOptions,
 )
 from osler.cli.progress import show_progress
 from osler.cli.session import CliSession, Rows
@@ -47,19 +39,11 @@ def thinker_data(
     here: CliSession,
     log_dir: JobFolder,
     out: DataSet = None,
-    tasks: TaughtTasks = None,
-    data: Data = None,
-    stage: Stage = "thinker",
-    boundary: Boundary = "both",
-    inspect: Inspect = "rules",
-    grade: Grade = False,
-    restructure: Restructure = True,
-    rounds: Rounds = 3,
+    *,
+    asked: TaughtOptions,
+    teaching: TeachingOptions,
     layout: Layout = "dialogue",
     licence: Annotated[str, typer.Option(help="A word of the hub, for the card.")] = "other",
-    part: TaughtPart = "train",
-    held_out: HeldOut = 0.2,
-    limit: LimitEach = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Same seed, same samples.")] = None,
     jobs: Annotated[int, typer.Option(min=1, max=256, help="Concurrent questions.")] = 1,
     dry_run: DryRun = False,
@@ -70,27 +54,29 @@ def thinker_data(
     code 6: some tries failed.
     """
     settings = here.load_settings({"strategy.kind": "kag-thinker", "sampling.seed": seed})
-    samples = _read_samples(tasks, data, part, held_out, limit, settings.sampling.seed)
+    samples = _read_samples(asked, settings.sampling.seed)
     if dry_run:
-        _say_load(here, log_dir, stage, samples, rounds)
+        _say_load(here, log_dir, teaching, samples)
         return
-    from osler.app.wiring import teaching
+    from osler.app.wiring.teaching import teaching_config
     from osler.train.thinker import export
 
     if samples:
-        course = teaching.teaching_config(
+        course = teaching_config(
             settings,
-            stage,
-            knows=boundary,
-            rounds=rounds,
-            by=inspect,
-            grades=grade,
-            restructure=restructure,
+            teaching.stage,
+            knows=teaching.boundary,
+            rounds=teaching.rounds,
+            by=teaching.inspect,
+            grades=teaching.grade,
+            restructure=teaching.restructure,
         )
         asyncio.run(_run_teaching(here, log_dir, course, jobs, samples))
     tallies, written = export.stage_tallies(log_dir), None
     if out is not None:
-        written = export.export_data(log_dir, out, stages=(stage,), layout=layout, licence=licence)
+        written = export.export_data(
+            log_dir, out, stages=(teaching.stage,), layout=layout, licence=licence
+        )
     _show_tallies(here, log_dir, tallies, written)
 
 
@@ -129,26 +115,24 @@ def _show_tallies(
         raise typer.Exit(PARTIAL)
 
 
-def _read_samples(
-    tasks: str | None, data: Path | None, part: str, held_out: float, limit: int | None, seed: int
-) -> list[Sample]:
+def _read_samples(asked: TaughtOptions, seed: int) -> list[Sample]:
     """The samples of the part. Raises `BadConfig` where the named data sets have none."""
-    if not tasks:
+    if not asked.tasks:
         return []
     from osler.app.tasks import read_training_task
     from osler.errors import BadConfig
     from osler.train.spo.case import part_of
 
-    words = [word.strip() for word in tasks.split(",") if word.strip()]
-    every = (sample for word in words for sample in read_training_task(word, data).samples)
+    words = [word.strip() for word in asked.tasks.split(",") if word.strip()]
+    every = (sample for word in words for sample in read_training_task(word, asked.data).samples)
     of_part = [
         sample
         for sample in every
-        if part in ("all", part_of(sample.question, seed=seed, held_out=held_out))
+        if asked.part in ("all", part_of(sample.question, seed=seed, held_out=asked.held_out))
     ]
-    if samples := _limit_each(of_part, limit, seed):
+    if samples := _limit_each(of_part, asked.limit, seed):
         return samples
-    raise BadConfig(f"no question is in the part {part}", fix="change --part or --held-out")
+    raise BadConfig(f"no question is in the part {asked.part}", fix="change --part or --held-out")
 
 
 def _limit_each(samples: Sequence[Sample], limit: int | None, seed: int) -> list[Sample]:
@@ -164,12 +148,12 @@ def _limit_each(samples: Sequence[Sample], limit: int | None, seed: int) -> list
 
 
 def _say_load(
-    here: CliSession, folder: Path, stage: Stage, samples: Sequence[Sample], rounds: int
+    here: CliSession, folder: Path, teaching: TeachingOptions, samples: Sequence[Sample]
 ) -> None:
     """Estimates what is left to do from the mean of what was done."""
     from osler.train.thinker.log import load_of
 
-    load = load_of(folder, stage, samples, rounds)
+    load = load_of(folder, teaching.stage, samples, teaching.rounds)
     rows = [(name.replace("_", " "), f"{value:,}") for name, value in asdict(load).items()]
     here.show_result(rows, asdict(load))
 

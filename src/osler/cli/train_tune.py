@@ -10,21 +10,19 @@ import typer
 
 from osler.cli.options_train import (
     Base,
-    FittingOptions,
     GoOnFrom,
-    MaxTokens,
     OnlyLora,
-    PaceOptions,
     Result,
     SkipLong,
     TrainingData,
+    TuningOptions,
 )
 from osler.cli.progress import show_progress
 from osler.cli.session import CliSession
 
 if TYPE_CHECKING:
     from osler.train.tune.corpus import Corpus
-    from osler.train.tune.jobs import Kind, TuningJob
+    from osler.train.tune.jobs import Kind
     from osler.train.tune.recipe import TuningRecipe
 
 
@@ -32,22 +30,17 @@ def sft(
     here: CliSession,
     data: TrainingData,
     out: Result,
-    base: Base = None,
     adapter: GoOnFrom = None,
     full: Annotated[bool, typer.Option("--full", help="All weights, not LoRA.")] = False,
-    *,
-    pace: PaceOptions,
-    max_tokens: MaxTokens = None,
     skip_long: SkipLong = False,
-    fitting: FittingOptions,
+    *,
+    options: TuningOptions,
 ) -> None:
     """Tune a model on replies (Omni-RAG Eq. 2), by LoRA. A stopped training resumes."""
     from osler.train.tune.recipe import OMNI_SFT
 
     start = replace(OMNI_SFT, lora=None) if full else OMNI_SFT
-    recipe = _tune_recipe(start, pace, max_tokens, fitting)
-    job = _tune_job("sft", data, out, recipe, base, fitting, adapter=adapter, skip_long=skip_long)
-    _run_tuning(here, job, dry_run=fitting.dry_run)
+    _run_tuning(here, "sft", data, out, start, options, adapter=adapter, skip_long=skip_long)
 
 
 def alora(
@@ -60,58 +53,46 @@ def alora(
     invocation: Annotated[
         str, typer.Option(help="What it waits for, from a special token on.")
     ] = "<|im_end|>plan\n",
-    base: Base = None,
-    *,
-    pace: PaceOptions,
-    max_tokens: MaxTokens = None,
     skip_long: SkipLong = False,
-    fitting: FittingOptions,
+    *,
+    options: TuningOptions,
 ) -> None:
     """Tune a role adapter on replies: an aLoRA, which leaves all before its invocation as it is."""
     from osler.train.tune.recipe import OMNI_SFT, AloraSettings
 
-    lora = AloraSettings(prompt=prompt, invocation=invocation)
-    recipe = _tune_recipe(replace(OMNI_SFT, lora=lora), pace, max_tokens, fitting)
-    job = _tune_job("sft", data, out, recipe, base, fitting, skip_long=skip_long)
-    _run_tuning(here, job, dry_run=fitting.dry_run)
+    start = replace(OMNI_SFT, lora=AloraSettings(prompt=prompt, invocation=invocation))
+    _run_tuning(here, "sft", data, out, start, options, skip_long=skip_long)
 
 
 def dpo(
     here: CliSession,
     data: TrainingData,
     out: Result,
-    base: Base = None,
     adapter: Annotated[
         Path | None,
         typer.Option(help="The SFT adapter: it is trained on, and it is the reference."),
     ] = None,
     beta: Annotated[float | None, typer.Option(help="Beta of Eq. 4; 0.1 by default.")] = None,
-    *,
-    pace: PaceOptions,
-    max_tokens: MaxTokens = None,
     skip_long: SkipLong = False,
-    fitting: FittingOptions,
+    *,
+    options: TuningOptions,
 ) -> None:
     """Teach a model which of two replies is better (Omni-RAG, Eq. 3-4), by LoRA."""
     from osler.train.tune.recipe import OMNI_DPO
 
-    recipe = _tune_recipe(OMNI_DPO.with_changes(beta=beta), pace, max_tokens, fitting)
-    job = _tune_job("dpo", data, out, recipe, base, fitting, adapter=adapter, skip_long=skip_long)
-    _run_tuning(here, job, dry_run=fitting.dry_run)
+    start = OMNI_DPO.with_changes(beta=beta)
+    _run_tuning(here, "dpo", data, out, start, options, adapter=adapter, skip_long=skip_long)
 
 
 def thinker(
     here: CliSession,
     data: TrainingData,
     out: Result,
-    base: Base = None,
     adapter: GoOnFrom = None,
     lora: OnlyLora = False,
-    *,
-    pace: PaceOptions,
-    max_tokens: MaxTokens = None,
     skip_long: SkipLong = False,
-    fitting: FittingOptions,
+    *,
+    options: TuningOptions,
 ) -> None:
     """Teach a model all its turns of dialogues (KAG-Thinker, App. 11), all weights."""
     from osler.train.tune.recipe import THINKER, LoraSettings
@@ -119,11 +100,7 @@ def thinker(
     start = (
         THINKER.with_changes(lora=LoraSettings(), recompute=False) if lora or adapter else THINKER
     )
-    recipe = _tune_recipe(start, pace, max_tokens, fitting)
-    job = _tune_job(
-        "thinker", data, out, recipe, base, fitting, adapter=adapter, skip_long=skip_long
-    )
-    _run_tuning(here, job, dry_run=fitting.dry_run)
+    _run_tuning(here, "thinker", data, out, start, options, adapter=adapter, skip_long=skip_long)
 
 
 def pretrain(
@@ -146,23 +123,16 @@ def pretrain(
             "--held-out", help="Share of the texts held out to measure perplexity; 0.02 by default."
         ),
     ] = None,
-    base: Base = None,
     lora: OnlyLora = False,
     *,
-    pace: PaceOptions,
-    max_tokens: Annotated[
-        int | None, typer.Option("--max-tokens", help="Tokens of a window.")
-    ] = None,
-    fitting: FittingOptions,
+    options: TuningOptions,
 ) -> None:
     """Continue pre-training on a mixed corpus (TC-RAG App. 8.3): every next token, all weights."""
     from osler.train.tune.recipe import PRETRAIN, LoraSettings
 
     start = PRETRAIN.with_changes(lora=LoraSettings()) if lora else PRETRAIN
-    recipe = _tune_recipe(start, pace, max_tokens, fitting)
     texts = _read_corpus(here, corpus, weight or [], held_out)
-    job = _tune_job("pretrain", texts, out, recipe, base, fitting)
-    _run_tuning(here, job, dry_run=fitting.dry_run)
+    _run_tuning(here, "pretrain", texts, out, start, options)
 
 
 def _read_corpus(
@@ -191,60 +161,31 @@ def _parse_weight(word: str) -> tuple[str, float]:
         raise BadConfig(f"{word!r} is not a weight", fix="write NAME=2.5") from None
 
 
-def _tune_recipe(
-    start: TuningRecipe, pace: PaceOptions, max_tokens: int | None, fitting: FittingOptions
-) -> TuningRecipe:
+def _tune_recipe(start: TuningRecipe, options: TuningOptions) -> TuningRecipe:
     """The recipe with what was given on the command line."""
-    batch, micro = pace.batch or start.batch, pace.micro
+    batch, micro = options.batch or start.batch, options.micro
     if micro is None and batch % start.micro:
         # A small batch that was asked for is worked on in one piece, or one by one.
         micro = batch if batch < start.micro else 1
     lora = start.lora
     if lora is not None:
-        rank = fitting.rank or lora.rank
+        rank = options.rank or lora.rank
         # Alpha is twice the rank, so that another rank keeps the size of an update.
-        lora = replace(lora, rank=rank, alpha=2 * rank, dropout=0.0, top=fitting.layers)
+        lora = replace(lora, rank=rank, alpha=2 * rank, dropout=0.0, top=options.layers)
     recipe = replace(
         start,
         lora=lora,
-        precision=fitting.precision,
-        recompute=fitting.recompute or start.recompute,
+        precision=options.precision,
+        recompute=options.recompute or start.recompute,
     )
     return recipe.with_changes(
-        epochs=pace.epochs,
-        learning_rate=pace.learning_rate,
-        batch=pace.batch,
+        epochs=options.epochs,
+        learning_rate=options.learning_rate,
+        batch=options.batch,
         micro=micro,
-        max_tokens=max_tokens,
-        seed=fitting.seed,
-        save_every=fitting.save_every,
-    )
-
-
-def _tune_job(
-    kind: Kind,
-    data: Path | Corpus,
-    out: Path,
-    recipe: TuningRecipe,
-    base: str | None,
-    fitting: FittingOptions,
-    *,
-    adapter: Path | None = None,
-    skip_long: bool = False,
-) -> TuningJob:
-    from osler.train.tune.jobs import TuningJob
-
-    weights, name = _base_weights(base)
-    return TuningJob(
-        kind,
-        weights,
-        data,
-        out,
-        recipe,
-        adapter=adapter,
-        skip_long=skip_long,
-        threads=fitting.threads,
-        name=name,
+        max_tokens=options.max_tokens,
+        seed=options.seed,
+        save_every=options.save_every,
     )
 
 
@@ -262,22 +203,41 @@ def _base_weights(given: str | None) -> tuple[Any, str]:
     return Path(given), ""
 
 
-def _run_tuning(here: CliSession, job: TuningJob, *, dry_run: bool) -> None:
+def _run_tuning(
+    here: CliSession,
+    kind: Kind,
+    data: Path | Corpus,
+    out: Path,
+    start: TuningRecipe,
+    options: TuningOptions,
+    *,
+    adapter: Path | None = None,
+    skip_long: bool = False,
+) -> None:
     from osler.cli.train_pages import plan_page, tuned_page
     from osler.train.tune import jobs
 
-    with show_progress(here) as progress:
-        if dry_run:
+    base, name = _base_weights(options.base)
+    job = jobs.TuningJob(
+        kind,
+        base,
+        data,
+        out,
+        _tune_recipe(start, options),
+        adapter=adapter,
+        skip_long=skip_long,
+        threads=options.threads,
+        name=name,
+    )
+    if options.dry_run:
+        with show_progress(here) as progress:
             estimate = jobs.dry_run(job, progress)
-            page = plan_page(estimate)
-            document = asdict(estimate)
-        else:
-            tuned = jobs.run_tuning(job, progress)
-            page = tuned_page(tuned)
-            document = {**asdict(tuned), "folder": str(job.folder)}
-    here.show_result(page, document)
-    if not dry_run:
-        here.print_line(f"written to {job.folder}")
+        here.show_result(plan_page(estimate), asdict(estimate))
+        return
+    with show_progress(here) as progress:
+        tuned = jobs.run_tuning(job, progress)
+    here.show_result(tuned_page(tuned), {**asdict(tuned), "folder": str(job.folder)})
+    here.print_line(f"written to {job.folder}")
 
 
 def merge(
