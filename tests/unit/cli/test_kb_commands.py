@@ -89,7 +89,7 @@ def test_files_that_could_not_be_read_end_with_6(
     osler: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     added = IngestResult(
-        3, 0, 2, 9, {"no abstract": 2, "no text": 1}, ("b.bin",), ("c.xml: line 3",)
+        3, 0, 2, 9, {"no abstract": 2, "no text": 1}, ["b.bin"], ["c.xml: line 3"]
     )
     monkeypatch.setattr(KnowledgeBase, "add", lambda *_, **__: added)
     result = osler("kb", "add", "x", "--source", "book")
@@ -111,7 +111,7 @@ def test_options_of_add_reach_the_knowledge_base(
 
     def add(kb: KnowledgeBase, paths: Iterable[Path], **options: Any) -> IngestResult:
         seen.update(options, paths=list(paths))
-        return IngestResult(0, 0, 0, 0, {}, (), ())
+        return IngestResult()
 
     monkeypatch.setattr(KnowledgeBase, "add", add)
     terms = ("--format", "markdown", "--licence", "CC0-1.0", "--trust", "4")

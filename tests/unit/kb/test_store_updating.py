@@ -157,12 +157,12 @@ def test_a_file_that_is_gone_is_listed_and_its_documents_stay(
 ) -> None:
     kb.add([books], source="book")
     (books / "b.jsonl").unlink()
-    assert kb.update().vanished == (str(books / "b.jsonl"),)
+    assert kb.update().vanished == [str(books / "b.jsonl")]
     assert "gout#0" in ids(kb)
     pruned = kb.update(prune=True)
-    assert (pruned.gone, pruned.vanished) == (1, ())
+    assert (pruned.gone, pruned.vanished) == (1, [])
     assert "gout#0" not in ids(kb)
-    assert kb.update().vanished == ()
+    assert kb.update().vanished == []
     kb.build(HashingEncoder())
     assert kb.verify() == []
 
@@ -182,7 +182,7 @@ def test_a_folder_that_moved_is_known_again(kb: KnowledgeBase, books: Path, tmp_
     added = kb.add([moved], source="book")
     assert (added.files, added.unchanged) == (0, 2)
     assert kb.provenance("book:gout#0").origin == str(moved / "b.jsonl")
-    assert kb.update().vanished == ()
+    assert kb.update().vanished == []
 
 
 def test_only_the_source_that_is_named_is_updated(kb: KnowledgeBase, books: Path) -> None:

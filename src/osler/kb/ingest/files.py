@@ -34,48 +34,32 @@ READER = "2"
 _REPORT_EVERY = 100
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class IngestResult:
     """Counts of one `add` or `update`, and the files that failed."""
 
-    files: int
+    files: int = 0
     """Read now, to their end; each member of an archive is one."""
-    unchanged: int
+    unchanged: int = 0
     """Skipped: their content is there already."""
-    documents: int
+    documents: int = 0
     """New, or with other passages than before."""
-    passages: int
-    drops: dict[str, int]
+    passages: int = 0
+    drops: dict[str, int] = field(default_factory=dict)
     """Files and records that became no document, by reason, most frequent first."""
-    unknown: tuple[str, ...]
+    unknown: list[str] = field(default_factory=list)
     """Files that no parser knows; nothing of them was read."""
-    failed: tuple[str, ...]
+    failed: list[str] = field(default_factory=list)
     """Files that could not be read to their end, each with why. What they held before stays."""
     kept: int = 0
     """Documents of changed files that stayed as they were, with their vectors."""
     gone: int = 0
     """Documents that were taken out: withdrawn, replaced by a newer version, no longer there."""
-    vanished: tuple[str, ...] = ()
+    vanished: list[str] = field(default_factory=list)
     """Files that are no longer where they were; their documents stay unless they are pruned."""
 
-
-@dataclass
-class _IngestTally:
-    """Running counts of one file, or of all."""
-
-    files: int = 0
-    unchanged: int = 0
-    documents: int = 0
-    passages: int = 0
-    kept: int = 0
-    gone: int = 0
-    drops: Counter[str] = field(default_factory=Counter)
-    unknown: list[str] = field(default_factory=list)
-    failed: list[str] = field(default_factory=list)
-    vanished: list[str] = field(default_factory=list)
-
     def count_drop(self, drop: Drop) -> None:
-        self.drops[drop.reason] += 1
+        self.drops[drop.reason] = self.drops.get(drop.reason, 0) + 1
         if drop.reason == rejects.UNKNOWN:
             self.unknown.append(drop.where)
         if drop.reason in rejects.BROKEN:
@@ -87,25 +71,20 @@ class _IngestTally:
         self.documents += passages > 0
         self.passages += passages
 
-    def add_counts(self, other: _IngestTally | IngestResult) -> None:
+    def add_counts(self, other: IngestResult) -> None:
+        drops = Counter(self.drops) + Counter(other.drops)
         for name, value in vars(self).items():
-            more = getattr(other, name)
-            if isinstance(value, Counter):
-                value.update(more)
-            else:
-                setattr(self, name, value + type(value)(more))
-
-    def to_result(self) -> IngestResult:
-        lists = {name: tuple(v) for name, v in vars(self).items() if isinstance(v, list)}
-        return IngestResult(**vars(self) | lists | {"drops": dict(self.drops.most_common())})
+            if name != "drops":
+                setattr(self, name, value + getattr(other, name))
+        self.drops = dict(drops.most_common())
 
 
 def sum_results(parts: Sequence[IngestResult]) -> IngestResult:
     """Adds up several results."""
-    total = _IngestTally()
+    total = IngestResult()
     for part in parts:
         total.add_counts(part)
-    return total.to_result()
+    return total
 
 
 class _BrokenFile(Exception):
@@ -151,7 +130,7 @@ def add_paths(
         # With other terms equal files give other documents, so that stamps say nothing.
         job.care = replace(job.care, checksum=other_terms)
         job.read_root(root)
-    return job.tally.to_result()
+    return sum_results([job.tally])
 
 
 def update_roots(
@@ -178,7 +157,7 @@ def update_roots(
     job.tally.files += again.tally.files
     job.tally.documents += again.tally.documents
     job.tally.passages += again.tally.passages
-    return job.tally.to_result()
+    return sum_results([job.tally])
 
 
 def _absolute_path(path: Path) -> Path:
@@ -197,7 +176,7 @@ class _IngestJob:
 
     def __init__(self, db: sqlite3.Connection, care: UpdateOptions, progress: Progress) -> None:
         self.care = care
-        self.tally = _IngestTally()
+        self.tally = IngestResult()
         self._db = db
         self._progress = progress
 
@@ -260,9 +239,9 @@ class _IngestJob:
             return hash_tree(path)
         return file_table.known_checksum(self._db, source, path, stamp) or hash_tree(path)
 
-    def _read_file(self, item: Found, entry: FileEntry, how: IngestOptions) -> _IngestTally:
+    def _read_file(self, item: Found, entry: FileEntry, how: IngestOptions) -> IngestResult:
         """Reads one file in one transaction; it takes the place of what the path held before."""
-        tally = _IngestTally(files=1)
+        tally = IngestResult(files=1)
         with write_transaction(self._db):
             upsert = DocumentUpsert(self._db, entry, item.name, READER, by_hand=self.care.by_hand)
             for record, outcome in enumerate(chain.from_iterable(self.care.outcomes(item, how)), 1):
