@@ -21,6 +21,7 @@ from osler.app.calibrate_sureness import SurenessFit
 from osler.app.config import KagThinkerSettings, LoadedSettings, Settings, TcRagSettings
 from osler.app.config.edit import write_keys
 from osler.app.wiring import thinking
+from osler.app.wiring.build import StrategyBuild
 from osler.app.wiring.live import live_parts
 from osler.app.wiring.tc_rag import build_machine
 from osler.errors import BadConfig, BadQuestion
@@ -163,7 +164,7 @@ async def measure_tau(
             fix='set strategy.kind = "kag-thinker" and strategy.boundary = "both"',
         )
     parts = await live_parts(settings)
-    boundary = thinking.own_knowledge(settings, chosen, parts)
+    boundary = thinking.own_knowledge(StrategyBuild.of(settings, parts), chosen)
     points = []
     for number, each in enumerate(graded):
         if progress is not None:

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any
 
-from osler.answer import Composer
 from osler.app.config import baselines as chosen
 from osler.app.wiring import CHAINS, Parts
+from osler.app.wiring.build import StrategyBuild
 from osler.app.wiring.corpus import ATOMS, TRIPLES, WALK
 from osler.app.wiring.kag_static import kag_static_fields
 from osler.errors import CapabilityMissing
-from osler.llm.core.base import Attentive, LanguageModel, Likelihood, Sampling
+from osler.llm.core.base import Attentive, LanguageModel, Likelihood
 from osler.methods.baselines.adaptive import Adaptive
 from osler.methods.baselines.chain_of_knowledge import ChainOfKnowledge, KnowledgeSource
 from osler.methods.baselines.chain_of_note import ChainOfNote
@@ -67,11 +67,9 @@ METHOD_CLASSES: Mapping[type[chosen.BaselineSettings], type[Any]] = {
 }
 
 
-def baseline(
-    method: chosen.AnyBaseline, parts: Parts, compose: Composer, sampling: Sampling
-) -> Solver:
+def build_baseline(build: StrategyBuild, method: chosen.AnyBaseline) -> Solver:
     """The method over these parts. Raises `CapabilityMissing` for what its model cannot do."""
-    kit = _method_deps(method, parts, compose, sampling)
+    kit, parts = _method_deps(build, method), build.parts
     # Everything that is not a setting; `_with_settings` adds the settings by their names.
     given: dict[str, Any] = {"kit": kit}
     match method:
@@ -90,7 +88,7 @@ def baseline(
         case chosen.HippoRagSettings():
             given |= {"relevance": parts.relevance, "corpus": _corpus_graph(parts)}
         case chosen.KagStaticSettings():
-            given |= kag_static_fields(parts, sampling)
+            given |= kag_static_fields(build)
         case chosen.PikeRagSettings():
             has_atoms = ATOMS in parts.carriers
             atomic = parts.retriever(ATOMS, parts.sources) if has_atoms else None
@@ -130,15 +128,14 @@ def _with_settings(settings: chosen.BaselineSettings, **given: object) -> Solver
     return built
 
 
-def _method_deps(
-    method: chosen.AnyBaseline, parts: Parts, compose: Composer, sampling: Sampling
-) -> MethodDeps:
+def _method_deps(build: StrategyBuild, method: chosen.AnyBaseline) -> MethodDeps:
+    parts = build.parts
     user: str = method.kind
     sources, k = parts.sources, getattr(method, "k", 1)
     if isinstance(method, chosen.HyKgeSettings):
         user, sources = CHAINS, (GRAPH,)
     found = parts.retriever(user, sources)
-    return MethodDeps(parts.model_for("reader"), found, compose, sources, k, sampling)
+    return MethodDeps(build.reader, found, build.composer, sources, k, build.sampling)
 
 
 def _need_sensor(

@@ -8,11 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from osler.app.wiring import Parts
+from osler.app.wiring.build import StrategyBuild
 from osler.app.wiring.corpus import HYBRID
 from osler.app.wiring.graphs import FORMS
-from osler.llm.core.base import Sampling
-from osler.llm.core.speaker import Speaker
 from osler.methods.baselines.kag_static import Executor, TaskSolver
 from osler.methods.kag.executors import Calculator, Deducer
 from osler.methods.kag.logical_forms import Deduce, Math, Operation
@@ -47,10 +45,9 @@ class DeduceSolver:
         return await self.deducer.solve(len(known) + 1, form, known, language, run)
 
 
-def kag_static_fields(parts: Parts, sampling: Sampling) -> dict[str, object]:
+def kag_static_fields(build: StrategyBuild) -> dict[str, object]:
     """The fields of `KagStatic` that are KAG-Thinker's."""
-    ready = parts.models["reader"]
-    reader = Speaker(ready.model, "reader", sampling, ready.constrains)
+    reader, parts = build.make_speaker("reader"), build.parts
     solvers: Mapping[Executor, TaskSolver] = {
         # Without the verified formulas, which are Osler's, not KAG's.
         "Math": MathSolver(Calculator(reader, {})),

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import partial
 
-from osler.answer import Composer
-from osler.app.config import OmniRagSettings, Role, Settings
+from osler.app.config import OmniRagSettings, Settings
 from osler.app.wiring import Parts
+from osler.app.wiring.build import StrategyBuild
 from osler.app.wiring.composers import may_write
-from osler.llm.core.base import Sampling
-from osler.llm.core.speaker import Speaker
 from osler.methods.omni import solver as omni
 from osler.methods.omni.dossier import SavedPlan
 from osler.methods.omni.planners import SourcePlanner
@@ -23,18 +21,14 @@ from osler.retrieve.names import names_in
 
 
 def planner_and_reader(
-    settings: Settings,
-    chosen: OmniRagSettings,
-    parts: Parts,
-    compose: Composer,
-    sampling: Sampling,
-    plan: SavedPlan | None = None,
+    build: StrategyBuild, chosen: OmniRagSettings, plan: SavedPlan | None = None
 ) -> omni.OmniRag:
     """The planner plans, unless there is a plan; the judge judges plans; the reader answers."""
+    parts = build.parts
     names = (*parts.sources, *(plan.sources if plan else ()))
     found = source_retriever(parts, names, chosen.k)
-    planner = GivenPlan(plan) if plan else source_planner(settings, chosen, parts, found, sampling)
-    reader = Reader(parts.model_for("reader"), compose, sampling)
+    planner = GivenPlan(plan) if plan else source_planner(build, chosen, found)
+    reader = Reader(build.reader, build.composer, build.sampling)
     order = parts.order if chosen.order == "fused" else None
     return omni.OmniRag(planner, found, reader, chosen.per_source, order)
 
@@ -67,21 +61,12 @@ def planning_method(settings: Settings, chosen: OmniRagSettings) -> PlannerName:
 
 
 def source_planner(
-    settings: Settings,
-    chosen: OmniRagSettings,
-    parts: Parts,
-    found: PlannedRetriever,
-    sampling: Sampling,
+    build: StrategyBuild, chosen: OmniRagSettings, found: PlannedRetriever
 ) -> SourcePlanner:
     """Makes the planner that the settings name, over the sources that `found` searches."""
-    speaker = _make_speaker(parts, "planner", sampling)
+    speaker = build.make_speaker("planner")
     # The packaged model, free to write any terms, wrote some that the question does not hold.
-    terms = TermExtractor(speaker, among=None if may_write(settings, "planner") else names_in)
-    judge = partial(_make_speaker, parts, "judge", sampling)
-    made_of = PlannerParts(speaker, judge, terms, parts.offers, found)
-    return make_planner(planning_method(settings, chosen), chosen, made_of)
-
-
-def _make_speaker(parts: Parts, role: Role, sampling: Sampling) -> Speaker:
-    ready = parts.models[role]
-    return Speaker(ready.model, role, sampling, ready.constrains)
+    terms = TermExtractor(speaker, among=None if build.may_write("planner") else names_in)
+    judge = partial(build.make_speaker, "judge")
+    made_of = PlannerParts(speaker, judge, terms, build.parts.offers, found)
+    return make_planner(planning_method(build.settings, chosen), chosen, made_of)

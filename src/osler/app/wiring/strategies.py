@@ -16,8 +16,8 @@ from osler.app.config import (
     UnifiedSettings,
 )
 from osler.app.wiring import Parts
-from osler.app.wiring.baselines import baseline
-from osler.app.wiring.composers import build_composer, sampling_of
+from osler.app.wiring.baselines import build_baseline
+from osler.app.wiring.build import StrategyBuild
 from osler.app.wiring.planning import planner_and_reader
 from osler.app.wiring.tc_rag import build_machine
 from osler.app.wiring.thinking import build_thinker
@@ -40,29 +40,27 @@ def build_solver(settings: Settings, parts: Parts, plan: SavedPlan | None = None
         raise BadConfig(
             f"{settings.strategy.kind} runs no source plan", fix="add --strategy omni-rag"
         )
-    sampling, compose, reader = (
-        sampling_of(settings),
-        build_composer(settings, parts),
-        parts.model_for("reader"),
-    )
+    build = StrategyBuild.of(settings, parts)
     match settings.strategy:
         case DirectSettings():
-            return Direct(reader, compose, sampling)
+            return Direct(build.reader, build.composer, build.sampling)
         case CotSettings():
-            return ChainOfThought(reader, compose, sampling)
+            return ChainOfThought(build.reader, build.composer, build.sampling)
         case RagSettings(k=k):
             found = parts.retriever("rag", parts.sources)
-            return RetrieveAndRead(MethodDeps(reader, found, compose, parts.sources, k, sampling))
+            return RetrieveAndRead(
+                MethodDeps(build.reader, found, build.composer, parts.sources, k, build.sampling)
+            )
         case TcRagSettings() as chosen:
             return build_machine(settings, chosen, parts)
         case BaselineSettings() as method:
-            return baseline(method, parts, compose, sampling)
+            return build_baseline(build, method)
         case KagThinkerSettings() as thinking:
-            return build_thinker(settings, thinking, parts, compose, sampling)
+            return build_thinker(build, thinking)
         case OmniRagSettings() as planned:
-            return planner_and_reader(settings, planned, parts, compose, sampling, plan)
+            return planner_and_reader(build, planned, plan)
         case UnifiedSettings() as whole:
-            return build_unified(settings, whole, parts, compose, sampling)
+            return build_unified(build, whole)
         case _ as never:
             assert_never(never)
 

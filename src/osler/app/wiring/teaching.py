@@ -11,6 +11,7 @@ from typing import Literal, get_args
 
 from osler.app.config import KagThinkerSettings, Role, Settings
 from osler.app.wiring import Parts
+from osler.app.wiring.build import StrategyBuild
 from osler.app.wiring.hub import open_reranker
 from osler.app.wiring.knowledge import open_knowledge_base
 from osler.app.wiring.live import with_knowledge, without_knowledge
@@ -18,7 +19,6 @@ from osler.app.wiring.models import LoadedModel, load_encoder, load_roles
 from osler.app.wiring.thinking import TURNS, boundary_tau, form_lookup, make_speaker
 from osler.errors import BadConfig
 from osler.evaluate.judges import Judge
-from osler.llm.core.base import Sampling
 from osler.train.thinker.dialogue import Stage
 from osler.train.thinker.inspector import InspectorChain, ModelInspector
 from osler.train.thinker.quality import Inspector
@@ -78,11 +78,10 @@ def _build_teacher(
     knows: Knows,
     restructure: bool,
 ) -> Teacher:
-    asked = settings.sampling
-    sampling = Sampling(asked.temperature, asked.max_tokens, seed=asked.seed)
-    student = make_speaker(settings, parts, "reader", sampling)
+    build = StrategyBuild.of(settings, parts)
+    student = make_speaker(build, "reader")
     # Held to a grammar a teacher would have no room to think, which is what is to be learnt.
-    teaching = replace(make_speaker(settings, parts, "planner", sampling), constrains=False)
+    teaching = replace(make_speaker(build, "planner"), constrains=False)
     alone = stage == "logical-form"
     return Teacher(
         teaching,

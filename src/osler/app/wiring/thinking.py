@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Literal
 
-from osler.answer import Composer
 from osler.app.config import KagThinkerSettings, Role, Settings
 from osler.app.wiring import Parts
-from osler.app.wiring.composers import may_write
+from osler.app.wiring.build import StrategyBuild
 from osler.app.wiring.graphs import FORMS
 from osler.app.wiring.models import encoder_languages
 from osler.errors import BadConfig
@@ -28,7 +27,7 @@ from osler.methods.kag.output import AnswerFinisher
 from osler.methods.kag.planner import Decomposer, FormPlanner, GivenForms
 from osler.methods.kag.pool import QuestionSearch
 from osler.methods.kag.solver import QuestionRoute, Thinker
-from osler.methods.kag.text_route import TextRoute
+from osler.methods.kag.text_route import SpanFirst, TextRoute
 from osler.methods.kag.transcript import ReleasedTurns, TrainedTurns
 from osler.sources.catalogue import GRAPH
 from osler.types import Language
@@ -44,78 +43,63 @@ FOCUS_LEAST = 0.54
 """Cosine of the packaged encoder from which a reference answers: `benchmarks/LOG.md`."""
 
 
-def build_thinker(
-    settings: Settings,
-    chosen: KagThinkerSettings,
-    parts: Parts,
-    compose: Composer,
-    sampling: Sampling,
-) -> Thinker | DialogueThinker:
+def build_thinker(build: StrategyBuild, chosen: KagThinkerSettings) -> Thinker | DialogueThinker:
     """The planner decomposes; the reader does all else. In a dialogue the reader does both."""
     if chosen.decoding == "paper" or (chosen.decoding == "auto" and chosen.dialogue != "calls"):
-        sampling = PAPER_DECODING
+        build = replace(build, sampling=PAPER_DECODING)
     if chosen.dialogue != "calls":
-        return _build_dialogue(settings, chosen, parts, compose, sampling)
-    reader = make_speaker(settings, parts, "reader", sampling)
+        return _build_dialogue(build, chosen)
     depth = replace(
-        build_depth_solver(settings, chosen, parts, sampling),
-        boundary=knowledge_boundary(settings, chosen, reader),
-        graph=form_lookup(chosen.retriever, parts),
+        build_depth_solver(build, chosen),
+        boundary=knowledge_boundary(build, chosen),
+        graph=form_lookup(chosen.retriever, build.parts),
     )
-    told = "" if chosen.boundary == "none" else boundary_tau(settings, chosen, reader.model.name)[1]
-    return thinker_around(settings, chosen, parts, compose, sampling, depth, told)
+    none = chosen.boundary == "none"
+    told = "" if none else boundary_tau(build.settings, chosen, build.reader.name)[1]
+    return thinker_around(build, chosen, depth, told)
 
 
-def _build_dialogue(
-    settings: Settings,
-    chosen: KagThinkerSettings,
-    parts: Parts,
-    compose: Composer,
-    sampling: Sampling,
-) -> DialogueThinker:
-    reader = make_speaker(settings, parts, "reader", sampling)
+def _build_dialogue(build: StrategyBuild, chosen: KagThinkerSettings) -> DialogueThinker:
+    reader, parts = make_speaker(build, "reader"), build.parts
     return DialogueThinker(
         reader.model,
         ReleasedTurns() if chosen.dialogue == "checkpoint" else TrainedTurns(),
         parts.retriever("kag-thinker", parts.sources),
-        compose,
+        build.composer,
         Focuser(reader),
-        replace(sampling, top=0),
+        replace(build.sampling, top=0),
         parts.sources,
         chosen.k,
         TURNS if chosen.turns is None else chosen.turns,
     )
 
 
-def build_depth_solver(
-    settings: Settings, chosen: KagThinkerSettings, parts: Parts, sampling: Sampling
-) -> DepthSolver:
+def build_depth_solver(build: StrategyBuild, chosen: KagThinkerSettings) -> DepthSolver:
     """The paper's, without a boundary and without the graph."""
-    reader = make_speaker(settings, parts, "reader", sampling)
+    reader, parts = make_speaker(build, "reader"), build.parts
     return DepthSolver(
         reader,
         parts.retriever("kag-thinker", parts.sources),
         NoBoundary(),
-        _build_focuser(settings, chosen, parts, reader),
+        _build_focuser(build, chosen, reader),
         sources=parts.sources,
         k=chosen.k,
-        turns=_search_turns(settings, chosen),
+        turns=_search_turns(build, chosen),
         graph_first=chosen.graph_first,
         fusion=chosen.fusion,
     )
 
 
-def _build_focuser(
-    settings: Settings, chosen: KagThinkerSettings, parts: Parts, reader: Speaker
-) -> Focuser:
+def _build_focuser(build: StrategyBuild, chosen: KagThinkerSettings, reader: Speaker) -> Focuser:
     """Focusing by the model, or by the likeness of question and reference: the encoder's where it
     knows the language, else the words that both have."""
-    if chosen.focus == "model" or (chosen.focus == "auto" and may_write(settings, "reader")):
+    if chosen.focus == "model" or (chosen.focus == "auto" and build.may_write("reader")):
         return Focuser(reader)
     cosine = FOCUS_LEAST if chosen.focus_least is None else chosen.focus_least
-    known = encoder_languages(settings)
+    known = encoder_languages(build.settings)
     languages: tuple[Language, ...] = ("en", "zh")
-    covered = {"en": settings.answer.coverage, "zh": settings.answer.coverage_zh}
+    parts, answer = build.parts, build.settings.answer
+    covered = {"en": answer.coverage, "zh": answer.coverage_zh}
     scorers = {
         language: LikenessScorer(parts.relevance, cosine)
         if language in known
@@ -125,51 +109,44 @@ def _build_focuser(
     return LikenessFocuser(reader, scorers=scorers)
 
 
-def _search_turns(settings: Settings, chosen: KagThinkerSettings) -> int:
+def _search_turns(build: StrategyBuild, chosen: KagThinkerSettings) -> int:
     """A small model's third search is seldom a new one."""
     if chosen.turns is not None:
         return chosen.turns
-    return TURNS if may_write(settings, "reader") else _FEW_TURNS
+    return TURNS if build.may_write("reader") else _FEW_TURNS
 
 
 def thinker_around(
-    settings: Settings,
-    chosen: KagThinkerSettings,
-    parts: Parts,
-    compose: Composer,
-    sampling: Sampling,
-    depth: Depth,
-    note: str,
+    build: StrategyBuild, chosen: KagThinkerSettings, depth: Depth, note: str
 ) -> Thinker:
     """The solver around what answers its lookups.
 
     A model that may not word medicine is taken for too small for Table 1 and for long reasoning.
     """
-    reader = make_speaker(settings, parts, "reader", sampling)
+    reader, parts = make_speaker(build, "reader"), build.parts
     planner: FormPlanner = GivenForms()
     if chosen.decompose:
-        asked = make_speaker(settings, parts, "planner", sampling)
+        asked = make_speaker(build, "planner")
         # A small model's likeliest outline is its best; chance only repeats itself.
-        likeliest = replace(asked, sampling=replace(sampling, temperature=0.0))
-        planner = Decomposer(asked) if may_write(settings, "planner") else Outliner(likeliest)
+        likeliest = replace(asked, sampling=replace(build.sampling, temperature=0.0))
+        planner = Decomposer(asked) if build.may_write("planner") else Outliner(likeliest)
     return Thinker(
         planner,
-        depth,
+        SpanFirst(_fact_finder(parts), depth) if chosen.text_steps else depth,
         Calculator(reader, None if chosen.formulas else {}),
         Deducer(reader),
         AnswerFinisher(reader),
-        compose,
+        build.composer,
         note,
         _question_search(chosen, parts),
-        tuple(_question_routes(settings, chosen, parts, compose)),
+        tuple(_question_routes(build, chosen)),
     )
 
 
-def _question_routes(
-    settings: Settings, chosen: KagThinkerSettings, parts: Parts, compose: Composer
-) -> Iterator[QuestionRoute]:
+def _question_routes(build: StrategyBuild, chosen: KagThinkerSettings) -> Iterator[QuestionRoute]:
     """What answers without a plan by a model: verified formulas, the concept graph where there is
     one, and the texts."""
+    parts = build.parts
     if chosen.formulas:
         yield QuestionCalculator(meaning=parts.relevance)
     is_asked = chosen.decompose and chosen.graph_sets and chosen.retriever == "hybrid"
@@ -178,10 +155,10 @@ def _question_routes(
     if chosen.decompose and chosen.text_steps:
         yield TextRoute(
             parts.retriever("kag-thinker", parts.sources),
-            compose,
+            build.composer,
             parts.sources,
             _question_search(chosen, parts),
-            leaves_unknown=may_write(settings, "planner"),
+            leaves_unknown=build.may_write("planner"),
         )
 
 
@@ -219,35 +196,30 @@ def boundary_tau(settings: Settings, chosen: KagThinkerSettings, reader: str) ->
     )
 
 
-def make_speaker(settings: Settings, parts: Parts, role: Role, sampling: Sampling) -> Speaker:
+def make_speaker(build: StrategyBuild, role: Role) -> Speaker:
     """The role's model, asked as KAG-Thinker asks."""
-    ready = parts.models[role]
-    made = Speaker(ready.model, role, sampling, ready.constrains)
-    return made if may_write(settings, role) else replace(made, reasoning=_BRIEF)
+    made = build.make_speaker(role)
+    return made if build.may_write(role) else replace(made, reasoning=_BRIEF)
 
 
 def knowledge_boundary(
-    settings: Settings, chosen: KagThinkerSettings, reader: Speaker
+    build: StrategyBuild, chosen: KagThinkerSettings
 ) -> GenerateThenAssess | NoBoundary:
     """Builds the knowledge boundary of the reader (KAG-Thinker §3.2)."""
     if chosen.boundary == "none":
         return NoBoundary()
     return GenerateThenAssess(
-        reader,
-        boundary_tau(settings, chosen, reader.model.name)[0],
+        make_speaker(build, "reader"),
+        boundary_tau(build.settings, chosen, build.reader.name)[0],
         self_check=chosen.boundary in ("both", "self-check"),
         likelihood=chosen.boundary in ("both", "likelihood"),
-        examples=not may_write(settings, "reader"),
+        examples=not build.may_write("reader"),
     )
 
 
-def own_knowledge(
-    settings: Settings, chosen: KagThinkerSettings, parts: Parts
-) -> GenerateThenAssess:
+def own_knowledge(build: StrategyBuild, chosen: KagThinkerSettings) -> GenerateThenAssess:
     """The boundary as a run has it, to be asked alone. Raises `BadConfig` where there is none."""
-    asked = settings.sampling
-    sampling = Sampling(asked.temperature, asked.max_tokens, seed=asked.seed)
-    found = knowledge_boundary(settings, chosen, make_speaker(settings, parts, "reader", sampling))
+    found = knowledge_boundary(build, chosen)
     if isinstance(found, NoBoundary):
         raise BadConfig("there is no boundary", fix='set strategy.boundary = "both"')
     return found

@@ -6,12 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
-from osler.answer import Composer
 from osler.answer.extractive import ExtractiveComposer
 from osler.app.config import (
     KagThinkerSettings,
     OmniRagSettings,
-    Settings,
     TcRagSettings,
     UnifiedSettings,
 )
@@ -21,10 +19,11 @@ from osler.app.config.strategies import (
     StrategySection,
     ThinkerFields,
 )
-from osler.app.wiring import Parts, composers, tc_rag, thinking
+from osler.app.wiring import composers, tc_rag, thinking
+from osler.app.wiring.build import StrategyBuild
 from osler.app.wiring.planning import source_planner, source_retriever
 from osler.app.wiring.tools import graph_tools, make_tools
-from osler.llm.core.base import Likelihood, Sampling
+from osler.llm.core.base import Likelihood
 from osler.methods.kag.boundary import Boundary, GenerateThenAssess, NoBoundary
 from osler.methods.kag.depth import Depth
 from osler.methods.kag.solver import Thinker
@@ -41,29 +40,29 @@ _PAPERS: Mapping[str, Literal["both", "self-check", "likelihood", "none"]] = {
 }
 
 
-def build_unified(
-    settings: Settings, chosen: UnifiedSettings, parts: Parts, compose: Composer, sampling: Sampling
-) -> Thinker:
+def build_unified(build: StrategyBuild, chosen: UnifiedSettings) -> Thinker:
     """KAG-Thinker's solver around what `chosen` puts in its places."""
     as_thinker = thinking_settings(chosen)
-    boundary, notes = _build_boundary(settings, chosen, parts, sampling)
-    search = _build_search(settings, chosen, parts, sampling)
+    boundary, notes = _build_boundary(build, chosen)
+    search = _build_search(build, chosen)
     depth: Depth
     if chosen.machine:
-        depth = _build_machine(settings, chosen, parts, sampling, boundary, search)
+        depth = _build_machine(build, chosen, boundary, search)
         # Where no reader may word medicine, a machine's note stands before the steps.
         notes += [
-            tc_rag.halting_threshold(settings, machine_settings(chosen), _build_planner(parts)).note
+            tc_rag.halting_threshold(
+                build.settings, machine_settings(chosen), build.parts.model_for("planner").name
+            ).note
         ]
     else:
         depth = replace(
-            thinking.build_depth_solver(settings, as_thinker, parts, sampling),
+            thinking.build_depth_solver(build, as_thinker),
             boundary=boundary,
-            graph=thinking.form_lookup(chosen.retriever, parts),
+            graph=thinking.form_lookup(chosen.retriever, build.parts),
             finder=search,
         )
     note = "; ".join(dict.fromkeys(filter(None, notes)))
-    return thinking.thinker_around(settings, as_thinker, parts, compose, sampling, depth, note)
+    return thinking.thinker_around(build, as_thinker, depth, note)
 
 
 def thinking_settings(chosen: UnifiedSettings) -> KagThinkerSettings:
@@ -88,35 +87,29 @@ def _shared(chosen: UnifiedSettings, fields: type[StrategySection]) -> dict[str,
     return chosen.model_dump(include=set(fields.model_fields) - {"kind"})
 
 
-def _build_planner(parts: Parts) -> str:
-    return parts.model_for("planner").name
-
-
-def _build_search(
-    settings: Settings, chosen: UnifiedSettings, parts: Parts, sampling: Sampling
-) -> PlannedSearch | None:
+def _build_search(build: StrategyBuild, chosen: UnifiedSettings) -> PlannedSearch | None:
     if chosen.planner == "off":
         return None
+    parts = build.parts
     found = source_retriever(parts, parts.sources, chosen.query_k)
-    planner = source_planner(settings, planning_settings(chosen), parts, found, sampling)
+    planner = source_planner(build, planning_settings(chosen), found)
     coverage = parts.coverage if chosen.order == "coverage" else None
     order = parts.order if chosen.order == "fused" else None
     return PlannedSearch(planner, found, chosen.per_source, coverage, order)
 
 
 def _build_machine(
-    settings: Settings,
+    build: StrategyBuild,
     chosen: UnifiedSettings,
-    parts: Parts,
-    sampling: Sampling,
     boundary: Boundary,
     search: PlannedSearch | None,
 ) -> MachineDepth:
+    settings, parts = build.settings, build.parts
     as_machine = machine_settings(chosen)
     offered: list[Tool] = []
     if search is None:
         gate = composers.evidence_gate(settings, parts)
-        offered += make_tools(as_machine, parts, gate, sampling, longest=0)
+        offered += make_tools(as_machine, parts, gate, build.sampling, longest=0)
     else:
         offered += [PlannedTool(search, chosen.k), *graph_tools(as_machine, parts)]
     graph = thinking.form_lookup(chosen.retriever, parts)
@@ -126,50 +119,46 @@ def _build_machine(
     worded = composers.answer_wording(settings, parts)
     if isinstance(worded, ExtractiveComposer):
         worded = replace(worded, statements=1)
-    short = chosen.short and chosen.decompose and composers.may_write(settings, "reader")
+    short = chosen.short and chosen.decompose and build.may_write("reader")
     as_thinker = thinking_settings(chosen)
     return MachineDepth(
         tc_rag.build_machine(settings, as_machine, parts, tools=tuple(offered), compose=worded),
         boundary,
-        thinking.build_depth_solver(settings, as_thinker, parts, sampling) if short else None,
+        thinking.build_depth_solver(build, as_thinker) if short else None,
         chosen.k,
     )
 
 
-def _build_boundary(
-    settings: Settings, chosen: UnifiedSettings, parts: Parts, sampling: Sampling
-) -> tuple[Boundary, list[str]]:
+def _build_boundary(build: StrategyBuild, chosen: UnifiedSettings) -> tuple[Boundary, list[str]]:
     """Builds the knowledge boundary, with notes for the trace."""
     if chosen.boundary == "none":
         return NoBoundary(), []
     signal: StateSignal | None = None
     notes: list[str] = []
     if chosen.boundary in ("all", "state"):
-        signal, notes = _state_signal(settings, chosen, parts)
+        signal, notes = _state_signal(build, chosen)
     if chosen.boundary == "state" and signal is None:
         return NoBoundary(), notes
-    as_thinker, name = thinking_settings(chosen), parts.model_for("reader").name
-    paper = thinking.knowledge_boundary(
-        settings, as_thinker, thinking.make_speaker(settings, parts, "reader", sampling)
-    )
+    as_thinker = thinking_settings(chosen)
+    paper = thinking.knowledge_boundary(build, as_thinker)
     assert isinstance(paper, GenerateThenAssess), "none was asked for above"  # noqa: S101
     if chosen.boundary == "state":
         return replace(paper, self_check=False, likelihood=False, state=signal), notes
     if chosen.boundary != "self-check":
-        notes = [thinking.boundary_tau(settings, as_thinker, name)[1], *notes]
+        notes = [thinking.boundary_tau(build.settings, as_thinker, build.reader.name)[1], *notes]
     return replace(paper, state=signal), notes
 
 
 def _state_signal(
-    settings: Settings, chosen: UnifiedSettings, parts: Parts
+    build: StrategyBuild, chosen: UnifiedSettings
 ) -> tuple[StateSignal | None, list[str]]:
     """The state value of the reader's own answers; `None` where it cannot be had, and why."""
     if chosen.metric == "off":
         return None, []
-    reader = parts.model_for("reader")
+    reader = build.reader
     if chosen.metric == "cppl" and not isinstance(reader, Likelihood):
         why = f"{reader.name} scores no given text: the state value is no signal of the boundary"
         return None, [why]
-    limit = tc_rag.halting_threshold(settings, machine_settings(chosen), reader.name)
-    monitor = tc_rag.state_monitor(chosen.metric, reader, parts)
+    limit = tc_rag.halting_threshold(build.settings, machine_settings(chosen), reader.name)
+    monitor = tc_rag.state_monitor(chosen.metric, reader, build.parts)
     return StateSignal(monitor, limit.sigma), [limit.note]
