@@ -41,6 +41,7 @@ from osler.answer.follow_up import Standalone
 from osler.app import forget as forgetting
 from osler.app import runs
 from osler.app.audit import entries
+from osler.app.audit.log import read_head
 from osler.app.audit.log import read_lines as read_audit_lines
 from osler.app.backup import check_backup, make_backup, restore_backup
 from osler.app.config import Settings
@@ -351,12 +352,18 @@ def record(folder: Path) -> None:
         acknowledge(folder, f"entry {n}")
 
 
+def signed_entries(settings: Settings) -> list[dict[str, Any]]:
+    """What stands behind the signed head was never answered for."""
+    place = entries.log_folder(settings)
+    head = read_head(place)
+    return [json.loads(line) for line in read_audit_lines(place)[: head.size if head else 0]]
+
+
 def check_record(folder: Path) -> None:
     """What was answered for is on record; a new writer puts the rest in order first."""
     entries._open_log.cache_clear()
     settings = audited(folder)
-    lines = [json.loads(line) for line in read_audit_lines(entries.log_folder(settings))]
-    there = {one["n_of_trial"] for one in lines if one["what"] == "trial"}
+    there = {one["n_of_trial"] for one in signed_entries(settings) if one["what"] == "trial"}
     wanted = {int(line.split()[1]) for line in acknowledged(folder) if line[:5] == "entry"}
     assert wanted <= there, f"acknowledged and lost: {wanted - there}"
 
@@ -380,8 +387,8 @@ def check_asked(folder: Path) -> None:
     """Nobody was answered who is not on record."""
     check_runs(folder)
     entries._open_log.cache_clear()
-    lines = read_audit_lines(entries.log_folder(audited(folder)))
-    there = {one.get("run") for one in map(json.loads, lines) if one["what"] == "run"}
+    signed = signed_entries(audited(folder))
+    there = {one.get("run") for one in signed if one["what"] == "run"}
     wanted = {line.split()[1] for line in acknowledged(folder) if line.startswith("run ")}
     assert wanted <= there, f"answered and not on record: {wanted - there}"
 

@@ -27,6 +27,7 @@ from osler.errors import BadConfig, KnowledgeBaseMissing, StorageFailed
 from osler.kb.base import KnowledgeBase
 from osler.kb.search import generation
 from osler.kb.store import snapshots
+from osler.kb.store.durable import sync_path
 from osler.kb.store.passages import delete_documents, set_meta
 from osler.sources.catalogue import EMR
 from osler.sources.patients.patient import hash_pseudonym
@@ -176,6 +177,7 @@ def _forget_runs(folder: Path, needles: Sequence[bytes], report: ForgetReport) -
         files = run.rglob("*") if run.is_dir() else ()
         if any(holds(path, needles) for path in files if path.is_file()):
             shutil.rmtree(run)
+            sync_path(folder)  # else a power cut brings it back
             report.runs.append(run.name)
 
 
@@ -300,6 +302,7 @@ def _look_for_rest(settings: Settings, needles: Sequence[bytes], report: ForgetR
         inner = {*path.parts[len(settings.home.parts) :]}  # home itself may be called so
         if _FETCHED & inner or path.suffix == ".part":
             path.unlink()
+            sync_path(path.parent)
             report.files.append(str(path))
         elif path.is_relative_to(audit):
             report.left.append(f"{path}: the audit log is never changed")

@@ -7,6 +7,7 @@ import gzip
 import json
 import lzma
 import mmap
+import os
 import zipfile
 import zlib
 from collections.abc import Iterable, Sequence
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from osler.evaluate.log import RECORDS, TRACES
+from osler.kb.store.durable import sync_path
 
 _PIECE = 1 << 20
 _OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
@@ -77,7 +79,7 @@ def forget_samples(log: Path, needles: Sequence[bytes]) -> int:
                 spoilt.setdefault(name, []).append((start, start + length))
         if gone:
             forgotten += len(gone)
-            path.write_bytes(b"".join(line for line in lines if line not in gone))
+            _replace(path, b"".join(line for line in lines if line not in gone))
     for name, spans in spoilt.items():
         _overwrite(log / name, spans)
     return forgotten
@@ -125,3 +127,15 @@ def _overwrite(path: Path, spans: Iterable[tuple[int, int]]) -> None:
             old = file.read(end - start)
             file.seek(start)
             file.write(bytes(10 if byte == 10 else 32 for byte in old))
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _replace(path: Path, data: bytes) -> None:
+    draft = path.with_name(f".{path.name}.part")
+    with draft.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    draft.replace(path)
+    sync_path(path.parent)

@@ -23,6 +23,8 @@ class HomeStore:
             with closing(sqlite3.connect(self._path, timeout=30, isolation_level=None)) as db:
                 # Deleted words are overwritten, not only unlinked.
                 db.execute("PRAGMA secure_delete = ON")
+                # The journal's end is the commit: after a power cut it must not come back.
+                db.execute("PRAGMA synchronous = EXTRA")
                 db.executescript(self._tables)
                 yield db
         except (OSError, sqlite3.OperationalError, sqlite3.DatabaseError) as error:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
+from hmac import compare_digest
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,8 @@ from scoped_server import Keyed, call_tool, list_operations, list_tools, serve_s
 from osler.app.config import ServeSettings
 from osler.app.config.access import AccessSettings
 from osler.errors import BadConfig
-from osler.serve.keys import FailedKeys
+from osler.serve import run_views
+from osler.serve.keys import FailedKeys, new_key
 from osler.serve.problems import RefusedRequest
 from osler.serve.scopes import (
     ROUTE_VERBS,
@@ -148,6 +151,68 @@ def test_no_key_stands_in_any_file_log_or_reply(
         assert secret not in told
         assert secret.encode() not in files
     assert b"hash=" not in callers.encode()
+
+
+def test_hidden_and_absent_runs_are_looked_up_by_the_same_steps(
+    keyed: Keyed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What time such a look-up takes is measured by benchmarks/hidden_runs.py."""
+    desk, steps = keyed.place.site.desk, Counter[str]()
+    with keyed.client("elsewhere") as ward, keyed.client("own") as owner:
+        asked = {"question": "Which drug?", "sources": ["own"]}
+        ids = {
+            name: client.post("/api/v1/runs", json=asked).json()["run_id"]
+            for name, client in (("foreign", ward), ("private", owner))
+        }
+    keyed.place.wait_for_runs()
+    ids["absent"] = ids["foreign"][:-1] + ("0" if ids["foreign"][-1] != "0" else "1")
+    for name in ("read_record", "read_reach", "reach_from_lines"):
+        step = getattr(run_views, name)
+
+        def counted(*given: Any, name: str = name, step: Any = step) -> Any:
+            steps[name] += 1
+            return step(*given)
+
+        monkeypatch.setattr(run_views, name, counted)
+    caller = keyed.place.site.gate.authenticate_request(f"Bearer {keyed.keys['public']}")
+    for name, id in ids.items():
+        steps.clear()
+        _, is_open = run_views._find_visible(desk, caller, id)
+        assert (is_open, dict(steps)) == (False, {"read_reach": 1}), name
+
+
+def test_key_is_compared_in_constant_time_also_where_there_is_none_of_its_id(
+    keyed: Keyed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared = []
+
+    def compare(one: bytes, other: bytes) -> bool:
+        compared.append((len(one), len(other)))
+        return compare_digest(one, other)
+
+    monkeypatch.setattr("osler.serve.keys.hmac.compare_digest", compare)
+    gate, (start, id, secret) = keyed.place.site.gate, keyed.keys["all"].split("_", 2)
+    wrong = secret[::-1]
+    for key in (f"{start}_{id}_{wrong}", f"{start}_{'0' * 12}_{wrong}"):
+        with pytest.raises(RefusedRequest) as refused:
+            gate.authenticate_request(f"Bearer {key}", "198.51.100.7")
+        assert (refused.value.status, refused.value.message) == (401, "unknown key")
+    assert gate.authenticate_request(f"Bearer {keyed.keys['all']}", "198.51.100.7").runs
+    assert compared == [(32, 32)] * 3
+
+
+def test_guesses_of_a_key_end_with_429_and_its_owner_elsewhere_goes_on(keyed: Keyed) -> None:
+    made = new_key(keyed.place.site.ledger, "guessed")
+    wrong = made[:-6] + ("abcdef" if made[-6:] != "abcdef" else "fedcba")
+    with keyed.client("all") as client:
+        tried = [
+            client.get("/api/v1/kb", headers={"Authorization": f"Bearer {wrong}"}).status_code
+            for _ in range(12)
+        ]
+        assert tried == [401] * 10 + [429] * 2
+        assert client.get("/api/v1/kb").status_code == 200
+    gate = keyed.place.site.gate
+    assert gate.authenticate_request(f"Bearer {made}", "198.51.100.8").workspace == "default"
 
 
 def test_wrong_keys_are_throttled_and_the_right_one_beside_them_is_not(
