@@ -2,10 +2,10 @@
 
     python benchmarks/first_answer.py [--folder FOLDER] [--question QUESTION]
 
-Wanted on two cores: under 60 s from the beginning of `osler kb add` to a cited answer, while vectors
-are made. Without a folder, 20 PDF and 20 JATS files are written from the sample texts. Every
-command is a fresh process, as at a terminal; `osler kb build` runs beside the question, stopped at
-the end. The machine's load is printed, since seconds depend on it.
+Wanted on two cores: under 60 s from the beginning of `osler kb add` to a cited answer, while
+vectors are made. Without a folder, 20 PDF and 20 JATS files are written from the sample texts.
+Every command is a fresh process, as at a terminal; `osler kb build` runs beside the question and is
+stopped at the end. The machine's load is printed, since seconds depend on it.
 """
 
 from __future__ import annotations

@@ -25,6 +25,7 @@ from osler.errors import BadConfig
 from osler.sources.formats.clif import Clif
 from osler.sources.formats.cnxml import Cnxml
 from osler.sources.formats.csv_rows import CsvRows
+from osler.sources.formats.docx import Docx
 from osler.sources.formats.eicu import Eicu
 from osler.sources.formats.evaluation import EvaluationFile
 from osler.sources.formats.fhir import Fhir
@@ -100,6 +101,7 @@ PARSERS: tuple[Parser, ...] = (
     Pdf(),
     Parquet(),
     Xlsx(),
+    Docx(),
     Fhir(),
     WikiApi(),
     GuidelineJsonl(),
