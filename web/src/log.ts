@@ -199,6 +199,8 @@ export function said(event: Event): string {
       return `${event.sources.join(", ")}: ${event.query}`;
     case "retrieval.done":
       return `${event.hits.length}${event.failed?.length ? ` (${event.failed.join("; ")})` : ""}`;
+    case "retrieval.ordered":
+      return event.passages.join(", ");
     case "model.asked":
       return `${event.role}: ${event.prompt}`;
     case "state.updated":

@@ -334,6 +334,7 @@ const EVENTS: Record<string, [string, string]> = {
   "plan.scored": ["Plan scored", "计划评分"],
   "retrieval.started": ["Search", "检索"],
   "retrieval.done": ["Search results", "检索结果"],
+  "retrieval.ordered": ["Read in this order", "阅读顺序"],
   "stack.push": ["Pushed", "压入"],
   "stack.pop": ["Popped", "弹出"],
   "state.updated": ["State value", "状态值"],

@@ -26,6 +26,7 @@ from osler.trace import (
     FormSolved,
     FormsPlanned,
     Noted,
+    PassagesOrdered,
     PlannedQuery,
     PlanScored,
     Popped,
@@ -129,7 +130,7 @@ class Film:
                 yield self._inner_line("!", f"{event.rule}: {event.text}", "yellow")
             case Noted():
                 yield self._inner_line("!", event.text, "yellow")
-            case Answered() | DangerNoticed():  # both stand above the film
+            case Answered() | DangerNoticed() | PassagesOrdered():  # the first two stand above it
                 return
             case _ as never:
                 assert_never(never)

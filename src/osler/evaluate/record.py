@@ -13,7 +13,16 @@ from osler.evaluate.sample import Sample
 from osler.evaluate.searches import RecordedDocument, SearchNotes
 from osler.jobs.journal import LineFormat
 from osler.methods.tcrag.monitor import mean_token_probability
-from osler.trace import Asked, Event, FormSolved, Retrieved, Run, Searched, StateValued
+from osler.trace import (
+    Asked,
+    Event,
+    FormSolved,
+    PassagesOrdered,
+    Retrieved,
+    Run,
+    Searched,
+    StateValued,
+)
 from osler.types import DecidedBy, Evidence, Solution, Usage
 
 Status = Literal["done", "failed"]
@@ -141,20 +150,23 @@ def outcome_of(
 def found_of(events: Iterable[Event]) -> tuple[str, ...]:
     """Ids of the passages that were found, in the order in which they were first found.
 
-    Searches that were made together, as those of one source plan, take turns rank by rank:
-    which of them stands first in the trace says nothing about its passages.
+    Searches that were made together, as those of one source plan, stand in the one order in which
+    they were read; what was not read, or where there is no such order, takes turns rank by rank:
+    which of the searches stands first in the trace says nothing about its passages.
     """
     done = (e for e in events if not isinstance(e, Searched))
     passages: dict[str, None] = {}
-    for is_search, group in groupby(done, key=lambda e: isinstance(e, Retrieved)):
-        if is_search:
-            # Neighbouring `Retrieved` events are one round of searches; anything between them ends
-            # it.
+    latest: dict[str, None] = {}
+    # Neighbouring `Retrieved` events are one round of searches; anything between them ends it.
+    for kind, group in groupby(done, key=type):
+        if kind is Retrieved:
             lists = [[note.passage for note in e.hits] for e in group if isinstance(e, Retrieved)]
-            passages |= dict.fromkeys(
-                p for row in zip_longest(*lists) for p in row if p is not None
-            )
-    return tuple(passages)
+            passages |= latest
+            latest = dict.fromkeys(p for row in zip_longest(*lists) for p in row if p is not None)
+        elif kind is PassagesOrdered:
+            read = [p for e in group if isinstance(e, PassagesOrdered) for p in e.passages]
+            latest = dict.fromkeys((*read, *latest))
+    return tuple(passages | latest)
 
 
 def confidence_of(run: Run) -> float | None:

@@ -124,6 +124,14 @@ class Retrieved:
 
 
 @dataclass(frozen=True, slots=True)
+class PassagesOrdered:
+    """What the searches of a plan found, in the one order in which it is read."""
+
+    passages: tuple[str, ...]
+    type: Literal["retrieval.ordered"] = "retrieval.ordered"
+
+
+@dataclass(frozen=True, slots=True)
 class Pushed:
     i: int
     """Actions taken so far."""
@@ -310,6 +318,7 @@ Event = Annotated[
     | PlanScored
     | Searched
     | Retrieved
+    | PassagesOrdered
     | Pushed
     | Popped
     | StateValued

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from osler.evaluate.record import found_of
-from osler.trace import Event, HitNote, Noted, Retrieved, Searched
+from osler.trace import Event, HitNote, Noted, PassagesOrdered, Retrieved, Searched
 
 IDS = st.lists(st.sampled_from("abcdefgh"), unique=True, max_size=5)
 
@@ -20,6 +20,12 @@ def test_searches_of_one_plan_take_turns() -> None:
     plan: list[Event] = [STARTED, STARTED, found("abc"), found("dea")]
     assert found_of(plan) == ("a", "d", "b", "e", "c")
     assert found_of([STARTED, found("abc"), STARTED, found("dea")]) == ("a", "d", "b", "e", "c")
+
+
+def test_the_order_in_which_passages_were_read_stands_before_turns() -> None:
+    plan: list[Event] = [STARTED, STARTED, found("abc"), found("dea"), PassagesOrdered(("b", "e"))]
+    assert found_of(plan) == ("b", "e", "a", "d", "c")
+    assert found_of([*plan, STARTED, found("fa")]) == ("b", "e", "a", "d", "c", "f")
 
 
 def test_a_later_search_comes_after_an_earlier_one() -> None:

@@ -15,7 +15,7 @@ from osler.methods.omni.reader import Reader
 from osler.methods.omni.retriever import PlannedRetriever, missing_sources, order_results
 from osler.retrieve import LookupResult
 from osler.retrieve.pooled import PooledOrder
-from osler.trace import BudgetExceeded, Run, SourcesPlanned
+from osler.trace import BudgetExceeded, PassagesOrdered, Run, SourcesPlanned
 from osler.types import Answer, Grounding, Halt, Hit, Language, Question, Solution
 
 _MISSING: dict[Language, str] = {
@@ -62,6 +62,8 @@ class OmniRag:
     ) -> Solution:
         """The reader's answer; `alone`: for a plan that deliberately queries nothing."""
         hits = await order_results(question.text, found, self.per_source, self.order)
+        if self.order is not None and hits:
+            run.emit(PassagesOrdered(tuple(hit.passage.id for hit in hits)))
         answer = await self.reader.read(question, hits, run, alone=alone)
         absent = missing_sources(found)
         answer = _with_note(answer, absent)

@@ -28,7 +28,7 @@ from osler.retrieve.pooled import PooledOrder
 from osler.retrieve.relevance import OverlapRelevance
 from osler.sources.catalogue import BOOK, GRAPH, GUIDELINE, WIKI
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever
-from osler.trace import Budget, Noted, Retrieved, Run, Searched, SourcesPlanned
+from osler.trace import Budget, Noted, PassagesOrdered, Retrieved, Run, Searched, SourcesPlanned
 from osler.types import Grounding, Halt, Hit, Passage, Question
 
 QUESTION = Question("q", "Which drug is given first in anaphylaxis?")
@@ -149,9 +149,14 @@ async def read_passages(order: PooledOrder | None) -> list[str]:
     plan = SourcePlan(tuple(Query(name, QUESTION.text) for name in sources))
     model = ScriptedModel([SAID])
     solver = replace(omni(model, Fixed(Proposal(plan)), **sources), order=order)
-    await solver.solve(QUESTION, Run())
+    run = Run()
+    await solver.solve(QUESTION, run)
     asked = model.seen[0][-1].content
-    return sorted((one.text for one in ELSEWHERE), key=asked.index)
+    read = sorted((one.text for one in ELSEWHERE), key=asked.index)
+    told = [event.passages for event in run.events if isinstance(event, PassagesOrdered)]
+    texts = {one.id: one.text for one in ELSEWHERE}
+    assert [texts[id] for ids in told for id in ids] == (read if order else [])
+    return read
 
 
 async def test_the_passage_that_answers_is_read_first_whichever_source_found_it() -> None:
