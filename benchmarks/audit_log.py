@@ -2,8 +2,10 @@
 
     python benchmarks/audit_log.py FOLDER [ENTRIES]
 
-Of every single bit of the entries it is asked whether the hash of its line changes: then the root
-does, as SHA-256 is taken to have no collisions. Whole verifications are tried on a sample.
+Of every single bit of the entries it is asked whether the hash of its line changes, or the number
+of lines: then the root does, as SHA-256 is taken to have no collisions. Whole verifications are
+tried on a sample of bits and bytes, on each truncation at the end of a line of the first 500
+entries' log and on each byte of its last three lines, and on every fiftieth of the long one.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from osler.app.audit.checkpoints import CheckpointSigner
@@ -45,6 +48,28 @@ def main() -> None:
     say = sys.stdout.write
     say(f"an entry: median {quantiles[9] * 1e3:.2f} ms, p95 {quantiles[18] * 1e3:.2f} ms\n")
     data = (folder / ENTRIES).read_bytes()
+    bits, unseen = count_unseen_bits(data)
+    say(f"single bits: {unseen} of {bits:,} leave their line's hash as it was\n")
+    tried, unseen = try_changes(folder, data)
+    say(f"random bits, bytes and truncations: {unseen} of {tried} found by no verification\n")
+    tried, unseen = try_truncations(folder, data, ends_of(data)[49::50])
+    say(f"truncations at every fiftieth line end: {unseen} of {tried} found by none\n")
+    short = Path(tempfile.mkdtemp(dir=sys.argv[1]))
+    small = AuditLog(short, CheckpointSigner(short / "key.pem"))
+    for _ in range(_SHORT):
+        small.append(RECORD)
+    data = (short / ENTRIES).read_bytes()
+    last = ends_of(data)[-4]
+    places = [0, *ends_of(data)[:-1], *range(last, len(data))]
+    tried, unseen = try_truncations(short, data, places)
+    say(f"{_SHORT} entries, every line end and every byte of the last three: {unseen} of {tried}\n")
+
+
+_SHORT = 500
+
+
+def count_unseen_bits(data: bytes) -> tuple[int, int]:
+    """How many bits there are, and how many can be turned without another hash of their line."""
     bits = unseen = 0
     for line in data.splitlines():
         leaf = hashlib.sha256(line).digest()
@@ -55,20 +80,43 @@ def main() -> None:
                 bits += 1
                 unseen += hashlib.sha256(changed).digest() == leaf
                 changed[at] ^= 1 << bit
-    say(f"single bits: {unseen} of {bits:,} leave their line's hash as it was\n")
-    say(f"verifications of a changed log that found nothing: {_try_sample(folder, data)} of 200\n")
+    return bits, unseen
 
 
-def _try_sample(folder: Path, data: bytes) -> int:
-    rng, public = random.Random(1), (folder / PUBLIC).read_text().strip()
-    unseen = 0
-    for _ in range(100):
-        changed = bytearray(data)
-        changed[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
-        for spoiled in (bytes(changed), data[: rng.randrange(len(data))]):
-            (folder / ENTRIES).write_bytes(spoiled)
-            unseen += not verify_log(folder, public).problems
-    return unseen
+def ends_of(data: bytes) -> list[int]:
+    """Places after each line break."""
+    return [at + 1 for at, byte in enumerate(data) if byte == 10]
+
+
+def try_truncations(folder: Path, data: bytes, places: Sequence[int]) -> tuple[int, int]:
+    """How many were tried, and how many of them no verification found."""
+    return _count_unseen(folder, (data[:place] for place in places))
+
+
+def try_changes(folder: Path, data: bytes, rounds: int = 100) -> tuple[int, int]:
+    rng = random.Random(1)
+
+    def changes() -> Iterator[bytes]:
+        for _ in range(rounds):
+            at = rng.randrange(len(data))
+            for byte in (
+                data[at] ^ 1 << rng.randrange(8),
+                (data[at] + rng.randrange(1, 256)) % 256,
+            ):
+                yield data[:at] + bytes([byte]) + data[at + 1 :]
+            yield data[: rng.randrange(len(data))]
+
+    return _count_unseen(folder, changes())
+
+
+def _count_unseen(folder: Path, spoiled: Iterable[bytes]) -> tuple[int, int]:
+    tried = unseen = 0
+    public = (folder / PUBLIC).read_text().strip()
+    for one in spoiled:
+        (folder / ENTRIES).write_bytes(one)
+        tried += 1
+        unseen += not verify_log(folder, public).problems
+    return tried, unseen
 
 
 if __name__ == "__main__":

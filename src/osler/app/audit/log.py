@@ -160,11 +160,14 @@ def read_head(folder: Path) -> Checkpoint | None:
 
 def read_lines(folder: Path) -> list[bytes]:
     """The entries as they are hashed. Raises `StorageFailed`."""
+    lines = _read_data(folder).split(b"\n")
+    return lines[:-1] if lines[-1] == b"" else lines
+
+
+def _read_data(folder: Path) -> bytes:
     with _storage_errors(folder):
         path = folder / ENTRIES
-        data = path.read_bytes() if path.exists() else b""
-    lines = data.split(b"\n")
-    return lines[:-1] if lines[-1] == b"" else lines
+        return path.read_bytes() if path.exists() else b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +189,8 @@ def verify_log(folder: Path, public_key: str, copies: Iterable[Checkpoint] = ())
     """
     lines, head = read_lines(folder), read_head(folder)
     problems = _slot_problems(folder)
+    if lines and not _read_data(folder).endswith(b"\n"):
+        problems.append("the last entry is cut short")
     if head is None:
         problems.append("there is no signed head")
     elif head.size != len(lines):

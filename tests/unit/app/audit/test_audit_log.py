@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import threading
 from pathlib import Path
 
@@ -118,6 +119,17 @@ def test_changed_bits_truncations_and_swaps_are_found(long_log: Path) -> None:
             assert problems(long_log), wrong[:80]
     finally:
         path.write_bytes(data)
+
+
+def test_every_truncation_of_the_last_entries_is_found(long_log: Path, tmp_path: Path) -> None:
+    """The last line break too: without it nobody can say that the entry is whole."""
+    shutil.copytree(long_log, tmp_path / "log")
+    data = (long_log / ENTRIES).read_bytes()
+    public = (long_log / PUBLIC).read_text().strip()
+    last = data.rindex(b"\n", 0, data.rindex(b"\n"))
+    for place in range(last - 2, len(data)):
+        (tmp_path / "log" / ENTRIES).write_bytes(data[:place])
+        assert verify_log(tmp_path / "log", public).problems, len(data) - place
 
 
 def test_log_that_is_set_back_with_its_head_is_found_by_the_second_place(tmp_path: Path) -> None:
