@@ -5,11 +5,11 @@ A default from a paper says where; the other methods' are in `osler.app.config.b
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import BeforeValidator, Field
 
-from osler.app.config.baselines import BASELINES, AnyBaseline
+from osler.app.config.baselines import AnyBaseline
 from osler.app.config.fields import (
     Limit,
     RealLimit,
@@ -194,6 +194,9 @@ class KagThinkerSettings(ThinkerFields):
     """How the model is spoken to: each prompt as a call of its own, for any model; or one growing
     dialogue, for a model that was trained on it: checkpoint, the authors', or trained, one taught
     with Osler's own data."""
+    forms: str = ""
+    """A plan that is run as it stands, in the notation that runs show: a step and its action on two
+    lines; empty: the planner makes one."""
     search_url: str = ""
     """The search server of the released code, as "http://HOST:12356", whose /search is asked in
     place of the knowledge base; empty: the knowledge base."""
@@ -260,12 +263,5 @@ Strategy = Annotated[
     Field(discriminator="kind"),
 ]
 STRATEGIES: dict[str, type[SettingsSection]] = {
-    "direct": DirectSettings,
-    "cot": CotSettings,
-    "rag": RagSettings,
-    "tc-rag": TcRagSettings,
-    "kag-thinker": KagThinkerSettings,
-    "omni-rag": OmniRagSettings,
-    "unified": UnifiedSettings,
-    **BASELINES,
+    kind.model_fields["kind"].default: kind for kind in get_args(get_args(Strategy)[0])
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from osler.answer.gate import EvidenceGate
@@ -34,44 +34,8 @@ if TYPE_CHECKING:
     from osler.graph.store import Graph
 
 
-def _chain_carrier(graph: Graph) -> Retriever:
-    from osler.retrieve.graph_chains import ChainRetriever
-
-    return ChainRetriever(graph, recogniser=graphs.open_recogniser(graph))
-
-
-def _community_carrier(graph: Graph) -> Retriever:
-    from osler.retrieve.graph_communities import CommunityRetriever
-
-    return CommunityRetriever(graph, recogniser=graphs.open_recogniser(graph))
-
-
-def _neighbour_carrier(graph: Graph) -> Retriever:
-    from osler.retrieve.graph_near import NearRetriever
-
-    return NearRetriever(graph, recogniser=graphs.open_recogniser(graph))
-
-
-def _mention_carrier(graph: Graph) -> Retriever:
-    from osler.retrieve.mentions import MentionRetriever
-
-    return MentionRetriever(graph, recogniser=graphs.open_recogniser(graph))
-
-
-def _set_carrier(graph: Graph) -> Retriever:
-    from osler.methods.kag.graph_route import GraphSets
-
-    return GraphSets(graph)
-
-
-# What looks something up in the concept graph besides the source `graph`; by name of its tool.
-_OVER_GRAPH: Mapping[str, Callable[[Graph], Retriever]] = {
-    KG_CHAINS: _chain_carrier,
-    KG_COMMUNITIES: _community_carrier,
-    KG_NEAR: _neighbour_carrier,
-    MEDICAL_NER: _mention_carrier,
-    GRAPH_SETS: _set_carrier,
-}
+# What looks something up in the concept graph besides the source `graph`: names of its tools.
+_OVER_GRAPH = (KG_CHAINS, KG_COMMUNITIES, KG_NEAR, MEDICAL_NER, GRAPH_SETS)
 
 
 def graph_carriers(settings: Settings) -> tuple[str, ...]:
@@ -87,9 +51,26 @@ def graph_carriers(settings: Settings) -> tuple[str, ...]:
 
 def carrier_for(settings: Settings, name: str) -> Retriever | None:
     """The retriever of this name over the concept graph; `None` where it is another's."""
-    made = _OVER_GRAPH.get(name)
-    graph = graphs.open_graph(settings) if made else None
-    return made(graph) if made and graph else None
+    graph = graphs.open_graph(settings) if name in _OVER_GRAPH else None
+    return None if graph is None else _make_carrier(name, graph)
+
+
+def _make_carrier(name: str, graph: Graph) -> Retriever:
+    from osler.methods.kag.graph_route import GraphSets
+    from osler.retrieve.graph_chains import ChainRetriever
+    from osler.retrieve.graph_communities import CommunityRetriever
+    from osler.retrieve.graph_near import NearRetriever
+    from osler.retrieve.mentions import MentionRetriever
+
+    if name == GRAPH_SETS:
+        return GraphSets(graph)
+    recogniser = graphs.open_recogniser(graph)
+    if name == KG_CHAINS:
+        return ChainRetriever(graph, recogniser=recogniser)
+    if name == KG_COMMUNITIES:
+        return CommunityRetriever(graph, recogniser=recogniser)
+    kind = NearRetriever if name == KG_NEAR else MentionRetriever
+    return kind(graph, recogniser=recogniser)
 
 
 def make_tools(
