@@ -11,23 +11,26 @@ from osler.app.wiring import Parts
 from osler.app.wiring.build import StrategyBuild
 from osler.app.wiring.graphs import FORMS
 from osler.app.wiring.models import encoder_languages
-from osler.errors import BadConfig
+from osler.errors import BadConfig, MalformedOutput
 from osler.llm.core.base import Sampling
 from osler.llm.core.speaker import Speaker
 from osler.methods.kag.boundary import TAU, GenerateThenAssess, NoBoundary
 from osler.methods.kag.computed import QuestionCalculator
+from osler.methods.kag.dependencies import find_dependencies
 from osler.methods.kag.depth import Depth, DepthSolver, FormRetriever
 from osler.methods.kag.dialogue import DialogueThinker
 from osler.methods.kag.executors import Calculator, Deducer
 from osler.methods.kag.focus import Focuser, LikenessFocuser, LikenessScorer
 from osler.methods.kag.graph_route import GRAPH_SETS, GraphRoute
 from osler.methods.kag.hybrid import QueriesAsForms
+from osler.methods.kag.logical_forms import LogicalPlan
 from osler.methods.kag.outline import Outliner
 from osler.methods.kag.output import AnswerFinisher
+from osler.methods.kag.parse import read_plan
 from osler.methods.kag.planner import Decomposer, FormPlanner, GivenForms
 from osler.methods.kag.pool import QuestionSearch
 from osler.methods.kag.solver import QuestionRoute, Thinker
-from osler.methods.kag.text_route import SpanFirst, TextRoute
+from osler.methods.kag.text_route import FactFinder, SpanFirst, TextRoute
 from osler.methods.kag.transcript import ReleasedTurns, TrainedTurns
 from osler.sources.catalogue import GRAPH
 from osler.types import Language
@@ -56,7 +59,24 @@ def build_thinker(build: StrategyBuild, chosen: KagThinkerSettings) -> Thinker |
     )
     none = chosen.boundary == "none"
     told = "" if none else boundary_tau(build.settings, chosen, build.reader.name)[1]
-    return thinker_around(build, chosen, depth, told)
+    steps = SpanFirst(_fact_finder(build.parts), depth) if chosen.text_steps else depth
+    thinker = thinker_around(build, chosen, steps, told)
+    if not chosen.forms:
+        return thinker
+    # A plan that was given is run as it is: no route is asked first.
+    return replace(thinker, planner=GivenForms(_read_forms(chosen.forms)), routes=())
+
+
+def _read_forms(text: str) -> LogicalPlan:
+    """Raises `BadConfig` for a text that is no plan, and for one whose steps refer to none."""
+    try:
+        plan = read_plan(text)
+    except MalformedOutput as error:
+        fix = "write it as \"Step1: …\\nAction1: Retrieval(s=s1:film['X'], p=p1:director, o=o1)\""
+        raise BadConfig(f"strategy.forms is no plan: {error.message}", fix=fix) from error
+    if problems := find_dependencies(plan).problems:
+        raise BadConfig(f"strategy.forms: {'; '.join(problems)}", fix="mend the plan")
+    return plan
 
 
 def _build_dialogue(build: StrategyBuild, chosen: KagThinkerSettings) -> DialogueThinker:
@@ -132,7 +152,7 @@ def thinker_around(
         planner = Decomposer(asked) if build.may_write("planner") else Outliner(likeliest)
     return Thinker(
         planner,
-        SpanFirst(_fact_finder(parts), depth) if chosen.text_steps else depth,
+        depth,
         Calculator(reader, None if chosen.formulas else {}),
         Deducer(reader),
         AnswerFinisher(reader),
@@ -154,12 +174,15 @@ def _question_routes(build: StrategyBuild, chosen: KagThinkerSettings) -> Iterat
         yield GraphRoute(parts.retriever(GRAPH_SETS, (GRAPH,)))
     if chosen.decompose and chosen.text_steps:
         yield TextRoute(
-            parts.retriever("kag-thinker", parts.sources),
+            _fact_finder(parts),
             build.composer,
-            parts.sources,
             _question_search(chosen, parts),
             leaves_unknown=build.may_write("planner"),
         )
+
+
+def _fact_finder(parts: Parts) -> FactFinder:
+    return FactFinder(parts.retriever("kag-thinker", parts.sources), parts.sources)
 
 
 def _question_search(chosen: KagThinkerSettings, parts: Parts) -> QuestionSearch | None:

@@ -10,6 +10,7 @@ from osler.app.wiring import Parts, roles_of
 from osler.app.wiring.hub import search_server
 from osler.app.wiring.models import LoadedModel
 from osler.app.wiring.strategies import build_solver
+from osler.errors import BadConfig
 from osler.llm.core.speaker import Speaker
 from osler.methods.kag.boundary import GenerateThenAssess, NoBoundary
 from osler.methods.kag.computed import QuestionCalculator
@@ -19,12 +20,12 @@ from osler.methods.kag.focus import Focuser, LikenessFocuser
 from osler.methods.kag.outline import Outliner
 from osler.methods.kag.planner import Decomposer, GivenForms
 from osler.methods.kag.solver import Thinker
-from osler.methods.kag.text_route import TextRoute
+from osler.methods.kag.text_route import SpanFirst, TextRoute
 from osler.methods.kag.transcript import ReleasedTurns, TrainedTurns
 from osler.retrieve.relevance import OverlapRelevance
 from osler.retrieve.search_server import SearchServer
 from osler.testing.scripted import KeyedModel, ScriptedRetriever
-from osler.trace import Asked, Run
+from osler.trace import Asked, FormSolved, FormsPlanned, Run
 from osler.types import Halt, Passage, Question
 
 FACT = Passage("book:inr#0", "Amiodarone raises the INR of patients on warfarin.", "book", "INR")
@@ -56,8 +57,9 @@ def built(tmp_path: Path, **options: object) -> Thinker:
 
 
 def depth_of(solver: Thinker) -> DepthSolver:
-    assert isinstance(solver.depth, DepthSolver)
-    return solver.depth
+    assert isinstance(solver.depth, SpanFirst)
+    assert isinstance(solver.depth.depth, DepthSolver)
+    return solver.depth.depth
 
 
 def test_the_defaults_are_the_papers(tmp_path: Path) -> None:
@@ -208,3 +210,39 @@ def test_a_search_server_takes_the_place_of_the_knowledge_base(tmp_path: Path) -
     served = search_server(settings(tmp_path, search_url="http://127.0.0.1:12356"))
     assert isinstance(served, SearchServer)
     assert served.door.endpoint.base_url == "http://127.0.0.1:12356"
+
+
+FORMS = """Step1: Who directed Salt Road?
+Action1: Retrieval(s=s1:film['Salt Road'], p=p1:director, o=o1:person)
+Step2: When was #1 born?
+Action2: Retrieval(s=o1, p=p2:{asked}, o=o2:date)
+Step3: The answer
+Action3: Output(o2)"""
+
+
+@pytest.mark.parametrize(
+    ("asked", "answer"), [("date of birth", "12 June 1920"), ("place of birth", "Lund")]
+)
+async def test_a_plan_that_was_edited_is_run_as_it_stands(
+    tmp_path: Path, asked: str, answer: str
+) -> None:
+    pages = {
+        "Salt Road": "Salt Road is a 1960 film directed by Boris Amsel.",
+        "Boris Amsel": "Boris Amsel (born 12 June 1920 in Lund) is a Swedish director.",
+    }
+    passages = [Passage(f"w:{title}#0", text, "w", title) for title, text in pages.items()]
+    chosen = settings(tmp_path, forms=FORMS.format(asked=asked))
+    ready = replace(parts(KeyedModel({})), retriever=lambda *_: ScriptedRetriever({"": passages}))
+    run = Run()
+    await build_solver(chosen, ready).solve(Question("q", "When was he born?"), run)
+    (planned,) = [event for event in run.events if isinstance(event, FormsPlanned)]
+    assert planned.origin == "user"
+    solved = [event.answer for event in run.events if isinstance(event, FormSolved)]
+    assert solved == ["Boris Amsel", answer, answer]
+    assert run.usage.calls == 0
+
+
+@pytest.mark.parametrize("forms", ["no plan", "Step1: Q\nAction1: Output(o7)"])
+def test_what_is_no_plan_is_refused_with_what_to_mend(tmp_path: Path, forms: str) -> None:
+    with pytest.raises(BadConfig, match=r"strategy\.forms"):
+        build_solver(settings(tmp_path, forms=forms), parts(KeyedModel({})))

@@ -37,11 +37,11 @@ from osler.methods.kag.logical_forms import (
 )
 from osler.methods.kag.planner import plan_event
 from osler.methods.kag.pool import QuestionSearch, merge_hits
+from osler.methods.kag.text_route.facts import FactFinder, StatedFact
 from osler.methods.kag.text_route.open_spans import find_open_span
 from osler.methods.kag.text_route.reading import Chain, TextQuery, read_question
 from osler.methods.kag.text_route.relations import read_text_vocabulary
-from osler.methods.kag.text_route.spans import TextSpan, find_span, plain_name, read_date
-from osler.retrieve import look_up
+from osler.methods.kag.text_route.spans import plain_name, read_date
 from osler.trace import FormSolved, Noted, Run
 from osler.types import (
     Answer,
@@ -50,23 +50,12 @@ from osler.types import (
     Halt,
     Hit,
     Question,
-    Retriever,
     Solution,
     Statement,
 )
 
 _LOOSE = 3
 _STATES = "states"
-_BRACKET = re.compile(r"\s*\([^()]*\)\s*$")
-
-
-@dataclass(frozen=True, slots=True)
-class StatedFact:
-    """A relation of a subject as a passage states it."""
-
-    edge: Edge
-    hit: Hit
-    span: TextSpan
 
 
 Facts = dict[Edge, StatedFact]
@@ -77,11 +66,9 @@ Facts = dict[Edge, StatedFact]
 class TextRoute:
     """Answers a question by the texts; `None` for one that chains no relations."""
 
-    texts: Retriever
+    finder: FactFinder
     composer: Composer
-    sources: tuple[str, ...] = ()
     pool: QuestionSearch | None = None
-    k: int = 10
     leaves_unknown: bool = False
     """Whether a question whose steps are not all found is left to the rest of the method; else it
     is answered by quotes from what was found."""
@@ -136,7 +123,7 @@ class TextRoute:
         edges: tuple[Edge, ...] = ()
         name = chain.name
         for hop in chain.hops:
-            fact = await self._find_fact(name, hop, run)
+            fact = await self.finder.find_fact(name, hop, run)
             if fact is None:
                 return None
             facts[fact.edge] = fact
@@ -147,41 +134,20 @@ class TextRoute:
         }
         return ConceptSet(members, chain.name)
 
-    async def _find_fact(self, name: str, hop: str, run: Run) -> StatedFact | None:
-        """What the texts state of a relation of a name, those of its own page first."""
-        relation = read_text_vocabulary().relations[hop]
-        noun = relation.nouns[0]
-        # "Windhoek, South-West Africa" has its page as "Windhoek".
-        for said in dict.fromkeys((name, name.partition(",")[0])):
-            seen: dict[str, Hit] = {}
-            for words in (f"{said} {noun}", said):
-                result = await look_up(self.texts, words, run, k=self.k, sources=self.sources)
-                fresh = [hit for hit in result.hits if hit.passage.id not in seen]
-                seen.update((hit.passage.id, hit) for hit in fresh)
-                near = _near_name(fresh, said)
-                for hit, own in near:
-                    span = find_span(relation, said, hit.passage.text, own=own)
-                    if span is not None:
-                        edge = Edge(plain_name(name), hop, plain_name(span.value), name, span.value)
-                        return StatedFact(edge, hit, span)
-                if any(own for _, own in near):
-                    break
-        return None
-
     async def _ask_rest(
         self, rest: str, end: ConceptSet, facts: Facts, run: Run
     ) -> ConceptSet | None:
         """The typed span of the passage sentence nearest to what is left of the question."""
         (known,) = list(end.members.values())[:1]
         asked = rest.replace("#1", known.name)
-        result = await look_up(self.texts, asked, run, k=self.k, sources=self.sources)
-        nearest = find_open_span(asked, [hit.passage.text for hit in result.hits])
+        result = await self.finder.search(asked, run)
+        nearest = find_open_span(asked, [hit.passage.text for hit in result])
         if nearest is None:
             return None
         at, span = nearest
         value = plain_name(span.value)
         edge = Edge(plain_name(known.name), _STATES, value, known.name, span.value)
-        facts[edge] = StatedFact(edge, result.hits[at], span)
+        facts[edge] = StatedFact(edge, result[at], span)
         return ConceptSet({value: Member(value, span.value, (*known.edges, edge))}, end.origin)
 
     async def _quote(
@@ -210,25 +176,6 @@ def _conclude(query: TextQuery, value: Value, facts: Facts, run: Run) -> Solutio
     _emit_steps(plan, facts, word_value(value), run)
     why = f"by the texts: {len(plan.steps)} steps"
     return Solution(word_answer(value, facts), Halt.CONVERGED, why, run.usage, DecidedBy.METHOD)
-
-
-def _near_name(hits: Sequence[Hit], name: str) -> list[tuple[Hit, bool]]:
-    """The passages of a name's own page, then those that name it, with whether they are its own."""
-    wanted = plain_name(name)
-    bare = plain_name(_BRACKET.sub("", name))
-
-    def nearness(hit: Hit) -> int:
-        title = plain_name(hit.passage.title)
-        if title == wanted:
-            return 0
-        if plain_name(_BRACKET.sub("", hit.passage.title)) in (wanted, bare):
-            return 1
-        if title.startswith(wanted) or (wanted.startswith(title) and 2 * len(title) > len(wanted)):
-            return 2
-        return 3 if wanted in plain_name(hit.passage.text) else 4
-
-    ranked = sorted(((nearness(hit), n, hit) for n, hit in enumerate(hits)), key=lambda r: r[:2])
-    return [(hit, near < 3) for near, _, hit in ranked if near < 4]
 
 
 def _split_values(edge: Edge) -> dict[str, str]:
