@@ -32,7 +32,13 @@ status (`docs/guide/cli.md`); the command line prints `message` and `fix` on one
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
 
 
 class OslerError(Exception):
@@ -155,3 +161,42 @@ class TapeMiss(BadRun):
     def __init__(self, message: str, *, fix: str = "", diff: str = "") -> None:
         super().__init__(message, fix=fix)
         self.detail = diff
+
+
+@contextmanager
+def require_extra(extra: str, message: str, error: type[OslerError] = BadConfig) -> Iterator[None]:
+    """Around imports of an extra's packages: where one is not installed, raises `error` with the
+    command that installs the extra."""
+    try:
+        yield
+    except ImportError as missing:
+        raise error(message, fix=f'pip install "osler[{extra}]"') from missing
+
+
+@contextmanager
+def translate_os_errors(message: str, error: type[OslerError], fix: str = "") -> Iterator[None]:
+    """Raises `error` in place of an `OSError`: the message, and what the system said."""
+    try:
+        yield
+    except OSError as failed:
+        raise error(f"{message}: {failed.strerror or failed}", fix=fix) from failed
+
+
+def read_text_file(path: Path, error: type[OslerError], fix: str = "", *, what: str = "") -> str:
+    """The UTF-8 text of a file, without a byte order mark.
+
+    Raises `error` where the file cannot be read; `what` stands before its name, as in "the plan ".
+    """
+    try:
+        # "-sig": editors on Windows write a byte order mark before the first line.
+        return path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as failed:
+        raise error(f"{what}{path} cannot be read: {failed}", fix=fix) from failed
+
+
+def describe_invalid(error: ValidationError, whole: str = "") -> str:
+    """The first field that is not as it should be, and why; `whole`: the name of the value itself,
+    where no field is to blame."""
+    first = error.errors()[0]
+    place = ".".join(map(str, first["loc"])) or whole
+    return f"{place}: {first['msg']}" if place else first["msg"]

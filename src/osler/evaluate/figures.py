@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from osler.errors import BadConfig, OslerError
+from osler.errors import BadConfig, OslerError, require_extra
 from osler.evaluate.intervals import Estimate
 from osler.evaluate.sigma import METRICS, SigmaPoint
 
@@ -24,13 +24,9 @@ def sigma_figure(points: Sequence[SigmaPoint], paths: Sequence[Path]) -> None:
     The same points give the same SVG, byte for byte. Raises `OslerError` without the extra,
     and `BadConfig` for a file that cannot be written.
     """
-    try:
+    with require_extra("plot", "figures need the package matplotlib", OslerError):
         import matplotlib
         from matplotlib.figure import Figure
-    except ImportError as error:
-        raise OslerError(
-            "figures need the package matplotlib", fix='pip install "osler[plot]"'
-        ) from error
     groups = [[p for p in points if p.metric == metric] for metric in METRICS]
     columns = [column for column in groups if column]
     # A fixed salt makes the ids in the SVG repeat; text stays text, so fonts do not matter.

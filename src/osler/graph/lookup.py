@@ -5,13 +5,14 @@ from __future__ import annotations
 import threading
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
+from importlib.util import find_spec
 
 import numpy as np
 from numpy.typing import NDArray
 
+from osler.errors import CapabilityMissing, require_extra
 from osler.graph.arrays import Array
 from osler.graph.derive import spelling_variants, words_of
-from osler.graph.extras import import_extra
 from osler.graph.items import Edge, NamedConcept
 from osler.graph.normal import normalize_name, split_units
 from osler.graph.store import Graph, Rows
@@ -22,9 +23,14 @@ _COMPARED = 100
 _LEAST = 0.6
 # Concepts looked at for one word; a word that more concepts have is too frequent to help.
 _MOST_HOLDERS = 300_000
-_MISSPELT = "names that are misspelt cannot be looked up"
+_MISSPELT = "names that are misspelt cannot be looked up: rapidfuzz is not installed"
 
 Concepts = NDArray[np.int32]
+
+
+def has_rapidfuzz() -> bool:
+    """Whether misspelt names can be looked up; asked without importing it."""
+    return find_spec("rapidfuzz") is not None
 
 
 class Lookup:
@@ -50,7 +56,9 @@ class Lookup:
     def find_fuzzy(self, text: str, *, k: int = 10) -> list[NamedConcept]:
         """The `k` concepts with the closest names, best first; equal ones by identifier. `score` is
         the likeness."""
-        fuzz, norm = import_extra("rapidfuzz.fuzz", _MISSPELT), normalize_name(text)
+        with require_extra("graph", _MISSPELT, CapabilityMissing):
+            from rapidfuzz import fuzz
+        norm = normalize_name(text)
         words = self._load_words()
         likely = _likely_concepts(words.find_holders(split_units(text)))
         best: dict[int, tuple[float, str]] = {}
@@ -124,11 +132,12 @@ class _Words:
 
     def _near_words(self, unit: str) -> list[int]:
         """Numbers of the word itself and of those that are one edit away."""
-        distance = import_extra("rapidfuzz.distance", _MISSPELT).OSA.distance
+        with require_extra("graph", _MISSPELT, CapabilityMissing):
+            from rapidfuzz import distance
         near = {
             n
             for n in self._words_sharing(unit)
-            if distance(unit, self.vocabulary[n], score_cutoff=1) <= 1
+            if distance.OSA.distance(unit, self.vocabulary[n], score_cutoff=1) <= 1
         }
         return sorted(near.union(self._same_words(unit)))
 

@@ -14,8 +14,8 @@ from types import ModuleType
 import numpy as np
 from numpy.typing import NDArray
 
+from osler.errors import CapabilityMissing, require_extra
 from osler.graph.arrays import Array, gather_slices
-from osler.graph.extras import import_extra
 
 LARGEST = 60
 """Concepts of a community that is not split further: as many as a summary can speak of."""
@@ -52,19 +52,22 @@ def partition_graph(
     same graph and seed give the same communities. Raises `CapabilityMissing` without the
     extra `graph`.
     """
-    library, tree = import_extra("igraph", "communities cannot be found"), _Tree()
+    missing = "communities cannot be found: igraph is not installed"
+    with require_extra("graph", missing, CapabilityMissing):
+        import igraph
+    tree = _Tree()
     degree = np.diff(arrays["start"])
     members = np.flatnonzero(degree).astype(np.int32)
     # The generator is the library's own global: it is put back at the end.
-    library.set_random_number_generator(random.Random(seed))
+    igraph.set_random_number_generator(random.Random(seed))
     try:
-        waiting = _split_nodes(library, arrays, members, 0, tree, parent=-1, level=0)
+        waiting = _split_nodes(igraph, arrays, members, 0, tree, parent=-1, level=0)
         while waiting:
             number = waiting.pop()
             if tree.last[number] - tree.first[number] > largest and tree.level[number] < _DEEPEST:
                 slice_ = members[tree.first[number] : tree.last[number]]
                 waiting += _split_nodes(
-                    library,
+                    igraph,
                     arrays,
                     slice_,
                     tree.first[number],
@@ -73,7 +76,7 @@ def partition_graph(
                     level=tree.level[number] + 1,
                 )
     finally:
-        library.set_random_number_generator(random)
+        igraph.set_random_number_generator(random)
     return {
         "members": members,
         "first": np.array(tree.first, dtype=np.int64),

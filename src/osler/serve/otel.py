@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from osler.errors import BadConfig
+from osler.errors import require_extra
 from osler.serve.run_manager import ActiveRun, Watcher
 from osler.trace import (
     Answered,
@@ -58,14 +58,10 @@ def _make_tracer() -> Tracer:
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
-    try:
+    with require_extra("otel", f"{ENDPOINT} is set, and there is no exporter"):
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import (  # type: ignore[import-not-found,unused-ignore]
             OTLPSpanExporter,
         )
-    except ImportError as error:
-        raise BadConfig(
-            f"{ENDPOINT} is set, and there is no exporter", fix='pip install "osler[otel]"'
-        ) from error
     name = os.environ.get("OTEL_SERVICE_NAME", "osler")
     provider = TracerProvider(resource=Resource.create({"service.name": name}))
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))

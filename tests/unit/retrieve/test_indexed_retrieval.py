@@ -16,7 +16,7 @@ from osler.extract.dictionary import DictionaryExtractor
 from osler.extract.indexes import KINDS, Kind
 from osler.extract.indexes import job as indexing
 from osler.extract.items import Entity, ExtractedItems, KnowledgePoint
-from osler.graph.extras import has_rapidfuzz
+from osler.graph.lookup import has_rapidfuzz
 from osler.kb.base import KnowledgeBase
 from osler.kb.search.base import PassageFilter
 from osler.retrieve.hybrid import Fusion

@@ -5,12 +5,13 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from html import escape
 from typing import Any
 
 from osler.answer.export.layout import Block, ExportedAnswer, lay_out
 from osler.answer.export.texts import is_web_address
-from osler.errors import BadConfig
+from osler.errors import require_extra
 from osler.text import escape_controls
 
 # Of Adobe's fonts that every reader of PDF has: it has Chinese, Greek and signs such as ≥.
@@ -18,16 +19,14 @@ _WIDE_FONT = "STSong-Light"
 _NOT_LATIN = re.compile(r"[^\x00-\x7e\xa0-\xff]+")
 
 
-def _missing_extra() -> BadConfig:
-    return BadConfig("Word and PDF need the extra `export`", fix='pip install "osler[export]"')
+def _require_export() -> AbstractContextManager[None]:
+    return require_extra("export", "Word and PDF need the extra `export`")
 
 
 def write_docx(answers: Sequence[ExportedAnswer]) -> bytes:
     """Raises `BadConfig` without the extra."""
-    try:
+    with _require_export():
         from docx import Document
-    except ImportError as error:
-        raise _missing_extra() from error
     document = Document()
     for number, one in enumerate(answers):
         if number:
@@ -61,13 +60,11 @@ def _add_block(document: Any, block: Block) -> None:
 
 def write_pdf(answers: Sequence[ExportedAnswer]) -> bytes:
     """Raises `BadConfig` without the extra."""
-    try:
+    with _require_export():
         from reportlab.lib.styles import getSampleStyleSheet
         from reportlab.pdfbase import pdfmetrics
         from reportlab.pdfbase.cidfonts import UnicodeCIDFont
         from reportlab.platypus import PageBreak, Paragraph, SimpleDocTemplate
-    except ImportError as error:
-        raise _missing_extra() from error
     pdfmetrics.registerFont(UnicodeCIDFont(_WIDE_FONT))
     styles = getSampleStyleSheet()
     named = {"title": "Heading1", "heading": "Heading2", "note": "Italic"}

@@ -21,7 +21,7 @@ from osler.app.wiring.knowledge import search_filter
 from osler.errors import KnowledgeBaseError
 from osler.extract.derived import Extractions
 from osler.extract.indexes import KINDS, Kind
-from osler.graph.extras import has_rapidfuzz
+from osler.graph.lookup import has_rapidfuzz
 from osler.kb.base import KnowledgeBase
 from osler.kb.encoders.base import Encoder
 from osler.retrieve.corpus import AtomicQuestions, GraphWalk, TripleSearch, has_corpus_graph

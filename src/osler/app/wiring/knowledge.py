@@ -17,7 +17,7 @@ from osler.app.wiring.privacy import require_trusted_hosts, within_patients
 from osler.errors import BadConfig, KnowledgeBaseMissing
 from osler.extract.derived import EXTRACTED_FACTS, Extractions
 from osler.extract.indexes import KINDS
-from osler.graph.extras import has_rapidfuzz
+from osler.graph.lookup import has_rapidfuzz
 from osler.kb.base import BuildResult, KnowledgeBase, Progress
 from osler.kb.search.base import BackendChoice, PassageFilter
 from osler.methods.omni.describe import SourceDescription

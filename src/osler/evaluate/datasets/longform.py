@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from zipfile import BadZipFile
 
-from osler.errors import MalformedSource, OslerError
+from osler.errors import MalformedSource, OslerError, require_extra
 from osler.evaluate.datasets.base import (
     DatasetReader,
     DatasetRow,
@@ -75,13 +75,9 @@ _MEDICATION = ("Question", "Focus (Drug)", "Question Type", "Answer", "Section T
 
 def medication_rows(paths: Sequence[Path]) -> Iterator[DatasetRow]:
     """The sheet of MedInfo 2019. Raises `OslerError` without the extra xlsx."""
-    try:
+    with require_extra("xlsx", "MedicationQA is an Excel workbook", OslerError):
         import openpyxl
         from openpyxl.utils.exceptions import InvalidFileException
-    except ImportError as error:
-        raise OslerError(
-            "MedicationQA is an Excel workbook", fix='pip install "osler[xlsx]"'
-        ) from error
     for path in paths:
         try:
             with closing(openpyxl.load_workbook(path, read_only=True, data_only=True)) as book:

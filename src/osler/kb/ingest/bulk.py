@@ -18,7 +18,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from hashlib import sha256
-from importlib.util import find_spec
 from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
@@ -26,7 +25,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 import numpy as np
 
-from osler.errors import BadConfig, KnowledgeBaseError
+from osler.errors import KnowledgeBaseError, require_extra
 from osler.kb.index import leases
 from osler.kb.ingest import file_table, reader_process
 from osler.kb.ingest.prepare import IngestOptions, Outcome, prepare_batch
@@ -38,6 +37,7 @@ from osler.sources.records import Drop
 
 if TYPE_CHECKING:
     from osler.kb.encoders.base import Encoder
+    from osler.kb.ingest.files import Outcomes
 
 FOLDER = "bulk"
 """Subfolder of a knowledge base with results that it has not stored yet."""
@@ -47,9 +47,6 @@ SIZE = 1024
 
 _TRIES = 4
 """Tries of a shard before it is held responsible for the death of its workers."""
-
-Outcomes = Callable[[Found, IngestOptions], Iterator[list[Outcome]]]
-"""A file's records, prepared, some at a time; `aside.outcomes` is the ordinary one."""
 
 Make = Callable[[], Callable[[Any], Any]]
 """Makes a stage in a worker, once: it loads the model there. It must be picklable."""
@@ -133,11 +130,8 @@ class RayWorkerPool:
     address: str | None = None
 
     def map(self, make: Make, tasks: Iterable[Any]) -> Iterator[Any]:
-        if find_spec("ray") is None:
-            raise BadConfig(
-                "work on a Ray cluster needs the package ray", fix='pip install "osler[ray]"'
-            )
-        import ray
+        with require_extra("ray", "work on a Ray cluster needs the package ray"):
+            import ray
 
         with self._connect_cluster(ray):
             call = ray.remote(num_cpus=1, max_retries=_TRIES - 1)(_call_stage)

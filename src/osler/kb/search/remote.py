@@ -15,10 +15,9 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from osler.errors import BadConfig, KnowledgeBaseError, KnowledgeBaseUnbuilt
+from osler.errors import KnowledgeBaseError, KnowledgeBaseUnbuilt, require_extra
 from osler.kb.search import sparse
 from osler.kb.search.base import RANGES, BackendChoice, PassageFilter, Ranking, merge_rankings
 from osler.kb.search.shard import DENSE, EF, OVERSAMPLING, WORDS
@@ -41,11 +40,8 @@ _AT_ONCE = 8
 
 def make_client(choice: BackendChoice) -> QdrantClient:
     """Makes a client, which connects to nothing yet. Raises `BadConfig` without the package."""
-    if find_spec("qdrant_client") is None:
-        raise BadConfig(
-            "a Qdrant server needs the package qdrant-client", fix='pip install "osler[qdrant]"'
-        )
-    from qdrant_client import QdrantClient
+    with require_extra("qdrant", "a Qdrant server needs the package qdrant-client"):
+        from qdrant_client import QdrantClient
 
     # Without the check of versions it sends nothing before the first search.
     return QdrantClient(

@@ -17,7 +17,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal
 
-from osler.errors import BadConfig, KnowledgeBaseError
+from osler.errors import BadConfig, KnowledgeBaseError, require_extra
 from osler.kb.store.passages import Progress, read_meta
 from osler.sources.formats.osler_jsonl import HEADER, VERSION
 
@@ -152,13 +152,9 @@ def _write_jsonl(path: Path, header: Line, lines: Iterator[Line]) -> None:
 
 
 def _write_parquet(path: Path, header: Line, lines: Iterator[Line]) -> None:
-    try:
+    with require_extra("parquet", "Parquet needs the package pyarrow"):
         import pyarrow
         import pyarrow.parquet
-    except ImportError as error:
-        raise BadConfig(
-            "Parquet needs the package pyarrow", fix='pip install "osler[parquet]"'
-        ) from error
     types: dict[str, Any] = {
         **dict.fromkeys(_NAMES, pyarrow.string()),
         **dict.fromkeys(("n", "page", "year", "trust"), pyarrow.int32()),

@@ -193,7 +193,7 @@ def test_what_a_stage_raises_arrives(runner: WorkerPool, plain: KnowledgeBase, d
 def test_without_its_package_ray_is_refused_with_the_command(
     plain: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(bulk, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(BadConfig) as caught:
         plain.build_on(RayWorkerPool(1), HashingEncoder, rebuild=True)
     assert 'pip install "osler[ray]"' in caught.value.fix

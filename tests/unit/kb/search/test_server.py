@@ -1,6 +1,7 @@
 """A knowledge base on a Qdrant server: pushed, searched, pushed again, and what goes wrong."""
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -199,7 +200,7 @@ def test_an_unbuilt_knowledge_base_is_not_pushed(folder: Path, url: str) -> None
 def test_without_its_package_the_server_is_refused_with_the_command(
     kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(remote, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "qdrant_client", None)
     with pytest.raises(BadConfig) as caught:
         kb.push(BackendChoice(url="http://127.0.0.1:1"))
     assert 'pip install "osler[qdrant]"' in caught.value.fix
