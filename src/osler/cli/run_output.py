@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from osler.cli.session import ABSTAINED, PARTIAL, REFUSED, CliSession, write_json
-from osler.errors import OslerError
+from osler.errors import OslerError, translate_os_errors
 
 if TYPE_CHECKING:
     from osler.app.config import Settings
@@ -119,12 +119,9 @@ def _write_stderr(line: str) -> None:
 def _open_trace(path: Path) -> Iterator[Callable[[Event], None]]:
     from osler.trace import to_line
 
-    try:
-        out = path.open("w", encoding="utf-8")
-    except OSError as error:
-        raise OslerError(
-            f"cannot write {path}: {error.strerror}", fix="name another file with --trace"
-        ) from error
+    with translate_os_errors(f"cannot write {path}", OslerError, "name another file with --trace"):
+        # By lines, so that what was done is there when the run is killed.
+        out = path.open("w", encoding="utf-8", buffering=1)
     with out:
 
         def write_event(event: Event) -> None:

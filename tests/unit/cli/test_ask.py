@@ -18,7 +18,7 @@ from osler.errors import ModelMissing
 from osler.retrieve.relevance import OverlapRelevance
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever
 from osler.trace import Answered, Event, Retrieved, Searched, read_events
-from osler.types import Halt, Passage, Question, Solution
+from osler.types import Halt, Hit, Passage, Question, Solution
 
 QUESTION = "Which drug is given first in anaphylaxis?"
 RAG = ("--strategy", "rag")
@@ -254,6 +254,21 @@ def test_the_events_are_written_to_a_file_of_ones_own(
     events = list(read_events(folder / "mine.jsonl"))
     assert isinstance(events[-1], Answered)
     assert "Give adrenaline" in osler("trace", "show", "mine.jsonl").stdout
+
+
+def test_the_events_are_in_the_file_while_the_run_goes_on(
+    osler: Any, asked: list[Settings], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written: list[str] = []
+    search = ScriptedRetriever.search
+
+    async def read_and_search(self: ScriptedRetriever, query: str, *, k: int) -> list[Hit]:
+        written.append((folder / "mine.jsonl").read_text("utf-8"))
+        return await search(self, query, k=k)
+
+    monkeypatch.setattr(ScriptedRetriever, "search", read_and_search)
+    osler("ask", QUESTION, *RAG, "--trace", "mine.jsonl")
+    assert '"run.started"' in written[0]
 
 
 def test_a_file_that_cannot_be_written_is_told_before_the_run(
