@@ -24,7 +24,6 @@ from osler.app.config import Settings
 from osler.app.danger import announce_danger, danger_notice
 from osler.app.run_files import (
     EVENTS,
-    RECORD,
     TAPE,
     RunRecord,
     compare_events,
@@ -363,20 +362,3 @@ async def finish_write(write: Callable[..., T], *values: Any) -> T:
         with contextlib.suppress(asyncio.CancelledError):
             await asyncio.wait([task])
     return task.result()
-
-
-__all__ = [
-    "EVENTS",
-    "RECORD",
-    "TAPE",
-    "FinishedRun",
-    "RunRecord",
-    "ask",
-    "finish_write",
-    "new_run_id",
-    "open_planning",
-    "plan_question",
-    "read_record",
-    "replay",
-    "save_run",
-]

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from osler.errors import BadConfig
-from osler.evaluate.datasets import DataSet, LoadedDataset, data_set
+from osler.evaluate.datasets import data_set
+from osler.evaluate.datasets.base import DataSet, LoadedDataset
 from osler.evaluate.datasets.hub import PREFIX, hub_file, parse_hub
 from osler.evaluate.datasets.splits import parse_split, require_trainable, take_split
 from osler.evaluate.sample import Kind

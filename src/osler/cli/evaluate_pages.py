@@ -17,7 +17,8 @@ from osler.cli.tables import make_table
 from osler.errors import OslerError
 from osler.evaluate.agreement import HumanAgreement
 from osler.evaluate.compare import PairedComparison, count_undecided
-from osler.evaluate.datasets import DATA_SETS, DataSet
+from osler.evaluate.datasets import DATA_SETS
+from osler.evaluate.datasets.base import DataSet
 from osler.evaluate.experiments import Experiment
 from osler.evaluate.log import RUNS, TriedSamples, read_records, read_trace
 from osler.evaluate.measures import (

@@ -16,7 +16,9 @@ from osler.evaluate.metrics.calibration import reliability
 if TYPE_CHECKING:
     from osler.app.calibrate import SigmaFit, StateValues, TauFit
     from osler.app.calibrate_sureness import GradedAnswer, SurenessFit
-    from osler.app.doctor import Ability, DoctorReport, StrategyVerdict
+    from osler.app.doctor import DoctorReport
+    from osler.app.doctor.abilities import Ability
+    from osler.app.doctor.needs import StrategyVerdict
     from osler.app.plans import PlanStudyReport
     from osler.evaluate.attacks import AttackCell
     from osler.evaluate.guarantee import GuaranteedThreshold

@@ -104,7 +104,7 @@ def _age_key(run: Path) -> tuple[str, int]:
 
 
 def _list_run(run: Path) -> ListedRun:
-    from osler.app.runs import read_record
+    from osler.app.run_files import read_record
 
     try:
         record = read_record(run)

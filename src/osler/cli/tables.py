@@ -14,7 +14,7 @@ from osler.sources.catalogue import EMR
 from osler.text import escape_controls
 
 if TYPE_CHECKING:
-    from osler.app.doctor import Check
+    from osler.app.doctor.checks import Check
     from osler.cli.runs import ListedRun
     from osler.kb.base import BuildResult, IngestResult, KnowledgeBaseInfo
     from osler.kb.check import Provenance, SourceInfo

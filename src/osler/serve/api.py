@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from osler.app.config import Settings
 from osler.app.config.access import AccessSettings
 from osler.app.danger import danger_notice
-from osler.app.runs import EVENTS
+from osler.app.run_files import EVENTS
 from osler.errors import BadRun, OslerError, UnknownPassage
 from osler.kb.check import KnowledgeBaseInfo, Provenance, SourceInfo
 from osler.methods.omni.dossier import SavedPlan

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from osler.app.config import Settings
-from osler.app.runs import read_record
+from osler.app.run_files import read_record
 from osler.errors import BadConfig, BadRun
 from osler.serve.keys import Authenticator
 from osler.serve.ledger import Ledger

@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 
 from osler.app import runs
+from osler.app.run_files import RECORD
 from osler.app.config import ServeSettings, Settings
 from osler.app.danger import danger_notice
 from osler.app.wiring import Parts
@@ -205,7 +206,7 @@ class RunManager:
 
     def is_kept(self, id: str) -> bool:
         """Whether the run is whole in its folder."""
-        return (self.shelf.settings.runs.path / id / runs.RECORD).is_file()
+        return (self.shelf.settings.runs.path / id / RECORD).is_file()
 
     def _begin_record(self, live: ActiveRun) -> None:
         self._file_late()

@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from osler.app.config.access import AccessSettings
-from osler.app.runs import EVENTS, RunRecord, read_record
+from osler.app.run_files import EVENTS, RunRecord, read_record
 from osler.errors import BadRun
 from osler.serve.keys import Caller
 from osler.serve.ledger import WORKSPACE, LedgerEntry, Status

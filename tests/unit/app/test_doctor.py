@@ -9,8 +9,10 @@ import pytest
 from rich.console import Console
 
 from osler.app.config import ROLES, STRATEGIES, ModelSettings, Settings
-from osler.app.doctor import Ability, Check, DoctorReport, judge_strategies, probe_models
-from osler.app.doctor.needs import StrategyVerdict
+from osler.app.doctor import DoctorReport
+from osler.app.doctor.abilities import Ability, probe_models
+from osler.app.doctor.checks import Check
+from osler.app.doctor.needs import StrategyVerdict, judge_strategies
 from osler.app.wiring.models import LoadedModel
 from osler.cli.pages import doctor_page
 from osler.errors import ModelError, ModelUnreachable

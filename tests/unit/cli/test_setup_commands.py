@@ -10,7 +10,8 @@ import pytest
 
 from osler.app import doctor
 from osler.app.config import Settings, render_template
-from osler.app.doctor import Check, DoctorReport
+from osler.app.doctor import DoctorReport
+from osler.app.doctor.checks import Check
 from osler.kb.encoders import base
 from osler.llm.local import quantise, weights
 

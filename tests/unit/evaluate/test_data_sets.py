@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from osler.errors import BadConfig, MalformedSource, OslerError
-from osler.evaluate.datasets import DATA_SETS, LoadedDataset, load_dataset, read_qrels
-from osler.evaluate.datasets.base import json_records
+from osler.evaluate.datasets import DATA_SETS, load_dataset, read_qrels
+from osler.evaluate.datasets.base import LoadedDataset, json_records
 from osler.evaluate.datasets.clinical import read_labels
 from osler.evaluate.datasets.longform import inline_options
 

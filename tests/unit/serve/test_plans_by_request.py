@@ -9,6 +9,7 @@ import httpx2
 import pytest
 
 from osler.app import runs
+from osler.app.run_files import read_record
 from osler.testing.served import (
     FixedModel,
     ServedOsler,
@@ -66,7 +67,7 @@ def test_a_plan_that_was_edited_is_what_is_searched_and_the_run_replays(
     told = http.get(f"/api/v1/runs/{run}").json()
     assert told["strategy"] == "omni-rag"
     assert {one["passage"]["source"] for one in told["evidence"]} <= {"book", "guideline"}
-    record = runs.read_record(place.site.settings.runs.path / run)
+    record = read_record(place.site.settings.runs.path / run)
     assert record.plan is not None
 
 

@@ -42,15 +42,3 @@ def _check_ability(ability: Ability) -> Check:
     able.append("scores given texts" if ability.scores else "scores no given texts")
     able.append("words answers" if ability.writes else "never words answers (quotes only)")
     return Check(name, "pass", ", ".join(able))
-
-
-__all__ = [
-    "Ability",
-    "Check",
-    "DoctorReport",
-    "StrategyVerdict",
-    "judge_strategies",
-    "probe_models",
-    "run_checks",
-    "run_doctor",
-]

@@ -29,19 +29,7 @@ from typing import Any
 
 from osler.errors import BadConfig, MalformedSource
 from osler.evaluate.datasets import bioasq, chinese, choice, clinical, longform, opendomain
-from osler.evaluate.datasets.base import DataSet, DroppedRows, LoadedDataset, UnusableRow, read_text
-
-__all__ = [
-    "DATA_SETS",
-    "DataSet",
-    "DroppedRows",
-    "Judgements",
-    "LoadedDataset",
-    "UnusableRow",
-    "data_set",
-    "load_dataset",
-    "read_qrels",
-]
+from osler.evaluate.datasets.base import DataSet, LoadedDataset, read_text
 
 _READERS = {
     name: reader

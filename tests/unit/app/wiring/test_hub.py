@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from tiny_models import save_tiny, save_tiny_bert
 
 from osler.app.config import Settings
-from osler.app.doctor import Check, run_checks
+from osler.app.doctor.checks import Check, run_checks
 from osler.app.wiring.hub import open_reranker, with_reranker
 from osler.app.wiring.knowledge import search_passages
 from osler.app.wiring.models import load_encoder, load_model
