@@ -12,7 +12,7 @@ import typer
 
 from osler.cli.options import CommandGroup, JsonSession
 from osler.cli.session import CliSession, Json, Quiet, open_session, write_json
-from osler.errors import BadArgument, BadConfig
+from osler.errors import BadArgument, BadConfig, translate_os_errors
 
 if TYPE_CHECKING:
     from osler.app.config import Settings
@@ -51,13 +51,9 @@ def serve(
 
     _set_up_log(here)
     made = build_state(settings, report_page)
-    try:
+    place, fix = f"{settings.serve.host}:{settings.serve.port}", "choose another with --port"
+    with translate_os_errors(f"{place} cannot be listened on", BadConfig, fix):
         socket = open_sockets(settings.serve.host, settings.serve.port)
-    except OSError as error:
-        place = f"{settings.serve.host}:{settings.serve.port}"
-        raise BadConfig(
-            f"{place} cannot be listened on: {error.strerror}", fix="choose another with --port"
-        ) from error
     # Printed once the socket listens: a program that waits for the line may connect at once.
     _print_addresses(here, settings.serve.host, socket.getsockname()[1])
     build_server(create_app(made), made).run([socket])
@@ -132,7 +128,7 @@ def add(
         list[str] | None,
         typer.Option(
             help="What it may do: ask, plan, search, read, runs, evaluations, calculate, patients,"
-            " hooks, operate; repeatable; without one, everything."
+            " hooks, upload, operate; repeatable; without one, everything."
         ),
     ] = None,
     strategy: Annotated[
@@ -240,10 +236,8 @@ def _check_server(here: CliSession, url: str, key_file: Path | None, question: s
     from osler.client.health import QUESTION, HealthJourney
     from osler.client.http_client import Client
 
-    try:
+    with translate_os_errors(f"cannot read {key_file}", BadConfig, "name a file"):
         key = key_file.read_text(encoding="utf-8").strip() if key_file else ""
-    except OSError as error:
-        raise BadConfig(f"cannot read {key_file}: {error.strerror}", fix="name a file") from error
     steps = []
     with Client(url, key=key, timeout=30) as client:
         for step in HealthJourney(client, question or QUESTION).steps():

@@ -23,6 +23,9 @@ class ApiCalls(ABC, Generic[J, B]):
     def _json(self, method: str, path: str, *, query: Any = None, body: Any = None) -> J: ...
 
     @abstractmethod
+    def _upload(self, path: str, name: str, data: bytes) -> J: ...
+
+    @abstractmethod
     def _bytes(self, path: str, *, query: Any = None) -> B: ...
 
     def start_run(self, question: str, **how: Any) -> J:
@@ -108,6 +111,16 @@ class ApiCalls(ABC, Generic[J, B]):
 
     def get_concept(self, concept: str, *, limit: int = 50) -> J:
         return self._json("GET", _path("graph", "concepts", concept), query={"limit": limit})
+
+    def send_document(self, source: str, name: str, data: bytes) -> J:
+        """Sends a PDF, Word, XML, HTML or text file into a source that takes files."""
+        return self._upload(_path("uploads", source), name, data)
+
+    def list_documents(self, source: str) -> J:
+        return self._json("GET", _path("uploads", source))
+
+    def delete_document(self, source: str, name: str) -> J:
+        return self._json("DELETE", _path("uploads", source, name))
 
     def list_evaluations(self) -> J:
         return self._json("GET", f"{_API}/evaluations")

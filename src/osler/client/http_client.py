@@ -85,9 +85,12 @@ class Client(ApiCalls[Json, bytes], AbstractContextManager["Client"]):
     def _bytes(self, path: str, *, query: Any = None) -> bytes:
         return self._send("GET", path, query, None).content
 
-    def _send(self, method: str, path: str, query: Any, body: Any) -> httpx2.Response:
+    def _upload(self, path: str, name: str, data: bytes) -> Json:
+        return _read_json(self._send("POST", path, None, None, files={"file": (name, data)}))
+
+    def _send(self, method: str, path: str, query: Any, body: Any, **more: Any) -> httpx2.Response:
         try:
-            reply = self._http.request(method, path, params=given_query(query), json=body)
+            reply = self._http.request(method, path, params=given_query(query), json=body, **more)
         except httpx2.HTTPError as error:
             raise _unreachable(self._http.base_url, error) from error
         return _require_success(reply)
@@ -143,9 +146,16 @@ class AsyncClient(
     async def _bytes(self, path: str, *, query: Any = None) -> bytes:
         return (await self._send("GET", path, query, None)).content
 
-    async def _send(self, method: str, path: str, query: Any, body: Any) -> httpx2.Response:
+    async def _upload(self, path: str, name: str, data: bytes) -> Json:
+        return _read_json(await self._send("POST", path, None, None, files={"file": (name, data)}))
+
+    async def _send(
+        self, method: str, path: str, query: Any, body: Any, **more: Any
+    ) -> httpx2.Response:
         try:
-            reply = await self._http.request(method, path, params=given_query(query), json=body)
+            reply = await self._http.request(
+                method, path, params=given_query(query), json=body, **more
+            )
         except httpx2.HTTPError as error:
             raise _unreachable(self._http.base_url, error) from error
         return _require_success(reply)

@@ -4,7 +4,8 @@
 |---|---|
 | `app`, `transport`, `middleware` | the application, bounded uvicorn, checks of each request |
 | `state` | what all endpoints share: settings, caches, ledger, run manager |
-| `api`, `chat`, `responses`, `tools`, `reading_tools`, `evaluations`, `status`, `page` | the endpoints |
+| `api`, `threads`, `uploads`, `feedback`, `exports`, `evaluations`, `status`, `page` | endpoints |
+| `chat`, `responses`; `tools`, `reading_tools`, `scoped_mcp` | OpenAI's interface; MCP |
 | `clinic` | CDS Hooks |
 | `run_manager`, `admission`, `run_views` | runs: started, admitted, shown and streamed |
 | `ledger`, `keys` | whose run it was; keys and callers |

@@ -32,6 +32,7 @@ from osler.serve import (
     status,
     threads,
     tools,
+    uploads,
 )
 from osler.serve import schemas as wire
 from osler.serve.admission import SearchLimiter
@@ -123,6 +124,7 @@ def create_app(site: ServerState) -> FastAPI:
     for router in (
         *shown,
         feedback.router,
+        uploads.router,
         status.root,
         status.told,
         chat.router,

@@ -6,6 +6,7 @@ Plain ASGI, around everything, MCP included.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import re
 import secrets
 import time
@@ -35,6 +36,10 @@ _HEADERS = {
     b"cache-control": b"no-store",
 }
 _HEADER_LINES = 100
+# Of a form around a file.
+_FORM_BYTES = 4_096
+# A file may take so many times longer to arrive than another request.
+_UPLOAD_PATIENCE = 12
 _HOST = re.compile(r"(\[[0-9A-Fa-f:.%]+\]|[^:\[\]]*)(?::\d{1,5})?")
 
 
@@ -112,12 +117,16 @@ class AuthMiddleware:
     async def _read_body(
         self, scope: Scope, headers: Mapping[str, str], receive: Receive
     ) -> Receive:
+        is_upload = scope["path"].startswith("/api/v1/uploads/")
+        patience = self._limits.client_seconds * (_UPLOAD_PATIENCE if is_upload else 1)
         limit = self._limits.body_kib * 1024
+        if is_upload:
+            limit = self._limits.upload_mib * 2**20 + _FORM_BYTES
         if int(headers.get("content-length") or 0) > limit:
             raise _body_too_large(limit)
         body = bytearray()
         try:
-            async with asyncio.timeout(self._limits.client_seconds):
+            async with asyncio.timeout(patience):
                 while True:
                     message = await receive()
                     body += message.get("body", b"")
@@ -126,9 +135,11 @@ class AuthMiddleware:
                     if not message.get("more_body", False):
                         break
         except TimeoutError:
-            said = f"the request took over {self._limits.client_seconds:g} s to arrive"
+            said = f"the request took over {patience:g} s to arrive"
             raise RefusedRequest(408, "too_slow", said) from None
-        scope["osler.body"] = bytes(body)
+        # What is on record of a file is its hash.
+        sent = f"sha256:{hashlib.sha256(body).hexdigest()}".encode() if is_upload else bytes(body)
+        scope["osler.body"] = sent
         return _BodyReplay(bytes(body), receive)
 
 

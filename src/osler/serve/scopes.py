@@ -26,6 +26,7 @@ Verb = Literal[
     "calculate",
     "patients",
     "hooks",
+    "upload",
     "operate",
 ]
 VERBS: tuple[Verb, ...] = get_args(Verb)
@@ -64,6 +65,9 @@ ROUTE_VERBS: dict[tuple[str, str], Verb] = {
     ("GET", f"{_API}/evaluations"): "evaluations",
     ("GET", f"{_API}/evaluations/{{name}}"): "evaluations",
     ("GET", f"{_API}/evaluations/{{name}}/samples"): "evaluations",
+    ("POST", f"{_API}/uploads/{{source}}"): "upload",
+    ("GET", f"{_API}/uploads/{{source}}"): "upload",
+    ("DELETE", f"{_API}/uploads/{{source}}/{{name}}"): "upload",
     ("GET", "/cds-services"): "hooks",
     ("POST", "/cds-services/{id}"): "hooks",
     ("POST", "/cds-services/{id}/feedback"): "hooks",

@@ -45,6 +45,9 @@ class RequestLog(ApiCalls[None, None]):
     def _json(self, method: str, path: str, *, query: Any = None, body: Any = None) -> None:
         self.sent.append((method, path, query, body))
 
+    def _upload(self, path: str, name: str, data: bytes) -> None:
+        self.sent.append(("POST", path, None, None))
+
     def _bytes(self, path: str, *, query: Any = None) -> None:
         self.sent.append(("GET", path, query, None))
 

@@ -1,0 +1,95 @@
+"""Documents that users send into a source of their own: `/api/v1/uploads/SOURCE`."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated
+
+from fastapi import APIRouter, Path, UploadFile
+
+from osler.app.uploads import (
+    BadUpload,
+    StoredUpload,
+    delete_upload,
+    list_uploads,
+    store_upload,
+)
+from osler.serve import schemas
+from osler.serve.api import At, Who
+from osler.serve.keys import Caller
+from osler.serve.problems import RefusedRequest
+from osler.serve.schemas_kb import ResponseModel
+from osler.serve.state import ServerState
+
+router = APIRouter(prefix="/api/v1/uploads", tags=["uploads"], responses=schemas.PROBLEMS)
+Source = Annotated[
+    str, Path(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$", description="One of serve.uploads.")
+]
+FileName = Annotated[str, Path(max_length=200, description="Of a file, as the list has it.")]
+
+
+class UploadView(ResponseModel):
+    source: str
+    name: str
+    bytes: int
+
+
+class UploadList(ResponseModel):
+    uploads: list[UploadView]
+
+
+class UploadReport(ResponseModel):
+    upload: UploadView
+    documents: int
+    passages: int
+    """New ones; they are found by words at once, by meaning after `osler kb build`."""
+    drops: dict[str, int]
+    """What of the file became no document, by reason."""
+
+
+@router.post("/{source}", status_code=201)
+async def send_document(source: Source, file: UploadFile, site: At, caller: Who) -> UploadReport:
+    """Send a PDF, Word, XML, HTML or text file; one of the same name is replaced."""
+    _require_open(site, caller, source)
+    data = await file.read()
+    try:
+        done = await asyncio.to_thread(
+            store_upload, site.settings, source, file.filename or "", data
+        )
+    except BadUpload as error:
+        raise RefusedRequest(422, "bad_upload", error.message, fix=error.fix) from error
+    return UploadReport(
+        upload=_upload_view(done.upload),
+        documents=done.documents,
+        passages=done.passages,
+        drops=done.drops,
+    )
+
+
+@router.get("/{source}")
+async def list_documents(source: Source, site: At, caller: Who) -> UploadList:
+    """The files that were sent into the source."""
+    _require_open(site, caller, source)
+    found = await asyncio.to_thread(list_uploads, site.settings, source)
+    return UploadList(uploads=[_upload_view(one) for one in found])
+
+
+@router.delete("/{source}/{name}", status_code=204)
+async def delete_document(source: Source, name: FileName, site: At, caller: Who) -> None:
+    """Delete a file and what was read from it."""
+    _require_open(site, caller, source)
+    if not await asyncio.to_thread(delete_upload, site.settings, source, name):
+        raise RefusedRequest(404, "unknown_upload", f"there is no file {name!r}")
+
+
+def _require_open(site: ServerState, caller: Caller, source: str) -> None:
+    """Raises `RefusedRequest` (403) for a source that takes no files of this caller."""
+    access = caller.scope.narrow_settings(site.settings).access
+    if source not in site.settings.serve.uploads or not access.may_search(source):
+        raise RefusedRequest(
+            403, "no_uploads", f"{source} takes no files here", fix="name it in serve.uploads"
+        )
+
+
+def _upload_view(given: StoredUpload) -> UploadView:
+    return UploadView.from_value(given)

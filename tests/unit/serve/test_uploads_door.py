@@ -1,0 +1,163 @@
+"""Documents that are sent over HTTP: found at once, or nothing of them is stored."""
+
+from __future__ import annotations
+
+import io
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx2
+import pypdf
+import pytest
+from docx import Document as WordDocument
+from reportlab.pdfgen.canvas import Canvas
+
+from osler.serve.keys import new_key
+from osler.serve.ledger import Ledger
+from osler.serve.scopes import KeyScope
+from osler.testing.served import ServedOsler, serve_osler
+
+WARD = "/api/v1/uploads/ward"
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedOsler]:
+    home = tmp_path_factory.mktemp("served")
+    with serve_osler(home, serve={"uploads": ["ward"], "upload_mib": 1}) as running:
+        yield running
+
+
+@pytest.fixture
+def http(place: ServedOsler) -> Iterator[httpx2.Client]:
+    with httpx2.Client(base_url=place.url, timeout=20) as client:
+        yield client
+
+
+def pdf_file(text: str, password: str = "") -> bytes:
+    out = io.BytesIO()
+    canvas = Canvas(out)
+    canvas.drawString(72, 720, text)
+    canvas.save()
+    if not password:
+        return out.getvalue()
+    writer, locked = pypdf.PdfWriter(out), io.BytesIO()
+    writer.encrypt(password, algorithm="RC4-128")
+    writer.write(locked)
+    return locked.getvalue()
+
+
+def word_file(text: str) -> bytes:
+    made, out = WordDocument(), io.BytesIO()
+    made.add_paragraph(text)
+    made.save(out)
+    return out.getvalue()
+
+
+def send(http: httpx2.Client, name: str, data: bytes, where: str = WARD) -> httpx2.Response:
+    return http.post(where, files={"file": (name, data)})
+
+
+def found(http: httpx2.Client, words: str) -> list[str]:
+    reply = http.post("/api/v1/search", json={"query": words, "sources": ["ward"], "k": 3})
+    if reply.status_code == 422:  # the source is not there yet
+        return []
+    return [hit["passage"]["text"] for hit in reply.json()["hits"]]
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "words"),
+    [
+        ("My rules.PDF", pdf_file("Zebrafish oil is kept in room seven."), "zebrafish oil"),
+        ("rules.docx", word_file("Okapi drops are kept in room eight."), "okapi drops"),
+        ("rules.txt", "貘乳膏放在九号房间。每天检查一次。".encode(), "貘乳膏"),
+    ],
+)
+def test_a_document_is_found_as_soon_as_it_is_sent_until_it_is_deleted(
+    name: str, data: bytes, words: str, http: httpx2.Client
+) -> None:
+    made = send(http, name, data)
+    assert made.status_code == 201, made.text
+    upload = made.json()["upload"]
+    assert (made.json()["documents"], upload["bytes"]) == (1, len(data))
+    assert upload["name"] in [one["name"] for one in http.get(WARD).json()["uploads"]]
+    assert words.split()[0].lower() in found(http, words)[0].lower()
+    assert http.delete(f"{WARD}/{upload['name']}").status_code == 204
+    assert not any(words.split()[0].lower() in text.lower() for text in found(http, words))
+    assert http.delete(f"{WARD}/{upload['name']}").status_code == 404
+
+
+def test_a_file_of_the_same_name_takes_its_place(http: httpx2.Client) -> None:
+    send(http, "plan.txt", b"The quokka plan is green. It holds today.")
+    send(http, "plan.txt", b"The quokka plan is violet. It holds today.")
+    texts = " ".join(found(http, "quokka plan"))
+    assert "violet" in texts
+    assert "green" not in texts
+    assert [one["name"] for one in http.get(WARD).json()["uploads"]] == ["plan.txt"]
+    http.delete(f"{WARD}/plan.txt")
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "said"),
+    [
+        ("tool.exe", b"MZ\x90", "a file of .exe is not taken"),
+        ("tool.txt", b"\x7fELF\x02", "is a program"),
+        ("script.txt", b"#!/bin/sh\necho This is text. Yes.", "is a program"),
+        ("locked.pdf", pdf_file("secret", "word"), "save it without a password"),
+        ("locked.docx", b"\xd0\xcf\x11\xe0 locked", "save it without a password"),
+        ("broken.docx", word_file("x")[:900], "truncated or damaged"),
+        ("broken.pdf", b"%PDF-1.7 nothing", "not a PDF that can be opened"),
+        ("bomb.xml", b'<!DOCTYPE a [<!ENTITY e "x">]><article><front/></article>', ""),
+        ("empty.txt", b"", "of no known format"),
+        ("list.zip", b"PK\x03\x04", "a file of .zip is not taken"),
+        ("../../.ssh/keys", b"x", "no ending"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_in_words_and_nothing_of_it_is_stored(
+    name: str, data: bytes, said: str, place: ServedOsler, http: httpx2.Client
+) -> None:
+    refused = send(http, name, data)
+    assert refused.status_code == 422
+    assert refused.json()["code"] == "bad_upload"
+    assert said in f"{refused.json()['detail']}; {refused.json().get('fix', '')}"
+    left = [path for path in (place.site.settings.home / "uploads").rglob("*") if path.is_file()]
+    assert left == []
+    assert not list((place.site.settings.home / "uploads").glob(".incoming*"))
+    assert http.get(WARD).json() == {"uploads": []}
+
+
+def test_a_file_over_the_bound_is_refused_before_it_is_read(
+    place: ServedOsler, http: httpx2.Client
+) -> None:
+    refused = send(http, "large.txt", b"Words. " * 200_000)
+    assert refused.status_code == 413
+    with socket.create_connection(("127.0.0.1", place.port), timeout=20) as claims:
+        head = f"POST {WARD} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {2 * 2**30}\r\n\r\n"
+        claims.sendall(head.encode())
+        assert claims.recv(100).startswith(b"HTTP/1.1 413"), "before a byte of it has come"
+
+
+def test_a_source_that_takes_no_files_refuses_them(http: httpx2.Client) -> None:
+    refused = send(http, "a.txt", b"Some words. More words.", "/api/v1/uploads/guideline")
+    assert (refused.status_code, refused.json()["code"]) == (403, "no_uploads")
+
+
+def test_a_key_sends_files_only_where_it_may_find_them(tmp_path: Path) -> None:
+    access = {"private": ["ward"]}
+    with serve_osler(tmp_path, serve={"uploads": ["ward"]}, access=access) as place:
+        ledger = Ledger(tmp_path / "serve")
+        keys = {
+            name: new_key(ledger, name, scope=scope)
+            for name, scope in (
+                ("other", KeyScope()),
+                ("own", KeyScope(sources=("public", "ward"))),
+                ("reader", KeyScope(sources=("ward",), verbs=("search",))),
+            )
+        }
+        ledger.close()
+        codes = {}
+        for name, key in keys.items():
+            headers = {"Authorization": f"Bearer {key}"}
+            with httpx2.Client(base_url=place.url, headers=headers, timeout=20) as client:
+                codes[name] = send(client, "a.txt", b"Some words. More words.").status_code
+    assert codes == {"other": 403, "own": 201, "reader": 403}
