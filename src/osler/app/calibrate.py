@@ -17,6 +17,7 @@ from datetime import date
 from importlib.resources import files
 from pathlib import Path
 
+from osler.app.calibrate_sigma import GuaranteedSigma
 from osler.app.calibrate_sureness import SurenessFit
 from osler.app.config import KagThinkerSettings, LoadedSettings, Settings, TcRagSettings
 from osler.app.config.edit import write_keys
@@ -76,6 +77,8 @@ class SigmaFit:
     n: int
     date: str
     questions: str
+    risk: float = 0.0
+    """No gold answer is compared: nothing bounds the wrong ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +244,7 @@ def refuse_hand_set(loaded: LoadedSettings) -> None:
 
 
 def write_calibration(
-    found: SigmaFit | TauFit | SurenessFit, path: Path, *, force: bool = False
+    found: SigmaFit | GuaranteedSigma | TauFit | SurenessFit, path: Path, *, force: bool = False
 ) -> None:
     """Puts the fit into the file's [calibration], and keeps every other line as it is.
 

@@ -15,6 +15,7 @@ from osler.evaluate.metrics.calibration import reliability
 
 if TYPE_CHECKING:
     from osler.app.calibrate import SigmaFit, StateValues, TauFit
+    from osler.app.calibrate_sigma import GuaranteedSigma
     from osler.app.calibrate_sureness import GradedAnswer, SurenessFit
     from osler.app.doctor import DoctorReport
     from osler.app.doctor.abilities import Ability
@@ -141,6 +142,17 @@ def sureness_page(
         f" for questions like these; {kept.coverage:.0%} of the {kept.n} are answered"
     )
     return Group(table, plain_text(line))
+
+
+def guaranteed_sigma_page(fit: GuaranteedSigma, kept: GuaranteedThreshold) -> Group:
+    """What the fitted bound says, in words."""
+    line = (
+        f"sigma {fit.sigma:.4g} for {fit.metric} of {fit.model}: of {kept.answered} answers below"
+        f" it {kept.wrong} were wrong, so at most {kept.bound:.1%} are, with"
+        f" {fit.confidence:.0%} confidence, for questions like these; {kept.coverage:.0%} of the"
+        f" {kept.n} converge"
+    )
+    return Group(plain_text(line))
 
 
 def tau_page(points: Sequence[CalibrationAttempt], fit: TauFit) -> Group:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 from osler.cli.film import planned_sources
 from osler.cli.render import RunPage
+from osler.trace import Event, StateValued
 from osler.types import Answer, Caution, DangerNotice, Evidence, Hit, Passage
 
 
@@ -35,9 +37,19 @@ def report_document(report: RunPage) -> dict[str, Any]:
         "halt": solution.halt.value,
         "why": solution.why,
         "decided": solution.decided.value,
+        "state": find_state(report.events),
         "usage": asdict(solution.usage),
         **ran,
     }
+
+
+def find_state(events: Sequence[Event]) -> dict[str, Any] | None:
+    """The last state value of a run: of the conclusion that stood, where it `halted`."""
+    valued = [event for event in events if isinstance(event, StateValued)]
+    if not valued:
+        return None
+    last = valued[-1]
+    return {key: getattr(last, key) for key in ("metric", "value", "sigma", "halted")}
 
 
 def danger_document(danger: DangerNotice | None) -> dict[str, Any] | None:

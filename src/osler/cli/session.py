@@ -58,8 +58,10 @@ class CliSession:
         """The settings and their origins. Raises `BadConfig`."""
         from osler.app.config import load
 
+        # An option that was not given leaves what --set says.
+        given = {key: value for key, value in (flags or {}).items() if value is not None}
         return load(
-            {**self.flags, **(flags or {})},
+            {**self.flags, **given},
             cwd=Path.cwd(),
             env=os.environ,
             preset=self.preset,

@@ -16,7 +16,10 @@ from osler.cli.progress import show_progress
 from osler.cli.session import ABSTAINED, CliSession, write_json
 
 if TYPE_CHECKING:
+    from rich.console import Group
+
     from osler.app.config import Settings
+    from osler.evaluate.guarantee import GuaranteedThreshold
 
 
 def init(
@@ -120,7 +123,21 @@ def calibrate(
     risk: Risk = None,
     confidence: Confidence = 0.95,
     metric: Annotated[
-        Literal["cppl", "uct", "uct-mean", "uct-entropy", "low-prob", "attention"] | None,
+        Literal[
+            "cppl",
+            "uct",
+            "uct-mean",
+            "uct-entropy",
+            "low-prob",
+            "attention",
+            "gain",
+            "question-gain",
+            "option-entropy",
+            "sureness",
+            "answers",
+            "semantic-entropy",
+        ]
+        | None,
         typer.Option(help="The state value, where strategy.metric is to be another."),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Write nothing.")] = False,
@@ -131,25 +148,33 @@ def calibrate(
 ) -> None:
     """Fit the least sureness of an answer, TC-RAG's sigma, or KAG-Thinker's tau.
 
-    With --risk: the least sureness with which at most so many of the answered questions are wrong,
-    from graded answers; below it Osler says that the evidence does not answer. Else strategy.kind
-    says which of the two others. Sigma is a quantile of state values without labels: it sets how
+    With --risk, from graded answers: the least sureness with which at most so many of the answered
+    questions are wrong, below which Osler says that the evidence does not answer; where
+    strategy.kind is tc-rag, the sigma below which at most so many are. Else strategy.kind says
+    which of the two others. Sigma is then a quantile of state values without labels: it sets how
     many conclusions stand, not how many of them are right. Each is used for this model (and
     metric) alone, and a run that rests on it says so. All are written into the settings file.
     """
     loaded = here.load_layers({"strategy.metric": metric})
     from osler.app import calibrate as fitting
-    from osler.app.config import KagThinkerSettings
+    from osler.app.config import KagThinkerSettings, TcRagSettings
 
+    bounds_sureness = risk is not None and not isinstance(loaded.settings.strategy, TcRagSettings)
     # A threshold set by hand is somebody's decision: it is not overwritten in passing.
-    if risk is None and not (force or dry_run):
+    if not (bounds_sureness or force or dry_run):
         fitting.refuse_hand_set(loaded)
     today = datetime.now(UTC).date()
     path = Path.cwd() / (here.file or "osler.toml")
     if risk is not None:
-        _calibrate_sureness(
-            here, loaded.settings, questions, risk, confidence, today, path, dry_run
+        values, kept, page = _calibrate_risk(
+            here, loaded.settings, questions, risk, confidence, today
         )
+        if not dry_run:
+            fitting.write_calibration(values, path, force=force)
+        document = {**asdict(values), **asdict(kept), "coverage": kept.coverage}
+        here.show_result(page, {**document, "path": None if dry_run else str(path)})
+        if not dry_run:
+            here.print_line(f"written to {path}")
         return
     named = str(questions) if questions else fitting.PACKAGED
     fit = (
@@ -167,34 +192,35 @@ def calibrate(
         here.print_line(f"written to {path}")
 
 
-def _calibrate_sureness(
+def _calibrate_risk(
     here: CliSession,
     settings: Settings,
     file: Path | None,
     risk: float,
     confidence: float,
     today: date,
-    path: Path,
-    dry_run: bool,
-) -> None:
-    from osler.app.calibrate import write_calibration
+) -> tuple[Any, GuaranteedThreshold, Group]:
+    """The fit, what held for it, and its page: of sigma for TC-RAG, else of sureness."""
+    from osler.app.calibrate_sigma import fit_guaranteed_sigma, read_graded_states
     from osler.app.calibrate_sureness import fit_sureness, read_graded_answers
-    from osler.cli.pages import sureness_page
+    from osler.app.config import TcRagSettings
+    from osler.cli.pages import guaranteed_sigma_page, sureness_page
     from osler.errors import BadConfig
 
     if file is None:
         raise BadConfig("--risk needs graded answers", fix="name their file with --questions FILE")
+    named, chosen = str(file), settings.strategy
+    if isinstance(chosen, TcRagSettings):
+        states = read_graded_states(file)
+        found, kept = fit_guaranteed_sigma(
+            states, chosen.metric, risk=risk, confidence=confidence, questions=named, today=today
+        )
+        return found, kept, guaranteed_sigma_page(found, kept)
     graded = read_graded_answers(file)
     values, kept = fit_sureness(
-        settings, graded, risk=risk, confidence=confidence, questions=str(file), today=today
+        settings, graded, risk=risk, confidence=confidence, questions=named, today=today
     )
-    if not dry_run:
-        write_calibration(values, path)
-    document = {**asdict(values), **asdict(kept), "coverage": kept.coverage}
-    written = None if dry_run else str(path)
-    here.show_result(sureness_page(graded, values, kept), {**document, "path": written})
-    if not dry_run:
-        here.print_line(f"written to {path}")
+    return values, kept, sureness_page(graded, values, kept)
 
 
 def _calibrate_sigma(

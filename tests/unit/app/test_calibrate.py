@@ -141,6 +141,8 @@ def test_a_fit_is_written_and_every_other_line_stays(tmp_path: Path, text: str) 
         "n": 6,
         "date": "2026-11-21",
         "questions": "mine.jsonl",
+        "risk": 0.0,
+        "confidence": 0.95,
     }
     assert after.model_copy(update={"calibration": before.calibration}) == before
     now = path.read_text("utf-8").splitlines()

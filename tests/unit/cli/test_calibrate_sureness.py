@@ -75,3 +75,25 @@ def test_what_shows_nothing_is_refused_with_the_fix(
 def test_a_risk_without_graded_answers_is_refused(osler: Any) -> None:
     result = osler("calibrate", "--risk", "0.1")
     assert "--risk needs graded answers" in result.output
+
+
+TC_RAG = ("--set", "strategy.kind=tc-rag", "--set", "strategy.metric=answers")
+
+
+def test_for_tc_rag_the_bound_is_on_sigma(osler: Any, folder: Path) -> None:
+    state = {"metric": "answers", "sigma": 1.5, "halted": True}
+    lines = [
+        {"state": {**state, "value": n / 100}, "models": {"planner": "m"}, "right": n < 80}
+        for n in range(100)
+    ]
+    graded = folder / "graded.jsonl"
+    graded.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+    called = ("calibrate", "--risk", "0.1", "--questions", str(graded))
+    assert "is set by hand" in osler(*TC_RAG, "--set", "strategy.sigma=2", *called).stderr
+    result = osler(*TC_RAG, *called)
+    assert result.exit_code == 0, result.output
+    said = " ".join(result.stdout.split())
+    assert "of 83 answers below it 3 were wrong, so at most 9.1% are" in said
+    shown = json.loads(osler("config", "show", "--json").stdout)
+    assert shown["calibration.sigma"] == pytest.approx(0.82)
+    assert (shown["calibration.risk"], shown["calibration.model"]) == (0.1, "m")

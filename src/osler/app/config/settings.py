@@ -135,11 +135,18 @@ class CalibrationSettings(SettingsSection):
     and only where strategy.sigma, or strategy.tau, is not set."""
 
     sigma: RealLimit = None
-    """The quantile of the state values; no gold answer is compared."""
+    """With `risk` the threshold that graded answers bound; else a quantile of unlabelled values."""
     metric: Metric = Field(default="cppl", description="Of which state value.")
     model: str = Field(default="", description="Identity of the model that it was fitted to.")
     quantile: Real = Field(default=0.9, gt=0, lt=1)
     """Share of the first conclusions that lie below sigma."""
+    risk: Real = Field(
+        default=0.0,
+        ge=0,
+        lt=1,
+        description="Bound on the share of wrong answers below sigma; 0 = none, a quantile.",
+    )
+    confidence: Real = Field(default=0.95, gt=0, lt=1, description="With which it holds.")
     n: Whole = Field(default=0, ge=0, le=1_000_000_000, description="Conclusions that were valued.")
     date: str = Field(default="", description="When it was fitted.")
     questions: str = Field(default="", description="On which questions.")
