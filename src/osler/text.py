@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
 from typing import Any
 
 from osler.types import Language
@@ -236,6 +237,12 @@ def _is_initial(token: str, before: str) -> bool:
         return False
     previous = (before.split() or [""])[-1].lstrip("(\"'")
     return previous.lower() not in _BEFORE_A_LETTER and (not previous or previous[0].isupper())
+
+
+def suggest_word(word: str, known: Iterable[str]) -> str:
+    """A hint for a fix, "did you mean 'x'? ", where a known word is near; else empty."""
+    near = get_close_matches(word, list(known), 1)
+    return f"did you mean {near[0]!r}? " if near else ""
 
 
 def escape_controls(text: str) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterable
 from dataclasses import fields
-from difflib import get_close_matches
 from importlib.resources import files
 from pathlib import Path
 from typing import TypeVar
@@ -18,6 +17,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError, with_config
 
 from osler.errors import BadConfig
 from osler.evaluate.datasets import DATA_SETS
+from osler.text import suggest_word
 
 Described = TypeVar("Described")
 _FIX = "compare it with those of Osler"
@@ -48,7 +48,7 @@ def read_description(name: str, package: str, kind: type[Described]) -> Describe
     elif path.suffix == ".toml" and path.is_file():
         text = path.read_text(encoding="utf-8")
     else:
-        hint = _suggest_name(name, known)
+        hint = suggest_word(name, known)
         raise BadConfig(f"no {what} {name!r}", fix=f"{hint}choose one of {', '.join(known)}")
     try:
         return TypeAdapter(kind).validate_python({"name": path.stem, **tomllib.loads(text)})
@@ -62,16 +62,11 @@ def _wrong_field(where: str, error: ValidationError) -> BadConfig:
     first = error.errors()[0]
     place = ".".join(map(str, first["loc"]))
     if first["type"] == "unexpected_keyword_argument":
-        hint = _suggest_name(str(first["loc"][-1]), sorted(_FIELDS))
+        hint = suggest_word(str(first["loc"][-1]), sorted(_FIELDS))
         return BadConfig(f"{where}: unknown field {place}", fix=f"{hint}{_FIX}")
     # Pydantic puts these words before the text of an error that a check of ours raised.
     reason = first["msg"].removeprefix("Value error, ")
     return BadConfig(f"{where}: {f'{place}: ' if place else ''}{reason}", fix=_FIX)
-
-
-def _suggest_name(name: str, known: Iterable[str]) -> str:
-    near = get_close_matches(name, list(known), 1)
-    return f"did you mean {near[0]!r}? " if near else ""
 
 
 def require_known(
@@ -84,7 +79,7 @@ def require_known(
     """
     every = list(known)
     for name in names:
-        hint = _suggest_name(name, every)
+        hint = suggest_word(name, every)
         if name not in every and (hint or not others):
             raise ValueError(f"{field}: unknown {name!r}. {hint}".rstrip())
 

@@ -187,17 +187,14 @@ async def judge_group(
 async def _rate_answer(judge: Judge, record: SampleRecord, run: Run) -> dict[str, float]:
     question, gold = record.sample.question, record.sample.gold
     documents = [f"{cited.title}: {cited.quote}" for cited in record.outcome.evidence]
-    marks = await judge.give_marks(
-        question.text, gold.texts[0], answer_text(record), documents, run, question.language
-    )
+    said = answer_text(record)
+    marks = await judge.give_marks(question, gold.texts[0], said, documents, run)
     return {name: float(mark) for name, mark in (marks or {}).items()}
 
 
 async def _grade_answer(judge: Judge, record: SampleRecord, run: Run) -> dict[str, float]:
     question, gold = record.sample.question, record.sample.gold
-    right = await judge.is_right(
-        question.text, gold.texts, answer_text(record), run, question.language
-    )
+    right = await judge.is_right(question, gold.texts, answer_text(record), run)
     return {} if right is None else {"correct": float(right)}
 
 

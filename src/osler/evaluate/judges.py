@@ -19,9 +19,9 @@ from osler.llm.core.ask import ask, score_all
 from osler.llm.core.base import Completion, LanguageModel, Likelihood, Message, Sampling
 from osler.llm.core.grammar import Grammar, Node, alt, seq
 from osler.llm.core.verdict import after_reasoning, parse_verdict, verdict_grammar
-from osler.prompts import RenderedPrompt, render_prompt
+from osler.prompts import RenderedPrompt, render_prompt, render_question_prompt
 from osler.trace import Run
-from osler.types import Language
+from osler.types import Language, Question
 
 T = TypeVar("T")
 
@@ -46,18 +46,16 @@ class Judge:
 
     async def give_marks(
         self,
-        question: str,
+        question: Question,
         reference: str,
         prediction: str,
         documents: Sequence[str],
         run: Run,
-        language: Language = "en",
     ) -> dict[str, int] | None:
         """Marks an answer by Omni-RAG's rubric (E.12): 1 to 5 by dimension."""
-        prompt = render_prompt(
+        prompt = render_question_prompt(
             "evaluate/rate",
-            language,
-            question=question,
+            question,
             reference=reference,
             prediction=prediction,
             documents=list(documents),
@@ -68,16 +66,11 @@ class Judge:
         )
 
     async def is_right(
-        self,
-        question: str,
-        golds: Sequence[str],
-        prediction: str,
-        run: Run,
-        language: Language = "en",
+        self, question: Question, golds: Sequence[str], prediction: str, run: Run
     ) -> bool | None:
         """Grades an answer against the golds: LLM accuracy (KAG-Thinker Table 8)."""
-        prompt = render_prompt(
-            "evaluate/right", language, question=question, golds=list(golds), prediction=prediction
+        prompt = render_question_prompt(
+            "evaluate/right", question, golds=list(golds), prediction=prediction
         )
         grammar = verdict_grammar(reason=REASONING)
         return await self._ask_model(prompt, lambda reply: parse_verdict(reply.text), grammar, run)

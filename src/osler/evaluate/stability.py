@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from osler.evaluate.judges import REASONING, Judge
 from osler.llm.core.verdict import parse_verdict, verdict_grammar
-from osler.prompts import render_prompt
+from osler.prompts import render_question_prompt
 from osler.trace import Event, FormSolved, FormsPlanned, Run
 from osler.types import Question
 
@@ -38,12 +38,8 @@ class StabilityJudge(Judge):
         run: Run | None = None,
     ) -> bool | None:
         """Returns `None` for a verdict that cannot be read; `run` pays for it."""
-        prompt = render_prompt(
-            "evaluate/consistent",
-            question.language,
-            question=question.text,
-            first=first.text,
-            second=second.text,
+        prompt = render_question_prompt(
+            "evaluate/consistent", question, first=first.text, second=second.text
         )
         run = run or Run(id=question.id)
         grammar = verdict_grammar(reason=REASONING)

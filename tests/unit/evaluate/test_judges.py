@@ -78,7 +78,7 @@ async def test_marks_are_asked_with_reference_and_documents_and_paid_for() -> No
     reply = "Good. <marks>relevance 4, completeness 3, proficiency 5, interpretability 2</marks>"
     model, run = ScriptedModel([reply]), Run()
     found = await Judge(model).give_marks(
-        "Why?", "the reference", "the answer", ["the source"], run
+        Question("q", "Why?"), "the reference", "the answer", ["the source"], run
     )
     assert found == dict(zip(DIMENSIONS, (4, 3, 5, 2), strict=True))
     asked = model.seen[0][0].content
@@ -88,7 +88,8 @@ async def test_marks_are_asked_with_reference_and_documents_and_paid_for() -> No
 
 async def test_an_answer_without_documents_has_no_interpretability() -> None:
     model = ScriptedModel(["<marks>relevance 4, completeness 3, proficiency 5</marks>"])
-    found = await Judge(model).give_marks("为什么？", "参考", "答案", [], Run(), "zh")
+    question = Question("q", "为什么？", language="zh")
+    found = await Judge(model).give_marks(question, "参考", "答案", [], Run())
     assert found == {"relevance": 4, "completeness": 3, "proficiency": 5}
     assert "可解释性" not in model.seen[0][0].content
 
@@ -118,7 +119,7 @@ def test_what_the_grammar_of_marks_lets_through_is_read() -> None:
 
 async def test_a_verdict_that_cannot_be_read_is_none_and_is_paid_for_too() -> None:
     model, run = ScriptedModel(["perhaps"] * 3), Run()
-    assert await Judge(model).is_right("Who?", ["Ann"], "Bob", run) is None
+    assert await Judge(model).is_right(Question("q", "Who?"), ["Ann"], "Bob", run) is None
     assert run.usage.calls == 3
 
 

@@ -11,9 +11,10 @@ from typing import Any
 
 from platformdirs import user_config_dir
 
-from osler.app.config.merge import LoadedSettings, SettingsLayer, merge_layers, suggest_word
+from osler.app.config.merge import LoadedSettings, SettingsLayer, merge_layers
 from osler.app.config.settings import allowed_keys, is_section
 from osler.errors import BadConfig
+from osler.text import suggest_word
 
 PREFIX = "OSLER__"
 FILE_NAME = "osler.toml"
@@ -85,7 +86,7 @@ def _read_preset(name: str, env: Mapping[str, str]) -> SettingsLayer:
     if name not in known:
         raise BadConfig(
             f"no preset {name!r}",
-            fix=f"{suggest_word(name, list(known))}presets: {', '.join(known)}",
+            fix=f"{suggest_word(name, known)}presets: {', '.join(known)}",
         )
     return _parse_toml(known[name], f"preset {name}", env)
 

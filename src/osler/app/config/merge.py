@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from typing import Any
 
 from pydantic import ValidationError
@@ -13,6 +12,7 @@ from osler.app.config.models import ROLES
 from osler.app.config.settings import Settings, allowed_keys, is_section, section_names
 from osler.app.config.strategies import STRATEGIES
 from osler.errors import BadConfig, UnknownStrategy
+from osler.text import suggest_word
 
 DEFAULT = "default"
 FOLLOWS = "as [model]"
@@ -76,11 +76,6 @@ def dotted_keys(settings: Settings) -> Iterator[str]:
 
 def _default_origin(key: str) -> str:
     return FOLLOWS if key.startswith("roles.") else DEFAULT
-
-
-def suggest_word(word: str, known: Sequence[str]) -> str:
-    close = get_close_matches(word, known, n=1)
-    return f"did you mean {close[0]!r}? " if close else ""
 
 
 def _forget_other_strategy(values: dict[str, object], places: dict[str, str], kind: object) -> None:

@@ -22,7 +22,6 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from difflib import get_close_matches
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -30,6 +29,7 @@ from typing import Any
 from osler.errors import BadConfig, MalformedSource
 from osler.evaluate.datasets import bioasq, chinese, choice, clinical, longform, opendomain
 from osler.evaluate.datasets.base import DataSet, LoadedDataset, read_text
+from osler.text import suggest_word
 
 _READERS = {
     name: reader
@@ -52,8 +52,7 @@ def data_set(name: str) -> DataSet:
     try:
         return DATA_SETS[name]
     except KeyError:
-        near = get_close_matches(name, DATA_SETS, 1)
-        hint = f"did you mean {near[0]!r}? " if near else ""
+        hint = suggest_word(name, DATA_SETS)
         raise BadConfig(
             f"no data set {name!r}", fix=f"{hint}`osler eval tasks` lists them"
         ) from None

@@ -120,9 +120,7 @@ async def wrong_reason(
     if judge is None:
         return "wrong answer" if sample.kind == "short" else "a long answer without a judge"
     said = trajectory.final if sample.kind == "long" and stage == "thinker" else answer
-    verdict = await judge.is_right(
-        sample.question.text, gold.texts, said, run, sample.question.language
-    )
+    verdict = await judge.is_right(sample.question, gold.texts, said, run)
     if verdict is None:
         return "the judge's verdict could not be read"
     return "" if verdict else "wrong answer"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from osler.llm.core.cache import write_whole
+from osler.train.tune.loop import ALL
 
 _TASKS = {
     "sft": "supervised fine-tuning (Omni-RAG, Eq. 2)",
@@ -17,70 +18,58 @@ _TASKS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class TunedModelCard:
-    """Facts of a tuned model."""
-
-    kind: str
-    base: str
-    revision: str | None
-    adapter: bool
-    data: str
-    data_sha256: str
-    samples: int
-    long: int
-    recipe: dict[str, Any]
-    steps: int
-    loss: tuple[float, float]
-    perplexity: tuple[float, float] | None = None
+Result = Mapping[str, Any]
+"""The contents of `result.json`."""
 
 
-def write_card(folder: Path, card: TunedModelCard) -> Path:
-    """Writes `README.md`; the folder's name is the model's."""
-    path = folder / "README.md"
-    with write_whole(path) as draft:
-        draft.write_text(card_text(folder.resolve().name, card), encoding="utf-8")
-    return path
+def write_card(folder: Path, result: Result, *, data: str, revision: str) -> None:
+    """Writes `README.md` of a tuned model; the folder's name is the model's.
+
+    `data` names what it has learnt, `revision` the commit of its base; empty = none.
+    """
+    text = card_text(folder.resolve().name, result, data, revision)
+    with write_whole(folder / "README.md") as draft:
+        draft.write_text(text, encoding="utf-8")
 
 
-def card_text(name: str, card: TunedModelCard) -> str:
+def card_text(name: str, result: Result, data: str, revision: str) -> str:
     """Renders front matter, how the model was made, and what it is not for."""
-    tags = ["osler", "medical", card.kind] + (["lora"] if card.adapter else [])
+    kind, base, lora = result["kind"], result["base"], result["recipe"]["lora"]
     front = {
-        "base_model": card.base,
-        "library_name": "peft" if card.adapter else "transformers",
+        "base_model": base,
+        "library_name": "peft" if lora else "transformers",
         "pipeline_tag": "text-generation",
-        "tags": tags,
+        "tags": ["osler", "medical", kind, *(["lora"] if lora else [])],
     }
     # JSON is YAML; one key per line keeps it readable.
     head = "\n".join(f"{key}: {json.dumps(value)}" for key, value in front.items())
-    rows = "\n".join(f"| {key} | {value} |" for key, value in _card_figures(card))
+    rows = "\n".join(f"| {key} | {value} |" for key, value in _card_figures(result, data))
     return _PAGE.format(
         head=head,
         name=name,
-        task=_TASKS[card.kind],
-        base=card.base + (f" at revision {card.revision}" if card.revision else ""),
-        what="a LoRA adapter" if card.adapter else "all weights",
+        task=_TASKS[kind],
+        base=base + (f" at revision {revision}" if revision else ""),
+        what="a LoRA adapter" if lora else "all weights",
         rows=rows,
     )
 
 
-def _card_figures(card: TunedModelCard) -> list[tuple[str, object]]:
-    recipe, lora = card.recipe, card.recipe.get("lora")
+def _card_figures(result: Result, data: str) -> list[tuple[str, object]]:
+    recipe, tuned = result["recipe"], result["tuned"]
     rows: list[tuple[str, object]] = [
-        ("data", f"{card.data}, sha256 {card.data_sha256[:16]}"),
-        ("samples", f"{card.samples}, and {card.long} left out for their length"),
-        ("steps", card.steps),
-        ("loss, first step and last", f"{card.loss[0]:.4f}, {card.loss[1]:.4f}"),
+        ("data", f"{data}, sha256 {result['data_sha256'][:16]}"),
+        ("samples", f"{result['samples']}, and {len(result['long'])} left out for their length"),
+        ("steps", tuned["steps"]),
+        ("loss, first step and last", f"{tuned['first']:.4f}, {tuned['last']:.4f}"),
     ]
-    if card.perplexity:
-        before, after = card.perplexity
+    if tuned["perplexity"]:
+        before, after = (figures[ALL] for figures in tuned["perplexity"])
         rows.append(("perplexity, before and after", f"{before:.2f}, {after:.2f}"))
     keys = ("learning_rate", "schedule", "warmup", "epochs", "batch", "weight_decay", "clip")
     rows += [(key.replace("_", " "), recipe[key]) for key in (*keys, "max_tokens", "seed")]
-    if lora:
+    if lora := recipe["lora"]:
         rows.append(("LoRA", f"rank {lora['rank']}, alpha {lora['alpha']}"))
-    if card.kind == "dpo":
+    if result["kind"] == "dpo":
         rows.append(("beta", recipe["beta"]))
     return rows
 

@@ -39,11 +39,11 @@ from osler.train.record import (
     read_preferences,
     read_samples,
 )
-from osler.train.tune.card import TunedModelCard, write_card
+from osler.train.tune.card import write_card
 from osler.train.tune.corpus import Corpus, PackedCorpus, pack_corpus, read_texts
 from osler.train.tune.encode import ChatEncoder, EncodedPair, FittedRows, encode_all, fit_rows
 from osler.train.tune.estimate import TrainingEstimate, estimate_training
-from osler.train.tune.loop import TuningResult, train_model
+from osler.train.tune.loop import ALL, TuningResult, train_model
 from osler.train.tune.loss import perplexity
 from osler.train.tune.model import matrix_products, prepare_model
 from osler.train.tune.objective import (
@@ -58,8 +58,6 @@ from osler.train.tune.recipe import AloraSettings, TuningRecipe
 Kind: TypeAlias = Literal["sft", "dpo", "thinker", "pretrain"]
 RUN, RESULT, REFERENCE = "run.json", "result.json", "reference.json"
 PERPLEXITY = "perplexity.json"
-ALL = "all"
-"""The name under which perplexity over all sources stands."""
 
 
 @dataclass(frozen=True)
@@ -277,26 +275,11 @@ def _finish_job(
     _name_base(parts.pair.model, job)
     save_model(parts.pair, job.folder)
     _list_trained_on(job)
-    write_card(
-        job.folder,
-        TunedModelCard(
-            kind=job.kind,
-            base=job.base_name,
-            revision=job.base.revision if isinstance(job.base, PinnedModel) else None,
-            adapter=job.recipe.lora is not None,
-            data=job.data.name,
-            data_sha256=facts["data_sha256"],
-            samples=len(parts.rows),
-            long=len(parts.long),
-            recipe=asdict(job.recipe),
-            steps=tuned.steps,
-            loss=(tuned.first, tuned.last),
-            perplexity=_overall_perplexity(tuned),
-        ),
-    )
     result = {**facts, "samples": len(parts.rows), "long": list(parts.long), "tuned": asdict(tuned)}
     if parts.packed is not None:
         result["sources"] = [asdict(count) for count in parts.packed.counts]
+    revision = job.base.revision if isinstance(job.base, PinnedModel) else ""
+    write_card(job.folder, result, data=job.data.name, revision=revision)
     _write_json(job.folder / RESULT, result)
 
 
@@ -314,13 +297,6 @@ def _list_trained_on(job: TuningJob) -> None:
 def _write_json(path: Path, value: object) -> None:
     with write_whole(path) as draft:
         draft.write_text(json.dumps(value, indent=2), encoding="utf-8")
-
-
-def _overall_perplexity(tuned: TuningResult) -> tuple[float, float] | None:
-    if tuned.perplexity is None:
-        return None
-    before, after = tuned.perplexity
-    return before[ALL], after[ALL]
 
 
 def save_model(pair: ModelPair, folder: Path) -> None:

@@ -29,6 +29,8 @@ from osler.train.tune.recipe import TuningRecipe
 
 LOG = "log.jsonl"
 CHECKPOINTS = "checkpoints"
+ALL = "all"
+"""The name under which perplexity over all sources stands."""
 
 
 def learning_order(lengths: Sequence[int], recipe: TuningRecipe) -> list[int]:
