@@ -57,12 +57,14 @@ export interface Run {
     statements: { text: string; cites: number[] }[];
     note: string;
     authorship: "extractive" | "written";
+    sureness: { probability: number; by: string } | null; // null where nothing can say
   } | null;
   evidence: Evidence[];
   cautions: Caution[];
   grounding: string | null;
   halt: string | null;
   why: string;
+  decided: "method" | "reader" | "fallback" | null;
   usage: { calls: number; prompt_tokens: number; completion_tokens: number; searches: number } | null;
   models: Record<string, string>;
   seconds: number | null;
@@ -267,6 +269,9 @@ export const run = (id: string) => call<Run>(`runs/${of(id)}`);
 export const runs = (before = "") =>
   call<{ runs: Listed[]; next: string | null }>(`runs?limit=50&before=${of(before)}`);
 export const cancel = (id: string) => call<Run>(`runs/${of(id)}/cancel`, {});
+export type Verdict = "helpful" | "wrong" | "unsafe";
+export const judge = (id: string, verdict: Verdict, note: string) =>
+  call<object>(`runs/${of(id)}/feedback`, { verdict, note });
 export const about = () => call<About>("transparency");
 export const examples = () => call<{ examples: Example[] }>("examples");
 export const sources = () => call<{ searched: string[]; sources: Source[] }>("sources");

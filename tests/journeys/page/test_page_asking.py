@@ -58,6 +58,16 @@ def test_a_citation_under_the_pointer_lights_its_card_and_shows_the_quote(page: 
     assert not tip.is_visible()
 
 
+def test_a_reader_says_that_an_answer_is_unsafe_and_why(page: Any, place: ServedOsler) -> None:
+    ask_question(page)
+    page.get_by_role("button", name="unsafe").click()
+    page.get_by_label("Why? Name no patient.").fill("no dose")
+    page.get_by_role("button", name="Send").click()
+    expect_text(page.locator(".feedback"), "Stored. Thank you.")
+    (kept, *_) = httpx2.get(f"{place.url}/api/v1/feedback").json()["feedback"]
+    assert (kept["verdict"], kept["note"]) == ("unsafe", "no dose")
+
+
 def test_a_reload_shows_the_same_answer_with_its_citations(page: Any) -> None:
     ask_question(page)
     before = page.locator(".columns").inner_text()

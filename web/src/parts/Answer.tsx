@@ -3,6 +3,7 @@ import type { Told } from "../log";
 import { plain, shortSeconds } from "../plain";
 import type { Tongue } from "../words";
 import { Cautions } from "./Cautions";
+import { Feedback } from "./Feedback";
 
 export interface Lit {
   lit: number | null; // the evidence that a pointer or the focus is on
@@ -31,6 +32,7 @@ export function Answer({ run, speak, lit }: { run: Run; speak: Tongue; lit: Lit 
       <Cautions found={run.cautions} speak={speak} />
       <Aside run={run} speak={speak} />
       <Facts run={run} speak={speak} />
+      <Feedback key={run.run_id} run={run} speak={speak} />
     </section>
   );
 }
@@ -85,7 +87,9 @@ function Cite({ n, one, lit }: { n: number; one: Evidence | undefined; lit: Lit 
 
 function Facts({ run, speak }: { run: Run; speak: Tongue }) {
   const { words } = speak;
+  const sure = run.answer?.sureness;
   const parts = [
+    sure && `${words.sureness} ${Math.round(100 * sure.probability)} %`,
     run.strategy,
     `${shortSeconds(run.seconds, "?")} ${words.seconds}`,
     run.usage && `${run.usage.calls} ${words.calls}`,
