@@ -177,13 +177,14 @@ def rind(seen: Attended, text: str, *, scaled: bool = True) -> list[float]:
 
 def semantic_indicator(text: str, start: int, end: int) -> int:
     """Eq. 3's semantic indicator: 0 within a stop word or between words, else 1."""
-    return int(any(_is_content_word(word) for word in _touched_words(text, start, end)))
+    touched = (w.group() for w in _WORD.finditer(text) if w.start() < end and w.end() > start)
+    return int(any(map(_is_content_word, touched)))
 
 
 def entropy(token: TokenScore) -> float:
     """Entropy in nats over the reported tokens; the remaining probability counts as one token."""
     told = [exp(logprob) for _, logprob in token.top] or [exp(token.logprob)]
-    return _entropy_of_shares([*told, max(0.0, 1.0 - sum(told))])
+    return -sum(p * log(p) for p in (*told, 1.0 - sum(told)) if p > 0)
 
 
 def attended_words(seen: Attended, text: str, most: int) -> str:
@@ -220,13 +221,5 @@ def first_need(
     return None
 
 
-def _touched_words(text: str, start: int, end: int) -> list[str]:
-    return [w.group() for w in _WORD.finditer(text) if w.start() < end and w.end() > start]
-
-
 def _is_content_word(word: str) -> bool:
     return bool(content_terms(word))
-
-
-def _entropy_of_shares(shares: Sequence[float]) -> float:
-    return -sum(p * log(p) for p in shares if p > 0)

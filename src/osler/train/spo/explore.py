@@ -7,7 +7,6 @@ without a model out of the question's own words (`wording`).
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -21,7 +20,7 @@ from osler.retrieve import LookupResult
 from osler.retrieve.rerank import reranker_text
 from osler.trace import Noted, Run
 from osler.train.spo.case import TrainingCase
-from osler.types import Hit, Question, Usage
+from osler.types import Question, Usage
 
 QUERIES = 6
 """Queries a source (§4.2.1, App. A.1)."""
@@ -141,7 +140,7 @@ class Exploration:
         return ExploredCase(
             case,
             tuple(_pair_with_hits(query, result) for query, result in results.items()),
-            _passage_texts(hits),
+            {hit.passage.id: reranker_text(hit.passage) for hit in hits},
             run.usage,
             notes,
             round(seconds, 3),
@@ -151,7 +150,3 @@ class Exploration:
 def _pair_with_hits(query: Query, result: LookupResult) -> SearchedQuery:
     ids = tuple(hit.passage.id for hit in result.hits)
     return SearchedQuery(query.source, query.wire, ids, tuple(hit.score for hit in result.hits))
-
-
-def _passage_texts(hits: Iterable[Hit]) -> dict[str, str]:
-    return {hit.passage.id: reranker_text(hit.passage) for hit in hits}

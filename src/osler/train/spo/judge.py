@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import exp
-from typing import Literal, Protocol, assert_never
+from typing import Literal, Protocol
 
 from osler.errors import CapabilityMissing, MalformedOutput, OslerError
 from osler.llm.core.ask import score_all
@@ -109,21 +109,12 @@ class LLMJudge:
         return f"model {self.speaker.model.name} by {self.unit}"
 
     async def judge(self, explored: ExploredCase, run: Run) -> tuple[list[QueryVerdict], int]:
-        match self.unit:
-            case "set":
-                said, asked = await by_set(
-                    explored.queries, partial(self._judge_together, explored, run)
-                )
-            case "document":
-                said, asked = await by_document(
-                    explored.queries, partial(self._judge_together, explored, run)
-                )
-            case "list":
-                said, asked = await by_list(
-                    explored.queries, partial(self._judge_each, explored, run)
-                )
-            case _ as never:
-                assert_never(never)
+        if self.unit == "list":
+            judge_each = partial(self._judge_each, explored, run)
+            said, asked = await by_list(explored.queries, judge_each)
+        else:
+            walk = by_set if self.unit == "set" else by_document
+            said, asked = await walk(explored.queries, partial(self._judge_together, explored, run))
         return verdicts_of(explored.queries, said), asked
 
     async def _judge_together(

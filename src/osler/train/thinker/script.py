@@ -123,12 +123,4 @@ class RecordedFocuser(Focuser):
 
 def record_speaker(speaker: Speaker, script: Script) -> RecordedSpeaker:
     """Copies a speaker so that its exchanges are written into the script."""
-    return RecordedSpeaker(
-        speaker.model,
-        speaker.role,
-        speaker.sampling,
-        speaker.constrains,
-        speaker.reasoning,
-        speaker.system,
-        script,
-    )
+    return RecordedSpeaker(**vars(speaker), script=script)

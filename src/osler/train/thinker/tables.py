@@ -147,16 +147,17 @@ def verdict_shares(inspections: Sequence[Inspection]) -> VerdictShares:
         inspections[0].judge,
         len(inspections),
         sum(one.good is not False for one in inspections),
-        {
-            name: sum(one.dimension_verdict(name) is False for one in inspections)
-            for name in DIMENSIONS
-        },
-        {
-            name: sum(one.dimension_verdict(name) is None for one in inspections)
-            for name in DIMENSIONS
-        },
+        _count_verdicts(inspections, False),
+        _count_verdicts(inspections, None),
         dict(sorted(aspects.items(), key=lambda pair: (-pair[1], pair[0]))),
     )
+
+
+def _count_verdicts(inspections: Sequence[Inspection], verdict: bool | None) -> dict[str, int]:
+    return {
+        name: sum(one.dimension_verdict(name) is verdict for one in inspections)
+        for name in DIMENSIONS
+    }
 
 
 def render_report(shares: VerdictShares, against: Validation | None) -> str:
@@ -210,25 +211,14 @@ def _paper_table(lines: Sequence[AccuracyLine]) -> str:
 
 
 def _held_table(held: Sequence[BadVerdictAgreement]) -> str:
-    rows = [
-        [
-            one.dimension.capitalize(),
-            str(one.agreement.n),
-            _format_three(one.agreement.accuracy),
-            _format_three(one.agreement.precision),
-            _format_three(one.agreement.recall),
-            _format_three(one.agreement.f1),
-            "–" if one.kappa is None else _format_three(one.kappa),
-            str(one.undecided),
-        ]
-        for one in held
-    ]
+    rows = []
+    for one in held:
+        found = one.agreement
+        shares = (found.accuracy, found.precision, found.recall, found.f1, one.kappa)
+        cells = ("–" if share is None else f"{share:.3f}" for share in shares)
+        rows.append([one.dimension.capitalize(), str(found.n), *cells, str(one.undecided)])
     names = ["Dimension", "n", "Accuracy", "Precision", "Recall", "F1", "Kappa", "Not decided"]
     return _render_table(names, rows)
-
-
-def _format_three(value: float) -> str:
-    return f"{value:.3f}"
 
 
 def _render_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
