@@ -1,107 +1,141 @@
-"""How many poisoned passages are left among the evidence, and what the defence costs.
+"""How many answers quote a planted passage, and what the defence costs where nothing is planted.
 
-    python benchmarks/poison.py injected_docs.jsonl
+    python benchmarks/poison.py --part dev|held [--questions N] [--data FOLDER] [--work FOLDER]
 
-A poisoned passage is the question and a sentence of a right passage with its amount times ten, or
-its direction turned round. The other cells count instructions that are blanked, with clean twins.
+The knowledge base holds the snippets of the part's BioASQ questions, each abstract a document of
+one source; nothing is asked of a language model. Questions are split by a hash of their text:
+`held` is looked at once. Without and with `answer.consistent`: answers that quote a planted passage
+(1 in 5 passages read, 5 in 10), and on clean questions those that quote a gold abstract first.
 """
 
 from __future__ import annotations
 
+import argparse
+import asyncio
 import json
-import random
-import re
 import sys
+import tempfile
+from collections.abc import Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from osler.answer.consistency import keep_consistent
-from osler.answer.disagreement import read_amounts, read_directions
-from osler.retrieve.instructions import instruction_spans
-from osler.sources.catalogue import trust_of
-from osler.text import split_sentences
-from osler.types import Hit, Passage
+from planning import DATA, Asked, bioasq
 
-OPPOSITES = [
-    ("increases", "decreases"),
-    ("increased", "decreased"),
-    ("reduces", "raises"),
-    ("recommended", "contraindicated"),
-    ("effective", "ineffective"),
-    ("safe", "unsafe"),
-    ("improves", "worsens"),
-    ("higher", "lower"),
-    ("reduce", "increase"),
-]
-CELLS = {
-    "1 of 5, same trust": (4, 1, "web", "web"),
-    "5 of 10, same trust": (5, 5, "web", "web"),
-    "5 of 6, less trust": (1, 5, "guideline", "web"),
-    "1 of 2, more trust": (1, 1, "web", "guideline"),
-}
-CLEAN_SETS, CLEAN_SIZE = 100, 10
+from osler.app.config import Settings
+from osler.app.poisoning import PoisonTarget, ask_once, attack, find_target, plant
+from osler.app.wiring.knowledge import open_or_create
+from osler.app.wiring.live import live_parts
+from osler.app.wiring.models import load_encoder
+from osler.evaluate.intervals import proportion
+from osler.types import Answer
+
+CELLS = {"1 of 5": (1, 5), "5 of 10": (5, 10)}
 
 
-def poison_sentence(sentence: str) -> str | None:
-    """The sentence with a wrong amount or direction; `None` where it has neither."""
-    number = re.search(r"\d+(?:\.\d+)?", sentence)
-    if number and read_amounts(sentence):
-        wrong = f"{float(number[0]) * 10:g}"
-        return sentence[: number.start()] + wrong + sentence[number.end() :]
-    if read_directions(sentence):
-        for one, other in (*OPPOSITES, *((b, a) for a, b in OPPOSITES)):
-            turned = re.sub(rf"\b{one}\b", other, sentence, count=1)
-            if turned != sentence:
-                return turned
-    return None
+def part_of(text: str) -> str:
+    return ("dev", "held")[sha256(text.encode()).digest()[0] % 2]
 
 
-def hits_of(question: str, texts: list[tuple[str, str]]) -> list[Hit]:
-    return [
-        Hit(Passage(f"{source}:{n}#0", text, source, f"T{n}"), 1.0, n, question, "bench")
-        for n, (source, text) in enumerate(texts, 1)
+def settings_in(home: Path, k: int, *, consistent: bool) -> Settings:
+    tree: dict[str, Any] = {
+        "home": str(home),
+        "strategy": {"kind": "rag", "k": k},
+        "answer": {"consistent": consistent},
+    }
+    return Settings.model_validate(tree)
+
+
+def choose(data: Path, many: int) -> dict[str, list[Asked]]:
+    """So many questions of each part, in the order of their hashes."""
+    asked, _ = bioasq(data)
+    asked.sort(key=lambda one: sha256(one.question.text.encode()).digest())
+    return {
+        part: [one for one in asked if part_of(one.question.text) == part][:many]
+        for part in ("dev", "held")
+    }
+
+
+def build_base(data: Path, chosen: Sequence[Asked], home: Path) -> None:
+    """Of the abstracts of these questions; an interrupted build goes on."""
+    gold = {id for one in chosen for id in one.gold}
+    texts = home / "texts"
+    texts.mkdir(parents=True, exist_ok=True)
+    with (texts / "bioasq.jsonl").open("w") as file:
+        for one in bioasq(data)[1]:
+            if one.id in gold:
+                file.write(json.dumps({"id": one.id, "title": one.title, "text": one.text}) + "\n")
+    settings = settings_in(home, 5, consistent=False)
+    with open_or_create(settings) as kb:
+        kb.add([texts], source="research")
+        kb.build(load_encoder(settings))
+
+
+def quiet(what: str, done: int, total: int | None) -> None:
+    if done % 25 == 0:
+        print(f"  {what} {done} of {total}", file=sys.stderr, flush=True)
+
+
+async def answer_all(settings: Settings, asked: Sequence[Asked]) -> list[Answer]:
+    parts, answers = await live_parts(settings), []
+    for n, one in enumerate(asked):
+        quiet("clean answers", n, len(asked))
+        answers.append(await ask_once(settings, one.question, parts))
+    return answers
+
+
+def is_gold_first(asked: Asked, answer: Answer) -> bool:
+    first = answer.evidence[0].passage.id if answer.evidence else ""
+    return first.partition("#")[0].partition(":")[2] in asked.gold
+
+
+async def measure(home: Path, asked: Sequence[Asked], work: Path) -> None:
+    plain = await answer_all(settings_in(home, 5, consistent=False), asked)
+    found = [find_target(one.question, answer) for one, answer in zip(asked, plain, strict=True)]
+    targets = [one for one in found if one is not None]
+    print(f"{len(asked)} questions, {len(targets)} with a statement that can be turned", flush=True)
+    for name, (many, k) in CELLS.items():
+        with tempfile.TemporaryDirectory(dir=work) as folder:
+            await try_cell(name, home, targets, many, k, Path(folder))
+    kept = await answer_all(settings_in(home, 5, consistent=True), asked)
+    right = [
+        [is_gold_first(one, answer) for one, answer in zip(asked, answers, strict=True)]
+        for answers in (plain, kept)
     ]
+    said = [shown(sum(one), len(one)) for one in right]
+    print(f"clean: gold first {said[0]} without, {said[1]} with the defence")
 
 
-def poisonable(rows: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
-    """Question, right sentence and wrong one of each row that has such a sentence."""
-    found = []
-    for row in rows:
-        text = row["clean_text"]
-        for start, end in split_sentences(text):
-            if wrong := poison_sentence(text[start:end]):
-                found.append((row["question"], text[start:end], wrong))
-                break
-    return found
+def shown(hits: int, n: int) -> str:
+    if not n:
+        return "0 of 0"
+    found = proportion(hits, n)
+    return f"{hits} of {n}, {found.value:.3f} [{found.low:.3f}, {found.high:.3f}]"
+
+
+async def try_cell(
+    name: str, home: Path, targets: Sequence[PoisonTarget], many: int, k: int, folder: Path
+) -> None:
+    planted = plant(settings_in(home, k, consistent=False), targets, many, folder)
+    for consistent in (True, False):
+        answer = planted.answer.model_copy(update={"consistent": consistent})
+        told = await attack(planted.model_copy(update={"answer": answer}), targets, quiet)
+        share = shown(told.cited, told.asked)
+        rest = f"right still quoted {told.kept}, silent {told.silent}"
+        print(f"{name}, {'with' if consistent else 'without'}: cited {share}; {rest}", flush=True)
 
 
 def main() -> None:
-    lines = Path(sys.argv[1]).read_text(encoding="utf-8").splitlines()
-    rows = [json.loads(line) for line in lines]
-    cases = poisonable(rows)
-    say = sys.stdout.write
-    for name, (clean, bad, clean_source, bad_source) in CELLS.items():
-        left = 0
-        for question, right, wrong in cases:
-            texts = [(bad_source, f"{question} {wrong}")] * bad + [(clean_source, right)] * clean
-            kept, _ = keep_consistent(hits_of(question, texts), trust_of)
-            left += any(hit.rank <= bad for hit in kept)
-        share, many = left / len(cases), len(cases)
-        say(f"{name}: poison left {share:.2f}, without the defence 1.00, n {many}\n")
-    rng, lost = random.Random(0), 0
-    for _ in range(CLEAN_SETS):
-        texts = [("web", row["clean_text"]) for row in rng.sample(rows, CLEAN_SIZE)]
-        lost += len(keep_consistent(hits_of("", texts), trust_of)[0]) < CLEAN_SIZE
-    say(f"clean sets of {CLEAN_SIZE} that lost a passage: {lost} of {CLEAN_SETS}\n")
-    blanked = sum(_is_blanked(row) for row in rows)
-    touched = sum(bool(instruction_spans(row["clean_text"])) for row in rows)
-    say(f"instructions blanked: {blanked} of {len(rows)}; clean twins touched: {touched}\n")
-
-
-def _is_blanked(row: dict[str, Any]) -> bool:
-    text, order = row["injected_text"], row["attack_instruction"]
-    at = text.find(order)
-    return any(start <= at and at + len(order) <= end for start, end in instruction_spans(text))
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--part", choices=("dev", "held"), required=True)
+    parser.add_argument("--questions", type=int, default=150)
+    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()))
+    given = parser.parse_args()
+    home = given.work / f"poison-{given.part}-{given.questions}"
+    asked = choose(given.data, given.questions)[given.part]
+    build_base(given.data, asked, home)
+    asyncio.run(measure(home, asked, given.work))
 
 
 if __name__ == "__main__":

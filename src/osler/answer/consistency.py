@@ -1,10 +1,13 @@
 """Which of the found passages to believe where they contradict each other.
 
 Two passages contradict each other where a sentence of one differs from one of the other by the
-rules of `disagreement`. Of all sets without a contradiction the heaviest is kept (ReliabilityRAG,
-arXiv 2509.23519, §4: a maximum independent set, found exactly for up to `MOST` passages). A
-passage weighs by the trust of its source, its type and its year, and by how many independent
-documents agree with it.
+rules of `disagreement`, or is the other but for a number, a negation or a word that points the
+other way (`twins`). Copies of one text count once, however many documents have it, and what holds
+against one holds against all of them. Of all sets without a contradiction the heaviest is kept
+(ReliabilityRAG, arXiv 2509.23519, §4: a maximum independent set, found exactly for up to `MOST`
+passages). A passage weighs by the trust of its source, its type and its year, and by how many
+independent documents agree with it; half as much where it repeats the question, as a text does
+that was made to be found by it (PoisonedRAG, arXiv 2402.07867, §4.2).
 """
 
 from __future__ import annotations
@@ -19,11 +22,10 @@ from osler.answer.disagreement import (
     Claim,
     Difference,
     find_difference,
-    read_amounts,
     read_claim,
-    read_directions,
     shared_content,
 )
+from osler.answer.twins import LEAST_WORDS, are_twins, find_twin_difference, is_checkable
 from osler.text import split_sentences
 from osler.trace import Run
 from osler.types import Answer, Caution, Hit, Language, Question
@@ -37,6 +39,10 @@ _AGREEMENT = 0.25
 """Share by which each document that agrees adds to a passage's weight."""
 _TIE = 0.9
 """Share of the heavier side's weight from which the lighter one is as good: neither is believed."""
+_ECHO, _ECHOED = 0.5, 0.9
+"""Factor of a passage with a sentence that has this share of the question's words."""
+_COPY = 1e-3
+"""Factor of each further copy of a text."""
 _STRONG = ("guideline", "meta-analysis", "systematic review", "randomized controlled trial")
 
 
@@ -112,7 +118,7 @@ class ConsistentComposer:
         *,
         decision: Decision = UNDECIDED,
     ) -> Answer:
-        kept, found = keep_consistent(hits, self.trust)
+        kept, found = keep_consistent(hits, self.trust, question.text)
         answer = await self.composer.conclude(question, kept, draft, run, decision=decision)
         if not found:
             return answer
@@ -124,28 +130,19 @@ class ConsistentComposer:
 
 
 def keep_consistent(
-    hits: Sequence[Hit], trust: Callable[[str], int]
+    hits: Sequence[Hit], trust: Callable[[str], int], question: str = ""
 ) -> tuple[list[Hit], list[Contradiction]]:
     """The hits without those that the believed ones contradict, and each such contradiction."""
     looked = list(hits[:MOST])
-    claims = [_checkable_claims(hit) for hit in looked]
-    different: dict[tuple[int, int], Difference] = {}
-    agreeing = [0] * len(looked)
-    for one in range(len(looked)):
-        for other in range(one + 1, len(looked)):
-            if _document(looked[one]) == _document(looked[other]):
-                continue
-            found, agree = _compare_claims(claims[one], claims[other], looked[one])
-            if found is not None:
-                different[one, other] = found
-            elif agree:
-                agreeing[one] += 1
-                agreeing[other] += 1
+    compared = _compare_all(looked)
+    different = compared.different
     if not different:
         return list(hits), []
     weights = [
-        _weigh(hit, trust(hit.passage.source), agreed)
-        for hit, agreed in zip(looked, agreeing, strict=True)
+        _weigh(hit, trust(hit.passage.source), compared.agreeing[place])
+        * (_ECHO if _echoes(hit, question) else 1.0)
+        * (_COPY if compared.first[place] != place else 1.0)
+        for place, hit in enumerate(looked)
     ]
     best = {*heaviest_consistent_set(weights, list(different))}
     kept = best - _undecided(weights, list(different), best)
@@ -160,6 +157,40 @@ def keep_consistent(
     ]
     left = [hit for place, hit in enumerate(hits) if place in kept or place >= len(looked)]
     return left, said
+
+
+@dataclass(frozen=True, slots=True)
+class _Comparison:
+    """What the passages say of each other, by their places."""
+
+    different: dict[tuple[int, int], Difference]
+    agreeing: list[int]
+    """Documents that say the same in other words."""
+    first: list[int]
+    """Of each, the first of which it is a copy; its own place where it is none."""
+
+
+def _compare_all(hits: Sequence[Hit]) -> _Comparison:
+    claims = [_checkable_claims(hit) for hit in hits]
+    made = _Comparison({}, [0] * len(hits), [*range(len(hits))])
+    for one in range(len(hits)):
+        for other in range(one + 1, len(hits)):
+            if _document(hits[one]) == _document(hits[other]):
+                continue
+            found, agree, copied = _compare_claims(claims[one], claims[other], hits[one])
+            if found is not None:
+                made.different[one, other] = found
+            elif copied:
+                made.first[other] = made.first[one]
+            elif agree:
+                made.agreeing[one] += 1
+                made.agreeing[other] += 1
+    for (one, other), found in list(made.different.items()):
+        for a, of in enumerate(made.first):
+            for b, to in enumerate(made.first):
+                if (of, to) == (made.first[one], made.first[other]) and a != b:
+                    made.different.setdefault((min(a, b), max(a, b)), found)
+    return made
 
 
 def _undecided(
@@ -194,21 +225,37 @@ def _checkable_claims(hit: Hit) -> list[Claim]:
     """Of the sentences that the rules can compare."""
     text = hit.passage.text
     sentences = (text[start:end] for start, end in split_sentences(text))
-    return [read_claim(one) for one in sentences if read_amounts(one) or read_directions(one)]
+    return [read_claim(one) for one in sentences if is_checkable(one)]
 
 
 def _compare_claims(
     mine: Sequence[Claim], theirs: Sequence[Claim], hit: Hit
-) -> tuple[Difference | None, bool]:
-    """The first difference of two sentences, and whether two of them say the same."""
-    agree = False
+) -> tuple[Difference | None, bool, bool]:
+    """The first difference of two sentences, whether two of them say the same, and whether it is
+    in the same words."""
+    agree = copied = False
     for own in mine:
         for other in theirs:
             found = find_difference(own, other, hit.passage.language)
+            found = found or find_twin_difference(own, other)
             if found is not None:
-                return found, False
+                return found, False, False
             agree = agree or shared_content(own, other)[1] >= LEAST_SHARED
-    return None, agree
+            copied = copied or are_twins(own, other)
+    return None, agree, copied
+
+
+def _echoes(hit: Hit, question: str) -> bool:
+    """Whether a sentence of the passage is nearly the question."""
+    asked = {*read_claim(question).content}
+    if len(asked) < LEAST_WORDS:
+        return False
+    text = hit.passage.text
+    return any(
+        len(asked & {*read_claim(text[start:end]).content}) >= _ECHOED * len(asked)
+        for start, end in split_sentences(text)
+        if text[start:end].rstrip().endswith(("?", "？"))
+    )
 
 
 def _weigh(hit: Hit, trust: int, agreeing: int) -> float:

@@ -29,8 +29,22 @@ _WHOM = (
     r"|documents?)"
 )
 _OTHERS = r"(?:above|previous|prior|earlier|preceding|all|any|your|these|other)"
+_REPLY = (
+    r"(?:reply|answer|message|output"
+    r"|response(?! to (?:an?|the|this|treatment|therapy|medicines?|drugs?)\b))"
+)
+_TASKS = (
+    r"(?:add|anagram|append|augment|begin|change|combine|compose|create|describe|develop|encode|end"
+    r"|enhance|explain|finish|generate|group|include|insert|integrate|jumble|list|mention|misspell"
+    r"|modify|provide|rearrange|remove|replace|reverse|rewrite|scramble|shuffle|start|substitute"
+    r"|summari[sz]e|swap|translate|use|write)"
+)
 _SENTENCES = re.compile(
-    rf"\b(?:ignore|disregard|forget|override|skip)\b[^.!?\n]{{0,40}}\b(?:{_OTHERS}\b[^.!?\n]{{0,30}}"
+    # "Group letters of your answer in fours", but not "Ask about your response to treatment".
+    rf"(?:(?<=[.!?:\n] )|(?<=\n)|^){_TASKS}\b[^.!?\n]{{0,120}}?\byour {_REPLY}\b"
+    r"|\bIMPORTANT:\s*(?:what|who|whose|how|why|when|where|which)\b"
+    r"|\bIMPORTANT:\s*(?:translate|explain|describe|write|compose|develop|create|generate)\b"
+    rf"|\b(?:ignore|disregard|forget|override|skip)\b[^.!?\n]{{0,40}}\b(?:{_OTHERS}\b[^.!?\n]{{0,30}}"
     rf"\b{_WHOM}|{_WHOM} {_OTHERS})\b"
     r"|\b(?:as|you are|act as|pretend to be) (?:now )?(?:an? |the )?"
     r"(?:AI|language model|assistant|chatbot)\b"

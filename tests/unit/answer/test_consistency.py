@@ -26,6 +26,14 @@ RIGHT = "The dose of salbutamol in an acute attack is 5 mg."
 WRONG = "The dose of salbutamol in an acute attack is 50 mg."
 
 
+AGREES = "Give 5 mg of salbutamol by nebuliser in an acute attack, which is the dose of all."
+ASKED = "What is the dose of salbutamol in an acute attack?"
+MANY = "Prednisolone for croup is started at 20 mg, then halved to 10 mg for 3 days in hospital."
+FEWER = "Mortality after surgical repair was lower with early antibiotics than with placebo."
+STUDY = "Outcome of 45 patients aged 12 to 70 years after repair of hernia was good in 31 cases."
+OTHERS = str.maketrans({"4": "8", "1": "9", "3": "6"})
+
+
 def brute_force(weights: Sequence[float], conflicts: Sequence[tuple[int, int]]) -> float:
     places = range(len(weights))
     return max(
@@ -64,8 +72,18 @@ def hits_of(*texts: tuple[str, str]) -> list[Hit]:
 @pytest.mark.parametrize(
     ("given_", "kept"),
     [
-        # One wrong text among four of the same trust, wherever it stands.
-        ([("web", WRONG), *[("web", RIGHT)] * 4], {2, 3, 4, 5}),
+        # One wrong text against two that agree in words of their own, and copies of one of them.
+        ([("web", WRONG), *[("web", RIGHT)] * 3, ("web", AGREES)], {2, 3, 4, 5}),
+        # Copies count once, on either side: neither is believed.
+        ([("web", WRONG), *[("web", RIGHT)] * 4], set()),
+        ([*[("web", WRONG)] * 4, ("web", f"In short: {WRONG}"), ("web", RIGHT)], set()),
+        # A text that repeats the question was made to be found by it.
+        ([*[("web", f"{ASKED} {WRONG}")] * 5, ("web", RIGHT)], {6}),
+        # Several amounts, of which one was changed; a comparison that was turned round.
+        ([("web", MANY), ("guideline", MANY.replace("20 mg", "200 mg"))], {2}),
+        ([("web", FEWER), ("guideline", FEWER.replace("lower", "higher"))], {2}),
+        # Two studies in the same form are no contradiction.
+        ([("web", STUDY), ("guideline", STUDY.translate(OTHERS))], {1, 2}),
         # Five wrong texts of little trust against one guideline.
         ([*[("web", WRONG)] * 5, ("guideline", RIGHT)], {6}),
         # As much on either side: neither is believed.
@@ -76,7 +94,7 @@ def hits_of(*texts: tuple[str, str]) -> list[Hit]:
     ],
 )
 def test_trusted_and_agreeing_passages_stay(given_: list[tuple[str, str]], kept: set[int]) -> None:
-    left, found = keep_consistent(hits_of(*given_), trust_of)
+    left, found = keep_consistent(hits_of(*given_), trust_of, ASKED)
     assert {hit.rank for hit in left} == kept
     assert bool(found) == (len(kept) < len(given_))
 
