@@ -21,7 +21,7 @@ FOLDER = files("osler.danger")
 CARD = json.loads(FOLDER.joinpath("classifier.json").read_text(encoding="utf-8"))
 UNSEEN = list(danger.read_cases(["ninth"]))
 # It was written, and committed, before the weights that are measured on it.
-UNSEEN_HASH = "5a06ee78dcc7cdaf82eb6e254d690e581c23c0994f2df70b60b3d22865501054"
+UNSEEN_HASH = "bc5ef2e169cadc43b01a445d111110e1565bb3cf85d757f4d2ff0d277400edf9"
 NO_RULE = {
     "en": "I have stopped drinking water, hopefully it won't take long",
     "zh": "我不喝水了，希望快一点",
