@@ -18,7 +18,7 @@ from pathlib import Path
 from osler.app.config import OmniRagSettings, Settings
 from osler.app.wiring import Parts
 from osler.app.wiring.planning import planner_name
-from osler.errors import BadRun
+from osler.errors import BadRun, translate_os_errors
 from osler.evaluate.datasets.splits import question_digest
 from osler.llm.core.cache import write_whole
 from osler.methods.omni.dossier import read_saved_plan, save_plan
@@ -60,12 +60,10 @@ class PlanShelf:
             planner=self.planner,
             snapshot=self.snapshot,
         )
-        try:
+        with translate_os_errors(f"{self.folder} cannot be written", BadRun):
             self.folder.mkdir(parents=True, exist_ok=True)
             with write_whole(self.path_of(question)) as draft:
                 draft.write_text(saved.document, encoding="utf-8")
-        except OSError as error:
-            raise BadRun(f"{self.folder} cannot be written: {error.strerror}") from error
 
 
 def open_shelf(folder: Path, settings: Settings, parts: Parts) -> PlanShelf:

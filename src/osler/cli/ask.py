@@ -16,7 +16,7 @@ from osler.cli.session import (
     complete_preset,
     complete_strategy,
 )
-from osler.errors import BadQuestion, OslerError
+from osler.errors import BadQuestion, OslerError, translate_os_errors
 from osler.text import escape_controls
 
 if TYPE_CHECKING:
@@ -225,9 +225,5 @@ def plan(
 
 
 def _write_plan(path: Path, text: str) -> None:
-    try:
+    with translate_os_errors(f"cannot write {path}", OslerError, "name another file with --out"):
         path.write_text(f"{text}\n", encoding="utf-8")
-    except OSError as error:
-        raise OslerError(
-            f"cannot write {path}: {error.strerror}", fix="name another file with --out"
-        ) from error

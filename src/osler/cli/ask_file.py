@@ -13,7 +13,7 @@ import typer
 
 from osler.cli.run_output import make_report, watch_events
 from osler.cli.session import ABSTAINED, CliSession
-from osler.errors import BadQuestion
+from osler.errors import BadQuestion, read_text_file
 
 if TYPE_CHECKING:
     from osler.app.config import Settings
@@ -42,10 +42,7 @@ def read_questions(path: Path) -> list[Question]:
         return [one.question for one in read_labeled(path)]
     from osler.questions import parse_question
 
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadQuestion(f"{path} cannot be read: {error}", fix="name a text file") from error
+    lines = read_text_file(path, BadQuestion, "name a text file").splitlines()
     if not (found := [parse_question(line) for line in lines if line.strip()]):
         raise BadQuestion(f"{path} has no question", fix="write one question a line")
     return found

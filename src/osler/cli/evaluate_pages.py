@@ -14,7 +14,7 @@ from rich.text import Text
 
 from osler.cli.film import draw_film
 from osler.cli.tables import make_table
-from osler.errors import OslerError
+from osler.errors import OslerError, translate_os_errors
 from osler.evaluate.agreement import HumanAgreement
 from osler.evaluate.compare import PairedComparison, count_undecided
 from osler.evaluate.datasets import DATA_SETS
@@ -40,6 +40,7 @@ from osler.evaluate.report.tables import (
     list_exclusions,
     measure_tables,
 )
+from osler.llm.core.cache import write_whole
 from osler.trace import Event, to_line
 
 # What a strategy costs a sample, in the mean.
@@ -181,18 +182,15 @@ def film_lines(events: Sequence[Event]) -> list[str]:
     return [line.plain for line in draw_film(events)]
 
 
-def write_whole(path: Path, text: str) -> None:
+def write_page(path: Path, text: str) -> None:
     """The file, wholly or not at all. Raises `OslerError` where it cannot be written."""
-    # A browser that reloads the report sees the old page or the new one, never half of it.
-    partial = path.with_name(f".{path.name}.part")
-    try:
+    with translate_os_errors(
+        f"{path} cannot be written", OslerError, "name another folder with --out"
+    ):
         path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(path)
-    except OSError as error:
-        raise OslerError(
-            f"{path} cannot be written: {error.strerror}", fix="name another folder with --out"
-        ) from error
+        # A browser that reloads the report sees the old page or the new one, never half of it.
+        with write_whole(path) as draft:
+            draft.write_text(text, encoding="utf-8")
 
 
 def report_page(report: EvaluationReport) -> RenderableType:

@@ -121,14 +121,14 @@ def report(
     allow_undecided: AllowUndecided = False,
 ) -> None:
     """Write the report of a log folder: Markdown, and one HTML page without scripts."""
-    from osler.cli.evaluate_pages import film_lines, report_document, report_page, write_whole
+    from osler.cli.evaluate_pages import film_lines, report_document, report_page, write_page
     from osler.evaluate.report import build_report, render_html, render_markdown
 
     figures = build_report(log_dir, shown=samples, allow_undecided=allow_undecided)
     folder = out or log_dir
     paths = (folder / "report.md", folder / "report.html")
-    write_whole(paths[0], render_markdown(figures))
-    write_whole(paths[1], render_html(figures, film_lines))
+    write_page(paths[0], render_markdown(figures))
+    write_page(paths[1], render_html(figures, film_lines))
     here.show_result(
         report_page(figures), {**report_document(figures), "files": [str(p) for p in paths]}
     )

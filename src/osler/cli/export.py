@@ -11,7 +11,7 @@ import typer
 
 from osler.cli.options import JsonSession
 from osler.cli.session import CliSession
-from osler.errors import BadRun, OslerError
+from osler.errors import BadRun, OslerError, translate_os_errors
 
 if TYPE_CHECKING:
     from osler.answer.export import ExportedAnswer
@@ -84,10 +84,6 @@ def write_out(
     if out is None:
         sys.stdout.write(data.decode("utf-8-sig"))
         return
-    try:
+    with translate_os_errors(f"cannot write {out}", OslerError, "name another file with --out"):
         out.write_bytes(data)
-    except OSError as error:
-        raise OslerError(
-            f"cannot write {out}: {error.strerror}", fix="name another file with --out"
-        ) from error
     here.report_line(f"written to {out}", {"path": str(out), "format": to, "bytes": len(data)})

@@ -83,16 +83,13 @@ def compare(
 def _write_page(path: Path, report: RunPage) -> None:
     """The page, wholly or not at all. Raises `BadConfig` where it cannot be written."""
     from osler.cli.page import render_page
-    from osler.errors import BadConfig
+    from osler.errors import BadConfig, translate_os_errors
+    from osler.llm.core.cache import write_whole
 
     text = render_page(report)
-    # Beside the target: a rename is atomic within one file system only.
-    partial = path.with_name(f"{path.name}.part")
-    try:
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(path)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise BadConfig(
-            f"{path} cannot be written: {error}", fix="choose another --html"
-        ) from error
+    said = f"{path} cannot be written"
+    with (
+        translate_os_errors(said, BadConfig, "choose another --html"),
+        write_whole(path) as draft,
+    ):
+        draft.write_text(text, encoding="utf-8")

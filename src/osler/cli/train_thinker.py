@@ -229,12 +229,10 @@ def evaluate_data(
 
 
 def _write_report(path: Path, text: str) -> None:
-    from osler.errors import BadRun
+    from osler.errors import BadRun, translate_os_errors
 
-    try:
+    with translate_os_errors(f"{path} cannot be written", BadRun):
         path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise BadRun(f"{path} cannot be written: {error.strerror}") from error
 
 
 def recogniser(

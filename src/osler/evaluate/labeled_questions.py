@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from osler.errors import BadQuestion
+from osler.errors import BadQuestion, read_text_file
 from osler.questions import parse_question
 from osler.types import Question
 
@@ -50,11 +50,7 @@ class LabeledQuestion:
 
 def read_labeled(path: Path) -> list[LabeledQuestion]:
     """Raises `BadQuestion` naming file, line and fix, and for a file without a question."""
-    try:
-        # "-sig": editors on Windows write a byte order mark before the first line.
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadQuestion(f"{path} cannot be read: {error}", fix="name JSON Lines") from error
+    text = read_text_file(path, BadQuestion, "name JSON Lines")
     if not (questions := parse_labeled(text, str(path))):
         raise BadQuestion(f"{path} has no question", fix=_FIX)
     return questions

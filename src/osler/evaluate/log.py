@@ -21,7 +21,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from osler.errors import BadRun
+from osler.errors import BadRun, translate_os_errors
 from osler.evaluate.record import RECORD_LINES, SampleKey, SampleRecord, Status, TraceSpan, key_of
 from osler.jobs.journal import NewLines, read_lines, writer_name
 from osler.kb.store.durable import sync_path
@@ -45,12 +45,10 @@ class LogWriter:
     def __enter__(self) -> Self:
         # Descriptors, not buffered files: what is written survives a kill of the process.
         flags = os.O_CREAT | os.O_APPEND | os.O_WRONLY
-        try:
+        with translate_os_errors(f"cannot write to {self.folder}", BadRun):
             self._records = os.open(self.folder / f"{RECORDS}{self.name}.jsonl", flags, 0o644)
             self._traces = os.open(self.folder / f"{TRACES}{self.name}.jsonl", flags, 0o644)
             sync_path(self.folder)
-        except OSError as error:
-            raise BadRun(f"cannot write to {self.folder}: {error.strerror}") from error
         return self
 
     def __exit__(
@@ -79,12 +77,10 @@ def _write_all(descriptor: int, data: bytes) -> None:
     """Writes all bytes and flushes them: a single write to a full disk may take fewer, and a
     power cut must not keep a record without its trace. Raises `BadRun`."""
     view = memoryview(data)
-    try:
+    with translate_os_errors("the log cannot be written", BadRun, "make room"):
         while view:
             view = view[os.write(descriptor, view) :]
         os.fsync(descriptor)
-    except OSError as error:
-        raise BadRun(f"the log cannot be written: {error.strerror}", fix="make room") from error
 
 
 @dataclass
@@ -144,12 +140,9 @@ def read_trace(folder: Path, trace: TraceSpan) -> list[Event]:
     """The events of one run. Raises `BadRun` where they are not there, or damaged."""
     # The name alone: a record of a foreign log must not point out of the folder.
     path = folder / Path(trace.file).name
-    try:
-        with path.open("rb") as file:
-            file.seek(trace.start)
-            data = file.read(trace.length)
-    except OSError as error:
-        raise BadRun(f"{path} cannot be read: {error.strerror}") from error
+    with translate_os_errors(f"{path} cannot be read", BadRun), path.open("rb") as file:
+        file.seek(trace.start)
+        data = file.read(trace.length)
     if len(data) < trace.length:
         raise BadRun(f"{path} ends before byte {trace.start + trace.length}")
     try:

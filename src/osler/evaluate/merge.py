@@ -10,6 +10,7 @@ from osler.errors import BadRun
 from osler.evaluate.judged import FILES
 from osler.evaluate.log import RECORDS, RUNS, TRACES
 from osler.evaluate.plan import join_plans, read_plan, save_plan
+from osler.llm.core.cache import write_whole
 
 
 def merge_logs(logs: Sequence[Path], into: Path) -> None:
@@ -42,6 +43,5 @@ def _copy_file(path: Path, target: Path) -> None:
             raise BadRun(f"{path} and {target} are different files of one name")
         if len(new) <= len(old):
             return
-    partial = target.with_name(f".{target.name}.part")
-    shutil.copyfile(path, partial)
-    partial.replace(target)
+    with write_whole(target) as draft:
+        shutil.copyfile(path, draft)

@@ -17,7 +17,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from osler.errors import BadRun
+from osler.errors import BadRun, describe_invalid, translate_os_errors
 from osler.evaluate.datasets.base import LoadedDataset
 from osler.evaluate.sample import Kind, Sample
 
@@ -103,7 +103,7 @@ def choose_samples(samples: Sequence[Sample], limit: int | None, seed: int) -> l
 
 def save_plan(folder: Path, plan: EvaluationPlan) -> EvaluationPlan:
     """Writes the plan, joined with the one that is there. Raises `BadRun` where they differ."""
-    try:
+    with translate_os_errors(f"{folder} cannot be written", BadRun):
         folder.mkdir(parents=True, exist_ok=True)
         known = read_plan(folder) if (folder / PLAN).exists() else None
         whole = plan if known is None else join_plans(known, plan)
@@ -111,8 +111,6 @@ def save_plan(folder: Path, plan: EvaluationPlan) -> EvaluationPlan:
         draft = folder / f".{PLAN}.{random.SystemRandom().getrandbits(32):08x}"
         draft.write_text(json.dumps(asdict(whole), ensure_ascii=False, indent=1), encoding="utf-8")
         draft.replace(folder / PLAN)
-    except OSError as error:
-        raise BadRun(f"{folder} cannot be written: {error.strerror}") from error
     return whole
 
 
@@ -136,9 +134,7 @@ def read_plan(folder: Path) -> EvaluationPlan:
     try:
         return TypeAdapter(EvaluationPlan).validate_python(data)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise BadRun(f"{path} is damaged: {where}: {first['msg']}") from error
+        raise BadRun(f"{path} is damaged: {describe_invalid(error)}") from error
 
 
 def join_plans(known: EvaluationPlan, more: EvaluationPlan) -> EvaluationPlan:

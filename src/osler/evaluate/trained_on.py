@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from osler.errors import BadRun
+from osler.errors import BadRun, translate_os_errors
 from osler.evaluate.datasets.splits import question_digest
 from osler.evaluate.sample import Sample
 
@@ -26,10 +26,8 @@ def list_beside(weights: Path) -> Path:
 
 def write_trained_on(path: Path, digests: Iterable[str]) -> None:
     """Writes the list at `path`, in order and without doubles. Raises `BadRun`."""
-    try:
+    with translate_os_errors(f"{path} cannot be written", BadRun):
         path.write_text("".join(f"{one}\n" for one in sorted({*digests})), encoding="ascii")
-    except OSError as error:
-        raise BadRun(f"{path} cannot be written: {error.strerror}") from error
 
 
 def read_trained_on(path: Path) -> frozenset[str]:

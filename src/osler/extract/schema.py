@@ -24,7 +24,7 @@ from pydantic import (
     model_validator,
 )
 
-from osler.errors import BadConfig
+from osler.errors import BadConfig, describe_invalid
 from osler.text import one_line
 from osler.types import Language
 
@@ -106,10 +106,9 @@ def load_schema(path: Path) -> Schema:
     try:
         found = Schema.model_validate(_read_file(path))
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        what = str(first["msg"]).removeprefix("Value error, ")
-        raise BadConfig(f"{path}: {place + ': ' if place else ''}{what}", fix=_FIX) from error
+        # Pydantic puts these words before the text of an error that a check of ours raised.
+        why = describe_invalid(error).replace("Value error, ", "", 1)
+        raise BadConfig(f"{path}: {why}", fix=_FIX) from error
     if found.knowledge:
         return found
     return found.model_copy(update={"knowledge": medicine_schema().knowledge})

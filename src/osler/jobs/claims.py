@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from osler.errors import BadRun
+from osler.errors import BadRun, translate_os_errors
 from osler.text import make_slug
 
 # Two minutes: `JobRunner` touches a claim every quarter of this, so three touches may be lost
@@ -35,11 +35,10 @@ class Claims:
 
     def take_batch(self, batch: str) -> bool:
         """Whether the batch is now this writer's. Raises `BadRun` where the disk fails."""
-        try:
+        with translate_os_errors(
+            f"{self.folder} cannot be written", BadRun, "make room, then run the same command again"
+        ):
             return self._try_taking(batch)
-        except OSError as error:
-            said = f"{self.folder} cannot be written: {error.strerror}"
-            raise BadRun(said, fix="make room, then run the same command again") from error
 
     def _try_taking(self, batch: str) -> bool:
         self.folder.mkdir(exist_ok=True)

@@ -20,7 +20,7 @@ from typing import Any, BinaryIO, Generic, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from osler.errors import BadRun, OslerError
+from osler.errors import BadRun, OslerError, describe_invalid, translate_os_errors
 from osler.kb.store.durable import make_folders, sync_path
 
 MEND = "remove that line, or the file: the other lines still count"
@@ -54,10 +54,9 @@ class LineFormat(Generic[V]):
         try:
             return self._adapter.validate_json(line)
         except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(map(str, first["loc"])) or "line"
             at = f"{place}: " if place else ""
-            raise BadRun(f"{at}{self.fault}: {where}: {first['msg']}", fix=fix) from error
+            why = describe_invalid(error, "line")
+            raise BadRun(f"{at}{self.fault}: {why}", fix=fix) from error
 
 
 def writer_name() -> str:
@@ -69,15 +68,13 @@ def writer_name() -> str:
 
 def make_folder(folder: Path) -> None:
     """Raises `BadRun`."""
-    try:
+    with translate_os_errors(f"{folder} cannot be made", BadRun):
         make_folders(folder)
-    except OSError as error:
-        raise BadRun(f"{folder} cannot be made: {error.strerror}") from error
 
 
 def append_line(path: Path, line: bytes) -> None:
     """Appends `line`, which ends with its line break, and flushes it to disk. Raises `BadRun`."""
-    try:
+    with translate_os_errors(f"{path} cannot be written", BadRun, "make room"):
         is_new = not path.exists()
         # No other process appends to this file, so lines never interleave.
         with path.open("a+b") as file:
@@ -87,8 +84,6 @@ def append_line(path: Path, line: bytes) -> None:
             os.fsync(file.fileno())
         if is_new:
             sync_path(path.parent)
-    except OSError as error:
-        raise BadRun(f"{path} cannot be written: {error.strerror}", fix="make room") from error
 
 
 def _drop_half_line(file: BinaryIO) -> None:

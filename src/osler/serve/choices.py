@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from osler.app.config import Settings
+from osler.errors import describe_invalid
 from osler.methods.omni.dossier import SavedPlan
 from osler.methods.omni.plan import Query, SourcePlan, render_source_plan
 from osler.serve.keys import Caller
@@ -122,6 +123,4 @@ def _validate_settings(tree: dict[str, Any]) -> Settings:
     try:
         return Settings.model_validate(tree)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise RefusedRequest(422, "bad_choice", f"{where}: {first['msg']}") from error
+        raise RefusedRequest(422, "bad_choice", describe_invalid(error)) from error

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from osler.app.config import Settings
 from osler.app.run_files import read_record
-from osler.errors import BadConfig, BadRun
+from osler.errors import BadConfig, BadRun, read_text_file
 from osler.serve.keys import Authenticator
 from osler.serve.ledger import Ledger
 from osler.serve.problems import RefusedRequest
@@ -26,11 +26,8 @@ def narrow_by_key(settings: Settings) -> Settings:
 
     file = settings.access.key_file
     assert file is not None  # noqa: S101  its caller looks
-    try:
-        key = file.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        fix = "name a file that holds the key alone"
-        raise BadConfig(f"access.key_file {file} cannot be read: {error}", fix=fix) from error
+    fix = "name a file that holds the key alone"
+    key = read_text_file(file, BadConfig, fix, what="access.key_file ").strip()
     ledger = Ledger(settings.home / FOLDER)
     try:
         caller = Authenticator(ledger, settings.serve).authenticate_request(f"Bearer {key}")

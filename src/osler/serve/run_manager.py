@@ -17,12 +17,12 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 
 from osler.app import runs
-from osler.app.run_files import RECORD
 from osler.app.config import ServeSettings, Settings
 from osler.app.danger import danger_notice
+from osler.app.run_files import RECORD
 from osler.app.wiring import Parts
 from osler.app.wiring.resource_cache import ResourceCache
-from osler.errors import OslerError, StorageFailed
+from osler.errors import OslerError, StorageFailed, translate_os_errors
 from osler.kb.store.durable import probe_folder
 from osler.methods.omni.dossier import SavedPlan
 from osler.serve.admission import Admission
@@ -217,12 +217,9 @@ class RunManager:
         self.ledger.check_writable()
         self._file_late()
         if self.shelf.settings.runs.keep:
-            try:
+            fix = "check that the disk has room and can be written"
+            with translate_os_errors("runs cannot be kept", StorageFailed, fix):
                 probe_folder(self.shelf.settings.runs.path)
-            except OSError as error:
-                fix = "check that the disk has room and can be written"
-                said = f"runs cannot be kept: {error.strerror}"
-                raise StorageFailed(said, fix=fix) from error
 
     def _release_place(self, live: ActiveRun) -> None:
         live.caller.running -= 1

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from osler.errors import BadRun
+from osler.errors import BadRun, translate_os_errors
 from osler.text import language_of
 from osler.train.record import CARD, DATA, DpoRecord, Kind, RecordSize, read_records, size_of
 
@@ -70,10 +70,8 @@ def render_data_card(folder: Path, *, title: str = "", licence: str = "other") -
 def write_card(folder: Path, *, title: str = "", licence: str = "other") -> str:
     """Writes the card; returns its text."""
     text = render_data_card(folder, title=title, licence=licence)
-    try:
+    with translate_os_errors(f"{folder / CARD} cannot be written", BadRun):
         (folder / CARD).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise BadRun(f"{folder / CARD} cannot be written: {error.strerror}") from error
     return text
 
 

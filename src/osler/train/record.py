@@ -23,7 +23,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from osler.errors import BadRun
+from osler.errors import BadRun, describe_invalid
 from osler.evaluate.datasets.splits import question_digest
 from osler.extract import estimate_tokens
 from osler.kb.store.durable import make_folders, sync_path
@@ -257,6 +257,4 @@ def _numbered_objects(file: Path) -> Iterator[tuple[int, Any]]:
 def _error_reason(error: Exception) -> str:
     if not isinstance(error, ValidationError):
         return f"no sample: {error!r}"
-    first = error.errors()[0]
-    at = ".".join(str(part) for part in first["loc"])
-    return f"{at}: {first['msg']}" if at else first["msg"]
+    return describe_invalid(error)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from osler.app.config import Settings
 from osler.app.config.edit import write_keys
-from osler.errors import BadConfig
+from osler.errors import BadConfig, translate_os_errors
 from osler.evaluate.trained_on import pass_on
 from osler.kb.encoders.base import Encoder, MiniLMEncoder
 from osler.kb.encoders.minilm import read_safetensors
@@ -60,7 +60,7 @@ def export_expert(name: str, folder: Path | None, out: Path) -> list[str]:
     Returns the names of the files. Raises `BadConfig` where `out` exists or cannot be written.
     """
     expert = open_expert(name, folder)
-    try:
+    with translate_os_errors(f"{out} cannot be written", BadConfig, "choose another --out"):
         out.mkdir(parents=True)
         for file in (CARD, *expert.card.weight_files):
             shutil.copyfile(expert.folder / file, out / file)
@@ -69,10 +69,6 @@ def export_expert(name: str, folder: Path | None, out: Path) -> list[str]:
             base = read_safetensors(locate_weights(MINILM))
             graph = pair_graph(base, expert.read_tensors(), exact=True)
             (out / GRAPH).write_bytes(graph)
-    except OSError as error:
-        raise BadConfig(
-            f"{out} cannot be written: {error.strerror or error}", fix="choose another --out"
-        ) from error
     return sorted(path.name for path in out.iterdir())
 
 

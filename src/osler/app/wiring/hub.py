@@ -15,7 +15,7 @@ from osler.app.config import (
     RerankerSettings,
     Settings,
 )
-from osler.errors import BadConfig, ModelError
+from osler.errors import BadConfig, ModelError, read_text_file
 from osler.llm.core.base import LanguageModel
 from osler.retrieve.relevance import EncoderRelevance, OverlapRelevance, RelevanceByLanguage
 from osler.retrieve.rerank import BestSentence, RerankedRetriever
@@ -190,8 +190,5 @@ def read_server_key(
     """The file's words, else `variable` of the environment. Raises `BadConfig`."""
     if file is None:
         return os.environ.get(variable)
-    try:
-        return file.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        fix = f"set {section}.key_file to a file that holds the key alone"
-        raise BadConfig(f"the key file {file} cannot be read: {error}", fix=fix) from error
+    fix = f"set {section}.key_file to a file that holds the key alone"
+    return read_text_file(file, BadConfig, fix, what="the key file ").strip()

@@ -141,21 +141,18 @@ def record_parts(parts: Parts, tape: Tape) -> Parts:
             scores, ready.constrains, attends, tuple(adapters)
         )
         models[role] = replace(ready, model=wrap_model(ready.model, tape))
-    return Parts(
-        models,
-        lambda name, sources: WrappedRetriever(name, parts.retriever(name, sources), tape),
-        WrappedRelevance("relevance", parts.relevance, tape),
-        WrappedRelevance("coverage", parts.coverage, tape),
-        parts.sources,
-        parts.snapshot,
-        parts.carriers,
-        parts.offers,
-        None if parts.pool is None else WrappedRelevance("pool", parts.pool, tape),
-        None if parts.naming is None else WrappedRelevance("naming", parts.naming, tape),
-        parts.unindexed,
-        None if parts.subject is None else WrappedRelevance("subject", parts.subject, tape),
-        None if parts.judge is None else replace(parts.judge, boundary=tape),
-        parts.faults,
+    return replace(
+        parts,
+        models=models,
+        retriever=lambda name, sources: WrappedRetriever(
+            name, parts.retriever(name, sources), tape
+        ),
+        relevance=WrappedRelevance("relevance", parts.relevance, tape),
+        coverage=WrappedRelevance("coverage", parts.coverage, tape),
+        pool=parts.pool and WrappedRelevance("pool", parts.pool, tape),
+        naming=parts.naming and WrappedRelevance("naming", parts.naming, tape),
+        subject=parts.subject and WrappedRelevance("subject", parts.subject, tape),
+        judge=parts.judge and replace(parts.judge, boundary=tape),
     )
 
 

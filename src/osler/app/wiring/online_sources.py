@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from osler.app.config import Settings
-from osler.errors import BadConfig
+from osler.errors import BadConfig, read_text_file
 from osler.retrieve.patients import PatientIndex
 from osler.sources.catalogue import RESEARCH, WEB, WIKI
 from osler.sources.online.cache import ReplyCache
@@ -105,8 +105,5 @@ def _read_key(file: Path | None, variable: str) -> str | None:
     """Reads a key from its file or the environment; it is stored nowhere."""
     if file is None:
         return os.environ.get(variable) or None
-    try:
-        return file.read_text(encoding="utf-8").strip() or None
-    except (OSError, UnicodeDecodeError) as error:
-        fix = "name a file that holds the key alone"
-        raise BadConfig(f"the key file {file} cannot be read: {error}", fix=fix) from error
+    fix = "name a file that holds the key alone"
+    return read_text_file(file, BadConfig, fix, what="the key file ").strip() or None

@@ -20,7 +20,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from osler.errors import BadRun
+from osler.errors import BadRun, translate_os_errors
 from osler.evaluate.sample import Kind, Sample
 from osler.types import Language
 
@@ -64,12 +64,10 @@ def export_tasks(parts: Sequence[ExportedTask], harness: Harness, folder: Path) 
         raise BadRun("two tasks have one name", fix="name each data set once")
     made = dict(_data_files(parts))
     made |= dict(_lm_eval(parts) if harness == "lm-eval" else _inspect_files(parts))
-    try:
+    with translate_os_errors(f"{folder} cannot be written", BadRun):
         folder.mkdir(parents=True, exist_ok=True)
         for name, text in made.items():
             (folder / name).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise BadRun(f"{folder} cannot be written: {error.strerror}") from error
     return [folder / name for name in made]
 
 

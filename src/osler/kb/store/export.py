@@ -10,15 +10,15 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Literal
 
-from osler.errors import BadConfig, KnowledgeBaseError, require_extra
+from osler.errors import BadConfig, KnowledgeBaseError, require_extra, translate_os_errors
 from osler.kb.store.passages import Progress, read_meta
+from osler.llm.core.cache import write_whole
 from osler.sources.formats.osler_jsonl import HEADER, VERSION
 
 Form = Literal["jsonl", "parquet"]
@@ -83,22 +83,13 @@ def write_export(
     """Implements `KnowledgeBase.export`."""
     if path.is_dir():
         raise KnowledgeBaseError(f"{path} is a folder", fix="name a file")
-    draft = path.with_name(f".{path.name}.part")
     write = _write_jsonl if form == "jsonl" else _write_parquet
     counted = _LineCounter(progress)
-    try:
+    said, fix = f"{path} cannot be written", "choose another place, or free some disk space"
+    # Whoever reads the target meanwhile sees the old file or the whole new one.
+    with translate_os_errors(said, KnowledgeBaseError, fix), write_whole(path) as draft:
         header = _make_header(db, source)
-        # Whoever reads the target meanwhile sees the old file or the whole new one.
         write(draft, header, counted.count_lines(_read_lines(db, source, since)))
-        os.replace(draft, path)
-    except OSError as error:
-        raise KnowledgeBaseError(
-            f"{path} cannot be written: {error.strerror or error}",
-            fix="choose another place, or free some disk space",
-        ) from error
-    finally:
-        with suppress(OSError):
-            draft.unlink(missing_ok=True)
     return ExportResult(path, counted.documents, counted.passages)
 
 

@@ -16,7 +16,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from osler.errors import KnowledgeBaseError
+from osler.errors import KnowledgeBaseError, translate_os_errors
 from osler.kb.store.access import (
     FILE,
     hold_lock,
@@ -244,15 +244,11 @@ def _existing_path(folder: Path, name: str) -> Path:
 @contextmanager
 def _draft_beside(target: Path) -> Iterator[Path]:
     """Yields a path to write to before the file has its name; sweeps up what a kill left."""
-    try:
+    said, fix = f"{target.parent} cannot be written to", "check the rights of the folder"
+    with translate_os_errors(said, KnowledgeBaseError, fix):
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         for left in target.parent.glob(".draft-*"):
             left.unlink()
-    except OSError as error:
-        raise KnowledgeBaseError(
-            f"{target.parent} cannot be written to: {error.strerror}",
-            fix="check the rights of the folder",
-        ) from error
     draft = target.parent / f".draft-{target.name}.part"
     try:
         yield draft

@@ -22,7 +22,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from osler.errors import ModelMissing
+from osler.errors import ModelMissing, translate_os_errors
 
 
 def cache_dir() -> Path:
@@ -54,14 +54,10 @@ def derive_file(name: str, make: Callable[[Path], None], *, cache: Path | None =
 @contextmanager
 def prepare_folder(folder: Path) -> Iterator[None]:
     """Makes the folder; a failure to write there becomes `ModelMissing` with a fix."""
-    try:
+    fix = "make room there, or set OSLER_CACHE to another folder"
+    with translate_os_errors(f"cannot write to the cache {folder}", ModelMissing, fix):
         folder.mkdir(parents=True, exist_ok=True)
         yield
-    except OSError as error:
-        raise ModelMissing(
-            f"cannot write to the cache {folder}: {error.strerror or error}",
-            fix="make room there, or set OSLER_CACHE to another folder",
-        ) from error
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from osler.errors import BadRun
+from osler.errors import BadRun, describe_invalid, read_text_file
 from osler.methods.omni.plan import (
     LONGEST,
     DroppedQuery,
@@ -126,18 +126,14 @@ def read_saved_plan(path: Path) -> SavedPlan:
 
     Raises `BadRun` for a file that cannot be read or contains no plan.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadRun(f"the plan {path} cannot be read: {error}", fix=_FIX) from error
+    text = read_text_file(path, BadRun, _FIX, what="the plan ")
     # JSON starts with a brace; the wire form starts with a tag.
     if text.lstrip().startswith("{"):
         try:
             return _plan_adapter().validate_json(text)
         except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(map(str, first["loc"])) or "file"
-            raise BadRun(f"{path} contains no plan: {where}: {first['msg']}", fix=_FIX) from error
+            why = describe_invalid(error, "file")
+            raise BadRun(f"{path} contains no plan: {why}", fix=_FIX) from error
     return parse_saved_plan(text, str(path))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.resources import files
 from pathlib import Path
 
-from osler.errors import BadConfig
+from osler.errors import BadConfig, translate_os_errors
 
 NAMES = ("Containerfile", "osler.service", "compose.yaml", "kubernetes.yaml", "osler.toml")
 
@@ -15,13 +15,9 @@ def write_files(folder: Path, *, overwrite: bool = False) -> list[Path]:
     paths = [folder / name for name in NAMES]
     if not overwrite and (there := [path for path in paths if path.exists()]):
         raise BadConfig(f"{there[0]} is there already", fix="--force writes over it")
-    try:
+    with translate_os_errors(f"cannot write to {folder}", BadConfig, "name another folder"):
         folder.mkdir(parents=True, exist_ok=True)
         for path in paths:
             text = files(__package__).joinpath(path.name).read_text(encoding="utf-8")
             path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise BadConfig(
-            f"cannot write to {folder}: {error.strerror}", fix="name another folder"
-        ) from error
     return paths

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from osler.errors import MalformedSource
+from osler.errors import MalformedSource, read_text_file
 from osler.text import is_cjk, split_sentences
 
 _UNIT = re.compile(r"[^\W\d_]+|\d+|[^\w\s]|_")
@@ -84,10 +84,7 @@ def read_marked(path: Path) -> list[MarkedText]:
 
     Raises `MalformedSource` naming file and line, and for a file without any text.
     """
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise MalformedSource(f"{path} cannot be read: {error}") from error
+    text = read_text_file(path, MalformedSource)
     if path.suffix in (".jsonl", ".json"):
         texts = [_parse_marked(value, place) for place, value in _parse_objects(path, text)]
     else:

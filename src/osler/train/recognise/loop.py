@@ -11,7 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from osler.errors import BadConfig, ModelError
+from osler.errors import BadConfig, ModelError, translate_os_errors
 from osler.jobs.runner import Progress
 from osler.llm.transformers.hub import import_extra
 from osler.train.recognise import StrictScores, strict_scores
@@ -329,9 +329,7 @@ def _training_facts(
 def _note_epoch(log: Path | None, epoch: Epoch) -> None:
     if log is None:
         return
-    try:
+    with translate_os_errors(f"{log} cannot be written", ModelError):
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("a", encoding="utf-8") as file:
             file.write(json.dumps(asdict(epoch)) + "\n")
-    except OSError as error:
-        raise ModelError(f"{log} cannot be written: {error.strerror}") from error

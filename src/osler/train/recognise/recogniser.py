@@ -13,7 +13,7 @@ from math import exp
 from pathlib import Path
 from typing import Any
 
-from osler.errors import ModelError, ModelMissing
+from osler.errors import ModelError, ModelMissing, translate_os_errors
 from osler.llm.transformers.hub import import_extra
 from osler.train.recognise.corpus import MarkedEntity, split_windows
 from osler.train.recognise.net import Sentence, Shape, batch_sentences, build_network, of_places
@@ -101,13 +101,11 @@ class SpanRecogniser:
             "nested": self.nested,
             "facts": dict(self.facts),
         }
-        try:
+        with translate_os_errors(f"{folder} cannot be written", ModelError):
             folder.mkdir(parents=True, exist_ok=True)
             import_extra("safetensors.torch").save_file(self.net.state_dict(), folder / WEIGHTS)
             text = json.dumps(config, ensure_ascii=False, indent=1)
             (folder / CONFIG).write_text(f"{text}\n", encoding="utf-8")
-        except OSError as error:
-            raise ModelError(f"{folder} cannot be written: {error.strerror}") from error
 
     @classmethod
     def load(cls, folder: Path) -> SpanRecogniser:

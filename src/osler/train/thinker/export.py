@@ -10,7 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from osler.errors import BadRun
+from osler.errors import BadRun, translate_os_errors
 from osler.llm.core.base import Message
 from osler.train.card import size_category
 from osler.train.record import CARD, DATA, write_records
@@ -117,11 +117,9 @@ def export_data(
         )
     languages = sorted({line["meta"]["language"] for line in lines})
     card = card_of(tallies, len(lines), layout, languages, licence)
-    try:
+    with translate_os_errors(f"{folder} cannot be written", BadRun):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / CARD).write_text(card, encoding="utf-8")
-    except OSError as error:
-        raise BadRun(f"{folder} cannot be written: {error.strerror}") from error
     write_records(folder, (json.dumps(line, ensure_ascii=False) for line in lines))
     return ExportedData(str(folder), len(lines), layout, tallies)
 

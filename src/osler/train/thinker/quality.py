@@ -14,7 +14,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Protocol
 
-from osler.errors import MalformedSource
+from osler.errors import MalformedSource, read_text_file
 from osler.llm.core.base import Message
 from osler.text import language_of
 from osler.trace import Run
@@ -121,10 +121,7 @@ def read_items(path: Path) -> list[QualityItem]:
     `MalformedSource` naming file and line.
     """
     file = path / "data.jsonl" if path.is_dir() else path
-    try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise MalformedSource(f"{file} cannot be read: {error}") from error
+    text = read_text_file(file, MalformedSource)
     items = []
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
