@@ -47,6 +47,9 @@ _ANYWHERE = (
     r"\b(?:on this page|for more information|provides the following list of signs and symptoms)\b",
     r"\b(?:table|list|links?|chart|section) below\b|\blist of online resources\b",
     r"\b(?:thank you for|thanks for|we appreciate your|sorry to hear|hope (?:this|that) helps)\b",
+    # How a table of symptoms is to be read.
+    r"\bdictionary to look up\b|\bnumber of the fraction\b|\ba frequency of \d+/\d+ means\b",
+    r"\bno information on frequency\b|\bmuch of this information comes from\b",
     r"\bfeel free to (?:contact|ask|write|call|email)\b",
     r"(?:更多|详细|进一步)的?(?:信息|资料|内容|介绍)|见下表|见下图|本页|网站|返回顶部|相关链接|相关阅读",
     r"谢谢|感谢您|您好|祝您",

@@ -15,6 +15,7 @@ STATEMENTS = (
     "Vitamin K reverses warfarin (see Table 2).",
     "Your doctor may order other tests if more information is needed.",
     "These organisms may colonise the airways.",
+    "A frequency of more than 10 seizures a day means that the medicine must be changed.",
     "The link between the two diseases is not yet understood.",
     "维生素C缺乏引起坏血病。",
 )
@@ -35,6 +36,12 @@ EMPTY = (
     "Thank you for your question about your medicine.",
     "Thanks for writing to us.",
     "I hope this helps.",
+    "You can use the MedlinePlus Medical Dictionary to look up the definitions for these terms.",
+    "The first number of the fraction is how many people had the symptom, and the second number is"
+    " the total number of people who were examined in one study.",
+    "For example, a frequency of 25/25 means that in a study of 25 people all had that symptom.",
+    "Much of this information comes from Orphanet, a European rare disease database.",
+    "Sometimes, no information on frequency is available.",
     "请参见本章第二节。",
     "更多信息请访问我们的网站。",
     "感谢您的咨询，祝您健康。",
