@@ -1,22 +1,26 @@
 """KAG-Thinker end to end on questions of several hops, with the model that is configured.
 
-    python benchmarks/multihop.py DATA [--log FILE] [--set 2wiki hotpotqa] [--n 100]
+    python benchmarks/multihop.py DATA [--log FILE] [--set 2wiki musique] [--part test] [--n 100]
     python benchmarks/multihop.py DATA --log FILE --table [--plot FILE.svg]
 
-DATA is the folder with `2wikimultihopqa` and `hotpotqa`. The corpus that comes with each set is
-the knowledge base. Each question is answered four ways, and written to the log as it is done; a
-run that was stopped goes on where it stopped. `--table` only prints what the log holds; the plot
-shows how often an answer with such a least probability is right.
+DATA is the folder with `2wikimultihopqa`, `musique` and `hotpotqa`. The corpus that comes with each
+set is the knowledge base. Each question is answered in the ways named, and written to the log as it
+is done; a run that was stopped goes on where it stopped. `--table` only prints what the log holds;
+the plot shows how often an answer with such a least probability is right. `multihop_split.json`
+keeps the questions of 2wiki and musique that the texts' route was made with (dev) from the held-out
+ones (test), by hashes of their ids.
 
 | way | what it is |
 |---|---|
-| thinker | kag-thinker with its boundary |
-| no boundary | the same plan and model, everything looked up |
+| thinker | kag-thinker as a user runs it: the texts' route, then the model's plan |
+| planned | the model's plan and its boundary, without the texts' route |
+| no boundary | the plan of `planned` and the model, everything looked up |
 | rag | one search with the question, one answer from what was found |
 | direct | the model's own answer, always boxed: its least probability is calibrated |
 
 The answer is what the last step that has one says (the box), as the packaged model words no
-answers. EM and F1 as HotpotQA's script. Bounds (two lookups a plan, one search a lookup, two
+answers. Recall is of the first five passages: those that steps rest on, then those of
+the question's own search. EM and F1 as HotpotQA's script. Bounds (two lookups a plan, one search a lookup, two
 passages of 350 characters, 60 characters of reasoning) keep a question to seconds on one core.
 """
 
@@ -24,6 +28,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import hashlib
 import json
 import random
 import re
@@ -34,7 +39,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, median
 from typing import Any
 
 from osler.answer import UNDECIDED, Decision
@@ -42,6 +47,7 @@ from osler.app.config import Settings
 from osler.app.wiring import Parts
 from osler.app.wiring.live import live_parts
 from osler.app.wiring.models import load_encoder
+from osler.app.wiring.strategies import build_solver
 from osler.errors import MalformedOutput
 from osler.evaluate.intervals import difference, mean, proportion
 from osler.kb.base import KnowledgeBase
@@ -65,7 +71,10 @@ from osler.trace import BoundaryChecked, FormSolved, FormsPlanned, Retrieved, Ru
 from osler.types import Answer, Hit, Question, Retriever
 
 SEED, K, REFERENCE, BRIEF = 0, 2, 350, 60
-WAYS = ("thinker", "no boundary", "rag", "direct")
+WAYS = ("thinker", "planned", "no boundary", "rag", "direct")
+SPLIT = Path(__file__).with_name("multihop_split.json")
+SHOWN = 5
+"""Passages that count for recall."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +83,9 @@ class Item:
     question: str
     answer: str
     gold: tuple[str, ...]
-    """Titles of the passages that answer it; empty where the corpus has none of them."""
+    """Ids of the documents that answer it; empty where the corpus has none of them."""
+    others: tuple[str, ...] = ()
+    """Other wordings of the answer."""
 
 
 @dataclass
@@ -92,15 +103,22 @@ class Row:
     """Share of the question's passages that a search found; `None` where there are none."""
     steps: int = 0
     origin: str = ""
+    processor: float = 0.0
+    """Seconds of the processor."""
+    others: tuple[str, ...] = ()
     decisions: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def em(self) -> int:
-        return int(normalised(self.answer) == normalised(self.gold))
+        return max(int(normalised(self.answer) == normalised(one)) for one in self.golds)
 
     @property
     def f1(self) -> float:
-        return f1(self.answer, self.gold)
+        return max(f1(self.answer, one) for one in self.golds)
+
+    @property
+    def golds(self) -> tuple[str, ...]:
+        return (self.gold, *self.others)
 
 
 def items_2wiki(folder: Path) -> tuple[list[Item], list[dict[str, str]]]:
@@ -135,11 +153,34 @@ def items_hotpotqa(folder: Path) -> tuple[list[Item], list[dict[str, str]]]:
     return items, corpus
 
 
-SETS = {"2wiki": ("2wikimultihopqa", items_2wiki), "hotpotqa": ("hotpotqa", items_hotpotqa)}
+def items_musique(folder: Path) -> tuple[list[Item], list[dict[str, str]]]:
+    """Its corpus has several paragraphs of a title: each is a document of its own."""
+    listed = json.loads((folder / "train_corpus.json").read_text(encoding="utf-8"))
+    corpus = [{"id": f"p{n}", **each} for n, each in enumerate(listed)]
+    by_text = {(each["title"], each["text"]): each["id"] for each in corpus}
+    items = []
+    for row in json.loads((folder / "qa_train.json").read_text(encoding="utf-8")):
+        told = [(p["title"], p["paragraph_text"]) for p in row["paragraphs"] if p["is_supporting"]]
+        gold = tuple(by_text[each] for each in told if each in by_text)
+        others = tuple(map(str, row["answer_aliases"]))
+        items.append(Item(row["id"], row["question"], str(row["answer"]), gold, others))
+    return items, corpus
 
 
-def chosen(items: Sequence[Item], n: int) -> list[Item]:
-    """A seeded sample; questions without passages only where the others do not suffice."""
+SETS = {
+    "musique": ("musique", items_musique),
+    "2wiki": ("2wikimultihopqa", items_2wiki),
+    "hotpotqa": ("hotpotqa", items_hotpotqa),
+}
+
+
+def chosen(name: str, items: Sequence[Item], part: str, n: int) -> list[Item]:
+    """Those of a part of the split; without a split a seeded sample, where questions without
+    passages stand last."""
+    split = json.loads(SPLIT.read_text(encoding="utf-8")).get(name)
+    if split is not None:
+        by_key = {hashlib.sha256(item.id.encode()).hexdigest()[:10]: item for item in items}
+        return [by_key[key] for key in split[part]][:n]
     chance = random.Random(SEED)
     answered = [item for item in items if item.gold]
     rest = [item for item in items if not item.gold]
@@ -170,6 +211,7 @@ class Bench:
     name: str
     settings: Settings
     parts: Parts
+    ways: Sequence[str] = WAYS
 
     @property
     def speaker(self) -> Speaker:
@@ -182,11 +224,40 @@ class Bench:
         return self.parts.retriever("multihop", self.parts.sources)
 
     async def item(self, item: Item) -> list[Row]:
-        """All ways; the plan is made once, so that the boundary alone tells them apart."""
-        first, plan = await self.think(item, "thinker", Outliner(self.speaker), tau=True)
-        second, _ = await self.think(item, "no boundary", GivenForms(plan), tau=False)
-        second.origin = first.origin
-        return [first, second, await self.rag(item), await self.direct(item)]
+        """The ways asked for; of `planned` and `no boundary` the plan is made once, so that the
+        boundary alone tells them apart."""
+        made = []
+        if "thinker" in self.ways:
+            made.append(await self.wired(item))
+        if "planned" in self.ways:
+            first, plan = await self.think(item, "planned", Outliner(self.speaker), tau=True)
+            second, _ = await self.think(item, "no boundary", GivenForms(plan), tau=False)
+            second.origin = first.origin
+            made += [first, second]
+        if "rag" in self.ways:
+            made.append(await self.rag(item))
+        if "direct" in self.ways:
+            made.append(await self.direct(item))
+        return made
+
+    async def wired(self, item: Item) -> Row:
+        """The thinker as the settings build it."""
+        run, began, cpu = Run(seed=SEED), time.perf_counter(), time.process_time()
+        solver = build_solver(self.settings, self.parts)
+        await solver.solve(Question(item.id, item.question), run)
+        row = self.row(item, "thinker", run, began)
+        row.processor = round(time.process_time() - cpu, 2)
+        solved = [event for event in run.events if isinstance(event, FormSolved)]
+        row.answer = solved[-1].answer if solved else ""
+        row.steps = len(solved)
+        row.origin = next((e.origin for e in run.events if isinstance(e, FormsPlanned)), "")
+        own = [e for e in run.events if isinstance(e, Retrieved) and e.query == item.question]
+        ids = [
+            *(id for step in solved for id in step.passages),
+            *(hit.passage for each in own for hit in each.hits),
+        ]
+        row.recall = recall(list(dict.fromkeys(ids))[:SHOWN], item)
+        return row
 
     async def think(
         self, item: Item, way: str, planner: FormPlanner, *, tau: bool
@@ -217,14 +288,16 @@ class Bench:
         return Thinker(planner, depth, calculator, deducer, AnswerFinisher(speaker), Silent())
 
     async def rag(self, item: Item) -> Row:
-        run, began = Run(seed=SEED), time.perf_counter()
-        found = await look_up(self.retriever, item.question, run, k=K)
-        references = Focuser(self.speaker, REFERENCE).list_references(item.question, found.hits)
+        run, began, cpu = Run(seed=SEED), time.perf_counter(), time.process_time()
+        found = await look_up(self.retriever, item.question, run, k=SHOWN)
+        read = found.hits[:K]
+        references = Focuser(self.speaker, REFERENCE).list_references(item.question, read)
         prompt = render_prompt(
             "kag/solve", "en", references=references, question=item.question, known=[]
         )
         answer = await self.speaker.ask(prompt, _read, run, grammar=boxed_grammar())
         row = self.row(item, "rag", run, began)
+        row.processor = round(time.process_time() - cpu, 2)
         row.answer = answer
         row.recall = recall({hit.passage.id for hit in found.hits}, item)
         return row
@@ -260,6 +333,7 @@ class Bench:
             seconds,
             usage.searches,
             usage.calls,
+            others=item.others,
         )
 
 
@@ -311,35 +385,41 @@ def slug(title: str) -> str:
     return re.sub(r"\W+", "", title).casefold()
 
 
-async def answer(names: Sequence[str], folder: Path, n: int, log: Path) -> None:
+async def answer(given: argparse.Namespace) -> None:
     """One question of each set in turn, so that a run that is stopped has both."""
-    done = Counter((row.set, row.id) for row in rows(log))
-    with tempfile.TemporaryDirectory() as home:
-        benches = [await opened(name, folder, Path(home) / name, n) for name in names]
-        for turn in range(n):
+    log = given.log
+    done = Counter((row.set, row.id) for row in rows(log) if row.way in given.ways)
+    with tempfile.TemporaryDirectory() as temporary:
+        home = given.home or Path(temporary)
+        benches = [await opened(name, home / name, given) for name in given.set]
+        for turn in range(given.n):
             for bench, items in benches:
-                if turn >= len(items) or done[bench.name, items[turn].id] == len(WAYS):
+                if turn >= len(items) or done[bench.name, items[turn].id] >= len(given.ways):
                     continue
                 found = await bench.item(items[turn])
                 with log.open("a", encoding="utf-8") as file:
                     file.writelines(json.dumps(asdict(row)) + "\n" for row in found)
 
 
-async def opened(name: str, folder: Path, home: Path, n: int) -> tuple[Bench, list[Item]]:
+async def opened(name: str, home: Path, given: argparse.Namespace) -> tuple[Bench, list[Item]]:
     where, read = SETS[name]
-    items, corpus = read(folder / where)
+    items, corpus = read(given.data / where)
     settings = Settings.model_validate(
         {"home": home, "model": {"threads": 1}, "strategy": {"kind": "kag-thinker"}}
     )
-    build(settings, corpus)
-    return Bench(name, settings, await live_parts(settings)), chosen(items, n)
+    if not home.exists():  # noqa: ASYNC240
+        build(settings, corpus)
+    bench = Bench(name, settings, await live_parts(settings), given.ways)
+    return bench, chosen(name, items, given.part, given.n)
 
 
 def build(settings: Settings, corpus: Sequence[dict[str, str]]) -> None:
-    settings.home.mkdir()
+    settings.home.mkdir(parents=True)
     file = settings.home / "corpus.jsonl"
     lines = [
-        json.dumps({"id": each["title"], "title": each["title"], "content": each["text"]})
+        json.dumps(
+            {"id": each.get("id", each["title"]), "title": each["title"], "content": each["text"]}
+        )
         for each in corpus
     ]
     file.write_text("\n".join(lines), encoding="utf-8")
@@ -355,15 +435,17 @@ def rows(log: Path) -> list[Row]:
 
 
 def table(found: Sequence[Row]) -> None:
-    print("| set | way | n | EM | F1 | passages found | searches | calls | seconds |")
-    print("|---|---|--:|---|---|--:|--:|--:|--:|")
+    print("| set | way | n | EM | F1 | recall@5 | searches | calls | seconds | processor s |")
+    print("|---|---|--:|---|---|--:|--:|--:|--:|--:|")
     for name in SETS:
         for way in WAYS:
             of = [row for row in found if (row.set, row.way) == (name, way)]
             if of:
                 print(line(name, way, of))
     for name in SETS:
-        with_it, without = ([r for r in found if (r.set, r.way) == (name, way)] for way in WAYS[:2])
+        with_it, without = (
+            [r for r in found if (r.set, r.way) == (name, way)] for way in WAYS[1:3]
+        )
         if with_it:
             decisions(name, with_it)
             more = difference([r.f1 for r in without], [r.f1 for r in with_it])
@@ -376,7 +458,7 @@ def line(name: str, way: str, of: Sequence[Row]) -> str:
         f"| {name} | {way} | {len(of)} | {proportion(sum(row.em for row in of), len(of))}"
         f" | {mean([row.f1 for row in of])} | {fmean(told) if told else 0:.2f}"
         f" | {fmean(row.searches for row in of):.2f} | {fmean(row.calls for row in of):.1f}"
-        f" | {fmean(row.seconds for row in of):.1f} |"
+        f" | {median(row.seconds for row in of):.2f} | {median(row.processor for row in of):.2f} |"
     )
 
 
@@ -395,13 +477,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data", type=Path)
     parser.add_argument("--log", type=Path, default=Path("multihop.jsonl"))
-    parser.add_argument("--set", nargs="+", choices=SETS, default=list(SETS))
+    parser.add_argument("--set", nargs="+", choices=SETS, default=["2wiki", "musique"])
+    parser.add_argument("--ways", nargs="+", choices=WAYS, default=["thinker", "rag"])
+    parser.add_argument("--part", choices=("dev", "test"), default="dev")
+    parser.add_argument("--home", type=Path, help="folder of knowledge bases that are kept")
     parser.add_argument("--n", type=int, default=100)
     parser.add_argument("--table", action="store_true")
     parser.add_argument("--plot", type=Path)
     given = parser.parse_args()
     if not given.table:
-        asyncio.run(answer(given.set, given.data, given.n, given.log))
+        asyncio.run(answer(given))
     found = rows(given.log)
     table(found)
     if given.plot:

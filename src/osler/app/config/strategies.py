@@ -194,6 +194,9 @@ class KagThinkerSettings(ThinkerFields):
     """How the model is spoken to: each prompt as a call of its own, for any model; or one growing
     dialogue, for a model that was trained on it: checkpoint, the authors', or trained, one taught
     with Osler's own data."""
+    plans: Literal["auto", "model"] = "auto"
+    """model: what no rule reads is planned by the model, as in the paper; auto: only where the model
+    words answers, else it is searched as it stands, since a small model's plans find less."""
     forms: str = ""
     """A plan that is run as it stands, in the notation that runs show: a step and its action on two
     lines; empty: the planner makes one."""

@@ -28,7 +28,7 @@ from osler.methods.kag.outline import Outliner
 from osler.methods.kag.output import AnswerFinisher
 from osler.methods.kag.parse import read_plan
 from osler.methods.kag.planner import Decomposer, FormPlanner, GivenForms
-from osler.methods.kag.pool import QuestionSearch
+from osler.methods.kag.pool import QuestionQuotes, QuestionSearch
 from osler.methods.kag.solver import QuestionRoute, Thinker
 from osler.methods.kag.text_route import FactFinder, SpanFirst, TextRoute
 from osler.methods.kag.transcript import ReleasedTurns, TrainedTurns
@@ -62,7 +62,10 @@ def build_thinker(build: StrategyBuild, chosen: KagThinkerSettings) -> Thinker |
     steps = SpanFirst(_fact_finder(build.parts), depth) if chosen.text_steps else depth
     thinker = thinker_around(build, chosen, steps, told)
     if not chosen.forms:
-        return thinker
+        search = _question_search(chosen, build.parts)
+        if search is None or not _quotes_unplanned(build, chosen):
+            return thinker
+        return replace(thinker, routes=(*thinker.routes, QuestionQuotes(search, build.composer)))
     # A plan that was given is run as it is: no route is asked first.
     return replace(thinker, planner=GivenForms(_read_forms(chosen.forms)), routes=())
 
@@ -177,8 +180,14 @@ def _question_routes(build: StrategyBuild, chosen: KagThinkerSettings) -> Iterat
             _fact_finder(parts),
             build.composer,
             _question_search(chosen, parts),
-            leaves_unknown=build.may_write("planner"),
+            leaves_unknown=not _quotes_unplanned(build, chosen),
         )
+
+
+def _quotes_unplanned(build: StrategyBuild, chosen: KagThinkerSettings) -> bool:
+    """Whether what no rule reads is searched as it stands, in place of a plan by the model."""
+    is_asked = chosen.decompose and chosen.plans == "auto" and chosen.own_search > 0
+    return is_asked and not build.may_write("planner")
 
 
 def _fact_finder(parts: Parts) -> FactFinder:

@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from osler.answer import UNDECIDED, Composer, who_decided
+from osler.methods.kag.logical_forms import LogicalPlan
+from osler.methods.kag.planner import plan_event
 from osler.retrieve import look_up
-from osler.trace import Run
-from osler.types import Hit, Question, Retriever
+from osler.trace import FormSolved, Run
+from osler.types import Grounding, Halt, Hit, Question, Retriever, Solution
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,27 @@ class QuestionSearch:
         """The best `k` hits; none where the sources are down. Raises `BudgetExceeded`."""
         found = await look_up(self.retriever, question.text, run, k=self.k, sources=self.sources)
         return list(found.hits)
+
+
+@dataclass(frozen=True)
+class QuestionQuotes:
+    """Answers from the question's own search, with no plan of steps: for models whose plans find
+    less than that."""
+
+    search: QuestionSearch
+    composer: Composer
+
+    async def solve(self, question: Question, run: Run) -> Solution:
+        """Raises `BudgetExceeded` where no search may be made."""
+        run.emit(plan_event(LogicalPlan.single_retrieval(question.text), "formula"))
+        hits = await self.search.find_passages(question, run)
+        answer = await self.composer.conclude(question, hits, "", run)
+        quoted = [evidence.quote for evidence in answer.evidence]
+        ids = tuple(hit.passage.id for hit in hits)
+        run.emit(FormSolved(1, "done" if quoted else "failed", " ".join(quoted), passages=ids))
+        halt = Halt.NO_EVIDENCE if answer.grounding is Grounding.ABSTAINED else Halt.CONVERGED
+        decided = who_decided(self.composer, UNDECIDED)
+        return Solution(answer, halt, "searched as it stands", run.usage, decided)
 
 
 def merge_hits(*groups: Iterable[Hit]) -> tuple[Hit, ...]:

@@ -246,3 +246,16 @@ async def test_a_plan_that_was_edited_is_run_as_it_stands(
 def test_what_is_no_plan_is_refused_with_what_to_mend(tmp_path: Path, forms: str) -> None:
     with pytest.raises(BadConfig, match=r"strategy\.forms"):
         build_solver(settings(tmp_path, forms=forms), parts(KeyedModel({})))
+
+
+async def test_what_no_rule_reads_is_searched_as_it_stands_where_the_model_may_not_write(
+    tmp_path: Path,
+) -> None:
+    asked, run = Question("q", "What raises the INR of patients on warfarin?"), Run()
+    solver = build_solver(settings(tmp_path), parts(KeyedModel({})))
+    solution = await solver.solve(asked, run)
+    assert (solution.why, run.usage.calls, run.usage.searches) == ("searched as it stands", 0, 1)
+    assert solution.answer.evidence[0].quote == FACT.text
+    planned = build_solver(settings(tmp_path, plans="model"), parts(KeyedModel({})))
+    assert isinstance(planned, Thinker)
+    assert [type(route) for route in planned.routes] == [QuestionCalculator, TextRoute]
