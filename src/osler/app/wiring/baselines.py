@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
 from osler.app.config import baselines as chosen
 from osler.app.wiring import CHAINS, Parts
 from osler.app.wiring.build import StrategyBuild
-from osler.app.wiring.corpus import ATOMS, TRIPLES, WALK
-from osler.app.wiring.kag_static import kag_static_fields
+from osler.app.wiring.corpus import ATOMS, HYBRID, TRIPLES, WALK
+from osler.app.wiring.graphs import FORMS
 from osler.errors import CapabilityMissing
 from osler.llm.core.base import Attentive, LanguageModel, Likelihood
 from osler.methods.baselines.adaptive import Adaptive
@@ -33,9 +33,11 @@ from osler.methods.baselines.search_o1 import SearchO1
 from osler.methods.baselines.self_rag import Critic, PromptedCritic, SelfRag, TrainedCritic
 from osler.methods.baselines.single_pass import Direct
 from osler.methods.baselines.sure import SuRe
+from osler.methods.kag.executors import Calculator, Deducer
+from osler.methods.kag.logical_forms import Deduce, Math, Operation
 from osler.methods.omni.describe import SourceDescription
 from osler.sources.catalogue import GRAPH
-from osler.trace import Solver
+from osler.trace import Run, Solver
 from osler.types import Language
 
 METHOD_CLASSES: Mapping[type[chosen.BaselineSettings], type[Any]] = {
@@ -88,7 +90,7 @@ def build_baseline(build: StrategyBuild, method: chosen.AnyBaseline) -> Solver:
         case chosen.HippoRagSettings():
             given |= {"relevance": parts.relevance, "corpus": _corpus_graph(parts)}
         case chosen.KagStaticSettings():
-            given |= kag_static_fields(build)
+            given |= _kag_parts(build)
         case chosen.PikeRagSettings():
             has_atoms = ATOMS in parts.carriers
             atomic = parts.retriever(ATOMS, parts.sources) if has_atoms else None
@@ -97,6 +99,26 @@ def build_baseline(build: StrategyBuild, method: chosen.AnyBaseline) -> Solver:
             searches = not isinstance(method, chosen.R1GenSettings)
             given |= {"protocol": PROTOCOLS[method.kind]} | ({} if searches else {"turns": 0})
     return _with_settings(method, **given)
+
+
+def _kag_parts(build: StrategyBuild) -> dict[str, object]:
+    """What KAG 0.8 shares with KAG-Thinker: methods know nothing of each other."""
+    reader, parts = build.make_speaker("reader"), build.parts
+    # Without the verified formulas, which are Osler's, not KAG's.
+    calculator, deducer = Calculator(reader, {}), Deducer(reader)
+
+    async def run_program(query: str, known: Sequence[str], language: Language, run: Run) -> str:
+        form = Math(tuple(known), query)
+        return await calculator.solve(len(known) + 1, form, known, language, run)
+
+    async def deduce_answer(query: str, known: Sequence[str], language: Language, run: Run) -> str:
+        form = Deduce(Operation.EXTRACT, tuple(known), query)
+        return await deducer.solve(len(known) + 1, form, known, language, run)
+
+    forms = parts.retriever(FORMS, (GRAPH,)) if GRAPH in parts.sources else None
+    hybrid = parts.retriever(HYBRID, parts.sources) if HYBRID in parts.carriers else None
+    solvers = {"Math": run_program, "Deduce": deduce_answer}
+    return {"forms": forms, "hybrid": hybrid, "solvers": solvers}
 
 
 def _knowledge_sources(parts: Parts) -> tuple[KnowledgeSource, ...]:

@@ -20,9 +20,9 @@ query. Without a readable plan the question itself is the only task.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, Protocol, get_args
+from typing import Literal, get_args
 
 from osler.answer import UNDECIDED
 from osler.methods.baselines.episode import Episode, EpisodeMethod
@@ -51,12 +51,8 @@ class PlannedTask:
     """The logical form of a lookup, as the planner wrote it; empty without one."""
 
 
-class TaskSolver(Protocol):
-    async def solve_task(
-        self, query: str, known: Sequence[str], language: Language, run: Run
-    ) -> str:
-        """The result of a Math or a Deduce from the answers before it; "" without one."""
-        ...
+TaskSolver = Callable[[str, Sequence[str], Language, Run], Awaitable[str]]
+"""From a query, and the answers before it, to the result of a Math or a Deduce; "" without one."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +96,7 @@ class KagStatic(EpisodeMethod):
         solver = self.solvers.get(task.executor)
         if solver is not None:
             language = episode.question.language
-            result = await solver.solve_task(task.query, steps, language, episode.run)
+            result = await solver(task.query, steps, language, episode.run)
             if result:
                 return result
             episode.note(f"#{task.name} {task.executor} has no result: it is looked up")

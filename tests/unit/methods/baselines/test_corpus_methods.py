@@ -147,9 +147,7 @@ class Noting:
     result: str
     given: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
 
-    async def solve_task(
-        self, query: str, known: Sequence[str], language: Language, run: Run
-    ) -> str:
+    async def __call__(self, query: str, known: Sequence[str], language: Language, run: Run) -> str:
         self.given.append((query, tuple(known)))
         return self.result
 
