@@ -33,7 +33,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, TextIO
 
 import multihop
 import numpy as np
@@ -78,7 +78,7 @@ from osler.types import Answer, Hit, Question
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT.parent / "shared" / "data"
 SETS = ("pubmedqa", "bioasq", "2wiki", "sample")
-OPPONENTS = ("cppl", "cosine", "coverage", "search score")
+CELLS = ("found", "gold-less")
 K, SEED = 5, 0
 OPEN = QuoteThresholds(-1.0, -1.0)
 Case = dict[str, Any]
@@ -205,7 +205,7 @@ class Bench:
         others = [hit for hit in hits if not asked.gold & names_of(hit)]
         return [
             await self._answer(asked, cell, given[:K])
-            for cell, given in (("found", hits), ("gold-less", others))
+            for cell, given in zip(CELLS, (hits, others), strict=True)
             if given
         ]
 
@@ -292,6 +292,26 @@ async def add_model_values(model: Likelihood, case: Case) -> None:
             case["values"][name] = (await monitor.state_value(draft, memory, Run())).value
 
 
+async def add_text_values(
+    model: Likelihood,
+    chosen: Sequence[Asked],
+    known: dict[tuple[str, str], Case],
+    lines: TextIO,
+    end: float,
+) -> None:
+    """Adds the values that read question and answer alone, to cases that are known."""
+    for asked in chosen:
+        for cell in CELLS:
+            row = known.get((asked.question.id, cell), {})
+            if "values" not in row or "cppl" in row["values"] or time.monotonic() > end:
+                continue
+            draft, memory = Draft(row["text"]), MemoryStack(asked.question)
+            for name, monitor in (("cppl", Cppl(model)), ("question-gain", QuestionGain(model))):
+                row["values"][name] = (await monitor.state_value(draft, memory, Run())).value
+            lines.write(json.dumps(row, ensure_ascii=False) + "\n")
+            lines.flush()
+
+
 async def open_bench(settings: Settings, name: str) -> Bench:
     models = await load_roles(settings, roles_of(settings))
     kb, encoder = open_knowledge_base(settings), load_encoder(settings)
@@ -343,12 +363,14 @@ async def measure(given: argparse.Namespace) -> None:
         benches[name] = await open_bench(settings, name)
     with log.open("a", encoding="utf-8") as lines:
         for full in (False, True):
+            if full:
+                await add_text_values(benches["sample"].reader, chosen, known, lines, end)
             for asked in chosen:
                 if time.monotonic() > end:
                     return
-                cells = [known.get((asked.question.id, c)) for c in ("found", "gold-less")]
+                cells = [known.get((asked.question.id, c)) for c in CELLS]
                 if all(
-                    row is not None and (not full or "cppl" in row.get("values", {"cppl": 0}))
+                    row is not None and (not full or "gain" in row.get("values", {"gain": 0}))
                     for row in cells
                 ):
                     continue
