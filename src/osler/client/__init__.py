@@ -2,7 +2,7 @@
 
 | Module | Holds |
 |---|---|
-| `calls` | the operations, written once for both clients |
+| `calls` | the operations, written once for both clients; what they find, made flat |
 | `http_client` | `Client` and `AsyncClient` |
 | `health` | the journey of `osler deploy check` |
 | `langchain`, `llama_index`, `haystack` | retrievers; each needs the extra of its name |

@@ -11,8 +11,8 @@ from typing import Any
 from haystack import Document, component, default_from_dict, default_to_dict
 from haystack.utils import Secret, deserialize_secrets_inplace
 
+from osler.client.calls import flat_metadata
 from osler.client.http_client import HOME, Client
-from osler.client.passages import flat_metadata
 
 
 @component

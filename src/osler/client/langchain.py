@@ -11,12 +11,16 @@ from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from pydantic import ConfigDict
 
+from osler.client.calls import flat_metadata
 from osler.client.http_client import Client
-from osler.client.passages import flat_metadata
 
 
 class OslerRetriever(BaseRetriever):  # type: ignore[misc]  # untyped where the extra is absent
-    """Finds passages; each document's id is its passage's, so that it can be cited and opened."""
+    """Finds passages; each document's id is its passage's, so that it can be cited and opened.
+
+    `k`: passages of a search, 1 to 100; `sources`: names, empty = all that are not private. A
+    server that refuses, or is not there, raises `OslerError`: an empty list is never an error.
+    """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 

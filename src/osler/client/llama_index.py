@@ -11,12 +11,16 @@ from collections.abc import Sequence
 from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
+from osler.client.calls import flat_metadata
 from osler.client.http_client import Client
-from osler.client.passages import flat_metadata
 
 
 class OslerRetriever(BaseRetriever):  # type: ignore[misc]  # untyped where the extra is absent
-    """Finds passages; each node's id is its passage's, so that it can be cited and opened."""
+    """Finds passages; each node's id is its passage's, so that it can be cited and opened.
+
+    `k`: passages of a search, 1 to 100; `sources`: names, empty = all that are not private. A
+    server that refuses, or is not there, raises `OslerError`: an empty list is never an error.
+    """
 
     def __init__(self, client: Client, *, k: int = 10, sources: Sequence[str] = ()) -> None:
         super().__init__()
