@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 from osler.app.config import Settings
-from osler.app.doctor.privacy import disk_encryption, open_to_others
+from osler.app.doctor.checks import _check_pseudonyms
+from osler.app.doctor.privacy import disk_encryption, has_plain_pseudonyms, open_to_others
 from osler.kb.base import KnowledgeBase
 from osler.serve.ledger import Ledger
+from osler.sources.patients.secret import FILE as KEY
 
 
 def test_what_osler_makes_is_closed_to_others(tmp_path: Path) -> None:
@@ -35,6 +37,15 @@ def test_what_osler_makes_is_closed_to_others(tmp_path: Path) -> None:
     assert home in open_to_others(settings)
     home.chmod(0o700)
     assert open_to_others(settings) == []
+
+
+def test_a_knowledge_base_without_a_key_of_pseudonyms_is_warned_of(tmp_path: Path) -> None:
+    settings = Settings.model_validate({"home": str(tmp_path)})
+    assert not has_plain_pseudonyms(settings)
+    KnowledgeBase.create(settings.kb.path).close()
+    assert _check_pseudonyms(settings).status == "pass"
+    (settings.kb.path / KEY).unlink()  # as before there was one
+    assert _check_pseudonyms(settings).status == "warn"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="devices as Linux shows them")

@@ -10,7 +10,7 @@ from typing import Literal
 
 from osler.app.config import Settings
 from osler.app.danger import danger_notice, load_rules
-from osler.app.doctor.privacy import disk_encryption, open_to_others
+from osler.app.doctor.privacy import disk_encryption, has_plain_pseudonyms, open_to_others
 from osler.app.wiring.hub import open_reranker
 from osler.app.wiring.knowledge import open_knowledge_base
 from osler.app.wiring.models import load_encoder
@@ -39,6 +39,7 @@ def run_checks(settings: Settings) -> Iterator[Check]:
         ("reranker", _check_reranker),
         ("knowledge base", _check_knowledge_base),
         ("people in danger", _check_danger),
+        ("pseudonyms", _check_pseudonyms),
         ("files", _check_files),
         ("encryption", _check_encryption),
     ):
@@ -133,6 +134,13 @@ def _check_danger(settings: Settings) -> Check:
     if settings.danger.region == ANYWHERE and not settings.danger.emergency:
         return Check("people in danger", "pass", f"{detail}; no country's numbers are set")
     return Check("people in danger", "pass", f"{detail}, region {settings.danger.region}")
+
+
+def _check_pseudonyms(settings: Settings) -> Check:
+    if has_plain_pseudonyms(settings):
+        detail = "patients' ids are hashed without a key, as in older knowledge bases"
+        return Check("pseudonyms", "warn", detail, "make the knowledge base anew in another folder")
+    return Check("pseudonyms", "pass", "patients' ids are hashed under the knowledge base's key")
 
 
 def _check_knowledge_base(settings: Settings) -> Check:

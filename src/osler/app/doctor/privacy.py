@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Literal
 
 from osler.app.config import Settings
+from osler.kb.store.access import FILE as DATABASE
+from osler.sources.patients.secret import FILE as KEY
 
 Encryption = Literal["encrypted", "not encrypted", "unknown"]
 _WORST_FIRST: tuple[Encryption, ...] = ("not encrypted", "unknown", "encrypted")
@@ -26,6 +28,13 @@ def open_to_others(settings: Settings) -> list[Path]:
     if home.stat().st_mode & 0o077 == 0:
         return []
     return [path for path in every if not path.is_symlink() and path.stat().st_mode & 0o044]
+
+
+def has_plain_pseudonyms(settings: Settings) -> bool:
+    """Whether the knowledge base is from before there was a key: its pseudonyms are plain hashes,
+    which anybody with a list of record numbers can try."""
+    folder = settings.kb.path
+    return (folder / DATABASE).exists() and not (folder / KEY).exists()
 
 
 def disk_encryption(place: Path, *, root: Path = Path("/")) -> Encryption:
