@@ -20,8 +20,9 @@ ones (test), by hashes of their ids.
 
 The answer is what the last step that has one says (the box), as the packaged model words no
 answers. Recall is of the first five passages: those that steps rest on, then those of
-the question's own search. EM and F1 as HotpotQA's script. Bounds (two lookups a plan, one search a lookup, two
-passages of 350 characters, 60 characters of reasoning) keep a question to seconds on one core.
+the question's own search. EM and F1 as HotpotQA's script. Bounds (two lookups a plan, one search
+a lookup, two passages of 350 characters, 60 characters of reasoning) keep a question to seconds on
+one core.
 """
 
 from __future__ import annotations
