@@ -35,7 +35,8 @@ class EmbedderSettings(SettingsSection):
     """all-MiniLM-L6-v2, which comes with Osler; a server's /embeddings; one or two models for
     transformers (extra train); or MedCPT's two (Omni-RAG §3.1), of which only revision and
     passage_revision, or the two paths, need be set."""
-    url: str = Field(default="", description='The server, as "http://HOST:PORT/v1".')
+    url: str = ""
+    """The server, as "http://HOST:PORT/v1"."""
     name: str = ""
     """The model's name on the server, or its id on the hub."""
     revision: str = Field(default="", description=REVISION)
@@ -43,7 +44,8 @@ class EmbedderSettings(SettingsSection):
     """A model folder instead of a hub id."""
     passage_name: str = ""
     """Another model for passages; empty = the same for both."""
-    passage_revision: str = Field(default="", description="Its commit on the hub.")
+    passage_revision: str = ""
+    """Its commit on the hub."""
     passage_path: OptionalPlace = None
     """Its folder instead of a hub id."""
     key_file: OptionalPlace = KEY_FILE
@@ -53,7 +55,8 @@ class EmbedderSettings(SettingsSection):
     """Which states make the vector: first, mean of all, or last."""
     query_prefix: str = ""
     """Words before each question, as "query: " for E5."""
-    passage_prefix: str = Field(default="", description="Words before each passage.")
+    passage_prefix: str = ""
+    """Words before each passage."""
     longest: Whole = Field(default=512, ge=8, le=65_536)
     """Tokens of a text that are read."""
     languages: Annotated[tuple[Literal["en", "zh"], ...], BeforeValidator(split_list)] = Field(
@@ -86,7 +89,8 @@ class RerankerSettings(SettingsSection):
     """Nobody; the encoder, sentence by sentence; the expert answers, which comes with Osler
     (English); a cross-encoder for transformers (extra train), as ncbi/MedCPT-Cross-Encoder; or a
     server's /rerank."""
-    url: str = Field(default="", description='The server, as "http://HOST:PORT/v1".')
+    url: str = ""
+    """The server, as "http://HOST:PORT/v1"."""
     name: str = ""
     """The model's name on the server, or its id on the hub."""
     revision: str = Field(default="", description=REVISION)

@@ -85,7 +85,8 @@ class RoleSettings(SettingsSection):
     """Decides what to do next: actions, plans, what to ask."""
     reader: ModelSettings | None = None
     """Reads the evidence and gives the answer."""
-    judge: ModelSettings | None = Field(default=None, description="Grades answers and plans.")
+    judge: ModelSettings | None = None
+    """Grades answers and plans."""
     summariser: ModelSettings | None = None
     """Shortens what a memory holds (TC-RAG's Summary)."""
 

@@ -52,7 +52,8 @@ class PediaSettings(SettingsSection):
     """Encyclopaedia: Wikipedia, or another MediaWiki."""
     url: str = "https://{language}.wikipedia.org/w/api.php"
     """Its api.php; {language} becomes en or zh."""
-    whole: bool = Field(default=False, description="Whole articles, not only introductions.")
+    whole: bool = False
+    """Whole articles, not only introductions."""
 
 
 class PubMedSettings(SettingsSection):
@@ -60,7 +61,8 @@ class PubMedSettings(SettingsSection):
     """PubMed through NCBI's E-utilities."""
     url: str = "https://eutils.ncbi.nlm.nih.gov/entrez/eutils"
     """Of the E-utilities."""
-    email: str = Field(default="", description="Your address, which NCBI asks for.")
+    email: str = ""
+    """Your address, which NCBI asks for."""
     key_file: OptionalPlace = None
     """File with your key: ten calls a second instead of three; without it, NCBI_API_KEY of the
     environment."""

@@ -33,12 +33,14 @@ class RetrieveSettings(SettingsSection):
     """Folder of an expert retrieve of your own."""
     year_from: Year = None
     """Only documents from this year on, or "none"."""
-    year_to: Year = Field(default=None, description='Only documents up to this year, or "none".')
+    year_to: Year = None
+    """Only documents up to this year, or "none"."""
     languages: Annotated[tuple[Literal["en", "zh"], ...], BeforeValidator(split_list)] = ()
     """Only passages in these languages; empty = all."""
     kinds: Names = ()
     """Only these publication types, as "Review,Meta-Analysis"; empty = all."""
-    retracted: bool = Field(default=False, description="Also find what was retracted.")
+    retracted: bool = False
+    """Also find what was retracted."""
     policy: Literal["clinical", "none"] = "clinical"
     """clinical: what was retracted, or replaced by a later issue of its work that was found too, is
     no evidence, and the answer says so; none: it is quoted with a caution."""

@@ -13,7 +13,6 @@ from platformdirs import user_data_dir
 from pydantic import BeforeValidator, Field, model_validator
 
 from osler.app.config.access import AccessSettings
-from osler.app.config.audit import AuditSettings
 from osler.app.config.danger import DangerSettings
 from osler.app.config.fields import (
     OptionalPlace,
@@ -42,7 +41,7 @@ from osler.app.config.online_sources import (
     WebSettings,
 )
 from osler.app.config.retrieval import RetrieveSettings
-from osler.app.config.runs import BudgetSettings, RunsSettings
+from osler.app.config.runs import AuditSettings, BudgetSettings, RunsSettings
 from osler.app.config.serving import ServeSettings
 from osler.app.config.strategies import STRATEGIES, Strategy, TcRagSettings
 from osler.methods.tcrag.monitor import Metric

@@ -67,9 +67,12 @@ class MachineFields(StrategySection):
     fitted to the packaged model; the variants need one that is set or calibrated."""
     max_loop: Whole = Field(default=8, ge=1, le=1_000)
     """Actions, at most (Alg. 1, line 4; the value is that of the released code)."""
-    backtrack: bool = Field(default=True, description="False: the ablation without Backtrack.")
-    summary: bool = Field(default=True, description="False: the ablation without Summary.")
-    visible: bool = Field(default=False, description="Also show the state value to the model.")
+    backtrack: bool = True
+    """False: the ablation without Backtrack."""
+    summary: bool = True
+    """False: the ablation without Summary."""
+    visible: bool = False
+    """Also show the state value to the model."""
     moves: Literal["auto", "any", "guided", "lean"] = "auto"
     """any: every action at every step, as in the paper; guided: only those that the memory makes
     sense of, for small models; lean: the cheapest of these, without asking a model, where answers
@@ -195,8 +198,9 @@ class KagThinkerSettings(ThinkerFields):
     dialogue, for a model that was trained on it: checkpoint, the authors', or trained, one taught
     with Osler's own data."""
     plans: Literal["auto", "model"] = "auto"
-    """model: what no rule reads is planned by the model, as in the paper; auto: only where the model
-    words answers, else it is searched as it stands, since a small model's plans find less."""
+    """model: what no rule reads is planned by the model, as in the paper; auto: only where the
+    model words answers, else it is searched as it stands, since a small model's plans find
+    less."""
     forms: str = ""
     """A plan that is run as it stands, in the notation that runs show: a step and its action on two
     lines; empty: the planner makes one."""
