@@ -48,7 +48,7 @@ test-extra: $(VENV)/extra
 ## The retrievers in the libraries that they are for (extras langchain, llama-index, haystack), in an environment of its own.
 test-libraries: $(VENV)/dev
 	$(PYTHON) -m venv $(VENV)/libraries
-	$(VENV)/libraries/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[serve,langchain,llama-index,haystack]" pytest pytest-asyncio
+	$(VENV)/libraries/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[serve,langchain,llama-index,haystack]" pytest pytest-asyncio hypothesis
 	$(VENV)/libraries/bin/python -m pytest -p no:cacheprovider tests/unit/client/test_retrievers.py
 
 ## What every commit passes: format, lint, types, house rules, laws at a small budget. Types and tests side by side.
