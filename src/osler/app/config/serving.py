@@ -40,7 +40,7 @@ class ServeSettings(SettingsSection):
     uploads: Names = ()
     """Sources into which documents may be sent over HTTP; none by default. Name one in
     access.private too, if only keys with that source are to find it."""
-    upload_mib: Whole = Field(32, ge=1, le=1_024)
+    upload_mib: Whole = Field(default=32, ge=1, le=1_024)
     """Mebibytes of a file that is sent, at most (413)."""
     client_seconds: Real = Field(default=10.0, gt=0, le=3_600)
     """How long a client may take to send a request, or leave a reply unread."""
