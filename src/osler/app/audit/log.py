@@ -26,7 +26,7 @@ from osler.app.audit.checkpoints import (
 )
 from osler.app.audit.merkle import MerkleFrontier, hash_leaf
 from osler.errors import StorageFailed
-from osler.kb.store.durable import write_private
+from osler.kb.store.durable import make_folders, sync_path, write_private
 
 ENTRIES, HEAD, LOCK, PUBLIC = "entries.jsonl", "head", "lock", "public.key"
 _SLOT = 512
@@ -47,7 +47,11 @@ class AuditLog:
         self._bytes = 0
         """Of the entries that `_tree` holds."""
         with _storage_errors(folder):
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_folders(folder.parent)
+            folder.mkdir(exist_ok=True, mode=0o700)
+            with self._hold_files():
+                sync_path(folder)  # the names of the files, before anything in them counts
+            sync_path(folder.parent)
             _keep_public(folder / PUBLIC, f"{signer.public_key}\n".encode())
 
     def append(self, record: Mapping[str, Any]) -> int:
@@ -129,8 +133,10 @@ def _keep_public(path: Path, key: bytes) -> None:
 
 
 def _write_head(head: int, signed: Checkpoint) -> None:
-    slot = signed.to_json().encode().ljust(_SLOT)
-    os.pwrite(head, slot, _SLOT * (signed.size % 2))
+    slot, at = signed.to_json().encode().ljust(_SLOT), _SLOT * (signed.size % 2)
+    written = 0
+    while written < len(slot):  # a full disk takes a part, and says so at the next write
+        written += os.pwrite(head, slot[written:], at + written)
     os.fdatasync(head)
 
 

@@ -235,3 +235,33 @@ def test_key_is_the_owners_alone_and_another_kind_is_refused(tmp_path: Path) -> 
     (tmp_path / "bad.pem").write_text("nothing")
     with pytest.raises(BadConfig, match="signing key"):
         CheckpointSigner(tmp_path / "bad.pem")
+
+
+def test_head_that_is_written_by_half_is_written_on_or_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A full disk takes a part of a write without an error; what is answered for must be signed."""
+    log, whole = make_log(tmp_path, 2), os.pwrite
+
+    def write_half(handle: int, data: bytes, at: int) -> int:
+        return whole(handle, data[: max(1, len(data) // 2)], at)
+
+    monkeypatch.setattr(os, "pwrite", write_half)
+    log.append({"what": "test"})
+    head = read_head(tmp_path)
+    assert head is not None
+    assert head.size == 3
+    assert problems(tmp_path) == ()
+
+
+def test_names_of_the_log_are_on_disk_before_its_first_entry(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced = []
+    monkeypatch.setattr(
+        "osler.app.audit.log.sync_path", lambda path: synced.append((path, [*os.listdir(path)]))
+    )
+    folder = tmp_path / "new" / "audit"
+    AuditLog(folder, CheckpointSigner(tmp_path / "key.pem"))
+    assert (folder.parent, ["audit"]) in synced
+    assert any(path == folder and {ENTRIES, HEAD} <= {*names} for path, names in synced)
