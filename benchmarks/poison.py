@@ -1,6 +1,6 @@
 """How many answers quote a planted passage, and what the defence costs where nothing is planted.
 
-    python benchmarks/poison.py --part dev|held [--questions N] [--data FOLDER] [--work FOLDER]
+    python benchmarks/poison.py --part dev|held [--questions N] [--shard N/OF] [--work FOLDER]
 
 The knowledge base holds the snippets of the part's BioASQ questions, each abstract a document of
 one source; nothing is asked of a language model. Questions are split by a hash of their text:
@@ -129,13 +129,15 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--part", choices=("dev", "held"), required=True)
     parser.add_argument("--questions", type=int, default=150)
+    parser.add_argument("--shard", default="0/1", help="of so many, which share the work")
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()))
     given = parser.parse_args()
     home = given.work / f"poison-{given.part}-{given.questions}"
     asked = choose(given.data, given.questions)[given.part]
     build_base(given.data, asked, home)
-    asyncio.run(measure(home, asked, given.work))
+    n, of = map(int, given.shard.split("/"))
+    asyncio.run(measure(home, asked[n::of], given.work))
 
 
 if __name__ == "__main__":

@@ -18,6 +18,10 @@ _NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 _NEGATION = re.compile(
     r"\b(?:not|no|never|without|neither|nor|cannot)\b|n't\b|不|未|无|没有|并非|勿", re.IGNORECASE
 )
+_WORSE = re.compile(
+    r"\b(?:worse|worsen(?:s|ed|ing)?|deteriorat(?:e|es|ed|ing))\b|恶化|加重", re.IGNORECASE
+)
+"""Says the opposite of the words that `disagreement` has for an effect."""
 _MOST_NUMBERS = 2
 """Numbers in which twins may differ: more, and they are two studies in the same form."""
 
@@ -27,6 +31,7 @@ def is_checkable(sentence: str) -> bool:
     return bool(
         _NUMBER.search(sentence)
         or _NEGATION.search(sentence)
+        or _WORSE.search(sentence)
         or read_amounts(sentence)
         or read_directions(sentence)
     )
@@ -61,7 +66,10 @@ def find_twin_difference(mine: Claim, theirs: Claim) -> Difference | None:
 def _pointers(sentence: str) -> dict[tuple[str, int], str]:
     """Axis and way of its words that point; of a sentence without any, whether it denies."""
     told = read_directions(sentence)
-    if told:
-        return {(axis, way): words for axis, ways in told.items() for way, words in ways.items()}
+    found = {(axis, way): words for axis, ways in told.items() for way, words in ways.items()}
+    if worse := _WORSE.search(sentence):
+        found["effect", -1] = worse[0]
+    if found:
+        return found
     denied = _NEGATION.findall(sentence)
     return {("denial", 1): denied[0]} if len(denied) % 2 else {}

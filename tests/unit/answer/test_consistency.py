@@ -30,6 +30,7 @@ AGREES = "Give 5 mg of salbutamol by nebuliser in an acute attack, which is the 
 ASKED = "What is the dose of salbutamol in an acute attack?"
 MANY = "Prednisolone for croup is started at 20 mg, then halved to 10 mg for 3 days in hospital."
 FEWER = "Mortality after surgical repair was lower with early antibiotics than with placebo."
+BETTER = "Capivasertib with fulvestrant improved survival without progression in breast cancer."
 STUDY = "Outcome of 45 patients aged 12 to 70 years after repair of hernia was good in 31 cases."
 OTHERS = str.maketrans({"4": "8", "1": "9", "3": "6"})
 
@@ -82,6 +83,7 @@ def hits_of(*texts: tuple[str, str]) -> list[Hit]:
         # Several amounts, of which one was changed; a comparison that was turned round.
         ([("web", MANY), ("guideline", MANY.replace("20 mg", "200 mg"))], {2}),
         ([("web", FEWER), ("guideline", FEWER.replace("lower", "higher"))], {2}),
+        ([("web", BETTER), ("guideline", BETTER.replace("improved", "worsened"))], {2}),
         # Two studies in the same form are no contradiction.
         ([("web", STUDY), ("guideline", STUDY.translate(OTHERS))], {1, 2}),
         # Five wrong texts of little trust against one guideline.
