@@ -115,6 +115,25 @@ Confidence = Annotated[
     float, typer.Option(min=0.5, max=0.999, help="With which the bound on --risk holds.")
 ]
 
+StateMetric = Annotated[
+    Literal[
+        "cppl",
+        "uct",
+        "uct-mean",
+        "uct-entropy",
+        "low-prob",
+        "attention",
+        "gain",
+        "question-gain",
+        "option-entropy",
+        "sureness",
+        "answers",
+        "semantic-entropy",
+    ]
+    | None,
+    typer.Option(help="The state value, where strategy.metric is to be another."),
+]
+
 
 def calibrate(
     here: CliSession,
@@ -122,24 +141,7 @@ def calibrate(
     quantile: Quantile = 0.9,
     risk: Risk = None,
     confidence: Confidence = 0.95,
-    metric: Annotated[
-        Literal[
-            "cppl",
-            "uct",
-            "uct-mean",
-            "uct-entropy",
-            "low-prob",
-            "attention",
-            "gain",
-            "question-gain",
-            "option-entropy",
-            "sureness",
-            "answers",
-            "semantic-entropy",
-        ]
-        | None,
-        typer.Option(help="The state value, where strategy.metric is to be another."),
-    ] = None,
+    metric: StateMetric = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Write nothing.")] = False,
     force: Annotated[
         bool,
