@@ -1,13 +1,14 @@
 """Text processing for English and Chinese: cleaning, words, sentences, identifiers.
 
-All functions are pure and never raise on any string. They use rules, not models, so that sentences
-and words are the same on every machine.
+All but the readers of files that come with Osler, which stand last, are pure and never raise on any
+string. They use rules, not models, so that sentences and words are the same on every machine.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
+import tomllib
 import unicodedata
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
@@ -254,3 +255,15 @@ def escape_markdown(text: str) -> str:
     """Without what Markdown would obey: a title is shown, never a link or an image."""
     flat = " ".join(text.split())
     return "".join(f"\\{c}" if c in "[]()<>!*_`\\" else c for c in flat)
+
+
+def read_packaged(package: str, name: str) -> str:
+    """The text of a file that comes with Osler, beside the modules of the package."""
+    from importlib.resources import files  # takes as long as all else in this module
+
+    return files(package).joinpath(name).read_text(encoding="utf-8")
+
+
+def read_packaged_table(package: str, name: str) -> dict[str, Any]:
+    """The tables of a TOML file that comes with Osler."""
+    return tomllib.loads(read_packaged(package, name))

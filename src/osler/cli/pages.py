@@ -67,10 +67,8 @@ def _rest_line(report: DoctorReport, wrong: int) -> str:
 
 def _models_table(models: Sequence[Ability]) -> Table:
     """A row for each thing a model can do, a column for each model: names are long."""
-    table = make_table(("", *(", ".join(ability.roles) for ability in models)))
-    for name, value in _ABILITIES.items():
-        table.add_row(plain_text(name), *(plain_text(value(ability)) for ability in models))
-    return table
+    rows = ((name, *map(value, models)) for name, value in _ABILITIES.items())
+    return make_table(("", *(", ".join(ability.roles) for ability in models)), rows)
 
 
 _ABILITIES: dict[str, Callable[[Ability], str]] = {
@@ -129,13 +127,11 @@ def sureness_page(
     graded: Sequence[GradedAnswer], fit: SurenessFit, kept: GuaranteedThreshold
 ) -> Group:
     """Right answers by how sure they were, then the fitted bound."""
-    table = make_table(("sureness", "answers", "right"))
     bins = reliability(
         [one.sureness.probability for one in graded], [float(one.right) for one in graded]
     )
-    for one in bins:
-        row = (f"about {one.confidence:.0%}", str(one.n), f"{one.accuracy:.0%}")
-        table.add_row(*map(plain_text, row))
+    rows = ((f"about {one.confidence:.0%}", str(one.n), f"{one.accuracy:.0%}") for one in bins)
+    table = make_table(("sureness", "answers", "right"), rows)
     line = (
         f"sureness {fit.sureness:g}: of {kept.answered} answers at least so sure {kept.wrong} were"
         f" wrong, so at most {kept.bound:.1%} are, with {fit.sureness_confidence:.0%} confidence,"
@@ -157,7 +153,7 @@ def guaranteed_sigma_page(fit: GuaranteedSigma, kept: GuaranteedThreshold) -> Gr
 
 def tau_page(points: Sequence[CalibrationAttempt], fit: TauFit) -> Group:
     """Accuracy of the model's own answers by their least token probability, then tau."""
-    table = make_table(("least probability", "answers", "right"))
+    rows = []
     answered = [point for point in points if point.probability is not None]
     for low in (0.0, 0.2, 0.4, 0.6, 0.8):
         top = low + 0.2
@@ -166,8 +162,7 @@ def tau_page(points: Sequence[CalibrationAttempt], fit: TauFit) -> Group:
         if low == 0.8:
             inside += [p for p in answered if p.probability == 1.0]
         right = sum(point.right for point in inside)
-        row = (f"{low:.1f} to {top:.1f}", str(len(inside)), str(right))
-        table.add_row(*map(plain_text, row))
+        rows.append((f"{low:.1f} to {top:.1f}", str(len(inside)), str(right)))
     refused = len(points) - len(answered)
     line = (
         f"tau {fit.tau:g}: {fit.tau_share:.0%} of the answers of {fit.tau_model} that reach"
@@ -178,7 +173,7 @@ def tau_page(points: Sequence[CalibrationAttempt], fit: TauFit) -> Group:
             f"tau 1: no value of {fit.tau_model} makes {fit.tau_share:.0%} of its answers"
             f" right, so nothing is taken for known ({fit.tau_n} of {len(points)} answered)"
         )
-    return Group(table, plain_text(line))
+    return Group(make_table(("least probability", "answers", "right"), rows), plain_text(line))
 
 
 def plans_page(report: PlanStudyReport) -> Group:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from osler.danger.classifier import KINDS as _KINDS
 from osler.danger.classifier import DangerClassifier
 from osler.danger.rules import DangerRules
+from osler.text import read_packaged_table
 from osler.types import DangerKind, DangerNotice, Language
 
 ANYWHERE = "any"
@@ -80,5 +79,4 @@ def _write_text(kinds: tuple[DangerKind, ...], contacts: Contacts, language: Lan
 
 @cache
 def _read_contacts() -> dict[str, Any]:
-    text = files("osler.danger").joinpath("contacts.toml").read_text(encoding="utf-8")
-    return {**tomllib.loads(text)}
+    return read_packaged_table(__package__, "contacts.toml")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import tomllib
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from osler.danger.phrases import WORD, BadPhrase, PhraseFinder, Span, Spelling
 from osler.errors import BadConfig
+from osler.text import read_packaged
 from osler.types import DangerKind
 
 _Phrases = tuple[str, ...]
@@ -182,8 +182,7 @@ def _drop_exceptions(found: dict[str, list[Span]]) -> dict[str, list[Span]]:
 @cache
 def packaged_rules() -> DangerRules:
     """The rules that come with Osler."""
-    text = files("osler.danger").joinpath("rules.toml").read_text(encoding="utf-8")
-    return parse_rules(text, "rules.toml")
+    return parse_rules(read_packaged(__package__, "rules.toml"), "rules.toml")
 
 
 @cache

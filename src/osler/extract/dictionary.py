@@ -10,11 +10,9 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-import tomllib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.resources import files
 from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Final, Self
@@ -26,7 +24,7 @@ from osler.graph.items import Name
 from osler.graph.link import ConceptMention, Dictionary
 from osler.graph.normal import normalize_name
 from osler.graph.store import Graph
-from osler.text import split_sentences
+from osler.text import read_packaged_table, split_sentences
 from osler.types import Passage
 
 VERSION: Final = 2
@@ -211,8 +209,7 @@ def _graph_state(graph: Graph | None) -> str:
 @cache
 def _table_15() -> dict[str, str]:
     """The paper's type (Table 15) of each semantic type of a vocabulary, by normal form."""
-    text = files(__package__).joinpath("semantic.toml").read_text(encoding="utf-8")
-    types = tomllib.loads(text)
+    types = read_packaged_table(__package__, "semantic.toml")
     return {normalize_name(name): ours for ours, names in types.items() for name in names}
 
 

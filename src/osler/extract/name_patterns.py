@@ -8,16 +8,14 @@ form are missed, and an ending may mislead. The type is that of the form, and so
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator
 from functools import cache
-from importlib.resources import files
 from itertools import pairwise
 from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, Field
 
-from osler.text import is_cjk
+from osler.text import is_cjk, read_packaged_table
 
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9\-]*|\d+")
 _GAP = re.compile(r" ?")
@@ -65,8 +63,7 @@ class NameForms(BaseModel):
 
 @cache
 def packaged_forms() -> NameForms:
-    text = files(__package__).joinpath("forms.toml").read_text(encoding="utf-8")
-    return NameForms.model_validate(tomllib.loads(text))
+    return NameForms.model_validate(read_packaged_table(__package__, "forms.toml"))
 
 
 def type_of(name: str) -> str:

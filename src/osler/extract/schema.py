@@ -10,7 +10,6 @@ import hashlib
 import json
 import tomllib
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,7 +24,7 @@ from pydantic import (
 )
 
 from osler.errors import BadConfig, describe_invalid
-from osler.text import one_line
+from osler.text import one_line, read_packaged_table
 from osler.types import Language
 
 _FIX = "see docs/guide/extraction.md for the form of a schema"
@@ -94,8 +93,7 @@ class Schema(BaseModel):
 @cache
 def medicine_schema() -> Schema:
     """The paper's schema: 24 types of entities, five kinds of knowledge, free predicates."""
-    text = files(__package__).joinpath("medicine.toml").read_text(encoding="utf-8")
-    return Schema.model_validate(tomllib.loads(text))
+    return Schema.model_validate(read_packaged_table(__package__, "medicine.toml"))
 
 
 def load_schema(path: Path) -> Schema:

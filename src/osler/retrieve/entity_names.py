@@ -12,11 +12,10 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING, Protocol
 
 from osler.retrieve.words import STOP_WORDS
-from osler.text import has_cjk, split_words
+from osler.text import has_cjk, read_packaged, split_words
 
 if TYPE_CHECKING:
     from osler.graph.link import Recogniser
@@ -123,7 +122,7 @@ def _is_meant(group: NameGroup, written: str) -> bool:
 @cache
 def packaged_names() -> NameTable:
     """The table that comes with the package."""
-    lines = files(__package__).joinpath("entity_names.tsv").read_text(encoding="utf-8")
+    lines = read_packaged(__package__, "entity_names.tsv")
     groups = []
     for line in lines.splitlines():
         if line and not line.startswith("#"):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from importlib.metadata import version
-from importlib.resources import files
 from typing import Annotated
 
 from fastapi import APIRouter, Depends
@@ -22,6 +21,7 @@ from osler.serve.metrics import MEDIA
 from osler.serve.problems import RefusedRequest, refusal_for
 from osler.serve.state import ServerState, current_caller, current_state
 from osler.sources.catalogue import EMR
+from osler.text import read_packaged
 
 At = Annotated[ServerState, Depends(current_state)]
 Who = Annotated[Caller, Depends(current_caller)]
@@ -131,7 +131,7 @@ def _shortest_examples() -> list[schemas_evaluation.ExampleView]:
     """The shortest of each language: whoever tries something reads them first."""
     found: list[schemas_evaluation.ExampleView] = []
     for name in ("questions_en.jsonl", "questions_zh.jsonl"):
-        text = files("osler.sample").joinpath(name).read_text(encoding="utf-8")
+        text = read_packaged("osler.sample", name)
         asked = sorted(map(json.loads, text.splitlines()), key=lambda one: len(one["question"]))
         found += [
             schemas_evaluation.ExampleView(

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from osler.cli.film import Film
 from osler.cli.page.drawing import plan_dag, state_plots
 from osler.cli.render import RunPage
+from osler.text import read_packaged
 from osler.trace import Event, FormBegun
 from osler.types import Answer, Evidence, Passage
 
@@ -116,7 +116,7 @@ def _split_quotes(text: str, spans: list[tuple[int, int]]) -> tuple[tuple[str, b
 def _load_template() -> Template:
     from jinja2 import Environment, StrictUndefined
 
-    source = files(__package__).joinpath("page.html.j2").read_text(encoding="utf-8")
+    source = read_packaged(__package__, "page.html.j2")
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )

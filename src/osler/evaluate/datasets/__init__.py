@@ -20,16 +20,14 @@ from their publishers; none is part of Osler.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from osler.errors import BadConfig, MalformedSource
 from osler.evaluate.datasets import bioasq, chinese, choice, clinical, longform, opendomain
 from osler.evaluate.datasets.base import DataSet, LoadedDataset, read_text
-from osler.text import suggest_word
+from osler.text import read_packaged_table, suggest_word
 
 _READERS = {
     name: reader
@@ -43,7 +41,7 @@ def _parse_set(name: str, facts: dict[str, Any]) -> DataSet:
     return DataSet(name, files=paths, reader=reader, **facts)
 
 
-_TABLE = tomllib.loads(files(__package__).joinpath("sets.toml").read_text(encoding="utf-8"))
+_TABLE = read_packaged_table(__package__, "sets.toml")
 DATA_SETS = {name: _parse_set(name, facts) for name, facts in _TABLE.items()}
 
 

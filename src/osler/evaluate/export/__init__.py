@@ -16,12 +16,12 @@ import keyword
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from osler.errors import BadRun, translate_os_errors
 from osler.evaluate.sample import Kind, Sample
+from osler.text import read_packaged
 from osler.types import Language
 
 Harness = Literal["lm-eval", "inspect"]
@@ -155,4 +155,4 @@ def _inspect_files(parts: Sequence[ExportedTask]) -> Iterator[tuple[str, str]]:
 
 
 def _read_template(name: str) -> str:
-    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+    return read_packaged(__package__, name)

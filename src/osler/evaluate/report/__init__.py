@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from osler.evaluate.log import read_trace
@@ -32,6 +31,7 @@ from osler.evaluate.report.tables import (
     measure_tables,
     report_facts,
 )
+from osler.text import read_packaged
 from osler.trace import Event
 
 __all__ = [
@@ -81,7 +81,7 @@ def render_html(report: EvaluationReport, film: Film | None = None) -> str:
 def _read_template() -> Template:
     from jinja2 import Environment, StrictUndefined
 
-    source = files(__package__).joinpath("report.html.j2").read_text(encoding="utf-8")
+    source = read_packaged(__package__, "report.html.j2")
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +26,7 @@ from osler.evaluate.metrics.choice import leaderboard, standard_error
 from osler.evaluate.plan import EvaluationPlan, read_plan
 from osler.evaluate.record import SampleRecord, TraceSpan
 from osler.evaluate.report.opponents import GoldTally, SimpleOpponent
+from osler.text import read_packaged_table
 from osler.types import Usage
 
 SHOWN = 20
@@ -292,8 +291,7 @@ def _printed_figures(
     plan: EvaluationPlan, cells: Mapping[tuple[str, str], ReportCell]
 ) -> Iterable[PrintedFigure]:
     """Finds the numbers that the papers print for these tasks and strategies."""
-    text = files(__package__).joinpath("printed.toml").read_text(encoding="utf-8")
-    for entry in tomllib.loads(text)["printed"]:
+    for entry in read_packaged_table(__package__, "printed.toml")["printed"]:
         for (label, task), cell in cells.items():
             entrant = plan.entrants.get(label)
             theirs = entry["values"].get(task)

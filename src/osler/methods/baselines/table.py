@@ -6,10 +6,10 @@ from it, and `osler doctor` and `--strategies all` read from it what a method ne
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.resources import files
+
+from osler.text import read_packaged_table
 
 TEXT = "text alone"
 LIKELY = "log-probabilities of its tokens"
@@ -37,8 +37,6 @@ class MethodFacts:
 
 METHODS: tuple[MethodFacts, ...] = tuple(
     MethodFacts(kind, **facts)
-    for kind, facts in tomllib.loads(
-        files(__package__).joinpath("methods.toml").read_text(encoding="utf-8")
-    ).items()
+    for kind, facts in read_packaged_table(__package__, "methods.toml").items()
 )
 METHODS_BY_KIND = {method.kind: method for method in METHODS}

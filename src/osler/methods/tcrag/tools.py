@@ -5,15 +5,14 @@ A new tool is a name, one entry of `tools.toml`, and an object that implements `
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import Protocol
 
 from osler.errors import KnowledgeBaseError, MalformedOutput, ModelError, SourceUnavailable
 from osler.retrieve import look_up
 from osler.sources.catalogue import BUILT_IN
+from osler.text import read_packaged_table
 from osler.trace import Run
 from osler.types import Hit, Language, Question, Retriever, citation_mark
 
@@ -53,9 +52,7 @@ UNIFIED = (PLANNED_RAG, KG_FORM)
 HELPERS = (HYPOTHESIS_OUTPUT, MEDICAL_NER, KNOWLEDGE_ORGANIZE, FILTER)
 """The released code's helpers; like `KG_NEAR` they are offered only where they are named."""
 
-DESCRIPTIONS: Mapping[str, Mapping[Language, str]] = tomllib.loads(
-    files(__package__).joinpath("tools.toml").read_text(encoding="utf-8")
-)
+DESCRIPTIONS: Mapping[str, Mapping[Language, str]] = read_packaged_table(__package__, "tools.toml")
 """Descriptions of the tools for the model, by tool and language."""
 
 _EMPTY = {"en": "Nothing was found.", "zh": "没有找到任何内容。"}

@@ -6,7 +6,6 @@ import re
 import tomllib
 from collections.abc import Iterator
 from functools import cache
-from importlib.resources import files
 from itertools import permutations
 from pathlib import Path
 from typing import Annotated, Self
@@ -15,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from osler.errors import BadConfig
 from osler.methods.kag.formulas import FORMULAS
-from osler.text import has_cjk
+from osler.text import has_cjk, read_packaged_table
 
 
 class _Part(BaseModel):
@@ -108,5 +107,4 @@ def read_clinic_rules(path: Path) -> ClinicRules:
 
 @cache
 def packaged_clinic_rules() -> ClinicRules:
-    text = files(__package__).joinpath("rules.toml").read_text(encoding="utf-8")
-    return ClinicRules.model_validate(tomllib.loads(text))
+    return ClinicRules.model_validate(read_packaged_table(__package__, "rules.toml"))

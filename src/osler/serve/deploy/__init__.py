@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
 from pathlib import Path
 
 from osler.errors import BadConfig, translate_os_errors
+from osler.text import read_packaged
 
 NAMES = ("Containerfile", "osler.service", "compose.yaml", "kubernetes.yaml", "osler.toml")
 
@@ -18,6 +18,6 @@ def write_files(folder: Path, *, overwrite: bool = False) -> list[Path]:
     with translate_os_errors(f"cannot write to {folder}", BadConfig, "name another folder"):
         folder.mkdir(parents=True, exist_ok=True)
         for path in paths:
-            text = files(__package__).joinpath(path.name).read_text(encoding="utf-8")
+            text = read_packaged(__package__, path.name)
             path.write_text(text, encoding="utf-8")
     return paths

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from functools import cache
-from importlib.resources import files
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from osler.errors import BadConfig
+from osler.text import read_packaged_table
 
 Listing = Literal["files", "index", "hub", "releases", "none"]
 Check = Literal["none", "md5-beside", "md5-list", "hub"]
@@ -58,9 +57,9 @@ class DownloadRecipe(BaseModel):
 @cache
 def load_recipes() -> dict[str, DownloadRecipe]:
     """The recipes by name, in the order of the file."""
-    text = (files("osler.sources.download") / "recipes.toml").read_text(encoding="utf-8")
     return {
-        name: DownloadRecipe(name=name, **fields) for name, fields in tomllib.loads(text).items()
+        name: DownloadRecipe(name=name, **fields)
+        for name, fields in read_packaged_table(__package__, "recipes.toml").items()
     }
 
 

@@ -7,14 +7,13 @@ and chapters are ranges of categories (the tabular lists of ICD-9-CM 2015 and IC
 from __future__ import annotations
 
 import re
-import tomllib
 from bisect import bisect_right
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
-from importlib.resources import files
 
 from osler.errors import BadQuestion
+from osler.text import read_packaged_table
 
 
 class CodeSystem(StrEnum):
@@ -196,5 +195,5 @@ def _is_single(name: str) -> bool:
 @cache
 def _load_ranges(system: CodeSystem, level: str) -> _CodeRanges:
     """The `blocks` or `chapters` of ICD-9-CM or ICD-10-CM."""
-    text = (files("osler.sources.patients") / "icd_ranges.toml").read_text(encoding="utf-8")
-    return _CodeRanges.from_resource(tomllib.loads(text)[system.value][level])
+    every = read_packaged_table(__package__, "icd_ranges.toml")
+    return _CodeRanges.from_resource(every[system.value][level])

@@ -7,16 +7,14 @@ bad as soon as one aspect is; it is good when all of them are.
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, Protocol
 
 from osler.errors import MalformedSource, read_text_file
 from osler.llm.core.base import Message
-from osler.text import language_of
+from osler.text import language_of, read_packaged_table
 from osler.trace import Run
 from osler.types import Language
 
@@ -30,7 +28,7 @@ class Dimension:
     aspects: Mapping[str, Mapping[Language, str]]
 
 
-_TABLE = tomllib.loads(files(__package__).joinpath("framework.toml").read_text(encoding="utf-8"))
+_TABLE = read_packaged_table(__package__, "framework.toml")
 FRAMEWORK = tuple(Dimension(name, **wording) for name, wording in _TABLE.items())
 DIMENSIONS = tuple(dimension.name for dimension in FRAMEWORK)
 Verdict = bool | None

@@ -6,9 +6,7 @@ has their functions; `base` reads inputs, converts units and evaluates.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
-from importlib.resources import files
 from typing import Any
 
 from osler.methods.kag.formulas.base import (
@@ -22,6 +20,7 @@ from osler.methods.kag.formulas.base import (
     evaluate_formula,
 )
 from osler.methods.kag.formulas.compute import COMPUTE
+from osler.text import read_packaged_table
 
 __all__ = [
     "FORMULAS",
@@ -44,8 +43,7 @@ def _read_input(entry: str | Mapping[str, Any]) -> Input:
 
 
 def _load_formulas() -> dict[str, Formula]:
-    text = files(__package__).joinpath("formulas.toml").read_text(encoding="utf-8")
-    entries = tomllib.loads(text)
+    entries = read_packaged_table(__package__, "formulas.toml")
     if entries.keys() != COMPUTE.keys():
         raise ValueError(f"formulas.toml and compute.py differ: {entries.keys() ^ COMPUTE.keys()}")
     return {

@@ -6,13 +6,12 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
+from osler.text import read_packaged_table
 from osler.types import Language
 
 
@@ -46,7 +45,8 @@ class InputWords:
 @cache
 def input_words() -> Mapping[str, InputWords]:
     """All inputs by name; an input in both files has the words of both."""
-    numbers, findings = _load_table("inputs.toml"), _load_table("findings.toml")
+    numbers = read_packaged_table(__package__, "inputs.toml")
+    findings = read_packaged_table(__package__, "findings.toml")
     return {
         name: _read_entry(numbers.get(name, {}), findings.get(name, {}))
         for name in (*numbers, *(name for name in findings if name not in numbers))
@@ -61,10 +61,6 @@ def label_pattern(label: str) -> str:
         return plain
     cased = plain if letters <= 3 and not label.islower() else f"(?i:{plain})"
     return rf"(?<![A-Za-z]){cased}(?![A-Za-z])"
-
-
-def _load_table(name: str) -> dict[str, Any]:
-    return tomllib.loads(files(__package__).joinpath(name).read_text(encoding="utf-8"))
 
 
 def _read_entry(number: Mapping[str, Any], finding: Mapping[str, Any]) -> InputWords:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 
+from osler.text import read_packaged_table
 from osler.types import Language
 
 
@@ -70,8 +69,7 @@ class Vocabulary:
 @cache
 def read_vocabulary() -> Vocabulary:
     """The vocabulary that comes with Osler."""
-    text = files(__package__).joinpath("relations.toml").read_text(encoding="utf-8")
-    tables = tomllib.loads(text)
+    tables = read_packaged_table(__package__, "relations.toml")
     words = tables["words"]
     kinds = {
         name: ConceptKind(name, frozenset(row["types"])) for name, row in tables["kind"].items()
