@@ -410,7 +410,8 @@ def auroc(values: np.ndarray, good: np.ndarray) -> float:
 def bootstrapped(
     rows: Sequence[Case], label: str, names: Sequence[str], draws: int = 1_000
 ) -> dict[str, dict[str, tuple[float, ...]]]:
-    """Value, low and high of AUROC, AURC and the gain over cppl in AUROC, drawn by question."""
+    """Value, low and high of AUROC, AURC and the gain in AUROC over the first of the values, drawn by
+    question."""
     ids = sorted({row["id"] for row in rows})
     place = {id: n for n, id in enumerate(ids)}
     owner = np.array([place[row["id"]] for row in rows])
@@ -431,8 +432,7 @@ def bootstrapped(
             area = auroc(values[name][at], good[at])
             measured[name]["auroc"].append(area)
             measured[name]["aurc"].append(area_under_risk(values[name][at], good[at]))
-            base = measured["cppl"]["auroc"][-1] if "cppl" in names and name != "cppl" else area
-            measured[name]["gain"].append(area - base)
+            measured[name]["gain"].append(area - measured[names[0]]["auroc"][-1])
     return {
         name: {
             key: (found[0], *map(float, np.quantile(found[1:] or found, (0.025, 0.975))))
@@ -465,9 +465,10 @@ def _print_table(own: Sequence[Case], title: str, label: str) -> None:
         if not kept or len({*good}) < 2:
             continue
         names = [n for n in sorted({*kept[0]["values"]}) if all(n in row["values"] for row in kept)]
-        names.sort(key=lambda n: n != "cppl")
+        opponent = "cppl" if "cppl" in names else "cosine"
+        names.sort(key=lambda n: n != opponent)
         print(f"\n**{title}**, {where}: n {len(kept)}, good {sum(good)}\n")
-        print("| value | AUROC | AURC | AUROC - cppl |\n|---|---|---|---|")
+        print(f"| value | AUROC | AURC | AUROC - {opponent} |\n|---|---|---|---|")
         for name, found in bootstrapped(kept, label, names).items():
             cells = [f"{v:.3f} [{low:.3f}, {high:.3f}]" for v, low, high in found.values()]
             print(f"| {name} | " + " | ".join(cells) + " |")

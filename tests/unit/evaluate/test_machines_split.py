@@ -1,0 +1,17 @@
+"""What lean moves were fitted on is not what they are measured on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+BENCHMARKS = Path(__file__).resolve().parents[3] / "benchmarks"
+
+
+def test_held_out_questions_were_seen_by_no_fit() -> None:
+    split = json.loads((BENCHMARKS / "machines_split.json").read_text(encoding="utf-8"))
+    experts = json.loads((BENCHMARKS / "experts/split.json").read_text(encoding="utf-8"))
+    held_out = set(split["held_out"])
+    assert len(held_out) == 200
+    assert held_out.isdisjoint(split["tuned"])
+    assert held_out <= set(experts["test"])
