@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 
 from osler.methods.kag.logical_forms import (
@@ -39,6 +39,8 @@ class Dependencies:
     """Alias of a named entity → its name, known before any step runs."""
     problems: tuple[str, ...]
     """Defects in words: undeclared names, missing steps, cycles."""
+    types: Mapping[int, str] = field(default_factory=dict)
+    """Step → the declared type of what it finds; steps without one are left out."""
 
     def solving_order(self) -> tuple[int, ...]:
         """The steps in an order in which each follows its dependencies; ties in plan order."""
@@ -71,7 +73,12 @@ def find_dependencies(plan: LogicalPlan) -> Dependencies:
             else:
                 needed.add(n)
         waits[step.n] = frozenset(needed)
-    return Dependencies(_without_cycles(waits, problems), bound, given, tuple(problems))
+    types = {
+        step.n: step.action.o.type
+        for step in plan.steps
+        if isinstance(step.action, Retrieval) and step.action.o.type
+    }
+    return Dependencies(_without_cycles(waits, problems), bound, given, tuple(problems), types)
 
 
 def fill_references(question: str, answers: Mapping[int, str]) -> str:

@@ -157,6 +157,8 @@ class Thinker:
                 step = replace(step, action=first, others=tuple(others))
                 return await self.depth.solve(step, asked, lines, language, run)
             case Math(content=content, target=target) as form:
+                if (combined := known.compute_set(form)) is not None:
+                    return SubAnswer(n, asked, combined, rests)
                 filled = [*map(known.fill_item, content), question.text]
                 form = replace(form, target=known.fill_text(target))
                 text = await self.calculator.solve(n, form, filled, language, run)

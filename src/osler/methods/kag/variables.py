@@ -15,7 +15,7 @@ from functools import cached_property
 
 from osler.methods.kag.dependencies import REFERENCE, Dependencies
 from osler.methods.kag.depth import SubAnswer
-from osler.methods.kag.logical_forms import Constraint, Retrieval, SpoNode
+from osler.methods.kag.logical_forms import Constraint, Math, Retrieval, SpoNode
 
 MOST = 5
 """Forms that one form with several values becomes, at most."""
@@ -23,6 +23,15 @@ _SEPARATOR = re.compile(r"\s*[;；、\n]\s*")
 # A list of short names: "aspirin, ibuprofen and naproxen".
 _LISTED = re.compile(r"\s*(?:,|，)\s*(?:(?:and|or)\s+)?|\s+(?:and|or)\s+")
 _LONGEST_NAME = 40
+
+
+@dataclass(frozen=True, slots=True)
+class EntitySet:
+    """What a variable stands for."""
+
+    names: tuple[str, ...]
+    type: str = ""
+    """As the plan declares it; "" where it does not."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +75,38 @@ class Variables:
         filled = self.fill_text(item)
         is_reference = filled == item and (item in self.graph.bound or item[:1] == "#")
         return "" if is_reference else filled
+
+    def compute_set(self, form: Math) -> str | None:
+        """The result of a Math that counts or combines the sets of its content, without a model;
+        `None` for another target, and where the content is no set or the sets are of two types."""
+        sets = [self._set_of(item) for item in form.content]
+        known = [each for each in sets if each is not None]
+        operation = form.target.casefold().strip()
+        if len(known) < len(sets) or len({one.type for one in known if one.type}) > 1:
+            return None
+        if operation == "count" and len(known) == 1:
+            return str(len(known[0].names))
+        if operation not in ("intersection", "union", "difference") or len(known) < 2:
+            return None
+        first, *others = ({name.casefold(): name for name in one.names} for one in known)
+        for other in others:
+            if operation == "union":
+                first |= {key: name for key, name in other.items() if key not in first}
+            else:
+                keeps = operation == "intersection"
+                first = {key: name for key, name in first.items() if (key in other) is keeps}
+        return "; ".join(first.values())
+
+    def _set_of(self, item: str) -> EntitySet | None:
+        """What an alias or a "#n" stands for; `None` for a text and for what has no value."""
+        name = item.strip()
+        is_reference = name in self.bound or (
+            REFERENCE.fullmatch(name) and self._said.get(int(name[1:]))
+        )
+        if not is_reference:
+            return None
+        step = self.graph.bound.get(name, int(name[1:]) if REFERENCE.fullmatch(name) else 0)
+        return EntitySet(self._values(name), self.graph.types.get(step, ""))
 
     def fill_form(self, form: Retrieval) -> list[Retrieval]:
         """The form with subject, object and constraint values filled in, once for each entity that

@@ -1,5 +1,7 @@
 """What the references of a plan stand for: subjects, objects, constraints, texts, sets (§3.1.1)."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from osler.answer.written import WrittenComposer
@@ -9,7 +11,7 @@ from osler.methods.kag.dependencies import find_dependencies
 from osler.methods.kag.depth import DepthSolver, SubAnswer
 from osler.methods.kag.executors import Calculator, Deducer
 from osler.methods.kag.focus import Focuser
-from osler.methods.kag.logical_forms import Constraint, Deduce, Math, Retrieval
+from osler.methods.kag.logical_forms import Constraint, Deduce, Math, PlanStep, Retrieval
 from osler.methods.kag.output import AnswerFinisher
 from osler.methods.kag.parse import read_plan
 from osler.methods.kag.planner import GivenForms
@@ -17,7 +19,7 @@ from osler.methods.kag.solver import Thinker
 from osler.methods.kag.variables import Variables, split_entities
 from osler.testing.scripted import KeyedModel, ScriptedRetriever
 from osler.trace import FormSolved, Noted, Run
-from osler.types import Hit, Passage, Question
+from osler.types import Hit, Language, Passage, Question
 
 YES = "<answer>Yes</answer><reason>Reference 0 says it.</reason>"
 TEXT = Passage("book:a#0", "Aspirin and ibuprofen are NSAIDs.", "book", "NSAIDs")
@@ -146,3 +148,65 @@ async def test_a_step_without_an_answer_is_neither_searched_nor_filled_in(reply:
         2: "failed",
         3: "failed",
     }
+
+
+DRUGS = """Step1: Which drugs treat gout?
+Action1: Retrieval(s=s1:disease['gout'], p=p1:treated_by, o=o1:drug)
+Step2: Which drugs interact with warfarin?
+Action2: Retrieval(s=s2:drug['warfarin'], p=p2:interacts_with, o=o2:{kind})
+Step3: Which of them are both?
+Action3: Math(content=['o1', '#2'], target='{target}')->math1"""
+
+
+@pytest.mark.parametrize(
+    ("target", "kind", "text"),
+    [
+        ("intersection", "drug", "Allopurinol"),
+        ("union", "drug", "Allopurinol; colchicine; aspirin"),
+        ("difference", "drug", "colchicine"),
+        ("intersection", "disease", None),  # sets of two types are not combined
+        ("the share of both", "drug", None),
+        ("count", "drug", None),
+    ],
+)
+def test_a_math_over_sets_needs_no_model(target: str, kind: str, text: str | None) -> None:
+    said = {"a1": "Allopurinol; colchicine", "a2": "allopurinol; aspirin"}
+    known, form = variables(DRUGS.format(target=target, kind=kind), 3, **said)
+    assert isinstance(form, Math)
+    assert known.compute_set(form) == text
+
+
+def test_a_set_is_counted_and_a_text_or_an_unknown_is_no_set() -> None:
+    known, _ = variables(DRUGS.format(target="count", kind="drug"), 3, a1="Allopurinol; colchicine")
+    assert known.compute_set(Math(("o1",), "count")) == "2"
+    assert known.compute_set(Math(("#2",), "count")) is None
+    assert known.compute_set(Math(("weight=16kg",), "count")) is None
+
+
+async def test_a_plan_of_sets_runs_to_its_end_without_a_model_for_the_math() -> None:
+    plan = read_plan(DRUGS.format(target="intersection", kind="drug"))
+    run = Run()
+    last = r"It is allopurinol. <answer>\boxed{Allopurinol}</answer>"
+    speaker = Speaker(KeyedModel({"Answer the last question": [last]}), "reader")
+    thinker = Thinker(
+        GivenForms(plan),
+        TwoDrugs(),
+        Calculator(speaker),
+        Deducer(speaker),
+        AnswerFinisher(speaker),
+        WrittenComposer(),
+    )
+    await thinker.solve(Question("q", "Which drugs for gout interact with warfarin?"), run)
+    solved = [event.answer for event in run.events if isinstance(event, FormSolved)]
+    assert solved[2] == "Allopurinol"
+    assert run.usage.calls == 1  # the last answer's
+
+
+class TwoDrugs:
+    """A depth solver that answers each step with two drugs."""
+
+    async def solve(
+        self, step: PlanStep, question: str, known: Sequence[str], language: Language, run: Run
+    ) -> SubAnswer:
+        told = ("", "Allopurinol; colchicine", "allopurinol; aspirin")
+        return SubAnswer(step.n, question, told[step.n])

@@ -211,7 +211,7 @@ Span = tuple[str, str, int, int]
 def _drop_covered(spans: Sequence[Span]) -> list[Span]:
     """Spans in order, without those inside a longer one of any group; of equal ones all stay,
     but a word of the vocabulary comes before an empty one."""
-    kept = []
+    kept: list[Span] = []
     for one in sorted(spans, key=lambda span: (span[2], -span[3])):
         _, name, start, end = one
         covered = any(

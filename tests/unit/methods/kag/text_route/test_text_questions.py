@@ -10,7 +10,7 @@ import pytest
 
 from osler.answer import UNDECIDED, Decision
 from osler.methods.kag.pool import QuestionSearch
-from osler.methods.kag.text_route import FactFinder, SpanFirst, TextRoute
+from osler.methods.kag.text_route import FactFinder, TextRoute
 from osler.methods.kag.text_route.open_spans import find_open_span
 from osler.methods.kag.text_route.reading import Chain, TextQuery, read_question
 from osler.methods.kag.text_route.relations import read_text_vocabulary
