@@ -1,20 +1,22 @@
 """The gate: which sentences of the hits are evidence for a question, or none at all.
 
-Passages that do not speak of the question's subject are left out. The others compete by their
-coverage of the question's rare words. A rule decides: when the best passage covers too little and
-no sentence is relevant, nothing is evidence. The expert `answerable` says how likely the evidence
-answers; where it decides, it says of each passage whether it answers, but for letters.
+By the rule, passages that do not speak of the question's subject are left out. The others compete
+by their coverage of the question's rare words, and when the best passage covers too little and no
+sentence is relevant, nothing is evidence. The expert `answerable` says of each passage whether it
+answers, and how likely the evidence answers at all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from osler.answer.quoting import QuoteJudge
 from osler.answer.sentences import QuoteCandidate, quote_candidates
 from osler.retrieve.experts.answerable import AnswerableExpert, PassageSigns
-from osler.retrieve.experts.answering import sigmoid
-from osler.retrieve.naming import NAMED, has_no_one_subject
+from osler.retrieve.naming import NAMED
+from osler.retrieve.rerank import reranker_text
+from osler.retrieve.word_pairs import share_of_pairs
 from osler.types import Hit, Language, Question, Relevance, Sureness
 
 
@@ -42,8 +44,7 @@ class WeighedEvidence:
 class MeasuredPassage:
     """A passage that may be evidence."""
 
-    quotes: list[QuoteCandidate]
-    """Its sentences, most relevant first; not empty."""
+    hit: Hit
     signs: PassageSigns
 
 
@@ -63,8 +64,12 @@ class EvidenceGate:
     `NAMED` on; `None` = every passage may be evidence."""
     subject: Relevance | None = None
     """Share of the question's subject that a text has (`naming.SubjectRelevance`)."""
+    search: Relevance | None = None
+    """How likely a passage supports an answer, by the expert `retrieve`."""
+    judge: QuoteJudge | None = None
+    """Judges the sentences of the passages, where it can."""
     expert: AnswerableExpert | None = None
-    """Needs `subject`; `None` = nobody says how sure the evidence is."""
+    """Needs `subject` and `search`; `None` = nobody says how sure the evidence is."""
     decides: bool = True
     """Whether the expert decides; else it only says how sure, and the rule decides."""
     least_sureness: float | None = None
@@ -81,46 +86,73 @@ class EvidenceGate:
     async def weigh_evidence(
         self, question: Question, hits: Sequence[Hit], *, query: str = ""
     ) -> WeighedEvidence:
-        """Sentences of the passages that cover the question best, most relevant first.
+        """Sentences of the passages that are evidence, most relevant first.
 
         None when the hits do not answer it. `query` replaces the question in scoring relevance.
         """
-        kept, best = await self._choose_passages(question, hits)
-        found = await quote_candidates(self.relevance, query or question.text, kept)
         expert = self._expert_for(question)
-        if expert is None or not found:
-            return WeighedEvidence(found if self._passes_rule(question, best, found) else [])
-        measured = await self._measure(question, found)
+        if expert is None or not hits:
+            return WeighedEvidence(await self._find_by_rule(question, hits, query))
+        # Where the rule decides, sentences are judged only to be quoted: it would double the cost.
+        seen = self if self.decides else replace(self, judge=None)
+        measured = await seen.measure_passages(question, hits)
         logits = expert.weigh_passages(question.text, [one.signs for one in measured])
-        probability = expert.judge_evidence(logits)
-        if not self.decides or has_no_one_subject(question.text):
-            passes = self._passes_rule(question, best, found)
-        else:
-            good = {
-                one.quotes[0].hit.passage.id
-                for one, logit in zip(measured, logits, strict=True)
-                if sigmoid(logit) >= expert.threshold
-            }
-            found = [quote for quote in found if quote.hit.passage.id in good]
-            passes = True
-        passes = passes and probability >= (self.least_sureness or 0.0)
-        return WeighedEvidence(found if passes else [], Sureness(probability, expert.identity))
+        sureness = Sureness(expert.judge_evidence(logits), expert.identity)
+        if sureness.probability < (self.least_sureness or 0.0):
+            return WeighedEvidence([], sureness)
+        if not self.decides:
+            return WeighedEvidence(await self._find_by_rule(question, hits, query), sureness)
+        good = [
+            one.hit
+            for one, logit in zip(measured, logits, strict=True)
+            if expert.is_evidence(question.text, logit)
+        ]
+        found = await quote_candidates(self.relevance, query or question.text, good)
+        return WeighedEvidence(found, sureness)
 
     async def measure_passages(
         self, question: Question, hits: Sequence[Hit]
     ) -> list[MeasuredPassage]:
-        """What the expert knows of each passage that may be evidence; what it learns from.
+        """What the expert knows of each passage; what it learns from.
 
-        Raises `ValueError` without `subject`.
+        Raises `ValueError` without `subject` or `search`.
         """
-        kept, _ = await self._choose_passages(question, hits)
-        return await self._measure(
-            question, await quote_candidates(self.relevance, question.text, kept)
+        if self.subject is None or self.search is None:
+            raise ValueError("nothing measures the share of the subject, or nothing searches")
+        texts = _read_texts(hits)
+        covered = await self.coverage.relevance(question.text, texts)
+        shares = await self.subject.relevance(question.text, texts)
+        searched = await self.search.relevance(
+            question.text, [reranker_text(hit.passage) for hit in hits]
         )
+        judged: Mapping[str, float] = {}
+        if self.judge is not None and self.judge.can_judge(question):
+            judged = await self.judge.judge_passages(question.text, hits)
+        pairs = share_of_pairs(question.text, texts)
+        return [
+            MeasuredPassage(
+                hit,
+                PassageSigns(
+                    covered[at],
+                    shares[at],
+                    searched[at],
+                    pairs[at],
+                    judged.get(hit.passage.id, 0.0) if judged else None,
+                ),
+            )
+            for at, hit in enumerate(hits)
+        ]
 
     def _expert_for(self, question: Question) -> AnswerableExpert | None:
         known = self.expert is not None and question.language in self.expert.languages
-        return self.expert if known and self.subject is not None else None
+        return self.expert if known and self.subject is not None and self.search else None
+
+    async def _find_by_rule(
+        self, question: Question, hits: Sequence[Hit], query: str
+    ) -> list[QuoteCandidate]:
+        kept, best = await self._choose_passages(question, hits)
+        found = await quote_candidates(self.relevance, query or question.text, kept)
+        return found if self._passes_rule(question, best, found) else []
 
     def _passes_rule(
         self, question: Question, best: float, found: Sequence[QuoteCandidate]
@@ -145,42 +177,6 @@ class EvidenceGate:
             return hits
         named = await self.naming.relevance(question.text, _read_texts(hits))
         return [hit for hit, value in zip(hits, named, strict=True) if value >= NAMED]
-
-    async def _measure(
-        self, question: Question, found: Sequence[QuoteCandidate]
-    ) -> list[MeasuredPassage]:
-        if self.subject is None:
-            raise ValueError("nothing measures the share of the subject")
-        quotes: dict[str, list[QuoteCandidate]] = {}
-        for quote in found:
-            quotes.setdefault(quote.hit.passage.id, []).append(quote)
-        hits = [own[0].hit for own in quotes.values()]
-        texts, headings = _read_texts(hits), [hit.passage.heading for hit in hits]
-        if not hits:
-            return []
-        covered = await self.coverage.relevance(question.text, texts)
-        shares = await self.subject.relevance(question.text, [*texts, *headings])
-        asked = {one: await self._asked_share(question, one) for one in dict.fromkeys(headings)}
-        return [
-            MeasuredPassage(
-                own,
-                PassageSigns(
-                    covered[at],
-                    shares[at],
-                    shares[len(hits) + at],
-                    asked[headings[at]],
-                    tuple(quote.relevance for quote in own),
-                ),
-            )
-            for at, own in enumerate(quotes.values())
-        ]
-
-    async def _asked_share(self, question: Question, heading: str) -> float:
-        """Share of a heading's own subject that the question has, by the best part of its path:
-        "Cardiology > Heart failure" is about heart failure."""
-        assert self.subject is not None  # noqa: S101  `_measure` has looked
-        parts = heading.split(" > ")
-        return max([(await self.subject.relevance(one, [question.text]))[0] for one in parts])
 
 
 def _read_texts(hits: Sequence[Hit]) -> list[str]:

@@ -77,11 +77,7 @@ class QuoteJudge:
         may be. `query` is what is judged: the question, or the question with the chosen option.
         """
         found = self._choose_candidates(query, _same_documents(evidence, hits))
-        texts = [
-            TextPair(one.text, one.hit.passage.heading, one.hit.passage.text[:LEAD])
-            for one in found
-        ]
-        shares = await self.judge_texts(query, texts) if texts else ()
+        shares = await self._judge_candidates(query, found)
         if not shares:
             return []
         order = sorted(range(len(found)), key=lambda at: (-shares[at], at))
@@ -94,6 +90,16 @@ class QuoteJudge:
             chosen.setdefault(words, replace(found[at], relevance=shares[at]))
         return put_definition_first(question.text, list(chosen.values()))
 
+    async def judge_passages(self, query: str, hits: Sequence[Hit]) -> dict[str, float]:
+        """Of each of the first passages, by its id, the highest probability that a sentence
+        answers. None where the expert cannot judge. What is judged again to be quoted is
+        remembered."""
+        found = self._choose_candidates(query, hits)
+        best: dict[str, float] = {}
+        for one, share in zip(found, await self._judge_candidates(query, found), strict=False):
+            best[one.hit.passage.id] = max(share, best.get(one.hit.passage.id, 0.0))
+        return best
+
     def _choose_candidates(self, query: str, hits: Sequence[Hit]) -> list[QuoteCandidate]:
         """Of each of the first passages the sentences that share most words with the question."""
         found = []
@@ -104,6 +110,15 @@ class QuoteJudge:
             order = sorted(range(len(own)), key=lambda at: (-shares[at], at))
             found += [QuoteCandidate(hit, *own[at], shares[at]) for at in order[: self.each]]
         return found
+
+    async def _judge_candidates(
+        self, query: str, found: Sequence[QuoteCandidate]
+    ) -> tuple[float, ...]:
+        texts = [
+            TextPair(one.text, one.hit.passage.heading, one.hit.passage.text[:LEAD])
+            for one in found
+        ]
+        return await self.judge_texts(query, texts) if texts else ()
 
     async def judge_texts(self, query: str, texts: Sequence[TextPair]) -> tuple[float, ...]:
         """Probabilities, in order, that each text answers; none where the expert cannot judge."""

@@ -218,10 +218,10 @@ def _generic_words() -> _Generic:
 
 @lru_cache(maxsize=10_000)
 def _stem(word: str) -> str:
-    return _stem_words([word])[word]
+    return stem_words([word])[word]
 
 
-def _stem_words(words: Sequence[str]) -> dict[str, str]:
+def stem_words(words: Sequence[str]) -> dict[str, str]:
     """Each word's stem, by the tokenizer of the full-text index and in one spelling."""
     spelt = {word: "".join(fold_words(word)) or word for word in words}
     stemmed = stem_terms(list(dict.fromkeys(spelt.values())))
@@ -231,5 +231,5 @@ def _stem_words(words: Sequence[str]) -> dict[str, str]:
 def _stem_texts(texts: Sequence[str]) -> list[frozenset[str]]:
     """The stems of each text's words; of Chinese its characters and pairs."""
     cut = [frozenset(split_words(text)) for text in texts]
-    stems = _stem_words(sorted({word for words in cut for word in words if not has_cjk(word)}))
+    stems = stem_words(sorted({word for words in cut for word in words if not has_cjk(word)}))
     return [frozenset(stems.get(word, word) for word in words) for words in cut]

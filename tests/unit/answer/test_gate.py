@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,8 +12,10 @@ import pytest
 
 from osler.answer.extractive import ExtractiveComposer
 from osler.answer.gate import EvidenceGate, QuoteThresholds
+from osler.answer.quoting import QuoteJudge
 from osler.answer.sureness import describe_sureness
 from osler.retrieve.experts.answerable import FEATURES, AnswerableExpert
+from osler.retrieve.experts.answering import TextPair
 from osler.retrieve.experts.cards import CARD, WEIGHTS, ExpertCard, render_card
 from osler.retrieve.experts.shelf import open_expert
 from osler.retrieve.naming import NamingRelevance, SubjectRelevance
@@ -21,8 +24,8 @@ from osler.trace import Run
 from osler.train.experts.linear import write_safetensors
 from osler.types import Hit, Passage, Question, Sureness
 
-WEIGHTED = {"subject": 6.0, "other subject": -9.0, "coverage": 2.0}
-BIAS = -5.0
+WEIGHTED = {"subject": 6.0, "whole subject": 4.0, "coverage": 2.0}
+BIAS = -9.0
 
 
 @pytest.fixture
@@ -64,6 +67,7 @@ def make_gate(expert: AnswerableExpert | None, **changes: float) -> EvidenceGate
         {"en": QuoteThresholds(0.49, 0.5), "zh": QuoteThresholds(0.3, 0.4)},
         naming=naming,
         subject=SubjectRelevance(naming),
+        search=OverlapRelevance(),
         expert=expert,
     )
     return replace(gate, **changes)  # type: ignore[arg-type]
@@ -106,14 +110,6 @@ async def test_where_the_rule_decides_the_expert_only_says_how_sure(
     assert weighed.sureness.probability < 0.5
 
 
-async def test_a_path_of_headings_is_about_its_own_parts(expert: AnswerableExpert) -> None:
-    path = f"Gastroenterology and hepatology > {RIGHT[0]} > Treatment and outlook"
-    gate = make_gate(expert)
-    (alone,) = await gate.measure_passages(QUESTION, hits(RIGHT))
-    (within,) = await gate.measure_passages(QUESTION, hits((path, RIGHT[1])))
-    assert within.signs.heading_asked == alone.signs.heading_asked == 1
-
-
 async def test_only_passages_that_answer_are_quoted(expert: AnswerableExpert) -> None:
     weighed = await make_gate(expert).weigh_evidence(QUESTION, hits(LOOK_ALIKE, RIGHT))
     assert {quote.hit.passage.title for quote in weighed.quotes} == {RIGHT[0]}
@@ -137,10 +133,41 @@ LETTER = Question(
 TREMOR = ("Tremor", "Against tremor at night a small dose of propranolol helps many patients.")
 
 
-async def test_the_rule_decides_on_a_letter(expert: AnswerableExpert) -> None:
-    expert.threshold = 1.0
+async def test_a_letter_has_a_threshold_of_its_own(expert: AnswerableExpert) -> None:
+    expert.threshold, expert.letter_threshold = 1.0, 0.0
     by_rule = await make_gate(None).find_evidence(LETTER, hits(TREMOR))
-    assert await make_gate(expert).find_evidence(LETTER, hits(TREMOR)) == by_rule
+    assert await make_gate(expert).find_evidence(LETTER, hits(TREMOR)) == by_rule != []
+    expert.threshold, expert.letter_threshold = 0.0, 1.0
+    assert await make_gate(expert).find_evidence(LETTER, hits(TREMOR)) == []
+
+
+async def test_without_the_search_s_expert_the_rule_decides(expert: AnswerableExpert) -> None:
+    expert.threshold = 1.0
+    weighed = await replace(make_gate(expert), search=None).weigh_evidence(QUESTION, hits(RIGHT))
+    assert weighed.sureness is None
+    assert weighed.quotes == await make_gate(None).find_evidence(QUESTION, hits(RIGHT))
+
+
+class KnownJudge:
+    """Holds one sentence to answer."""
+
+    def can_judge(self, question: str) -> bool:
+        return True
+
+    def judge_texts(self, question: str, texts: Sequence[TextPair]) -> list[float]:
+        return [0.9 if one.text == RIGHT[1] else 0.1 for one in texts]
+
+
+async def test_each_passage_is_measured_by_search_judge_and_words(
+    expert: AnswerableExpert,
+) -> None:
+    gate = replace(make_gate(expert), judge=QuoteJudge(KnownJudge()))
+    right, alike = await gate.measure_passages(QUESTION, hits(RIGHT, LOOK_ALIKE))
+    assert (right.signs.answers, alike.signs.answers) == (0.9, 0.1)
+    assert right.signs.search > 0
+    assert (right.signs.pairs or 0) > (alike.signs.pairs or 0)
+    (unjudged,) = await make_gate(expert).measure_passages(QUESTION, hits(RIGHT))
+    assert unjudged.signs.answers is None
 
 
 async def test_chinese_keeps_the_rule_and_has_no_sureness(expert: AnswerableExpert) -> None:

@@ -21,9 +21,11 @@ from osler.app.config import (
     Settings,
 )
 from osler.app.wiring import Parts, roles_of
+from osler.app.wiring.experts import OFF, expert_in_use
 from osler.errors import ModelError
 from osler.llm.core.base import Likelihood, Sampling
 from osler.retrieve.experts.answerable import ANSWERABLE, AnswerableExpert
+from osler.retrieve.experts.searching import RETRIEVE
 from osler.retrieve.experts.shelf import open_expert
 from osler.retrieve.experts.supporting import SUPPORTS, SupportsExpert
 from osler.sources.catalogue import trust_of
@@ -101,7 +103,8 @@ def evidence_gate(settings: Settings, parts: Parts) -> EvidenceGate:
     }
     naming = parts.naming if chosen.naming else None
     gate = EvidenceGate(parts.coverage, parts.relevance, least, naming=naming, faults=parts.faults)
-    if parts.subject is None:
+    # The expert reads what `retrieve` says of a passage: with another search it knows nothing.
+    if parts.subject is None or parts.pool is None or expert_in_use(settings, RETRIEVE) == OFF:
         return gate
     try:
         expert = AnswerableExpert(open_expert(ANSWERABLE, chosen.gate_path))
@@ -112,6 +115,8 @@ def evidence_gate(settings: Settings, parts: Parts) -> EvidenceGate:
     return replace(
         gate,
         subject=parts.subject,
+        search=parts.pool,
+        judge=parts.judge,
         expert=expert,
         decides=chosen.gate == ANSWERABLE,
         least_sureness=fitted.sureness if known else None,

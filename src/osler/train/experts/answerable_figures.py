@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from random import Random
 from statistics import fmean
 
-from osler.answer.gate import EvidenceGate, QuoteThresholds
 from osler.errors import BadConfig
 from osler.evaluate.guarantee import fit_threshold
 from osler.evaluate.intervals import difference, mean
 from osler.evaluate.metrics.calibration import calibration_error
+from osler.retrieve.experts.answerable import AnswerableExpert
 from osler.retrieve.experts.cards import ExpertFigure
-from osler.train.experts.evidence_cases import EvidenceCase, names_subject
+from osler.train.experts.measured_cases import QUOTED, RULES, MeasuredCase
 from osler.train.experts.pair_evaluation import figure_of
-from osler.types import Hit
 
 EXPERT = "answerable"
 _NEVER = 2.0
-RULES: Mapping[str, QuoteThresholds] = {
-    "entity gate": QuoteThresholds(0.49, 0.5),
-    "cosine at least .7": QuoteThresholds(_NEVER, 0.7),
-    "coverage alone": QuoteThresholds(0.49, _NEVER),
-}
-"""The rule that stood before, and its simple opponents, which look at no names."""
-_QUOTED = 3
 RISK, CONFIDENCE, RESAMPLINGS = 0.1, 0.95, 100
 
 
@@ -46,30 +38,21 @@ class GateResult:
     """Whether a gold document is among the first quotes that the expert lets through."""
 
     @classmethod
-    async def of_case(
-        cls, gate: EvidenceGate, case: EvidenceCase, names: Iterable[str]
-    ) -> GateResult:
-        weighed = await gate.weigh_evidence(case.question, case.hits)
-        cited = {EXPERT: [quote.hit for quote in weighed.quotes[:_QUOTED]]}
-        for rule, least in RULES.items():
-            naming = gate.naming if rule == "entity gate" else None
-            plain = replace(gate, expert=None, naming=naming, least={"en": least})
-            quotes = await plain.find_evidence(case.question, case.hits)
-            cited[rule] = [quote.hit for quote in quotes[:_QUOTED]]
-        named = tuple(names)
-
-        def is_other(hit: Hit) -> bool:
-            gold = not case.absent and case.is_gold(hit)
-            return bool(named) and not gold and not names_subject(hit.passage, named)
-
+    def of_case(cls, expert: AnswerableExpert, case: MeasuredCase) -> GateResult:
+        """What the expert lets through, the likeliest passages first, beside the rules."""
+        logits = expert.weigh_passages(case.text, case.signs)
+        passing = sorted(
+            (at for at, one in enumerate(logits) if expert.is_evidence(case.text, one)),
+            key=lambda at: -logits[at],
+        )[:QUOTED]
         return cls(
-            case.asked.source,
+            case.source,
             case.absent,
             case.has_gold,
-            {gate_name: bool(hits) for gate_name, hits in cited.items()},
-            {gate_name: any(map(is_other, hits)) for gate_name, hits in cited.items()},
-            weighed.sureness.probability if weighed.sureness and weighed.quotes else 0.0,
-            not case.absent and any(map(case.is_gold, cited[EXPERT])),
+            {EXPERT: bool(passing), **case.quoted},
+            {EXPERT: any(case.others[at] for at in passing), **case.other},
+            expert.judge_evidence(logits) if passing else 0.0,
+            any(case.golds[at] for at in passing),
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -13,71 +13,76 @@ from random import Random
 
 import numpy as np
 
-from osler.answer.gate import EvidenceGate, MeasuredPassage, QuoteThresholds
+from osler.answer.gate import EvidenceGate
+from osler.answer.quoting import ANSWERS, QuoteJudge
 from osler.evaluate.trained_on import list_questions
 from osler.jobs.runner import Progress
 from osler.kb.base import KnowledgeBase
-from osler.kb.encoders.base import Encoder, MiniLMEncoder
+from osler.kb.encoders.base import Encoder, MiniLMEncoder, VectorMemory
 from osler.retrieve.experts.answerable import (
     ANSWERABLE,
     FEATURES,
     AnswerableExpert,
     measure_passage,
 )
-from osler.retrieve.experts.answering import sigmoid
+from osler.retrieve.experts.answering import AnswersExpert, sigmoid
 from osler.retrieve.experts.cards import CARD, WEIGHTS, ExpertCard, ExpertData, render_card
 from osler.retrieve.experts.linear import LinearModel
+from osler.retrieve.experts.searching import SearchRelevance
 from osler.retrieve.experts.shelf import open_expert
-from osler.retrieve.naming import NamingRelevance, SubjectRelevance, has_no_one_subject
-from osler.retrieve.relevance import CoverageRelevance, EncoderRelevance
+from osler.retrieve.naming import NamingRelevance, SubjectRelevance
+from osler.retrieve.relevance import CoverageRelevance, EncoderRelevance, WordRelevance
 from osler.train.experts.answerable_figures import GateResult, measure_gates
 from osler.train.experts.evidence_cases import (
     LETTERS,
     CaseFinder,
-    EvidenceCase,
     add_letters,
-    count_parts,
+    packaged_search,
     read_letters,
     read_subject_names,
 )
 from osler.train.experts.linear import fit_linear, tensors_of, write_safetensors
+from osler.train.experts.measured_cases import (
+    QUOTED,
+    RULES,
+    CaseFile,
+    MeasuredCase,
+    measure_case,
+)
 from osler.train.experts.pair_evaluation import fit_platt
 from osler.train.experts.pair_questions import BIOASQ, LICENCES, MEDQUAD, PUBMEDQA
-from osler.train.experts.searches import SearchQuestion, choose_share, open_corpus, read_searches
+from osler.train.experts.searches import (
+    RememberedRelevance,
+    SearchQuestion,
+    choose_share,
+    open_corpus,
+    read_searches,
+)
 from osler.train.experts.splits import DataSplit, Part, read_split
-from osler.types import Language, Relevance
+from osler.types import Relevance
 
 EACH: Mapping[Part, Mapping[str, int]] = {
-    "train": {MEDQUAD: 220, BIOASQ: 70, PUBMEDQA: 20, LETTERS: 90},
-    "dev": {MEDQUAD: 100, BIOASQ: 20, PUBMEDQA: 8, LETTERS: 36},
-    "test": {MEDQUAD: 100, BIOASQ: 48, PUBMEDQA: 52},
+    "train": {MEDQUAD: 80, BIOASQ: 36, PUBMEDQA: 16, LETTERS: 40},
+    "dev": {MEDQUAD: 60, BIOASQ: 30, PUBMEDQA: 16, LETTERS: 30},
+    "test": {MEDQUAD: 60, BIOASQ: 20, PUBMEDQA: 20},
 }
 """Most questions of a set in each part."""
+_LOOKED_SHARE = 0.25
+_LOOKED_AT = {MEDQUAD: 100, BIOASQ: 48, PUBMEDQA: 52}
 _SHARES = {MEDQUAD: 0.45, BIOASQ: 0.3, PUBMEDQA: 0.1, LETTERS: 0.15}
 """Weight of each set, whatever its size."""
 _RIDGE = 1.0
-THRESHOLDS: Mapping[Language, QuoteThresholds] = {"en": QuoteThresholds(0.49, 0.5)}
-"""Those of the settings' defaults."""
+_KEPT = 0.9
+"""Share of letters with an answer that are to be answered."""
 _WEAK = (
-    "letters and case histories, which have no one subject: there the rule decides, and the"
-    " probability is low",
+    "letters and case histories, which have no one subject: nine of ten are to be answered, so most"
+    " of those without an answer are as well, and the probability is low",
     "a name that the knowledge base has in passing: what is said of another disease may be cited",
     "an aspect that a page leaves out: a page on the disease counts as evidence for its outlook",
+    "textbooks: of the sample's questions it refuses some that the rule answers",
     "its probabilities are for as many answerable questions as absent ones: calibrate it for yours",
     "English only: Chinese questions keep the rule, and have no probability",
 )
-
-
-@dataclass(frozen=True)
-class MeasuredCase:
-    """A case with what the gate knows of its passages."""
-
-    case: EvidenceCase
-    passages: tuple[MeasuredPassage, ...]
-
-    @property
-    def golds(self) -> list[bool]:
-        return [self.case.is_gold(one.quotes[0].hit) for one in self.passages]
 
 
 @dataclass(frozen=True)
@@ -96,18 +101,21 @@ class AnswerableJob:
 
     def train(self, progress: Progress | None = None) -> ExpertCard:
         """Learns on cases of the train part; dev calibrates; both set the threshold."""
-        encoder = MiniLMEncoder(threads=self.threads)
+        encoder = VectorMemory(MiniLMEncoder(threads=self.threads))
         with self._open_corpus(encoder, progress) as kb:
-            gate = make_gate(kb, encoder)
-            learnt = asyncio.run(self._measure_part(kb, encoder, gate, "train", progress))
-            dev = asyncio.run(self._measure_part(kb, encoder, gate, "dev", progress))
+            learnt, dev = (
+                asyncio.run(self._measure_part(kb, encoder, part, None, progress))
+                for part in ("train", "dev")
+            )
         model = fit_evidence(learnt)
         self.out.mkdir(parents=True, exist_ok=True)
         write_safetensors(tensors_of(model), self.out / WEIGHTS)
-        threshold = choose_threshold(model, [*learnt, *dev])
-        slope, intercept = fit_platt(_answered_logits(model, dev, threshold))
+        both = [*learnt, *dev]
+        threshold, letter_threshold = choose_threshold(model, both), keep_letters(model, both)
+        slope, intercept = fit_platt(_answered_logits(model, dev, threshold, letter_threshold))
         counts = {
-            part: count_parts([m.case for m in c]) for part, c in (("train", learnt), ("dev", dev))
+            part: Counter(one.source for one in c if one.absent)
+            for part, c in (("train", learnt), ("dev", dev))
         }
         card = ExpertCard(
             name=ANSWERABLE,
@@ -126,21 +134,23 @@ class AnswerableJob:
                 "ridge": _RIDGE,
                 "share": self.share,
                 "threshold": threshold,
+                "letter_threshold": letter_threshold,
                 "slope": round(slope, 4),
                 "intercept": round(intercept, 4),
             },
             data=_count_data(counts),
         )
-        list_questions(self.out, (one.case.asked.text for one in learnt))
+        list_questions(self.out, (one.text for one in learnt))
         return self._write_card(card)
 
     def evaluate(self, progress: Progress | None = None, *, limit: int | None = None) -> ExpertCard:
         """Measures on the test part; the card of the folder gets the figures."""
         opened = open_expert(ANSWERABLE, self.out)
-        encoder = MiniLMEncoder(threads=self.threads)
+        encoder = VectorMemory(MiniLMEncoder(threads=self.threads))
         with self._open_corpus(encoder, progress) as kb:
-            gate = replace(make_gate(kb, encoder), expert=AnswerableExpert(opened))
-            results = asyncio.run(self._judge_test(kb, encoder, gate, progress, limit))
+            cases = asyncio.run(self._measure_part(kb, encoder, "test", limit, progress))
+        expert = AnswerableExpert(opened)
+        results = [GateResult.of_case(expert, case) for case in cases]
         figures, facts = measure_gates(results)
         update = {"figures": figures, "parameters": {**opened.card.parameters, **facts}}
         return self._write_card(opened.card.model_copy(update=update))
@@ -156,6 +166,8 @@ class AnswerableJob:
         split: DataSplit = read_split(self.split)
         questions = choose_share(read_searches(self.data), self.share)
         own = split.choose_items(questions, part)
+        if part == "test" and self.share > _LOOKED_SHARE:
+            own = drop_looked_at(own, self.seed)
         own += [
             one for one in read_letters(self.data)[0] if one.id.startswith(f"{LETTERS}:{part}:")
         ]
@@ -165,96 +177,76 @@ class AnswerableJob:
             chosen += Random(self.seed).sample(of, min(most, limit or most, len(of)))
         return chosen
 
-    async def _find_cases(
-        self, kb: KnowledgeBase, encoder: Encoder, chosen: Sequence[SearchQuestion]
-    ) -> list[EvidenceCase]:
-        names, answers = read_subject_names(self.data), read_letters(self.data)[1]
-        finder = CaseFinder(kb, encoder, names, answers)
-        return [case for one in chosen for case in await finder.find_cases(one)]
-
     async def _measure_part(
         self,
         kb: KnowledgeBase,
         encoder: Encoder,
-        gate: EvidenceGate,
         part: Part,
+        limit: int | None,
         progress: Progress | None,
     ) -> list[MeasuredCase]:
-        cases = await self._find_cases(kb, encoder, self._choose_questions(part))
-        found = []
-        for number, case in enumerate(cases, 1):
-            measured = await gate.measure_passages(case.question, case.hits)
-            found.append(MeasuredCase(case, tuple(measured)))
+        """Measures the cases of a part that the work folder does not hold yet."""
+        names, answers = read_subject_names(self.data), read_letters(self.data)[1]
+        finder = CaseFinder(kb, encoder, names, answers)
+        gate = make_gate(kb, encoder, threads=self.threads)
+        chosen, file = self._choose_questions(part, limit), CaseFile(self.work / f"{part}.jsonl")
+        missing = file.find_missing(chosen)
+        for number, one in enumerate(missing, 1):
+            named, cases = names.names_of(one), await finder.find_cases(one)
+            rows = [await measure_case(gate, case, named, by_rule=part == "test") for case in cases]
+            file.add_cases(rows)
             if progress is not None:
-                progress(f"measuring {part}", number, len(cases))
-        return found
-
-    async def _judge_test(
-        self,
-        kb: KnowledgeBase,
-        encoder: Encoder,
-        gate: EvidenceGate,
-        progress: Progress | None,
-        limit: int | None,
-    ) -> list[GateResult]:
-        cases = await self._find_cases(kb, encoder, self._choose_questions("test", limit))
-        names, results = read_subject_names(self.data), []
-        for number, case in enumerate(cases, 1):
-            results.append(await GateResult.of_case(gate, case, names.names_of(case.asked)))
-            if progress is not None:
-                progress("measuring test", number, len(cases))
-        return results
+                progress(f"measuring {part}", number, len(missing))
+        ids = {one.id for one in chosen}
+        return [case for case in file.read_cases() if case.id in ids]
 
     def _write_card(self, card: ExpertCard) -> ExpertCard:
         (self.out / CARD).write_text(render_card(card), encoding="utf-8")
         return card
 
 
-def make_gate(kb: KnowledgeBase, encoder: Encoder) -> EvidenceGate:
+def drop_looked_at(own: Sequence[SearchQuestion], seed: int) -> list[SearchQuestion]:
+    """Without the test questions on which earlier forms of the expert were measured."""
+    looked = {one.id for one in choose_share(own, _LOOKED_SHARE)}
+    for source, most in _LOOKED_AT.items():
+        of = [one for one in own if one.source == source]
+        looked.update(one.id for one in Random(seed).sample(of, min(most, len(of))))
+    return [one for one in own if one.id not in looked]
+
+
+def make_gate(kb: KnowledgeBase, encoder: Encoder, *, threads: int = 1) -> EvidenceGate:
     """The gate of an application over this knowledge base, without the expert."""
     naming = NamingRelevance(kb.term_rarity)
     near: Relevance = RememberedRelevance(EncoderRelevance(encoder))
-    coverage = CoverageRelevance(kb.term_rarity)
-    return EvidenceGate(coverage, near, THRESHOLDS, naming=naming, subject=SubjectRelevance(naming))
-
-
-class RememberedRelevance:
-    """Scores of a scorer that is asked for each text of a question once."""
-
-    def __init__(self, scorer: Relevance) -> None:
-        self._scorer = scorer
-        self._query = ""
-        self._scores: dict[str, float] = {}
-
-    async def relevance(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
-        if query != self._query:
-            self._query, self._scores = query, {}
-        unseen = [text for text in dict.fromkeys(texts) if text not in self._scores]
-        if unseen:
-            scores = await self._scorer.relevance(query, unseen)
-            self._scores |= dict(zip(unseen, scores, strict=True))
-        return tuple(self._scores[text] for text in texts)
+    words = WordRelevance(kb.term_rarity)
+    return EvidenceGate(
+        CoverageRelevance(kb.term_rarity),
+        near,
+        {"en": RULES["entity gate"]},
+        naming=naming,
+        subject=SubjectRelevance(naming),
+        search=SearchRelevance(packaged_search(), encoder, words, kb.term_rarity, words),
+        judge=QuoteJudge(AnswersExpert(open_expert(ANSWERS), threads=threads)),
+    )
 
 
 def fit_evidence(cases: Sequence[MeasuredCase]) -> LinearModel:
     """Learns to tell gold passages from those that are found when the subject is absent.
 
     Other passages found for an answerable question are left out: they may answer it as well. Each
-    is learnt a second time without its heading, so that a text without one is not refused. A set
-    weighs as `_SHARES` says, there and absent alike.
+    is learnt again without what `answers` says, for it does not judge every question. A set weighs
+    as `_SHARES` says, there and absent alike.
     """
     rows, classes, keys, weights = [], [], [], []
     for one in cases:
         kept = [
-            passage
-            for passage, gold in zip(one.passages, one.golds, strict=True)
-            if one.case.absent or gold
+            signs for signs, gold in zip(one.signs, one.golds, strict=True) if one.absent or gold
         ]
         for passage in kept:
-            for signs in (passage.signs, replace(passage.signs, heading=0.0)):
-                rows.append(measure_passage(one.case.asked.text, signs))
-                classes.append(int(not one.case.absent))
-                keys.append((one.case.asked.source, one.case.absent))
+            for signs in (passage, replace(passage, answers=None)):
+                rows.append(measure_passage(one.text, signs))
+                classes.append(int(not one.absent))
+                keys.append((one.source, one.absent))
                 weights.append(1 / len(kept))
     whole: defaultdict[tuple[str, bool], float] = defaultdict(float)
     for key, weight in zip(keys, weights, strict=True):
@@ -267,34 +259,42 @@ def fit_evidence(cases: Sequence[MeasuredCase]) -> LinearModel:
 
 
 def _logits(model: LinearModel, one: MeasuredCase) -> list[float]:
-    rows = [measure_passage(one.case.asked.text, passage.signs) for passage in one.passages]
+    rows = [measure_passage(one.text, signs) for signs in one.signs]
     return [float(logit) for (logit,) in model.predict_logits(np.array(rows))] if rows else []
 
 
 def _answered_logits(
-    model: LinearModel, cases: Sequence[MeasuredCase], threshold: float
+    model: LinearModel, cases: Sequence[MeasuredCase], threshold: float, letter_threshold: float
 ) -> list[tuple[float, float]]:
-    """The best passage's logit, and whether gold is quoted; where the expert lets any through."""
+    """The best passage's logit, and whether gold is among the three best that the expert lets
+    through; where it lets any through."""
     found = []
     for one in cases:
-        passing = [
-            (logit, gold)
+        least = letter_threshold if one.is_letter else threshold
+        passing = sorted(
+            (-logit, gold)
             for logit, gold in zip(_logits(model, one), one.golds, strict=True)
-            if sigmoid(logit) >= threshold
-        ]
+            if sigmoid(logit) >= least
+        )
         if passing:
-            right = not one.case.absent and any(gold for _, gold in passing)
-            found.append((max(passing)[0], float(right)))
+            right = any(gold for _, gold in passing[:QUOTED])
+            found.append((-passing[0][0], float(right)))
     return found
+
+
+def _best_shares(
+    model: LinearModel, cases: Sequence[MeasuredCase], *, letters: bool
+) -> list[tuple[float, MeasuredCase]]:
+    own = [one for one in cases if one.is_letter == letters]
+    return [(max(map(sigmoid, _logits(model, one)), default=0.0), one) for one in own]
 
 
 def choose_threshold(model: LinearModel, cases: Sequence[MeasuredCase]) -> float:
     """Where as large a share of answerable questions is refused as of absent ones is answered.
 
-    Letters do not count: the rule decides there.
+    Letters do not count: they have a threshold of their own.
     """
-    short = [one for one in cases if not has_no_one_subject(one.case.asked.text)]
-    best = [(max(map(sigmoid, _logits(model, one)), default=0.0), one.case) for one in short]
+    best = _best_shares(model, cases, letters=False)
     there = [value for value, case in best if not case.absent and case.has_gold]
     absent = [value for value, case in best if case.absent]
 
@@ -303,6 +303,13 @@ def choose_threshold(model: LinearModel, cases: Sequence[MeasuredCase]) -> float
         return max(lost, sum(value >= threshold for value in absent) / len(absent))
 
     return min((round(at / 100, 2) for at in range(1, 100)), key=worst_error)
+
+
+def keep_letters(model: LinearModel, cases: Sequence[MeasuredCase]) -> float:
+    """The greatest threshold that keeps `_KEPT` of the letters whose answer was found."""
+    best = _best_shares(model, cases, letters=True)
+    values = sorted(value for value, case in best if not case.absent and case.has_gold)
+    return round(values[int((1 - _KEPT) * len(values))], 4) if values else 0.5
 
 
 def _count_data(counts: Mapping[str, Mapping[str, int]]) -> tuple[ExpertData, ...]:

@@ -32,6 +32,7 @@ from osler.train.experts.pair_questions import (
     PUBMEDQA_FILES,
     find_data_file,
 )
+from osler.train.experts.searches import RememberedRelevance
 from osler.types import Hit
 
 if TYPE_CHECKING:
@@ -185,7 +186,9 @@ def find_claims(
 async def _find_claims(
     kb: KnowledgeBase, encoder: Encoder, claims: Sequence[ClaimQuestion], progress: Progress | None
 ) -> list[FoundClaim]:
-    searcher, relevance = HybridRetriever(kb, encoder), EncoderRelevance(encoder)
+    searcher = HybridRetriever(kb, encoder)
+    # The same sentences are read with the conclusions and without.
+    relevance = RememberedRelevance(EncoderRelevance(encoder))
     found = []
     for number, claim in enumerate(claims, 1):
         # Some more, so that as many are left without the conclusions.

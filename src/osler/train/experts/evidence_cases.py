@@ -12,9 +12,9 @@ from __future__ import annotations
 import json
 import re
 import tarfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -22,6 +22,8 @@ from osler.evaluate.datasets.base import read_json
 from osler.kb.base import KnowledgeBase
 from osler.kb.encoders.base import Encoder
 from osler.retrieve.entity_names import ReadText, fold_words
+from osler.retrieve.experts.searching import RETRIEVE, SearchExpert
+from osler.retrieve.experts.shelf import open_expert
 from osler.retrieve.hybrid import HybridRetriever
 from osler.retrieve.naming import NAMED, NamingRelevance
 from osler.sources.formats.safe_xml import iterate_elements, text_of
@@ -156,6 +158,12 @@ def add_letters(kb: KnowledgeBase, answers: Mapping[str, str], folder: Path) -> 
         kb.add([path], source="web")
 
 
+@cache
+def packaged_search() -> SearchExpert:
+    """The expert `retrieve` that comes with Osler, with which the gate will be used."""
+    return SearchExpert(open_expert(RETRIEVE))
+
+
 @dataclass(frozen=True)
 class CaseFinder:
     """Makes the two cases of each question."""
@@ -171,7 +179,8 @@ class CaseFinder:
         return NamingRelevance(self.kb.term_rarity)
 
     async def find_cases(self, asked: SearchQuestion) -> list[EvidenceCase]:
-        found = await HybridRetriever(self.kb, self.encoder).search(asked.text, k=DEPTH)
+        search = HybridRetriever(self.kb, self.encoder, expert=packaged_search())
+        found = await search.search(asked.text, k=DEPTH)
         other = [hit for hit in found if not self._is_about(asked, hit.passage)]
         return [
             EvidenceCase(asked, absent, tuple(hits[:READ]))
@@ -197,11 +206,3 @@ def names_subject(passage: Passage, names: Iterable[str]) -> bool:
     """Whether heading or text has one of these names."""
     read = ReadText(f"{passage.heading} . {passage.text}")
     return any(len(name) >= _NAME and read.has_name(name) for name in names)
-
-
-def count_parts(cases: Sequence[EvidenceCase]) -> dict[str, int]:
-    """Questions of each set."""
-    found: dict[str, set[str]] = {}
-    for case in cases:
-        found.setdefault(case.asked.source, set()).add(case.asked.id)
-    return {source: len(ids) for source, ids in found.items()}
