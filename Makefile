@@ -4,7 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 HOME_DIR ?= .osler
 Q ?= A patient who takes warfarin is started on amiodarone. What happens to the INR?
-STRATEGY ?= tc-rag
+# Empty: TC-RAG with lean moves, which costs what one search does.
+STRATEGY ?=
 # Processes that tests run in; one a core.
 JOBS ?= auto
 # The extras that the tests have beside the core; the heavy ones are in requirements-extra.txt.
@@ -28,7 +29,7 @@ $(VENV)/dev: $(VENV)/core requirements-dev.lock
 ask: $(VENV)/core
 	@$(OSLER) download-models >/dev/null
 	@$(OSLER) kb build --sample >/dev/null
-	@$(OSLER) ask --strategy $(STRATEGY) "$(Q)"
+	@$(OSLER) ask $(if $(STRATEGY),--strategy $(STRATEGY),--preset tc-rag-lean) "$(Q)"
 
 ## Everything, with the real engine and encoder.
 test: $(VENV)/dev
