@@ -17,6 +17,7 @@ from osler.methods.kag.text_route.relations import (
     TextVocabulary,
     read_text_vocabulary,
 )
+from osler.retrieve.words import content_terms
 
 _KIND = (
     r"(?:silent film|film|movie|song|single|album|book|novel|play|poem|painting|band|group|singer"
@@ -41,7 +42,7 @@ _CLAUSE = re.compile(
     r"\b(?:where|who|whom|whose|which|that|did|does|was|were|has|had) "
     r"|^(?:Who|What|When|How|Where|Which|In what|In which)\b.* (?:is|the|in|of|are|do|at) "
 )
-_INSIDE = rf"(?:the )?(⟦\d+⟧|\"[^\"]+\"|(?!(?:Wh\w+|How|In|The)\b){NAME})"
+_INSIDE = rf"(?:the )?(?<!\w)(⟦\d+⟧|\"[^\"]+\"|(?!(?:Wh\w+|How|In|The|My|Our|An?|Is)\b){NAME})"
 _MARK = re.compile(r"⟦(\d+)⟧")
 
 
@@ -239,13 +240,14 @@ class _Reader:
         for whole in self._read_whole(plain):
             if whole.name == "Ⓧ":
                 yield TextQuery((chain.then(*whole.hops),))
-        yield TextQuery((chain,), rest=_MARK.sub("#1", rest))
+        if content_terms(_MARK.sub("", rest)):
+            yield TextQuery((chain,), rest=_MARK.sub("#1", rest))
 
     def _innermost(self, text: str) -> tuple[int, int, str, tuple[str, ...]] | None:
         """The first relation of a name or of a value known before: its place, subject, hops."""
         noun = self.known.noun
         of = rf"(?:[Tt]he )?\b({noun}) of (?:{_KIND} )?{_INSIDE}(?!['’]s)"
-        own = rf"{_INSIDE} ({noun})\b"
+        own = rf"{_INSIDE} ({noun})\b(?!-)"
         for pattern, subject, related in ((own, 1, 2), (of, 2, 1)):
             if found := re.search(pattern, text):
                 hops = self.known.nouns[found[related].lower()]
@@ -260,7 +262,7 @@ class _Reader:
 @cache
 def _clause_patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
     """ "The city where X was born", by the forms of each relation; group 1 is the subject."""
-    led = rf"(?:[Tt]he )?(?:[a-z]+ )?{_KIND},? (?:in which |of which |that |which |who )?"
+    led = rf"(?<!\w)(?:[Tt]he )?(?:[a-z]+ )?{_KIND},? (?:in which |of which |that |which |who )?"
     made = []
     for relation in read_text_vocabulary().relations.values():
         forms = [ask.pattern.replace("(.+)", _INSIDE) for ask in relation.asks]

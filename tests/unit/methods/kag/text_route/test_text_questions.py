@@ -144,6 +144,9 @@ async def test_a_question_of_no_known_relation_about_a_value_quotes_the_nearest_
         "Is metformin or insulin better for type 2 diabetes?",
         "Which antibiotic is given first, amoxicillin or doxycycline?",
         "Why did the patient die?",
+        "My child has had a fever for three days. What is it?",
+        "Is ABC1 an m6A writer or eraser?",
+        "Which company developed Colvexin?",
         "二甲双胍的常见不良反应是什么？",
     ],
 )
