@@ -18,7 +18,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
-from osler.app import threads
+from osler.app import threads, uploads
 from osler.app.config import Settings
 from osler.app.forget_files import UNREAD, forget_samples, holds
 from osler.app.wiring.knowledge import open_knowledge_base
@@ -37,8 +37,8 @@ _SHORTEST = 4
 _SQLITE = b"SQLite format 3\0"
 _QUOTE = 60
 """Characters of a passage by which its copies are known."""
-# In `home`: what was fetched or replied before, and can be again.
-_FETCHED = {"cache", "web", "bulk", "fetched"}
+# In `home`: what was fetched, sent or replied before.
+_FETCHED = {"cache", "web", "bulk", "fetched", uploads.FOLDER}
 _ELSEWHERE = (
     "backups and exports that were made before",
     "the files that the texts were added from, outside home",
@@ -123,6 +123,7 @@ def _forget_documents(settings: Settings, what: str, report: ForgetReport) -> li
         documents = _matching_documents(kb, what, patient)
         for source, document in documents:
             marks += _marks_of(kb, f"{source}:{document}")
+            _delete_upload(settings, kb.provenance(f"{source}:{document}#0").origin, report)
             kb.remove(source=source, document=document)
             report.documents.append(f"{source}:{document}")
         take_out = partial(_forget_in_copy, what=what, documents=documents)
@@ -135,6 +136,15 @@ def _forget_documents(settings: Settings, what: str, report: ForgetReport) -> li
         if documents and kb.info().passages:
             kb.build(load_encoder(settings))
     return list(dict.fromkeys(marks))
+
+
+def _delete_upload(settings: Settings, origin: str, report: ForgetReport) -> None:
+    """The file that was sent, whole: `kb update` would read it again."""
+    path = Path(origin)
+    if path.is_relative_to(settings.home / uploads.FOLDER) and path.is_file():
+        path.unlink()
+        sync_path(path.parent)
+        report.files.append(str(path))
 
 
 _HOLDS = (

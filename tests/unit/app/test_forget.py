@@ -18,6 +18,7 @@ from osler.app.config import Settings
 from osler.app.forget import expire_runs, forget
 from osler.app.runs import ask
 from osler.app.threads import ThreadStore
+from osler.app.uploads import store_upload
 from osler.app.wiring.knowledge import open_knowledge_base
 from osler.app.wiring.live import with_knowledge
 from osler.app.wiring.models import LoadedModel
@@ -172,6 +173,17 @@ def test_disk_that_fails_is_an_error_in_words_and_the_next_run_goes_on(
     monkeypatch.undo()
     monkeypatch.setattr("osler.app.forget.load_encoder", lambda _: HashingEncoder())
     assert forget(settings, MARK).left == []
+    assert holders(settings.home, MARK, "zyxomarker") == set()
+
+
+def test_file_that_was_sent_goes_with_its_document(settings: Settings) -> None:
+    sent = store_upload(settings, "own", "note.md", TEXT.encode())
+    store_upload(settings, "own", "other.md", b"# Other\n\nOxygen is given.\n")
+    assert sent.documents == 1
+    report = forget(settings, MARK)
+    folder = settings.home / "uploads" / "own"
+    assert [path.name for path in folder.iterdir()] == ["other.md"]
+    assert str(folder / "note.md") in report.files
     assert holders(settings.home, MARK, "zyxomarker") == set()
 
 
