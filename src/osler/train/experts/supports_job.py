@@ -75,15 +75,16 @@ RIDGES = (30.0, 60.0, 125.0, 250.0, 500.0)
 FOLDS = 10
 SLOPES = tuple(0.5 + 0.1 * step for step in range(26))
 FAVOURS = tuple(1.0 + 0.1 * step for step in range(31))
-MAYBE_RECALL = 0.15
-"""Recall of "maybe" in cross-validation for which its favour is chosen."""
+MAYBE_RECALL = 0.2
+"""Recall of "maybe" in cross-validation for which its favour is chosen: more than the .15 that is
+wanted, for with so few of them it falls on questions that chose nothing."""
 _WEAK = (
     "it reads the wording of the evidence, not its content: a sentence about something else counts"
     " as far as it is near the question",
     "where the abstract's conclusion is not among the passages it is no better than the more"
     " frequent verdict on PubMedQA",
     "claims that are statements: on HealthVer and CovidFact no better than always one word",
-    '"maybe" is hardly ever recalled, and probabilities are off by .07 to .09 on average',
+    '"maybe" is recalled in one question of four',
     "guidelines and books: it takes their prohibitions for a no, so only research is read",
     "English only",
 )
