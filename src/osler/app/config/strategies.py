@@ -155,6 +155,7 @@ class PlannerFields(StrategySection):
 
 # The tools of `osler.methods.tcrag.tools`.
 ToolName = Literal[
+    "ALL_RAG",
     "DOC_RAG",
     "KG_RAG",
     "KG_CHAINS",

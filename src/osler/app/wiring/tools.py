@@ -85,6 +85,7 @@ def make_tools(
     there: dict[str, Tool] = {tool.name: tool for tool in _search_tools(chosen, parts)}
     if not chosen.tools:
         return tuple(there.values())
+    there[ALL_RAG] = _whole_search(chosen, parts)
     there |= {tool.name: tool for tool in _carried_tools((KG_NEAR,), chosen, parts)}
     there |= {tool.name: tool for tool in _helper_tools(parts, gate, sampling, longest)}
     if lacking := [name for name in chosen.tools if name not in there]:
