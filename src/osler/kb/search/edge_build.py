@@ -10,6 +10,7 @@ document a line.
 from __future__ import annotations
 
 import json
+import secrets
 import shutil
 import sqlite3
 import subprocess
@@ -17,7 +18,7 @@ import sys
 import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -63,16 +64,14 @@ def sync_generation(
 
 
 def _reserve_folder(kb: Path) -> Path:
-    """Makes the folder of the next generation: a builder whose starter was killed may still write
-    into the one before."""
+    """Makes the folder of the next generation, under a name that none ever had: a builder whose
+    starter was killed may still write into its own, also when that was swept away."""
     folder = kb / generation.FOLDER
     make_folders(folder)
-    number = max((int(e.name) for e in folder.iterdir() if e.name.isdigit()), default=0)
-    while True:
-        number += 1
-        with suppress(FileExistsError):
-            (folder / f"{number:06}").mkdir()
-            return folder / f"{number:06}"
+    taken = [int(e.name[:6]) for e in folder.iterdir() if e.name[:6].isdigit()]
+    made = folder / f"{max(taken, default=0) + 1:06}-{secrets.token_hex(4)}"
+    made.mkdir()
+    return made
 
 
 def _run_builder(
@@ -105,6 +104,8 @@ def _run_builder(
 
 def make_generation(kb: Path, folder: Path, base: Path | None, dimension: int) -> None:
     """Builds a complete generation in `folder`, which is empty and nobody else's."""
+    if not folder.is_dir():  # swept away: whoever started this was killed
+        raise FileNotFoundError(f"{folder} is gone")
     if base is not None:
         shutil.copytree(base, folder, dirs_exist_ok=True)
     with (

@@ -369,11 +369,14 @@ def test_a_sync_of_the_same_build_does_nothing(edge: KnowledgeBase) -> None:
     )
 
 
-def test_folder_of_a_builder_that_outlived_its_starter_is_left_to_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its name is taken when the next one starts, or at any later moment."""
-    reserved = edge_build._reserve_folder(tmp_path)
-    assert (reserved.name, reserved.is_dir()) == ("000001", True)
-    monkeypatch.setattr(Path, "iterdir", lambda _: iter(()))  # looked before it was made
-    assert edge_build._reserve_folder(tmp_path).name == "000002"
+def test_folder_of_a_builder_that_outlived_its_starter_is_nobody_elses(tmp_path: Path) -> None:
+    """Nor when it was swept away meanwhile, and its number is free again."""
+    first = edge_build._reserve_folder(tmp_path)
+    second = edge_build._reserve_folder(tmp_path)
+    assert (first.name[:6], second.name[:6]) == ("000001", "000002")
+    generation.sweep_old(tmp_path)
+    again = edge_build._reserve_folder(tmp_path)
+    assert again.name[:6] == "000001"
+    assert again != first
+    with pytest.raises(FileNotFoundError, match="is gone"):
+        edge_build.make_generation(tmp_path, first, None, 4)

@@ -1,0 +1,78 @@
+"""Planted passages: they lie, they are found, and what rests on them is counted."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from osler.app import poisoning
+from osler.app.config import Settings
+from osler.app.poisoning import PoisonTarget, attack, find_target, plant, turn_statement
+from osler.app.wiring import Parts
+from osler.app.wiring.knowledge import open_knowledge_base
+from osler.app.wiring.live import with_knowledge
+from osler.app.wiring.models import LoadedModel
+from osler.kb.base import KnowledgeBase
+from osler.testing.scripted import HashingEncoder
+from osler.testing.served import FixedModel
+from osler.types import Answer, Evidence, Hit, Passage, Question, Statement
+
+RIGHT = "The dose of salbutamol in an acute attack is 5 mg."
+ASKED = Question("", "What is the dose of salbutamol in an acute attack?")
+
+
+@pytest.mark.parametrize(
+    ("sentence", "wrong"),
+    [
+        (RIGHT, RIGHT.replace("5 mg", "50 mg")),
+        ("Statins reduce mortality.", "Statins increase mortality."),
+        ("Aspirin is contraindicated in children.", "Aspirin is recommended in children."),
+        ("Salbutamol is a drug.", None),
+        ("Type 2 diabetes is common.", None),
+    ],
+)
+def test_statement_is_turned_where_it_says_what_can_be_turned(
+    sentence: str, wrong: str | None
+) -> None:
+    assert turn_statement(sentence) == wrong
+
+
+def test_target_is_the_first_quote_that_can_be_turned() -> None:
+    hit = Hit(Passage("web:a#0", f"Salbutamol is a drug. {RIGHT}", "web", "A"), 1.0, 1, "q", "test")
+    quotes = (Evidence(hit, 0, 21, "answer"), Evidence(hit, 22, 22 + len(RIGHT), "answer"))
+    target = find_target(ASKED, Answer((Statement(RIGHT, (2,)),), quotes))
+    assert target == PoisonTarget(ASKED, "web", RIGHT, RIGHT.replace("5 mg", "50 mg"))
+    assert find_target(ASKED, Answer(evidence=quotes[:1])) is None
+
+
+def test_planted_passages_are_in_a_copy_alone_and_answers_on_them_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = Settings.model_validate(
+        {"home": str(tmp_path), "model": {"writes": "yes"}, "strategy": {"kind": "rag", "k": 10}}
+    )
+    (tmp_path / "a.md").write_text(f"# Salbutamol\n\n{RIGHT}\n")
+    with KnowledgeBase.create(settings.kb.path) as kb:
+        kb.add([tmp_path / "a.md"], source="web")
+        kb.build(HashingEncoder())
+
+    async def parts_of(given: Settings) -> Parts:
+        model = LoadedModel(FixedModel(f"{target.wrong} [1]"), False, ())
+        return with_knowledge(
+            given, {"reader": model}, open_knowledge_base(given), HashingEncoder(), None
+        )
+
+    monkeypatch.setattr(poisoning, "load_encoder", lambda _: HashingEncoder())
+    monkeypatch.setattr(poisoning, "live_parts", parts_of)
+    target = PoisonTarget(ASKED, "web", RIGHT, RIGHT.replace("5 mg", "50 mg"))
+    planted = plant(settings, [target], 5, tmp_path / "planted")
+    with open_knowledge_base(settings) as before, open_knowledge_base(planted) as after:
+        assert (before.info().documents, after.info().documents) == (1, 6)
+    told = asyncio.run(attack(planted, [target], lambda *_: None))
+    assert (told.asked, told.cited, told.silent) == (1, 1, 0)
+    answer = planted.answer.model_copy(update={"consistent": True})
+    defended = planted.model_copy(update={"answer": answer})
+    assert asyncio.run(attack(defended, [target], lambda *_: None)).cited == 0
+    assert not settings.runs.path.exists()
