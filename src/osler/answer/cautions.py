@@ -6,7 +6,8 @@ the reader sees.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -60,12 +61,15 @@ WORDS: Mapping[str, Mapping[Language, str]] = {
 }
 
 
+FindCautions = Callable[[Answer], Sequence[Caution]]
+
+
 @dataclass(frozen=True)
-class CautiousComposer:
-    """A composer that adds cautions about the evidence to its answers, without a model."""
+class CautioningComposer(ABC):
+    """A composer around another: it chooses what that one reads and adds cautions, without a
+    model."""
 
     composer: Composer
-    rules: Rules = "all"
 
     @property
     def uses_draft(self) -> bool:
@@ -74,6 +78,12 @@ class CautiousComposer:
     @property
     def writes_answer(self) -> bool:
         return self.composer.writes_answer
+
+    @abstractmethod
+    def read_hits(
+        self, question: Question, hits: Sequence[Hit]
+    ) -> tuple[Sequence[Hit], FindCautions]:
+        """The hits that the answer is composed of, and what finds the answer's cautions."""
 
     async def conclude(
         self,
@@ -84,13 +94,26 @@ class CautiousComposer:
         *,
         decision: Decision = UNDECIDED,
     ) -> Answer:
-        answer = await self.composer.conclude(question, hits, draft, run, decision=decision)
-        found = find_cautions(answer, hits, self.rules)
+        kept, find = self.read_hits(question, hits)
+        answer = await self.composer.conclude(question, kept, draft, run, decision=decision)
+        found = tuple(dict.fromkeys(find(answer)))
         for caution in found:
             event = caution_event(caution)
             if event not in run.events:  # an answer may be composed several times in a run
                 run.emit(event)
-        return replace(answer, cautions=found)
+        return replace(answer, cautions=(*answer.cautions, *found))
+
+
+@dataclass(frozen=True)
+class CautiousComposer(CautioningComposer):
+    """Adds the cautions about what an answer cites."""
+
+    rules: Rules = "all"
+
+    def read_hits(
+        self, question: Question, hits: Sequence[Hit]
+    ) -> tuple[Sequence[Hit], FindCautions]:
+        return hits, lambda answer: find_cautions(answer, hits, self.rules)
 
 
 def caution_event(caution: Caution) -> Cautioned:

@@ -13,10 +13,9 @@ that was made to be found by it (PoisonedRAG, arXiv 2402.07867, §4.2).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from osler.answer import UNDECIDED, Composer, Decision
-from osler.answer.cautions import caution_event
+from osler.answer.cautions import CautioningComposer, FindCautions
 from osler.answer.disagreement import (
     LEAST_SHARED,
     Claim,
@@ -27,8 +26,7 @@ from osler.answer.disagreement import (
 )
 from osler.answer.twins import LEAST_WORDS, are_twins, find_twin_difference, is_checkable
 from osler.text import split_sentences
-from osler.trace import Run
-from osler.types import Answer, Caution, Hit, Language, Question
+from osler.types import Caution, Hit, Language, Question
 
 MOST = 20
 """Passages that are compared; what stands behind them is left as it is."""
@@ -94,39 +92,17 @@ def heaviest_consistent_set(
 
 
 @dataclass(frozen=True)
-class ConsistentComposer:
+class ConsistentComposer(CautioningComposer):
     """A composer that is given a consistent set of passages, and says what was left out."""
 
-    composer: Composer
     trust: Callable[[str], int]
     """Of a source, 1 to 5."""
 
-    @property
-    def uses_draft(self) -> bool:
-        return self.composer.uses_draft
-
-    @property
-    def writes_answer(self) -> bool:
-        return self.composer.writes_answer
-
-    async def conclude(
-        self,
-        question: Question,
-        hits: Sequence[Hit],
-        draft: str,
-        run: Run,
-        *,
-        decision: Decision = UNDECIDED,
-    ) -> Answer:
+    def read_hits(
+        self, question: Question, hits: Sequence[Hit]
+    ) -> tuple[Sequence[Hit], FindCautions]:
         kept, found = keep_consistent(hits, self.trust, question.text)
-        answer = await self.composer.conclude(question, kept, draft, run, decision=decision)
-        if not found:
-            return answer
-        cautions = tuple(_word_caution(one, answer.language) for one in found)
-        for caution in cautions:
-            if (event := caution_event(caution)) not in run.events:
-                run.emit(event)
-        return replace(answer, cautions=(*answer.cautions, *cautions))
+        return kept, lambda answer: [_word_caution(one, answer.language) for one in found]
 
 
 def keep_consistent(

@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from osler.answer import UNDECIDED, Composer, Decision
-from osler.answer.cautions import caution_event, passage_name
+from osler.answer.cautions import CautioningComposer, FindCautions, passage_name
 from osler.answer.currency import Issue, read_issue, retraction_notice
 from osler.retrieve.words import content_terms
-from osler.trace import Run
-from osler.types import Answer, Caution, Hit, Language, Passage, Question
+from osler.types import Caution, Hit, Language, Passage, Question
 
 SHARED_WORDS = 0.5
 """Share of the older passage's words from which the later one covers it."""
@@ -100,32 +98,11 @@ def _section_name(passage: Passage) -> str:
 
 
 @dataclass(frozen=True)
-class CurrentComposer:
+class CurrentComposer(CautioningComposer):
     """A composer that sees only evidence that still stands."""
 
-    composer: Composer
-
-    @property
-    def uses_draft(self) -> bool:
-        return self.composer.uses_draft
-
-    @property
-    def writes_answer(self) -> bool:
-        return self.composer.writes_answer
-
-    async def conclude(
-        self,
-        question: Question,
-        hits: Sequence[Hit],
-        draft: str,
-        run: Run,
-        *,
-        decision: Decision = UNDECIDED,
-    ) -> Answer:
+    def read_hits(
+        self, question: Question, hits: Sequence[Hit]
+    ) -> tuple[Sequence[Hit], FindCautions]:
         current, gone = split_current(hits)
-        answer = await self.composer.conclude(question, current, draft, run, decision=decision)
-        cautions = dict.fromkeys(each.caution(answer.language) for each in gone)
-        for caution in cautions:
-            if (event := caution_event(caution)) not in run.events:
-                run.emit(event)
-        return replace(answer, cautions=(*answer.cautions, *cautions))
+        return current, lambda answer: [each.caution(answer.language) for each in gone]

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from osler.answer import UNDECIDED, Composer, Decision
-from osler.answer.cautions import caution_event
+from osler.answer.cautions import CautioningComposer, FindCautions
 from osler.retrieve.instructions import BLANK
-from osler.trace import Run
-from osler.types import Answer, Caution, Hit, Question
+from osler.types import Caution, Hit, Question
 
 _WORDS = {
     "en": "Passages that were found hold instructions to a program, which were left out: {ids}.",
@@ -18,34 +16,16 @@ _WORDS = {
 
 
 @dataclass(frozen=True)
-class InstructionCautiousComposer:
+class InstructionCautiousComposer(CautioningComposer):
     """Adds one caution to an answer for which such passages were found."""
 
-    composer: Composer
-
-    @property
-    def uses_draft(self) -> bool:
-        return self.composer.uses_draft
-
-    @property
-    def writes_answer(self) -> bool:
-        return self.composer.writes_answer
-
-    async def conclude(
-        self,
-        question: Question,
-        hits: Sequence[Hit],
-        draft: str,
-        run: Run,
-        *,
-        decision: Decision = UNDECIDED,
-    ) -> Answer:
-        answer = await self.composer.conclude(question, hits, draft, run, decision=decision)
-        found = dict.fromkeys(hit.passage.id for hit in hits if BLANK in hit.passage.text)
-        if not found:
-            return answer
-        words = _WORDS[answer.language].format(ids=", ".join(found))
-        caution = Caution("instruction", words, ())
-        if (event := caution_event(caution)) not in run.events:
-            run.emit(event)
-        return replace(answer, cautions=(*answer.cautions, caution))
+    def read_hits(
+        self, question: Question, hits: Sequence[Hit]
+    ) -> tuple[Sequence[Hit], FindCautions]:
+        ids = ", ".join(dict.fromkeys(hit.passage.id for hit in hits if BLANK in hit.passage.text))
+        return (
+            hits,
+            lambda answer: (
+                [Caution("instruction", _WORDS[answer.language].format(ids=ids), ())] if ids else []
+            ),
+        )

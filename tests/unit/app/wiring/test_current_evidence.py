@@ -76,13 +76,11 @@ def pair_of(
     return ReplacedPair(asks.format(drug, illness), old, new)
 
 
-PAIRS = [
-    pair_of(n, titles, told, language)
-    for n, (titles, told, language) in enumerate(
-        [(titles, told, "en") for titles in TITLES for told in DRUGS]
-        + [(titles, told, "zh") for titles in ZH_TITLES for told in ZH_DRUGS]
-    )
+KINDS: list[tuple[tuple[str, str], tuple[str, str, int], Language]] = [
+    *((titles, told, "en") for titles in TITLES for told in DRUGS),
+    *((titles, told, "zh") for titles in ZH_TITLES for told in ZH_DRUGS),
 ]
+PAIRS = [pair_of(number, *kind) for number, kind in enumerate(KINDS)]
 
 
 async def answer_under(strategy: str, pair: ReplacedPair, policy: str = "clinical") -> Answer:
