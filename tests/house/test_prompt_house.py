@@ -28,22 +28,34 @@ NAMES = sorted(
 
 @cache
 def strings() -> dict[str, set[str]]:
-    """Whole strings in the sources, to the files that have them."""
+    """Patterns of whole strings in the sources, to the files that have them; what an f-string
+    fills in is one word."""
     found: dict[str, set[str]] = {}
     for path in SRC.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                found.setdefault(node.value, set()).add(str(path.relative_to(SRC)))
+            parts = node.values if isinstance(node, ast.JoinedStr) else [node]
+            told = [part.value if isinstance(part, ast.Constant) else None for part in parts]
+            if isinstance(told[0], str):
+                pattern = "".join(r"\w+" if one is None else re.escape(str(one)) for one in told)
+                found.setdefault(pattern, set()).add(str(path.relative_to(SRC)))
     return found
 
 
 def callers(name: str) -> set[str]:
-    """Source files with the prompt's name as a whole string."""
-    return strings().get(name, set())
+    """Source files with the prompt's name as a whole string, or as one that an f-string makes."""
+    room = re.escape(name.partition("/")[0])
+    named = {re.escape(name)} | {one for one in strings() if one.startswith(f"{room}/")}
+    return set().union(*(strings().get(one, ()) for one in named if re.fullmatch(one, name)))
 
 
-# The context in which a sentence and an option are weighed is one wording with two uses.
-SHARED = {"answer/documents": {"answer/options.py", "answer/extractive.py"}}
+# The context in which sentences, options and answers are weighed is one wording with three uses.
+SHARED = {
+    "answer/documents": {
+        "answer/options.py",
+        "answer/extractive.py",
+        "methods/tcrag/evidence_values.py",
+    }
+}
 
 
 @pytest.mark.parametrize("name", NAMES)
