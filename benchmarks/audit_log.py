@@ -52,7 +52,7 @@ def main() -> None:
     say(f"single bits: {unseen} of {bits:,} leave their line's hash as it was\n")
     tried, unseen = try_changes(folder, data)
     say(f"random bits, bytes and truncations: {unseen} of {tried} found by no verification\n")
-    tried, unseen = try_truncations(folder, data, ends_of(data)[49::50])
+    tried, unseen = try_truncations(folder, data, ends_of(data)[49:-1:50])
     say(f"truncations at every fiftieth line end: {unseen} of {tried} found by none\n")
     short = Path(tempfile.mkdtemp(dir=sys.argv[1]))
     small = AuditLog(short, CheckpointSigner(short / "key.pem"))

@@ -409,7 +409,7 @@ def fill_marked(folder: Path) -> None:
 
 
 def forget_mark(folder: Path) -> None:
-    forgetting.load_encoder = lambda _: HashingEncoder()  # type: ignore[assignment]
+    setattr(forgetting, "load_encoder", lambda _: HashingEncoder())  # noqa: B010  mypy
     forgetting.forget(settings_in(folder), MARKED)
     acknowledge(folder, "forget")
 
