@@ -15,6 +15,7 @@
 | `query_map` | the map of queries, fitted against all passages at once |
 | `evidence_cases` | searches with and without a question's subject, for `answerable` |
 | `answerable_figures` | its figures beside the rules, and what its guarantee keeps |
+| `folder` | what the jobs share: their folders, and the card that they write |
 | `linear` | logistic regression, fitted here and run in plain numpy |
 
 Only train questions are trained on, the dev part chooses and calibrates, and test only measures.

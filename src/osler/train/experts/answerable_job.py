@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
-from pathlib import Path
 from random import Random
 
 import numpy as np
@@ -26,7 +23,7 @@ from osler.retrieve.experts.answerable import (
     measure_passage,
 )
 from osler.retrieve.experts.answering import AnswersExpert, sigmoid
-from osler.retrieve.experts.cards import CARD, WEIGHTS, ExpertCard, ExpertData, render_card
+from osler.retrieve.experts.cards import WEIGHTS, ExpertCard, ExpertData
 from osler.retrieve.experts.linear import LinearModel
 from osler.retrieve.experts.searching import SearchRelevance
 from osler.retrieve.experts.shelf import open_expert
@@ -41,6 +38,7 @@ from osler.train.experts.evidence_cases import (
     read_letters,
     read_subject_names,
 )
+from osler.train.experts.folder import ExpertFolderJob
 from osler.train.experts.linear import fit_linear, tensors_of, write_safetensors
 from osler.train.experts.measured_cases import (
     QUOTED,
@@ -86,14 +84,9 @@ _WEAK = (
 
 
 @dataclass(frozen=True)
-class AnswerableJob:
-    """Where the data, the split, the expert's folder and the knowledge base are."""
+class AnswerableJob(ExpertFolderJob):
+    """Trains and measures the expert `answerable`."""
 
-    data: Path
-    split: Path
-    """As made by the expert `answers`: the same questions are held out."""
-    out: Path
-    work: Path
     seed: int = 0
     threads: int = 1
     share: float = 1.0
@@ -117,17 +110,12 @@ class AnswerableJob:
             part: Counter(one.source for one in c if one.absent)
             for part, c in (("train", learnt), ("dev", dev))
         }
-        card = ExpertCard(
-            name=ANSWERABLE,
+        card = self.start_card(
+            ANSWERABLE,
             question="Does what was found answer this question at all?",
             family="linear",
             replaces="thresholds on coverage and on the best sentence's cosine",
-            languages=("en",),
-            made="osler experts train answerable --data FOLDER --split FILE --out FOLDER",
             seed=self.seed,
-            date=datetime.now(UTC).date().isoformat(),
-            split=hashlib.sha256(self.split.read_bytes()).hexdigest(),
-            weights=hashlib.sha256((self.out / WEIGHTS).read_bytes()).hexdigest(),
             weak=_WEAK,
             features=FEATURES,
             parameters={
@@ -141,7 +129,7 @@ class AnswerableJob:
             data=_count_data(counts),
         )
         list_questions(self.out, (one.text for one in learnt))
-        return self._write_card(card)
+        return self.write_card(card)
 
     def evaluate(self, progress: Progress | None = None, *, limit: int | None = None) -> ExpertCard:
         """Measures on the test part; the card of the folder gets the figures."""
@@ -153,7 +141,7 @@ class AnswerableJob:
         results = [GateResult.of_case(expert, case) for case in cases]
         figures, facts = measure_gates(results)
         update = {"figures": figures, "parameters": {**opened.card.parameters, **facts}}
-        return self._write_card(opened.card.model_copy(update=update))
+        return self.write_card(opened.card.model_copy(update=update))
 
     def _open_corpus(self, encoder: Encoder, progress: Progress | None) -> KnowledgeBase:
         questions = choose_share(read_searches(self.data), self.share)
@@ -199,10 +187,6 @@ class AnswerableJob:
                 progress(f"measuring {part}", number, len(missing))
         ids = {one.id for one in chosen}
         return [case for case in file.read_cases() if case.id in ids]
-
-    def _write_card(self, card: ExpertCard) -> ExpertCard:
-        (self.out / CARD).write_text(render_card(card), encoding="utf-8")
-        return card
 
 
 def drop_looked_at(own: Sequence[SearchQuestion], seed: int) -> list[SearchQuestion]:

@@ -6,8 +6,6 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from pathlib import Path
 
 from osler.evaluate.trained_on import list_questions
 from osler.jobs.runner import Progress
@@ -15,10 +13,11 @@ from osler.kb.encoders.base import MiniLMEncoder
 from osler.llm.transformers.hub import import_extra
 from osler.retrieve.experts.answer_cues import FEATURES
 from osler.retrieve.experts.answering import AnswersExpert
-from osler.retrieve.experts.cards import CARD, ExpertCard, ExpertData, render_card
+from osler.retrieve.experts.cards import ExpertCard, ExpertData
 from osler.retrieve.experts.pair_input import LONGEST
 from osler.retrieve.experts.shelf import BASE, open_expert
 from osler.train.experts.answer_fit import fit_tensors, neutral_tensors
+from osler.train.experts.folder import ExpertFolderJob
 from osler.train.experts.hard_negatives import add_hard_negatives
 from osler.train.experts.linear import write_shards
 from osler.train.experts.pair_evaluation import (
@@ -66,15 +65,9 @@ _WEAK = (
 
 
 @dataclass(frozen=True)
-class AnswersJob:
-    """Where the data, the split and the expert's folder are."""
+class AnswersJob(ExpertFolderJob):
+    """Trains and measures the expert `answers`."""
 
-    data: Path
-    split: Path
-    """Made from the data where it is not there yet."""
-    out: Path
-    work: Path
-    """Checkpoints; a training that was stopped goes on."""
     recipe: PairRecipe = field(default_factory=PairRecipe)
     threads: int = 1
 
@@ -113,16 +106,12 @@ class AnswersJob:
     ) -> ExpertCard:
         learnt = model.export_deltas()
         hashes = write_shards(learnt | neutral_tensors(), self.out)
-        card = ExpertCard(
-            name=ANSWERS,
+        card = self.start_card(
+            ANSWERS,
             question="Does this text answer this question?",
             family="pair",
             replaces="cosine and likelihood of sentences",
-            languages=("en",),
-            made="osler experts train answers --data FOLDER --split FILE --out FOLDER",
             seed=self.recipe.seed,
-            date=datetime.now(UTC).date().isoformat(),
-            split=hashlib.sha256(self.split.read_bytes()).hexdigest(),
             base=BASE,
             weights=hashes[0],
             further=tuple(hashes[1:]),
@@ -136,16 +125,16 @@ class AnswersJob:
             },
             data=_count_items(split, questions),
         )
-        self._write_card(card)
+        self.write_card(card)
         # Put together as it runs, in 8 bits, on questions that it did not learn from.
         cases = _spread(all_cases(dev), _DEV_CASES)
         fitted = fit_tensors(cases, self._open().score_logits)
         hashes = write_shards(learnt | fitted, self.out)
         update = {"weights": hashes[0], "further": tuple(hashes[1:])}
-        card = self._write_card(card.model_copy(update=update))
+        card = self.write_card(card.model_copy(update=update))
         facts = calibration_facts(score_cases(cases, self._open().judge_texts, progress))
         parameters = {**card.parameters, **{f"dev_{key}": value for key, value in facts.items()}}
-        return self._write_card(card.model_copy(update={"parameters": parameters}))
+        return self.write_card(card.model_copy(update={"parameters": parameters}))
 
     def evaluate(self, progress: Progress | None = None, *, limit: int | None = None) -> ExpertCard:
         """Measures the expert in `out` on the test part; the figures go onto its card."""
@@ -159,7 +148,7 @@ class AnswersJob:
         facts = calibration_facts(ours)
         parameters = {**card.parameters, **{f"test_{key}": value for key, value in facts.items()}}
         update = {"figures": tuple(figures), "parameters": parameters}
-        return self._write_card(card.model_copy(update=update))
+        return self.write_card(card.model_copy(update=update))
 
     def _open(self) -> AnswersExpert:
         return AnswersExpert(open_expert(ANSWERS, self.out), threads=self.threads)
@@ -176,10 +165,6 @@ class AnswersJob:
             self.work.mkdir(parents=True, exist_ok=True)
             write_pair_questions(mined, path)
         return read_mined_questions(path)
-
-    def _write_card(self, card: ExpertCard) -> ExpertCard:
-        (self.out / CARD).write_text(render_card(card), encoding="utf-8")
-        return card
 
 
 def answered_questions(questions: Iterable[PairQuestion]) -> list[PairQuestion]:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -24,12 +21,10 @@ from osler.kb.base import KnowledgeBase
 from osler.kb.encoders.base import Encoder, MiniLMEncoder
 from osler.kb.search.vectors import load_vectors
 from osler.retrieve.experts.cards import (
-    CARD,
     WEIGHTS,
     ExpertCard,
     ExpertData,
     ExpertFigure,
-    render_card,
 )
 from osler.retrieve.experts.linear import LinearModel
 from osler.retrieve.experts.searching import (
@@ -43,6 +38,7 @@ from osler.retrieve.experts.searching import (
 from osler.retrieve.experts.shelf import BASE, open_expert
 from osler.retrieve.hybrid import HybridRetriever
 from osler.retrieve.words import content_terms
+from osler.train.experts.folder import ExpertFolderJob
 from osler.train.experts.letters import LETTERS, LICENCE, read_letters
 from osler.train.experts.linear import fit_linear, tensors_of, write_safetensors
 from osler.train.experts.pair_evaluation import figure_of, fit_platt
@@ -88,14 +84,9 @@ class SearchedQuestion:
 
 
 @dataclass(frozen=True)
-class RetrieveJob:
-    """Where the data, the split, the expert's folder and the knowledge base are."""
+class RetrieveJob(ExpertFolderJob):
+    """Trains and measures the expert `retrieve`."""
 
-    data: Path
-    split: Path
-    """As made by the expert `answers`: the same questions are held out."""
-    out: Path
-    work: Path
     recipe: MapRecipe = field(default_factory=MapRecipe)
     threads: int = 1
     share: float = 1.0
@@ -112,18 +103,13 @@ class RetrieveJob:
         self.out.mkdir(parents=True, exist_ok=True)
         small = {name: getattr(turned, name).astype(np.float16) for name in ("down", "up", "shift")}
         write_safetensors({**tensors_of(order), **small}, self.out / WEIGHTS)
-        card = ExpertCard(
-            name=RETRIEVE,
+        card = self.start_card(
+            RETRIEVE,
             question="Where does the answer to this question lie among all passages?",
             family="search",
             replaces="the encoder's own vectors of queries, and reciprocal rank fusion, 1 : 0.7",
-            languages=("en",),
-            made="osler experts train retrieve --data FOLDER --split FILE --out FOLDER",
             seed=self.recipe.seed,
-            date=datetime.now(UTC).date().isoformat(),
-            split=hashlib.sha256(self.split.read_bytes()).hexdigest(),
             base=BASE,
-            weights=hashlib.sha256((self.out / WEIGHTS).read_bytes()).hexdigest(),
             default=True,
             weak=_WEAK,
             features=FEATURES,
@@ -136,10 +122,10 @@ class RetrieveJob:
             data=_count_questions(parts),
         )
         list_questions(self.out, (one.text for one in parts["train"]))
-        self._write_card(card)
+        self.write_card(card)
         error = _calibration_of(SearchExpert(open_expert(RETRIEVE, self.out)), dev)
         parameters = {**card.parameters, "dev_ece_of_first": error}
-        return self._write_card(card.model_copy(update={"parameters": parameters}))
+        return self.write_card(card.model_copy(update={"parameters": parameters}))
 
     def evaluate(self, progress: Progress | None = None, *, limit: int | None = None) -> ExpertCard:
         """Measures on the test part; the card of the folder gets the figures."""
@@ -170,7 +156,7 @@ class RetrieveJob:
                         gain=figure_of(difference(theirs, ours)),
                     )
                 )
-        return self._write_card(opened.card.model_copy(update={"figures": tuple(figures)}))
+        return self.write_card(opened.card.model_copy(update={"figures": tuple(figures)}))
 
     def _encoder(self) -> Encoder:
         return MiniLMEncoder(threads=self.threads)
@@ -232,10 +218,6 @@ class RetrieveJob:
             if progress is not None:
                 progress(f"searching {part}", number, len(chosen))
         return found
-
-    def _write_card(self, card: ExpertCard) -> ExpertCard:
-        (self.out / CARD).write_text(render_card(card), encoding="utf-8")
-        return card
 
 
 def _read_passages(

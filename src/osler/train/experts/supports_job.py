@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,12 +17,10 @@ from osler.evaluate.trained_on import list_questions
 from osler.jobs.runner import Progress
 from osler.kb.encoders.base import MiniLMEncoder
 from osler.retrieve.experts.cards import (
-    CARD,
     WEIGHTS,
     ExpertCard,
     ExpertData,
     ExpertFigure,
-    render_card,
 )
 from osler.retrieve.experts.cues import FEATURES, CuedSentence
 from osler.retrieve.experts.linear import LinearModel
@@ -50,6 +45,7 @@ from osler.train.experts.claims import (
     open_claim_base,
     read_claims,
 )
+from osler.train.experts.folder import ExpertFolderJob
 from osler.train.experts.linear import fit_linear, tensors_of, write_safetensors
 from osler.train.experts.pair_evaluation import figure_of
 from osler.train.experts.pair_questions import LICENCES
@@ -91,15 +87,9 @@ _WEAK = (
 
 
 @dataclass(frozen=True)
-class SupportsJob:
-    """Where the data, the split and the expert's folder are."""
+class SupportsJob(ExpertFolderJob):
+    """Trains and measures the expert `supports`."""
 
-    data: Path
-    split: Path
-    """As made by the expert `answers`: the same questions are held out."""
-    out: Path
-    work: Path
-    """Folder of the knowledge base that is searched."""
     seed: int = 0
     threads: int = 1
 
@@ -126,23 +116,18 @@ class SupportsJob:
             for name, tensor in tensors_of(fit_model(learnt, kind, ridge)).items()
         }
         write_safetensors(tensors, self.out / WEIGHTS)
-        card = ExpertCard(
-            name=SUPPORTS,
+        card = self.start_card(
+            SUPPORTS,
             question="Does the evidence say yes, no, or nothing definite?",
             family="linear",
             replaces="the more frequent verdict, or the likelihood of yes and no",
-            languages=("en",),
-            made="osler experts train supports --data FOLDER --split FILE --out FOLDER",
             seed=self.seed,
-            date=datetime.now(UTC).date().isoformat(),
-            split=hashlib.sha256(self.split.read_bytes()).hexdigest(),
-            weights=hashlib.sha256((self.out / WEIGHTS).read_bytes()).hexdigest(),
             weak=_WEAK,
             features=FEATURES,
             parameters=fitted.parameters,
             data=_count_claims(split, claims),
         )
-        self._write_card(card)
+        self.write_card(card)
         list_questions(self.out, (one.claim.text for one in learnt))
         expert = SupportsExpert(open_expert(SUPPORTS, self.out))
         judged = [
@@ -150,7 +135,7 @@ class SupportsJob:
             for one, shares in zip(learnt, fitted.held, strict=True)
         ]
         figures = _figures_of(judged, judged, "cross-validated (chose the ridge)")
-        return self._write_card(card.model_copy(update={"figures": figures}))
+        return self.write_card(card.model_copy(update={"figures": figures}))
 
     def evaluate(self, progress: Progress | None = None, *, limit: int | None = None) -> ExpertCard:
         """Measures on the test part; the card of the folder gets the figures."""
@@ -172,11 +157,7 @@ class SupportsJob:
             "figures": tuple(figures),
             "parameters": {**opened.card.parameters, **errors},
         }
-        return self._write_card(opened.card.model_copy(update=update))
-
-    def _write_card(self, card: ExpertCard) -> ExpertCard:
-        (self.out / CARD).write_text(render_card(card), encoding="utf-8")
-        return card
+        return self.write_card(opened.card.model_copy(update=update))
 
 
 @dataclass(frozen=True, slots=True)
