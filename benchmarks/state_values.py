@@ -410,8 +410,8 @@ def auroc(values: np.ndarray, good: np.ndarray) -> float:
 def bootstrapped(
     rows: Sequence[Case], label: str, names: Sequence[str], draws: int = 1_000
 ) -> dict[str, dict[str, tuple[float, ...]]]:
-    """Value, low and high of AUROC, AURC and the gain in AUROC over the first of the values, drawn by
-    question."""
+    """Value, low and high of AUROC, AURC and the gain in AUROC over the first of the values, by
+    draws of questions."""
     ids = sorted({row["id"] for row in rows})
     place = {id: n for n, id in enumerate(ids)}
     owner = np.array([place[row["id"]] for row in rows])

@@ -83,7 +83,11 @@ def serve_scoped(home: Path) -> Iterator[Keyed]:
 
     private = {"private": ("own", "graph")}
     with serve_osler(
-        home, page=report_page, fill=fill, access=private, serve={"patients": True, "caller_minute": 100_000}
+        home,
+        page=report_page,
+        fill=fill,
+        access=private,
+        serve={"patients": True, "caller_minute": 100_000},
     ) as place:
         yield Keyed(place, home, keys)
 

@@ -14,6 +14,7 @@ from typing import Literal
 from osler.answer import UNDECIDED, Composer, Decision
 from osler.answer.currency import newer_guideline, newer_issue, read_issue, retraction_notice
 from osler.answer.disagreement import Claim, Difference, find_difference, read_claim, shared_content
+from osler.retrieve.instructions import BLANK
 from osler.text import split_sentences
 from osler.trace import Cautioned, Run
 from osler.types import (
@@ -58,6 +59,10 @@ WORDS: Mapping[str, Mapping[Language, str]] = {
         "zh": "{mine} 为“{said}”，{theirs} 为“{denied}”，两句共有：{shared}。"
         "是否指同一情况，请自行判断。",
     },
+}
+_INSTRUCTION = {
+    "en": "Passages that were found hold instructions to a program, which were left out: {ids}.",
+    "zh": "检索到的段落含有针对程序的指令，已被去除：{ids}。",
 }
 
 
@@ -114,6 +119,24 @@ class CautiousComposer(CautioningComposer):
         self, question: Question, hits: Sequence[Hit]
     ) -> tuple[Sequence[Hit], FindCautions]:
         return hits, lambda answer: find_cautions(answer, hits, self.rules)
+
+
+@dataclass(frozen=True)
+class InstructionCautiousComposer(CautioningComposer):
+    """Adds one caution to an answer for which such passages were found."""
+
+    def read_hits(
+        self, question: Question, hits: Sequence[Hit]
+    ) -> tuple[Sequence[Hit], FindCautions]:
+        ids = ", ".join(dict.fromkeys(hit.passage.id for hit in hits if BLANK in hit.passage.text))
+        return (
+            hits,
+            lambda answer: (
+                [Caution("instruction", _INSTRUCTION[answer.language].format(ids=ids), ())]
+                if ids
+                else []
+            ),
+        )
 
 
 def caution_event(caution: Caution) -> Cautioned:

@@ -108,8 +108,8 @@ class RootGroup(LazyGroup, ErrorGroup):
             "serve:mcp",
         ),
         "deploy": Verb(
-            "Write files to run Osler as a service (container, systemd, compose, Kubernetes), or try a"
-            " running server: `osler deploy check URL`.",
+            "Write files to run Osler as a service (container, systemd, compose, Kubernetes), or"
+            " try a running server: `osler deploy check URL`.",
             "serve:deploy",
         ),
         "config": Verb("Show and check settings.", verbs=make_verbs("setup", "show", "check")),

@@ -88,9 +88,7 @@ def test_a_search_in_a_language_without_vectors_says_so(
 def test_files_that_could_not_be_read_end_with_6(
     osler: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    added = IngestResult(
-        3, 0, 2, 9, {"no abstract": 2, "no text": 1}, ["b.bin"], ["c.xml: line 3"]
-    )
+    added = IngestResult(3, 0, 2, 9, {"no abstract": 2, "no text": 1}, ["b.bin"], ["c.xml: line 3"])
     monkeypatch.setattr(KnowledgeBase, "add", lambda *_, **__: added)
     result = osler("kb", "add", "x", "--source", "book")
     assert result.exit_code == 6

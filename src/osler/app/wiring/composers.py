@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from osler.answer import Composer
-from osler.answer.cautions import CautiousComposer
+from osler.answer.cautions import CautiousComposer, InstructionCautiousComposer
 from osler.answer.consistency import ConsistentComposer
 from osler.answer.current import CurrentComposer
 from osler.answer.extractive import ExtractiveComposer
 from osler.answer.gate import EvidenceGate, QuoteThresholds
-from osler.answer.instruction_caution import InstructionCautiousComposer
 from osler.answer.options import OptionChooser, OptionLetters, OptionTexts
 from osler.answer.rewriter import Rewriter
 from osler.answer.verdicts import VerdictChooser
