@@ -6,10 +6,10 @@
 no language model; `guided` is tc-rag as the packaged model runs it (cppl), on the first N questions
 of the shuffled order. Questions: those of `machines_split.json`, on which nothing was tuned
 (hashes; of the experts' test part, over all passages of MedQuAD, BioASQ and PubMedQA), and of 2Wiki
-over its corpus. Gold is cited when an evidence of the answer lies in a gold document; "share" is that of the
-gold documents that are cited, of which questions of several steps need more than one. Differences
-are paired, with a bootstrap. One line a question in FOLDER/machines.jsonl; a stopped run goes on.
-"""
+over its corpus. Gold is cited when an evidence of the answer lies in a gold document; "share" is
+that of the gold documents that are cited, of which questions of several steps need more than one.
+Differences are paired, with a bootstrap. One line a question in FOLDER/machines.jsonl; a stopped
+run goes on. """
 
 from __future__ import annotations
 
