@@ -225,7 +225,9 @@ REPLIES: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
 
 def _parse_reply(name: str, data: bytes) -> None:
     with suppress(OslerError):
-        REPLIES[name][0](data.decode("utf-8", "surrogatepass" if data[:1] == b"\0" else "replace"))
+        REPLIES[name][0](
+            data.decode("utf-8", "surrogateescape" if data[:1] == b"\0" else "replace")
+        )
 
 
 def _parse_file(name: str, data: bytes) -> None:
