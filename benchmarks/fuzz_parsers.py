@@ -218,7 +218,10 @@ REPLIES: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
         from_line,
         ('{"query":"iron","source":"book","type":"retrieval.asked"}', '{"type":"run.started"}'),
     ),
-    "record": (lambda text: RECORD_LINES.decode_line(text.encode()), ('{"strategy": "rag"}',)),
+    "record": (
+        lambda text: RECORD_LINES.decode_line(text.encode("utf-8", "replace")),
+        ('{"strategy": "rag"}',),
+    ),
     "sentences": (split_sentences, ("A. B. e.g. iron. 铁。Dr. X said no. 1. No [1].",)),
 }
 
