@@ -9,7 +9,7 @@ of the shuffled order. Questions: those of `machines_split.json`, on which nothi
 over its corpus. Gold is cited when an evidence of the answer lies in a gold document; "share" is
 that of the gold documents that are cited, of which questions of several steps need more than one.
 Differences are paired, with a bootstrap. One line a question in FOLDER/machines.jsonl; a stopped
-run goes on. """
+run goes on."""
 
 from __future__ import annotations
 

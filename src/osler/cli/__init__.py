@@ -109,7 +109,7 @@ class RootGroup(LazyGroup, ErrorGroup):
         ),
         "deploy": Verb(
             "Write files to run Osler as a service (container, systemd, compose, Kubernetes), or"
-            " try a running server: `osler deploy check URL`.",
+            " make one journey through a running server: `osler deploy check URL`.",
             "serve:deploy",
         ),
         "config": Verb("Show and check settings.", verbs=make_verbs("setup", "show", "check")),

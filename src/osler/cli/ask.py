@@ -100,7 +100,7 @@ def ask(
     given = _read_plan(plan)
     flags = {"strategy.k": k, "kb.sources": sources, "sampling.seed": seed}
     kind = strategy or ("omni-rag" if given else None)
-    settings = here.load_settings(flags | ({"strategy.kind": kind} if kind else _cheap_path(here)))
+    settings = here.load_settings(flags | ({"strategy.kind": kind} if kind else cheap_path(here)))
     if file is not None:
         if question or option or given or thread:
             raise BadQuestion("--file stands alone", fix="leave out the question and its options")
@@ -122,7 +122,7 @@ def ask(
     show_result(here, make_report(finished, asked), film=film)
 
 
-def _cheap_path(here: CliSession) -> dict[str, object]:
+def cheap_path(here: CliSession) -> dict[str, object]:
     """Where nothing names a strategy: one search, and quotes."""
     from osler.app.config import DEFAULT
 
