@@ -119,7 +119,8 @@ class RootGroup(LazyGroup, ErrorGroup):
         "experts": Verb("Small trained parts that decide instead of a rule.", verbs=_EXPERTS),
         "forget": Verb(
             "Take a text, a document or a patient out of the knowledge base, its indexes and"
-            " snapshots, of recorded runs, tapes and caches.",
+            " snapshots, of recorded runs, tapes, conversations, evaluations and caches."
+            " Stop the server first.",
             "forget:forget",
         ),
         "audit": Verb(
