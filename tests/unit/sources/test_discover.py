@@ -283,8 +283,8 @@ def test_a_format_of_folders_needs_a_folder(tmp_path: Path) -> None:
 
 
 def test_an_unknown_format_is_refused_with_the_names_of_the_known(tmp_path: Path) -> None:
-    with pytest.raises(BadConfig, match=r"no format 'docx'; use one of .*pubmed-xml, .*mimic"):
-        discover([tmp_path], fmt="docx")
+    with pytest.raises(BadConfig, match=r"no format 'odt'; use one of .*pubmed-xml, .*mimic"):
+        discover([tmp_path], fmt="odt")
 
 
 def test_every_parser_is_found_by_its_name() -> None:
