@@ -1,8 +1,10 @@
 """`Client` and `AsyncClient` for a server of Osler.
 
+```python
 with Client("http://127.0.0.1:8642", key="osk_…") as osler:
     run = osler.ask("What is given first in anaphylaxis?")
     print(run["answer"]["text"])
+```
 """
 
 from __future__ import annotations

@@ -377,8 +377,10 @@ async def report(id: RunId, site: At, caller: Who) -> HTMLResponse:
     return HTMLResponse(text, headers={"Content-Security-Policy": _SAFE_PAGE})
 
 
-def error_schema(form: type[BaseModel]) -> dict[str, Any]:
-    """Of an error that is sent with another media type, which FastAPI does not describe."""
+def add_error_schema(schemas: dict[str, Any], form: type[BaseModel]) -> None:
+    """Adds an error that is sent with another media type, which FastAPI does not describe, and
+    the forms of its parts."""
     made = form.model_json_schema(ref_template="#/components/schemas/{model}")
-    made.pop("$defs", None)  # they are among the schemas already
-    return made
+    for name, part in made.pop("$defs", {}).items():
+        schemas.setdefault(name, part)
+    schemas[form.__name__] = made

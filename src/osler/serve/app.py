@@ -162,8 +162,8 @@ def _describe_schema(app: FastAPI) -> None:
         if app.openapi_schema is None:
             schema = made()
             schemas = schema["components"]["schemas"]
-            schemas["Problem"] = api.error_schema(wire.Problem)
-            schemas["OperationOutcome"] = api.error_schema(OperationOutcome)
+            for form in (wire.Problem, OperationOutcome):
+                api.add_error_schema(schemas, form)
             for name in ("HTTPValidationError", "ValidationError"):
                 schemas.pop(name, None)
         return app.openapi_schema or {}

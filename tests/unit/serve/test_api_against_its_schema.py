@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
+import httpx2
 import pytest
 
 from osler.testing.served import serve_osler
@@ -19,3 +21,10 @@ def test_api_fuzzing_finds_no_server_error_and_no_reply_outside_the_schema(home:
         seen = fuzz(place.url, 2)
     assert len({label for label, _ in seen}) == 41
     assert {status for _, status in seen} <= {200, 201, 202, 204, 400, 403, 404, 409, 412, 422}
+
+
+def test_every_form_that_the_schema_names_is_in_it(home: Path) -> None:
+    with serve_osler(home) as place:
+        reply = httpx2.get(f"{place.url}/openapi.json")
+    named = set(re.findall(r'"#/components/schemas/([^"]+)"', reply.text))
+    assert named <= reply.json()["components"]["schemas"].keys()
