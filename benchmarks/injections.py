@@ -22,8 +22,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from poisoning import ask_once
+
 from osler.app.config import Settings
-from osler.app.poisoning import ask_once
 from osler.app.wiring.knowledge import open_knowledge_base, open_or_create
 from osler.app.wiring.live import live_parts, with_knowledge
 from osler.app.wiring.models import LoadedModel, load_encoder

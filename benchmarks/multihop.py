@@ -16,6 +16,7 @@ ones (test), by hashes of their ids.
 | planned | the model's plan and its boundary, without the texts' route |
 | no boundary | the plan of `planned` and the model, everything looked up |
 | rag | one search with the question, one answer from what was found |
+| rule | nothing is read: the first of two things named, "yes" to what asks yes or no |
 | direct | the model's own answer, always boxed: its least probability is calibrated |
 
 The answer is what the last step that has one says (the box), as the packaged model words no
@@ -72,7 +73,7 @@ from osler.trace import BoundaryChecked, FormSolved, FormsPlanned, Retrieved, Ru
 from osler.types import Answer, Hit, Question, Retriever
 
 SEED, K, REFERENCE, BRIEF = 0, 2, 350, 60
-WAYS = ("thinker", "planned", "no boundary", "rag", "direct")
+WAYS = ("thinker", "planned", "no boundary", "rag", "rule", "direct")
 SPLIT = Path(__file__).with_name("multihop_split.json")
 SHOWN = 5
 """Passages that count for recall."""
@@ -205,6 +206,18 @@ def f1(answer: str, gold: str) -> float:
     return 2 * same / (len(said.split()) + len(wanted.split())) if same else 0.0
 
 
+def guess_answer(question: str) -> str:
+    """What the form of a question alone gives: the first of two things named, else "yes" where
+    it asks yes or no, else nothing."""
+    either = re.search(
+        r"(?:,|\b(?:was|is|were|are|between))\s+([^,]+?)\s+or\s", question, re.IGNORECASE
+    )
+    if either:
+        return either[1]
+    asks = re.match(r"(?:are|is|was|were|do|does|did|has|have)\b", question, re.IGNORECASE)
+    return "yes" if asks else ""
+
+
 @dataclass
 class Bench:
     """What answers the questions of one set."""
@@ -237,6 +250,10 @@ class Bench:
             made += [first, second]
         if "rag" in self.ways:
             made.append(await self.rag(item))
+        if "rule" in self.ways:
+            row = self.row(item, "rule", Run(seed=SEED), time.perf_counter())
+            row.answer = guess_answer(item.question)
+            made.append(row)
         if "direct" in self.ways:
             made.append(await self.direct(item))
         return made

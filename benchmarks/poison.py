@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from planning import DATA, Asked, bioasq
+from poisoning import PoisonTarget, ask_once, attack, find_target, plant
 
 from osler.app.config import Settings
-from osler.app.poisoning import PoisonTarget, ask_once, attack, find_target, plant
 from osler.app.wiring.knowledge import open_or_create
 from osler.app.wiring.live import live_parts
 from osler.app.wiring.models import load_encoder

@@ -19,7 +19,7 @@ from osler.app.quarantine import target_source
 from osler.app.wiring.knowledge import open_or_create
 from osler.errors import MalformedSource, OslerError
 from osler.sources.formats import sniff_file
-from osler.sources.records import Document, Drop, Record
+from osler.sources.records import Document, Drop, Parser, Record
 from osler.text import make_slug
 
 FOLDER = "uploads"
@@ -125,7 +125,7 @@ def _check_file(path: Path) -> tuple[int, dict[str, int]]:
         raise BadUpload(f"{path.name} is of no known format", fix="is it what its name says?")
     documents, drops = 0, Counter[str]()
     try:
-        for record in _parse(path, parser.parse):
+        for record in _parse(path, parser):
             documents += isinstance(record, Document)
             if isinstance(record, Drop):
                 drops[record.reason] += 1
@@ -137,10 +137,9 @@ def _check_file(path: Path) -> tuple[int, dict[str, int]]:
     return documents, dict(drops)
 
 
-def _parse(path: Path, parse: object) -> Iterator[Record]:
-    assert callable(parse)  # noqa: S101  of the Protocol `Parser`
+def _parse(path: Path, parser: Parser) -> Iterator[Record]:
     with path.open("rb") as stream:
-        yield from parse(stream, path.name)
+        yield from parser.parse(stream, path.name)
 
 
 def _read_folder(settings: Settings, source: str, folder: Path, name: str) -> int:

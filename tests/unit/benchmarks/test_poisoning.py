@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import poisoning
 import pytest
+from poisoning import PoisonTarget, attack, find_target, plant, turn_statement
 
-from osler.app import poisoning
 from osler.app.config import Settings
-from osler.app.poisoning import PoisonTarget, attack, find_target, plant, turn_statement
 from osler.app.wiring import Parts
 from osler.app.wiring.knowledge import open_knowledge_base
 from osler.app.wiring.live import with_knowledge
