@@ -148,25 +148,25 @@ class _Comparison:
 
 def _compare_all(hits: Sequence[Hit]) -> _Comparison:
     claims = [_checkable_claims(hit) for hit in hits]
-    made = _Comparison({}, [0] * len(hits), [*range(len(hits))])
+    comparison = _Comparison({}, [0] * len(hits), [*range(len(hits))])
     for one in range(len(hits)):
         for other in range(one + 1, len(hits)):
             if _document(hits[one]) == _document(hits[other]):
                 continue
             found, agree, copied = _compare_claims(claims[one], claims[other], hits[one])
             if found is not None:
-                made.different[one, other] = found
+                comparison.different[one, other] = found
             elif copied:
-                made.first[other] = made.first[one]
+                comparison.first[other] = comparison.first[one]
             elif agree:
-                made.agreeing[one] += 1
-                made.agreeing[other] += 1
-    for (one, other), found in list(made.different.items()):
-        for a, of in enumerate(made.first):
-            for b, to in enumerate(made.first):
-                if (of, to) == (made.first[one], made.first[other]) and a != b:
-                    made.different.setdefault((min(a, b), max(a, b)), found)
-    return made
+                comparison.agreeing[one] += 1
+                comparison.agreeing[other] += 1
+    for (one, other), found in list(comparison.different.items()):
+        for a, of in enumerate(comparison.first):
+            for b, to in enumerate(comparison.first):
+                if (of, to) == (comparison.first[one], comparison.first[other]) and a != b:
+                    comparison.different.setdefault((min(a, b), max(a, b)), found)
+    return comparison
 
 
 def _undecided(

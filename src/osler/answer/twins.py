@@ -51,10 +51,10 @@ def find_twin_difference(mine: Claim, theirs: Claim) -> Difference | None:
     shared = tuple(word for word in mine.content if word in theirs.content)
     share = len(shared) / max(1, len(mine.content), len(theirs.content))
     ours, others = (Counter(_NUMBER.findall(one.text)) for one in (mine, theirs))
-    said, denied = list((ours - others).elements()), list((others - ours).elements())
-    if said and denied and max(len(said), len(denied)) <= _MOST_NUMBERS:
-        return Difference("amounts", ", ".join(said), ", ".join(denied), shared, share)
-    if said or denied:
+    ours_alone, denied = list((ours - others).elements()), list((others - ours).elements())
+    if ours_alone and denied and max(len(ours_alone), len(denied)) <= _MOST_NUMBERS:
+        return Difference("amounts", ", ".join(ours_alone), ", ".join(denied), shared, share)
+    if ours_alone or denied:
         return None
     one, other = _pointers(mine.text), _pointers(theirs.text)
     if one.keys() == other.keys():
@@ -65,8 +65,8 @@ def find_twin_difference(mine: Claim, theirs: Claim) -> Difference | None:
 
 def _pointers(sentence: str) -> dict[tuple[str, int], str]:
     """Axis and way of its words that point; of a sentence without any, whether it denies."""
-    told = read_directions(sentence)
-    found = {(axis, way): words for axis, ways in told.items() for way, words in ways.items()}
+    directions = read_directions(sentence)
+    found = {(axis, way): words for axis, ways in directions.items() for way, words in ways.items()}
     if worse := _WORSE.search(sentence):
         found["effect", -1] = worse[0]
     if found:

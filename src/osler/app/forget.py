@@ -84,9 +84,9 @@ def forget(settings: Settings, what: str) -> ForgetReport:
     try:
         _forget_everywhere(settings, what, report)
     except (OSError, sqlite3.Error) as error:
-        said = getattr(error, "strerror", None) or error
+        problem = getattr(error, "strerror", None) or error
         fix = "check that the disk has room and can be written, then run the command again"
-        raise StorageFailed(f"not everything could be forgotten: {said}", fix=fix) from error
+        raise StorageFailed(f"not everything could be forgotten: {problem}", fix=fix) from error
     return report
 
 

@@ -87,9 +87,9 @@ def _write_page(path: Path, report: RunPage) -> None:
     from osler.llm.core.cache import write_whole
 
     text = render_page(report)
-    said = f"{path} cannot be written"
+    problem = f"{path} cannot be written"
     with (
-        translate_os_errors(said, BadConfig, "choose another --html"),
+        translate_os_errors(problem, BadConfig, "choose another --html"),
         write_whole(path) as draft,
     ):
         draft.write_text(text, encoding="utf-8")

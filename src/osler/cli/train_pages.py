@@ -138,10 +138,10 @@ def judged_page(summary: dict[str, Any]) -> RenderableType:
         (source, *(f"{counts.get(word, 0):,}" for word in words))
         for source, counts in summary["verdicts"].items()
     )
-    made = make_table(("source", *words), rows, numeric=words)
+    shown = make_table(("source", *words), rows, numeric=words)
     keys = ("judge", "questions", "with_a_positive", "with_both", "asked", "calls", "tokens")
     return Group(
-        plain_page({key: summary[key] for key in keys}), made, *_failure_rows(summary["failed"])
+        plain_page({key: summary[key] for key in keys}), shown, *_failure_rows(summary["failed"])
     )
 
 

@@ -46,9 +46,9 @@ class HealthJourney:
         return str(self._client.check_ready()["status"])
 
     def _read_version(self) -> str:
-        told = self._client.get_transparency()
-        count = sum(source["passages"] for source in told["sources"])
-        return f"osler {told['version']}, {count:,} passages, snapshot {told['snapshot']}"
+        facts = self._client.get_transparency()
+        count = sum(source["passages"] for source in facts["sources"])
+        return f"osler {facts['version']}, {count:,} passages, snapshot {facts['snapshot']}"
 
     def _search(self) -> str:
         hits = self._client.search(self._question, k=5)["hits"]

@@ -187,5 +187,5 @@ def _refusal(reply: httpx2.Response) -> ServerRefused:
 
 
 def _unreachable(address: httpx2.URL, error: httpx2.HTTPError) -> ServerUnreachable:
-    said = f"{address} does not answer: {error or type(error).__name__}"
-    return ServerUnreachable(said, fix="is `osler serve` running there?")
+    problem = f"{address} does not answer: {error or type(error).__name__}"
+    return ServerUnreachable(problem, fix="is `osler serve` running there?")

@@ -72,9 +72,13 @@ def combine_scores(scores: Iterable[float]) -> float:
 
 def hash_features(text: str, spelling: Spelling) -> dict[int, float]:
     """The places of a text's features, each group of them of length 1."""
-    said = spelling.apply(text[:LONGEST])
+    spelled = spelling.apply(text[:LONGEST])
     values: dict[int, float] = {}
-    for group, features in (("w", _words(said)), ("l", _letters(said)), ("c", _characters(said))):
+    for group, features in (
+        ("w", _words(spelled)),
+        ("l", _letters(spelled)),
+        ("c", _characters(spelled)),
+    ):
         places = {zlib.crc32(f"{group}{feature}".encode()) % BUCKETS for feature in features}
         for place in places:
             values[place] = values.get(place, 0.0) + 1 / sqrt(len(places))

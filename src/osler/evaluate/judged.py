@@ -187,8 +187,8 @@ async def judge_group(
 async def _rate_answer(judge: Judge, record: SampleRecord, run: Run) -> dict[str, float]:
     question, gold = record.sample.question, record.sample.gold
     documents = [f"{cited.title}: {cited.quote}" for cited in record.outcome.evidence]
-    said = answer_text(record)
-    marks = await judge.give_marks(question, gold.texts[0], said, documents, run)
+    answer = answer_text(record)
+    marks = await judge.give_marks(question, gold.texts[0], answer, documents, run)
     return {name: float(mark) for name, mark in (marks or {}).items()}
 
 

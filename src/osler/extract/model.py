@@ -130,10 +130,10 @@ class ModelExtractor:
             match unit:
                 case "entities":
                     if self.brief:
-                        said = (await ask_for(brief.Sentences)).to_entities()
+                        reply = (await ask_for(brief.Sentences)).to_entities()
                     else:
-                        said = await ask_for(reply_format.Entities)
-                    anchored.keep_entities(said, at, schema, sieve)
+                        reply = await ask_for(reply_format.Entities)
+                    anchored.keep_entities(reply, at, schema, sieve)
                     known = [item for item in sieve.items if isinstance(item, Entity)]
                     among = replace(among, names=tuple(entity.name for entity in known))
                 case "relations":
@@ -141,8 +141,8 @@ class ModelExtractor:
                     held = brief.fill_predicates(schema, passage.language) if self.brief else schema
                     anchored.keep_relations(related, at, held, known, sieve)
                 case "points":
-                    told = await ask_for(reply_format.Points)
-                    anchored.keep_points(told, at, schema, sieve)
+                    stated = await ask_for(reply_format.Points)
+                    anchored.keep_points(stated, at, schema, sieve)
                 case "tables":
                     ruled = await ask_for(reply_format.Tables)
                     anchored.keep_tables(ruled, at, sieve)

@@ -380,7 +380,7 @@ async def report(id: RunId, site: At, caller: Who) -> HTMLResponse:
 def add_error_schema(schemas: dict[str, Any], form: type[BaseModel]) -> None:
     """Adds an error that is sent with another media type, which FastAPI does not describe, and
     the forms of its parts."""
-    made = form.model_json_schema(ref_template="#/components/schemas/{model}")
-    for name, part in made.pop("$defs", {}).items():
+    schema = form.model_json_schema(ref_template="#/components/schemas/{model}")
+    for name, part in schema.pop("$defs", {}).items():
         schemas.setdefault(name, part)
-    schemas[form.__name__] = made
+    schemas[form.__name__] = schema

@@ -222,8 +222,10 @@ class ChatAnswer:
         elif answer.option is not None:
             parts.append((f"\n\n{answer.option}", []))
         if answer.cautions:
-            told = "\n".join(f"- {escape_markdown(caution.text)}" for caution in answer.cautions)
-            parts.append((f"\n\n{_CAUTIONS[answer.language]}\n{told}", []))
+            warnings = "\n".join(
+                f"- {escape_markdown(caution.text)}" for caution in answer.cautions
+            )
+            parts.append((f"\n\n{_CAUTIONS[answer.language]}\n{warnings}", []))
         if self.inline and answer.evidence:
             parts.append((self.source_list(), []))
         return parts

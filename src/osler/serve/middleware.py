@@ -135,8 +135,8 @@ class AuthMiddleware:
                     if not message.get("more_body", False):
                         break
         except TimeoutError:
-            said = f"the request took over {patience:g} s to arrive"
-            raise RefusedRequest(408, "too_slow", said) from None
+            problem = f"the request took over {patience:g} s to arrive"
+            raise RefusedRequest(408, "too_slow", problem) from None
         # What is on record of a file is its hash.
         sent = f"sha256:{hashlib.sha256(body).hexdigest()}".encode() if is_upload else bytes(body)
         scope["osler.body"] = sent

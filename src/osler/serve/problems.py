@@ -141,9 +141,9 @@ _ISSUES = {401: "login", 403: "forbidden", 404: "not-found", 412: "required", 41
 def _operation_outcome(refused: RefusedRequest) -> dict[str, Any]:
     """In FHIR's form, with a code of its value set IssueType."""
     code = _ISSUES.get(refused.status, "transient" if refused.status >= 429 else "invalid")
-    said = f"{refused.message}; {refused.fix}" if refused.fix else refused.message
+    problem = f"{refused.message}; {refused.fix}" if refused.fix else refused.message
     details = {"coding": [{"system": "urn:osler:problem", "code": refused.code}]}
-    issue = {"severity": "error", "code": code, "details": details, "diagnostics": said}
+    issue = {"severity": "error", "code": code, "details": details, "diagnostics": problem}
     return {"resourceType": "OperationOutcome", "issue": [issue]}
 
 

@@ -65,8 +65,8 @@ class CheckpointSigner:
                 write_private(key_file, pem)
             except OSError as error:
                 fix = "set audit.path to a folder that can be written"
-                said = f"{key_file} cannot be made: {error.strerror}"
-                raise BadConfig(said, fix=fix) from error
+                problem = f"{key_file} cannot be made: {error.strerror}"
+                raise BadConfig(problem, fix=fix) from error
         try:
             loaded = serialization.load_pem_private_key(key_file.read_bytes(), None)
         except (OSError, ValueError, TypeError) as error:

@@ -22,21 +22,23 @@ def write_keys(
     `comment_out`: keys of [strategy] that are commented out. Raises `BadConfig` where the file
     cannot be read or written.
     """
-    told = [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in values.items()]
+    new_lines = [
+        f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in values.items()
+    ]
     try:
         text = path.read_text(encoding="utf-8") if path.exists() else ""
         lines = _comment_out(text.splitlines(), "strategy", comment_out)
-        made = "\n".join(_replace_keys(lines, section, values, told)) + "\n"
+        new_text = "\n".join(_replace_keys(lines, section, values, new_lines)) + "\n"
         # Line edits of a TOML file: parsed before it replaces the old one.
-        tomllib.loads(made)
+        tomllib.loads(new_text)
         # Written beside and moved: a full disk leaves the settings as they were.
         with write_whole(path) as draft:
-            draft.write_text(made, encoding="utf-8")
+            draft.write_text(new_text, encoding="utf-8")
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise BadConfig(
             f"cannot write {path}: {error}", fix="name another file with --config"
         ) from error
-    return told
+    return new_lines
 
 
 def _find_table(lines: Sequence[str], section: str) -> range | None:

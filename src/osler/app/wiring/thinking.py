@@ -58,9 +58,9 @@ def build_thinker(build: StrategyBuild, chosen: KagThinkerSettings) -> Thinker |
         graph=form_lookup(chosen.retriever, build.parts),
     )
     none = chosen.boundary == "none"
-    told = "" if none else boundary_tau(build.settings, chosen, build.reader.name)[1]
+    named = "" if none else boundary_tau(build.settings, chosen, build.reader.name)[1]
     steps = SpanFirst(_fact_finder(build.parts), depth) if chosen.text_steps else depth
-    thinker = thinker_around(build, chosen, steps, told)
+    thinker = thinker_around(build, chosen, steps, named)
     if not chosen.forms:
         search = _question_search(chosen, build.parts)
         if search is None or not _quotes_unplanned(build, chosen):
@@ -230,8 +230,8 @@ def boundary_tau(settings: Settings, chosen: KagThinkerSettings, reader: str) ->
 
 def make_speaker(build: StrategyBuild, role: Role) -> Speaker:
     """The role's model, asked as KAG-Thinker asks."""
-    made = build.make_speaker(role)
-    return made if build.may_write(role) else replace(made, reasoning=_BRIEF)
+    speaker = build.make_speaker(role)
+    return speaker if build.may_write(role) else replace(speaker, reasoning=_BRIEF)
 
 
 def knowledge_boundary(

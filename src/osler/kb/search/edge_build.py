@@ -69,9 +69,9 @@ def _reserve_folder(kb: Path) -> Path:
     folder = kb / generation.FOLDER
     make_folders(folder)
     taken = [int(e.name[:6]) for e in folder.iterdir() if e.name[:6].isdigit()]
-    made = folder / f"{max(taken, default=0) + 1:06}-{secrets.token_hex(4)}"
-    made.mkdir()
-    return made
+    folder_made = folder / f"{max(taken, default=0) + 1:06}-{secrets.token_hex(4)}"
+    folder_made.mkdir()
+    return folder_made
 
 
 def _run_builder(

@@ -85,9 +85,9 @@ def write_export(
         raise KnowledgeBaseError(f"{path} is a folder", fix="name a file")
     write = _write_jsonl if form == "jsonl" else _write_parquet
     counted = _LineCounter(progress)
-    said, fix = f"{path} cannot be written", "choose another place, or free some disk space"
+    problem, fix = f"{path} cannot be written", "choose another place, or free some disk space"
     # Whoever reads the target meanwhile sees the old file or the whole new one.
-    with translate_os_errors(said, KnowledgeBaseError, fix), write_whole(path) as draft:
+    with translate_os_errors(problem, KnowledgeBaseError, fix), write_whole(path) as draft:
         header = _make_header(db, source)
         write(draft, header, counted.count_lines(_read_lines(db, source, since)))
     return ExportResult(path, counted.documents, counted.passages)

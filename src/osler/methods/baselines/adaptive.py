@@ -34,10 +34,10 @@ class Adaptive:
         level = "B"
         with Episode(self.kit, question, run) as episode:
             has_several = self.several is not None
-            said = await episode.ask_text(
+            reply = await episode.ask_text(
                 "baselines/adaptive", summary=has_several, tokens=16, temperature=0.0
             )
-            level = classify_complexity(said)
+            level = classify_complexity(reply)
             episode.note(f"complexity {level}")
         # Levels of §3: no retrieval, one, several steps.
         methods = {"A": self.none, "B": self.once, "C": self.several or self.once}

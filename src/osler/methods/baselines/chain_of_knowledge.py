@@ -75,16 +75,16 @@ class ChainOfKnowledge(EpisodeMethod):
         if count > self.samples / 2:
             why = f"{count} of {self.samples} chains of thought agree"
         else:
-            told = f"{count} of {self.samples} chains agree: the first of them is corrected"
-            episode.note(told)
+            note = f"{count} of {self.samples} chains agree: the first of them is corrected"
+            episode.note(note)
             await self._correct_chain(episode, first)
         return why
 
     async def _write_chain(self, episode: Episode, n: int) -> RationaleChain:
-        said = await episode.ask_text(
+        reply = await episode.ask_text(
             "baselines/cok_reason", known=[], temperature=self.temperature, seed=n
         )
-        return read_chain(said, self.rationales)
+        return read_chain(reply, self.rationales)
 
     async def _correct_chain(self, episode: Episode, chain: RationaleChain) -> None:
         sources = await self._select_sources(episode)
@@ -105,7 +105,7 @@ class ChainOfKnowledge(EpisodeMethod):
         if len(self.knowledge) < 2:
             return self.knowledge
         language = episode.question.language
-        said = await episode.ask_text(
+        reply = await episode.ask_text(
             "baselines/cok_domains",
             sources=[
                 {"name": one.name, "description": one.description[language]}
@@ -115,7 +115,7 @@ class ChainOfKnowledge(EpisodeMethod):
             tokens=64,
             temperature=0.0,
         )
-        chosen = select_sources(said, self.knowledge) or self.knowledge
+        chosen = select_sources(reply, self.knowledge) or self.knowledge
         names = ", ".join(one.name for one in chosen[: self.domains])
         episode.note(f"knowledge domains: {names}")
         return chosen[: self.domains]
@@ -145,8 +145,8 @@ class ChainOfKnowledge(EpisodeMethod):
         if not hits:
             return rationale
         documents = episode.list_documents(hits)
-        said = await episode.ask_text("baselines/cok_correct", text=rationale, documents=documents)
-        return _clean_step(said) or rationale
+        reply = await episode.ask_text("baselines/cok_correct", text=rationale, documents=documents)
+        return _clean_step(reply) or rationale
 
     async def _rewrite_rest(self, episode: Episode, known: list[str]) -> RationaleChain:
         """Rewrites the rest of the chain after the corrected rationales."""

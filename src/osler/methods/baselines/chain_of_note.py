@@ -25,8 +25,8 @@ class ChainOfNote(EpisodeMethod):
     async def run_episode(self, episode: Episode) -> str:
         hits = await episode.search(episode.question.text)
         documents = episode.list_documents(hits)
-        said = await episode.ask_text("baselines/chain_of_note", documents=documents)
-        episode.conclude_text(after_notes(said), hits)
+        reply = await episode.ask_text("baselines/chain_of_note", documents=documents)
+        episode.conclude_text(after_notes(reply), hits)
         return "answered from notes on the passages"
 
 

@@ -106,8 +106,8 @@ class HippoRag(EpisodeMethod):
 
     async def _extract_triples(self, episode: Episode, hit: Hit) -> list[Triple]:
         text = f"{hit.passage.heading}\n{hit.passage.text}".strip()
-        said = await episode.ask_text("baselines/hippo_names", text=text, temperature=0.0)
-        names = clean_strings(json_in(said, "["))
+        reply = await episode.ask_text("baselines/hippo_names", text=text, temperature=0.0)
+        names = clean_strings(json_in(reply, "["))
         return read_triples(
             await episode.ask_text(
                 "baselines/hippo_triples", text=text, known=names, temperature=0.0
@@ -129,8 +129,8 @@ class HippoRag(EpisodeMethod):
     ) -> list[Triple]:
         """Recognition memory (§3.3): the triples that the model calls useful."""
         known = [verbalize_triple(triple) for triple, _ in nearest]
-        said = await episode.ask_text("baselines/hippo_filter", known=known, temperature=0.0)
-        named = {verbalize_triple(triple) for triple in read_triples(said)}
+        reply = await episode.ask_text("baselines/hippo_filter", known=known, temperature=0.0)
+        named = {verbalize_triple(triple) for triple in read_triples(reply)}
         return [triple for triple, _ in nearest if verbalize_triple(triple) in named]
 
 

@@ -49,10 +49,10 @@ class IMedRag(EpisodeMethod):
     async def _answer_query(self, episode: Episode, query: str) -> str:
         hits = await episode.search(query)
         documents = episode.list_documents(hits)
-        said = await episode.ask_text(
+        reply = await episode.ask_text(
             "baselines/i_medrag_reply", question=query, documents=documents
         )
-        return " ".join(said.split())
+        return " ".join(reply.split())
 
 
 def read_queries(text: str, most: int) -> list[str]:

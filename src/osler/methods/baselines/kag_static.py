@@ -69,8 +69,8 @@ class KagStatic(EpisodeMethod):
         if self.forms is None and self.hybrid is None:
             episode.note(_NO_GRAPH)
         plan = await self._plan_tasks(episode)
-        told = (f"#{t.name} {t.executor}: {t.form or t.query}" for t in plan)
-        episode.note("plan: " + "; ".join(told))
+        listed = (f"#{t.name} {t.executor}: {t.form or t.query}" for t in plan)
+        episode.note("plan: " + "; ".join(listed))
         episode.decision = UNDECIDED  # the answer to a task decides nothing
         answers: dict[str, str] = {}
         steps: list[str] = []
@@ -88,8 +88,8 @@ class KagStatic(EpisodeMethod):
         return "answered from the tasks of one plan"
 
     async def _plan_tasks(self, episode: Episode) -> list[PlannedTask]:
-        said = await episode.ask_text("baselines/kag_plan", limit=self.tasks)
-        plan = order_tasks(read_plan(said, self.tasks))
+        reply = await episode.ask_text("baselines/kag_plan", limit=self.tasks)
+        plan = order_tasks(read_plan(reply, self.tasks))
         return plan or [PlannedTask("1", episode.question.text)]
 
     async def _answer_task(self, episode: Episode, task: PlannedTask, steps: Sequence[str]) -> str:
@@ -101,10 +101,10 @@ class KagStatic(EpisodeMethod):
                 return result
             episode.note(f"#{task.name} {task.executor} has no result: it is looked up")
         documents = episode.list_documents(await self._look_up_task(episode, task))
-        said = await episode.ask_text(
+        reply = await episode.ask_text(
             "baselines/kag_step", question=task.query, steps=steps, documents=documents
         )
-        return " ".join(said.split())
+        return " ".join(reply.split())
 
     async def _look_up_task(self, episode: Episode, task: PlannedTask) -> list[Hit]:
         """The graph's statements by form, then the passages of the hybrid; each once."""

@@ -75,11 +75,11 @@ class PikeRag(EpisodeMethod):
     async def _next_candidate(
         self, episode: Episode, tags: AtomTags, known: Sequence[str]
     ) -> AtomCandidate | None:
-        said = await episode.ask_text(
+        reply = await episode.ask_text(
             "baselines/pike_propose", documents=episode.list_documents(), limit=self.proposals
         )
         found: dict[str, AtomCandidate] = {}
-        for proposal in read_list(said, self.proposals):
+        for proposal in read_list(reply, self.proposals):
             for candidate in await self._nearest_candidates(episode, tags, proposal):
                 if candidate.question not in known:
                     found.setdefault(candidate.question, candidate)
@@ -122,9 +122,9 @@ class PikeRag(EpisodeMethod):
         self, episode: Episode, offered: Sequence[AtomCandidate]
     ) -> AtomCandidate | None:
         documents, asked = episode.list_documents(), [one.question for one in offered]
-        said = await episode.ask_text(
+        reply = await episode.ask_text(
             "baselines/pike_select", documents=documents, asked=asked, tokens=16, temperature=0.0
         )
-        match = _NUMBER.search(said)
+        match = _NUMBER.search(reply)
         number = int(match.group()) if match else 0
         return offered[number - 1] if 1 <= number <= len(offered) else None

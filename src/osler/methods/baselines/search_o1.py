@@ -65,10 +65,10 @@ class SearchO1(EpisodeMethod):
         if not self.refine or not documents:
             return "\n".join(documents) or "No helpful information found."
         so_far = trail.replace(BEGIN_QUERY, "").strip()
-        said = await episode.ask_text(
+        reply = await episode.ask_text(
             "baselines/search_o1_refine", text=so_far, question=query, documents=documents
         )
-        return _FINAL.split(said)[-1].strip()
+        return _FINAL.split(reply)[-1].strip()
 
 
 def text_with_thinking(said: Completion) -> str:

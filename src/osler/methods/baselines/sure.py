@@ -53,16 +53,16 @@ class SuRe(EpisodeMethod):
         return "the candidate whose summary is valid and most informative"
 
     async def _propose_candidates(self, episode: Episode) -> list[str]:
-        said = await episode.ask_text(
+        reply = await episode.ask_text(
             "baselines/sure_candidates", documents=episode.list_documents(), limit=self.candidates
         )
-        return read_candidates(said, episode.question, self.candidates)
+        return read_candidates(reply, episode.question, self.candidates)
 
     async def _summarise_candidate(self, episode: Episode, candidate: str) -> str:
-        said = await episode.ask_text(
+        reply = await episode.ask_text(
             "baselines/sure_summary", answer=candidate, documents=episode.list_documents()
         )
-        return said.strip()
+        return reply.strip()
 
     async def _is_valid(self, episode: Episode, candidate: str, summary: str) -> bool:
         reply = await episode.ask_text(
@@ -85,10 +85,10 @@ class SuRe(EpisodeMethod):
 
     async def _first_wins(self, episode: Episode, one: str, two: str) -> float:
         known = [one, two]
-        said = await episode.ask_text(
+        reply = await episode.ask_text(
             "baselines/sure_rank", known=known, tokens=16, temperature=0.0
         )
-        match = _WHICH.search(said)
+        match = _WHICH.search(reply)
         return 0.5 if match is None else float(match.group(1) == "1")
 
 

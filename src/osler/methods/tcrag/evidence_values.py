@@ -158,12 +158,12 @@ class SemanticEntropy:
 
     async def state_value(self, draft: Draft, memory: MemoryStack, run: Run) -> StateValue:
         asked = question_messages(memory.question, read_documents(draft, memory))
-        said = []
+        answers = []
         for _ in range(self.samples):
             drawn = replace(self.sampling, seed=run.rng.getrandbits(31))
             reply = await complete(self.model, asked, drawn, run, role=ROLE, prompt=self.metric)
-            said.append(" ".join(reply.text.split()))
-        sizes = [len(one) for one in await self._meanings(said)]
+            answers.append(" ".join(reply.text.split()))
+        sizes = [len(one) for one in await self._meanings(answers)]
         entropy = entropy_of([log(size) for size in sizes])
         return StateValue(entropy / log(self.samples))
 

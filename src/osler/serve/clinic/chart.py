@@ -123,8 +123,8 @@ def _require_same_patient(
         named += [_patient_of(one) for one in _resources(given)]
     named += [_patient_of(one) for one in drafts]
     if any(name not in ("", patient) for name in named):
-        said = "the request holds resources of another patient than context.patientId"
-        raise RefusedRequest(400, "other_patient", said, fix="send those of this patient alone")
+        refusal = "the request holds resources of another patient than context.patientId"
+        raise RefusedRequest(400, "other_patient", refusal, fix="send those of this patient alone")
 
 
 def _patient_of(resource: Resource) -> str:
@@ -150,13 +150,13 @@ def _read_drugs(resources: Iterable[Resource], statuses: tuple[str, ...]) -> tup
 
 
 def _drug_text(order: Resource, medicines: dict[str, Resource]) -> str:
-    said = [_concept_text(_part(order, "medicationCodeableConcept"))]
+    names = [_concept_text(_part(order, "medicationCodeableConcept"))]
     pointer = _part(order, "medicationReference")
     target = _text(pointer, "reference")
     contained = {f"#{_text(one, 'id')}": one for one in _items(order, "contained")}
     medicine = contained.get(target) or medicines.get("/".join(target.split("/")[-2:])) or {}
-    said += [_concept_text(_part(medicine, "code")), _text(pointer, "display")]
-    return " | ".join(dict.fromkeys(one for one in said if one))
+    names += [_concept_text(_part(medicine, "code")), _text(pointer, "display")]
+    return " | ".join(dict.fromkeys(one for one in names if one))
 
 
 def _read_allergies(resources: Iterable[Resource]) -> Iterator[NamedItem]:

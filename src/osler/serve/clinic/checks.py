@@ -66,12 +66,12 @@ class ReadDrugs:
         items = self.chart.ordered if self.is_order else self.chart.taken
         for item in items:
             if not item.text:
-                said = "A drug has a code and no name: not checked"
-                yield Finding(f"unnamed-{item.reference}", said, (item.reference,), urgent=False)
+                problem = "A drug has a code and no name: not checked"
+                yield Finding(f"unnamed-{item.reference}", problem, (item.reference,), urgent=False)
         for name in self.chart.cut_short:
             fact = f"The prefetched {name} have more pages, which were not sent."
-            said = f"Only a part of {name} was sent: the rest is not checked"
-            yield Finding(f"cut-{name}", said, (fact,), urgent=False)
+            problem = f"Only a part of {name} was sent: the rest is not checked"
+            yield Finding(f"cut-{name}", problem, (fact,), urgent=False)
 
 
 def find_interactions(read: ReadDrugs) -> Iterator[Finding]:
@@ -104,15 +104,15 @@ def _check_kidney(id: str, rule: RenalRule, drug: str, read: ReadDrugs) -> Itera
     }
     given = {wanted.name: known.get(wanted.name) for wanted in formula.inputs}
     if missing := [name for name, value in given.items() if value is None]:
-        said = f"{drug.capitalize()}: kidney function not computed, for lack of {missing[0]}"
+        problem = f"{drug.capitalize()}: kidney function not computed, for lack of {missing[0]}"
         facts = (order, f"{formula.title} needs {', '.join(missing)} of the last year.")
-        yield Finding(id, said, facts, rule, urgent=False)
+        yield Finding(id, problem, facts, rule, urgent=False)
         return
     try:
         result = evaluate_formula(formula, {k: v for k, v in given.items() if v is not None})
     except BadCalculation as error:
-        said = f"{drug.capitalize()}: kidney function not computed"
-        yield Finding(id, said, (order, error.message), rule, urgent=False)
+        problem = f"{drug.capitalize()}: kidney function not computed"
+        yield Finding(id, problem, (order, error.message), rule, urgent=False)
         return
     if result.value < rule.below:
         summary = f"{drug.capitalize()}: {formula.unit} {result.value:.0f}, below {rule.below:g}"

@@ -181,8 +181,8 @@ def _find_check(id: str, hook: str = "") -> CheckName:
         own = id.removeprefix(f"{check}-")
         if own in get_args(HookName) and own != id:
             if hook and hook != own:
-                said = f"{id} serves the hook {own}, not {hook}"
-                raise RefusedRequest(400, "wrong_hook", said, fix="GET /cds-services")
+                problem = f"{id} serves the hook {own}, not {hook}"
+                raise RefusedRequest(400, "wrong_hook", problem, fix="GET /cds-services")
             return check
     raise RefusedRequest(
         404, "unknown_service", f"no service {id[:100]!r}", fix="GET /cds-services"

@@ -41,8 +41,8 @@ async def read_missing(
     server, pass_ = (asked.fhirServer or "").rstrip("/"), asked.fhirAuthorization
     names = ", ".join(templates)
     if pass_ is None or server not in {one.rstrip("/") for one in trusted}:
-        said = f"the request lacks the prefetch of {names}"
-        raise _cannot_check(said, "send it; or name the FHIR server in serve.fhir_servers")
+        problem = f"the request lacks the prefetch of {names}"
+        raise _cannot_check(problem, "send it; or name the FHIR server in serve.fhir_servers")
     headers = {"Authorization": f"Bearer {pass_.access_token}", "Accept": "application/fhir+json"}
     read = {}
     async with httpx2.AsyncClient(timeout=_SECONDS, headers=headers) as client:
@@ -50,8 +50,10 @@ async def read_missing(
             path = template.replace("{{context.patientId}}", asked.context.patientId)
             resource, is_search = urlsplit(path).path.split("/")[0], "?" in path
             if not allows_reading(pass_.scope, resource, search=is_search):
-                said = f"the prefetch of {name} is absent, and the token does not reach {resource}"
-                raise _cannot_check(said, "send it, or widen the scope")
+                problem = (
+                    f"the prefetch of {name} is absent, and the token does not reach {resource}"
+                )
+                raise _cannot_check(problem, "send it, or widen the scope")
             read[name] = await _get_resource(client, f"{server}/{path}", name)
     return read
 
@@ -61,16 +63,16 @@ async def _get_resource(client: httpx2.AsyncClient, url: str, name: str) -> dict
     try:
         async with client.stream("GET", url) as reply:
             if reply.status_code != 200:
-                said = f"the FHIR server answers {reply.status_code} for {name}"
-                raise _cannot_check(said, "send it as prefetch, or renew the token")
+                problem = f"the FHIR server answers {reply.status_code} for {name}"
+                raise _cannot_check(problem, "send it as prefetch, or renew the token")
             async for piece in reply.aiter_bytes():
                 body += piece
                 if len(body) > _MOST_BYTES:
                     raise _cannot_check(f"{name} is larger than {_MOST_BYTES:,} bytes", "narrow it")
         found = json.loads(body)
     except (httpx2.HTTPError, ValueError) as error:
-        said = f"the FHIR server gave no {name}: {type(error).__name__}"
-        raise _cannot_check(said, "send it as prefetch") from error
+        problem = f"the FHIR server gave no {name}: {type(error).__name__}"
+        raise _cannot_check(problem, "send it as prefetch") from error
     if not isinstance(found, dict):
         raise _cannot_check(f"the FHIR server gave no resource for {name}", "send it as prefetch")
     return found

@@ -101,8 +101,8 @@ def read_clinic_rules(path: Path) -> ClinicRules:
     try:
         return ClinicRules.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, ValidationError) as error:
-        said = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
-        raise BadConfig(f"{path}: {said}", fix="see docs/guide/clinic.md") from error
+        problem = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
+        raise BadConfig(f"{path}: {problem}", fix="see docs/guide/clinic.md") from error
 
 
 @cache

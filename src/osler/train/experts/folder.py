@@ -29,14 +29,14 @@ class ExpertFolderJob:
 
     def start_card(self, name: str, **facts: Any) -> ExpertCard:
         """The card of the weights in `out`, without figures; `facts` are further fields of it."""
-        told = {
+        known = {
             "weights": facts.get("weights") or hash_file(self.out / WEIGHTS),
             "split": hash_file(self.split),
             "date": datetime.now(UTC).date().isoformat(),
             "made": f"osler experts train {name} --data FOLDER --split FILE --out FOLDER",
             "languages": ("en",),
         }
-        return ExpertCard.model_validate({"name": name, **told, **facts})
+        return ExpertCard.model_validate({"name": name, **known, **facts})
 
 
 def hash_file(path: Path) -> str:

@@ -111,11 +111,13 @@ class LLMJudge:
     async def judge(self, explored: ExploredCase, run: Run) -> tuple[list[QueryVerdict], int]:
         if self.unit == "list":
             judge_each = partial(self._judge_each, explored, run)
-            said, asked = await by_list(explored.queries, judge_each)
+            verdicts, asked = await by_list(explored.queries, judge_each)
         else:
             walk = by_set if self.unit == "set" else by_document
-            said, asked = await walk(explored.queries, partial(self._judge_together, explored, run))
-        return verdicts_of(explored.queries, said), asked
+            verdicts, asked = await walk(
+                explored.queries, partial(self._judge_together, explored, run)
+            )
+        return verdicts_of(explored.queries, verdicts), asked
 
     async def _judge_together(
         self, explored: ExploredCase, run: Run, read: tuple[str, ...]

@@ -177,8 +177,8 @@ class _QueryBuilder:
 
     def _goes_back(self, one: Hop, other: Hop) -> bool:
         # English says "genes that a gene that regulates X regulates"; there the order tells.
-        told = one.kind != other.kind or self.is_chinese
-        return told and one.relation is other.relation and one.forward != other.forward
+        differs = one.kind != other.kind or self.is_chinese
+        return differs and one.relation is other.relation and one.forward != other.forward
 
     def _negated(self) -> int:
         """The start after the negation, else the last one."""

@@ -166,9 +166,9 @@ def _emit_steps(plan: LogicalPlan, facts: Facts, value: str, run: Run) -> None:
     """The plan and the result of each step; the steps without a fact have `value`."""
     run.emit(plan_event(plan, "formula"))
     for step, fact in itertools.zip_longest(plan.steps, facts.values()):
-        said = value if fact is None else fact.edge.object_name
+        shown = value if fact is None else fact.edge.object_name
         ids = () if fact is None else (fact.hit.passage.id,)
-        run.emit(FormSolved(step.n, "done" if said else "failed", said, passages=ids))
+        run.emit(FormSolved(step.n, "done" if shown else "failed", shown, passages=ids))
 
 
 def _conclude(query: TextQuery, value: Value, facts: Facts, run: Run) -> Solution:
@@ -260,8 +260,8 @@ def word_answer(value: Value, facts: Facts) -> Answer:
     if last.edge.predicate == _STATES:
         head = Statement(evidence[-1].quote, (len(stated),))
     else:
-        said = word_value(value)
-        head = Statement(f"{said[0].upper()}{said[1:]}.", numbers)
+        shown = word_value(value)
+        head = Statement(f"{shown[0].upper()}{shown[1:]}.", numbers)
     steps = [
         Statement(_word_fact(fact), (n,))
         for n, fact in zip(numbers, stated, strict=True)

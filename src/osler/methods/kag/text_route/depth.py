@@ -39,9 +39,9 @@ class SpanFirst:
 def _relation_of(form: Retrieval) -> str:
     """The relation that the predicate names: by its own name, or by a noun of one."""
     vocabulary = read_text_vocabulary()
-    said = (form.p.type or form.p.name).casefold().replace("_", " ").strip()
-    path = vocabulary.nouns.get(said, ())
+    kind = (form.p.type or form.p.name).casefold().replace("_", " ").strip()
+    path = vocabulary.nouns.get(kind, ())
     if len(path) == 1:
         return path[0]
-    named = said.replace(" ", "_")
+    named = kind.replace(" ", "_")
     return named if named in vocabulary.relations else ""

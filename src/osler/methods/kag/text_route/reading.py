@@ -140,8 +140,8 @@ class _Reader:
             rf"(?:the )?({_KIND}) ((?:who|that|which|where|in which|of which).+)", text
         )
         if clause:
-            said = re.sub(r"^(?:that|in which|of which|which) ", "", clause[2])
-            variants = (clause[2], said, f"who {said}", f"where {said}")
+            clause_text = re.sub(r"^(?:that|in which|of which|which) ", "", clause[2])
+            variants = (clause[2], clause_text, f"who {clause_text}", f"where {clause_text}")
             for name, subject in (pair for each in variants for pair in self._asked(each)):
                 for chain in self._phrase(subject):
                     yield chain.then(_typed_relation(name, clause[1]))
@@ -263,15 +263,15 @@ class _Reader:
 def _clause_patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
     """ "The city where X was born", by the forms of each relation; group 1 is the subject."""
     led = rf"(?<!\w)(?:[Tt]he )?(?:[a-z]+ )?{_KIND},? (?:in which |of which |that |which |who )?"
-    made = []
+    readings = []
     for relation in read_text_vocabulary().relations.values():
         forms = [ask.pattern.replace("(.+)", _INSIDE) for ask in relation.asks]
         short = [re.sub(r"^(?:where|who)\\ ", "", form) for form in forms]
-        made += [
+        readings += [
             (relation.name, re.compile(rf"{led}{form}(?!\w)"))
             for form in dict.fromkeys((*forms, *short))
         ]
-    return tuple(made)
+    return tuple(readings)
 
 
 def _typed_relation(name: str, words: str) -> str:
