@@ -80,7 +80,7 @@ _WEAK = (
     "where the abstract's conclusion is not among the passages it is no better than the more"
     " frequent verdict on PubMedQA",
     "claims that are statements: on HealthVer and CovidFact no better than always one word",
-    '"maybe" is recalled in one question of four',
+    '"maybe" is hardly ever said: to 2 of 35 unseen questions that want it',
     "guidelines and books: it takes their prohibitions for a no, so only research is read",
     "English only",
 )
