@@ -275,7 +275,7 @@ def searches(settings: Settings, kb: KnowledgeBase) -> Searches:
     return Searches(
         PlannedRetriever({source: of(source) for source in SOURCES}, CUT),
         of(*SOURCES),
-        PooledOrder(pool_relevance(settings, kb, encoder, None)),
+        PooledOrder(pool_relevance(settings, kb.term_rarity, encoder, None)),
     )
 
 

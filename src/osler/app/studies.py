@@ -12,6 +12,7 @@ from random import Random
 from osler.app.config import Settings, TcRagSettings
 from osler.app.wiring import Parts, no_retriever, roles_of
 from osler.app.wiring.hub import open_judge
+from osler.app.wiring.knowledge import pool_relevance
 from osler.app.wiring.live import live_parts, record_parts, replay_parts
 from osler.app.wiring.models import encoder_relevance, load_encoder, load_roles
 from osler.app.wiring.strategies import run_budget
@@ -130,7 +131,7 @@ async def run_attacks(
     have one, which they ask again.) Raises `BadConfig` unless the strategy is TC-RAG.
     """
     chosen = _require_tc_rag(settings)
-    parts = await _open_parts(settings, targets)
+    parts = await open_attacked_parts(settings, targets)
 
     def machine_over(retriever: Retriever) -> TuringMachine:
         return build_machine(settings, chosen, replace(parts, retriever=lambda *_: retriever))
@@ -145,7 +146,7 @@ async def run_attacks(
     return cells
 
 
-async def _open_parts(settings: Settings, targets: Iterable[Target]) -> Parts:
+async def open_attacked_parts(settings: Settings, targets: Iterable[Target]) -> Parts:
     """Parts whose words are rare by how few passages of the targets hold them, with the experts
     that a run over a knowledge base has."""
     every = [p for t in targets for p in (*t.passages, *t.relevant, *t.irrelevant)]
@@ -155,14 +156,15 @@ async def _open_parts(settings: Settings, targets: Iterable[Target]) -> Parts:
         """As `KnowledgeBase.rarity` has it."""
         return {t: log(1 + (len(every) - held[t] + 0.5) / (held[t] + 0.5)) for t in asked}
 
-    naming = NamingRelevance(term_rarity)
+    naming, encoder = NamingRelevance(term_rarity), load_encoder(settings)
     judge, faults = open_judge(settings)
     return Parts(
         await load_roles(settings, roles_of(settings)),
         no_retriever,
-        encoder_relevance(load_encoder(settings)),
+        encoder_relevance(encoder),
         CoverageRelevance(term_rarity),
         (RESEARCH, WIKI),
+        pool=pool_relevance(settings, term_rarity, encoder, None),
         naming=naming,
         subject=SubjectRelevance(naming),
         judge=judge,

@@ -16,6 +16,9 @@ from osler.types import Language, Relevance
 if TYPE_CHECKING:
     from osler.kb.encoders.base import Encoder
 
+TermRarity = Callable[[Sequence[str]], Mapping[str, float]]
+"""Of each term its inverse document frequency, by the knowledge base."""
+
 
 @dataclass(frozen=True)
 class EncoderRelevance:
@@ -75,7 +78,7 @@ class CoverageRelevance:
     measured by its `longest` most specific words: no passage covers a whole history.
     """
 
-    rarity: Callable[[Sequence[str]], Mapping[str, float]]
+    rarity: TermRarity
     """Inverse document frequency of each term, from the knowledge base."""
     longest: int = 12
 
@@ -106,7 +109,7 @@ class WordRelevance:
     So passages that different searches found stand on the one scale of a search over all.
     """
 
-    rarity: Callable[[Sequence[str]], Mapping[str, float]]
+    rarity: TermRarity
     """Inverse document frequency of each term, from the knowledge base."""
     _stems: StemHasher = field(default_factory=StemHasher, repr=False, compare=False)
 

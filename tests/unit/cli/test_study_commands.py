@@ -10,13 +10,15 @@ from typing import Any
 
 import pytest
 
+from osler.app import studies
 from osler.app.config import Role, Settings
 from osler.app.wiring import Parts, roles_of
+from osler.app.wiring.composers import evidence_gate
 from osler.app.wiring.models import LoadedModel
 from osler.llm.core.base import Completion, Message, Sampling, Scored
 from osler.retrieve.relevance import OverlapRelevance
 from osler.testing.scripted import HashingEncoder, ScriptedRetriever, tokens_of
-from osler.types import Passage, Usage
+from osler.types import Hit, Passage, Usage
 
 FACT = "Laparoscopic repair of hernias is feasible."
 NEAR = "Laparoscopic surgery needs a camera."
@@ -157,3 +159,12 @@ def test_a_wrong_threshold_or_file_is_refused(osler: Any, questions: Path) -> No
     done = osler("sigma", str(questions), "--uct", "", "--out", "no/s.json")
     assert done.exit_code == 3
     assert "cannot be written" in done.stderr
+
+
+async def test_an_attacked_run_is_sure_by_the_expert_that_any_run_has(sets: Path) -> None:
+    settings = Settings.model_validate({"strategy": {"kind": "tc-rag", "metric": "sureness"}})
+    targets = studies.read_noise(sets, limit=1, seed=0)
+    parts = await studies.open_attacked_parts(settings, targets)
+    hits = [Hit(targets[0].passages[0], 1.0, 1, "", "research")]
+    weighed = await evidence_gate(settings, parts).weigh_evidence(targets[0].question, hits)
+    assert weighed.sureness is not None

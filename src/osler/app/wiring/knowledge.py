@@ -29,7 +29,7 @@ from osler.retrieve.indexed import IndexedRetriever, NameRankings
 from osler.retrieve.naming import NamingRelevance
 from osler.retrieve.patients import SimilarPatients
 from osler.retrieve.pooled import FusedRelevance, PooledOrder
-from osler.retrieve.relevance import OverlapRelevance, WordRelevance
+from osler.retrieve.relevance import OverlapRelevance, TermRarity, WordRelevance
 from osler.retrieve.web import FusedRetriever
 from osler.sources.catalogue import ALL_SOURCES, EMR, GRAPH
 from osler.types import Hit, Relevance, Retriever
@@ -165,7 +165,7 @@ def make_retriever(
         )  # it says at the first search what lacks
     if len(several) == 1:
         return several[0]
-    order = PooledOrder(pool_relevance(settings, kb, encoder, second))
+    order = PooledOrder(pool_relevance(settings, kb.term_rarity, encoder, second))
     return FusedRetriever(tuple(several), order=order)
 
 
@@ -178,18 +178,18 @@ def subject_naming(settings: Settings, kb: KnowledgeBase) -> NamingRelevance:
 
 
 def pool_relevance(
-    settings: Settings, kb: KnowledgeBase, encoder: Encoder, second: Relevance | None
+    settings: Settings, rarity: TermRarity, encoder: Encoder, second: Relevance | None
 ) -> Relevance:
     """Builds what scores the passages that several searches found: a reranker alone, or the order
     of one search over all, by meaning and by words."""
     if second is not None:
         return second
-    words = WordRelevance(kb.term_rarity)
+    words = WordRelevance(rarity)
     fused = FusedRelevance(encoder_relevance(encoder), words)
     expert = search_expert(settings, encoder)
     if expert is None:
         return fused
-    return SearchRelevance(expert, encoder, words, kb.term_rarity, fused)
+    return SearchRelevance(expert, encoder, words, rarity, fused)
 
 
 def _index_retriever(

@@ -111,7 +111,7 @@ def with_knowledge(
             settings.strategy, OmniRagSettings | UnifiedSettings | ChainOfKnowledgeSettings
         )
         else (),
-        pool_relevance(settings, kb, chosen, second),
+        pool_relevance(settings, kb.term_rarity, chosen, second),
         naming := subject_naming(settings, kb),
         unindexed,
         SubjectRelevance(naming),
