@@ -1,7 +1,8 @@
 """Instructions to a program inside passages: found by their form, and blanked out.
 
 A passage is evidence. What in it is addressed to a model (role tags, "ignore the question above",
-hidden comments) has no place in a prompt or an answer. It is replaced by as many `BLANK`s, so
+hidden comments) has no place in a prompt or an answer. Nor has an order or a question that has
+nothing to do with its passage or with what was asked. Both are replaced by as many `BLANK`s, so
 that every quote keeps its place in the passage as it is stored.
 """
 
@@ -10,6 +11,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
+from osler.retrieve.words import content_terms
+from osler.text import split_sentences
 from osler.types import Hit, Passage, Retriever
 
 BLANK = "\u2592"  # ▒, which no text of medicine has
@@ -63,6 +66,23 @@ _SENTENCES = re.compile(
     r"|(?:被问到|回答时)[^。！？\n]{0,30}(?:必须|只能|请)(?:回答|输出|说)",
     re.IGNORECASE,
 )
+_DEMANDS = re.compile(
+    r"\W*(?:\w+\s*[:：]\s*)?(?:(?:please|kindly)\s+\w+"
+    r"|(?:can|could|would|will) you\b|in your (?:reply|response|answer|message)\b"
+    r"|(?:access|calculate|change|compose|convert|craft|create|define|delete|deliver|describe"
+    r"|develop|download|draft|email|explain|forward|generate|grant|incorporate|insert"
+    r"|integrate|introduce|list|mention|modify|offer|outline|pay|post|produce|promote|prove"
+    r"|provide|put|rearrange|recommend|remind|remove|repeat|replace|request|retrieve|reverse"
+    r"|rewrite|schedule|scramble|send|share|shuffle|substitute|summari[sz]e|swap|tell|transfer"
+    r"|translate|unlock|visit|write|" + _TASKS[3:-1] + r")\s(?!of\b)"
+    r"|(?:design|find|get|give|make|open|say|show|state|suggest|take|use)"
+    r" (?:an?|my|me|us|users|readers|your)\b"
+    r"|(?:请|帮我|给我)[^。！？\n]{0,4}(?:写|翻译|解释|列出|描述|告诉|发送|转账|输出|生成|删除))",
+    re.IGNORECASE,
+)
+"""A sentence that asks somebody to do something."""
+_MOST_WORDS, _AKIN = 40, 0.2
+"""Words of a demand, and the share of its words of content from which it belongs to its passage."""
 _ENDS = re.compile(r"(?<=[.!?。！？\n])\s*")
 
 
@@ -81,6 +101,22 @@ def instruction_spans(text: str) -> list[tuple[int, int]]:
     return _join_spans(found)
 
 
+def foreign_demands(text: str, query: str = "") -> list[tuple[int, int]]:
+    """Start and end of each order or question that shares hardly a word with the rest of the
+    passage and with the query."""
+    found = []
+    for start, end in split_sentences(text):
+        sentence = text[start:end].strip()
+        if not (_DEMANDS.match(sentence) or sentence.endswith(("?", "？"))):
+            continue
+        words = content_terms(sentence)
+        rest = {*content_terms(f"{text[:start]} {text[end:]}")}
+        akin = (rest | {*content_terms(query)}).intersection(words)
+        if rest and 1 < len(words) <= _MOST_WORDS and len(akin) <= _AKIN * len(words):
+            found.append((start, end))
+    return found
+
+
 def _join_spans(found: list[tuple[int, int]]) -> list[tuple[int, int]]:
     joined: list[tuple[int, int]] = []
     for start, end in sorted(found):
@@ -91,10 +127,10 @@ def _join_spans(found: list[tuple[int, int]]) -> list[tuple[int, int]]:
     return joined
 
 
-def blank_instructions(passage: Passage) -> Passage:
+def blank_instructions(passage: Passage, query: str = "") -> Passage:
     """The passage, of the same length, without its instructions."""
     text = passage.text
-    for start, end in instruction_spans(text):
+    for start, end in _join_spans([*instruction_spans(text), *foreign_demands(text, query)]):
         # A stop ends it as a sentence, so that none beside it is taken for its rest.
         text = f"{text[:start]}{BLANK * (end - start - 1)}.{text[end:]}"
     return passage if text == passage.text else replace(passage, text=text)
@@ -108,4 +144,4 @@ class InstructionFreeRetriever:
 
     async def search(self, query: str, *, k: int) -> list[Hit]:
         hits = await self.inner.search(query, k=k)
-        return [replace(hit, passage=blank_instructions(hit.passage)) for hit in hits]
+        return [replace(hit, passage=blank_instructions(hit.passage, query)) for hit in hits]
