@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from dataclasses import dataclass
 
-from osler.cli.waiting import WaitingLine
+from osler.cli.run_output import WaitingLine
 from osler.trace import Event, PlannedQuery, Retrieved, Searched, SourcesPlanned
 
 
