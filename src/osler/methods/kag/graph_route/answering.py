@@ -16,7 +16,7 @@ from functools import cached_property
 from osler.errors import BadCalculation
 from osler.graph.items import Edge
 from osler.graph.store import Graph
-from osler.methods.kag.graph_route.planning import plan_queries, write_plan
+from osler.methods.kag.graph_route.planning import GraphQuery, plan_queries, write_plan
 from osler.methods.kag.graph_route.reading import QuestionReader
 from osler.methods.kag.graph_route.relations import read_vocabulary
 from osler.methods.kag.graph_route.sets import (
@@ -58,6 +58,8 @@ MOST_RELATIONS = 500
 """Relations that an answer may rest on; one that needs more is left to the rest of the method."""
 SHOWN = 20
 """Concepts that an answer lists with their evidence; of the others it says how many."""
+_EQUAL = 0.5
+"""Difference in cost below which of two readings neither is the likelier."""
 _STEP = "step "
 _RELATION = re.compile(r"Relation: \((.*?)\)\.(?: |$)", re.DOTALL)
 _YES: dict[Language, str] = {"en": "Yes: {facts}.", "zh": "是：{facts}。"}
@@ -84,21 +86,41 @@ class GraphSets:
 
     def _find_relations(self, question: str, k: int) -> list[Hit]:
         reading = QuestionReader(self.graph).read(question, language_of(question))
-        for query in plan_queries(reading):
+        queries = plan_queries(reading)
+        for n, query in enumerate(queries):
             plan = write_plan(query)
             try:
                 values = execute_plan(plan, GraphLookup(self.graph))
             except BadCalculation:
                 return []
-            found = bool(_set_of(values[plan.steps[-1].n]).members)
+            answer = _set_of(values[plan.steps[-1].n]).members.keys()
             if len(plan.steps) < 3:  # one fact and the output: searched as any question is
                 # The words may say more than one fact, and this reading then is none.
-                if found or (len(query.kinds) >= reading.passed_kinds and query.is_complete):
+                if answer or (len(query.kinds) >= reading.passed_kinds and query.is_complete):
                     return []
-            elif found:
+            elif answer:
                 hits = self._hits_of(plan, values, reading.qualifiers)
-                return hits if len(hits) <= k else []
+                if len(hits) > k or self._is_doubtful(query, queries[n + 1 :], set(answer)):
+                    return []
+                return hits
         return []
+
+    def _is_doubtful(
+        self, chosen: GraphQuery, others: Sequence[GraphQuery], answer: set[str]
+    ) -> bool:
+        """Whether drugs are named that another reading, as likely and as short, does not name."""
+        for other in others:
+            if other.cost - chosen.cost > _EQUAL or len(other.kinds) > len(chosen.kinds):
+                continue
+            plan = write_plan(other)
+            try:
+                value = execute_plan(plan, GraphLookup(self.graph))[plan.steps[-1].n]
+            except BadCalculation:
+                continue
+            members = _set_of(value).members.keys()
+            if members and set(members) != answer and "drug" in (chosen.kinds[-1], other.kinds[-1]):
+                return True
+        return False
 
     def _hits_of(
         self, plan: LogicalPlan, values: Mapping[int, Value], words: Sequence[str] = ()
@@ -120,16 +142,17 @@ class GraphSets:
         """The last relation of each member, as a passage about the member; only of members whose
         way there names a concept with each of the words ("the ulcer that … causes")."""
         for member in found.members.values():
-            if not _names_words(member.edges[:-1], words):
+            if words and not self._names_words(member.edges[:-1], words):
                 continue
             concept = self.graph.get_concept(member.concept)
             if concept is not None:
                 yield self.graph.relation_passage(concept, member.edges[-1])
 
-
-def _names_words(edges: Sequence[Edge], words: Sequence[str]) -> bool:
-    names = " ".join(f"{edge.subject_name} {edge.object_name}".casefold() for edge in edges)
-    return all(word.casefold() in names for word in words)
+    def _names_words(self, edges: Sequence[Edge], words: Sequence[str]) -> bool:
+        ids = {end for edge in edges for end in (edge.subject, edge.object)}
+        known = [concept for id in ids if (concept := self.graph.get_concept(id))]
+        names = " ".join(name.casefold() for concept in known for name in concept.names)
+        return all(word.casefold() in names for word in words)
 
 
 @dataclass(frozen=True)

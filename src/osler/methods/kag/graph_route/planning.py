@@ -268,7 +268,7 @@ class _QueryBuilder:
         is_subject = (start.end <= cue.start) != cue.passive
         if self.is_chinese:
             # 被X调控的基因, 由X引起的疾病: what stands before the verb is its subject.
-            is_subject = start.end <= cue.start
+            is_subject = (start.end <= cue.start) != cue.passive
         return 0.0 if is_subject == forward else 40.0
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from osler.graph.link import Dictionary
+from osler.graph.link import ConceptMention, Dictionary
 from osler.graph.store import Graph
 from osler.methods.kag.graph_route.relations import Vocabulary, read_vocabulary
 from osler.retrieve.words import STOP_WORDS
@@ -20,7 +20,9 @@ _ASKING = re.compile(
 )
 _ABBREVIATION = re.compile(r"(?<![\w-])[A-Z]{2}(?![\w-])")
 _BETWEEN = re.compile(r"\W{0,3}(?:(?:is|are|were|was|the|some|other|all)\W+){0,3}", re.IGNORECASE)
-_PASSIVE = re.compile(r"\s+by\b", re.IGNORECASE)
+_PASSIVE = re.compile(r"\s+by\b|(?<=病因)", re.IGNORECASE)
+_HAS = re.compile(r"ha(?:s|ve)", re.IGNORECASE)
+_PLURAL = re.compile(r"(?<=[a-z]{3})s\b")
 _WORD = re.compile(r"[^\W\d_]+|\d+")
 
 
@@ -113,7 +115,9 @@ class QuestionReader:
 
     def read(self, text: str, language: Language) -> QuestionReading:
         vocabulary = read_vocabulary()
-        starts = self._find_starts(text, vocabulary)
+        named = self._find_starts(text, vocabulary)
+        # "The infection that …" is a concept on the way, though "infection" is a name too.
+        starts = tuple(one for one in named if len(named) == 1 or not _opens_clause(one, text))
         left = _blank(text, [(one.start, one.end) for one in starts])
         both: tuple[Language, ...] = ("en", "zh") if has_cjk(text) else ("en",)
         spans = [
@@ -130,10 +134,16 @@ class QuestionReader:
             if group == "word" and (name != "whether" or has_cjk(text[start:end]) or not start)
         ]
         negations = [start for name, start, _ in words if name == "not"]
-        relations = tuple(_group_relations(left, spans))
         rest = _blank(left, [(start, end) for _, _, start, end in spans])
         unexplained = tuple(_unexplained(rest, vocabulary))
         kinds = tuple(KindCue(s, e, name) for group, name, s, e in spans if group == "kind")
+        presents = "symptom" in {cue.kind for cue in kinds}.union(*(one.kinds for one in starts))
+        relations = tuple(
+            cue
+            for cue in _group_relations(left, spans)
+            # "Has more indications" says nothing of symptoms.
+            if presents or not _HAS.fullmatch(text, cue.start, cue.end)
+        )
         qualifiers = tuple(word for word in unexplained if _qualifies(word, left, kinds))
         return QuestionReading(
             text,
@@ -149,7 +159,7 @@ class QuestionReader:
         )
 
     def _find_starts(self, text: str, vocabulary: Vocabulary) -> tuple[NamedStart, ...]:
-        mentions = Dictionary(self.graph, STOP_WORDS).find_mentions(text)
+        mentions = self._find_mentions(text)
         ids = [id for mention in mentions for id in mention.concepts]
         typed = self.graph.types_of(ids) if ids else {}
         found = []
@@ -159,9 +169,20 @@ class QuestionReader:
             kinds = frozenset(kind for types in every for kind in vocabulary.kinds_of(types))
             if kinds and not _is_vocabulary(name, vocabulary):
                 found.append(NamedStart(mention.start, mention.end, name, kinds))
-        taken = [(one.start, one.end) for one in found]
-        found += self._find_abbreviations(_blank(text, taken), vocabulary)
+        rest = _blank(text, [(one.start, one.end) for one in found])
+        found += self._find_abbreviations(rest, vocabulary)
         return tuple(sorted(found, key=lambda one: one.start))
+
+    def _find_mentions(self, text: str) -> list[ConceptMention]:
+        """Names as they stand, and those that stand there in the plural ("peptic ulcers")."""
+        dictionary = Dictionary(self.graph, STOP_WORDS)
+        found = dictionary.find_mentions(text)
+        singular = dictionary.find_mentions(_PLURAL.sub(" ", text))
+        chosen: list[ConceptMention] = []
+        for one in sorted((*found, *singular), key=lambda each: each.start - each.end):
+            if all(one.end <= other.start or other.end <= one.start for other in chosen):
+                chosen.append(one)
+        return chosen
 
     def _find_abbreviations(self, text: str, vocabulary: Vocabulary) -> Iterator[NamedStart]:
         """Names of two capitals ("AF"), which are too short to be looked for as words."""
@@ -173,11 +194,16 @@ class QuestionReader:
                 yield NamedStart(*match.span(), match[0], kinds)
 
 
+def _opens_clause(one: NamedStart, text: str) -> bool:
+    clause = re.match(r"s? (?:that|which) ", text[one.end :])
+    return one.name.islower() and clause is not None and not text[: one.start].endswith(" of ")
+
+
 def _qualifies(word: str, text: str, kinds: Sequence[KindCue]) -> bool:
     """Whether a word says of a clause or a kind what its concept is called."""
     end = text.find(word) + len(word)
     clause = re.match(r"s? (?:that|which) ", text[end:])
-    return clause is not None or any(cue.start == end + 1 for cue in kinds)
+    return clause is not None or any(cue.start - end in (0, 1) for cue in kinds)
 
 
 def _is_relative(match: re.Match[str], text: str, relations: Sequence[RelationCue]) -> bool:
@@ -246,5 +272,5 @@ def _unexplained(rest: str, vocabulary: Vocabulary) -> Iterator[str]:
             left = [char for char in word if char not in vocabulary.empty_zh]
             if left:
                 yield "".join(left)
-        elif word.casefold() not in STOP_WORDS and len(word) > 1:
+        elif word.casefold() not in STOP_WORDS and (len(word) > 1 or word.isdigit()):
             yield word

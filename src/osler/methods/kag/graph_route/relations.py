@@ -103,8 +103,7 @@ def _word_rows(words: Mapping[str, list[str]]) -> dict[str, dict[str, list[str]]
     found: dict[str, dict[str, list[str]]] = {}
     for name in names:
         found[name] = {"en": words[f"en_{name}"]}
-        if name != "empty":
-            found[name]["zh"] = words[f"zh_{name}"]
+        found[name]["zh"] = words["zh_empty_words" if name == "empty" else f"zh_{name}"]
     return found
 
 

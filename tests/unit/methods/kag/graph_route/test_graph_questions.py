@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 from osler.errors import BadCalculation
 from osler.graph.items import Name, Relation, SemanticType
 from osler.graph.store import Graph
-from osler.methods.kag.graph_route import GraphRoute, GraphSets
+from osler.methods.kag.graph_route import GraphRoute, GraphSets, answering
 from osler.methods.kag.graph_route.answering import MOST_RELATIONS
 from osler.methods.kag.graph_route.reading import QuestionReader
 from osler.methods.kag.graph_route.relations import read_vocabulary
@@ -43,6 +45,7 @@ FACTS = [
     *named("Symptom", "itching", "sweating"),
     Name("X:gammitis", "GA", "X", 1),
     Name("X:gammitis", "伽马炎", "X", 1, "zh"),
+    Name("X:gammitis", "gammite", "X", 1),
     Name("X:apirol", "阿皮罗", "X", 1, "zh"),
     Name("X:betanol", "贝塔醇", "X", 1, "zh"),
     Relation("X:apirol", "treats", "X:gammitis", "X"),
@@ -85,7 +88,11 @@ async def solve(graph: Graph, text: str, options: tuple[str, ...] = ()) -> Solut
         ("What can the diseases treated by apirol lead to?", "epsilonoma"),
         ("Which symptoms does the gamm condition that apirol treats show?", "itching"),
         ("Which drugs treat gammitis but don't treat deltosis?", "apirol"),
+        ("Which drugs treat what gammites lead to?", "corvine"),  # a name in the plural
+        ("Which has more indications, betanol or apirol?", "betanol"),  # "has" is no symptom
+        ("Which symptoms have diseases that respond to apirol?", "itching"),
         ("治疗伽马炎的药物有几种？", "2"),
+        ("患者用阿皮罗治疗的那种伽马病变有什么症状？", "itching"),  # told by its Chinese name
         ("哪些基因与伽马炎相关并被阿皮罗结合？", "GEN1"),
         ("贝塔醇治疗的疾病有哪些症状？", "itching"),
         ("伽马炎的相关基因里有没有被阿皮罗结合的？", "是"),
@@ -115,6 +122,8 @@ async def test_a_set_is_worked_out_and_each_member_is_cited(
         "Is betanol used for more diseases than apirol?",  # a yes or no of a comparison
         "治疗伽马炎的药比治疗deltosis的药的多吗？",
         "What is the dose of apirol?",
+        "Which drugs treat type 2 gammitis but not deltosis?",  # the number is not understood
+        "Which drugs resemble a drug that resembles what apirol treats?",
         "Which symptoms does the delt condition that apirol treats show?",  # none is so called
         "Which symptoms are shown by diseases that apirol prevents?",
         "二甲双胍的常见不良反应是什么？",
@@ -122,6 +131,24 @@ async def test_a_set_is_worked_out_and_each_member_is_cited(
 )
 async def test_what_the_graph_cannot_answer_whole_is_left(graph: Graph, text: str) -> None:
     assert await solve(graph, text) is None
+
+
+async def test_of_two_readings_that_are_as_likely_no_drug_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = Graph.create(tmp_path)
+    graph.add(
+        [
+            *FACTS,
+            Relation("X:corvine", "cause_of", "X:gammitis", "X"),
+            Relation("X:deltosis", "cause_of", "X:gammitis", "X"),
+        ]
+    )
+    # What treats the disease that causes it, or what the drug that causes it treats.
+    asked = "How do you treat what causes gammitis?"
+    assert await solve(graph, asked) is None
+    monkeypatch.setattr(answering, "_EQUAL", -1.0)
+    assert await solve(graph, asked) is not None
 
 
 def test_of_two_relations_whose_words_overlap_the_first_counts(graph: Graph) -> None:
