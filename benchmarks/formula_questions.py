@@ -1,12 +1,13 @@
 """Generated questions for the value of a verified formula: 46 formulas, 20 questions each.
 
-    python benchmarks/formula_questions.py [--seed 0] [--show 20]
+    python benchmarks/formula_questions.py [--seed 0] [--fresh] [--show 20]
 
 Of ten questions a language, six give all inputs (numbers in the formula's unit or in another one,
 converted here by hand-written factors), two lack an input, two tell one twice.
 Right is the formula's value to half a per cent, or, where an input is missing or contradictory, a
 question back. A number that is stated all the same is counted by itself. The opponent: the formula
-nearest by name, its numbers taken in the order of the text, in the formula's units.
+nearest by name, its numbers taken in the order of the text, in the formula's units. With
+`--fresh` in other sentences, and with other words between an input and its value.
 """
 
 from __future__ import annotations
@@ -65,6 +66,26 @@ _KINDS = (
 )
 
 
+_FRAMES: Mapping[Language, tuple[str, ...]] = {
+    "en": (
+        "Please calculate the {name} for someone with {told}.",
+        "What would the {name} be? Findings: {told}.",
+        "{told}: what {name} does that give?",
+        "My patient: {told}. I need the {name}.",
+    ),
+    "zh": (
+        "请帮忙计算{name}：{told}。",
+        "已知{told}，求{name}。",
+        "{name}等于多少？资料：{told}。",
+        "有一位患者，{told}，{name}是多少？",
+    ),
+}
+_LINKS: Mapping[Language, tuple[str, ...]] = {
+    "en": (" ", " of ", ": ", " is "),
+    "zh": ("", "为", "：", "是"),
+}
+
+
 @dataclass(frozen=True)
 class FormulaCase:
     formula: Formula
@@ -74,16 +95,18 @@ class FormulaCase:
     """`None`: a question back is right."""
 
 
-def make_cases(seed: int) -> Iterator[FormulaCase]:
+def make_cases(seed: int, *, fresh: bool = False) -> Iterator[FormulaCase]:
     languages: tuple[Language, ...] = ("en", "zh")
     for formula in FORMULAS.values():
         for language in languages:
             random = Random(f"{seed} {formula.id} {language}")
             for kind in _KINDS:
-                yield _make_case(formula, kind, language, random)
+                yield _make_case(formula, kind, language, random, fresh=fresh)
 
 
-def _make_case(formula: Formula, kind: str, language: Language, random: Random) -> FormulaCase:
+def _make_case(
+    formula: Formula, kind: str, language: Language, random: Random, *, fresh: bool
+) -> FormulaCase:
     while True:
         given = {wanted.name: _draw(wanted, random) for wanted in formula.inputs}
         try:
@@ -94,7 +117,7 @@ def _make_case(formula: Formula, kind: str, language: Language, random: Random) 
     told = [
         text
         for wanted in formula.inputs
-        if (text := _tell(wanted, given[wanted.name], language, random))
+        if (text := _tell(wanted, given[wanted.name], language, random, fresh=fresh))
     ]
     required = [
         wanted
@@ -119,6 +142,10 @@ def _make_case(formula: Formula, kind: str, language: Language, random: Random) 
     own = [each for each in formula.aliases if find_target(FORMULAS, each) is formula]
     alias = next((each for each in own if each.isascii() == (language == "en")), name)
     random.shuffle(told)
+    if fresh:
+        joint = "，" if language == "zh" else ", "
+        text = random.choice(_FRAMES[language]).format(name=alias, told=joint.join(told))
+        return FormulaCase(formula, kind, Question(text, text, (), language), right)
     text = (
         f"患者{'，'.join(told)}。{alias}是多少？"
         if language == "zh"
@@ -147,7 +174,12 @@ def _tell_name(wanted: NumberInput, language: Language) -> str:
 
 
 def _tell(
-    wanted: NumberInput | FlagInput | ChoiceInput, value: Given, language: Language, random: Random
+    wanted: NumberInput | FlagInput | ChoiceInput,
+    value: Given,
+    language: Language,
+    random: Random,
+    *,
+    fresh: bool = False,
 ) -> str:
     words = input_words()[wanted.name]
     match wanted:
@@ -164,7 +196,8 @@ def _tell(
                 unit, number = other[0], number * other[1]
             shown = _UNITS[language].get(unit, unit)
             digits = f"{number:.0f}" if number >= 1000 else f"{number:.4g}"
-            return f"{_tell_name(wanted, language)} {digits} {shown}".rstrip()
+            link = random.choice(_LINKS[language]) if fresh else " "
+            return f"{_tell_name(wanted, language)}{link}{digits} {shown}".rstrip()
 
 
 async def ask_calculator(case: FormulaCase) -> float | None:
@@ -204,11 +237,12 @@ def _agrees(got: float | None, gold: float | None) -> bool:
 async def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--fresh", action="store_true", help="other wordings")
     parser.add_argument("--show", type=int, default=20)
     asked = parser.parse_args()
     count: Counter[tuple[str, str]] = Counter()
     shown = 0
-    for case in make_cases(asked.seed):
+    for case in make_cases(asked.seed, fresh=asked.fresh):
         got, guess = await ask_calculator(case), guess_in_order(case)
         for key in (f"{case.question.language} {case.kind}", "all"):
             count[key, "n"] += 1

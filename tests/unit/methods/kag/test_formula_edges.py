@@ -6,6 +6,7 @@ from osler.errors import BadCalculation
 from osler.methods.kag.formulas import FORMULAS, Given, evaluate_formula
 from osler.methods.kag.formulas.findings import find_finding, read_choice
 from osler.methods.kag.formulas.lexicon import input_words
+from osler.methods.kag.formulas.slots import read_slots
 from osler.types import Language
 
 
@@ -87,3 +88,24 @@ def test_a_finding_and_a_choice_are_read_by_the_names_that_answers_give_them(
 )
 def test_a_fast_heart_is_read_in_numbers_and_in_words(text: str, said: list[bool]) -> None:
     assert find_finding("heart_rate_over_100", text) == said
+
+
+@pytest.mark.parametrize(
+    ("formula", "text", "kinds"),
+    [
+        ("wells-pe", "heart rate over 100, cancer", []),  # its 100 is no measured rate
+        ("wells-pe", "heart rate over 100, but pulse 80/min", ["contradictory"]),
+        ("qtc-bazett", "QT 360 ms, QT 361 ms, heart rate 120/min", ["contradictory"]),
+        ("cockcroft-gault", "age 70, woman, weight 60 kg, creatinine 1.2 mg/dL (106 µmol/L)", []),
+        ("cockcroft-gault", "age 70, woman, weight 60 kg, creatinine 1.2 mg/dL, 140 µmol/L",
+         ["contradictory"]),
+        ("iron-deficit", "haemoglobin 9 g/dL, target haemoglobin 15 g/dL, weight 77.16 lb, iron"
+         " stores 500 mg", []),  # 35 kg, the least, rounded down
+        ("cockcroft-gault", "age 70, woman, weight 60 mmol/L, creatinine 1.2 mg/dL", ["unit"]),
+        ("cockcroft-gault", "age 70, woman, weight 900 kg, creatinine 1.2 mg/dL", ["range"]),
+    ],
+)  # fmt: skip
+def test_what_keeps_a_formula_from_being_computed(
+    formula: str, text: str, kinds: list[str]
+) -> None:
+    assert [each.kind for each in read_slots(FORMULAS[formula], text).problems] == kinds

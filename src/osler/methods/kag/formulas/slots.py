@@ -29,6 +29,8 @@ from osler.methods.kag.formulas.quantities import Quantity, find_pressures, find
 ProblemKind = Literal["missing", "contradictory", "unit", "range"]
 # Values of one input that differ by less than this share are the same measurement, rounded.
 _SAME = 0.01
+# Share by which a converted value may miss a bound by rounding.
+_ROUND = 0.0005
 # What most questions say of a patient, whatever they ask.
 _PERSON = frozenset({"age", "sex", "group"})
 # Words that may stand between an input's name and its value.
@@ -141,7 +143,7 @@ def _find_problem(wanted: Input, values: Sequence[_Value]) -> SlotProblem | None
 
 
 def _distinct_values(values: Sequence[_Value]) -> list[_Value]:
-    """Values that differ; numbers within `_SAME` of each other count once."""
+    """Values that differ; numbers in two units within `_SAME` of each other count once."""
     kept: list[_Value] = []
     for value in values:
         if not any(_is_same(value, other) for other in kept):
@@ -153,6 +155,8 @@ def _is_same(one: _Value, other: _Value) -> bool:
     if isinstance(one.value, float) and isinstance(other.value, float):
         if one.problem or other.problem:
             return one.said == other.said
+        if one.said.partition(" ")[2] == other.said.partition(" ")[2]:
+            return one.value == other.value  # only a conversion rounds
         return abs(one.value - other.value) <= _SAME * max(abs(one.value), abs(other.value))
     return one.value == other.value
 
@@ -162,7 +166,9 @@ def _read_values(wanted: Input, text: str, assigned: dict[str, list[Quantity]]) 
         case FlagInput(name=name):
             values = [_Value(there, "") for there in find_finding(name, text)]
             if name == "heart_rate_over_100":
-                values += [_Value(each.number > 100, each.said) for each in assigned["heart_rate"]]
+                values += [
+                    _Value(each.number > 100, each.said) for each in _own_rates(text, assigned)
+                ]
             return values
         case ChoiceInput(name="sex"):
             return [_Value(sex, sex) for sex in find_sexes(text)]
@@ -172,6 +178,17 @@ def _read_values(wanted: Input, text: str, assigned: dict[str, list[Quantity]]) 
             return [_Value(value, value) for value in read_choice(name, text)]
         case NumberInput():
             return _read_numbers(wanted, text, assigned)
+
+
+def _own_rates(text: str, assigned: dict[str, list[Quantity]]) -> list[Quantity]:
+    """Measured heart rates: the 100 of "heart rate over 100" is none."""
+    pattern = input_words()["heart_rate_over_100"].finding
+    spans = [match.span() for match in pattern.finditer(text)] if pattern else []
+    return [
+        each
+        for each in assigned["heart_rate"]
+        if not any(start <= each.start < end for start, end in spans)
+    ]
 
 
 def _read_numbers(
@@ -204,6 +221,10 @@ def _convert_quantity(wanted: NumberInput, quantity: Quantity) -> _Value:
         unit, value = next(iter(fits.items()))
         quantity = Quantity(quantity.start, quantity.end, quantity.number, unit, quantity.text)
     problem = None
+    # 77.16 lb are 35 kg: what was rounded to a bound is not beyond it.
+    value = next(
+        (end for end in (wanted.low, wanted.high) if abs(value - end) <= _ROUND * end), value
+    )
     if not wanted.low <= value <= wanted.high:
         bounds = (f"{wanted.low:g}", f"{wanted.high:g} {wanted.unit}".strip())
         problem = SlotProblem("range", wanted.name, (quantity.said, *bounds))
