@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from osler.answer import NOTHING_SAID, UNDECIDED, Decision
@@ -17,6 +17,7 @@ from osler.types import (
     Authorship,
     Evidence,
     Hit,
+    Language,
     Question,
     Statement,
 )
@@ -25,6 +26,10 @@ NOTE = {
     "en": "A citation shows the sentence whose words a statement shares; whether that bears the"
     " statement out is yours to judge.",
     "zh": "引文标出与陈述用词相同的句子；它是否支持该陈述，请自行判断。",
+}
+_LEFT_OUT = {
+    "en": "{n} sentence{s} of the model that no passage bears out {was} left out.",
+    "zh": "模型有 {n} 句话没有段落支持，已略去。",
 }
 _ANSWER_TAG = re.compile(r"<answer>.*?(?:</answer>|$)", re.DOTALL)
 
@@ -35,11 +40,13 @@ class WrittenComposer:
 
     A mark is accepted only when the passage has a sentence with `overlap` of the statement's
     content words; an unmarked statement is attributed on the same terms. A statement without
-    such a sentence stays uncited, which lowers the answer's grounding. Shared words are no
-    proof, and the answer's note says so.
+    such a sentence stays uncited, which lowers the answer's grounding, or is left out where
+    `drops_uncited` says so of the hits: a passage may hold an order that the model obeyed. Shared
+    words are no proof, and the answer's note says so.
     """
 
     overlap: float = 0.75
+    drops_uncited: Callable[[Sequence[Hit]], bool] = lambda _: False
 
     @property
     def uses_draft(self) -> bool:
@@ -71,12 +78,18 @@ class WrittenComposer:
         statements = [
             self._build_statement(part, hits, rests_on, evidence) for part in _split_draft(text)
         ]
+        notes = [NOTE[question.language]] if evidence else []
+        if self.drops_uncited(hits):
+            cited = [statement for statement in statements if statement.cites]
+            if dropped := len(statements) - len(cited):
+                notes.append(_word_left_out(dropped, question.language))
+            statements = cited
         return Answer(
             tuple(statements),
             tuple(evidence),
             option,
             Authorship.WRITTEN,
-            NOTE[question.language] if evidence else "",
+            " ".join(notes),
             question.language,
         )
 
@@ -104,6 +117,11 @@ class WrittenComposer:
                 found.append((share, Evidence(hit, start, end, "answer")))
         found.sort(key=lambda pair: -pair[0])
         return [quote for _, quote in (found if every else found[:1])]
+
+
+def _word_left_out(n: int, language: Language) -> str:
+    one = n == 1
+    return _LEFT_OUT[language].format(n=n, s="" if one else "s", was="was" if one else "were")
 
 
 def _split_draft(text: str) -> list[str]:

@@ -1,9 +1,10 @@
-"""One verified archive of knowledge base, graph, runs, ledger, audit log and settings.
+"""One verified archive of all that a home holds and cannot fetch again, and of the settings.
 
 It is made while a server runs and writes: databases are copied by SQLite itself, at one moment
 each; a run's folder is whole once it has its name; of a log the whole lines count. The order
-matters: the ledger goes before the runs, and signed heads before the log that they sign, so that
-nothing in the archive speaks of what is not in it.
+matters: conversations, feedback and the ledger go before the runs, signed heads before the log that
+they sign, and what was uploaded after the knowledge base that has read it, so that nothing in the
+archive speaks of what is not in it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import shutil
 import sqlite3
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -23,6 +24,7 @@ from importlib.metadata import version
 from pathlib import Path, PurePosixPath
 from typing import Any, BinaryIO
 
+from osler.app import uploads
 from osler.app.audit.entries import log_folder
 from osler.app.config import Settings
 from osler.errors import BadConfig, StorageFailed
@@ -35,6 +37,8 @@ _PIECE = 1 << 20
 _BESIDE = ("-wal", "-shm", "-journal")
 # Locks; and the index of the embedded engine, which a build makes again of the vectors.
 _LEFT_OUT = {"kb.lock", "edge"}
+# Of home: what can be fetched again, and what an earlier `osler restore` put there.
+_NOT_OF_HOME = {"web", "fetched", "settings"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +53,18 @@ class BackupReport:
     """Files of each part."""
 
 
-_PARTS = {"serve", "runs", "audit", "kb", "settings"}
+_PARTS = {"home", "serve", "runs", "audit", "kb", "uploads", "settings"}
 
 
 def part_folders(settings: Settings) -> dict[str, Path]:
     """Where each part lies, in the order in which they are copied."""
     return {
+        "home": settings.home,
         "serve": settings.home / "serve",
         "runs": settings.runs.path,
         "audit": log_folder(settings),
         "kb": settings.kb.path,
+        "uploads": settings.home / uploads.FOLDER,
     }
 
 
@@ -114,10 +120,15 @@ def _write_archive(
 
 
 def _list_files(settings: Settings, settings_file: Path | None) -> Iterator[tuple[str, Path]]:
-    for part, folder in part_folders(settings).items():
+    folders = part_folders(settings)
+    rest = {settings.home / name for name in _NOT_OF_HOME} | {*folders.values()}
+    for part, folder in folders.items():
+        others = rest - {folder} if part == "home" else set()
         for path in sorted(folder.rglob("*"), key=lambda p: ("checkpoint" not in p.name, p)):
             inner = path.relative_to(folder)
             hidden = any(word.startswith(".") or word in _LEFT_OUT for word in inner.parts)
+            hidden = hidden or any(path.is_relative_to(other) for other in others)
+            hidden = hidden or (part == "home" and path.suffix == ".zip")  # another backup
             if path.is_file() and not hidden and not path.name.endswith(_BESIDE):
                 yield f"{part}/{inner.as_posix()}", path
     if settings_file is not None and settings_file.is_file():
@@ -148,7 +159,7 @@ def _open_copy(path: Path, scratch: Path) -> BinaryIO:
 
 def _copy_in(archive: zipfile.ZipFile, place: str, source: BinaryIO) -> tuple[int, str]:
     size, hashed, rest = 0, hashlib.sha256(), b""
-    is_log = place.startswith("audit/") and place.endswith(".jsonl")
+    is_log = place.startswith(("audit/", "home/")) and place.endswith(".jsonl")
     with archive.open(place, "w", force_zip64=True) as target:
         while piece := source.read(_PIECE):
             if is_log:  # half a line may be its writer's last
@@ -180,15 +191,17 @@ def restore_backup(path: Path, settings: Settings) -> BackupReport:
     """
     report = check_backup(path)
     folders = {**part_folders(settings), "settings": settings.home / "settings"}
-    for part in report.parts:
-        if folders[part].is_dir() and any(folders[part].iterdir()):
-            fix = "restore to an empty place: OSLER__HOME=/new/home osler restore FILE"
-            raise BadConfig(f"{folders[part]} is not empty", fix=fix)
+    # The knowledge base gets its name last: where it is, all is.
+    parts = sorted(report.parts, key=lambda part: part == "kb")
     drafts = {
-        part: folders[part].with_name(f".{folders[part].name}.restored") for part in report.parts
+        part: folders[part] / ".restored"
+        if part == "home"
+        else folders[part].with_name(f".{folders[part].name}.restored")
+        for part in parts
     }
     try:
         with _open_archive(path) as (archive, manifest):
+            _refuse_taken(manifest["files"], folders)
             for draft in drafts.values():
                 shutil.rmtree(draft, ignore_errors=True)
                 make_folders(draft.parent)
@@ -197,10 +210,14 @@ def restore_backup(path: Path, settings: Settings) -> BackupReport:
                 part, _, inner = place.partition("/")
                 _write_out(archive, place, size, digest, drafts[part] / inner)
         for part, draft in drafts.items():
-            with suppress(FileNotFoundError):
-                folders[part].rmdir()
-            draft.rename(folders[part])
-            sync_path(folders[part].parent)
+            if part == "home":
+                for entry in draft.iterdir():
+                    entry.rename(folders[part] / entry.name)
+            else:
+                with suppress(FileNotFoundError):
+                    folders[part].rmdir()
+                draft.rename(folders[part])
+            sync_path(folders[part].parent if part != "home" else folders[part])
     except OSError as error:
         fix = "make room, remove what was restored, and run it again"
         raise StorageFailed(f"restoring failed: {error.strerror or error}", fix=fix) from error
@@ -208,6 +225,16 @@ def restore_backup(path: Path, settings: Settings) -> BackupReport:
         for draft in drafts.values():
             shutil.rmtree(draft, ignore_errors=True)
     return report
+
+
+def _refuse_taken(places: Iterable[str], folders: dict[str, Path]) -> None:
+    """Raises `BadConfig` where something lies where a part is to go."""
+    for place in places:
+        part, inner = place.split("/")[:2]
+        target = folders[part] / inner if part == "home" else folders[part]
+        if target.is_file() or (target.is_dir() and any(target.iterdir())):
+            fix = "restore to an empty place: OSLER__HOME=/new/home osler restore FILE"
+            raise BadConfig(f"{target} is there already, or not empty", fix=fix)
 
 
 def _write_out(archive: zipfile.ZipFile, place: str, size: int, digest: str, target: Path) -> None:

@@ -76,6 +76,24 @@ async def test_an_unmarked_sentence_is_cited_where_a_passage_says_it() -> None:
     assert answer.evidence[0].passage.id == "book:a#1"
 
 
+async def test_what_no_passage_bears_out_is_left_out_where_that_is_asked_for() -> None:
+    careful = WrittenComposer(drops_uncited=lambda hits: len(hits) == len(HITS))
+    draft = "Adrenaline is given into the outer thigh [1]. Butterflies begin as eggs [2]."
+    answer = await careful.conclude(QUESTION, HITS, draft, Run())
+    assert answer.text == "Adrenaline is given into the outer thigh. [1]"
+    assert "1 sentence of the model" in answer.note
+    assert answer.grounding is Grounding.GROUNDED
+    shown = await careful.conclude(QUESTION, HITS[:1], draft, Run())
+    assert "Butterflies" in shown.text
+
+
+async def test_an_answer_of_which_nothing_is_borne_out_is_an_abstention() -> None:
+    careful = WrittenComposer(drops_uncited=lambda _: True)
+    answer = await careful.conclude(QUESTION, HITS, "Eggs hatch. Larvae eat [1].", Run())
+    assert answer.grounding is Grounding.ABSTAINED
+    assert "2 sentences of the model" in answer.note
+
+
 async def test_saying_that_the_evidence_does_not_say_is_an_abstention() -> None:
     answer = await written("The evidence does not say.")
     assert answer.grounding is Grounding.ABSTAINED

@@ -4,19 +4,33 @@ from __future__ import annotations
 
 import json
 import random
+import sqlite3
 import threading
 import zipfile
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
+from osler.answer.follow_up import Standalone
+from osler.app.audit import entries
 from osler.app.backup import MANIFEST, check_backup, make_backup, restore_backup
 from osler.app.config import Settings
+from osler.app.feedback import Feedback, FeedbackStore
+from osler.app.threads import ThreadStore
+from osler.app.uploads import store_upload
 from osler.errors import BadConfig, StorageFailed
 from osler.kb.base import KnowledgeBase
+from osler.serve.app import build_state
 from osler.serve.ledger import Ledger, LedgerEntry
 from osler.testing.scripted import HashingEncoder
-from osler.testing.served import fill_knowledge_base, serving_settings
+from osler.testing.served import (
+    FixedModel,
+    fill_knowledge_base,
+    loaded_shelf,
+    no_page,
+    serving_settings,
+)
 
 
 @pytest.fixture
@@ -30,6 +44,16 @@ def home(tmp_path: Path) -> Path:
     ledger = Ledger(made / "serve")
     ledger.begin_run(LedgerEntry(run.name, "default", "", "2026", "finished", "rag", "?"))
     ledger.close()
+    thread = ThreadStore(made).create_thread("ward")
+    ThreadStore(made).add_turn(thread, run.name, "Is iron given?", Standalone("Is iron given?"))
+    FeedbackStore(made).add_all([Feedback("run", run.name, "unsafe", note="dose")])
+    store_upload(serving_settings(made), "own", "ward.md", b"# Ward\n\nIron is given at noon.\n")
+    with KnowledgeBase.open(made / "kb") as kb:
+        kb.build(HashingEncoder())
+    (made / "eval" / "first").mkdir(parents=True)
+    (made / "eval" / "first" / "records.jsonl").write_text('{"n": 1}\n')
+    entries._open_log.cache_clear()
+    entries.write_entry(serving_settings(made, audit={"log": "require"}), {"what": "trial"})
     return made
 
 
@@ -54,6 +78,43 @@ def test_a_backup_comes_back_as_it_was(home: Path, tmp_path: Path) -> None:
     ledger.close()
     assert (other / "runs" / "20260102-030405-abcdef" / "run.json").read_text() == "{}"
     assert (other / "settings" / "osler.toml").read_text() == 'home = "elsewhere"\n'
+
+
+def told(home: Path) -> dict[str, object]:
+    """All that a home holds, byte by byte; of a database its rows."""
+    found: dict[str, object] = {}
+    for path in home.rglob("*"):
+        name = str(path.relative_to(home))
+        if not path.is_file() or name.endswith(("-wal", "-shm", ".lock")):
+            continue
+        found[name] = path.read_bytes()
+        if path.suffix == ".sqlite":
+            with closing(sqlite3.connect(path)) as db:
+                found[name] = [*db.iterdump()]
+    return found
+
+
+def test_a_home_that_a_server_uses_comes_back_whole(home: Path, tmp_path: Path) -> None:
+    settings = settings_of(home)
+    (home / "web").mkdir()
+    (home / "web" / "reply").write_text("can be fetched again")
+    site = build_state(settings, no_page, shelf=loaded_shelf(settings, FixedModel()))
+    with site.ledger.hold_open(site.desk.is_kept), KnowledgeBase.open(home / "kb"):
+        make_backup(settings, home / "all.zip")
+    site.shelf.close()
+    site.ledger.close()
+    other = tmp_path / "other"
+    restore_backup(home / "all.zip", settings_of(other))
+    before = {
+        name: what for name, what in told(home).items() if name not in ("web/reply", "all.zip")
+    }
+    assert told(other) == before
+    assert {name.partition("/")[0] for name in before} == {
+        *("kb", "runs", "serve", "audit", "eval", "uploads", "texts"),
+        *("threads.sqlite", "feedback.sqlite"),
+    }
+    with pytest.raises(BadConfig, match="there already"):
+        restore_backup(home / "all.zip", settings_of(other))
 
 
 def test_while_others_write_each_database_is_of_one_moment(home: Path, tmp_path: Path) -> None:

@@ -124,6 +124,10 @@ class AnswerSettings(SettingsSection):
     consistent: bool = False
     """Leave out passages that more trusted ones contradict, by amounts and directions, and say
     so."""
+    uncited: Literal["auto", "show", "drop"] = "auto"
+    """What becomes of a model's sentence that no passage bears out: show marks it as uncited, drop
+    leaves it out and says so, auto leaves it out where a passage that was read holds an order to a
+    program or comes from a source of trust 1."""
     cautions: Literal["all", "currency", "none"] = "all"
     """What is said about the cited evidence, by rules and without a model: currency: retracted, of
     a newer edition, older than a guideline; all: also amounts and directions that differ."""

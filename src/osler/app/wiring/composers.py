@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from osler.answer import Composer
 from osler.answer.cautions import CautiousComposer, InstructionCautiousComposer
@@ -18,6 +20,7 @@ from osler.app.config import (
     OmniRagSettings,
     Role,
     Settings,
+    TcRagSettings,
 )
 from osler.app.wiring import Parts, roles_of
 from osler.app.wiring.experts import OFF, expert_in_use
@@ -27,8 +30,9 @@ from osler.retrieve.experts.answerable import ANSWERABLE, AnswerableExpert
 from osler.retrieve.experts.searching import RETRIEVE
 from osler.retrieve.experts.shelf import open_expert
 from osler.retrieve.experts.supporting import SUPPORTS, SupportsExpert
+from osler.retrieve.instructions import BLANK
 from osler.sources.catalogue import trust_of
-from osler.types import Language
+from osler.types import Hit, Language
 
 
 def build_composer(settings: Settings, parts: Parts) -> Composer:
@@ -48,7 +52,8 @@ def answer_wording(settings: Settings, parts: Parts) -> Composer:
         # Where another model steers, its conclusion is only a draft.
         steering: Role = "reader" if isinstance(settings.strategy, OmniRagSettings) else "planner"
         alone = parts.models.get(steering, parts.models["reader"]).model.name == reader.name
-        return WrittenComposer() if alone else Rewriter(reader, sampling_of(settings))
+        written = WrittenComposer(drops_uncited=partial(_drops_uncited, settings.answer.uncited))
+        return written if alone else Rewriter(reader, sampling_of(settings), written)
     return ExtractiveComposer(
         evidence_gate(settings, parts),
         reader if isinstance(reader, Likelihood) else None,
@@ -57,8 +62,16 @@ def answer_wording(settings: Settings, parts: Parts) -> Composer:
         options=_option_chooser(settings, parts),
         judge=parts.judge,
         order=parts.order,
+        steps=isinstance(settings.strategy, TcRagSettings) and settings.strategy.moves == "lean",
         verdicts=_verdict_chooser(settings, parts),
     )
+
+
+def _drops_uncited(how: str, hits: Sequence[Hit]) -> bool:
+    """Whether a model's sentences must be borne out by these hits to be shown."""
+    if how == "auto":
+        return any(trust_of(hit.passage.source) == 1 or BLANK in hit.passage.text for hit in hits)
+    return how == "drop"
 
 
 def _option_chooser(settings: Settings, parts: Parts) -> OptionChooser | None:
