@@ -111,6 +111,7 @@ def settle_bare_numbers(formula: Formula, given: Mapping[str, Given]) -> dict[st
 def read_slots(formula: Formula, text: str) -> SlotReading:
     """The inputs of `formula` that `text` gives. Raises `BadCalculation` without the extra `math`
     where a unit must be converted."""
+    text = _part_labels(formula, text)
     assigned = _assign_quantities(formula, text)
     given: dict[str, Given] = {}
     said: dict[str, str] = {}
@@ -127,6 +128,13 @@ def read_slots(formula: Formula, text: str) -> SlotReading:
     share = len([each for each in needed if each in told]) / len(needed) if needed else 1.0
     about_the_case = [each for each in told if each.name not in _PERSON or len(needed) == 1]
     return SlotReading(given, said, tuple(problems), len(about_the_case), share)
+
+
+def _part_labels(formula: Formula, text: str) -> str:
+    """A space between a name in capitals and its number: "INR2.5"."""
+    labels = (label for each in formula.inputs for label in input_words()[each.name].labels)
+    short = "|".join(sorted(label for label in labels if re.fullmatch(r"[A-Z]{2,}", label)))
+    return re.sub(rf"(?<![A-Za-z\d])({short})(?=\d)", r"\1 ", text) if short else text
 
 
 def _may_be_absent(wanted: Input) -> bool:

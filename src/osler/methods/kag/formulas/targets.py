@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from osler.methods.kag.formulas.base import Formula
-from osler.methods.kag.formulas.lexicon import label_pattern
+from osler.methods.kag.formulas.lexicon import input_words, label_pattern
 from osler.retrieve.words import content_terms
 
 _SENTENCE = re.compile(r"(?<=[?!？！。])\s*|(?<=\.)\s+(?=[A-Z\d])|[;；]\s*")
 _ASKS = re.compile(
     r"\b(?:what(?:'s|’s)?|how (?:much|many|high|large|big|long)|calculate|compute|estimate|"
-    r"determine|work out|give|find|predict|tell)\b|多少|几分|几|计算|估算|估计|算|求",
+    r"determine|work out|give|find|predict|tell|needs?|wants?|like to know|looking for)\b"
+    r"|多少|几分|几|计算|估算|估计|算|求|需要|想知道|想要",
     re.IGNORECASE,
 )
 _COMPUTES = re.compile(r"\b(?:calculate|compute|estimate|work out)\b|计算|估算|算出", re.IGNORECASE)
@@ -45,6 +46,9 @@ class AliasMatch:
     end: int
     formulas: tuple[str, ...]
 
+    def __len__(self) -> int:
+        return self.end - self.start
+
 
 def find_target(formulas: Mapping[str, Formula], question: str) -> Formula | None:
     """The formula whose value a question asks for by name; `None` where it asks for something else,
@@ -54,6 +58,7 @@ def find_target(formulas: Mapping[str, Formula], question: str) -> Formula | Non
         for match in find_aliases(formulas, question)
         if not _VALUE_BEHIND.match(question, match.end)
         and not _SHARE_OF.search(question[: match.start])
+        and not _is_finding(question, match)
     ]
     asked = [match for match in matches if _is_asked(question, match)]
     families = _merge_families(match.formulas for match in asked)
@@ -123,6 +128,16 @@ def _is_asked(question: str, match: AliasMatch) -> bool:
         ("is", "is:", "为", "是", "为（ ）", "为( )")
     )
     return bool(_ASKS.search(sentence)) or opens
+
+
+def _is_finding(question: str, match: AliasMatch) -> bool:
+    """Whether a name is a part of a finding: "abnormal kidney function"."""
+    return any(
+        found.start() <= match.start and match.end <= found.end() and len(found[0]) > len(match)
+        for words in input_words().values()
+        if words.finding is not None
+        for found in words.finding.finditer(question)
+    )
 
 
 def _sentence_around(question: str, match: AliasMatch) -> tuple[int, int]:
