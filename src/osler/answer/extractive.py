@@ -18,12 +18,13 @@ from osler.answer import NOTHING_SAID, UNDECIDED, Decision
 from osler.answer.gate import EvidenceGate
 from osler.answer.options import OptionChooser, OptionTexts
 from osler.answer.quoting import QuoteJudge
-from osler.answer.sentences import QuoteCandidate
+from osler.answer.sentences import QuoteCandidate, quote_candidates
 from osler.answer.sureness import describe_sureness
 from osler.answer.verdicts import VerdictChooser
 from osler.llm.core.ask import score_all
 from osler.llm.core.base import Likelihood, Message
 from osler.prompts import render_prompt
+from osler.retrieve.bridges import is_looked_up, named_titles
 from osler.retrieve.pooled import PooledOrder, is_one_order
 from osler.trace import BudgetExceeded, Run
 from osler.types import Answer, Authorship, Hit, Question, Statement, Sureness
@@ -63,6 +64,8 @@ class ExtractiveComposer:
     """Chooses the sentences of questions that it can judge, without `model`."""
     order: PooledOrder | None = None
     """One order over hits of several searches, of which an option chooser reads the first."""
+    steps: bool = False
+    """Whether every document that a question of several hops leads to is quoted."""
     verdicts: VerdictChooser | None = None
     """Chooses among yes, no and maybe, where it can, before `options`."""
 
@@ -145,17 +148,49 @@ class ExtractiveComposer:
             question.text if chosen is None else f"{question.text} {question.option_text(chosen)}"
         )
         weighed = await self.gate.weigh_evidence(question, hits, query=query)
-        found = weighed.quotes
+        best = await self._rank_quotes(question, query, words, weighed.quotes, hits, run)
+        if best and self.steps:
+            best += await self._quote_steps(question, best, hits)
+        return best, weighed.sureness
+
+    async def _quote_steps(
+        self, question: Question, best: Sequence[QuoteCandidate], hits: Sequence[Hit]
+    ) -> list[QuoteCandidate]:
+        """A sentence of each document that `best` does not quote and that was looked up by its
+        name, or is one of several that the question names."""
+        named = [one.id for one in named_titles(question.text, hits)]
+        looked_up = [hit for hit in hits if hit.query != question.text and is_looked_up(hit)]
+        if not looked_up and len(named) < 2:
+            return []
+        steps = [*(hit for hit in hits if hit.passage.id in named), *looked_up]
+        told = {one.hit.passage.title for one in best}
+        quotes = []
+        for hit in steps:
+            near = await quote_candidates(self.gate.relevance, question.text, [hit])
+            if near and hit.passage.title not in told:
+                told.add(hit.passage.title)
+                quotes.append(near[0])
+        return quotes
+
+    async def _rank_quotes(
+        self,
+        question: Question,
+        query: str,
+        words: str,
+        found: list[QuoteCandidate],
+        hits: Sequence[Hit],
+        run: Run,
+    ) -> list[QuoteCandidate]:
         judge = self.judge if self.judge is not None and self.judge.can_judge(question) else None
         if found and judge and (quotes := await judge.choose_quotes(question, query, found, hits)):
-            return quotes, weighed.sureness
+            return quotes
         short = found[: self.shortlist]
         if len(short) > self.statements:
             short = await self._weigh_quotes(question, words, short, run)
         best = short[: self.statements]
         # Quotes of one passage read in its order.
         order = {c.hit.passage.id: i for i, c in reversed(list(enumerate(best)))}
-        return sorted(best, key=lambda c: (order[c.hit.passage.id], c.start)), weighed.sureness
+        return sorted(best, key=lambda c: (order[c.hit.passage.id], c.start))
 
     async def _weigh_quotes(
         self, question: Question, words: str, short: list[QuoteCandidate], run: Run

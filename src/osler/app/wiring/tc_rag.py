@@ -226,7 +226,7 @@ def _machine_moves(
     *,
     guided: bool,
 ) -> Moves:
-    judge = ObservationJudge(evidence_gate(settings, parts), parts.judge)
+    judge = ObservationJudge(evidence_gate(settings, parts))
     if chosen.moves == "lean":
         if not composer.writes_answer:
             raise BadConfig(

@@ -23,7 +23,9 @@ from osler.methods.tcrag.tools import (
     KG_NEAR,
     KNOWLEDGE_ORGANIZE,
     MEDICAL_NER,
+    NAME_RAG,
     SOURCES_OF,
+    NameTool,
     SearchTool,
     Tool,
 )
@@ -81,7 +83,8 @@ def make_tools(
     Raises `BadConfig` for a tool that is named and cannot be had.
     """
     if chosen.moves == "lean" and not chosen.tools:
-        return (_whole_search(chosen, parts),)
+        whole = _whole_search(chosen, parts)
+        return (whole, NameTool(NAME_RAG, whole))
     there: dict[str, Tool] = {tool.name: tool for tool in _search_tools(chosen, parts)}
     if not chosen.tools:
         return tuple(there.values())

@@ -5,8 +5,9 @@ Departures from the paper, with their reasons, are rows of PAPERS.md#tc-rag.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Literal, Protocol, assert_never
 
 from osler.answer import Composer, Decision, plain_text, spoken_text, who_decided
@@ -36,15 +37,14 @@ from osler.methods.tcrag.monitor import Draft, Monitor
 from osler.methods.tcrag.moves import Moves, OfferedMoves, TriedMoves
 from osler.methods.tcrag.stack import LARGE, FrameKind, MemoryStack
 from osler.methods.tcrag.tools import (
-    FAILURES,
-    Observation,
     Tool,
     ToolCall,
     number_passages,
-    observe_failure,
+    try_tool,
 )
 from osler.prompts import render_prompt
 from osler.trace import BudgetExceeded, Noted, Popped, Pushed, Run, StateValued
+from osler.trace.ordered import gather_ordered
 from osler.types import Answer, Grounding, Halt, Hit, Language, Question, Solution
 
 ROLE = "planner"
@@ -154,9 +154,9 @@ class TuringMachine:
                     # Only a Conclusion may end the loop, however sure a Thought is.
                     clamped = max(value, self.sigma)  # 17
                     self._push(memory, run, i, FrameKind.THOUGHT, text, clamped)  # 18
-                case ToolUse(name, query):  # 19
-                    tried.note_call(name, query)
-                    await self._observe_tool(name, query, memory, run, i)  # 20-21
+                case ToolUse() as call:  # 19
+                    calls = offer.together or (call,)
+                    await self._observe_tools(calls, memory, tried, run, i)  # 20-21
                 case Backtrack(reason):  # 22
                     tried.popped |= {hit.passage.id for hit in memory.top.hits}
                     self._pop(memory, run, i, "Backtrack", reason)  # 23-24
@@ -294,25 +294,28 @@ class TuringMachine:
         )
         return valued.value
 
-    async def _observe_tool(
-        self, name: str, query: str, memory: MemoryStack, run: Run, i: int
+    async def _observe_tools(
+        self, calls: Sequence[ToolUse], memory: MemoryStack, tried: TriedMoves, run: Run, i: int
     ) -> None:
-        seen = await self._call_tool(name, query, memory, run)
-        call = actions.render_action(ToolUse(name, query))
-        memory.push(FrameKind.OBSERVATION, seen.text, call=call, hits=seen.hits)
-        told = f"{name}: {seen.text}"
-        run.emit(Pushed(i, FrameKind.OBSERVATION, told, len(memory), seen.writer))
-
-    async def _call_tool(self, name: str, query: str, memory: MemoryStack, run: Run) -> Observation:
-        tool = next(tool for tool in self.tools if tool.name == name)
-        question = memory.question
-        try:
-            return await tool.call_tool(
-                ToolCall(query or question.text, question, memory.hits), run
+        """Asks independent tools at once; what they find is pushed in their order."""
+        question, tools = memory.question, {tool.name: tool for tool in self.tools}
+        known = memory.hits
+        works = [
+            partial(
+                try_tool, tools[one.tool], ToolCall(one.query or question.text, question, known)
             )
-        except FAILURES as error:
-            run.emit(Noted(f"{name} failed: {error.message}"))
-            return observe_failure(error.message, question.language)
+            for one in calls
+        ]
+        found = await gather_ordered(run, works) if works[1:] else [await works[0](run)]
+        for call, seen in zip(calls, found, strict=True):
+            tried.note_call(call, found=bool(seen.hits))
+            # Calls at once number their passages without each other's.
+            text = seen.text
+            if works[1:] and seen.hits:
+                text = number_passages(seen.hits, memory.hits, question.language)
+            asked, told = actions.render_action(call), f"{call.tool}: {text}"
+            memory.push(FrameKind.OBSERVATION, text, call=asked, hits=seen.hits)
+            run.emit(Pushed(i, FrameKind.OBSERVATION, told, len(memory), seen.writer))
 
     def _push(
         self,

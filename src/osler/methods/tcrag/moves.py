@@ -8,6 +8,7 @@ it settles every step by itself, so that a model is asked for nothing but state 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -15,6 +16,8 @@ from typing import Protocol
 from osler.methods.tcrag.actions import Action, Backtrack, Conclusion, Move, ToolUse, move_of
 from osler.methods.tcrag.observations import ObservationJudge, next_query
 from osler.methods.tcrag.stack import FrameKind, MemoryStack
+from osler.methods.tcrag.tools import NAME_RAG
+from osler.retrieve.bridges import missing_names
 from osler.types import Hit
 
 
@@ -24,6 +27,8 @@ class OfferedMoves:
     tools: frozenset[str]
     settled: Action | None = None
     """The action itself, where the policy leaves the model no choice; its text is empty."""
+    together: tuple[ToolUse, ...] = ()
+    """Independent calls that are made at once; the first of them is `settled`."""
 
 
 @dataclass
@@ -31,6 +36,8 @@ class TriedMoves:
     """Tools and conclusions that a run has tried so far."""
 
     tools: set[str] = field(default_factory=set)
+    nothing: Counter[str] = field(default_factory=Counter)
+    """How often a tool found nothing."""
     queries: set[tuple[str, str]] = field(default_factory=set)
     """Tool and query; the question itself is the empty query."""
     popped: set[str] = field(default_factory=set)
@@ -38,9 +45,14 @@ class TriedMoves:
     refused: set[frozenset[str]] = field(default_factory=set)
     """Sets of passage ids over which a Conclusion was rejected as too uncertain."""
 
-    def note_call(self, tool: str, query: str) -> None:
-        self.tools.add(tool)
-        self.queries.add((tool, query))
+    def note_call(self, call: ToolUse, *, found: bool) -> None:
+        self.tools.add(call.tool)
+        self.queries.add((call.tool, call.query))
+        self.nothing[call.tool] += not found
+
+    def is_spent(self, tool: str) -> bool:
+        """Whether a tool found nothing twice: it is not offered again."""
+        return self.nothing[tool] >= 2
 
     def refuse_evidence(self, memory: MemoryStack) -> None:
         self.refused.add(_evidence_ids(memory))
@@ -168,15 +180,16 @@ class GuidedMoves:
 class LeanMoves:
     """The cheapest sensible action at each step, without asking a model (PAPERS.md#tc-rag).
 
-    Evidence that was not refused is concluded from, so that a sure answer costs one search. An
+    Names that the question asks through are looked up at once (`missing_names`). Then evidence that
+    was not refused is concluded from, so that a sure answer to most questions costs one search. An
     observation that does not bear on the question is popped before anything is put on it, unless it
     confirms what was popped before. Then the next tool is asked with the question itself, and at
-    last the first one with another query (`next_query`). The run ends when nothing is left to ask.
-    For composers that word the answer themselves.
+    last, where something was popped, the first one with another query (`next_query`). The run ends
+    when nothing is left to ask. For composers that word the answer themselves.
     """
 
     tools: tuple[str, ...]
-    """In the order in which they are asked."""
+    """In the order in which they are asked; `NAME_RAG` only for names that the question lacks."""
     judge: ObservationJudge
 
     @property
@@ -187,29 +200,40 @@ class LeanMoves:
         self, memory: MemoryStack, tried: TriedMoves, *, last: bool
     ) -> OfferedMoves:
         settled = await self._settle_action(memory, tried, last=last)
+        together: tuple[ToolUse, ...] = ()
+        if isinstance(settled, Conclusion) and not last:
+            together = self._missing_names(memory, tried)
+            settled = together[0] if together else settled
         if settled is None:
             return OfferedMoves(frozenset(), frozenset())
         tools = frozenset({settled.tool} if isinstance(settled, ToolUse) else ())
-        return OfferedMoves(frozenset({move_of(settled)}), tools, settled)
+        return OfferedMoves(frozenset({move_of(settled)}), tools, settled, together)
 
     async def _settle_action(
         self, memory: MemoryStack, tried: TriedMoves, *, last: bool
     ) -> Action | None:
         top, refused = memory.top, tried.was_refused(memory)
         pops = top.kind is FrameKind.OBSERVATION and not tried.is_confirmed(top.hits)
-        # Over evidence a Conclusion is tried first: it is the only one that a sure answer needs.
-        if pops and not refused:
-            pops = not await self.judge.finds_evidence(memory.question, top.hits)
+        # What was asked for by its name was not found by its likeness to the question.
+        pops = pops and NAME_RAG not in top.call
         if pops and await self.judge.is_noise(memory.question, top.hits):
             return Backtrack("")
         if memory.hits and not refused:
             return Conclusion("")
         return None if last else self._next_call(memory, tried)
 
+    def _missing_names(self, memory: MemoryStack, tried: TriedMoves) -> tuple[ToolUse, ...]:
+        """Look-ups of what the question asks through, once, over the first evidence."""
+        if NAME_RAG not in self.tools or NAME_RAG in tried.tools or not memory.hits:
+            return ()
+        return tuple(ToolUse(NAME_RAG, one) for one in missing_names(memory.question, memory.hits))
+
     def _next_call(self, memory: MemoryStack, tried: TriedMoves) -> ToolUse | None:
-        fresh = [name for name in self.tools if (name, "") not in tried.queries]
+        searches = [name for name in self.tools if name != NAME_RAG and not tried.is_spent(name)]
+        fresh = [name for name in searches if (name, "") not in tried.queries]
         if fresh:
             return ToolUse(fresh[0], "")
-        query = next_query(memory.question, memory.hits)
-        again = query and all(known == "" for _, known in tried.queries)
-        return ToolUse(self.tools[0], query) if again else None
+        # Over passages that were kept a second search changed nothing in 99 questions.
+        query = next_query(memory.question) if tried.popped else ""
+        again = query and all(known == "" for tool, known in tried.queries if tool != NAME_RAG)
+        return ToolUse(searches[0], query) if again and searches else None
