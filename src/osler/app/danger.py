@@ -33,7 +33,15 @@ def danger_notice(
     )
     texts = (*earlier, question.text)
     classifier = packaged_classifier() if chosen.classifier == "on" else None
-    return find_danger(texts, load_rules(settings), contacts, question.language, classifier)
+    return find_danger(
+        texts,
+        load_rules(settings),
+        contacts,
+        question.language,
+        classifier,
+        # Rules that a hospital wrote are its own decision.
+        overrules=chosen.rules is None,
+    )
 
 
 def announce_danger(danger: DangerNotice | None, run: Run) -> None:

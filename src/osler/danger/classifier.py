@@ -4,7 +4,8 @@ A linear model over words, pairs of words, letters within words and Chinese char
 hashed to one of `BUCKETS` places; its weights are one byte each. It was fitted by
 `benchmarks/train_danger.py` to labelled questions, and `classifier.json` is its card. It asks
 no model, gives the same answer on every machine, and can be switched off
-(`danger.classifier = off`); it is asked where no rule applies.
+(`danger.classifier = off`). It speaks where no rule applies, adds the kind that a rule lacks, and
+silences a packaged rule where it finds danger very unlikely; a hospital's own rules always count.
 """
 
 from __future__ import annotations
@@ -28,6 +29,12 @@ BUCKETS = 1 << 16
 LONGEST = 2_000
 """Characters of a text that are read, from its beginning."""
 KINDS: tuple[DangerKind, ...] = ("emergency", "self-harm")
+OVERRULED = -3.0
+"""Log-odds of any danger below which a packaged rule does not count: one in twenty."""
+LIKELY = 0.5
+"""Log-odds from which a kind is added to what a rule says."""
+HARDLY_LESS = 1.5
+"""How far below the likelier kind the other may be, and be named too."""
 
 _WORD = re.compile(r"[a-z]+|\d+")
 _HAN = re.compile(r"[\u3005-\u3007\u3400-\u4dbf\u4e00-\u9fff]+")
@@ -46,13 +53,28 @@ class DangerClassifier:
     """Log-odds from which on a question counts, by language."""
     spelling: Spelling
 
-    def find_signs(self, text: str) -> dict[str, DangerKind]:
-        """The likelier kind, by the name that a notice gives; empty below the threshold."""
+    def weigh_signs(
+        self, text: str, matched: Mapping[str, DangerKind], *, overrules: bool
+    ) -> dict[str, DangerKind]:
+        """What counts of `matched` (rules by name), and the kinds that the classifier adds.
+
+        Where no rule applies, that is the likelier kind from the threshold on, and the other one
+        as well where it is hardly less likely. Beside a rule, it is what is likely by itself; and
+        with `overrules` a rule does not count where danger is very unlikely.
+        """
         scores = self.score(text)
-        if combine_scores(scores) < self.thresholds["zh" if has_cjk(text) else "en"]:
-            return {}
-        kind = KINDS[scores.index(max(scores))]
-        return {f"classifier: {kind}": kind}
+        either = combine_scores(scores)
+        signs = {} if overrules and either < OVERRULED else dict(matched)
+        if signs:
+            least = LIKELY
+        elif either >= self.thresholds["zh" if has_cjk(text) else "en"]:
+            least = max(scores) - HARDLY_LESS
+        else:
+            return signs
+        for kind, score in zip(KINDS, scores, strict=True):
+            if score >= least:
+                signs[f"classifier: {kind}"] = kind
+        return signs
 
     def score(self, text: str) -> tuple[float, ...]:
         """Log-odds of each kind against none."""

@@ -51,21 +51,31 @@ def find_danger(
     contacts: Contacts,
     language: Language,
     classifier: DangerClassifier | None = None,
+    *,
+    overrules: bool = False,
 ) -> DangerNotice | None:
     """The notice for a person's texts; `None` without danger.
 
-    What the rules find counts, and what the `classifier` finds where no rule applies.
+    What the rules find counts, and what the `classifier` makes of it and finds by itself; with
+    `overrules` it may silence a rule.
     """
     signs: dict[str, DangerKind] = {}
     for text in texts:
-        applying = {rule.name: rule.kind for rule in rules.match(text)}
-        if not applying and classifier is not None:
-            applying = classifier.find_signs(text)
-        signs |= applying
+        signs |= find_signs(text, rules, classifier, overrules=overrules)
     kinds = tuple(kind for kind in _KINDS if kind in signs.values())
     if not kinds:
         return None
     return DangerNotice(kinds, _write_text(kinds, contacts, language), tuple(signs), language)
+
+
+def find_signs(
+    text: str, rules: DangerRules, classifier: DangerClassifier | None, *, overrules: bool
+) -> dict[str, DangerKind]:
+    """The kind of danger by the name of each rule that applies, the classifier's included."""
+    matched = {rule.name: rule.kind for rule in rules.match(text)}
+    if classifier is None:
+        return matched
+    return classifier.weigh_signs(text, matched, overrules=overrules)
 
 
 def _write_text(kinds: tuple[DangerKind, ...], contacts: Contacts, language: Language) -> str:
