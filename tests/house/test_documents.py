@@ -2,6 +2,12 @@
 
 import re
 from pathlib import Path
+from typing import Any
+
+import click
+import typer.main
+
+from osler.cli import app
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -26,3 +32,25 @@ def test_every_file_that_the_documents_name_exists() -> None:
     }
     assert named
     assert [(page, path) for page, path in named if not (ROOT / path.split("::")[0]).exists()] == []
+
+
+def test_every_command_that_messages_and_documents_name_exists() -> None:
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "src").rglob("*.py")]
+    named = {
+        (page.name, words)
+        for page in pages
+        for words in re.findall(r"`osler ([a-z][a-z -]*)[` ]", page.read_text(encoding="utf-8"))
+    }
+    root = typer.main.get_command(app)
+    assert len(named) > 100
+    assert [(page, words) for page, words in named if _lost(root, words.split())] == []
+
+
+def _lost(command: Any, words: list[str]) -> str:
+    """The first of the words that is no command of the one before it, "" where all are."""
+    while words and not words[0].startswith("-") and hasattr(command, "get_command"):
+        found = command.get_command(click.Context(command), words[0])
+        if found is None:
+            return words[0]
+        command, words = found, words[1:]
+    return ""

@@ -88,7 +88,7 @@ def read_adapter(path: Path) -> RoleAdapter:
     """Reads an adapter's card and shapes. Raises `ModelMissing` and `ModelError`."""
     fields, tensors = _read_gguf(f"the adapter {path}", path)
     if (fields.get(KIND), fields.get(LORA)) != ("adapter", "lora"):
-        raise ModelError(f"{path} is no adapter", fix="make it with `osler train adapter-gguf`")
+        raise ModelError(f"{path} is no adapter", fix="make it with `osler train gguf`")
     if not fields.get(INVOCATION_TOKENS) or not {PROMPT, INVOCATION} <= fields.keys():
         raise ModelError(
             f"{path} is a plain LoRA, and the engine's cache would mix it with its base",
