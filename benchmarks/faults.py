@@ -49,8 +49,8 @@ from osler.app.quarantine import release
 from osler.app.threads import Thread, ThreadStore, Turn
 from osler.errors import BadRun, OslerError
 from osler.evaluate.log import read_records, read_trace
+from osler.evaluate.record import Gold, Sample
 from osler.evaluate.runner import EvaluationRunner, ReadyStrategy, RunnerCell
-from osler.evaluate.sample import Gold, Sample
 from osler.jobs.journal import append_line, read_lines, require_agreement
 from osler.kb.base import KnowledgeBase
 from osler.kb.search.base import BackendChoice

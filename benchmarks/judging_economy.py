@@ -24,7 +24,7 @@ from pathlib import Path
 
 from quality import store
 
-from osler.evaluate.sample import Gold
+from osler.evaluate.record import Gold
 from osler.llm.core.base import Completion, Message, Sampling, Scored, TokenScore
 from osler.llm.core.speaker import Speaker
 from osler.trace import Run

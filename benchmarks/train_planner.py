@@ -37,7 +37,7 @@ from osler.app.wiring import training
 from osler.app.wiring.knowledge import open_knowledge_base
 from osler.app.wiring.models import load_roles
 from osler.evaluate.datasets import data_set
-from osler.evaluate.sample import Gold, Sample
+from osler.evaluate.record import Gold, Sample
 from osler.llm.core.base import Sampling
 from osler.llm.core.speaker import Speaker
 from osler.methods.omni.describe import SourceDescription

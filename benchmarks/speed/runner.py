@@ -17,8 +17,8 @@ from pathlib import Path
 
 from osler.answer.written import WrittenComposer
 from osler.evaluate.log import read_records
+from osler.evaluate.record import Gold, Sample
 from osler.evaluate.runner import EvaluationRunner, ReadyStrategy, RunnerCell
-from osler.evaluate.sample import Gold, Sample
 from osler.llm.core.base import Completion, Message, Sampling
 from osler.methods.baselines.single_pass import ChainOfThought
 from osler.types import Question, Usage

@@ -6,7 +6,7 @@ from itertools import product
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osler.evaluate.sample import Gold, Sample
+from osler.evaluate.record import Gold, Sample
 from osler.methods.omni.plan import SourcePlan, parse_source_plan, render_source_plan
 from osler.sources.catalogue import SOURCES
 from osler.train.spo.case import TrainingCase

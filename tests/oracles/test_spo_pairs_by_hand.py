@@ -13,7 +13,7 @@ often over many seeds.
 from collections import Counter
 from math import isclose
 
-from osler.evaluate.sample import Gold, Sample
+from osler.evaluate.record import Gold, Sample
 from osler.methods.omni.plan import render_source_plan
 from osler.train.spo.case import TrainingCase
 from osler.train.spo.judge import JudgedCase, QueryVerdict

@@ -14,9 +14,8 @@ from dataclasses import dataclass, replace
 from osler.answer.quoting import QuoteJudge
 from osler.answer.sentences import QuoteCandidate, quote_candidates
 from osler.retrieve.experts.answerable import AnswerableExpert, PassageSigns
-from osler.retrieve.naming import NAMED
+from osler.retrieve.naming import NAMED, share_of_pairs
 from osler.retrieve.rerank import reranker_text
-from osler.retrieve.word_pairs import share_of_pairs
 from osler.types import Hit, Language, Question, Relevance, Sureness
 
 

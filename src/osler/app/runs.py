@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from osler.app.audit.run_entries import HeldAnswer, begin_entry, end_entry
+from osler.app.audit.entries import HeldAnswer, begin_entry, end_entry
 from osler.app.config import Settings
 from osler.app.danger import announce_danger, danger_notice
 from osler.app.run_files import (

@@ -10,7 +10,7 @@ from osler.evaluate.datasets import data_set
 from osler.evaluate.datasets.base import DataSet, LoadedDataset
 from osler.evaluate.datasets.hub import PREFIX, hub_file, parse_hub
 from osler.evaluate.datasets.splits import parse_split, require_trainable, take_split
-from osler.evaluate.sample import Kind
+from osler.evaluate.record import Kind
 
 
 def read_task(word: str, folder: Path | None) -> LoadedDataset:

@@ -9,7 +9,7 @@ from osler.app.config import Settings
 from osler.app.wiring import reads_knowledge, roles_of
 from osler.app.wiring.experts import PACKAGED, SWITCHES, expert_in_use
 from osler.errors import BadConfig
-from osler.evaluate.sample import Sample
+from osler.evaluate.record import Sample
 from osler.evaluate.trained_on import count_seen, list_beside, read_trained_on
 from osler.retrieve.experts.shelf import packaged_folder
 

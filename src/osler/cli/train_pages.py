@@ -147,8 +147,8 @@ def judged_page(summary: dict[str, Any]) -> RenderableType:
 
 def judging_load(folder: Path, by: str, unit: Unit) -> dict[str, Any]:
     """Estimates the cost of judging a folder. Raises `BadRun` for one that is not explored."""
-    from osler.train.spo.economy import JudgeLoad, at_most, plain_load
     from osler.train.spo.job import exploration_of, explored_in
+    from osler.train.spo.judge import JudgeLoad, at_most, plain_load
 
     exploration_of(folder)
     paper, ours, queries, questions = JudgeLoad(), JudgeLoad(), 0, 0

@@ -28,7 +28,7 @@ from osler.cli.session import CliSession, Rows
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from osler.evaluate.sample import Sample
+    from osler.evaluate.record import Sample
     from osler.train.recognise import StrictScores
     from osler.train.recognise.loop import PreparedTexts, RecogniserRecipe
     from osler.train.thinker.export import ExportedData, StageTally

@@ -7,14 +7,13 @@ Running:
 
 | Module | Has |
 |---|---|
-| `sample` | a question with its gold answer |
 | `labeled_questions` | question files of the user's own |
 | `datasets` | published data sets, each read from its native files |
 | `trained_on`, `searches` | what a model was trained on; what a sample's searches found |
 | `experiments`, `descriptions` | the papers' experiments as data; how such files are read |
 | `plan` | the plan of a log folder: data, strategies, seed |
 | `runner` | tries every sample under every strategy, resumed |
-| `record` | the record of a tried sample |
+| `record` | a question with its gold answer, and the record of trying it |
 | `log` | the log folder: records and traces, shared by processes and hosts |
 | `merge` | several log folders as one |
 | `export` | tasks for lm-evaluation-harness and inspect_ai |

@@ -12,8 +12,7 @@ from functools import partial
 
 from osler.errors import BadRun
 from osler.evaluate.metrics import choice, overlap, retrieval, words
-from osler.evaluate.record import SampleRecord
-from osler.evaluate.sample import KINDS, Kind
+from osler.evaluate.record import KINDS, Kind, SampleRecord
 from osler.evaluate.searches import RecordedDocument
 from osler.types import Grounding, Halt
 

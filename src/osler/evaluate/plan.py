@@ -19,7 +19,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from osler.errors import BadRun, describe_invalid, translate_os_errors
 from osler.evaluate.datasets.base import LoadedDataset
-from osler.evaluate.sample import Kind, Sample
+from osler.evaluate.record import Kind, Sample
 
 PLAN, SCHEMA = "plan.json", 1
 

@@ -1,4 +1,8 @@
-"""Record of a tried sample: the checkpoint, and all that a report needs."""
+"""A sample, and the record of trying it: the checkpoint, and all that a report needs.
+
+Solvers take `Sample.question`. The gold answer stands beside it, never inside it, so that
+no code path can hand it on with the question.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +10,9 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby, zip_longest
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from osler.errors import BadRun
-from osler.evaluate.sample import Sample
 from osler.evaluate.searches import RecordedDocument, SearchNotes
 from osler.jobs.journal import LineFormat
 from osler.methods.tcrag.monitor import mean_token_probability
@@ -23,7 +26,44 @@ from osler.trace import (
     Searched,
     StateValued,
 )
-from osler.types import DecidedBy, Evidence, Solution, Usage
+from osler.types import DecidedBy, Evidence, Question, Solution, Usage
+
+Kind = Literal["choice", "choices", "short", "long"]
+"""Kinds of answer: an option; a set of options; a few words; a text."""
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+
+@dataclass(frozen=True, slots=True)
+class Gold:
+    """Right answers, as far as the data says."""
+
+    letters: tuple[str, ...] = ()
+    """Letters of the right options, in the order of the question."""
+    texts: tuple[str, ...] = ()
+    """Accepted answers (`short`), or reference texts (`long`); any one of them is right."""
+    support: tuple[str, ...] = ()
+    """Titles or addresses of the documents that the answer rests on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Item of a data set: a question with its gold answer."""
+
+    task: str
+    kind: Kind
+    question: Question
+    gold: Gold
+    tags: tuple[tuple[str, str], ...] = ()
+    """Further properties in the data: subject, class, type, level."""
+
+    @property
+    def id(self) -> str:
+        return self.question.id
+
+    def tag_value(self, name: str) -> str:
+        """The tag's value; empty where there is none."""
+        return dict(self.tags).get(name, "")
+
 
 Status = Literal["done", "failed"]
 

@@ -15,8 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from osler.evaluate.log import LogWriter, TriedSamples
-from osler.evaluate.record import RecordedOutcome, SampleKey, SampleRecord, outcome_of
-from osler.evaluate.sample import Sample
+from osler.evaluate.record import RecordedOutcome, Sample, SampleKey, SampleRecord, outcome_of
 from osler.evaluate.searches import note_searches
 from osler.jobs.claims import Claims
 from osler.jobs.journal import failure_reason

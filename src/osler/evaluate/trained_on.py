@@ -13,7 +13,7 @@ from pathlib import Path
 
 from osler.errors import BadRun, translate_os_errors
 from osler.evaluate.datasets.splits import question_digest
-from osler.evaluate.sample import Sample
+from osler.evaluate.record import Sample
 
 TRAINED_ON = "trained-on.txt"
 _DIGEST = re.compile(r"[0-9a-f]{16}")

@@ -4,7 +4,6 @@
 |---------------|--------------------------------------------------------------------------|
 | `items`       | the facts that importers yield, and the values that a graph returns      |
 | `formats`     | importers of the public formats: UMLS, OBO, MeSH, PrimeKG, …             |
-| `curies`      | identifiers as `PREFIX:local`, in one spelling                           |
 | `files`       | the SQLite file and its connections                                      |
 | `load`        | bulk loading of a stream of facts                                        |
 | `store`       | `Graph`: concepts by identifier and name, their relations, passages      |

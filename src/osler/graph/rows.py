@@ -6,7 +6,7 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 
-from osler.graph import curies, files
+from osler.graph import files, items
 from osler.graph.items import Direction, Edge
 
 # Whose definition of a concept comes first (Omni-RAG §3.2); any other vocabulary follows.
@@ -27,7 +27,7 @@ def read_members(db: sqlite3.Connection, id: str) -> list[int]:
     # "CUI:C0011849", as texts about UMLS have it, is UMLS:C0011849 here.
     row = (
         db.execute(query, (id,)).fetchone()
-        or db.execute(query, (curies.parse_curie(id),)).fetchone()
+        or db.execute(query, (items.parse_curie(id),)).fetchone()
     )
     if row is None:
         return []

@@ -9,7 +9,6 @@ search within a run. The retrievers are in modules of their own:
 | `indexed` | passages by the extracted indexes and the graph of names |
 | `graph` | definitions and relations of the concept graph (Omni-RAG §3.2) |
 | `graph_near`, `graph_chains`, `graph_communities` | what is near a text in the graph |
-| `mentions` | the concepts named in a text |
 | `patients` | records of similar patients |
 | `web` | passages of online services, and several retrievers as one |
 | `rerank`, `cross_encoder`, `served_reranker`, `relevance` | the order of what others found |

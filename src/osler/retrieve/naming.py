@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
+from itertools import pairwise
 
 from osler.kb.search.lexicon import stem_terms
 from osler.retrieve.entity_names import (
@@ -27,8 +28,45 @@ from osler.retrieve.entity_names import (
     fold_words,
     packaged_names,
 )
-from osler.retrieve.words import content_terms
+from osler.retrieve.words import STOP_WORDS, content_terms
 from osler.text import has_cjk, split_sentences, split_words
+
+_WORD = re.compile(r"[^\W_]+")
+
+
+def share_of_pairs(question: str, texts: Sequence[str]) -> list[float | None]:
+    """The share of the question's pairs that each text has, compared by their stems.
+
+    A pair is two neighbours of which none is a stop word and one at least is telling
+    (`naming.telling_words`). `None` for each text where the question has no pair.
+    """
+    pairs = _asked_pairs(question)
+    if not pairs:
+        return [None] * len(texts)
+    return [len(pairs & _neighbours(text)) / len(pairs) for text in texts]
+
+
+def _asked_pairs(question: str) -> frozenset[tuple[str, str]]:
+    words, telling = _words_of(question), set(telling_words(question))
+    stems = stem_words(sorted(set(words)))
+    return frozenset(
+        (stems[a], stems[b])
+        for a, b in pairwise(words)
+        if not STOP_WORDS & {a, b} and telling & {a, b}
+    )
+
+
+@lru_cache(maxsize=512)
+def _neighbours(text: str) -> frozenset[tuple[str, str]]:
+    words = _words_of(text)
+    stems = stem_words(sorted(set(words)))
+    found = [stems[word] for word in words]
+    return frozenset(pairwise(found))
+
+
+def _words_of(text: str) -> list[str]:
+    return [word.casefold() for word in _WORD.findall(text)]
+
 
 NAMED = 0.5
 """Least value of a passage that speaks of the question's subject."""

@@ -23,8 +23,7 @@ from osler.trace.ordered import gather
 from osler.types import Hit, Passage, Retriever
 
 if TYPE_CHECKING:
-    from osler.sources.online.base import SearchService
-    from osler.sources.online.client import OnlineClient
+    from osler.sources.online.client import OnlineClient, SearchService
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,7 @@ from pathlib import Path
 from osler.evaluate import plan as planning
 from osler.evaluate.log import LogWriter
 from osler.evaluate.plan import EvaluatedTask, EvaluationPlan
-from osler.evaluate.record import RecordedOutcome, RecordedStatement, SampleRecord
-from osler.evaluate.sample import Gold, Sample
+from osler.evaluate.record import Gold, RecordedOutcome, RecordedStatement, Sample, SampleRecord
 from osler.kb.base import KnowledgeBase
 from osler.kb.store import access
 from osler.types import Question, Usage

@@ -11,7 +11,7 @@ import pytest
 
 from osler.errors import BadRun
 from osler.evaluate.export import HARNESSES, ExportedTask, export_tasks, make_export_row
-from osler.evaluate.sample import Gold, Kind, Sample
+from osler.evaluate.record import Gold, Kind, Sample
 from osler.types import Language, Question
 
 OPTIONS = ("aspirin", "肾上腺素", "x | y")

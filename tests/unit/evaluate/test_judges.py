@@ -17,9 +17,16 @@ from osler.evaluate.log import LogWriter
 from osler.evaluate.metrics.rubric import DIMENSIONS
 from osler.evaluate.metrics.several import Entailment
 from osler.evaluate.plan import EvaluatedTask, EvaluationPlan
-from osler.evaluate.record import RecordedEvidence, RecordedOutcome, RecordedStatement, SampleRecord
+from osler.evaluate.record import (
+    Gold,
+    Kind,
+    RecordedEvidence,
+    RecordedOutcome,
+    RecordedStatement,
+    Sample,
+    SampleRecord,
+)
 from osler.evaluate.report import build_report, render_html, render_markdown
-from osler.evaluate.sample import Gold, Kind, Sample
 from osler.testing.scripted import ScriptedModel, TextOnly
 from osler.trace import FormNode, FormsPlanned, Run
 from osler.types import Question

@@ -17,14 +17,15 @@ from osler.evaluate.measures import BY_NAME, MEASURES, measure_value
 from osler.evaluate.metrics.several import relative_drop
 from osler.evaluate.plan import EvaluatedTask, EvaluationPlan
 from osler.evaluate.record import (
+    Gold,
     RecordedEvidence,
     RecordedOutcome,
     RecordedStatement,
+    Sample,
     SampleRecord,
     Status,
 )
 from osler.evaluate.report import build_report, render_html, render_markdown
-from osler.evaluate.sample import Gold, Sample
 from osler.evaluate.statistics import holm, mcnemar, paired_test, permutation
 from osler.trace import Noted
 from osler.types import Question, Usage

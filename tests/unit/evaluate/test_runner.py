@@ -17,9 +17,8 @@ from osler.evaluate import plan as planning
 from osler.evaluate.log import TriedSamples, read_records, read_trace
 from osler.evaluate.merge import merge_logs
 from osler.evaluate.plan import EvaluatedTask, EvaluationPlan
-from osler.evaluate.record import SampleKey
+from osler.evaluate.record import Gold, Sample, SampleKey
 from osler.evaluate.runner import EvaluationRunner, ReadyStrategy, RunnerCell, SolvedRun
-from osler.evaluate.sample import Gold, Sample
 from osler.jobs.claims import LEASE, Claims
 from osler.jobs.runner import HOPELESS
 from osler.testing.waiting import TaskBarrier

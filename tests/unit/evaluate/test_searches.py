@@ -11,9 +11,8 @@ from osler.app.wiring import Parts, no_retriever
 from osler.app.wiring.models import LoadedModel
 from osler.evaluate.log import read_records
 from osler.evaluate.measures import BY_NAME, measure_value
-from osler.evaluate.record import RecordedOutcome, SampleRecord
+from osler.evaluate.record import Gold, RecordedOutcome, Sample, SampleRecord
 from osler.evaluate.runner import EvaluationRunner, ReadyStrategy, RunnerCell
-from osler.evaluate.sample import Gold, Sample
 from osler.evaluate.searches import RecordedDocument, SearchNotes, WatchedRetriever, note_searches
 from osler.llm.core.base import LanguageModel
 from osler.retrieve import look_up

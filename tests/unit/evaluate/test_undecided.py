@@ -13,9 +13,8 @@ from osler.evaluate import plan as planning
 from osler.evaluate.compare import compare_logs
 from osler.evaluate.log import LogWriter
 from osler.evaluate.plan import EvaluatedTask, EvaluationPlan
-from osler.evaluate.record import RecordedOutcome, SampleRecord, outcome_of
+from osler.evaluate.record import Gold, RecordedOutcome, Sample, SampleRecord, outcome_of
 from osler.evaluate.report import build_report, render_html, render_markdown
-from osler.evaluate.sample import Gold, Sample
 from osler.trace import Run
 from osler.types import Answer, DecidedBy, Halt, Question, Solution
 

@@ -11,9 +11,17 @@ from pathlib import Path
 import pytest
 
 from osler.errors import BadConfig, MalformedSource
-from osler.graph.curies import make_curie, parse_curie
 from osler.graph.formats import IMPORTERS, read_graph_files
-from osler.graph.items import ConceptMapping, Definition, Item, Name, Relation, SemanticType
+from osler.graph.items import (
+    ConceptMapping,
+    Definition,
+    Item,
+    Name,
+    Relation,
+    SemanticType,
+    make_curie,
+    parse_curie,
+)
 from osler.graph.store import Graph
 from osler.sources.records import Drop
 

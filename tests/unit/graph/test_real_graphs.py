@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from osler.graph.formats import read_graph_files
-from osler.graph.formats.umls import Umls
+from osler.graph.formats.tables import Umls
 from osler.graph.items import ImportReport
 from osler.graph.store import Graph
 from osler.sources.records import Drop

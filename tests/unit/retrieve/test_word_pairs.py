@@ -2,7 +2,7 @@
 
 import pytest
 
-from osler.retrieve.word_pairs import share_of_pairs
+from osler.retrieve.naming import share_of_pairs
 
 
 @pytest.mark.parametrize(

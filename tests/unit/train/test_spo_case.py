@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from osler.errors import BadQuestion
-from osler.evaluate.sample import Gold, Sample
+from osler.evaluate.record import Gold, Sample
 from osler.train.spo.case import TrainingCase, of_part, part_of, read_cases, to_line
 from osler.types import Question
 

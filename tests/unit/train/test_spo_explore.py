@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from osler.errors import MalformedOutput, SourceUnavailable
-from osler.evaluate.sample import Gold, Sample
+from osler.evaluate.record import Gold, Sample
 from osler.llm.core.speaker import Speaker
 from osler.methods.omni.describe import SourceDescription
 from osler.methods.omni.plan import Query

@@ -7,22 +7,24 @@ import pytest
 
 from osler.answer.written import WrittenComposer
 from osler.errors import CapabilityMissing, MalformedOutput
-from osler.evaluate.sample import Gold, Sample
+from osler.evaluate.record import Gold, Sample
 from osler.llm.core.base import Sampling
 from osler.llm.core.speaker import Speaker
 from osler.methods.omni.reader import Reader
 from osler.testing.scripted import KeyedModel, ScriptedModel, TextOnly
 from osler.trace import Run
 from osler.train.spo.case import TrainingCase
-from osler.train.spo.economy import JudgeLoad, at_most, plain_load
 from osler.train.spo.explore import ExploredCase, SearchedQuery
 from osler.train.spo.judge import (
     GoldMissing,
+    JudgeLoad,
     JudgingSignal,
     LikelihoodJudge,
     LLMJudge,
     QueryVerdict,
+    at_most,
     judge_case,
+    plain_load,
 )
 from osler.train.spo.signals import (
     CoverageSignal,

@@ -9,7 +9,7 @@ import pytest
 
 from osler.errors import BadConfig, BadRun
 from osler.evaluate.datasets.splits import question_digest
-from osler.evaluate.sample import Gold, Sample
+from osler.evaluate.record import Gold, Sample
 from osler.methods.omni.describe import SourceDescription
 from osler.methods.omni.plan import parse_source_plan
 from osler.methods.omni.planners.trained import trained_planner

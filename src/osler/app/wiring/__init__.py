@@ -11,7 +11,7 @@
 | `live` | the `Parts` of a strategy: live, recorded to a tape, or replayed from one |
 | `resource_cache` | what is costly to open, opened once and shared by many runs |
 | `composers`, `tc_rag`, `thinking`, `planning`, `tools` | the pieces of the papers' strategies |
-| `strategies`, `baselines`, `unified` | the strategies: one `match`, no registry |
+| `strategies`, `baselines` | the strategies: one `match`, no registry |
 | `training`, `teaching` | what `osler train` explores, judges and teaches with |
 
 Import each name from the module that defines it. This one defines `Parts`, which all share:

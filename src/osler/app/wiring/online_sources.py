@@ -18,8 +18,7 @@ from osler.types import Passage
 if TYPE_CHECKING:
     from osler.kb.base import KnowledgeBase
     from osler.retrieve.web import OnlineRetriever
-    from osler.sources.online.base import SearchService
-    from osler.sources.online.client import OnlineClient
+    from osler.sources.online.client import OnlineClient, SearchService
 
 # Documents that an engine outside is asked for.
 _DOCUMENTS = 5

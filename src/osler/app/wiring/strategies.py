@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from typing import assert_never
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Literal, assert_never
 
+from osler.answer.extractive import ExtractiveComposer
 from osler.app.config import (
     BaselineSettings,
     CotSettings,
@@ -15,16 +18,156 @@ from osler.app.config import (
     TcRagSettings,
     UnifiedSettings,
 )
-from osler.app.wiring import Parts
+from osler.app.config.strategies import MachineFields, PlannerFields, StrategySection, ThinkerFields
+from osler.app.wiring import Parts, composers, tc_rag, thinking
 from osler.app.wiring.baselines import build_baseline
 from osler.app.wiring.build import StrategyBuild
-from osler.app.wiring.planning import planner_and_reader
+from osler.app.wiring.planning import planner_and_reader, source_planner, source_retriever
 from osler.app.wiring.tc_rag import build_machine
 from osler.app.wiring.thinking import build_thinker
-from osler.app.wiring.unified import build_unified
+from osler.app.wiring.tools import graph_tools, make_tools
 from osler.errors import BadConfig
+from osler.llm.core.base import Likelihood
+from osler.methods.kag.boundary import Boundary, GenerateThenAssess, NoBoundary
+from osler.methods.kag.depth import Depth
+from osler.methods.kag.solver import Thinker
 from osler.methods.omni.dossier import SavedPlan
+from osler.methods.tcrag.tools import Tool
+from osler.methods.unified.depth import MachineDepth, StateSignal
+from osler.methods.unified.search import FormTool, PlannedSearch, PlannedTool
 from osler.trace import Budget, Solver
+
+# The boundaries that KAG-Thinker has alone.
+_PAPERS: Mapping[str, Literal["both", "self-check", "likelihood", "none"]] = {
+    "both": "both",
+    "self-check": "self-check",
+    "likelihood": "likelihood",
+    "none": "none",
+}
+
+
+def build_unified(build: StrategyBuild, chosen: UnifiedSettings) -> Thinker:
+    """KAG-Thinker's solver around what `chosen` puts in its places."""
+    as_thinker = thinking_settings(chosen)
+    boundary, notes = _build_boundary(build, chosen)
+    search = _build_search(build, chosen)
+    depth: Depth
+    if chosen.machine:
+        depth = _build_machine(build, chosen, boundary, search)
+        # Where no reader may word medicine, a machine's note stands before the steps.
+        notes += [
+            tc_rag.halting_threshold(
+                build.settings, machine_settings(chosen), build.parts.model_for("planner").name
+            ).note
+        ]
+    else:
+        depth = replace(
+            thinking.build_depth_solver(build, as_thinker),
+            boundary=boundary,
+            graph=thinking.form_lookup(chosen.retriever, build.parts),
+            finder=search,
+        )
+    note = "; ".join(dict.fromkeys(filter(None, notes)))
+    return thinking.thinker_around(build, as_thinker, depth, note)
+
+
+def thinking_settings(chosen: UnifiedSettings) -> KagThinkerSettings:
+    """Settings of KAG-Thinker's parts; the state value is no signal of theirs."""
+    boundary = _PAPERS.get(chosen.boundary, "both")
+    return KagThinkerSettings(boundary=boundary, k=chosen.k, **_shared(chosen, ThinkerFields))
+
+
+def machine_settings(chosen: UnifiedSettings) -> TcRagSettings:
+    """Settings of TC-RAG's machine."""
+    return TcRagSettings(k=chosen.k, **_shared(chosen, MachineFields))
+
+
+def planning_settings(chosen: UnifiedSettings) -> OmniRagSettings:
+    """Settings of Omni-RAG's planner; `planner = "off"` asks none."""
+    planner = "auto" if chosen.planner == "off" else chosen.planner
+    return OmniRagSettings(planner=planner, k=chosen.query_k, **_shared(chosen, PlannerFields))
+
+
+# Fields that the unified system shares with a strategy bear the same names there.
+def _shared(chosen: UnifiedSettings, fields: type[StrategySection]) -> dict[str, Any]:
+    return chosen.model_dump(include=set(fields.model_fields) - {"kind"})
+
+
+def _build_search(build: StrategyBuild, chosen: UnifiedSettings) -> PlannedSearch | None:
+    if chosen.planner == "off":
+        return None
+    parts = build.parts
+    found = source_retriever(parts, parts.sources, chosen.query_k)
+    planner = source_planner(build, planning_settings(chosen), found)
+    coverage = parts.coverage if chosen.order == "coverage" else None
+    order = parts.order if chosen.order == "fused" else None
+    return PlannedSearch(planner, found, chosen.per_source, coverage, order)
+
+
+def _build_machine(
+    build: StrategyBuild,
+    chosen: UnifiedSettings,
+    boundary: Boundary,
+    search: PlannedSearch | None,
+) -> MachineDepth:
+    settings, parts = build.settings, build.parts
+    as_machine = machine_settings(chosen)
+    offered: list[Tool] = []
+    if search is None:
+        gate = composers.evidence_gate(settings, parts)
+        offered += make_tools(as_machine, parts, gate, build.sampling, longest=0)
+    else:
+        offered += [PlannedTool(search, chosen.k), *graph_tools(as_machine, parts)]
+    graph = thinking.form_lookup(chosen.retriever, parts)
+    if graph is not None and chosen.decompose:  # a question that is one step has no form
+        offered.append(FormTool(graph, chosen.k))
+    # A step's answer goes into other questions: one sentence of a quoted answer, not three.
+    worded = composers.answer_wording(settings, parts)
+    if isinstance(worded, ExtractiveComposer):
+        worded = replace(worded, statements=1)
+    short = chosen.short and chosen.decompose and build.may_write("reader")
+    as_thinker = thinking_settings(chosen)
+    return MachineDepth(
+        tc_rag.build_machine(settings, as_machine, parts, tools=tuple(offered), compose=worded),
+        boundary,
+        thinking.build_depth_solver(build, as_thinker) if short else None,
+        chosen.k,
+    )
+
+
+def _build_boundary(build: StrategyBuild, chosen: UnifiedSettings) -> tuple[Boundary, list[str]]:
+    """Builds the knowledge boundary, with notes for the trace."""
+    if chosen.boundary == "none":
+        return NoBoundary(), []
+    signal: StateSignal | None = None
+    notes: list[str] = []
+    if chosen.boundary in ("all", "state"):
+        signal, notes = _state_signal(build, chosen)
+    if chosen.boundary == "state" and signal is None:
+        return NoBoundary(), notes
+    as_thinker = thinking_settings(chosen)
+    paper = thinking.knowledge_boundary(build, as_thinker)
+    assert isinstance(paper, GenerateThenAssess), "none was asked for above"  # noqa: S101
+    if chosen.boundary == "state":
+        return replace(paper, self_check=False, likelihood=False, state=signal), notes
+    if chosen.boundary != "self-check":
+        notes = [thinking.boundary_tau(build.settings, as_thinker, build.reader.name)[1], *notes]
+    return replace(paper, state=signal), notes
+
+
+def _state_signal(
+    build: StrategyBuild, chosen: UnifiedSettings
+) -> tuple[StateSignal | None, list[str]]:
+    """The state value of the reader's own answers; `None` where it cannot be had, and why."""
+    if chosen.metric == "off":
+        return None, []
+    reader = build.reader
+    if chosen.metric == "cppl" and not isinstance(reader, Likelihood):
+        why = f"{reader.name} scores no given text: the state value is no signal of the boundary"
+        return None, [why]
+    limit = tc_rag.halting_threshold(build.settings, machine_settings(chosen), reader.name)
+    monitor = tc_rag.state_monitor(chosen.metric, reader, build.parts)
+    return StateSignal(monitor, limit.sigma), [limit.note]
 
 
 def build_solver(settings: Settings, parts: Parts, plan: SavedPlan | None = None) -> Solver:

@@ -61,8 +61,7 @@ def _make_carrier(name: str, graph: Graph) -> Retriever:
     from osler.methods.kag.graph_route import GraphSets
     from osler.retrieve.graph_chains import ChainRetriever
     from osler.retrieve.graph_communities import CommunityRetriever
-    from osler.retrieve.graph_near import NearRetriever
-    from osler.retrieve.mentions import MentionRetriever
+    from osler.retrieve.graph_near import MentionRetriever, NearRetriever
 
     if name == GRAPH_SETS:
         return GraphSets(graph)

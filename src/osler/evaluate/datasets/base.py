@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from osler.errors import MalformedSource
-from osler.evaluate.sample import Kind, Sample
+from osler.evaluate.record import Kind, Sample
 from osler.text import clean_text
 from osler.types import LETTERS, Language
 

@@ -14,7 +14,7 @@ from osler.evaluate.datasets.base import (
     json_records,
 )
 from osler.evaluate.datasets.choice import YES_NO_MAYBE, letter_of
-from osler.evaluate.sample import Gold, Sample
+from osler.evaluate.record import Gold, Sample
 from osler.types import Question
 
 

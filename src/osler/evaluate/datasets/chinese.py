@@ -16,7 +16,7 @@ from osler.evaluate.datasets.base import (
     make_row,
     options_by_letter,
 )
-from osler.evaluate.sample import Gold, Sample
+from osler.evaluate.record import Gold, Sample
 from osler.prompts import render_prompt
 from osler.types import Question
 

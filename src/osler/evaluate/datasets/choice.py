@@ -19,7 +19,7 @@ from osler.evaluate.datasets.base import (
     read_json,
     read_text,
 )
-from osler.evaluate.sample import Gold, Sample
+from osler.evaluate.record import Gold, Sample
 from osler.text import language_of
 from osler.types import LETTERS, Question
 

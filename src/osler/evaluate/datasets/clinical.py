@@ -19,7 +19,7 @@ from osler.evaluate.datasets.base import (
     make_row,
     read_json,
 )
-from osler.evaluate.sample import Gold, Sample
+from osler.evaluate.record import Gold, Sample
 from osler.text import clean_text
 from osler.types import LETTERS, Question
 

@@ -17,7 +17,7 @@ from osler.evaluate.datasets.base import (
     hash_id,
     json_rows,
 )
-from osler.evaluate.sample import Gold, Sample
+from osler.evaluate.record import Gold, Sample
 from osler.text import clean_text, language_of, one_line
 from osler.types import LETTERS, Question
 

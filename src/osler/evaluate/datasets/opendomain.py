@@ -12,7 +12,7 @@ from osler.evaluate.datasets.base import (
     hash_id,
     json_rows,
 )
-from osler.evaluate.sample import Gold, Sample
+from osler.evaluate.record import Gold, Sample
 from osler.types import Question
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from osler.errors import BadRun, translate_os_errors
-from osler.evaluate.sample import Kind, Sample
+from osler.evaluate.record import Kind, Sample
 from osler.text import read_packaged
 from osler.types import Language
 

@@ -13,7 +13,7 @@ from statistics import fmean
 
 from osler.evaluate.intervals import Estimate, estimate_mean
 from osler.evaluate.metrics import words
-from osler.evaluate.sample import Gold, Kind, Sample
+from osler.evaluate.record import Gold, Kind, Sample
 
 MAJORITY, CHANCE = "majority answer", "chance"
 

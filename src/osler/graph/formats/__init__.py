@@ -31,8 +31,8 @@ from osler.graph.formats.tables import (
     Hpoa,
     PrimeKg,
     Triples,
+    Umls,
 )
-from osler.graph.formats.umls import Umls
 from osler.graph.items import Item
 from osler.sources.formats.containers import open_file
 from osler.sources.records import Drop

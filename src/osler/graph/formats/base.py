@@ -8,8 +8,15 @@ from pathlib import Path
 from typing import BinaryIO, ClassVar, NamedTuple, Protocol
 
 from osler.errors import MalformedSource
-from osler.graph.curies import name_vocabulary
-from osler.graph.items import ConceptMapping, Definition, Item, Name, Relation, SemanticType
+from osler.graph.items import (
+    ConceptMapping,
+    Definition,
+    Item,
+    Name,
+    Relation,
+    SemanticType,
+    name_vocabulary,
+)
 from osler.sources.formats.containers import open_file
 from osler.sources.formats.reading import decode_text, plain_head
 from osler.sources.records import Drop

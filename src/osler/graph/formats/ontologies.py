@@ -10,7 +10,7 @@ from typing import Any
 from lxml import etree
 
 from osler.errors import MalformedSource
-from osler.graph import curies
+from osler.graph import items
 from osler.graph.formats.base import TableImporter, TableRow, concept_items, relation_item
 from osler.graph.items import ConceptMapping, Item, Relation
 from osler.sources.formats.containers import open_file
@@ -42,7 +42,7 @@ class OboImporter:
 
 
 def _term_items(term: OboTerm) -> Iterator[Item]:
-    id, where = curies.parse_curie(term.id), term.where
+    id, where = items.parse_curie(term.id), term.where
     if flaw := term.flaw if id else "no id":
         yield Drop(f"{where}: {id}" if id else where, flaw)
         return
@@ -56,13 +56,13 @@ def _term_items(term: OboTerm) -> Iterator[Item]:
         definition=term.definition,
         kind=term.namespace,
         mappings=(
-            (curies.parse_curie(identifier), tag)
+            (items.parse_curie(identifier), tag)
             for tag in ("xref", "alt_id")
             for identifier in term.read_identifiers(tag)
         ),
     )
     for predicate, identifier, _ in term.read_relations():
-        yield relation_item(id, predicate, curies.parse_curie(identifier), where)
+        yield relation_item(id, predicate, items.parse_curie(identifier), where)
 
 
 class OboGraphs:
@@ -112,7 +112,7 @@ def _read_guarded(
 def _node_items(node: Any, labels: _Labels, where: str) -> Iterator[Item]:
     if node.get("type", "CLASS") != "CLASS":
         return
-    id, name, meta = curies.parse_curie(node["id"]), node.get("lbl") or "", node.get("meta") or {}
+    id, name, meta = items.parse_curie(node["id"]), node.get("lbl") or "", node.get("meta") or {}
     if meta.get("deprecated"):
         yield Drop(where, "obsolete term")
         return
@@ -134,12 +134,12 @@ def _node_items(node: Any, labels: _Labels, where: str) -> Iterator[Item]:
         ),
         definition=(meta.get("definition") or {"val": ""})["val"],
         kind=next(kinds, ""),
-        mappings=((curies.parse_curie(xref["val"]), "xref") for xref in meta.get("xrefs", [])),
+        mappings=((items.parse_curie(xref["val"]), "xref") for xref in meta.get("xrefs", [])),
     )
 
 
 def _edge_items(edge: Any, labels: _Labels, where: str) -> Iterator[Item]:
-    one, other = curies.parse_curie(edge["sub"]), curies.parse_curie(edge["obj"])
+    one, other = items.parse_curie(edge["sub"]), items.parse_curie(edge["obj"])
     # Without a label the predicate is the last part of its address.
     predicate = edge["pred"]
     kind = labels.get(predicate, predicate.rsplit("/", 1)[-1].rsplit("#", 1)[-1])
@@ -148,7 +148,7 @@ def _edge_items(edge: Any, labels: _Labels, where: str) -> Iterator[Item]:
     elif one == other:
         yield Drop(where, "relation to itself")
     else:
-        vocabulary = curies.name_vocabulary(one)
+        vocabulary = items.name_vocabulary(one)
         yield Relation(one, kind.replace(" ", "_"), other, vocabulary, "", where)
 
 
@@ -163,8 +163,8 @@ class Sssom(TableImporter):
 
     def row_items(self, row: TableRow, seen: set[str]) -> Iterator[Item]:
         cells = row.cells
-        one = curies.parse_curie(cells["subject_id"])
-        other = curies.parse_curie(cells["object_id"])
+        one = items.parse_curie(cells["subject_id"])
+        other = items.parse_curie(cells["object_id"])
         if cells["predicate_id"].strip() not in _EXACT:
             yield Drop(row.where, "mapping that is not exact")
         elif cells.get("predicate_modifier", "").strip():  # the only modifier is "Not"
@@ -220,7 +220,7 @@ class Owl:
 def _class_items(
     element: etree._Element, about: str, labels: dict[str, str], where: str
 ) -> Iterator[Item]:
-    id, name = curies.parse_curie(about), text_of(element.find(f"{_RDFS}label"))
+    id, name = items.parse_curie(about), text_of(element.find(f"{_RDFS}label"))
     if text_of(element.find(f"{_OWL}deprecated")) == "true":
         yield Drop(f"{where}: {id}", "obsolete term")
         return
@@ -239,14 +239,14 @@ def _class_items(
         definition=text_of(element.find(_DEFINITION)),
         kind=text_of(element.find(f"{_OIO}hasOBONamespace")),
         mappings=(
-            (curies.parse_curie(text_of(xref)), field)
+            (items.parse_curie(text_of(xref)), field)
             for tag, field in _MAPPINGS
             for xref in element.iterfind(f"{_OIO}{tag}")
         ),
     )
     for above in element.iterfind(f"{_RDFS}subClassOf"):
         predicate, target = _read_superclass(above, labels)
-        yield relation_item(id, predicate, curies.parse_curie(target), where)
+        yield relation_item(id, predicate, items.parse_curie(target), where)
 
 
 def _read_superclass(above: etree._Element, labels: dict[str, str]) -> tuple[str, str]:

@@ -1,7 +1,7 @@
 """UMLS Metathesaurus (Rich Release Format), and its passages: one document a concept.
 
 `read_release` is the one reader of the tables, for the passages here (Omni-RAG §3.2) and
-for the concept graph (`osler.graph.formats.umls`). A folder is one unit: names stand in
+for the concept graph (`osler.graph.formats.tables`). A folder is one unit: names stand in
 MRCONSO, definitions in MRDEF, relations in MRREL, semantic types in MRSTY, languages of
 vocabularies in MRSAB. Suppressible rows (SUPPRESS other than N) are left out, and so is
 what is neither English nor Chinese.

@@ -2,7 +2,6 @@
 
 | module          | holds                                                                  |
 |-----------------|------------------------------------------------------------------------|
-| `base`          | `SearchService`, the protocol; helpers to read replies                 |
 | `client`        | `OnlineClient`: cached, rate-limited, retried GET, bounded in size     |
 | `address_guard` | the transport that refuses addresses in private networks               |
 | `cache`         | replies and passages on disk                                           |

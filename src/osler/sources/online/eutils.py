@@ -12,8 +12,15 @@ from io import BytesIO
 
 from osler.errors import MalformedSource
 from osler.sources.formats.pubmed import PubmedXml
-from osler.sources.online.base import dated_kind, read_json, text_at, unreadable_reply
-from osler.sources.online.client import HttpCall, OnlineClient, TokenBucket
+from osler.sources.online.client import (
+    HttpCall,
+    OnlineClient,
+    TokenBucket,
+    dated_kind,
+    read_json,
+    text_at,
+    unreadable_reply,
+)
 from osler.sources.records import Document
 
 _XML = ("text/xml", "application/xml")

@@ -12,8 +12,16 @@ from functools import cached_property
 from typing import Any
 
 from osler.sources.formats.wikis import Wikiextractor
-from osler.sources.online.base import dated_kind, list_at, read_json, text_at, unreadable_reply
-from osler.sources.online.client import HttpCall, OnlineClient, TokenBucket
+from osler.sources.online.client import (
+    HttpCall,
+    OnlineClient,
+    TokenBucket,
+    dated_kind,
+    list_at,
+    read_json,
+    text_at,
+    unreadable_reply,
+)
 from osler.sources.records import Document
 from osler.text import language_of
 

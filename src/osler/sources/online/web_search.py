@@ -17,8 +17,16 @@ import httpx2
 
 from osler.errors import MalformedSource, SourceUnavailable
 from osler.sources.formats.html import Html
-from osler.sources.online.base import dated_kind, list_at, read_json, text_at, unreadable_reply
-from osler.sources.online.client import HttpCall, OnlineClient, ServiceRefused
+from osler.sources.online.client import (
+    HttpCall,
+    OnlineClient,
+    ServiceRefused,
+    dated_kind,
+    list_at,
+    read_json,
+    text_at,
+    unreadable_reply,
+)
 from osler.sources.records import Document, Section
 from osler.text import clean_text, language_of, make_slug, one_line
 

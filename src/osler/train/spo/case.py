@@ -14,7 +14,7 @@ from typing import Literal, get_args
 
 from osler.errors import BadQuestion
 from osler.evaluate.labeled_questions import LabeledQuestion, read_labeled
-from osler.evaluate.sample import Gold, Sample
+from osler.evaluate.record import Gold, Sample
 from osler.text import split_words
 from osler.types import Question
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from osler.evaluate.judges import Judge
 from osler.evaluate.metrics.choice import chosen_letters, is_exact_choice
 from osler.evaluate.metrics.words import exact_match, f1
-from osler.evaluate.sample import Sample
+from osler.evaluate.record import Sample
 from osler.llm.core.base import Message
 from osler.llm.core.spans import answer_span, tagged_span
 from osler.trace import Run

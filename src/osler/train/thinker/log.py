@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from osler.errors import BadRun
-from osler.evaluate.sample import Sample
+from osler.evaluate.record import Sample
 from osler.jobs.journal import MEND, LineFormat, NewLines, append_line, read_lines
 from osler.train.thinker.dialogue import Stage
 from osler.train.thinker.trajectory import Trajectory

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from osler.errors import MalformedOutput, OslerError
 from osler.evaluate.judges import Judge
-from osler.evaluate.sample import Sample
+from osler.evaluate.record import Sample
 from osler.jobs.claims import Claims
 from osler.jobs.journal import make_folder, writer_name
 from osler.jobs.runner import JobRunner, Progress, make_batches

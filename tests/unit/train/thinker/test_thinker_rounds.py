@@ -10,7 +10,7 @@ import pytest
 
 from osler.errors import BadRun, ModelUnreachable
 from osler.evaluate.judges import Judge
-from osler.evaluate.sample import Gold, Kind, Sample
+from osler.evaluate.record import Gold, Kind, Sample
 from osler.jobs.runner import HOPELESS
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
 from osler.llm.core.speaker import Speaker
