@@ -35,8 +35,8 @@ def export(
         str | None,
         typer.Option(
             help="markdown, html, docx, pdf (the answer with its references); ris, bibtex, csl-json"
-            " (the references); csv (the evidence as a table); fhir (R4 resources). By default as"
-            " --out ends."
+            " (the references); csv (the evidence as a table); studies (what its studies"
+            " state, as CSV); fhir (R4 resources). By default as --out ends."
         ),
     ] = None,
     out: Annotated[

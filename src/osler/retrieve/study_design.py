@@ -62,14 +62,14 @@ _SMALL, _TENS = (_WORDS["numbers"][place].split() for place in ("small", "tens")
 _NUMBERS = dict(zip(_SMALL, range(1, 20), strict=True)) | dict(
     zip(_TENS, range(20, 100, 10), strict=True)
 )
-_COUNT = r"\d{1,3}(?:,\d{3})+|\d+"
-_WORDED = rf"(?:(?:{'|'.join(_NUMBERS)}|hundred|thousand|and)[- ]?)+"
+_COUNT = r"\d{1,3}(?:,\d{3}){1,3}|\d{1,9}"
+_WORDED = rf"(?:(?:{'|'.join(_NUMBERS)}|hundred|thousand|and)[- ]?){{1,8}}"
 _BETWEEN = r"(?:[ -](?!(?:of|and|the|to|were|years?|months?)\b)[\w/()-]+){0,5}?"
 _SAMPLE = re.compile(
     rf"\bN\s*=\s*(?P<stated>{_COUNT})"
     rf"|(?<![\w.,=<>≤≥-])(?P<count>{_COUNT}|{_WORDED})(?!\s*%){_BETWEEN}"
     rf"[ -](?:{'|'.join(_WORDS['numbers']['people'].split())})\b"
-    r"|(?P<zh>\d+)\s*(?:例|名)",
+    rf"|(?<!\d)(?P<zh>\d{{1,9}})\s*(?:例|名)",
     re.IGNORECASE,
 )
 

@@ -7,7 +7,7 @@
 | `texts` | Markdown and HTML |
 | `office` | Word and PDF (extra `export`) |
 | `fhir` | FHIR R4 resources with the AIAST label |
-| `citations` | RIS, BibTeX, CSL-JSON, and the evidence as a table (CSV) |
+| `citations` | RIS, BibTeX, CSL-JSON; the evidence, and what its studies state, as tables (CSV) |
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from osler.answer.export.layout import ExportedAnswer
 from osler.errors import BadArgument
 
 ExportFormat = Literal[
-    "markdown", "html", "docx", "pdf", "ris", "bibtex", "csl-json", "csv", "fhir"
+    "markdown", "html", "docx", "pdf", "ris", "bibtex", "csl-json", "csv", "studies", "fhir"
 ]
 FORMATS: tuple[ExportFormat, ...] = get_args(ExportFormat)
 
@@ -50,6 +50,7 @@ KINDS: dict[ExportFormat, FileKind] = {
     "bibtex": FileKind(citations.write_bibtex, ".bib", "application/x-bibtex"),
     "csl-json": FileKind(citations.write_csl, ".json", "application/vnd.citationstyles.csl+json"),
     "csv": FileKind(citations.write_csv, ".csv", "text/csv; charset=utf-8"),
+    "studies": FileKind(citations.write_studies, ".csv", "text/csv; charset=utf-8"),
     "fhir": FileKind(fhir.write_fhir, ".fhir.json", "application/fhir+json"),
 }
 

@@ -1,4 +1,4 @@
-"""References for reference managers (RIS, BibTeX, CSL-JSON), and the evidence as a table (CSV)."""
+"""References for reference managers (RIS, BibTeX, CSL-JSON), and tables of evidence (CSV)."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from osler.answer.evidence_table import flat_rows, tabulate_studies
 from osler.answer.export.layout import ExportedAnswer
 from osler.answer.export.references import Reference, find_identifiers
 from osler.sources.catalogue import BOOK, GUIDELINE, RESEARCH
@@ -24,6 +25,12 @@ _COLUMNS = (
     *("number", "statement", "quote", "title", "section", "source", "kind", "year", "page"),
     *("pmid", "doi", "pmcid", "nct", "isbn", "nbk", "url", "passage", "licence"),
 )
+_STUDY_COLUMNS = (
+    *("title", "year", "design", "design_by", "design_said", "n", "people", "measure", "value"),
+    *("unit", "low", "high", "hints", "quote", "start", "end", "passage"),
+    *("pmid", "doi", "pmcid", "nct", "isbn", "nbk"),
+)
+_SIGNED = re.compile(r"[-+]\d+(?:\.\d+)?")
 _TEX = {
     "\\": r"\textbackslash{}",
     "{": r"\{",
@@ -122,12 +129,26 @@ def _csl_item(one: Reference) -> dict[str, Any]:
 
 def write_csv(answers: Sequence[ExportedAnswer]) -> bytes:
     """One row for each citation: the statement, the quote that it rests on, and its origin."""
+    return _write_table(_COLUMNS, [row for one in answers for row in _evidence_rows(one)])
+
+
+def write_studies(answers: Sequence[ExportedAnswer]) -> bytes:
+    """One row for each effect that the cited passages state, and one for a study that states none:
+    design, sample, measure, value and interval, all quotes."""
+    hits = (evidence.hit for one in answers for evidence in one.solution.answer.evidence)
+    rows = tabulate_studies(hits)
+    names = {row.passage.id: find_identifiers(row.passage) for row in rows}
+    flat = [{**row, **names[row["passage"]]} for row in flat_rows(rows)]
+    cells = [{name: "" if v is None else str(v) for name, v in row.items()} for row in flat]
+    return _write_table(_STUDY_COLUMNS, cells)
+
+
+def _write_table(columns: Sequence[str], rows: Sequence[Mapping[str, str]]) -> bytes:
     out = io.StringIO(newline="")
-    table = csv.DictWriter(out, _COLUMNS)
+    table = csv.DictWriter(out, columns)
     table.writeheader()
-    for one in answers:
-        for row in _evidence_rows(one):
-            table.writerow({name: _plain_cell(value) for name, value in row.items()})
+    for row in rows:
+        table.writerow({name: _plain_cell(value) for name, value in row.items()})
     return b"\xef\xbb\xbf" + out.getvalue().encode()  # spreadsheets read UTF-8 by this mark
 
 
@@ -155,4 +176,5 @@ def _evidence_rows(exported: ExportedAnswer) -> Iterator[dict[str, str]]:
 
 def _plain_cell(value: str) -> str:
     """A cell that no spreadsheet takes for a formula."""
-    return f"'{value}" if value[:1] in ("=", "+", "-", "@", "\t", "\r") else value
+    starts = value[:1] in ("=", "+", "-", "@", "\t", "\r")
+    return f"'{value}" if starts and not _SIGNED.fullmatch(value) else value

@@ -247,3 +247,16 @@ def test_fhir_opens_in_a_reader_of_fhir_and_everything_in_it_bears_the_ai_label(
         assert one.reference in targets
     assert found[5].recorded.isoformat() == "2026-01-02T03:04:05+00:00", "as the run's id says"
     assert found[5].entity is None
+
+
+def test_the_studies_behind_an_answer_are_a_table_of_quotes() -> None:
+    text = "120 patients were randomised to A or B (hazard ratio 0.5; 95% CI -0.2 to 0.9)."
+    place = Locator(year=2020, code="PMID:7")
+    cited = cite(Passage("research:7#0", text, "research", "A or B", place), "120 patients")
+    answer = Answer((Statement("A helps.", (1,)),), (cited,))
+    told = ExportedAnswer(Question("q", "A?"), Solution(answer, Halt.CONVERGED, "read"), "r", "rag")
+    (row,) = csv.DictReader(io.StringIO(write_export([told], "studies").decode("utf-8-sig")))
+    assert [row[name] for name in ("design", "n", "measure", "value", "low", "high", "pmid")] == [
+        *("randomised-trial", "120", "hazard ratio", "0.5", "-0.2", "0.9", "7"),
+    ]
+    assert text[int(row["start"]) : int(row["end"])] == row["quote"]
