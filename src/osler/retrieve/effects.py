@@ -35,7 +35,8 @@ _BETWEEN = (
     r"(?:\s*[,;(\[:，（]|\s+and\b|\s+with an?\b)*\s*(?:[Pp]\s*[<=>≤]\s*[\d.·]+\s*[,;]\s*)?"
 )
 _INTERVAL = re.compile(
-    rf"(?<![\w.])(?P<value>{_NUMBER}){_BETWEEN}{_NAMED}{_ASIDE}[\s:=,(\[：，]*{_BOUNDS}"
+    rf"(?<![\w.])(?P<value>{_NUMBER})(?!\s*(?:%|per ?cent)\s*(?:CI|[Cc]onf)){_BETWEEN}"
+    rf"{_NAMED}{_ASIDE}[\s:=,(\[：，]*{_BOUNDS}"
 )
 _NAMED_FIRST = re.compile(
     rf"[(\[]\s*{_NAMED}\s*[)\]](?:\s*[,:=]|\s+of|\s+was)?\s*(?P<value>{_NUMBER})(?P<unit>\s*%)?"

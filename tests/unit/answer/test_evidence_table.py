@@ -44,11 +44,12 @@ def _parts(text: str) -> list[str]:
         ("the odds ratio of failure was 6.8 (P = 0.007)", "odds ratio|6.8|||"),
         ("(AUC: 0.906, P<0.001, 95% CI: 0.871-0.941)", "AUC|0.906||0.871|0.941"),
         ("a difference of -0.03 ng/ml (95% CI -0.40-0.49)", "|-0.03|ng/ml|-0.40|0.49"),
+        ("15.66 times higher for one vs. another location (95% CI: 5.5-44.6)", ""),
         ("死亡风险比为 0.80（95%CI：0.65~0.98）", "风险比|0.80||0.65|0.98"),
     ],
 )
 def test_an_effect_is_read_as_it_is_written(text: str, parts: str) -> None:
-    assert _parts(text) == [parts]
+    assert _parts(text) == [part for part in (parts,) if part]
 
 
 def test_p_values_and_numbers_without_a_measure_are_no_effects() -> None:
