@@ -48,12 +48,10 @@ class Composer(Protocol):
     @property
     def uses_draft(self) -> bool:
         """Whether it uses a model's draft; if not, none need be generated."""
-        ...
 
     @property
     def writes_answer(self) -> bool:
         """Whether it words the answer itself; if not, the draft is the answer."""
-        ...
 
     async def conclude(
         self,
@@ -69,7 +67,6 @@ class Composer(Protocol):
         `decision` has precedence over what the composer would choose by itself. An answer
         without statements and without an option is an abstention.
         """
-        ...
 
 
 def who_decided(composer: Composer, decision: Decision) -> DecidedBy:

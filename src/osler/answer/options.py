@@ -59,11 +59,9 @@ class OptionChooser(Protocol):
 
         `said` is reasoning that stands before the option (chain of thought).
         """
-        ...
 
     def selection_note(self, language: Language) -> str:
         """A note for the reader on how the option was chosen."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,6 @@ class TextJudge(Protocol):
 
     def judge_texts(self, question: str, texts: Sequence[TextPair]) -> list[float]:
         """Probabilities in [0, 1], in order."""
-        ...
 
 
 @dataclass(frozen=True)

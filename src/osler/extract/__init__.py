@@ -51,22 +51,18 @@ class Extractor(Protocol):
     @property
     def name(self) -> str:
         """Name under which its items are stored: "dictionary", "model smollm2"."""
-        ...
 
     @property
     def batch(self) -> int:
         """Number of chunks that are extracted and stored together."""
-        ...
 
     def result_key(self, passage: Passage) -> str:
         """A hash of everything on which the result depends: equal keys give equal items."""
-        ...
 
     def estimate_cost(self, passage: Passage) -> ExtractionCost: ...
 
     async def extract(self, passages: Sequence[Passage]) -> list[ExtractionOutcome]:
         """One outcome per passage, in order. Raises `ModelError` when the model is unavailable."""
-        ...
 
 
 def hash_texts(*parts: str) -> str:

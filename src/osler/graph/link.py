@@ -37,7 +37,6 @@ class Recogniser(Protocol):
 
     def find_mentions(self, text: str) -> list[ConceptMention]:
         """Mentions in order, none overlapping. Blocks: an async caller puts it in a thread."""
-        ...
 
 
 @dataclass(frozen=True)

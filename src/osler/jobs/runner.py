@@ -42,13 +42,11 @@ class Work(Protocol[J]):
 
     def refresh(self) -> None:
         """Reads what other writers have added to the folder."""
-        ...
 
     def is_due(self, item: J) -> bool: ...
 
     async def try_item(self, item: J) -> str:
         """Tries the item and writes its result down; returns why it failed, else ""."""
-        ...
 
 
 @dataclass

@@ -59,11 +59,9 @@ class Derived(Protocol):
 
     def bring_in_step(self, folder: Path, db: sqlite3.Connection) -> None:
         """Drops what rested on passages that are gone; called under the writer's lock."""
-        ...
 
     def find_problems(self, folder: Path, db: sqlite3.Connection) -> Iterable[str]:
         """Every disagreement between passages and what is derived from them, in words."""
-        ...
 
 
 class KnowledgeBaseReader:

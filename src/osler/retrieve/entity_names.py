@@ -52,7 +52,6 @@ class EntityNames(Protocol):
 
     def find_entities(self, text: str) -> list[NamedEntity]:
         """The entities that the text names, in order, none inside another. Blocks."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

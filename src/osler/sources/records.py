@@ -89,7 +89,6 @@ class Parser(Protocol):
 
     def matches(self, name: str, head: bytes) -> bool:
         """Whether a file called `name` that begins with `head` (4 KiB) is of this format."""
-        ...
 
     def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
         """Documents and drops, in the file's order.
@@ -97,7 +96,6 @@ class Parser(Protocol):
         Raises `MalformedSource` only when the file as a whole cannot be read;
         a single bad record is a `Drop`.
         """
-        ...
 
 
 @dataclass(frozen=True, slots=True)

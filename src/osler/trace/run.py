@@ -105,4 +105,3 @@ class Solver(Protocol):
 
     async def solve(self, question: Question, run: Run) -> Solution:
         """Answers the question. A spent budget and absent evidence are `Halt`s, never errors."""
-        ...

@@ -31,11 +31,9 @@ class Importer(Protocol):
 
     def matches(self, path: Path, head: bytes) -> bool:
         """Whether the file, or the folder (then `head` is empty), is of this format."""
-        ...
 
     def read(self, path: Path) -> Iterator[Item]:
         """The facts of the file. Raises `MalformedSource` where it cannot be read to its end."""
-        ...
 
 
 class TableRow(NamedTuple):

@@ -42,7 +42,6 @@ class Encoder(Protocol):
     @property
     def identity(self) -> str:
         """Model, revision and precision. A knowledge base refuses an encoder of another one."""
-        ...
 
     @property
     def dimension(self) -> int: ...
@@ -50,14 +49,12 @@ class Encoder(Protocol):
     @property
     def languages(self) -> frozenset[Language]:
         """Languages it was made for; of others the vectors mean nothing."""
-        ...
 
     def encode(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
         """Float32 of shape (texts, dimension), in order, each of length 1.
 
         `kind` tells the encoders that treat questions and passages differently which it is.
         """
-        ...
 
 
 class VectorMemory:

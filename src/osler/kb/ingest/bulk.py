@@ -58,7 +58,6 @@ class WorkerPool(Protocol):
     def map(self, make: Make, tasks: Iterable[Any]) -> Iterator[Any]:
         """Results as they come, in any order. Raises what a stage raises, and
         `KnowledgeBaseError` for a task of which worker after worker dies."""
-        ...
 
 
 @lru_cache(maxsize=2)

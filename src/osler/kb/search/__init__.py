@@ -35,7 +35,6 @@ some 14 s more. With fewer, a model's answer takes so long that nobody sees the 
 class _EncodedBackend(SearchBackend, Protocol):
     def encoder_identity(self) -> str:
         """Returns the identity of the encoder whose vectors it searches."""
-        ...
 
 
 class SearchBackends:

@@ -114,17 +114,14 @@ class SearchBackend(Protocol):
 
     def by_words(self, terms: Sequence[str], *, k: int, within: PassageFilter) -> Ranking:
         """The best by BM25 with any of `terms` (`osler.text.split_words`)."""
-        ...
 
     def by_vector(self, query: Floats, *, k: int, within: PassageFilter) -> Ranking:
         """The best by inner product, none at zero or below."""
-        ...
 
     def by_both(
         self, terms: Sequence[str], query: Floats, *, k: int, within: PassageFilter
     ) -> tuple[Ranking, Ranking]:
         """`by_vector` and `by_words` of one request."""
-        ...
 
     def close(self) -> None: ...
 

@@ -116,7 +116,6 @@ class LanguageModel(Protocol):
     @property
     def name(self) -> str:
         """Stable identity: it is written to logs and keys tapes."""
-        ...
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
         """Continues the conversation; a last message of the assistant's is continued in place.
@@ -124,7 +123,6 @@ class LanguageModel(Protocol):
         Raises `ModelUnreachable`, `ModelError` (refused by the engine, too long a
         prompt) and `CapabilityMissing`.
         """
-        ...
 
 
 @runtime_checkable
@@ -138,7 +136,6 @@ class Likelihood(Protocol):
         template, and `text` stands where the assistant's next words would. The
         tokens' offsets are into `text`.
         """
-        ...
 
 
 @runtime_checkable
@@ -149,7 +146,6 @@ class BatchLikelihood(Likelihood, Protocol):
         self, context: Sequence[Message] | str, texts: Sequence[str]
     ) -> tuple[Scored, ...]:
         """Scores each text as `score` does, in order; no score depends on the other texts."""
-        ...
 
 
 @runtime_checkable
@@ -158,7 +154,6 @@ class Attentive(Protocol):
 
     async def attend(self, context: Sequence[Message] | str, text: str) -> Attended:
         """Reads `text` after `context`, as `Likelihood.score` does."""
-        ...
 
 
 @runtime_checkable
@@ -168,7 +163,6 @@ class Adapted(Protocol):
     @property
     def adapters(self) -> frozenset[str]:
         """Names of the prompts; empty where it has none."""
-        ...
 
 
 async def score_all(

@@ -38,7 +38,6 @@ class Boundary(Protocol):
 
     async def call(self, kind: Kind, asked: Sequence[Any], work: Callable[[], Awaitable[T]]) -> T:
         """Returns the reply to a request; `work` gets it from outside."""
-        ...
 
     async def call_all(
         self,
@@ -47,7 +46,6 @@ class Boundary(Protocol):
         work: Callable[[Sequence[int]], Awaitable[Sequence[T]]],
     ) -> tuple[T, ...]:
         """Returns the replies to several requests; `work` gets those at the given places."""
-        ...
 
 
 @dataclass(frozen=True)

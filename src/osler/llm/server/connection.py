@@ -72,17 +72,14 @@ class StreamGatherer(Protocol):
 
     def take_piece(self, chunk: Any) -> bool:
         """Takes a piece; True when no more of them is wanted. Raises `BadReply`."""
-        ...
 
     def take_whole(self, reply: Any) -> None:
         """Takes the reply of a server that does not stream."""
-        ...
 
     def broken_off(self) -> bool:
         """Returns whether the stream ended before the reply did. Raises `BadReply` when it was
         empty.
         """
-        ...
 
 
 G = TypeVar("G", bound=StreamGatherer)

@@ -34,7 +34,6 @@ class ServerRequest(Protocol):
         self, path: str, body: dict[str, Any] | None = None, *, root: bool = False
     ) -> Any:
         """`root`: the path is not under `/v1`."""
-        ...
 
 
 _Step = Callable[[int, int], Awaitable[Mapping[str, Any]]]

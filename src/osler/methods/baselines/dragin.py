@@ -53,17 +53,14 @@ class NeedSensor(Protocol):
     @property
     def likeliest_count(self) -> int:
         """Alternatives per token whose log-probabilities the engine has to return."""
-        ...
 
     async def detect_need(
         self, episode: Episode, context: Sequence[Message], chunk: Completion
     ) -> SearchNeed | None:
         """The first token of the chunk that triggers a search; `None` when no token does."""
-        ...
 
     async def build_query(self, episode: Episode, text: str) -> str:
         """The query for `text`, which ends with the token that triggered the search."""
-        ...
 
 
 @dataclass(frozen=True)

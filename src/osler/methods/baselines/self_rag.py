@@ -70,13 +70,11 @@ class Critic(Protocol):
         self, episode: Episode, aspect: Aspect, at: CritiqueContext
     ) -> dict[str, float]:
         """The probability of each reflection token of the aspect; they need not sum to 1."""
-        ...
 
     async def write_segment(
         self, episode: Episode, at: CritiqueContext
     ) -> tuple[str, tuple[TokenScore, ...]]:
         """The next segment, with its tokens when the engine reports them."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -76,7 +76,6 @@ class ConfidenceSignal(Protocol):
 
         Raises `BudgetExceeded`.
         """
-        ...
 
 
 class Boundary(Protocol):
@@ -84,7 +83,6 @@ class Boundary(Protocol):
         self, n: int, question: str, language: Language, run: Run
     ) -> BoundaryChecked | None:
         """Assesses sub-problem `n` and emits the verdict; `None` when the model was not asked."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,6 @@ class FormRetriever(Protocol):
 
         Raises `SourceUnavailable`.
         """
-        ...
 
 
 class PassageFinder(Protocol):
@@ -83,7 +82,6 @@ class PassageFinder(Protocol):
         self, words: str, language: Language, run: Run, *, k: int
     ) -> LookupResult:
         """The best hits for `words`, at most `k`. Raises `BudgetExceeded`."""
-        ...
 
 
 class Depth(Protocol):
@@ -96,7 +94,6 @@ class Depth(Protocol):
 
         Raises `BudgetExceeded`.
         """
-        ...
 
 
 @dataclass(frozen=True)

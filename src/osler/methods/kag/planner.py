@@ -26,7 +26,6 @@ Origin = Literal["planner", "user", "fallback", "formula"]
 class FormPlanner(Protocol):
     async def decompose(self, question: Question, run: Run) -> LogicalPlan:
         """Plans the question and emits the plan. Never raises for an unreadable reply."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,6 @@ class QuestionRoute(Protocol):
 
     async def solve(self, question: Question, run: Run) -> Solution | None:
         """`None` where the question is not one of its kind."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,6 @@ class DialogueTurns(Protocol):
     @property
     def solves_every_step(self) -> bool:
         """Whether Math and Deduce are sub-questions like any other (§4.3, plain text)."""
-        ...
 
     def plan_turn(self, question: Question) -> RenderedPrompt: ...
 

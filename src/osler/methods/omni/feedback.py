@@ -54,7 +54,6 @@ class Evaluator(Protocol):
         run: Run,
     ) -> Feedback:
         """Scores the documents for the question. Raises only `BudgetExceeded`."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,6 @@ class Monitor(Protocol):
 
     async def state_value(self, draft: Draft, memory: MemoryStack, run: Run) -> StateValue:
         """The state value of `draft` on top of `memory`, in (0, inf)."""
-        ...
 
 
 def cppl(logprobs: Sequence[float]) -> float:

@@ -74,13 +74,11 @@ class Moves(Protocol):
     @property
     def taught_moves(self) -> frozenset[Move]:
         """The moves that the prompt describes: all that can ever be offered."""
-        ...
 
     async def offer_moves(
         self, memory: MemoryStack, tried: TriedMoves, *, last: bool
     ) -> OfferedMoves:
         """The moves at this step, none to end the run; `last`: no step follows."""
-        ...
 
 
 @dataclass(frozen=True)

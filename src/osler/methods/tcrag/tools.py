@@ -100,7 +100,6 @@ class Tool(Protocol):
         May raise `BudgetExceeded`, and `FAILURES`, which the machine turns into an observation
         and an event.
         """
-        ...
 
 
 @dataclass(frozen=True)

@@ -68,11 +68,9 @@ class FolderParser(Protocol):
 
     def matches_folder(self, folder: Path) -> bool:
         """Whether the folder itself, without those inside it, holds the format's tables."""
-        ...
 
     def parse_folder(self, folder: Path) -> Iterator[Record]:
         """As `Parser.parse`, for all tables of the folder together."""
-        ...
 
 
 @runtime_checkable
@@ -83,11 +81,9 @@ class CompanionParser(Protocol):
 
     def is_companion(self, name: str) -> bool:
         """Whether a file of this name is a companion (e.g. a table of contents) without text."""
-        ...
 
     def with_companions(self, paths: Sequence[Path]) -> Parser:
         """The parser with these companions. Raises `MalformedSource` for an unreadable one."""
-        ...
 
 
 PARSERS: tuple[Parser, ...] = (

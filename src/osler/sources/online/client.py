@@ -44,14 +44,12 @@ class SearchService(Protocol):
     @property
     def name(self) -> str:
         """For messages and as the finder of hits: "wikipedia", "pubmed", "searxng"."""
-        ...
 
     async def find(self, query: str, *, k: int) -> list[Document]:
         """At most `k` documents, in the service's order; [] when it knows none.
 
         Raises `SourceUnavailable` when it cannot be reached or sends an unreadable reply.
         """
-        ...
 
 
 def read_json(reply: CachedReply, name: str) -> dict[str, Any]:

@@ -18,11 +18,9 @@ class ExpertJob(Protocol):
 
     def train(self, progress: Progress | None = None) -> ExpertCard:
         """Trains on the train part alone; dev chooses and calibrates."""
-        ...
 
     def evaluate(self, progress: Progress | None = None, *, limit: int | None = None) -> ExpertCard:
         """Measures on the test part; the card of the folder gets the figures."""
-        ...
 
 
 def make_job(

@@ -69,13 +69,11 @@ class Explorer(Protocol):
     @property
     def name(self) -> str:
         """Method, model and number of queries: explorations of two names do not mix."""
-        ...
 
     async def queries(
         self, question: Question, offers: tuple[SourceDescription, ...], run: Run
     ) -> list[Query]:
         """Proposes queries for each source. Raises `MalformedOutput` where nothing can be read."""
-        ...
 
 
 @dataclass(frozen=True)

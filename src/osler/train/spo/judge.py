@@ -83,14 +83,12 @@ class JudgingSignal(Protocol):
     @property
     def name(self) -> str:
         """Method and model: verdicts of two names do not mix."""
-        ...
 
     async def judge(self, explored: ExploredCase, run: Run) -> tuple[list[QueryVerdict], int]:
         """A verdict a query, in order, and how often it was asked.
 
         Raises `GoldMissing` for a case without what it compares with.
         """
-        ...
 
 
 async def judge_case(signal: JudgingSignal, explored: ExploredCase, seed: int = 0) -> JudgedCase:

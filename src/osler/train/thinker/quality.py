@@ -95,7 +95,6 @@ class Inspector(Protocol):
 
     async def inspect(self, item: QualityItem, run: Run) -> Inspection:
         """Inspects a sample. A reply that cannot be read never raises: it is "not decided"."""
-        ...
 
 
 def join_inspections(name: str, parts: Sequence[Inspection]) -> Inspection:

@@ -21,7 +21,6 @@ class Objective(Protocol):
     def items(self, inputs: Inputs) -> int: ...
     def total(self, model: Any, inputs: Inputs) -> tuple[Any, dict[str, float]]:
         """The summed loss, and sums of figures for the log."""
-        ...
 
 
 @dataclass(frozen=True)

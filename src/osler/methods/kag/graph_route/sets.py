@@ -116,11 +116,9 @@ class FormLookup(Protocol):
 
     def retrieve(self, n: int, form: Retrieval, values: Values) -> ConceptSet:
         """The set of step `n`, which `values` gets under its alias."""
-        ...
 
     def named(self, name: str) -> ConceptSet:
         """The concepts of this name. Raises `BadCalculation` for none."""
-        ...
 
 
 @dataclass(frozen=True)

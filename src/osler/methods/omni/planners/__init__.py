@@ -46,7 +46,6 @@ class SourcePlanner(Protocol):
 
         Raises `BudgetExceeded` when the budget ends before there is any plan.
         """
-        ...
 
 
 def queries_of(source: str, texts: Iterable[str], term: str = "") -> list[Query]:

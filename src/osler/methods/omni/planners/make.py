@@ -34,7 +34,6 @@ class PlannerOptions(Protocol):
     @property
     def queries(self) -> int:
         """At most so many a source."""
-        ...
 
     @property
     def judged(self) -> int: ...
