@@ -205,6 +205,7 @@ CautionRule = Literal[
     "shared",
     "instruction",
     "contradicted",
+    "reference",
 ]
 
 

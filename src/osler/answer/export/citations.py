@@ -23,12 +23,13 @@ _KINDS = {
 _OTHER = ("ELEC", "misc", "webpage")
 _COLUMNS = (
     *("number", "statement", "quote", "title", "section", "source", "kind", "year", "page"),
-    *("pmid", "doi", "pmcid", "nct", "isbn", "nbk", "url", "passage", "licence"),
+    *("pmid", "doi", "pmcid", "nct", "isbn", "nbk", "guideline", "url"),
+    *("passage", "licence"),
 )
 _STUDY_COLUMNS = (
     *("title", "year", "design", "design_by", "design_said", "n", "people", "measure", "value"),
     *("unit", "low", "high", "hints", "quote", "start", "end", "passage"),
-    *("pmid", "doi", "pmcid", "nct", "isbn", "nbk"),
+    *("pmid", "doi", "pmcid", "nct", "isbn", "nbk", "guideline"),
 )
 _SIGNED = re.compile(r"[-+]\d+(?:\.\d+)?")
 _TEX = {

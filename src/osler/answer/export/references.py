@@ -1,6 +1,7 @@
 """The documents that an answer cites, each once, with the identifiers that its source gives.
 
-Nothing is guessed: an identifier stands in a passage's locator (code or address) or not at all.
+Nothing is guessed: an identifier stands in a passage's locator (code or address) or not at all, and
+one whose check digit is wrong is left out.
 """
 
 from __future__ import annotations
@@ -9,19 +10,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from osler.sources.citable import FINDERS, find_citable_ids
 from osler.types import Evidence, Passage
-
-_DOI = r"10\.\d{4,9}/[^\s\"<>?#]+"
-# Each name with the ways in which codes and addresses write it.
-_PATTERNS = {
-    "pmid": r"(?:\bPMID:\s*|pubmed\.ncbi\.nlm\.nih\.gov/|ncbi\.nlm\.nih\.gov/pubmed/)(\d{1,9})\b",
-    "doi": rf"(?:\bdoi:\s*|doi\.org/)({_DOI})",
-    "pmcid": r"\b(PMC\d{1,9})\b",
-    "nct": r"\b(NCT\d{8})\b",
-    "isbn": r"\bISBN(?:-1[03])?:?\s*([\d][\d -]{8,15}[\dX])\b",
-    "nbk": r"\b(NBK\d{1,9})\b",
-}
-_FINDERS = {name: re.compile(pattern, re.IGNORECASE) for name, pattern in _PATTERNS.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +24,7 @@ class Reference:
     """Those that are quoted, in the order of their first number."""
     quotes: tuple[str, ...]
     identifiers: dict[str, str]
-    """By name, lower case: pmid, doi, pmcid, nct, isbn, nbk."""
+    """By name, lower case: those of `osler.sources.citable`."""
 
     @property
     def first(self) -> Passage:
@@ -87,7 +77,7 @@ def _make_reference(group: list[tuple[int, Evidence]]) -> Reference:
         tuple(number for number, _ in group),
         passages,
         tuple(one.quote for _, one in group),
-        {name: identifiers[name] for name in _FINDERS if name in identifiers},
+        {name: identifiers[name] for name in FINDERS if name in identifiers},
     )
 
 
@@ -95,12 +85,8 @@ def find_identifiers(passage: Passage) -> dict[str, str]:
     """The identifiers in the passage's code, address and id, by name."""
     document = passage.id.partition("#")[0].partition(":")[2]
     text = f"{passage.locator.code} {passage.locator.url} {document}"
-    found = {name: match for name, finder in _FINDERS.items() if (match := finder.search(text))}
-    values = {name: match.group(1) for name, match in found.items()}
-    for name in {"pmcid", "nct", "nbk"} & values.keys():
-        values[name] = values[name].upper()
-    if "isbn" in values:
-        values["isbn"] = re.sub(r"[ -]", "", values["isbn"])
-    if "doi" in values:
-        values["doi"] = values["doi"].rstrip(".,;)/")
-    return values
+    found: dict[str, str] = {}
+    for one in find_citable_ids(text):
+        if one.is_valid:
+            found.setdefault(one.kind, one.value)
+    return found

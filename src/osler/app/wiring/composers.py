@@ -13,6 +13,7 @@ from osler.answer.current import CurrentComposer
 from osler.answer.extractive import ExtractiveComposer
 from osler.answer.gate import EvidenceGate, QuoteThresholds
 from osler.answer.options import OptionChooser, OptionLetters, OptionTexts
+from osler.answer.references import ReferenceCheckingComposer
 from osler.answer.rewriter import Rewriter
 from osler.answer.verdicts import VerdictChooser
 from osler.answer.written import WrittenComposer
@@ -38,7 +39,7 @@ from osler.types import Hit, Language
 def build_composer(settings: Settings, parts: Parts) -> Composer:
     """Builds the composer of answers, with the cautions about its evidence."""
     rules = settings.answer.cautions
-    plain = answer_wording(settings, parts)
+    plain = ReferenceCheckingComposer(answer_wording(settings, parts))
     cautious = plain if rules == "none" else CautiousComposer(plain, rules)
     clean = InstructionCautiousComposer(cautious)
     one = ConsistentComposer(clean, trust_of) if settings.answer.consistent else clean

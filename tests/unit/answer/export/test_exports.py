@@ -48,7 +48,7 @@ BOOKLET = Passage(
     "二甲双胍禁用于eGFR低于30的患者。",
     "book",
     "内科学",
-    Locator("糖尿病", None, 2019, "", "ISBN:978-7-117-26375-4"),
+    Locator("糖尿病", None, 2019, "", "ISBN:978-7-117-26375-7"),
     language="zh",
     illustrative=True,
 )
@@ -94,7 +94,7 @@ def test_each_document_is_one_reference_with_all_its_identifiers() -> None:
     assert (first.numbers, len(first.passages)) == ((1, 4), 2)
     assert first.identifiers == {"pmid": "33012345", "pmcid": "PMC7001234"}
     assert second.identifiers == {"doi": "10.1000/xyz.12"}
-    assert third.identifiers == {"isbn": "9787117263754"}
+    assert third.identifiers == {"isbn": "9787117263757"}
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_each_document_is_one_reference_with_all_its_identifiers() -> None:
     [
         ("PMID:123", "", {"pmid": "123"}),
         ("", "https://pubmed.ncbi.nlm.nih.gov/31978945/", {"pmid": "31978945"}),
-        ("DOI:10.1056/NEJMoa2001017", "", {"doi": "10.1056/NEJMoa2001017"}),
+        ("DOI:10.1056/NEJMoa2001017", "", {"doi": "10.1056/nejmoa2001017"}),
         ("", "https://clinicaltrials.gov/study/NCT04280705", {"nct": "NCT04280705"}),
         ("", "https://www.ncbi.nlm.nih.gov/books/NBK430685/", {"nbk": "NBK430685"}),
         ("PMCID:PMC123", "", {"pmcid": "PMC123"}),
@@ -128,7 +128,7 @@ def test_ris_opens_in_a_reader_of_ris() -> None:
     )
     assert guide["doi"] == "10.1000/xyz.12"
     assert booklet["title"] == "内科学"
-    assert booklet["issn"] == "9787117263754", "the tag of ISSN and ISBN is one"
+    assert booklet["issn"] == "9787117263757", "the tag of ISSN and ISBN is one"
 
 
 def test_bibtex_opens_in_a_reader_of_bibtex() -> None:
@@ -140,7 +140,7 @@ def test_bibtex_opens_in_a_reader_of_bibtex() -> None:
     )
     assert r"\&" in trial["title"]
     assert guide["doi"] == "10.1000/xyz.12"
-    assert (booklet["isbn"], booklet["year"]) == ("9787117263754", "2019")
+    assert (booklet["isbn"], booklet["year"]) == ("9787117263757", "2019")
 
 
 def test_csl_items_have_what_a_citation_style_needs() -> None:
@@ -148,7 +148,7 @@ def test_csl_items_have_what_a_citation_style_needs() -> None:
     assert trial["type"] == "article-journal"
     assert (trial["PMID"], trial["PMCID"]) == ("33012345", "PMC7001234")
     assert trial["issued"] == {"date-parts": [[2021]]}
-    assert (guide["DOI"], booklet["ISBN"]) == ("10.1000/xyz.12", "9787117263754")
+    assert (guide["DOI"], booklet["ISBN"]) == ("10.1000/xyz.12", "9787117263757")
 
 
 def test_the_table_has_a_row_for_each_citation_and_no_formula() -> None:
