@@ -25,7 +25,8 @@ from osler.app.wiring.live import live_parts
 from osler.app.wiring.models import load_roles
 from osler.app.wiring.strategies import build_solver
 from osler.evaluate.intervals import Estimate, proportion
-from osler.evaluate.stability import SolutionProcess, StabilityJudge, process_of_events
+from osler.evaluate.judges import Judge
+from osler.evaluate.stability import SolutionProcess, process_of_events
 from osler.trace import Run, Solver
 from osler.types import Question, Solution
 
@@ -75,7 +76,7 @@ class Stability:
 
 async def measure_stability(
     solver: Callable[[int], Solver],
-    judge: StabilityJudge,
+    judge: Judge,
     questions: Sequence[Question],
     *,
     seeds: tuple[int, int] = SEEDS,
@@ -87,7 +88,7 @@ async def measure_stability(
     pairs = []
     for question in questions:
         first, second = [await _solve_once(solver(seed), question, seed) for seed in seeds]
-        stable = await judge.is_consistent(question, first, second)
+        stable = await judge.is_consistent(question, first.text, second.text, Run(question.id))
         pairs.append(StabilityPair(question, first, second, stable))
     return Stability(tuple(pairs))
 
@@ -116,7 +117,7 @@ async def measured(settings: Settings, questions: list[Question]) -> Stability:
         sampling = settings.sampling.model_copy(update={"seed": seed})
         return build_solver(settings.model_copy(update={"sampling": sampling}), parts)
 
-    return await measure_stability(solver, StabilityJudge(ready.model, ready.constrains), questions)
+    return await measure_stability(solver, Judge(ready.model, ready.constrains), questions)
 
 
 async def main() -> None:

@@ -23,7 +23,7 @@ from osler.evaluate import plan as planning
 from osler.evaluate.export import ExportedTask, Harness, export_tasks
 from osler.evaluate.judged import Form, Judgement, JudgingRun
 from osler.evaluate.judges import Judge
-from osler.evaluate.plan import Entrant, EvaluationPlan
+from osler.evaluate.plan import EvaluationPlan
 from osler.evaluate.runner import (
     EvaluationRunner,
     Keep,
@@ -197,7 +197,7 @@ async def run_trial(
         known = replace(
             made.plan.entrants[label], models=dict(ready.models), snapshot=ready.snapshot
         )
-        planning.save_plan(folder, _narrow_plan(made.plan, known))
+        planning.save_plan(folder, replace(made.plan, entrants={known.label: known}))
         return ready
 
     await EvaluationRunner(folder, prepare, jobs, again, progress).run(made.cells)
@@ -205,8 +205,6 @@ async def run_trial(
 
 
 # `save_plan` merges: it refuses what differs and adds what is new.
-def _narrow_plan(plan: EvaluationPlan, entrant: Entrant) -> EvaluationPlan:
-    return replace(plan, entrants={entrant.label: entrant})
 
 
 async def prepare_strategy(

@@ -89,10 +89,8 @@ def _mean_figures(folder: Path) -> dict[tuple[str, str], dict[str, float]]:
 
 
 _COUNTS = ("planned", "done", "failed", "missing")
-_COSTS = {"score": "score", "calls": "calls", "tokens": "tokens"} | {
-    "wall_s": "seconds",
-    "searches": "searches",
-}
+# Columns by what is measured.
+_COSTS = {name: name for name in ("score", *SIDE_BY_SIDE)} | {"wall_s": "seconds"}
 
 
 def run_page(rows: list[dict[str, Any]]) -> RenderableType:
@@ -134,17 +132,8 @@ def task_rows(folder: Path | None) -> list[dict[str, Any]]:
 
 
 def _task_row(data_set: DataSet, folder: Path | None) -> dict[str, Any]:
-    row: dict[str, Any] = {
-        "name": data_set.name,
-        "kind": data_set.kind,
-        "language": data_set.language,
-        "about": data_set.about,
-        "licence": data_set.licence,
-        "origin": data_set.origin,
-        "files": list(data_set.files),
-        "split": data_set.split,
-        "published": data_set.published,
-    }
+    names = ("name", "kind", "language", "about", "licence", "origin", "files", "split")
+    row: dict[str, Any] = {name: getattr(data_set, name) for name in (*names, "published")}
     if folder is None:
         return row
     if not all((folder / file).is_file() for file in data_set.files):
@@ -212,13 +201,8 @@ def report_document(report: EvaluationReport) -> dict[str, Any]:
     return {
         "plan": {"seed": report.plan.seed, "version": report.plan.version},
         "cells": [
-            {
-                "strategy": cell.strategy,
-                "task": cell.task,
-                "planned": cell.planned,
-                "done": cell.done,
-                "failed": cell.failed,
-                "missing": cell.missing,
+            {name: getattr(cell, name) for name in ("strategy", "task", *_COUNTS)}
+            | {
                 "undecided": cell.undecided,
                 "trained_on": cell.trained_on,
                 "measures": {name: asdict(found) for name, found in cell.estimates.items()},

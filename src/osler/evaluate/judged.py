@@ -28,7 +28,6 @@ from osler.evaluate.measures import answer_text
 from osler.evaluate.metrics.several import Entailment, luq
 from osler.evaluate.plan import read_plan
 from osler.evaluate.record import SampleKey, SampleRecord
-from osler.evaluate.stability import StabilityJudge as ProcessJudge
 from osler.evaluate.stability import process_of_events
 from osler.jobs.journal import LineFormat, append_line, writer_name
 from osler.text import split_sentences
@@ -209,8 +208,8 @@ async def _judge_stability(
         )
         for record in records
     )
-    asker = ProcessJudge(judge.model, judge.constrains)
-    stable = await asker.is_consistent(records[0].sample.question, first, second, run)
+    question = records[0].sample.question
+    stable = await judge.is_consistent(question, first.text, second.text, run)
     alike = {"alike": float(first.shape == second.shape)}
     return alike if stable is None else {"stable": float(stable), **alike}
 

@@ -72,6 +72,16 @@ class Judge:
         prompt = render_question_prompt(
             "evaluate/right", question, golds=list(golds), prediction=prediction
         )
+        return await self._ask_verdict(prompt, run)
+
+    async def is_consistent(
+        self, question: Question, first: str, second: str, run: Run
+    ) -> bool | None:
+        """Says whether two solution processes are consistent (KAG-Thinker §4.4)."""
+        prompt = render_question_prompt("evaluate/consistent", question, first=first, second=second)
+        return await self._ask_verdict(prompt, run)
+
+    async def _ask_verdict(self, prompt: RenderedPrompt, run: Run) -> bool | None:
         grammar = verdict_grammar(reason=REASONING)
         return await self._ask_model(prompt, lambda reply: parse_verdict(reply.text), grammar, run)
 

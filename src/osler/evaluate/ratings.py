@@ -46,15 +46,6 @@ class RatingTable:
     """In the order in which the file names strategies and data sets."""
     agreement: tuple[RaterAgreement, ...]
 
-    def overall(self, strategy: str, dimension: str) -> float | None:
-        """Mean over the data sets, each counting the same; `None` without any."""
-        known = [
-            cell.means[dimension].value
-            for cell in self.cells
-            if cell.strategy == strategy and dimension in cell.means
-        ]
-        return fmean(known) if known else None
-
 
 def tabulate_ratings(ratings: Sequence[Rating], *, seed: int = 0) -> RatingTable:
     """Averages the ratings. Raises `BadRun` for none."""

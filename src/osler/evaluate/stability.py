@@ -10,11 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from osler.evaluate.judges import REASONING, Judge
-from osler.llm.core.verdict import parse_verdict, verdict_grammar
-from osler.prompts import render_question_prompt
-from osler.trace import Event, FormSolved, FormsPlanned, Run
-from osler.types import Question
+from osler.trace import Event, FormSolved, FormsPlanned
 
 Shape = tuple[tuple[str, tuple[int, ...]], ...]
 
@@ -25,25 +21,6 @@ class SolutionProcess:
 
     text: str
     shape: Shape
-
-
-class StabilityJudge(Judge):
-    """Model that decides, greedily, whether two processes are consistent."""
-
-    async def is_consistent(
-        self,
-        question: Question,
-        first: SolutionProcess,
-        second: SolutionProcess,
-        run: Run | None = None,
-    ) -> bool | None:
-        """Returns `None` for a verdict that cannot be read; `run` pays for it."""
-        prompt = render_question_prompt(
-            "evaluate/consistent", question, first=first.text, second=second.text
-        )
-        run = run or Run(id=question.id)
-        grammar = verdict_grammar(reason=REASONING)
-        return await self._ask_model(prompt, lambda reply: parse_verdict(reply.text), grammar, run)
 
 
 def process_of_events(events: Sequence[Event], option: str, text: str) -> SolutionProcess:

@@ -70,14 +70,10 @@ class Communities:
     def __init__(self, graph: Graph) -> None:
         """Raises `KnowledgeBaseMissing` when there are none, or none of this version."""
         self.graph = graph
-        self._stamp, self._held = _read_arrays(graph)
+        self._held = _read_arrays(graph)
 
     def __len__(self) -> int:
         return len(self._held["first"])
-
-    def is_current(self) -> bool:
-        """Whether the graph is still of the version that the communities were found in."""
-        return self.graph.version == self._stamp
 
     def list_communities(self, *, level: int | None = None, least: int = 2) -> Iterator[Community]:
         """Communities of a level, or of all, with at least `least` concepts; the largest first."""
@@ -262,9 +258,8 @@ def find_passage(graph: Graph, id: str) -> Passage:
     return passage
 
 
-def _read_arrays(graph: Graph) -> tuple[str, dict[str, stored.Array]]:
-    stamp = graph.version
-    arrays = stored.read_arrays(graph.folder, stamp, file=FILE)
+def _read_arrays(graph: Graph) -> dict[str, stored.Array]:
+    arrays = stored.read_arrays(graph.folder, graph.version, file=FILE)
     if arrays is None:
         there = (Path(graph.folder) / FILE).exists()
         raise KnowledgeBaseMissing(
@@ -273,7 +268,7 @@ def _read_arrays(graph: Graph) -> tuple[str, dict[str, stored.Array]]:
             else "the communities of the graph have not been found yet",
             fix="run `osler kb graph communities`",
         )
-    return stamp, arrays
+    return arrays
 
 
 def _find_leaves(arrays: dict[str, stored.Array], count: int) -> Nodes:

@@ -47,7 +47,7 @@ class ChainRetriever:
             return await asyncio.to_thread(self._chain_hits, query, weighed[:k])
 
     def _find_chains(self, query: str) -> list[ConceptChain]:
-        linked = self._link_query(query)
+        linked = link_concepts(self.graph, query, self.recogniser)[: self.most_concepts]
         pairs = combinations(linked, 2)
         found = [
             chain
@@ -61,9 +61,6 @@ class ChainRetriever:
             around = (find_chains_from(self.graph, id, hops=2, k=self.candidates) for id in linked)
             found = [chain for chains in around for chain in chains]
         return found
-
-    def _link_query(self, query: str) -> list[str]:
-        return link_concepts(self.graph, query, self.recogniser)[: self.most_concepts]
 
     def _chain_hits(self, query: str, weighed: list[tuple[float, ConceptChain]]) -> list[Hit]:
         scored = []

@@ -7,9 +7,7 @@ relations, and the question's words select among them.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 from osler.graph.chains import rank_nearest
 from osler.graph.items import Concept, Edge
@@ -22,8 +20,6 @@ from osler.retrieve.relevance import OverlapRelevance
 from osler.retrieve.words import STOP_WORDS
 from osler.sources.catalogue import GRAPH
 from osler.types import Hit, Passage, Relevance
-
-T = TypeVar("T")
 
 # Relations of a concept that are read: those that share most words with the question.
 _READ = 30
@@ -47,17 +43,14 @@ class NearRetriever:
     def __post_init__(self) -> None:
         object.__setattr__(self, "_lookup", Lookup(self.graph))
 
-    async def nearest_concepts(self, query: str, *, k: int) -> list[tuple[Concept, float]]:
-        """The nearest concepts, including those mentioned, with their PageRank."""
-        return await self._read_graph(lambda: self._walk_concepts(query, k))
-
     async def search(self, query: str, *, k: int) -> list[Hit]:
         """Finds relations, one per hit; `Graph.passage` resolves their ids.
 
         The score is the PageRank carried over the relation, in (0, 1), times a factor from 1 to 2
         for its relevance to the query. Raises `SourceUnavailable` when the graph is unreadable.
         """
-        found = await self._read_graph(lambda: self._nearest_relations(query))
+        with search_errors():
+            found = await asyncio.to_thread(self._nearest_relations, query)
         texts = [" ".join(edge.triple).replace("_", " ") for edge, _, _ in found]
         suits = await self.relevance.relevance(query, texts)
         weighed = [
@@ -66,10 +59,6 @@ class NearRetriever:
         ]
         ranked = sorted(weighed, key=lambda pair: (-pair[1], pair[0].id))
         return rank_hits(ranked[:k], query, GRAPH)
-
-    async def _read_graph(self, read: Callable[[], T]) -> T:
-        with search_errors():
-            return await asyncio.to_thread(read)
 
     def _walk_concepts(self, query: str, k: int) -> list[tuple[Concept, float]]:
         seeds = link_concepts(self.graph, query, self.recogniser)[: self.most_concepts]

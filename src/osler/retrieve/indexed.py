@@ -188,7 +188,7 @@ class IndexedRetriever:
                 by_words = here.by_words(kind, words, k=depth, within=self.within)
                 found.append((kind, by_words, lexical * share))
         if self.named is not None:
-            near = _rank_near(own) if self.named.walk.passages else []
+            near = (own[0] or own[1]) if self.named.walk.passages else []
             by_name = self.named.rank_by_name(query, near, k=depth, within=self.within)
             walk = {"walk": self.weights.walk}
             found += [(name, r, walk.get(name, self.weights.names)) for name, r in by_name.items()]
@@ -218,11 +218,6 @@ class IndexedRetriever:
             within=self.within,
         )
         return found[0], found[1] if weighed[1] else []
-
-
-def _rank_near(own: tuple[Ranking, Ranking]) -> Ranking:
-    """The dense ranking, or the lexical one without a vector."""
-    return own[0] or own[1]
 
 
 def _best_finders(rankings: Iterable[tuple[str, Sequence[int]]]) -> dict[int, str]:

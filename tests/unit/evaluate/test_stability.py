@@ -6,9 +6,9 @@ import pytest
 from stability import measure_stability, process_of_run
 
 from osler.evaluate.judged import Judgement
+from osler.evaluate.judges import Judge
 from osler.evaluate.record import SampleKey
 from osler.evaluate.report.build import judged_cells
-from osler.evaluate.stability import StabilityJudge
 from osler.testing.scripted import ScriptedModel
 from osler.trace import FormNode, FormSolved, FormsPlanned, Run
 from osler.types import Answer, Halt, Question, Solution, Statement, Usage
@@ -33,7 +33,7 @@ class Planned:
 
 async def test_the_score_is_the_share_that_the_judge_calls_consistent() -> None:
     model = ScriptedModel(["<answer>yes</answer>", "不同。<answer>no</answer>"])
-    found = await measure_stability(lambda seed: Planned(False), StabilityJudge(model), QUESTIONS)
+    found = await measure_stability(lambda seed: Planned(False), Judge(model), QUESTIONS)
     model.finish()
     assert found.judged is not None
     assert (found.judged.value, found.judged.n, found.unread) == (0.5, 2, 0)
@@ -48,16 +48,14 @@ async def test_the_score_is_the_share_that_the_judge_calls_consistent() -> None:
 
 async def test_plans_of_another_shape_are_told_apart_without_a_judge() -> None:
     model = ScriptedModel(["<answer>yes</answer>"] * 2)
-    found = await measure_stability(
-        lambda seed: Planned(seed == 1), StabilityJudge(model), QUESTIONS
-    )
+    found = await measure_stability(lambda seed: Planned(seed == 1), Judge(model), QUESTIONS)
     assert found.judged is not None
     assert (found.judged.value, found.alike.value) == (1.0, 0.0)
 
 
 async def test_a_verdict_that_cannot_be_read_is_in_no_figure_and_is_told() -> None:
     model = ScriptedModel(["<answer>yes</answer>", *["perhaps"] * 3])
-    found = await measure_stability(lambda seed: Planned(False), StabilityJudge(model), QUESTIONS)
+    found = await measure_stability(lambda seed: Planned(False), Judge(model), QUESTIONS)
     assert found.judged is not None
     assert (found.judged.value, found.judged.n, found.unread) == (1.0, 1, 1)
     assert found.alike.n == 2
@@ -65,13 +63,13 @@ async def test_a_verdict_that_cannot_be_read_is_in_no_figure_and_is_told() -> No
 
 async def test_where_no_verdict_can_be_read_there_is_no_figure() -> None:
     model = ScriptedModel(["perhaps"] * 6)
-    found = await measure_stability(lambda seed: Planned(False), StabilityJudge(model), QUESTIONS)
+    found = await measure_stability(lambda seed: Planned(False), Judge(model), QUESTIONS)
     assert (found.judged, found.unread) == (None, 2)
 
 
 async def test_an_unread_verdict_counts_alike_in_a_study_and_in_a_report() -> None:
     model = ScriptedModel(["<answer>no</answer>", *["perhaps"] * 3])
-    study = await measure_stability(lambda seed: Planned(False), StabilityJudge(model), QUESTIONS)
+    study = await measure_stability(lambda seed: Planned(False), Judge(model), QUESTIONS)
     judgements = [
         Judgement(
             *("stability", "judge", SampleKey("rag", "made", pair.question.id)),
@@ -87,7 +85,7 @@ async def test_an_unread_verdict_counts_alike_in_a_study_and_in_a_report() -> No
 async def test_duplicate_seed_is_refused() -> None:
     with pytest.raises(ValueError, match="two seeds"):
         await measure_stability(
-            lambda seed: Planned(False), StabilityJudge(ScriptedModel([])), QUESTIONS, seeds=(3, 3)
+            lambda seed: Planned(False), Judge(ScriptedModel([])), QUESTIONS, seeds=(3, 3)
         )
 
 

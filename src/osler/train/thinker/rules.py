@@ -110,15 +110,11 @@ def _structure_faults(item: QualityItem, turns: list[AssistantTurn]) -> Iterator
                 read_search(reply.visible)
             except MalformedOutput as error:
                 yield aspect, f"reply {n}: its search cannot be read ({error.message[:80]})"
-        elif _wants_plan(reply):
+        elif "Function Usage: Output" in reply.asked or "用法：Output" in reply.asked:
             try:
                 read_plan(reply.visible)
             except MalformedOutput as error:
                 yield aspect, f"reply {n}: its plan cannot be read ({error.message[:80]})"
-
-
-def _wants_plan(reply: AssistantTurn) -> bool:
-    return "Function Usage: Output" in reply.asked or "用法：Output" in reply.asked
 
 
 def _flow_faults(item: QualityItem, turns: list[AssistantTurn]) -> Iterator[Fault]:
