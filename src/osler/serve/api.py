@@ -56,11 +56,8 @@ async def create_run(asked: schemas.RunRequest, site: At, caller: Who) -> schema
     settings = choices.caller_settings(
         site.settings,
         caller,
+        asked,
         strategy=asked.strategy or (None if asked.plan is None else PLANNING),
-        sources=asked.sources,
-        k=asked.k,
-        seed=asked.seed,
-        limits=asked.limits,
     )
     plan = None if asked.plan is None else await _parse_plan(site, settings, asked.plan)
     live = await site.desk.start_run(caller, question, settings, plan)
@@ -102,15 +99,7 @@ async def make_plan(
 ) -> schemas.PlanView:
     """One plan, whichever door it was asked for at."""
     question = parse_question(asked.question, options=tuple(asked.options), language=asked.language)
-    settings = choices.caller_settings(
-        site.settings,
-        caller,
-        strategy=PLANNING,
-        planner=asked.planner,
-        sources=asked.sources,
-        seed=asked.seed,
-        limits=asked.limits,
-    )
+    settings = choices.caller_settings(site.settings, caller, asked, strategy=PLANNING)
     try:
         made = await site.desk.make_plan(caller, question, settings)
     except BadRun as error:  # the budget, which the request may have narrowed, ended first
@@ -131,15 +120,7 @@ async def list_runs(
     for entry in entries:
         live = site.desk.find_run(entry.id, caller.workspace)
         status = live.status if live else entry.status
-        listed.append(
-            schemas.RunSummary(
-                run_id=entry.id,
-                status=status,
-                created=entry.created,
-                strategy=entry.strategy,
-                question=entry.question,
-            )
-        )
+        listed.append(schemas.RunSummary.from_value(entry, run_id=entry.id, status=status))
     return schemas.RunList(runs=listed, next=next_page)
 
 
@@ -317,12 +298,8 @@ async def kb_status(site: At, caller: Who) -> schemas_kb.KbStatus:
     kb = (await site.shelf.open_knowledge()).kb
     info = await asyncio.to_thread(kb.info)
     shown = open_sources(caller.scope.narrow_settings(site.settings).access, info)
-    return schemas_kb.KbStatus(
-        snapshot=info.snapshot,
-        built=info.built,
-        pending=info.pending,
-        encoder=info.encoder,
-        dimension=info.dimension,
+    return schemas_kb.KbStatus.from_value(
+        info,
         documents=sum(one.documents for one in shown),
         passages=sum(one.passages for one in shown),
         bytes=info.size,

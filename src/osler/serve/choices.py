@@ -13,7 +13,7 @@ from osler.methods.omni.dossier import SavedPlan
 from osler.methods.omni.plan import Query, SourcePlan, render_source_plan
 from osler.serve.keys import Caller
 from osler.serve.problems import RefusedRequest
-from osler.serve.schemas import RunLimits, SearchRequest, SourceQuery
+from osler.serve.schemas import PlanRequest, RunLimits, RunRequest, SearchRequest, SourceQuery
 
 
 def run_settings(
@@ -53,12 +53,20 @@ def run_settings(
     return _validate_settings(tree)
 
 
-def caller_settings(settings: Settings, caller: Caller, **given: Any) -> Settings:
-    """The settings of one run as the caller's scope has them; `given` as for `run_settings`.
+_CHOICES = {"strategy", "planner", "sources", "k", "seed", "limits"}
+
+
+def caller_settings(
+    settings: Settings, caller: Caller, asked: PlanRequest | RunRequest | None = None, **given: Any
+) -> Settings:
+    """The settings of one run as the caller's scope has them: what was asked for, and `given`, as
+    for `run_settings`, before it.
 
     Raises `RefusedRequest`: 422 as `run_settings`, 403 for a strategy outside the scope.
     """
-    chosen = run_settings(caller.scope.narrow_settings(settings), **given)
+    names = _CHOICES & type(asked).model_fields.keys()
+    said = {name: getattr(asked, name) for name in names}
+    chosen = run_settings(caller.scope.narrow_settings(settings), **(said | given))
     if not caller.scope.allows_strategy(kind := chosen.strategy.kind):
         said = f"this key may not run {kind}"
         raise RefusedRequest(403, "not_in_scope", said, fix="choose another strategy")
@@ -69,14 +77,8 @@ def search_settings(settings: Settings, asked: SearchRequest) -> Settings:
     """The settings of one search."""
     if asked.year_from and asked.year_to and asked.year_from > asked.year_to:
         raise RefusedRequest(422, "bad_choice", "year_from is after year_to")
-    wanted = {
-        "year_from": asked.year_from,
-        "year_to": asked.year_to,
-        "languages": tuple(asked.languages),
-        "kinds": tuple(asked.kinds),
-        "trust": asked.trust,
-        "retracted": asked.retracted,
-    }
+    wanted = asked.model_dump(include={"year_from", "year_to", "trust", "retracted"})
+    wanted |= {"languages": tuple(asked.languages), "kinds": tuple(asked.kinds)}
     if all(getattr(settings.retrieve, name) == value for name, value in wanted.items()):
         return settings
     tree = settings.model_dump()

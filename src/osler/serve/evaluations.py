@@ -92,24 +92,18 @@ def _list_folders(folder: Folder) -> list[schemas_evaluation.EvaluationSummary]:
 
 
 def _summarise_folder(folder: Folder) -> schemas_evaluation.EvaluationSummary:
+    plan, damaged = None, ""
     try:
         plan = read_plan(folder)
     except BadRun as error:
-        return schemas_evaluation.EvaluationSummary(
-            name=folder.name,
-            experiment="",
-            version="",
-            strategies=[],
-            tasks=[],
-            damaged=_without_path(error, folder),
-        )
+        damaged = _without_path(error, folder)
     return schemas_evaluation.EvaluationSummary(
         name=folder.name,
-        experiment=plan.experiment,
-        version=plan.version,
-        strategies=list(plan.entrants),
-        tasks=list(plan.tasks),
-        damaged="",
+        experiment=plan.experiment if plan else "",
+        version=plan.version if plan else "",
+        strategies=[*plan.entrants] if plan else [],
+        tasks=[*plan.tasks] if plan else [],
+        damaged=damaged,
     )
 
 

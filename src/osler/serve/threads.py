@@ -124,15 +124,7 @@ async def ask_in_thread(id: ThreadId, asked: ThreadRequest, site: At, caller: Wh
         else await _make_standalone(site, caller, asked.question, thread)
     )
     question = parse_question(alone.text, options=tuple(asked.options), language=asked.language)
-    settings = choices.caller_settings(
-        site.settings,
-        caller,
-        strategy=asked.strategy,
-        sources=asked.sources,
-        k=asked.k,
-        seed=asked.seed,
-        limits=asked.limits,
-    )
+    settings = choices.caller_settings(site.settings, caller, asked)
     # Danger may stand in any of the reader's own words.
     earlier = [*(turn.question for turn in thread.turns), asked.question]
     live = await site.desk.start_run(caller, question, settings, earlier=earlier)
@@ -208,15 +200,8 @@ def _moved(turns: int) -> RefusedRequest:
 
 def _thread_view(thread: Thread) -> ThreadView:
     turns = [_turn_view(turn) for turn in thread.turns]
-    return ThreadView(thread_id=thread.id, created=thread.created, turns=turns)
+    return ThreadView.from_value(thread, thread_id=thread.id, turns=turns)
 
 
 def _turn_view(turn: Turn) -> TurnView:
-    return TurnView(
-        n=turn.n,
-        run_id=turn.run,
-        question=turn.question,
-        standalone=turn.standalone,
-        rewritten_by=turn.origin,
-        created=turn.created,
-    )
+    return TurnView.from_value(turn, run_id=turn.run, rewritten_by=turn.origin)

@@ -9,7 +9,6 @@ from fastapi import APIRouter, Path, UploadFile
 
 from osler.app.uploads import (
     BadUpload,
-    StoredUpload,
     delete_upload,
     list_uploads,
     store_upload,
@@ -58,12 +57,7 @@ async def send_document(source: Source, file: UploadFile, site: At, caller: Who)
         )
     except BadUpload as error:
         raise RefusedRequest(422, "bad_upload", error.message, fix=error.fix) from error
-    return UploadReport(
-        upload=_upload_view(done.upload),
-        documents=done.documents,
-        passages=done.passages,
-        drops=done.drops,
-    )
+    return UploadReport.from_value(done)
 
 
 @router.get("/{source}")
@@ -71,7 +65,7 @@ async def list_documents(source: Source, site: At, caller: Who) -> UploadList:
     """The files that were sent into the source."""
     _require_open(site, caller, source)
     found = await asyncio.to_thread(list_uploads, site.settings, source)
-    return UploadList(uploads=[_upload_view(one) for one in found])
+    return UploadList(uploads=[UploadView.from_value(one) for one in found])
 
 
 @router.delete("/{source}/{name}", status_code=204)
@@ -89,7 +83,3 @@ def _require_open(site: ServerState, caller: Caller, source: str) -> None:
         raise RefusedRequest(
             403, "no_uploads", f"{source} takes no files here", fix="name it in serve.uploads"
         )
-
-
-def _upload_view(given: StoredUpload) -> UploadView:
-    return UploadView.from_value(given)

@@ -26,6 +26,7 @@ from osler.serve.clinic.hook_wire import (
 from osler.serve.clinic.rules import ClinicRules, packaged_clinic_rules, read_clinic_rules
 from osler.serve.keys import Caller
 from osler.serve.problems import RefusedRequest
+from osler.serve.schemas import PROBLEMS
 from osler.serve.state import ServerState
 
 _PATIENT = "{{context.patientId}}"
@@ -54,25 +55,19 @@ _DESCRIPTIONS: dict[CheckName, tuple[str, str]] = {
     "allergies": ("Allergies", "Drugs that a recorded allergy names or is related to."),
 }
 _OUTCOME = "#/components/schemas/OperationOutcome"
+# What other endpoints say of themselves; no state of theirs is refused here (409).
+_SAID = {status: one["description"] for status, one in PROBLEMS.items() if status != 409} | {
+    400: "It cannot be read, or is of another patient.",
+    403: "The key may not do this, or the request comes from another site.",
+    404: "There is no such service.",
+    412: "Data that the service needs is missing.",
+}
 _ERRORS: dict[int | str, dict[str, Any]] = {
     status: {
         "description": said,
         "content": {"application/fhir+json": {"schema": {"$ref": _OUTCOME}}},
     }
-    for status, said in (
-        (400, "It cannot be read, or is of another patient."),
-        (401, "A key is needed."),
-        (403, "The key may not do this, or the request comes from another site."),
-        (404, "There is no such service."),
-        (408, "It was sent too slowly."),
-        (412, "Data that the service needs is missing."),
-        (413, "It is too large."),
-        (415, "It is not JSON."),
-        (421, "It was sent to another server's name."),
-        (422, "It is not valid."),
-        (429, "Too many; see Retry-After."),
-        (503, "Not now; see Retry-After."),
-    )
+    for status, said in _SAID.items()
 }
 ServiceId = Annotated[str, Path(max_length=100, description="As in allergies-order-sign.")]
 
