@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from osler.methods.tcrag.actions import Action, Backtrack, Conclusion, Move, ToolUse, move_of
-from osler.methods.tcrag.observations import ObservationJudge, next_query
+from osler.methods.tcrag.observations import ObservationJudge, is_contradicted, next_query
 from osler.methods.tcrag.stack import FrameKind, MemoryStack
 from osler.methods.tcrag.tools import NAME_RAG
 from osler.retrieve.bridges import missing_names
@@ -107,8 +107,8 @@ class GuidedMoves:
     * Conclusion only over evidence in memory that was not rejected before, and always at the
       last step;
     * Backtrack only when the top is an observation without a relevant passage, and then
-      nothing else: what a tool puts on top of noise could only be reached by popping both. A
-      Thought is never popped, since nothing judges a Thought;
+      nothing else: what a tool puts on top of noise could only be reached by popping both; or
+      when the top is a Thought that evidence in memory contradicts;
     * Summary only over a long memory with several passages of evidence on top; no Thought directly
       after a Thought;
     * no tool is used twice;
@@ -138,6 +138,8 @@ class GuidedMoves:
         # Backtrack (ablation) a Thought has to do.
         if memory.top.kind is FrameKind.OBSERVATION and await self._is_noise(memory):
             moves = self._moves_over_noise(moves)
+        elif self._holds_false_thought(memory):
+            moves = {Move.BACKTRACK}
         else:
             moves |= await self._moves_upon(memory, concludes=concludes)
         # At the last step the only useful move is to conclude.
@@ -152,6 +154,11 @@ class GuidedMoves:
         if Move.BACKTRACK not in self.taught_moves:
             return tools | {Move.THOUGHT}
         return {Move.BACKTRACK} if self.backtrack_first else tools | {Move.BACKTRACK}
+
+    def _holds_false_thought(self, memory: MemoryStack) -> bool:
+        if memory.top.kind is not FrameKind.THOUGHT or Move.BACKTRACK not in self.taught_moves:
+            return False
+        return is_contradicted(memory.top.text, memory.hits, memory.question.language)
 
     async def _moves_upon(self, memory: MemoryStack, *, concludes: bool) -> set[Move]:
         moves = set()

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from osler.answer.disagreement import find_difference, read_claim
 from osler.answer.gate import EvidenceGate
 from osler.retrieve.entity_names import packaged_names
 from osler.retrieve.naming import has_no_one_subject, telling_words
 from osler.text import has_cjk, split_sentences, split_words
-from osler.types import Hit, Question
+from osler.types import Hit, Language, Question
 
 LEAST = 0.1
 """Least sureness of passages that bear on the question. Chosen on development questions of PubMedQA
@@ -37,6 +38,19 @@ class ObservationJudge:
     async def is_noise(self, question: Question, hits: Sequence[Hit]) -> bool:
         weighed = await self.gate.weigh_evidence(question, hits)
         return weighed.sureness.probability < LEAST if weighed.sureness else not weighed.quotes
+
+
+def is_contradicted(thought: str, hits: Sequence[Hit], language: Language) -> bool:
+    """Whether a passage gives another amount or direction than a sentence of the Thought, by the
+    rules of `answer.disagreement`."""
+    mine = [read_claim(thought[start:end]) for start, end in split_sentences(thought)]
+    theirs = [
+        read_claim(hit.passage.text[start:end])
+        for hit in hits
+        for start, end in split_sentences(hit.passage.text)
+    ]
+    pairs = ((own, other) for own in mine for other in theirs)
+    return any(find_difference(own, other, language) for own, other in pairs)
 
 
 def next_query(question: Question) -> str:

@@ -481,6 +481,25 @@ async def test_guided_moves_withhold_only_what_makes_no_sense() -> None:
     assert (await guided.offer_moves(memory, tried, last=False)).moves == frozenset()
 
 
+async def test_a_thought_that_the_evidence_contradicts_is_popped_before_anything_else() -> None:
+    gate = EvidenceGate(Plain(), Plain(), {"en": QuoteThresholds(0.5, 0.5)})
+    guided = GuidedMoves(AnyMove(frozenset({DOC_RAG})), ObservationJudge(gate))
+    dose = replace(INTERACTION, text="Halve the warfarin dose to 2 mg a day with amiodarone.")
+    memory = MemoryStack(QUESTION)
+    memory.push(FrameKind.OBSERVATION, dose.text, hits=(Hit(dose, 1, 1, "", "guideline"),))
+    memory.push(FrameKind.THOUGHT, "The warfarin dose with amiodarone is 2 mg a day.", state=12.0)
+    agreed = await guided.offer_moves(memory, TriedMoves(), last=False)
+    assert Move.BACKTRACK not in agreed.moves
+    memory.push(FrameKind.THOUGHT, "The warfarin dose with amiodarone is 9 mg a day.", state=7.0)
+    offered = await guided.offer_moves(memory, TriedMoves(), last=False)
+    assert offered.moves == {Move.BACKTRACK}
+    memory.pop()
+    assert memory.state == 12.0, "the state value of before it stands again"
+    without = replace(guided, widest=replace(guided.widest, backtrack=False))
+    memory.push(FrameKind.THOUGHT, "The warfarin dose with amiodarone is 9 mg a day.")
+    assert Move.BACKTRACK not in (await without.offer_moves(memory, TriedMoves(), last=False)).moves
+
+
 async def test_a_run_with_nothing_left_to_try_ends_and_says_so() -> None:
     tools = frozenset({DOC_RAG})
     never = EvidenceGate(Plain(), Plain(), {"en": QuoteThresholds(0.5, 0.5)})
