@@ -5,7 +5,8 @@
 Trains a small aLoRA of the packaged model in WORK (questions made of three templates over half of
 the names of the sample's conditions, a line of search words as the reply; goes on where it was
 stopped), writes it as GGUF, and asks questions over the other half greedily in the engine: Q8_0
-base, F16 adapter. transformers reads each reply behind its prompt, with the base's numbers in
+base, F16 adapter; with --wide the same base in float32, which the engine does not round what it
+multiplies with. transformers reads each reply behind its prompt, with the base's numbers in
 float32. Reported: replies of which every token is also PEFT's likeliest, and the differences of the
 tokens' log-probabilities, in nats. This is about
 the numbers of two engines, not about the adapter.
@@ -26,7 +27,7 @@ from typing import Any
 
 from osler.llm.core.base import Completion, Message, Sampling
 from osler.llm.local.model import LlamaCpp
-from osler.llm.local.quantise import default_gguf
+from osler.llm.local.quantise import default_gguf, wide_gguf
 from osler.train.tune.adapter_gguf import write_adapter_gguf
 from osler.train.tune.jobs import TuningJob, run_tuning
 from osler.train.tune.model import prepare_model
@@ -82,7 +83,11 @@ def read_with_peft(pair: Any, asked: str, reply: Completion) -> tuple[bool, list
     turn = [{"role": "user", "content": asked}]
     ids = tokenizer.apply_chat_template(turn, tokenize=False) + INVOCATION
     before = tokenizer(ids, add_special_tokens=False)["input_ids"]
-    said = tokenizer(reply.text, add_special_tokens=False)["input_ids"]
+    # The tokens that the engine chose: the text by itself may be split otherwise.
+    pieces = [token.text.replace(" ", "Ġ").replace("\n", "Ċ") for token in reply.tokens]
+    said = tokenizer.convert_tokens_to_ids(pieces)
+    if len(said) and reply.finish == "stop" and said[-1] == tokenizer.eos_token_id:
+        said.pop()
     if reply.finish == "stop":
         said = [*said, tokenizer.eos_token_id]
     with torch.no_grad():
@@ -94,14 +99,15 @@ def read_with_peft(pair: Any, asked: str, reply: Completion) -> tuple[bool, list
     return equal, [abs(one - other) for one, other in pairs]
 
 
-def main(work: Path, prompts: int, tokens: int, epochs: float) -> None:
+def main(work: Path, prompts: int, tokens: int, epochs: float, *, wide: bool) -> None:
     names = condition_names()
     adapter = train(work, names[::2], epochs)
     file = write_adapter_gguf(adapter, default_gguf(), work / "adapter.gguf")
     print(f"{file.stat().st_size / 1e6:.1f} MB as GGUF")
     asked = [question for question, _ in make_rows(names[1::2])][:prompts]
     wanted = dict(make_rows(names[1::2]))
-    model = LlamaCpp(default_gguf(), name="packaged", context=512, adapters=[file])
+    base = wide_gguf() if wide else default_gguf()
+    model = LlamaCpp(base, name="packaged", context=512, adapters=[file])
     replies = asyncio.run(say_all(model, asked, tokens))
     lora = AloraSettings(prompt=PROMPT, invocation=INVOCATION)
     pair = prepare_model(default_gguf(), replace(OMNI_SFT, lora=lora), adapter=adapter)
@@ -110,6 +116,9 @@ def main(work: Path, prompts: int, tokens: int, epochs: float) -> None:
     apart = [value for _, values in read for value in values]
     taught = [wanted[one] == reply.text for one, reply in zip(asked, replies, strict=True)]
     print(f"replies equal: {sum(equal for equal, _ in read)} of {len(read)}")
+    for one, reply, (equal, values) in zip(asked, replies, read, strict=True):
+        if not equal:
+            print(f"  {one} {reply.text!r}, at most {max(values):.3f} nats")
     print(
         f"per token: mean {mean(apart):.4f}, median {median(apart):.4f}, 95th percentile"
         f" {quantiles(apart, n=20)[18]:.4f}, most {max(apart):.3f} nats (n {len(apart)})"
@@ -123,5 +132,6 @@ if __name__ == "__main__":
     parser.add_argument("--prompts", type=int, default=100)
     parser.add_argument("--tokens", type=int, default=16)
     parser.add_argument("--epochs", type=float, default=2)
+    parser.add_argument("--wide", action="store_true", help="the engine's base in float32")
     given = parser.parse_args()
-    main(given.work, given.prompts, given.tokens, given.epochs)
+    main(given.work, given.prompts, given.tokens, given.epochs, wide=given.wide)

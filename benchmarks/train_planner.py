@@ -45,6 +45,7 @@ from osler.methods.omni.plan import MOST
 from osler.methods.omni.planners import SourcePlanner
 from osler.methods.omni.planners.fixed import OriginalQuestion
 from osler.methods.omni.planners.prompting import FORMS, Form, Prompting, Proposer
+from osler.methods.omni.planners.query2doc import Query2Doc
 from osler.methods.omni.planners.terms import TermExtractor
 from osler.methods.omni.planners.trained import SYSTEM
 from osler.train import card, record
@@ -52,7 +53,7 @@ from osler.train.spo import job, recipe
 from osler.train.spo.case import TrainingCase, part_of, read_cases, to_line
 
 STAGES = ("data", "explore", "judge", "make", "tune", "evaluate", "table")
-PLANNED = (planning.ONE_SEARCH, "original", "prompting", "sft", "sft-dpo", "dpo")
+PLANNED = (planning.ONE_SEARCH, "original", "query2doc", "prompting", "sft", "sft-dpo", "dpo")
 """Rows of the table (Omni-RAG Table 7, with Original Question)."""
 TOKENS = 400
 """Of a plan, at most."""
@@ -225,6 +226,7 @@ async def evaluate(given: argparse.Namespace) -> None:
         left = [a for a in tested(given.work) if (a.set, a.question.id, name) not in done]
         if not left:
             continue
+        random.Random(given.seed).shuffle(left)  # a run that was stopped has some of each set
         chosen = {"kind": "gguf", "path": files[name]} if name in files else {}
         model = {"threads": 1, "slots": given.at_once, "context": 2048, **chosen}
         settings = settings_of(given.work, model=model)
@@ -256,11 +258,13 @@ async def _planner(
         return None
     offers = tuple(map(SourceDescription, SOURCES))
     ready = (await load_roles(settings, ["planner"]))["planner"]
-    sampling = Sampling(temperature=0.0, max_tokens=TOKENS, top=0)
-    system = "" if name == "prompting" else SYSTEM
+    sampling = Sampling(temperature=0.0, max_tokens=planning.TOKENS.get(name, TOKENS), top=0)
+    system = "" if name in planning.TOKENS else SYSTEM
     speaker = Speaker(ready.model, "planner", sampling, ready.constrains, system=system)
     if name == "original":
         return OriginalQuestion(TermExtractor(speaker), offers)
+    if name == "query2doc":
+        return Query2Doc(speaker, TermExtractor(speaker), offers)
     return Prompting(
         Proposer(speaker, offers, form="full" if name == "prompting" else form, asking=asking)
     )
