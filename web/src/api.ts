@@ -65,6 +65,7 @@ export interface Run {
   halt: string | null;
   why: string;
   decided: "method" | "reader" | "fallback" | null;
+  steps: { n: number; function: string; step: string; answer: string; passages: string[]; computed: string }[];
   usage: { calls: number; prompt_tokens: number; completion_tokens: number; searches: number } | null;
   models: Record<string, string>;
   seconds: number | null;

@@ -67,6 +67,11 @@ class RootGroup(LazyGroup, ErrorGroup):
             "Make a source plan, to be read, edited and run with `osler ask --plan FILE`.",
             "ask:plan",
         ),
+        "kag": Verb(
+            "Take a question apart as KAG-Thinker does: the plan, each step with its set, the"
+            " answer.",
+            "kag:kag",
+        ),
         "plans": Verb(
             "Measure source plans: accuracy without each source in turn, queries, words,"
             " diversity, cost.",
@@ -83,8 +88,9 @@ class RootGroup(LazyGroup, ErrorGroup):
             "setup:calibrate",
         ),
         "attack": Verb(
-            "Attack TC-RAG's first tool call with noise, in six ways (TC-RAG App. 8.6).",
-            "studies:attack",
+            "Attacks on what is found: noise in tool calls, wrong passages, hidden orders.",
+            verbs=make_verbs("studies", "noise", "poison", "inject"),
+            usual="noise",
         ),
         "sigma": Verb(
             "Measure the effect of TC-RAG's threshold: halts, steps, tokens and EM over sigma"

@@ -13,7 +13,7 @@ from rich.text import Text
 from osler.answer import NOTHING_SAID
 from osler.cli.film import describe_plan, draw_film, planned_sources
 from osler.text import escape_controls
-from osler.trace import DangerNoticed, Event, Retrieved
+from osler.trace import DangerNoticed, Event, ProofStep, Retrieved, proof_steps
 from osler.types import (
     Answer,
     Authorship,
@@ -77,6 +77,7 @@ def run_page(
         answer = report.solution.answer
         blocks += [answer_block(answer, report.question), evidence_block(answer)]
         blocks.append(cautions_block(answer))
+        blocks.append(proof_block(proof_steps(report.events), answer))
     if with_film:
         blocks.append([_heading_text("How it went"), *draw_film(report.events, notes=notes)])
     elif report.solution is None:
@@ -166,6 +167,32 @@ def evidence_block(answer: Answer) -> list[RenderableType]:
         numbers = " ".join(f"[{number}]" for number, _ in group)
         lines += _passage_entry(numbers, group[0][1].passage, mark_quotes(group))
     return lines
+
+
+def proof_block(steps: Sequence[ProofStep], answer: Answer) -> list[RenderableType]:
+    """Each step of the plan with what it came to, and the numbers of the evidence under it."""
+    made = [step for step in steps if step.function != "Output"]
+    # One search alone is no derivation: its quotes stand above.
+    if not any(step.answer for step in made) or (len(made) == 1 and not made[0].computed):
+        return []
+    numbers: dict[str, list[int]] = {}
+    for number, one in enumerate(answer.evidence, 1):
+        numbers.setdefault(one.passage.id, []).append(number)
+    lines: list[RenderableType] = [_heading_text("By these steps")]
+    for step in made:
+        cited = sorted({n for id in step.passages for n in numbers.get(id, ())})
+        marks = "".join(f" [{n}]" for n in cited)
+        told = f"{step.n}. {step.step} → {step.answer or '?'}{marks}"
+        lines.append(Text(escape_controls(told)))
+        if step.computed:
+            lines.append(_Indented(Text(escape_controls(step.computed))))
+    return lines
+
+
+def plan_block(steps: Sequence[ProofStep]) -> list[RenderableType]:
+    """The plan as it can be edited and run again."""
+    text = "\n".join(step.wire for step in steps)
+    return [_heading_text("Plan"), Text(escape_controls(text))] if steps else []
 
 
 def cautions_block(answer: Answer) -> list[RenderableType]:

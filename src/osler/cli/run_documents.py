@@ -8,7 +8,7 @@ from typing import Any
 
 from osler.cli.film import planned_sources
 from osler.cli.render import RunPage
-from osler.trace import Event, StateValued
+from osler.trace import Event, StateValued, proof_steps
 from osler.types import Answer, Caution, DangerNotice, Evidence, Hit, Passage
 
 
@@ -38,6 +38,7 @@ def report_document(report: RunPage) -> dict[str, Any]:
         "why": solution.why,
         "decided": solution.decided.value,
         "state": find_state(report.events),
+        "steps": [asdict(step) for step in proof_steps(report.events)],
         "usage": asdict(solution.usage),
         **ran,
     }

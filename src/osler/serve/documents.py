@@ -89,6 +89,7 @@ def run_report(told: RunView) -> schemas.RunReport:
         halt=solution.halt.value if solution else None,
         why=solution.why if solution else "",
         decided=solution.decided.value if solution else None,
+        steps=[schemas.ProofStepView.from_value(one) for one in told.steps],
         usage=schemas.UsageView.from_value(solution.usage) if solution else None,
         models=told.models,
         notes_of=list(told.notes_of),

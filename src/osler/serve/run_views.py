@@ -18,10 +18,20 @@ from osler.serve.ledger import WORKSPACE, LedgerEntry, Status
 from osler.serve.problems import RefusedRequest
 from osler.serve.run_manager import ActiveRun, RunManager
 from osler.serve.scopes import RunReach, reach_from_lines, reach_of, read_reach
-from osler.trace import Answered, DangerNoticed, Event, Started, from_line, read_events
+from osler.trace import (
+    Answered,
+    DangerNoticed,
+    Event,
+    ProofStep,
+    Started,
+    from_line,
+    proof_steps,
+    read_events,
+)
 from osler.types import DangerNotice, Question, Solution
 
 _DANGER = '"type":"run.danger"}'
+_PLANNED = '"type":"lf.parsed"'
 _ID = re.compile(r"\d{8}-\d{6}-[0-9a-f]{6,32}")
 
 
@@ -48,6 +58,13 @@ class RunView:
         """As in `Started`."""
         begun = started_event(list(self.lines[:2]))
         return begun.notes_of if begun else ()
+
+    @property
+    def steps(self) -> tuple[ProofStep, ...]:
+        """By which steps the answer came about."""
+        if not any(_PLANNED in line for line in self.lines):
+            return ()
+        return proof_steps(map(from_line, self.lines))
 
     @property
     def danger(self) -> DangerNotice | None:

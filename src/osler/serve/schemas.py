@@ -170,6 +170,24 @@ class DangerView(ResponseModel):
     language: Literal["en", "zh"]
 
 
+class ProofStepView(ResponseModel):
+    """A step of the plan by which the answer came about."""
+
+    n: int
+    function: Literal["Retrieval", "Math", "Deduce", "Output"]
+    step: str
+    action: str
+    """Its logical form."""
+    needs: list[int]
+    """Numbers of the steps whose results it needs."""
+    answer: str
+    """The value, or the members of a set; empty where it has none that may be shown."""
+    passages: list[str]
+    """Ids of the passages that it rests on: `GET /passages/{id}` opens them."""
+    computed: str
+    """The formula with its inputs, or the program."""
+
+
 class UsageView(ResponseModel):
     calls: int
     prompt_tokens: int
@@ -202,6 +220,8 @@ class RunReport(ResponseModel):
     why: str
     decided: Literal["method", "reader", "fallback"] | None
     """Who decided the answer: the method, a reader of what it found, or one in its stead."""
+    steps: list[ProofStepView]
+    """By these steps; empty where nothing was planned."""
     usage: UsageView | None
     models: dict[str, str]
     notes_of: list[str]

@@ -37,6 +37,7 @@ from osler.trace.events import (
     to_line,
 )
 from osler.trace.notes import split_note
+from osler.trace.proof import ProofStep, proof_steps
 from osler.trace.run import BudgetExceeded, Run, RunCancelled, Sink, Solver
 
 __all__ = [
@@ -61,6 +62,7 @@ __all__ = [
     "PlanScored",
     "PlannedQuery",
     "Popped",
+    "ProofStep",
     "Pushed",
     "Retrieved",
     "Run",
@@ -72,6 +74,7 @@ __all__ = [
     "Started",
     "StateValued",
     "from_line",
+    "proof_steps",
     "read_events",
     "split_note",
     "to_line",

@@ -128,7 +128,7 @@ def test_the_json_document_has_everything_and_its_spans_are_right(
     document = json.loads(osler("ask", QUESTION, *RAG, "--json").stdout)
     assert {*document} == {
         *("answer", "evidence", "grounding", "halt", "why", "usage", "models", "snapshot"),
-        *("run", "strategy", "seconds", "cautions", "danger", "decided", "state"),
+        *("run", "strategy", "seconds", "cautions", "danger", "decided", "state", "steps"),
     }
     answer, evidence = document["answer"], document["evidence"]
     assert {*answer} == {

@@ -58,6 +58,18 @@ def test_the_answer_bears_its_citations_and_their_quotes_are_in_the_passages(
     assert told["answer"]["text"][begin:stop] == "Adrenaline is given first."
 
 
+def test_a_computed_answer_bears_the_steps_that_led_to_it(http: httpx2.Client) -> None:
+    asked = "What is the mean arterial pressure at 120/75 mmHg?"
+    run = start_run(http, asked, strategy="kag-thinker")
+    read_stream(http, run)
+    told = http.get(f"/api/v1/runs/{run}").json()
+    math, output = told["steps"]
+    assert (math["function"], math["answer"]) == ("Math", "90 mmHg")
+    assert "120" in math["computed"]
+    assert output["needs"] == [math["n"]]
+    assert math["passages"] == [one["passage"]["id"] for one in told["evidence"]]
+
+
 def test_run_is_served_byte_for_byte_the_same_after_a_restart(home: Path) -> None:
     with serve_osler(home) as place, httpx2.Client(base_url=place.url) as client:
         run = start_run(client)

@@ -1,5 +1,6 @@
 import type { Evidence, Run } from "../api";
 import type { Told } from "../log";
+import { link } from "../place";
 import { plain, shortSeconds } from "../plain";
 import type { Tongue } from "../words";
 import { Cautions } from "./Cautions";
@@ -29,11 +30,36 @@ export function Answer({ run, speak, lit }: { run: Run; speak: Tongue; lit: Lit 
           <Statement key={index} {...one} run={run} speak={speak} lit={lit} />
         ))}
       </p>
+      <Steps run={run} speak={speak} />
       <Cautions found={run.cautions} speak={speak} />
       <Aside run={run} speak={speak} />
       <Facts run={run} speak={speak} />
       <Feedback key={run.run_id} run={run} speak={speak} />
     </section>
+  );
+}
+
+// The proof: what each step came to, and the passages under it. One search alone is none.
+function Steps({ run, speak }: { run: Run; speak: Tongue }) {
+  const steps = (run.steps ?? []).filter((one) => one.function !== "Output");
+  if (!steps.some((one) => one.answer) || (steps.length === 1 && !steps[0]?.computed)) return null;
+  return (
+    <details className="small steps">
+      <summary>{speak.words.bySteps}</summary>
+      <ol>
+        {steps.map((one) => (
+          <li key={one.n} value={one.n}>
+            {`${plain(one.step)} → ${plain(one.answer) || "?"} `}
+            {one.computed && <code>{plain(one.computed)} </code>}
+            {one.passages.map((id) => (
+              <a key={id} href={link("passages", id)}>
+                {plain(id)}{" "}
+              </a>
+            ))}
+          </li>
+        ))}
+      </ol>
+    </details>
   );
 }
 

@@ -24,6 +24,7 @@ from osler.methods.kag.focus import Focuser, LikenessFocuser, LikenessScorer
 from osler.methods.kag.graph_route import GRAPH_SETS, GraphRoute
 from osler.methods.kag.hybrid import QueriesAsForms
 from osler.methods.kag.logical_forms import LogicalPlan
+from osler.methods.kag.notation import render_plan
 from osler.methods.kag.outline import Outliner
 from osler.methods.kag.output import AnswerFinisher
 from osler.methods.kag.parse import read_plan
@@ -66,8 +67,10 @@ def build_thinker(build: StrategyBuild, chosen: KagThinkerSettings) -> Thinker |
         if search is None or not _quotes_unplanned(build, chosen):
             return thinker
         return replace(thinker, routes=(*thinker.routes, QuestionQuotes(search, build.composer)))
-    # A plan that was given is run as it is: no route is asked first.
-    return replace(thinker, planner=GivenForms(_read_forms(chosen.forms)), routes=())
+    # A plan that was given is run as it is, over the graph's sets where the graph has them all.
+    plan = _read_forms(chosen.forms)
+    sets = [GraphRoute(route.sets, render_plan(plan)) for route in _graph_route(build, chosen)]
+    return replace(thinker, planner=GivenForms(plan), routes=tuple(sets))
 
 
 def _read_forms(text: str) -> LogicalPlan:
@@ -172,9 +175,7 @@ def _question_routes(build: StrategyBuild, chosen: KagThinkerSettings) -> Iterat
     parts = build.parts
     if chosen.formulas:
         yield QuestionCalculator(meaning=parts.relevance)
-    is_asked = chosen.decompose and chosen.graph_sets and chosen.retriever == "hybrid"
-    if is_asked and GRAPH_SETS in parts.carriers and GRAPH in parts.sources:
-        yield GraphRoute(parts.retriever(GRAPH_SETS, (GRAPH,)))
+    yield from _graph_route(build, chosen)
     if chosen.decompose and chosen.text_steps:
         yield TextRoute(
             _fact_finder(parts),
@@ -182,6 +183,13 @@ def _question_routes(build: StrategyBuild, chosen: KagThinkerSettings) -> Iterat
             _question_search(chosen, parts),
             leaves_unknown=not _quotes_unplanned(build, chosen),
         )
+
+
+def _graph_route(build: StrategyBuild, chosen: KagThinkerSettings) -> Iterator[GraphRoute]:
+    parts = build.parts
+    is_asked = chosen.decompose and chosen.graph_sets and chosen.retriever == "hybrid"
+    if is_asked and GRAPH_SETS in parts.carriers and GRAPH in parts.sources:
+        yield GraphRoute(parts.retriever(GRAPH_SETS, (GRAPH,)))
 
 
 def _quotes_unplanned(build: StrategyBuild, chosen: KagThinkerSettings) -> bool:

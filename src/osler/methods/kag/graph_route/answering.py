@@ -61,6 +61,8 @@ SHOWN = 20
 _EQUAL = 0.5
 """Difference in cost below which of two readings neither is the likelier."""
 _STEP = "step "
+_WIRE = "Step1:"
+"""How a plan begins; asked in place of a question, it is run as it stands."""
 _RELATION = re.compile(r"Relation: \((.*?)\)\.(?: |$)", re.DOTALL)
 _YES: dict[Language, str] = {"en": "Yes: {facts}.", "zh": "是：{facts}。"}
 _COUNT: dict[Language, str] = {"en": "{value:.0f}: {names}.", "zh": "{value:.0f} 个：{names}。"}
@@ -85,6 +87,8 @@ class GraphSets:
             return await asyncio.to_thread(self._find_relations, query, k)
 
     def _find_relations(self, question: str, k: int) -> list[Hit]:
+        if question.startswith(_WIRE):
+            return self._run_given(read_plan(question), k)
         reading = QuestionReader(self.graph).read(question, language_of(question))
         queries = plan_queries(reading)
         for n, query in enumerate(queries):
@@ -104,6 +108,13 @@ class GraphSets:
                     return []
                 return hits
         return []
+
+    def _run_given(self, plan: LogicalPlan, k: int) -> list[Hit]:
+        try:
+            hits = self._hits_of(plan, execute_plan(plan, GraphLookup(self.graph)))
+        except BadCalculation:
+            return []
+        return hits if len(hits) <= k else []
 
     def _is_doubtful(
         self, chosen: GraphQuery, others: Sequence[GraphQuery], answer: set[str]
@@ -240,10 +251,13 @@ class GraphRoute:
     """Answers a question by the graph; `None` where the graph cannot."""
 
     sets: Retriever
+    forms: str = ""
+    """A plan that is run in place of the question's own."""
 
     async def solve(self, question: Question, run: Run) -> Solution | None:
         """Raises `BudgetExceeded` where no search may be made."""
-        found = await look_up(self.sets, question.text, run, k=MOST_RELATIONS, sources=(GRAPH,))
+        asked = self.forms or question.text
+        found = await look_up(self.sets, asked, run, k=MOST_RELATIONS, sources=(GRAPH,))
         if not found.hits:
             return None
         plan = read_plan(found.hits[0].query)

@@ -310,7 +310,7 @@ def write_plan(query: GraphQuery) -> LogicalPlan:
         return LogicalPlan(tuple(steps))
     if query.operation:
         last = f"m{len(steps) + 1}"
-        words = f"The {query.operation} of {', '.join(ends)}"
+        words = f"The {query.operation} of {', '.join(f'#{end[1:]}' for end in ends)}"
         steps.append(PlanStep(len(steps) + 1, words, Math(tuple(ends), query.operation, last)))
     last = (
         _write_chain(steps, f"#{len(steps)}", SpoNode(last), query.after) if query.after else last

@@ -213,13 +213,17 @@ def write_text_plan(query: TextQuery) -> LogicalPlan:
     elif query.operation == "same":
         last = f"d{n}"
         form = Deduce(Operation.JUDGEMENT, tuple(ends), "shared", last)
-        steps.append(PlanStep(n, f"Are {' and '.join(ends)} the same?", form))
+        steps.append(PlanStep(n, f"Are {_as_references(ends)} the same?", form))
     elif query.operation:
         last = f"m{n}"
-        words = f"The {query.operation} of {' and '.join(ends)}"
+        words = f"The {query.operation} of {_as_references(ends)}"
         steps.append(PlanStep(n, words, Math(tuple(ends), query.operation, last)))
     steps.append(PlanStep(len(steps) + 1, "The answer", Output((last,))))
     return LogicalPlan(tuple(steps))
+
+
+def _as_references(ends: Sequence[str]) -> str:
+    return " and ".join(f"#{end[1:]}" for end in ends)
 
 
 def _write_chain(steps: list[PlanStep], chain: Chain, number: int) -> str:
