@@ -194,6 +194,19 @@ def read_text_file(path: Path, error: type[OslerError], fix: str = "", *, what: 
         raise error(f"{what}{path} cannot be read: {failed}", fix=fix) from failed
 
 
+def read_settings_text(path: Path, setting: str = "", fix: str = "") -> str:
+    """The UTF-8 text of a file that somebody wrote, without a byte order mark.
+
+    Raises `BadConfig`; `setting` stands before the message, as in "danger.rules: ".
+    """
+    try:
+        with translate_os_errors(f"{setting}cannot read {path}", BadConfig, fix):
+            return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        problem = f"{path} is not UTF-8 text (byte {error.start})"
+        raise BadConfig(problem, fix="save it as UTF-8") from error
+
+
 def describe_invalid(error: ValidationError, whole: str = "") -> str:
     """The first field that is not as it should be, and why; `whole`: the name of the value itself,
     where no field is to blame."""

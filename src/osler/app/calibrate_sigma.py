@@ -16,7 +16,7 @@ from math import inf, nextafter
 from pathlib import Path
 from typing import Any
 
-from osler.errors import BadConfig, BadQuestion
+from osler.errors import BadConfig, BadQuestion, read_text_file
 from osler.evaluate.guarantee import GuaranteedThreshold, fit_threshold
 from osler.methods.tcrag.monitor import Metric
 
@@ -56,10 +56,7 @@ def read_graded_states(path: Path) -> list[GradedState]:
 
     Raises `BadQuestion` naming file, line and fix.
     """
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise BadQuestion(f"{path} cannot be read: {error}", fix="name another file") from error
+    lines = read_text_file(path, BadQuestion, "name another file").splitlines()
     found = [_read_line(line, f"{path}:{n}") for n, line in enumerate(lines, 1) if line.strip()]
     return [one for one in found if one is not None]
 

@@ -12,8 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Awaitable, Iterator
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import httpx2
 
@@ -73,12 +72,7 @@ class Client(ApiCalls[Json, bytes], AbstractContextManager["Client"]):
     def close(self) -> None:
         self._http.close()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _json(self, method: str, path: str, *, query: Any = None, body: Any = None) -> Json:
@@ -131,15 +125,7 @@ class AsyncClient(
     async def aclose(self) -> None:
         await self._http.aclose()
 
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
     async def _json(self, method: str, path: str, *, query: Any = None, body: Any = None) -> Json:

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from osler.danger.phrases import WORD, BadPhrase, PhraseFinder, Span, Spelling
-from osler.errors import BadConfig
+from osler.errors import BadConfig, read_settings_text
 from osler.text import read_packaged
 from osler.types import DangerKind
 
@@ -188,16 +188,7 @@ def packaged_rules() -> DangerRules:
 @cache
 def read_rules(path: Path) -> DangerRules:
     """Custom rules. Raises `BadConfig` that names file, rule and field."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise BadConfig(
-            f"danger.rules: cannot read {path}: {error.strerror}", fix="name a file that exists"
-        ) from error
-    except UnicodeDecodeError as error:
-        raise BadConfig(
-            f"{path} is not UTF-8 text (byte {error.start})", fix="save it as UTF-8"
-        ) from error
+    text = read_settings_text(path, "danger.rules: ", "name a file that exists")
     return parse_rules(text, str(path))
 
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from osler.errors import BadConfig
+from osler.errors import BadConfig, require_extra, translate_os_errors
 from osler.kb.store.durable import write_private
 
 if TYPE_CHECKING:
@@ -48,12 +48,9 @@ class CheckpointSigner:
     """
 
     def __init__(self, key_file: Path) -> None:
-        try:
+        with require_extra("audit", "the audit log needs the extra `audit`"):
             from cryptography.hazmat.primitives import serialization
             from cryptography.hazmat.primitives.asymmetric import ed25519
-        except ImportError as error:
-            fix = 'pip install "osler[audit]"'
-            raise BadConfig("the audit log needs the extra `audit`", fix=fix) from error
         if not key_file.exists():
             fresh = ed25519.Ed25519PrivateKey.generate()
             pem = fresh.private_bytes(
@@ -61,12 +58,9 @@ class CheckpointSigner:
                 serialization.PrivateFormat.PKCS8,
                 serialization.NoEncryption(),
             )
-            try:
+            fix = "set audit.path to a folder that can be written"
+            with translate_os_errors(f"{key_file} cannot be made", BadConfig, fix):
                 write_private(key_file, pem)
-            except OSError as error:
-                fix = "set audit.path to a folder that can be written"
-                problem = f"{key_file} cannot be made: {error.strerror}"
-                raise BadConfig(problem, fix=fix) from error
         try:
             loaded = serialization.load_pem_private_key(key_file.read_bytes(), None)
         except (OSError, ValueError, TypeError) as error:

@@ -16,7 +16,7 @@ from osler.app.audit.checkpoints import CheckpointSigner, read_checkpoints
 from osler.app.audit.log import PUBLIC, AuditLog, Verification, read_head, read_lines, verify_log
 from osler.app.audit.merkle import hash_leaf, prove_inclusion
 from osler.app.config import Settings
-from osler.errors import BadConfig, BadRun, StorageFailed
+from osler.errors import BadConfig, BadRun, StorageFailed, translate_os_errors
 from osler.kb.store.durable import write_private
 from osler.trace import Answered, Event, Retrieved, Sink
 from osler.types import Question
@@ -70,13 +70,11 @@ def content_of(settings: Settings, text: str) -> str:
 @cache
 def _salt(folder: Path) -> bytes:
     path = folder / _SALT
-    try:
+    with translate_os_errors(f"{path} cannot be read or made", StorageFailed):
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         if not path.exists():
             write_private(path, secrets.token_bytes(32))
         return path.read_bytes()
-    except OSError as error:
-        raise StorageFailed(f"{path} cannot be read or made: {error.strerror}") from error
 
 
 def record_reading(settings: Settings, verb: str, asked: str, shown: list[str]) -> None:
@@ -128,10 +126,8 @@ def prove_run(settings: Settings, run: str) -> dict[str, Any]:
         fix = "`osler audit show` lists them"
         raise BadRun(f"the audit log knows no run {run!r}", fix=fix)
     place = settings.runs.path / run
-    try:
+    with translate_os_errors(f"the files of the run {run} are gone", BadRun):
         files = {name: (place / file).read_text("utf-8") for name, file in RUN_FILES.items()}
-    except OSError as error:
-        raise BadRun(f"the files of the run {run} are gone: {error.strerror}") from error
     leaves = [hash_leaf(line) for line in lines[: head.size]]
     return {
         "entry": lines[index].decode(),

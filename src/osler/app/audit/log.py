@@ -12,7 +12,7 @@ import json
 import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,7 +25,7 @@ from osler.app.audit.checkpoints import (
     read_checkpoints,
 )
 from osler.app.audit.merkle import MerkleFrontier, hash_leaf
-from osler.errors import StorageFailed
+from osler.errors import StorageFailed, translate_os_errors
 from osler.kb.store.durable import make_folders, sync_path, write_private
 
 ENTRIES, HEAD, LOCK, PUBLIC = "entries.jsonl", "head", "lock", "public.key"
@@ -71,12 +71,6 @@ class AuditLog:
         if self._copies is not None and signed.size % self._every == 0:
             self._copy(signed)
         return number
-
-    def copy_checkpoint(self) -> None:
-        """Appends the last checkpoint to the second place, if there is one."""
-        head = read_head(self.folder)
-        if self._copies is not None and head is not None:
-            self._copy(head)
 
     def _copy(self, signed: Checkpoint) -> None:
         assert self._copies is not None  # noqa: S101  its callers look
@@ -247,10 +241,6 @@ def _number_of(line: bytes) -> int | None:
     return entry.get("n") if isinstance(entry, dict) else None
 
 
-@contextmanager
-def _storage_errors(place: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        said = f"the audit log in {place} cannot be read or written: {error.strerror}"
-        raise StorageFailed(said, fix=_FIX) from error
+def _storage_errors(place: Path) -> AbstractContextManager[None]:
+    said = f"the audit log in {place} cannot be read or written"
+    return translate_os_errors(said, StorageFailed, _FIX)

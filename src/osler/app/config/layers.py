@@ -13,7 +13,7 @@ from platformdirs import user_config_dir
 
 from osler.app.config.merge import LoadedSettings, SettingsLayer, merge_layers
 from osler.app.config.settings import allowed_keys, is_section
-from osler.errors import BadConfig
+from osler.errors import BadConfig, read_settings_text
 from osler.text import suggest_word
 
 PREFIX = "OSLER__"
@@ -92,16 +92,7 @@ def _read_preset(name: str, env: Mapping[str, str]) -> SettingsLayer:
 
 
 def _read_file(path: Path, env: Mapping[str, str]) -> SettingsLayer:
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise BadConfig(
-            f"cannot read {path}: {error.strerror}", fix="name a file that exists with --config"
-        ) from error
-    except UnicodeDecodeError as error:
-        raise BadConfig(
-            f"{path} is not UTF-8 text (byte {error.start})", fix="save it as UTF-8"
-        ) from error
+    text = read_settings_text(path, fix="name a file that exists with --config")
     return _parse_toml(text, str(path), env)
 
 

@@ -11,7 +11,7 @@ from osler.app.config.fields import NONE, SettingsSection
 from osler.app.config.merge import LoadedSettings, dotted_keys
 from osler.app.config.settings import Settings, is_section
 from osler.app.config.strategies import STRATEGIES
-from osler.errors import BadConfig
+from osler.errors import BadConfig, translate_os_errors
 
 _HEAD = """\
 # osler.toml: settings of Osler. Every key is shown with its default, commented out:
@@ -56,15 +56,13 @@ def render_template(settings: Settings | None = None) -> str:
 
 def write_template(path: Path, *, overwrite: bool = False) -> None:
     """Writes the template. Raises `BadConfig` when the file exists or cannot be written."""
-    try:
-        with path.open("w" if overwrite else "x", encoding="utf-8") as out:
-            out.write(render_template())
-    except FileExistsError as error:
-        raise BadConfig(f"{path} is there already", fix="--force writes over it") from error
-    except OSError as error:
-        raise BadConfig(
-            f"cannot write {path}: {error.strerror}", fix="name a place that you may write to"
-        ) from error
+    fix = "name a place that you may write to"
+    with translate_os_errors(f"cannot write {path}", BadConfig, fix):
+        try:
+            with path.open("w" if overwrite else "x", encoding="utf-8") as out:
+                out.write(render_template())
+        except FileExistsError as error:
+            raise BadConfig(f"{path} is there already", fix="--force writes over it") from error
 
 
 def _key_lines(section: SettingsSection, prefix: str, values: dict[str, object]) -> Iterator[str]:

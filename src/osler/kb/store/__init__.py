@@ -6,7 +6,12 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from osler.errors import KnowledgeBaseError, KnowledgeBaseMismatch, KnowledgeBaseMissing
+from osler.errors import (
+    KnowledgeBaseError,
+    KnowledgeBaseMismatch,
+    KnowledgeBaseMissing,
+    translate_os_errors,
+)
 from osler.kb.store.access import (
     FILE,
     hold_lock,
@@ -93,12 +98,9 @@ def create_store(folder: Path) -> None:
 
     Raises `KnowledgeBaseError` when the folder holds one already or cannot be written.
     """
-    try:
+    fix = "choose another folder"
+    with translate_os_errors(f"{folder} cannot be made", KnowledgeBaseError, fix):
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    except OSError as error:
-        raise KnowledgeBaseError(
-            f"{folder} cannot be made: {error.strerror}", fix="choose another folder"
-        ) from error
     with hold_lock(folder), translate_errors(folder):
         if _has_tables(folder / FILE):
             raise KnowledgeBaseError(

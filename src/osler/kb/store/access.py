@@ -13,7 +13,7 @@ from contextlib import closing, contextmanager
 from enum import StrEnum
 from pathlib import Path
 
-from osler.errors import KnowledgeBaseBusy, KnowledgeBaseError
+from osler.errors import KnowledgeBaseBusy, KnowledgeBaseError, translate_os_errors
 from osler.kb.store.durable import sync_path
 
 FILE, LOCK = "kb.sqlite", "kb.lock"
@@ -189,13 +189,11 @@ _FIXES = {
 @contextmanager
 def translate_errors(folder: Path) -> Iterator[None]:
     """Turns errors of SQLite and of the disk into `KnowledgeBaseError`."""
+    failed = f"the knowledge base in {folder} failed"
+    fix = "check that the disk is there, has room and may be written"
     try:
-        yield
-    except OSError as error:
-        raise KnowledgeBaseError(
-            f"the knowledge base in {folder} failed: {error.strerror or error}",
-            fix="check that the disk is there, has room and may be written",
-        ) from error
+        with translate_os_errors(failed, KnowledgeBaseError, fix):
+            yield
     except sqlite3.Error as error:
         # The lowest byte is the error; what is above it tells the kind.
         code = getattr(error, "sqlite_errorcode", -1) & 0xFF

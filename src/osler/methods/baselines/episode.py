@@ -10,7 +10,6 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from types import TracebackType
 
 from osler.answer import UNDECIDED, Composer, Decision
 from osler.answer.option_reading import named_option, written_option
@@ -75,12 +74,7 @@ class Episode:
     def __enter__(self) -> Episode:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> bool:
+    def __exit__(self, kind: object, error: object, trace: object) -> bool:
         # Other errors propagate: only a spent budget is a normal end.
         return isinstance(error, BudgetExceeded)
 
