@@ -21,7 +21,9 @@ _KB = {
     **make_verbs("kb", "add", "build", "info", "verify"),
     **make_verbs("kb_search", "search", "get"),
     **make_verbs("kb", "rm"),
-    **make_verbs("kb_keep", "update", "snapshot", "snapshots", "rollback", "export", "dead"),
+    **make_verbs(
+        "kb_keep", "update", "correct", "snapshot", "snapshots", "rollback", "export", "dead"
+    ),
     **make_verbs("kb_keep", "release"),
     **make_verbs("kb_search", "patients"),
     **make_verbs("kb_keep", "fetch", "push"),
@@ -119,6 +121,10 @@ class RootGroup(LazyGroup, ErrorGroup):
             "serve:deploy",
         ),
         "config": Verb("Show and check settings.", verbs=make_verbs("setup", "show", "check")),
+        "watch": Verb(
+            "Take in what comes, changes or goes in a folder, until it is stopped.",
+            "kb_keep:watch",
+        ),
         "kb": Verb("The knowledge base: what can be found and cited.", verbs=_KB),
         "eval": Verb("Compare strategies on data sets.", verbs=_EVAL),
         "train": Verb("Make training data, and train models.", verbs=_TRAIN),

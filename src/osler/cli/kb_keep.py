@@ -53,6 +53,67 @@ def update(
     show_added(here, added, by_words)
 
 
+def correct(
+    here: CliSession,
+    id: Annotated[str, typer.Argument(help="Id of the passage, as in source:document#3.")],
+    text: Annotated[str, typer.Option(help='Its new text; "-" reads it from standard input.')],
+    wait: Wait = PATIENCE,
+) -> None:
+    """Give one passage another text. Searches find it at once; no build is needed.
+
+    Its file is left as it is: when that changes, its own text comes back.
+    """
+    import sys
+
+    from osler.app.wiring.models import load_encoder
+    from osler.errors import KnowledgeBaseUnbuilt
+
+    settings = here.load_settings()
+    given = sys.stdin.read() if text == "-" else text
+    with open_kb(settings, wait) as kb:
+        try:
+            kb.require_built(None)
+        except KnowledgeBaseUnbuilt:
+            encoder = None  # the next build makes all vectors that are missing
+        else:
+            encoder = load_encoder(settings)
+        passage = kb.correct(id, given, encoder)
+    here.report_line(f"{passage.id} is corrected", {"id": passage.id, "text": passage.text})
+
+
+def watch(
+    here: CliSession,
+    folder: Annotated[Path, typer.Argument(help="Folder whose files are taken in.")],
+    source: Annotated[str, typer.Option("--source", "-s", help="Name of the source.")],
+    every: Annotated[float, typer.Option(min=0.1, help="Seconds between two looks.")] = 5.0,
+    looks: Annotated[
+        int | None, typer.Option(min=1, help="End after so many looks; else with Ctrl-C.")
+    ] = None,
+    wait: Wait = PATIENCE,
+) -> None:
+    """Take in what comes, changes or goes in a folder, and build, until it is stopped.
+
+    Killed at any moment it loses nothing: started again, it goes on where it was.
+    """
+    from dataclasses import asdict
+    from itertools import islice
+
+    from osler.app.quarantine import target_source
+    from osler.app.watch import tick_every, watch_folder
+    from osler.app.wiring.knowledge import open_or_create
+    from osler.app.wiring.models import load_encoder
+
+    settings = here.load_settings()
+    with open_or_create(settings) as kb:
+        kb.wait = wait
+        ticks = islice(tick_every(every), looks)
+        into, encoder = target_source(settings, source), load_encoder(settings)
+        for seen in watch_folder(kb, folder, into, encoder, ticks):
+            if seen.is_change:
+                line = f"documents in: {seen.documents:,}, out: {seen.gone:,}"
+                here.report_line(f"{line}; vectors: {seen.encoded:,}", asdict(seen))
+
+
 def snapshot(
     here: CliSession,
     name: Name,

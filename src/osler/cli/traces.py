@@ -12,7 +12,9 @@ import typer
 from osler.cli.options import JsonSession
 
 if TYPE_CHECKING:
+    from osler.app.config import Settings
     from osler.cli.render import RunPage
+    from osler.types import Answer
 
 
 def ls(
@@ -61,6 +63,23 @@ def show(
     from osler.cli.render import run_page
 
     here.make_console().print(run_page(found, notes=notes))
+    if found.solution is not None:
+        for line in _changed_lines(settings, found.solution.answer, found.snapshot):
+            here.make_console().print(line, style="yellow")
+
+
+def _changed_lines(settings: Settings, answer: Answer, snapshot: str) -> list[str]:
+    """What of the evidence changed since; nothing where there is no knowledge base by now."""
+    from osler.app.changed import find_changed
+    from osler.app.wiring.knowledge import open_knowledge_base
+    from osler.errors import KnowledgeBaseError
+
+    try:
+        with open_knowledge_base(settings) as kb:
+            changed = find_changed(settings, kb, answer) if kb.snapshot != snapshot else ()
+    except KnowledgeBaseError:
+        return []
+    return [str(one) for one in changed]
 
 
 def compare(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Self
 from osler.errors import KnowledgeBaseError, UnnamedSource
 from osler.kb import index, store
 from osler.kb.check import KnowledgeBaseInfo
+from osler.kb.correct import replace_text
 from osler.kb.index import BuildResult
 from osler.kb.ingest import file_table, files
 from osler.kb.ingest.chunk import parse_chunking
@@ -24,6 +25,7 @@ from osler.kb.store.passages import Progress, check_source, ignore_progress, set
 from osler.kb.store.snapshots import Snapshot
 from osler.sources.formats.osler_jsonl import OslerJsonl, sources_of
 from osler.sources.patients.secret import use_secret
+from osler.types import Passage
 
 if TYPE_CHECKING:
     from osler.kb.encoders.base import Encoder
@@ -206,6 +208,31 @@ class KnowledgeBase(KnowledgeBaseReader):
             encoded = bulk.encode_pending(db, folder, make, runner, progress=report)
         built = self.build(encoder, progress=progress)
         return replace(built, encoded=built.encoded + encoded)
+
+    def correct(self, id: str, text: str, encoder: Encoder | None) -> Passage:
+        """Gives one passage another text, which the next search finds: no build is needed.
+
+        With the encoder of the last build its vector is made too; a knowledge base that was not
+        built stays so. The file that the passage came from is left as it is: when it changes, its
+        own text comes back. Raises `UnknownPassage`, and `KnowledgeBaseError` for an empty text
+        or while another process writes.
+        """
+        with self._open_for_writing(None) as db:
+            built = index.is_built(db)
+            if built and encoder is not None:
+                index.require_built(db, encoder.identity)
+            with access.write_transaction(db):
+                passage, changed = replace_text(db, id, text, encoder if built else None)
+                if changed:
+                    set_meta(db, built="")
+            if built and changed:
+                index.redeclare_built(
+                    db,
+                    lambda number: self._engines.follow_build(
+                        db, number, ignore_progress, afresh=False
+                    ),
+                )
+        return passage
 
     def push(
         self, to: BackendChoice, *, rebuild: bool = False, progress: Progress | None = None

@@ -9,11 +9,12 @@ from fastapi import APIRouter, Depends, Header, Path, Query
 from fastapi.responses import HTMLResponse, StreamingResponse
 from pydantic import BaseModel
 
+from osler.app.changed import find_changed
 from osler.app.config import Settings
 from osler.app.config.access import AccessSettings
 from osler.app.danger import danger_notice
 from osler.app.run_files import EVENTS
-from osler.errors import BadRun, OslerError, UnknownPassage
+from osler.errors import BadRun, KnowledgeBaseError, OslerError, UnknownPassage
 from osler.kb.check import KnowledgeBaseInfo, Provenance, SourceInfo
 from osler.methods.omni.dossier import SavedPlan
 from osler.questions import parse_question
@@ -24,6 +25,7 @@ from osler.serve.problems import RefusedRequest
 from osler.serve.run_views import (
     SSE_HEADERS,
     SSE_MEDIA,
+    RunView,
     active_run,
     finished_folder,
     load_run,
@@ -127,7 +129,23 @@ async def list_runs(
 @router.get("/runs/{id}", tags=["runs"])
 async def get_run(id: RunId, site: At, caller: Who) -> schemas.RunReport:
     """A run with its answer, citations and evidence, while it runs and ever after."""
-    return documents.run_report(await load_run(site.desk, caller, id))
+    view = await load_run(site.desk, caller, id)
+    return documents.run_report(view).model_copy(update={"changed": await _changed(site, view)})
+
+
+async def _changed(site: ServerState, view: RunView) -> list[schemas.ChangedView]:
+    """What of the evidence changed since; nothing where it cannot be compared."""
+    if view.solution is None or not view.solution.answer.evidence:
+        return []
+    try:
+        kb = (await site.shelf.open_knowledge()).kb
+    except KnowledgeBaseError:
+        return []
+    if await asyncio.to_thread(lambda: kb.snapshot) == view.snapshot:
+        return []
+    answer, settings = view.solution.answer, site.settings
+    found = await asyncio.to_thread(find_changed, settings, kb, answer)
+    return [schemas.ChangedView.from_value(one) for one in found]
 
 
 @router.get(

@@ -203,6 +203,14 @@ class RunError(ResponseModel):
     detail: str
 
 
+class ChangedView(ResponseModel):
+    number: int
+    """Of the evidence, from 1."""
+    passage: str
+    state: Literal["changed", "gone"]
+    """changed: it does not hold the quoted words any more; gone: there is no such passage."""
+
+
 class RunReport(ResponseModel):
     danger: DangerView | None
     """Shown first, whatever the run's outcome; `null` without danger."""
@@ -231,6 +239,8 @@ class RunReport(ResponseModel):
     seconds: float | None
     events: int
     """How many there are so far."""
+    changed: list[ChangedView]
+    """Evidence that the knowledge base has otherwise by now."""
     error: RunError | None
     notice: str = NOTICE
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from osler.kb.store import access
+from osler.testing.scripted import HashingEncoder
 
 TEXTS = {"gout.md": "# Gout\n\nUrate crystals form.\n", "scurvy.md": "# Scurvy\n\nVitamin C.\n"}
 
@@ -120,3 +121,20 @@ def test_kb_no_wait_is_refused_at_once_while_another_writes(osler: Any, kb: Path
         result = osler("kb", "rm", "--source", "book", "--wait", "0")
     assert result.exit_code == 4
     assert "another process is writing" in result.stderr
+
+
+def test_a_passage_is_corrected_and_found_without_a_build(osler: Any, kb: Path) -> None:
+    done = osler("kb", "correct", "book:gout#0", "--text", "Sodium urate forms.")
+    assert done.stdout == "book:gout#0 is corrected\n"
+    assert "Sodium urate forms." in osler("kb", "get", "book:gout#0").stdout
+    assert osler("kb", "correct", "book:none#0", "--text", "x").exit_code == 1
+
+
+def test_a_watched_folder_is_taken_in(
+    osler: Any, books: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("osler.app.wiring.models.load_encoder", lambda _: HashingEncoder())
+    looked = osler("watch", str(books), "--source", "own", "--looks", "2", "--every", "0.1")
+    assert looked.exit_code == 0, looked.stderr
+    assert looked.stdout == "documents in: 2, out: 0; vectors: 2\n"
+    assert "Urate" in osler("kb", "get", "own:gout#0").stdout

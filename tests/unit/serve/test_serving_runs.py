@@ -11,6 +11,8 @@ from typing import Any
 import httpx2
 import pytest
 
+from osler.kb.base import KnowledgeBase
+from osler.testing.scripted import HashingEncoder
 from osler.testing.served import FixedModel, ServedOsler, read_stream, serve_osler, start_run
 from osler.testing.waiting import AwaitableEvent
 from osler.trace import read_events, to_line
@@ -260,3 +262,22 @@ def test_silent_stream_sends_pings(home: Path) -> None:
                     gate.set()
                     break
         assert gate.is_set()
+
+
+def test_an_old_answer_says_that_its_evidence_changed_since(
+    place: ServedOsler, http: httpx2.Client
+) -> None:
+    run = start_run(http)
+    read_stream(http, run)
+    told = ended(place, http, run)
+    assert told["changed"] == []
+    (cited,) = told["answer"]["citations"]
+    with KnowledgeBase.open(place.site.settings.kb.path) as kb:
+        before = kb.get(cited["passage_id"]).text
+        kb.correct(cited["passage_id"], "Something else.", HashingEncoder())
+        again = http.get(f"/api/v1/runs/{run}").json()
+        kb.correct(cited["passage_id"], before, HashingEncoder())
+    number = cited["number"]
+    assert again["changed"] == [
+        {"number": number, "passage": cited["passage_id"], "state": "changed"}
+    ]

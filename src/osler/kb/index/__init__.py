@@ -227,6 +227,16 @@ def _finish_build(db: sqlite3.Connection, number: str) -> None:
         set_meta(db, snapshot=snapshot_of(db), builds=number, built="yes")
 
 
+def redeclare_built(db: sqlite3.Connection, follow: Callable[[str], None]) -> None:
+    """Declares a knowledge base built of which single passages were changed with all that belongs
+    to them. `follow` is given the number of this state, as in `build_index`."""
+    number = str(int(read_meta(db, "builds") or 0) + 1)
+    follow(number)
+    with write_transaction(db):
+        built = "" if leases.count_pending(db) else "yes"
+        set_meta(db, snapshot=snapshot_of(db), builds=number, built=built)
+
+
 def snapshot_of(db: sqlite3.Connection) -> str:
     """Hashes passages and encoder to 16 hexadecimal digits, equal for equal contents.
 

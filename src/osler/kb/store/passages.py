@@ -113,6 +113,15 @@ def index_words(db: sqlite3.Connection, rows: Iterable[tuple[int, Passage]]) -> 
     )
 
 
+def delete_words(db: sqlite3.Connection, rows: Iterable[tuple[int, Passage]]) -> None:
+    """Takes passages out of the full-text index, which holds no copy of them: their words, as they
+    were indexed, say what goes."""
+    db.executemany(
+        "INSERT INTO lexical(lexical, rowid, words, source) VALUES ('delete', ?, ?, ?)",
+        map(_index_entry, rows),
+    )
+
+
 def index_tokens(passage: Passage) -> str:
     """Returns the text for the full-text index: the passage's words between blanks."""
     return tokens_of(indexed_text(passage))
@@ -139,10 +148,7 @@ def delete_documents(db: sqlite3.Connection, numbers: Sequence[int]) -> int:
     deleted = 0
     for number in numbers:
         rows = list(read_numbered(db, "SELECT * FROM passage WHERE document = ?", (number,)))
-        db.executemany(
-            "INSERT INTO lexical(lexical, rowid, words, source) VALUES ('delete', ?, ?, ?)",
-            map(_index_entry, rows),
-        )
+        delete_words(db, rows)
         db.execute("DELETE FROM document WHERE number = ?", (number,))
         deleted += len(rows)
     return deleted

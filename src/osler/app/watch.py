@@ -1,0 +1,77 @@
+"""A folder that is watched: what comes, changes or goes in it does so in the knowledge base.
+
+Each look compares sizes and times of the files with those at which they were read, and each file
+is taken in one transaction; so a watch that is killed at any moment has lost nothing when it is
+started again, and a file that was still being written is read again at the next look.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from osler.errors import KnowledgeBaseBusy, KnowledgeBaseUnbuilt
+from osler.kb.base import KnowledgeBase
+
+if TYPE_CHECKING:
+    from osler.kb.encoders.base import Encoder
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a look at the folder brought."""
+
+    documents: int
+    gone: int
+    failed: int
+    encoded: int
+
+    @property
+    def is_change(self) -> bool:
+        return bool(self.documents or self.gone or self.failed or self.encoded)
+
+
+def tick_every(seconds: float) -> Iterator[int]:
+    """Numbers of looks, so many seconds apart, the first at once; without an end."""
+    for number in count():
+        if number:
+            time.sleep(seconds)
+        yield number
+
+
+def watch_folder(
+    kb: KnowledgeBase, folder: Path, source: str, encoder: Encoder | None, ticks: Iterable[object]
+) -> Iterator[Seen]:
+    """Looks at the folder once for each tick, and yields what each look brought. Blocks.
+
+    While another process writes, a look brings nothing and the next one tries again. Documents of
+    files that are gone go. Raises what `KnowledgeBase.add`, `update` and `build` raise.
+    """
+    is_known = False
+    for _ in ticks:
+        try:
+            if not is_known:
+                first = kb.add([folder], source=source)
+                is_known = True
+            else:
+                first = None
+            seen = kb.update(source=source, prune=True)
+            encoded = _build_where_needed(kb, encoder)
+        except KnowledgeBaseBusy:
+            continue
+        documents = seen.documents + (first.documents if first else 0)
+        yield Seen(documents, seen.gone, len(seen.failed), encoded)
+
+
+def _build_where_needed(kb: KnowledgeBase, encoder: Encoder | None) -> int:
+    try:
+        kb.require_built(encoder.identity if encoder else None)
+    except KnowledgeBaseUnbuilt:
+        if not kb.sources:
+            return 0
+        return kb.build(encoder).encoded
+    return 0

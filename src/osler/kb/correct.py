@@ -1,0 +1,58 @@
+"""One passage corrected in place: found by words and by meaning at once, without a build."""
+
+from __future__ import annotations
+
+import sqlite3
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from osler.errors import KnowledgeBaseError, UnknownPassage
+from osler.kb.index import leases
+from osler.kb.store.passages import (
+    columns_of,
+    delete_words,
+    index_words,
+    read_numbered,
+    size_of,
+)
+from osler.sources.patients.identifiers.removal import remove_identifiers
+from osler.sources.patients.secret import is_deidentified
+from osler.text import language_of
+from osler.types import Passage
+
+if TYPE_CHECKING:
+    from osler.kb.encoders.base import Encoder
+
+
+def replace_text(
+    db: sqlite3.Connection, id: str, text: str, encoder: Encoder | None
+) -> tuple[Passage, bool]:
+    """Replaces the text of a passage, within the caller's transaction.
+
+    The passage keeps its id and gets a new row number, since a reader may hold the old one's
+    vector. Returns it, and whether the text is another than before. Raises `UnknownPassage`, and
+    `KnowledgeBaseError` for a text of blanks.
+    """
+    rows = list(read_numbered(db, "SELECT * FROM passage WHERE id = ?", (id,)))
+    if not rows:
+        raise UnknownPassage(f"there is no passage {id!r}", fix="`osler kb search` lists their ids")
+    ((number, old),) = rows
+    if not text.strip():
+        raise KnowledgeBaseError("the text is empty", fix="`osler kb rm` takes a document out")
+    if is_deidentified(old.source):
+        text = remove_identifiers(text)
+    if text == old.text:
+        return old, False
+    new = replace(old, text=text, language=language_of(text))
+    place = db.execute("SELECT document, n FROM passage WHERE number = ?", (number,)).fetchone()
+    delete_words(db, rows)
+    db.execute("DELETE FROM passage WHERE number = ?", (number,))
+    added = db.execute(
+        "INSERT INTO passage VALUES (NULL, ?,?,?,?, ?,?,?,?,?,?, ?,?,?, ?,?,?)",
+        (*columns_of(new), *place, size_of(text, new.language)),
+    ).lastrowid
+    batch = [(added or 0, new)]
+    index_words(db, batch)
+    if encoder is not None and new.language in encoder.languages:
+        leases.insert_vectors(db, batch, leases.encode_batch(encoder, [new]))
+    return new, True
