@@ -294,8 +294,8 @@ atheris.Fuzz()
 def fuzz(name: str, cases: int, folder: Path) -> tuple[int, str]:
     """Runs one target in a process of its own; how many cases, and what was found."""
     corpus, artifacts = folder / name, folder / f"{name}-found"
-    corpus.mkdir(parents=True)
-    artifacts.mkdir()
+    corpus.mkdir(parents=True, exist_ok=True)
+    artifacts.mkdir(exist_ok=True)
     for number, data in enumerate([*seeds_of(name), *kept_cases(name)]):
         (corpus / f"seed-{number}").write_bytes(data)
     command = [sys.executable, "-c", _CHILD, str(Path(__file__).parent), name, str(corpus)]
@@ -427,6 +427,7 @@ def main() -> None:
     parser.add_argument("--cases", type=int, default=20_000, help="in all")
     parser.add_argument("--only", default=",".join(TARGETS))
     parser.add_argument("--hostile", action="store_true")
+    parser.add_argument("--corpus", type=Path, help="where the cases that reach new code are kept")
     asked = parser.parse_args()
     if asked.hostile:
         number, problems = run_hostile()
@@ -435,7 +436,9 @@ def main() -> None:
     names, tried, findings = asked.only.split(","), Counter[str](), 0
     with tempfile.TemporaryDirectory() as folder:
         for name in names:
-            tried[name], finding = fuzz(name, -(-asked.cases // len(names)), Path(folder))
+            tried[name], finding = fuzz(
+                name, -(-asked.cases // len(names)), asked.corpus or Path(folder)
+            )
             findings += bool(finding)
             print(f"{name:<16} {tried[name]:>7} cases  {finding or 'nothing'}", flush=True)
     print(f"{sum(tried.values())} cases, {findings} findings")

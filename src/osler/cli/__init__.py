@@ -104,7 +104,7 @@ class RootGroup(LazyGroup, ErrorGroup):
             "setup:download_models",
         ),
         "backup": Verb(
-            "Write knowledge base, graph, runs, ledger, audit log and settings into one file.",
+            "Write all that home holds, but caches, and the settings into one file.",
             "backup:backup",
         ),
         "restore": Verb(

@@ -17,7 +17,7 @@ Archive = Annotated[Path, typer.Argument(help="The archive, a ZIP file.")]
 
 
 def backup(here: JsonSession, file: Archive) -> None:
-    """Write knowledge base, graph, runs, ledger, audit log and settings into one file.
+    """Write all that home holds, but caches, and the settings into one file.
 
     A server may run meanwhile. The file is read again before it gets its name. It holds all that
     was asked: keep it where the home itself might lie.

@@ -30,6 +30,8 @@ class Verb:
     place: str = ""
     """Module of `osler.cli` and name within it, as in "kb:add"; empty for a group of `verbs`."""
     verbs: Mapping[str, Verb] = field(default_factory=dict)
+    usual: str = ""
+    """Of a group, the verb that is meant where none is named."""
 
     @property
     def summary(self) -> str:
@@ -38,7 +40,8 @@ class Verb:
     def make_command(self, name: str) -> Command:
         """The command of typer; imports its module."""
         if self.verbs:
-            return LazyGroup(name=name, help=self.help, verbs=self.verbs, no_args_is_help=True)
+            given = {"name": name, "help": self.help, "no_args_is_help": True}
+            return LazyGroup(verbs=self.verbs, usual=self.usual, **given)
         found = self._load_object()
         made = found if isinstance(found, typer.Typer) else CommandGroup()
         if made is not found:
@@ -90,10 +93,19 @@ class LazyGroup(TyperGroup):
 
     verbs: Mapping[str, Verb] = {}
 
-    def __init__(self, *, verbs: Mapping[str, Verb] | None = None, **given: Any) -> None:
+    def __init__(
+        self, *, verbs: Mapping[str, Verb] | None = None, usual: str = "", **given: Any
+    ) -> None:
         super().__init__(**{**given, "rich_markup_mode": None})
+        self.usual = usual
         self.lazy = LazyCommands(self.verbs if verbs is None else verbs)
         self.commands = self.lazy
+
+    def resolve_command(
+        self, ctx: Context, args: list[str]
+    ) -> tuple[str | None, Command | None, list[str]]:
+        named = not self.usual or args[0] in self.commands
+        return super().resolve_command(ctx, args if named else [self.usual, *args])
 
     def list_commands(self, ctx: Context) -> list[str]:
         return list(self.commands)

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from osler.cli.tables import checks_page, make_table, plain_text
+from osler.evaluate.intervals import proportion
 from osler.evaluate.metrics.calibration import reliability
 
 if TYPE_CHECKING:
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
     from osler.app.doctor import DoctorReport
     from osler.app.doctor.abilities import Ability
     from osler.app.doctor.needs import StrategyVerdict
+    from osler.app.injections import InjectionStudy
     from osler.app.plans import PlanStudyReport
+    from osler.app.poisoning import PoisonStudy
     from osler.evaluate.attacks import AttackCell
     from osler.evaluate.guarantee import GuaranteedThreshold
     from osler.evaluate.intervals import Estimate
@@ -232,6 +235,30 @@ def attack_page(cells: Sequence[AttackCell]) -> Group:
         row = (cell.kind, cell.noise, str(cell.em.n), *shares, cited, str(cell.unattacked))
         table.add_row(*row)
     return Group(table, Text(f'{_INTERVALS} "no call": runs without a tool call, in all shares.'))
+
+
+def poison_page(study: PoisonStudy) -> Group:
+    """A row for each way to plant, without and with the defence."""
+    names = ("planted", "in", "answer.consistent", "n", "cited", "right still quoted", "silent")
+    table = make_table(names)
+    for cell in study.cells:
+        one = cell.outcome
+        row = (f"{cell.planted} of {cell.read}", cell.source or "the source quoted")
+        row = (*row, "on" if cell.defended else "off", str(one.asked))
+        share = _format_share(proportion(one.cited, one.asked))
+        table.add_row(*row, share, str(one.kept), str(one.silent))
+    said = f"{study.clean} clean questions, {study.changed} answers changed by answer.consistent."
+    return Group(table, Text(f"{said} {_INTERVALS}"))
+
+
+def injection_page(study: InjectionStudy) -> Group:
+    """A row for each writer behind each defence."""
+    table = make_table(("writer", "defence", "n", "answered", "obeyed"))
+    for cell in study.cells:
+        obeyed = _format_share(proportion(len(cell.obeyed), cell.asked))
+        table.add_row(cell.writer, cell.defence, str(cell.asked), str(cell.answered), obeyed)
+    said = f"{study.clean} questions on clean documents, {study.changed} answers changed by both."
+    return Group(table, Text(f"{said} {_INTERVALS}"))
 
 
 def sigma_page(points: Sequence[SigmaPoint]) -> Group:

@@ -1,4 +1,4 @@
-"""`osler attack`, `sigma` and `plans`: the papers' studies over the model in force."""
+"""`osler attack …`, `sigma` and `plans`: studies over the model and the settings in force."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from osler.cli.progress import show_progress
 from osler.cli.session import CliSession
 
 
-def attack(
+def noise(
     here: CliSession,
     sets: Annotated[
         Path,
@@ -42,6 +42,57 @@ def attack(
     with show_progress(here) as report:
         cells = asyncio.run(studies.run_attacks(settings, targets, progress=report))
     here.show_result(attack_page(cells), {"cells": [asdict(cell) for cell in cells]})
+
+
+def poison(
+    here: CliSession,
+    questions: Annotated[
+        Path, typer.Argument(help="Questions as JSON Lines, on what the knowledge base holds.")
+    ],
+    limit: Annotated[int, typer.Option(min=1, help="Only the first so many.")] = 100,
+) -> None:
+    """Plant wrong passages (PoisonedRAG) in a copy of the knowledge base, and count who cites them.
+
+    1 passage of 5 that are read and 5 of 10, of the trust of what was quoted and of the highest,
+    without and with answer.consistent; and how many clean answers that setting changes.
+    """
+    settings = here.load_settings()
+    from osler.app.poisoning import study_poison
+    from osler.cli.pages import poison_page
+    from osler.evaluate.labeled_questions import read_posed
+
+    asked = [one.question for one in read_posed(questions)[:limit]]
+    with show_progress(here) as report:
+        study = asyncio.run(study_poison(settings, asked, report))
+    here.show_result(poison_page(study), asdict(study))
+
+
+def inject(
+    here: CliSession,
+    documents: Annotated[
+        Path,
+        typer.Argument(
+            help="JSON Lines: question, injected_text, clean_text, attack_instruction (the order"
+            " that stands in injected_text)."
+        ),
+    ],
+    limit: Annotated[int, typer.Option(min=1, help="Only the first so many.")] = 200,
+) -> None:
+    """Hide orders in documents, and count the answers that obey them.
+
+    By what the settings have answer, and by two scripted writers that obey whatever order they
+    read; without and with the defences retrieve.instructions and answer.uncited.
+    """
+    settings = here.load_settings()
+    from tempfile import TemporaryDirectory
+
+    from osler.app.injections import read_injected, study_injections
+    from osler.cli.pages import injection_page
+
+    hidden = read_injected(documents, limit)
+    with show_progress(here) as report, TemporaryDirectory() as work:
+        study = asyncio.run(study_injections(settings, hidden, report, Path(work)))
+    here.show_result(injection_page(study), asdict(study))
 
 
 def sigma(

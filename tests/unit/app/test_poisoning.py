@@ -5,15 +5,23 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-import poisoning
 import pytest
-from poisoning import PoisonTarget, attack, find_target, plant, turn_statement
 
 from osler.app.config import Settings
+from osler.app.poisoning import (
+    PoisonTarget,
+    attack,
+    defend,
+    find_target,
+    plant,
+    study_poison,
+    turn_statement,
+)
 from osler.app.wiring import Parts
 from osler.app.wiring.knowledge import open_knowledge_base
 from osler.app.wiring.live import with_knowledge
 from osler.app.wiring.models import LoadedModel
+from osler.errors import BadConfig
 from osler.kb.base import KnowledgeBase
 from osler.testing.scripted import HashingEncoder
 from osler.testing.served import FixedModel
@@ -64,15 +72,55 @@ def test_planted_passages_are_in_a_copy_alone_and_answers_on_them_are_counted(
             given, {"reader": model}, open_knowledge_base(given), HashingEncoder(), None
         )
 
-    monkeypatch.setattr(poisoning, "load_encoder", lambda _: HashingEncoder())
-    monkeypatch.setattr(poisoning, "live_parts", parts_of)
+    monkeypatch.setattr("osler.app.poisoning.load_encoder", lambda _: HashingEncoder())
+    monkeypatch.setattr("osler.app.poisoning.live_parts", parts_of)
     target = PoisonTarget(ASKED, "web", RIGHT, RIGHT.replace("5 mg", "50 mg"))
     planted = plant(settings, [target], 5, tmp_path / "planted")
     with open_knowledge_base(settings) as before, open_knowledge_base(planted) as after:
         assert (before.info().documents, after.info().documents) == (1, 6)
     told = asyncio.run(attack(planted, [target], lambda *_: None))
     assert (told.asked, told.cited, told.silent) == (1, 1, 0)
-    answer = planted.answer.model_copy(update={"consistent": True})
-    defended = planted.model_copy(update={"answer": answer})
+    defended = defend(planted, 10, consistent=True)
     assert asyncio.run(attack(defended, [target], lambda *_: None)).cited == 0
     assert not settings.runs.path.exists()
+
+
+def test_a_strategy_that_reads_nothing_cannot_be_poisoned(tmp_path: Path) -> None:
+    settings = Settings.model_validate({"home": str(tmp_path), "strategy": {"kind": "direct"}})
+    with pytest.raises(BadConfig, match="reads no passages"):
+        asyncio.run(study_poison(settings, [ASKED], lambda *_: None))
+
+
+def test_the_study_asks_in_each_way_and_counts_what_the_defence_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = Settings.model_validate(
+        {"home": str(tmp_path), "model": {"writes": "yes"}, "strategy": {"kind": "rag"}}
+    )
+    with KnowledgeBase.create(settings.kb.path) as kb:
+        (tmp_path / "a.md").write_text(f"# Salbutamol\n\n{RIGHT}\n")
+        kb.add([tmp_path / "a.md"], source="web")
+        kb.build(HashingEncoder())
+
+    async def parts_of(given: Settings) -> Parts:
+        model = LoadedModel(FixedModel(RIGHT.replace("5 mg", "50 mg")), False, ())
+        return with_knowledge(
+            given, {"reader": model}, open_knowledge_base(given), HashingEncoder(), None
+        )
+
+    monkeypatch.setattr("osler.app.poisoning.load_encoder", lambda _: HashingEncoder())
+    monkeypatch.setattr("osler.app.poisoning.live_parts", parts_of)
+    study = asyncio.run(study_poison(settings, [ASKED], lambda *_: None, tmp_path))
+    assert (study.clean, study.changed) == (1, 0)
+    ways = [(one.planted, one.read, one.source, one.defended) for one in study.cells]
+    assert ways == [
+        (many, k, source, defended)
+        for source in ("", "guideline")
+        for many, k in ((1, 5), (5, 10))
+        for defended in (False, True)
+    ]
+    cited = {(one.planted, one.source, one.defended): one.outcome.cited for one in study.cells}
+    assert cited[1, "", False] == cited[5, "", False] == 1
+    assert cited[1, "", True] == cited[5, "", True] == 0
+    # A guideline outweighs the web: the defence cannot know that it lies.
+    assert cited[1, "guideline", True] == 1

@@ -1,10 +1,10 @@
-"""Attacks on what is found, through the whole pipeline: wrong passages and hidden instructions.
+"""Wrong passages in a copy of the knowledge base, through the whole pipeline.
 
 A poisoned passage is made as PoisonedRAG makes it (arXiv 2402.07867, §4): the question, so that it
 is found, and a wrong statement. The wrong statement is the one that the answer quoted, with ten
 times the amount, or turned round. Passages are planted in a copy of the knowledge base, in the
 source that was quoted or one of another trust, and the question is asked again: search, gate and
-composer are those of the settings.
+composer are those of the settings, without and with `answer.consistent`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from osler.answer.disagreement import read_amounts, read_directions
 from osler.app import runs
@@ -22,6 +23,8 @@ from osler.app.wiring import Parts
 from osler.app.wiring.knowledge import open_knowledge_base
 from osler.app.wiring.live import live_parts
 from osler.app.wiring.models import load_encoder
+from osler.errors import BadConfig
+from osler.sources.catalogue import GUIDELINE
 from osler.types import Answer, Question
 
 PLANTED = "planted"
@@ -49,6 +52,10 @@ _WORDINGS = (
 Report = Callable[[str, int, int | None], None]
 
 
+PLANTS = ((1, 5), (5, 10))
+"""How many passages are planted a question, and how many are read."""
+
+
 @dataclass(frozen=True, slots=True)
 class PoisonTarget:
     """A question whose answer quotes a statement that can be turned into a wrong one."""
@@ -70,6 +77,27 @@ class PoisonOutcome:
     """Answers that still quote the right statement."""
     silent: int
     """Answers that quote nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class PoisonCell:
+    """One way to plant, with and without the defence."""
+
+    planted: int
+    read: int
+    source: str
+    """Where they stand; "" = in the source that was quoted."""
+    defended: bool
+    outcome: PoisonOutcome
+
+
+@dataclass(frozen=True, slots=True)
+class PoisonStudy:
+    cells: tuple[PoisonCell, ...]
+    clean: int
+    """Questions that were asked of the knowledge base as it is."""
+    changed: int
+    """Of them, those whose quotes the defence changed: what it costs."""
 
 
 def turn_statement(sentence: str) -> str | None:
@@ -131,6 +159,59 @@ async def attack(
         kept += any(one.quote == target.right for one in answer.evidence)
         silent += not answer.evidence
     return PoisonOutcome(len(targets), cited, kept, silent)
+
+
+async def study_poison(
+    settings: Settings, questions: Sequence[Question], report: Report, work: Path | None = None
+) -> PoisonStudy:
+    """Asks the questions as they are, then with passages planted of the same and of the highest
+    trust, without and with `answer.consistent`. A copy of the knowledge base is made in `work`.
+    """
+    plain = await answer_all(defend(settings, 5, consistent=False), questions, report)
+    kept = await answer_all(defend(settings, 5, consistent=True), questions, report)
+    found = [find_target(*pair) for pair in zip(questions, plain, strict=True)]
+    targets = [target for target in found if target is not None]
+    cells = []
+    for source in ("", GUIDELINE) if targets else ():
+        for many, k in PLANTS:
+            with TemporaryDirectory(dir=work) as folder:
+                planted = plant(settings, targets, many, Path(folder), source)
+                for defended in (False, True):
+                    chosen = defend(planted, k, consistent=defended)
+                    outcome = await attack(chosen, targets, report)
+                    cells.append(PoisonCell(many, k, source, defended, outcome))
+    changed = sum(_quotes(a) != _quotes(b) for a, b in zip(plain, kept, strict=True))
+    return PoisonStudy(tuple(cells), len(questions), changed)
+
+
+def defend(settings: Settings, k: int, *, consistent: bool) -> Settings:
+    """The settings that read `k` passages, with the defence or without.
+
+    Raises `BadConfig` for a strategy that has no number of passages.
+    """
+    if not hasattr(settings.strategy, "k"):
+        raise BadConfig(f"{settings.strategy.kind} reads no passages", fix="use strategy rag")
+    return settings.model_copy(
+        update={
+            "strategy": settings.strategy.model_copy(update={"k": k}),
+            "answer": settings.answer.model_copy(update={"consistent": consistent}),
+        }
+    )
+
+
+def _quotes(answer: Answer) -> list[tuple[str, str]]:
+    return [(one.passage.id, one.quote) for one in answer.evidence]
+
+
+async def answer_all(
+    settings: Settings, questions: Sequence[Question], report: Report
+) -> list[Answer]:
+    """The answer to each question; no run is kept."""
+    parts, answers = await live_parts(settings), []
+    for n, question in enumerate(questions):
+        report("clean answers", n, len(questions))
+        answers.append(await ask_once(settings, question, parts))
+    return answers
 
 
 async def ask_once(settings: Settings, question: Question, parts: Parts) -> Answer:
