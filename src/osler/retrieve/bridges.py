@@ -39,10 +39,11 @@ _SHORTEST = 4
 def missing_names(question: Question, hits: Sequence[Hit]) -> tuple[str, ...]:
     """At most `MOST` names to look up after a search for the question found `hits`; none for
     most questions."""
+    documents = named_titles(question.text, hits)
     names = [
         name
-        for document in named_titles(question.text, hits)
-        for name in bridge_names(question.text, document)[:1]
+        for document in documents
+        for name in bridge_names(question.text, document, any_name=len(documents) == 1)[:1]
     ]
     if not names and has_no_one_subject(question.text):
         names = _pairs_of_drugs(question.text, hits)
@@ -61,13 +62,13 @@ def named_titles(question: str, hits: Iterable[Hit]) -> list[Passage]:
     return [one for title, one in found.items() if sum(title in other for other in found) == 1]
 
 
-def bridge_names(question: str, document: Passage) -> list[str]:
-    """Names in a document's beginning that the question has not; first those that stand nearest
-    behind a word of the question which is not the title's."""
+def bridge_names(question: str, document: Passage, *, any_name: bool = True) -> list[str]:
+    """Names in a document's beginning that the question has not: those behind "by", or behind a
+    word of the question which is not the title's, the nearest first; then any others."""
     own = plain_title(document)
     known = f" {_fold(question)} {own} "
     words = {term[:_STEM] for term in content_terms(question) if term not in own}
-    ranked: dict[str, tuple[int, int]] = {}
+    ranked: dict[str, tuple[bool, int, bool, int]] = {}
     for start, end in split_sentences(document.text)[:_READ]:
         sentence = document.text[start:end]
         for match in _NAME.finditer(sentence):
@@ -75,9 +76,11 @@ def bridge_names(question: str, document: Passage) -> list[str]:
             folded = _fold(name)
             if f" {folded} " in known or SequenceMatcher(None, folded, own).ratio() > _ALIKE:
                 continue
-            before = reversed(sentence[: match.start()].casefold().split()[-_BEFORE:])
+            before = sentence[: match.start()].casefold().split()[: -_BEFORE - 1 : -1]
             far = next((n for n, word in enumerate(before) if word[:_STEM] in words), _BEFORE)
-            ranked.setdefault(name, (far, len(ranked)))
+            not_by, away = before[:1] != ["by"], far == _BEFORE
+            if any_name or not (not_by and away):
+                ranked.setdefault(name, (not_by or away, far, not_by, len(ranked)))
     return sorted(ranked, key=lambda name: ranked[name])
 
 
