@@ -39,6 +39,7 @@ PARTS = (
     "ninth",
     "tenth",
     "eleventh",
+    "twelfth",
 )
 UNSEEN = PARTS[-1:]
 TRAINED_ON = (*PARTS[:-1], "training", "training_more")
