@@ -13,9 +13,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from statistics import fmean, pstdev
+from typing import ClassVar
 
 from osler.answer import NOTHING_SAID, UNDECIDED, Decision
-from osler.answer.gate import EvidenceGate
+from osler.answer.gate import EvidenceGate, WeighedEvidence
 from osler.answer.options import OptionChooser, OptionTexts
 from osler.answer.quoting import QuoteJudge
 from osler.answer.sentences import QuoteCandidate, quote_candidates
@@ -27,7 +28,7 @@ from osler.prompts import render_prompt
 from osler.retrieve.bridges import is_looked_up, named_titles
 from osler.retrieve.pooled import PooledOrder, is_one_order
 from osler.trace import BudgetExceeded, Run
-from osler.types import Answer, Authorship, Hit, Question, Statement, Sureness
+from osler.types import Answer, Authorship, Hit, Question, Statement
 
 NOTE = {
     "en": "Quoted sentences, not a written answer: no model that may word medicine is configured.",
@@ -42,6 +43,10 @@ _DECIDED_NOTE = {
 _FAULT = {
     "en": "A simpler rule decided in an expert's place: {}.",
     "zh": "某专家模型无法使用，改由简单规则判定：{}。",
+}
+_RELATED = {
+    "en": "What was found on {} does not say it.",
+    "zh": "检索到的关于{}的内容没有说明这一点。",
 }
 _SPENT = {
     "en": "The run's budget was spent before everything was weighed ({}).",
@@ -69,13 +74,8 @@ class ExtractiveComposer:
     verdicts: VerdictChooser | None = None
     """Chooses among yes, no and maybe, where it can, before `options`."""
 
-    @property
-    def uses_draft(self) -> bool:
-        return False
-
-    @property
-    def writes_answer(self) -> bool:
-        return True
+    uses_draft: ClassVar[bool] = False
+    writes_answer: ClassVar[bool] = True
 
     async def conclude(
         self,
@@ -97,8 +97,16 @@ class ExtractiveComposer:
             verdict = await self.verdicts.choose_verdict(question, hits)
         chosen = decision.option or (verdict.letter if verdict else None)
         chosen = chosen or await self._choose_option(question, hits, decision.words, run)
-        quotes, sureness = await self._choose_quotes(question, chosen, decision.words, hits, run)
+        query = (
+            question.text if chosen is None else f"{question.text} {question.option_text(chosen)}"
+        )
+        weighed = await self.gate.weigh_evidence(question, hits, query=query)
+        sureness = weighed.sureness
+        quotes = await self._choose_quotes(question, query, decision.words, weighed, hits, run)
         notes = [NOTE[question.language]] if quotes else [nothing]
+        if weighed.quotes and not quotes:
+            related = weighed.quotes[0].hit.passage
+            notes.append(_RELATED[question.language].format(related.heading or related.id))
         chooser = self._option_chooser
         if decision.option is not None:
             notes.append(_DECIDED_NOTE[question.language])
@@ -142,16 +150,18 @@ class ExtractiveComposer:
         return self.options
 
     async def _choose_quotes(
-        self, question: Question, chosen: str | None, words: str, hits: Sequence[Hit], run: Run
-    ) -> tuple[list[QuoteCandidate], Sureness | None]:
-        query = (
-            question.text if chosen is None else f"{question.text} {question.option_text(chosen)}"
-        )
-        weighed = await self.gate.weigh_evidence(question, hits, query=query)
+        self,
+        question: Question,
+        query: str,
+        words: str,
+        weighed: WeighedEvidence,
+        hits: Sequence[Hit],
+        run: Run,
+    ) -> list[QuoteCandidate]:
         best = await self._rank_quotes(question, query, words, weighed.quotes, hits, run)
         if best and self.steps:
             best += await self._quote_steps(question, best, hits)
-        return best, weighed.sureness
+        return best
 
     async def _quote_steps(
         self, question: Question, best: Sequence[QuoteCandidate], hits: Sequence[Hit]
@@ -182,8 +192,10 @@ class ExtractiveComposer:
         run: Run,
     ) -> list[QuoteCandidate]:
         judge = self.judge if self.judge is not None and self.judge.can_judge(question) else None
-        if found and judge and (quotes := await judge.choose_quotes(question, query, found, hits)):
-            return quotes
+        if found and judge:
+            quotes = await judge.choose_quotes(question, query, found, hits)
+            if quotes is not None:
+                return quotes
         short = found[: self.shortlist]
         if len(short) > self.statements:
             short = await self._weigh_quotes(question, words, short, run)

@@ -17,6 +17,8 @@ from osler.types import Hit, Question
 
 ANSWERS = "answers"
 """Name of the expert, also on tapes."""
+QUOTES = "answers: quotes"
+"""Name on tapes of what it says of sentences to be quoted."""
 _DEFINED = re.compile(
     r"^\W*(?:please )?(?:define|explain|what (?:is|are)(?: \(are\))?)\s+(?:an?\s+|the\s+)?"
     r"(?P<subject>[^?.,;:]{2,80}?)(?:\s+mean)?\s*[?.]*\s*$",
@@ -34,10 +36,13 @@ class TextJudge(Protocol):
     def judge_texts(self, question: str, texts: Sequence[TextPair]) -> list[float]:
         """Probabilities in [0, 1], in order."""
 
+    def judge_quotes(self, question: str, sentences: Sequence[TextPair]) -> list[float]:
+        """Probabilities that sentences answer what is asked, in order; 0 for what is not read."""
+
 
 @dataclass(frozen=True)
 class QuoteJudge:
-    """Quotes the sentences that an expert holds to answer, the surest first.
+    """Quotes the sentences that an expert holds to answer, the surest first, or none.
 
     It judges of each passage the sentences that share most words with the question, and with them
     the beginning of the passage.
@@ -50,9 +55,13 @@ class QuoteJudge:
     passages: int = 8
     """Passages that are judged, in the order of the search."""
     each: int = 2
-    """Sentences of a passage that are judged."""
-    share: float = 0.6
-    """Least probability of a further quote, as a share of the first one's."""
+    """Sentences of a passage by which it is judged."""
+    read: int = 8
+    """Sentences of a passage that may be quoted, as they share words with the question."""
+    first: float = 0.5
+    """Least probability of a quote; below it the evidence does not say what is asked."""
+    further: float = 0.85
+    """Least probability of a further quote."""
     boundary: Boundary | None = None
     """The tape that records what the expert says, or plays it."""
 
@@ -68,21 +77,22 @@ class QuoteJudge:
         query: str,
         evidence: Sequence[QuoteCandidate],
         hits: Sequence[Hit],
-    ) -> list[QuoteCandidate]:
-        """One to `most` sentences; `relevance` is now the probability that one answers. None where
-        the expert cannot judge.
+    ) -> list[QuoteCandidate] | None:
+        """At most `most` sentences; `relevance` is now the probability that one answers. None
+        where nothing says what is asked; `None` where the expert cannot judge.
 
         `evidence` is what may be quoted; of a document that it is from, all passages among the hits
-        may be. `query` is what is judged: the question, or the question with the chosen option.
+        may be. `query` is what is judged: the question, or the question with the chosen option,
+        whose best sentence is quoted in any case.
         """
-        found = self._choose_candidates(query, _same_documents(evidence, hits))
-        shares = await self._judge_candidates(query, found)
+        found = self._choose_candidates(query, _same_documents(evidence, hits), self.read)
+        shares = await self._judge_candidates(query, found, quotes=True)
         if not shares:
-            return []
-        order = sorted(range(len(found)), key=lambda at: (-shares[at], at))
+            return None
+        least = self.first if query == question.text else 0.0
         chosen: dict[str, QuoteCandidate] = {}
-        for at in order:
-            if len(chosen) == self.most or shares[at] < self.share * shares[order[0]]:
+        for at in sorted(range(len(found)), key=lambda at: (-shares[at], at)):
+            if len(chosen) == self.most or shares[at] < (self.further if chosen else least):
                 break
             # Two passages may say the same in the same words.
             words = " ".join(found[at].text.casefold().split())
@@ -93,13 +103,15 @@ class QuoteJudge:
         """Of each of the first passages, by its id, the highest probability that a sentence
         answers. None where the expert cannot judge. What is judged again to be quoted is
         remembered."""
-        found = self._choose_candidates(query, hits)
+        found = self._choose_candidates(query, hits, self.each)
         best: dict[str, float] = {}
         for one, share in zip(found, await self._judge_candidates(query, found), strict=False):
             best[one.hit.passage.id] = max(share, best.get(one.hit.passage.id, 0.0))
         return best
 
-    def _choose_candidates(self, query: str, hits: Sequence[Hit]) -> list[QuoteCandidate]:
+    def _choose_candidates(
+        self, query: str, hits: Sequence[Hit], each: int
+    ) -> list[QuoteCandidate]:
         """Of each of the first passages the sentences that share most words with the question."""
         found = []
         spans = [(hit, own) for hit in hits if (own := quotable_spans(hit))]
@@ -107,31 +119,38 @@ class QuoteJudge:
             texts = [f"{hit.passage.heading}. {hit.passage.text[a:b]}" for a, b in own]
             shares = share_covered(query, texts)
             order = sorted(range(len(own)), key=lambda at: (-shares[at], at))
-            found += [QuoteCandidate(hit, *own[at], shares[at]) for at in order[: self.each]]
+            found += [QuoteCandidate(hit, *own[at], shares[at]) for at in order[:each]]
         return found
 
     async def _judge_candidates(
-        self, query: str, found: Sequence[QuoteCandidate]
+        self, query: str, found: Sequence[QuoteCandidate], *, quotes: bool = False
     ) -> tuple[float, ...]:
         texts = [
             TextPair(one.text, one.hit.passage.heading, one.hit.passage.text[:LEAD])
             for one in found
         ]
-        return await self.judge_texts(query, texts) if texts else ()
+        return await self.judge_texts(query, texts, quotes=quotes) if texts else ()
 
-    async def judge_texts(self, query: str, texts: Sequence[TextPair]) -> tuple[float, ...]:
-        """Probabilities, in order, that each text answers; none where the expert cannot judge."""
+    async def judge_texts(
+        self, query: str, texts: Sequence[TextPair], *, quotes: bool = False
+    ) -> tuple[float, ...]:
+        """Probabilities, in order, that each text answers; none where the expert cannot judge.
+
+        `quotes`: that it answers what is asked, and may be quoted.
+        """
 
         async def work() -> tuple[float, ...]:
             expert = self.expert
             if expert is None or not expert.can_judge(query):
                 return ()
-            return tuple(await asyncio.to_thread(expert.judge_texts, query, texts))
+            judge = expert.judge_quotes if quotes else expert.judge_texts
+            return tuple(await asyncio.to_thread(judge, query, texts))
 
         if self.boundary is None:
             return await work()
         asked = tuple("\n".join(map(str, astuple(one))) for one in texts)
-        return await self.boundary.call("relevance", (ANSWERS, query, asked), work)
+        name = QUOTES if quotes else ANSWERS
+        return await self.boundary.call("relevance", (name, query, asked), work)
 
 
 def _same_documents(evidence: Sequence[QuoteCandidate], hits: Sequence[Hit]) -> list[Hit]:

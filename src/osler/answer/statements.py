@@ -50,6 +50,11 @@ _ANYWHERE = (
     # How a table of symptoms is to be read.
     r"\bdictionary to look up\b|\bnumber of the fraction\b|\ba frequency of \d+/\d+ means\b",
     r"\bno information on frequency\b|\bmuch of this information comes from\b",
+    r"\bthe frequency (?:of a sign or symptom is usually|may also be) listed\b|\bthese frequencies"
+    r" are based on\b|\bin these cases, the sign or symptom may be\b|^information on how often\b",
+    # Lists of links.
+    r"\bgenetic testing registry:|\bgene review:|\bmedlineplus encyclopedia:"
+    r"|\bregistry (?:\(GTR\) )?is a centralized\b|\baudience for the GTR\b",
     r"\bfeel free to (?:contact|ask|write|call|email)\b",
     r"(?:更多|详细|进一步)的?(?:信息|资料|内容|介绍)|见下表|见下图|本页|网站|返回顶部|相关链接|相关阅读",
     r"谢谢|感谢您|您好|祝您",

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
+from osler.answer import NOTHING_SAID
 from osler.answer.extractive import ExtractiveComposer
 from osler.answer.gate import EvidenceGate, QuoteThresholds
 from osler.answer.quoting import QuoteJudge
@@ -39,6 +40,9 @@ class KnownShares:
         self.asked.append((question, list(texts)))
         return [self.shares[one.text] for one in texts]
 
+    def judge_quotes(self, question: str, sentences: Sequence[TextPair]) -> list[float]:
+        return self.judge_texts(question, sentences)
+
 
 def hit(text: str, number: int = 0, title: str = "Scurvy") -> Hit:
     passage = Passage(f"book:a#{number}", text, "book", title)
@@ -50,17 +54,26 @@ def evidence_of(*hits: Hit) -> list[QuoteCandidate]:
 
 
 async def choose(question: str, text: str, **changes: float) -> list[str]:
-    judge = QuoteJudge(KnownShares(SHARES), **{"each": 9} | changes)  # type: ignore[arg-type]
+    judge = QuoteJudge(KnownShares(SHARES), **{"further": 0.6} | changes)  # type: ignore[arg-type]
     evidence, asked = evidence_of(hit(text)), Question("q", question)
     chosen = await judge.choose_quotes(asked, question, evidence, [hit(text)])
-    return [one.text for one in chosen]
+    return [one.text for one in chosen or ()]
 
 
 async def test_as_many_are_quoted_as_answer_and_the_surest_stands_first() -> None:
     found = f"{SAILORS} {GUMS} {SCURVY} {JOINTS}"
     assert await choose("Symptoms of scurvy?", found) == [GUMS, JOINTS, SCURVY]
-    assert await choose("Symptoms of scurvy?", found, share=0.85) == [GUMS, JOINTS]
+    assert await choose("Symptoms of scurvy?", found, further=0.8) == [GUMS, JOINTS]
     assert await choose("Symptoms of scurvy?", found, most=1) == [GUMS]
+    assert await choose("Symptoms of scurvy?", found, first=0.95) == []
+
+
+async def test_of_the_question_with_an_option_the_best_is_quoted_in_any_case() -> None:
+    judge, asked = QuoteJudge(KnownShares(SHARES)), Question("q", "Who feared it?")
+    evidence = evidence_of(hit(SAILORS))
+    assert await judge.choose_quotes(asked, asked.text, evidence, [hit(SAILORS)]) == []
+    chosen = await judge.choose_quotes(asked, "Who feared it? Cooks", evidence, [hit(SAILORS)])
+    assert [one.text for one in chosen or ()] == [SAILORS]
 
 
 @pytest.mark.parametrize(
@@ -85,13 +98,13 @@ async def test_the_same_words_are_quoted_once() -> None:
 async def test_sentences_with_the_question_s_words_are_judged_with_their_passage() -> None:
     expert = KnownShares(SHARES)
     texts = hit(f"{SAILORS} {GUMS} {JOINTS}"), hit(SCURVY, 1)
-    judge = QuoteJudge(expert, each=1)
+    judge = QuoteJudge(expert, read=1, further=0.6)
     asked = "Which gums are bleeding in scurvy?"
     chosen = await judge.choose_quotes(Question("q", "Why?"), asked, evidence_of(*texts), texts)
     lead = texts[0].passage.text
     read = [TextPair(GUMS, "Scurvy", lead), TextPair(SCURVY, "Scurvy", SCURVY)]
     assert expert.asked == [(asked, read)]
-    assert [one.relevance for one in chosen] == [0.9, 0.7]
+    assert [one.relevance for one in chosen or ()] == [0.9, 0.7]
 
 
 async def test_of_a_document_that_is_evidence_other_passages_may_be_quoted() -> None:
@@ -100,16 +113,16 @@ async def test_of_a_document_that_is_evidence_other_passages_may_be_quoted() -> 
     chosen = await QuoteJudge(expert).choose_quotes(
         Question("q", "Why?"), "Why?", evidence_of(first), [first, same, other]
     )
-    assert [one.text for one in chosen] == [GUMS]
+    assert [one.text for one in chosen or ()] == [GUMS]
     assert {one.text for one in expert.asked[0][1]} == {SAILORS, GUMS}
 
 
 async def test_a_passage_without_a_title_brings_no_other() -> None:
-    first, other = hit(SAILORS, 0, ""), hit(GUMS, 1, "")
+    first, other = hit(JOINTS, 0, ""), hit(GUMS, 1, "")
     chosen = await QuoteJudge(KnownShares(SHARES)).choose_quotes(
         Question("q", "Why?"), "Why?", evidence_of(first), [first, other]
     )
-    assert [one.text for one in chosen] == [SAILORS]
+    assert [one.text for one in chosen or ()] == [JOINTS]
 
 
 async def test_only_the_first_passages_are_judged() -> None:
@@ -117,7 +130,7 @@ async def test_only_the_first_passages_are_judged() -> None:
     chosen = await QuoteJudge(KnownShares(SHARES), passages=1).choose_quotes(
         Question("q", "Why?"), "Why?", evidence_of(*hits), hits
     )
-    assert [one.text for one in chosen] == [JOINTS]
+    assert [one.text for one in chosen or ()] == [JOINTS]
 
 
 async def test_what_states_nothing_is_no_candidate() -> None:
@@ -133,15 +146,24 @@ async def answer(question: str, expert: KnownShares) -> tuple[Answer, int]:
         {"en": QuoteThresholds(0, 0), "zh": QuoteThresholds(0, 0)},
     )
     run = Run()
-    composer = ExtractiveComposer(gate, ScriptedModel([]), 1, judge=QuoteJudge(expert, each=9))
+    composer = ExtractiveComposer(gate, ScriptedModel([]), 1, judge=QuoteJudge(expert))
     given = await composer.conclude(Question("q", question), [hit(TEXT)], "", run)
     return given, run.usage.scored_tokens
 
 
 async def test_a_judged_answer_asks_no_model() -> None:
     given, scored = await answer("What are the symptoms of scurvy?", KnownShares(SHARES))
-    assert [one.text for one in given.statements] == [GUMS, JOINTS, SCURVY]
+    assert [one.text for one in given.statements] == [GUMS]
     assert scored == 0
+
+
+async def test_where_nothing_says_what_is_asked_the_related_passage_is_named() -> None:
+    given, _ = await answer(
+        "What are the symptoms of scurvy?", KnownShares(dict.fromkeys(SHARES, 0.4))
+    )
+    assert given.statements == ()
+    assert given.evidence == ()
+    assert given.note == f"{NOTHING_SAID['en']} What was found on Scurvy does not say it."
 
 
 async def test_a_question_that_it_cannot_judge_is_left_to_the_rule() -> None:

@@ -10,14 +10,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 from math import exp
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from osler.errors import ModelError
 from osler.kb.encoders.base import WordPieces, open_session
 from osler.kb.encoders.minilm import read_safetensors
 from osler.llm.core.cache import derive_file
 from osler.llm.local.weights import MINILM, MINILM_TOKENIZER, locate_weights
-from osler.retrieve.experts.answer_cues import join_features, measure_cues
+from osler.retrieve.experts.answer_cues import join_features, measure_cues, share_covered
+from osler.retrieve.experts.aspects import AspectModel, find_asked_aspect
 from osler.retrieve.experts.linear import LinearModel
 from osler.retrieve.experts.pair_graph import pair_graph, run_pairs
 from osler.retrieve.experts.pair_input import LONGEST, QUESTION_PIECES, read_pair, titled_text
@@ -25,6 +26,9 @@ from osler.retrieve.experts.shelf import ShelvedExpert
 from osler.retrieve.naming import has_no_one_subject
 from osler.text import language_of
 from osler.types import Language
+
+if TYPE_CHECKING:
+    from osler.retrieve.experts.linear import Matrix
 
 _REVISION = 2
 """Raise it with each change to what the graph computes: it is cached under this number."""
@@ -36,8 +40,15 @@ MOST = 16
 """Passages of one question that the pair model reads, or their beginnings: the nearest by cues."""
 BEST = 3
 """Passages whose sentences it reads: those whose beginnings are best."""
-JOINED, CHEAP = "joined.", "cheap."
-"""Prefixes of the linear models' tensors: over all features, and over the cues alone."""
+EACH = 3
+"""Sentences of each of these that may be quoted."""
+JOINED, CHEAP, QUOTED = "joined.", "cheap.", "quoted."
+"""Prefixes of the linear models' tensors: over all features, over the cues alone, and over all
+features and agreement (`aspects`), for what is quoted."""
+_AGREES = 0.3
+"""Weight of agreement beside coverage in choosing which sentences are read."""
+_LEAST = 0.02
+"""Agreement below this is not told apart."""
 _CHECK = (
     ("How is anaphylaxis treated?", "Adrenaline is given into the muscle of the outer thigh."),
     ("How is anaphylaxis treated?", "Anaphylaxis is a severe allergic reaction of rapid onset."),
@@ -101,6 +112,10 @@ class AnswersExpert:
         self._longest = int(card.parameters.get("longest", LONGEST))
         tensors = expert.read_tensors()
         self._joined = _read_model(tensors, JOINED)
+        self._quoted: LinearModel | None = None
+        if any(one.startswith(QUOTED) for one in tensors):
+            self._quoted = _read_model(tensors, QUOTED)
+            self._aspects = AspectModel.of_tensors(_own_tensors(tensors, QUOTED))
         self._cheap = _read_model(tensors, CHEAP)
         name = f"expert-{card.name}-{card.fingerprint[:12]}.int8-{_REVISION}.onnx"
         graph = derive_file(name, lambda draft: self._build(tensors, draft, cache), cache=cache)
@@ -176,6 +191,41 @@ class AnswersExpert:
         found[read] = joined
         return [float(one) for one in found]
 
+    def judge_quotes(self, question: str, sentences: Sequence[TextPair]) -> list[float]:
+        """Probabilities, in order, that each sentence answers what is asked, not only its subject.
+
+        0 for what is not read: of the passages that begin best, `EACH` sentences by what they
+        cover and are about. Weights of before quotes had a model of their own give `judge_texts`.
+        """
+        if self._quoted is None:
+            return self.judge_texts(question, sentences)
+        agrees, rows = self.measure_quotes(question, sentences)
+        found = [0.0] * len(sentences)
+        for at, share in zip(agrees, self._quoted.predict_shares(rows)[:, 0], strict=True):
+            found[at] = float(share)
+        return found
+
+    def measure_quotes(
+        self, question: str, sentences: Sequence[TextPair]
+    ) -> tuple[list[int], Matrix]:
+        """Which sentences are read, and their rows of shape (read, features and agreement)."""
+        agreement = self._aspects.measure_agreement(question, [one.text for one in sentences])
+        covered = share_covered(question, [one.titled for one in sentences])
+        leads = list(dict.fromkeys(one.passage for one in sentences))
+        begun = dict(zip(leads, self.score_logits(question, leads), strict=True))
+        read: list[int] = []
+        for lead in sorted(leads, key=lambda one: -begun[one])[:BEST]:
+            own = [at for at, one in enumerate(sentences) if one.passage == lead]
+            read += sorted(own, key=lambda at: -covered[at] - _AGREES * agreement[at])[:EACH]
+        texts = [sentences[at] for at in read]
+        return read, quote_rows(
+            question,
+            self.score_logits(question, texts),
+            [begun[one.passage] for one in texts],
+            texts,
+            [float(agreement[at]) for at in read],
+        )
+
     async def relevance(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
         """Probabilities in order; titles stand in the texts, as where quotes are chosen.
 
@@ -187,9 +237,31 @@ class AnswersExpert:
         return tuple(await asyncio.to_thread(self.judge_texts, query, pairs))
 
 
+def quote_rows(
+    question: str,
+    logits: Sequence[float],
+    leads: Sequence[float],
+    texts: Sequence[TextPair],
+    agreement: Sequence[float],
+) -> Matrix:
+    """The features of sentences that may be quoted: what `judge_texts` reads, and the logarithm of
+    agreement, apart for questions that ask for an aspect and for others."""
+    import numpy as np
+
+    rows = join_features(logits, leads, measure_cues(question, [one.titled for one in texts]))
+    agrees = np.log(np.array(agreement, np.float64) + _LEAST)[:, None]
+    asked = bool(find_asked_aspect(question))
+    return np.hstack([rows, agrees * asked, agrees * (not asked)])
+
+
+def _own_tensors(tensors: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    return {
+        name.removeprefix(prefix): one for name, one in tensors.items() if name.startswith(prefix)
+    }
+
+
 def _read_model(tensors: Mapping[str, Any], prefix: str) -> LinearModel:
-    own = {name.removeprefix(prefix): one for name, one in tensors.items()}
-    return LinearModel.of_tensors(own)
+    return LinearModel.of_tensors(_own_tensors(tensors, prefix))
 
 
 def sigmoid(value: float) -> float:

@@ -37,6 +37,7 @@ from osler.train.experts.pair_questions import (
     write_pair_questions,
 )
 from osler.train.experts.pair_training import PairModel, PairRecipe, train_pairs
+from osler.train.experts.quote_fit import fit_quotes, read_labels
 from osler.train.experts.splits import (
     PARTS,
     DataSplit,
@@ -129,6 +130,8 @@ class AnswersJob(ExpertFolderJob):
         # Put together as it runs, in 8 bits, on questions that it did not learn from.
         cases = _spread(all_cases(dev), _DEV_CASES)
         fitted = fit_tensors(cases, self._open().score_logits)
+        own = split.choose_items(answered_questions(questions), "train")
+        fitted |= fit_quotes(own, read_labels(self.data), self.data, self._open().score_logits)
         hashes = write_shards(learnt | fitted, self.out)
         update = {"weights": hashes[0], "further": tuple(hashes[1:])}
         card = self.write_card(card.model_copy(update=update))

@@ -106,6 +106,13 @@ def open_corpus(
     return kb
 
 
+def read_documents(data: Path, questions: Iterable[SearchQuestion]) -> dict[str, tuple[str, str]]:
+    """Title and text of each document of these questions, by its name in the knowledge base."""
+    documents = frozenset(document for one in questions for document in one.documents)
+    records = (*_medquad_records(data, documents), *_pubmed_records(data, documents))
+    return {str(one["id"]): (str(one["title"]), str(one["content"])) for one in records}
+
+
 def _add_corpora(data: Path, folder: Path, path: Path, documents: Collection[str]) -> None:
     """Adds the passages to a new knowledge base, which appears whole."""
     texts = folder / "passages"

@@ -122,6 +122,8 @@ class Judge:
     def judge_texts(self, question: str, texts: Sequence[TextPair]) -> list[float]:
         return [0.9 if "warfarin" in text.text else 0.2 for text in texts]
 
+    judge_quotes = judge_texts
+
 
 async def test_the_surest_quote_counts() -> None:
     monitor = AnswersMonitor(QuoteJudge(Judge()))
