@@ -7,4 +7,5 @@ export const SOURCES: Record<string, { en: string; zh: string }> = {
   graph: { en: "graph", zh: "图谱" },
   emr: { en: "emr", zh: "病历" },
   web: { en: "web", zh: "网页" },
+  trial: { en: "trials", zh: "临床试验" },
 };

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from osler.types import Language
 
 BOOK, GUIDELINE, RESEARCH, WIKI, GRAPH = "book", "guideline", "research", "wiki", "graph"
-EMR, WEB = "emr", "web"
+EMR, WEB, TRIAL = "emr", "web", "trial"
 
 OWN_TRUST = 2
 """Default trust of a collection of the user's own: that of a wiki."""
@@ -126,6 +126,18 @@ BUILT_IN: tuple[BuiltInSource, ...] = (
         "WEB_RAG",
         trust=1,
         topics={"en": "symptoms and treatment", "zh": "症状 治疗"},
+    ),
+    BuiltInSource(
+        TRIAL,
+        {"en": "trials", "zh": "临床试验"},
+        {
+            "en": "The API provides access to registrations of clinical trials, with their status,"
+            " arms, outcomes and posted results.",
+            "zh": "该接口提供临床试验注册信息，包括状态、分组、结局指标和已公布的结果。",
+        },
+        "DOC_RAG",
+        trust=3,
+        topics={"en": "registered trial", "zh": "注册试验"},
     ),
 )
 

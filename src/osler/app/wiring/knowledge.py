@@ -95,7 +95,7 @@ def build_sample(settings: Settings, progress: Progress | None = None) -> BuildR
     """Puts the packaged sample texts into the configured knowledge base and builds it."""
     with open_or_create(settings) as kb:
         with as_file(files("osler.sample")) as folder:
-            for source in ALL_SOURCES:
+            for source in (one for one in ALL_SOURCES if (folder / one).is_dir()):
                 kb.add(
                     [folder / source],
                     source=source,

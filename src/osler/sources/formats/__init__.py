@@ -45,6 +45,7 @@ from osler.sources.formats.plain import Plain
 from osler.sources.formats.pubmed import Medline, PubmedXml
 from osler.sources.formats.rrf import Rrf
 from osler.sources.formats.synthea import Synthea
+from osler.sources.formats.trials import ClinicalTrialsJson, ClinicalTrialsXml
 from osler.sources.formats.wikis import Kilt, Mediawiki, WikiApi, Wikiextractor
 from osler.sources.formats.xlsx import Xlsx
 from osler.sources.records import Parser, Record
@@ -92,12 +93,14 @@ PARSERS: tuple[Parser, ...] = (
     MedquadXml(),
     Jats(),
     NgcXml(),
+    ClinicalTrialsXml(),
     Cnxml(),
     Mediawiki(),
     Pdf(),
     Parquet(),
     Xlsx(),
     Docx(),
+    ClinicalTrialsJson(),
     Fhir(),
     WikiApi(),
     GuidelineJsonl(),

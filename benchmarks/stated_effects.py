@@ -1,6 +1,6 @@
 """Effects of 60 abstracts, read by rules beside labels that one of us gave by reading.
 
-    python benchmarks/authority/effects.py DATA
+    python benchmarks/stated_effects.py DATA
 
 `effects.tsv`: measure=value[low;high] of each, "none" for a measure that the text does not name
 beside the number. Half of the abstracts were drawn from those that name an interval or a ratio,
@@ -16,12 +16,12 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from kinds import load_abstracts
+from study_designs import load_abstracts
 
 from osler.evaluate.intervals import proportion
 from osler.retrieve.effects import read_effects
 
-LABELS = Path(__file__).parent / "effects.tsv"
+LABELS = Path(__file__).parent / "authority" / "effects.tsv"
 _SIMPLE = re.compile(
     r"\b(?:OR|HR|RR)\W{0,3}(\d[\d.]*)\W+(?:95 ?% ?)?(?:CI)\W{0,3}(\d[\d.]*)\W+(?:to )?(\d[\d.]*)"
 )
@@ -61,7 +61,9 @@ def main(data: Path) -> None:
             ours = Counter(effect for _, effect in given)
             theirs = Counter(effect for _, effect in told)
             right = (ours & theirs).total()
-            simple = Counter(match.groups() for match in _SIMPLE.finditer(text))
+            simple: Counter[Effect] = Counter(
+                (match[1], match[2], match[3]) for match in _SIMPLE.finditer(text)
+            )
             counts.update(
                 labelled=len(told),
                 given=len(given),

@@ -1,6 +1,6 @@
 """What kind of study an abstract reports, and how many it studied: by rules, beside simpler ways.
 
-    python benchmarks/authority/kinds.py DATA [dev|test]
+    python benchmarks/study_designs.py DATA [dev|test]
 
 `designs.tsv` holds 200 PMIDs with labels that one of us gave by reading; the rules were written on
 `dev` and frozen before `test` was read. DATA: a folder with PubMedQA (`A_questions/pubmedqa`) and
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import io
 import json
 import sys
 from collections import Counter
@@ -26,7 +27,7 @@ from osler.sources.formats.pubmed import PubmedXml
 from osler.sources.records import Document
 from osler.types import Locator, Passage
 
-LABELS = Path(__file__).parent / "designs.tsv"
+LABELS = Path(__file__).parent / "authority" / "designs.tsv"
 _MESH: dict[str, Design] = {
     "Cross-Sectional Studies": "cross-sectional",
     "Case-Control Studies": "case-control",
@@ -78,12 +79,11 @@ def load_abstracts(data: Path) -> dict[str, Abstract]:
         )
         for article in etree.fromstring(raw).iter("PubmedArticle")
     }
-    with gzip.open(packed) as stream:
-        for record in PubmedXml().parse(stream, packed.name):
-            if isinstance(record, Document):
-                text = record.sections[0].text
-                headings = mesh.get(record.id, frozenset())
-                found[record.id] = Abstract(record.title, text, headings, record.kind)
+    for record in PubmedXml().parse(io.BytesIO(raw), packed.name):
+        if isinstance(record, Document):
+            text = record.sections[0].text
+            headings = mesh.get(record.id, frozenset())
+            found[record.id] = Abstract(record.title, text, headings, record.kind)
     for name in ("ori_pqal_rest.json", "test_set.json"):
         rows = json.loads((data / "A_questions/pubmedqa" / name).read_text())
         for pmid, row in rows.items():

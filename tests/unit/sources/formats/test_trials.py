@@ -1,0 +1,144 @@
+"""Trial registrations, as JSON and as XML."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+from osler.kb.base import KnowledgeBase
+from osler.sources.formats import sniff_file
+from osler.sources.formats.trials import ClinicalTrialsJson, ClinicalTrialsXml
+from osler.sources.records import Document, Drop, Record
+
+STUDY: dict[str, Any] = {
+    "protocolSection": {
+        "identificationModule": {"nctId": "NCT00000001", "briefTitle": "Drug A in gout"},
+        "statusModule": {
+            "overallStatus": "TERMINATED",
+            "whyStopped": "Slow accrual",
+            "startDateStruct": {"date": "2015-02"},
+            "completionDateStruct": {"date": "2018-06-30"},
+        },
+        "descriptionModule": {"briefSummary": "Does drug A prevent attacks?"},
+        "designModule": {
+            "studyType": "INTERVENTIONAL",
+            "phases": ["PHASE3"],
+            "designInfo": {"allocation": "RANDOMIZED", "maskingInfo": {"masking": "DOUBLE"}},
+            "enrollmentInfo": {"count": 120, "type": "ACTUAL"},
+        },
+        "conditionsModule": {"conditions": ["Gout"]},
+        "armsInterventionsModule": {
+            "armGroups": [{"label": "A", "type": "EXPERIMENTAL", "description": "Drug A 5 mg"}],
+            "interventions": [{"type": "DRUG", "name": "Drug A"}],
+        },
+        "outcomesModule": {"primaryOutcomes": [{"measure": "Attacks", "timeFrame": "1 year"}]},
+        "eligibilityModule": {"eligibilityCriteria": "Adults with gout"},
+        "referencesModule": {"references": [{"pmid": "33012345", "type": "RESULT"}]},
+    },
+    "resultsSection": {
+        "outcomeMeasuresModule": {
+            "outcomeMeasures": [
+                {
+                    "title": "Attacks",
+                    "groups": [{"id": "OG000", "title": "Drug A"}],
+                    "classes": [
+                        {"categories": [{"measurements": [{"groupId": "OG000", "value": "12"}]}]}
+                    ],
+                    "analyses": [
+                        {
+                            "paramType": "Hazard Ratio (HR)",
+                            "paramValue": "0.6",
+                            "ciPctValue": "95",
+                            "ciLowerLimit": "0.4",
+                            "ciUpperLimit": "0.9",
+                        }
+                    ],
+                }
+            ]
+        }
+    },
+}
+XML = """<clinical_study><id_info><nct_id>NCT00000002</nct_id></id_info>
+<brief_title>Drug B in asthma</brief_title><overall_status>Completed</overall_status>
+<completion_date>June 2012</completion_date><study_type>Observational</study_type>
+<brief_summary><textblock>Does drug B help?</textblock></brief_summary>
+<primary_outcome><measure>Attacks</measure><time_frame>2 years</time_frame></primary_outcome>
+<reference><citation>Doe, 2013</citation><PMID>99</PMID></reference></clinical_study>"""
+
+
+def _read(given: Any) -> list[Record]:
+    return list(ClinicalTrialsJson().parse(io.BytesIO(json.dumps(given).encode()), "t.json"))
+
+
+def _texts(document: Record) -> dict[str, str]:
+    assert isinstance(document, Document)
+    return {section.path[0]: section.text for section in document.sections}
+
+
+def test_a_study_has_its_status_arms_outcomes_and_results() -> None:
+    (trial,) = _read(STUDY)
+    assert isinstance(trial, Document)
+    assert (trial.id, trial.year, trial.code) == ("NCT00000001", 2018, "NCT:NCT00000001")
+    assert trial.url == "https://clinicaltrials.gov/study/NCT00000001"
+    assert trial.kind == "Randomized Controlled Trial (registered)"
+    texts = _texts(trial)
+    assert texts["Status"].startswith(
+        "Number: NCT00000001; Status: TERMINATED; Stopped because: Slow accrual"
+    )
+    assert texts["Design"].endswith("Masking: DOUBLE; Enrolment: 120 (actual)")
+    assert texts["Arms"] == "A (EXPERIMENTAL): Drug A 5 mg"
+    assert texts["Primary outcomes"] == "Attacks. 1 year"
+    # The unit is not stated, so there is none.
+    assert texts["Results"] == "Attacks\nDrug A: 12\nHazard Ratio (HR) 0.6; 95% CI 0.4 to 0.9"
+    assert texts["Papers"] == "PMID:33012345 (RESULT)"
+
+
+def test_an_answer_of_the_interface_holds_several_studies() -> None:
+    records = _read({"studies": [STUDY, {"protocolSection": {}}, STUDY]})
+    assert [isinstance(one, Document) for one in records] == [True, False, True]
+    assert isinstance(records[1], Drop)
+    assert records[1].reason == "no NCT number"
+
+
+def test_a_record_without_dates_has_no_year() -> None:
+    bare = {"protocolSection": {**STUDY["protocolSection"], "statusModule": {}}}
+    (trial,) = _read(bare)
+    assert isinstance(trial, Document)
+    assert trial.year is None
+    assert _texts(trial)["Status"] == "Number: NCT00000001"
+
+
+def test_what_is_of_another_kind_than_told_is_left_out() -> None:
+    (trial,) = _read({"protocolSection": {**STUDY["protocolSection"], "designModule": []}})
+    assert isinstance(trial, Document)
+    assert trial.kind == "Trial Registration"
+    assert "Design" not in _texts(trial)
+    assert isinstance(_read({"protocolSection": [1]})[0], Drop)
+
+
+def test_the_older_xml_says_the_same() -> None:
+    (trial,) = ClinicalTrialsXml().parse(io.BytesIO(XML.encode()), "t.xml")
+    assert isinstance(trial, Document)
+    assert (trial.id, trial.year, trial.kind) == ("NCT00000002", 2012, "Observational Study")
+    assert _texts(trial)["Primary outcomes"] == "Attacks: 2 years"
+    assert _texts(trial)["Papers"] == "Doe, 2013: 99"
+
+
+def test_a_search_for_its_number_finds_the_trial_and_the_paper(tmp_path: Path) -> None:
+    (tmp_path / "trial.json").write_text(json.dumps(STUDY))
+    (tmp_path / "paper.txt").write_text("Drug A prevented attacks (NCT00000001).")
+    with KnowledgeBase.create(tmp_path / "kb") as kb:
+        kb.add([tmp_path / "trial.json"], source="trial")
+        kb.add([tmp_path / "paper.txt"], source="research")
+        found = {passage.source for passage, _ in kb.by_words(["nct00000001"], k=5)}
+    assert found == {"trial", "research"}
+
+
+def test_registrations_are_known_by_their_content() -> None:
+    json_parser = sniff_file("x.json", json.dumps(STUDY).encode()[:4096])
+    assert isinstance(json_parser, ClinicalTrialsJson)
+    several = sniff_file("x.json", json.dumps({"studies": [STUDY]}).encode()[:4096])
+    assert isinstance(several, ClinicalTrialsJson)
+    assert isinstance(sniff_file("x.xml", XML.encode()[:4096]), ClinicalTrialsXml)
