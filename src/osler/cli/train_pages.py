@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from itertools import islice
 from pathlib import Path
-from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from osler.cli.tables import make_table, plain_table
@@ -176,10 +175,6 @@ def made_page(summary: dict[str, Any]) -> RenderableType:
 
 def _failure_rows(failed: dict[str, str]) -> list[RenderableType]:
     return [make_table(("failed", "why"), islice(failed.items(), 10))] if failed else []
-
-
-def mean_of(values: list[float]) -> float | None:
-    return fmean(values) if values else None
 
 
 def plan_page(plan: TrainingEstimate) -> Table:

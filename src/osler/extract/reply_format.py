@@ -39,7 +39,6 @@ _FILLED = Field(json_schema_extra={"minLength": 1})
 _SOME = Field(json_schema_extra={"minItems": 1})
 Name = Annotated[str, _Line, StringConstraints(max_length=80), _FILLED]
 Short = Annotated[str, _Line, StringConstraints(max_length=80)]
-Text = Annotated[str, _Line, StringConstraints(max_length=300)]
 Cell = Annotated[str, _Line, StringConstraints(max_length=60)]
 
 

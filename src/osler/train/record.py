@@ -23,7 +23,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from osler.errors import BadRun, describe_invalid
+from osler.errors import BadRun, describe_invalid, translate_os_errors
 from osler.evaluate.datasets.splits import question_digest
 from osler.extract import estimate_tokens
 from osler.kb.store.durable import make_folders, sync_path
@@ -152,15 +152,14 @@ def write_records(folder: Path, lines: Iterable[str]) -> None:
     """Writes `data.jsonl` atomically. Raises `BadRun`, and what `lines` raises."""
     draft = folder / f".{DATA}.part"
     try:
-        make_folders(folder)
-        with draft.open("w", encoding="utf-8", newline="\n") as file:
-            file.writelines(f"{line}\n" for line in lines)
-        sync_path(draft)
-        # A rename is atomic: a trainer never reads half of a data set.
-        draft.replace(folder / DATA)
-        sync_path(folder)
-    except OSError as error:
-        raise BadRun(f"{folder} cannot be written: {error.strerror}") from error
+        with translate_os_errors(f"{folder} cannot be written", BadRun):
+            make_folders(folder)
+            with draft.open("w", encoding="utf-8", newline="\n") as file:
+                file.writelines(f"{line}\n" for line in lines)
+            sync_path(draft)
+            # A rename is atomic: a trainer never reads half of a data set.
+            draft.replace(folder / DATA)
+            sync_path(folder)
     finally:
         with suppress(OSError):  # a draft is in nobody's way
             draft.unlink()

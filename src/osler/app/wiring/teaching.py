@@ -7,7 +7,7 @@ judge grades answers and inspects quality.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal, get_args
+from typing import Literal
 
 from osler.app.config import KagThinkerSettings, Role, Settings
 from osler.app.wiring import Parts
@@ -28,7 +28,6 @@ from osler.train.thinker.teacher import Knows, Teacher
 
 # Who inspects quality.
 By = Literal["rules", "model", "both", "none"]
-BYS: tuple[By, ...] = get_args(By)
 
 
 async def teaching_config(

@@ -20,7 +20,7 @@ from osler.evaluate.record import Gold, Sample
 from osler.prompts import render_prompt
 from osler.types import Question
 
-SINGLE, SEVERAL = "单项选择题", "多项选择题"
+SEVERAL = "多项选择题"
 _TAGS = {name: name for name in ("exam_type", "exam_class", "exam_subject", "question_type")}
 
 

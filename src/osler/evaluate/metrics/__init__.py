@@ -20,7 +20,6 @@
 | Brier score | `calibration.brier` | mean squared gap |
 | LUQ | `several.luq` | Omni-RAG A.3 |
 | query diversity | `several.query_diversity` | Omni-RAG Eq. 5 |
-| stability | `several.stability` | KAG-Thinker §4.4 |
 | agreement with people | `several.agreement` | Omni-RAG A.2 |
 | relative drop | `several.relative_drop` | Omni-RAG Table 6 |
 | rubric of long answers | `rubric.read_ratings` | Omni-RAG A.4 |

@@ -65,16 +65,6 @@ def _cosine(a: Sequence[float], b: Sequence[float]) -> float:
     return sum(x * y for x, y in zip(a, b, strict=True)) / lengths
 
 
-def stability(consistent: Sequence[bool]) -> float:
-    """Share of questions whose two runs were judged consistent (KAG-Thinker §4.4).
-
-    Raises `ValueError` for no questions.
-    """
-    if not consistent:
-        raise ValueError("no questions, no stability")
-    return sum(consistent) / len(consistent)
-
-
 @dataclass(frozen=True, slots=True)
 class Agreement:
     """Agreement of a machine's yes and no with a person's (Omni-RAG A.2). 0/0 counts as 0."""

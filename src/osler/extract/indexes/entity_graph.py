@@ -36,8 +36,6 @@ from osler.kb.store.passages import Scope, in_scope, read_meta
 # Residual that a walk may leave at a node, per edge.
 _PRECISION = 1e-5
 
-Pairs = NDArray[np.int64]
-
 
 @dataclass(frozen=True)
 class EntityGraph:

@@ -163,7 +163,7 @@ def _identity_of(query: EncoderSide, passage: EncoderSide, pooling: Pooling, dty
 # settings, by whoever fetches the weights.
 MEDCPT_QUERY = "ncbi/MedCPT-Query-Encoder"
 MEDCPT_ARTICLE = "ncbi/MedCPT-Article-Encoder"
-LONGEST_QUERY, LONGEST_ARTICLE, LONGEST_PAIR = 64, 512, 512
+LONGEST_QUERY, LONGEST_ARTICLE = 64, 512
 
 
 def medcpt_encoder(query: Weights, article: Weights, **more: Any) -> HubEncoder:

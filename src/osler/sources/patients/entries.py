@@ -24,7 +24,6 @@ Resource = Literal[
     "AllergyIntolerance",
 ]
 """Resource types of FHIR R4."""
-FIELDS = ("text", "display", "code", "says", "at", "section")
 _HEADED: dict[str, Resource] = {
     "Diagnoses": "Condition",
     "Conditions": "Condition",

@@ -33,7 +33,6 @@ Stage = Literal["logical-form", "deep-search", "thinker"]
 STAGES: tuple[Stage, ...] = get_args(Stage)
 Layout = Literal["dialogue", "calls"]
 """Layout of samples: a growing chat, as the paper trains; or one sample per call of the solver."""
-LAYOUTS: tuple[Layout, ...] = get_args(Layout)
 
 _CAN: dict[Language, str] = {
     "en": "I can answer this question now.",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Literal
 
 from osler.answer.written import WrittenComposer
 from osler.errors import BadConfig, MalformedOutput
@@ -29,7 +29,6 @@ from osler.types import Language, Question, Retriever
 
 Knows = Literal["both", "twice", "none"]
 """The boundary of §3.2; of §5.1, confirmed twice; everything is looked up."""
-KNOWS: tuple[Knows, ...] = get_args(Knows)
 MOST_CALLS = 200
 """Model calls for one question."""
 
