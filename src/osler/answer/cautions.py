@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from osler.answer import UNDECIDED, Composer, Decision
+from osler.answer import UNDECIDED, Decision, WrappedComposer
 from osler.answer.currency import newer_guideline, newer_issue, read_issue, retraction_notice
 from osler.answer.disagreement import Claim, Difference, find_difference, read_claim, shared_content
 from osler.retrieve.instructions import BLANK
@@ -70,19 +70,9 @@ FindCautions = Callable[[Answer], Sequence[Caution]]
 
 
 @dataclass(frozen=True)
-class CautioningComposer(ABC):
+class CautioningComposer(WrappedComposer, ABC):
     """A composer around another: it chooses what that one reads and adds cautions, without a
     model."""
-
-    composer: Composer
-
-    @property
-    def uses_draft(self) -> bool:
-        return self.composer.uses_draft
-
-    @property
-    def writes_answer(self) -> bool:
-        return self.composer.writes_answer
 
     @abstractmethod
     def read_hits(

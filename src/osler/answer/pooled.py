@@ -5,26 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from osler.answer import UNDECIDED, Composer, Decision
+from osler.answer import UNDECIDED, Decision, WrappedComposer
 from osler.retrieve.pooled import PooledOrder, is_one_order
 from osler.trace import Run
 from osler.types import Answer, Hit, Question
 
 
 @dataclass(frozen=True)
-class PooledComposer:
-    """Composes as `inner` does; a later search's best hit is not behind an earlier one's last."""
+class PooledComposer(WrappedComposer):
+    """Composes as the other does; a later search's best hit is not behind an earlier one's last."""
 
-    inner: Composer
     order: PooledOrder
-
-    @property
-    def uses_draft(self) -> bool:
-        return self.inner.uses_draft
-
-    @property
-    def writes_answer(self) -> bool:
-        return self.inner.writes_answer
 
     async def conclude(
         self,
@@ -37,4 +28,4 @@ class PooledComposer:
     ) -> Answer:
         if not is_one_order(hits):
             hits = await self.order.order_hits(question.text, [hits])
-        return await self.inner.conclude(question, hits, draft, run, decision=decision)
+        return await self.composer.conclude(question, hits, draft, run, decision=decision)

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from osler.answer import UNDECIDED, Composer, Decision
+from osler.answer import UNDECIDED, Decision, WrappedComposer
 from osler.answer.cautions import caution_event
 from osler.sources.citable import find_citable_ids
 from osler.trace import Run
@@ -25,18 +25,8 @@ _LEFT_OUT = {
 
 
 @dataclass(frozen=True)
-class ReferenceCheckingComposer:
+class ReferenceCheckingComposer(WrappedComposer):
     """A composer whose written answers name no work that was not found."""
-
-    composer: Composer
-
-    @property
-    def uses_draft(self) -> bool:
-        return self.composer.uses_draft
-
-    @property
-    def writes_answer(self) -> bool:
-        return self.composer.writes_answer
 
     async def conclude(
         self,

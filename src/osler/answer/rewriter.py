@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from osler.answer import UNDECIDED, Decision
 from osler.answer.written import WrittenComposer
@@ -25,13 +26,8 @@ class Rewriter:
     sampling: Sampling = field(default_factory=Sampling)
     written: WrittenComposer = field(default_factory=WrittenComposer)
 
-    @property
-    def uses_draft(self) -> bool:
-        return True
-
-    @property
-    def writes_answer(self) -> bool:
-        return True
+    uses_draft: ClassVar[bool] = True
+    writes_answer: ClassVar[bool] = True
 
     async def conclude(
         self,
