@@ -12,15 +12,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from osler.cli.options import JsonSession
-from osler.cli.session import (
-    ABSTAINED,
-    PARTIAL,
-    CliSession,
-)
+from osler.cli.session import ABSTAINED, PARTIAL, CliSession
 
 if TYPE_CHECKING:
     from osler.app.config import Settings
-    from osler.cli.session import CliSession
     from osler.graph.communities import Communities, Community
     from osler.graph.store import Graph
 

@@ -17,7 +17,6 @@ from osler.errors import KnowledgeBaseUnbuilt
 
 if TYPE_CHECKING:
     from osler.app.config import Settings
-    from osler.cli.session import CliSession
     from osler.kb.base import IngestResult, KnowledgeBase, KnowledgeBaseInfo
     from osler.types import Language
 

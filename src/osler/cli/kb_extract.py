@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -16,7 +16,6 @@ from osler.cli.progress import show_progress
 from osler.cli.session import ABSTAINED, PARTIAL, CliSession, Rows
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from contextlib import AbstractAsyncContextManager
 
     from rich.table import Table
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from osler.extract.indexes.store import IndexCost
     from osler.extract.job import ExtractionPlan, ExtractionReport
     from osler.extract.publish import PublishReport
-    from osler.kb.store.passages import Progress, Scope
+    from osler.kb.store.passages import Progress
 
 
 By = Annotated[
@@ -77,16 +76,6 @@ Shown = Annotated[
 ]
 
 
-@dataclass(frozen=True)
-class _ExtractionTask:
-    """The chunks of a knowledge base that are to be read."""
-
-    folder: Path
-    sources: Scope
-    limit: int | None
-    again: bool
-
-
 def extract(
     here: CliSession,
     by: By = "dictionary",
@@ -121,44 +110,35 @@ def extract(
         scope = extraction_scope(
             settings, kb.sources, source or (), ["summariser"] if by == "model" else []
         )
-        task = _ExtractionTask(kb.path, scope, limit, again)
+        folder = kb.path
+    chunks = {"scope": scope, "limit": limit, "again": again}
     made = extraction.open_extractor(
         settings, by, schema_file=schema, units=unit or (), pairs=pairs, brief=brief
     )
     if dry_run:
-        planned = asyncio.run(_plan_alone(made, task))
+        planned = asyncio.run(_plan_alone(made, folder, chunks))
         here.show_result(_plan_page(planned), {"plan": asdict(planned)})
         return
-    planned, done = asyncio.run(_run_extraction(here, made, task, at_once))
-    _publish_results(here, settings, task.folder, wanted, planned, done)
+    planned, done = asyncio.run(_run_extraction(here, made, folder, chunks, at_once))
+    _publish_results(here, settings, folder, wanted, planned, done)
     if done.failed:
         raise typer.Exit(PARTIAL)
 
 
 async def _plan_alone(
-    made: AbstractAsyncContextManager[Extractor], task: _ExtractionTask
+    made: AbstractAsyncContextManager[Extractor], folder: Path, chunks: dict[str, Any]
 ) -> ExtractionPlan:
-    async with made as extractor:
-        return await _plan_extraction(extractor, task)
-
-
-async def _plan_extraction(extractor: Extractor, task: _ExtractionTask) -> ExtractionPlan:
     from osler.extract import job
 
-    return await asyncio.to_thread(
-        job.plan_extraction,
-        task.folder,
-        extractor,
-        scope=task.sources,
-        limit=task.limit,
-        again=task.again,
-    )
+    async with made as extractor:
+        return await asyncio.to_thread(job.plan_extraction, folder, extractor, **chunks)
 
 
 async def _run_extraction(
     here: CliSession,
     made: AbstractAsyncContextManager[Extractor],
-    task: _ExtractionTask,
+    folder: Path,
+    chunks: dict[str, Any],
     at_once: int,
 ) -> tuple[ExtractionPlan, ExtractionReport]:
     """Has the extractor read the chunks, after it was said how many there are."""
@@ -166,18 +146,12 @@ async def _run_extraction(
 
     async with made as extractor:
         # Planned first and said aloud: with a served model the number of calls is money.
-        planned = await _plan_extraction(extractor, task)
+        planned = await asyncio.to_thread(job.plan_extraction, folder, extractor, **chunks)
         if not here.json:
             here.print_line(_plan_line(planned))
         with show_progress(here) as report:
             done = await job.run_extraction(
-                task.folder,
-                extractor,
-                scope=task.sources,
-                limit=task.limit,
-                again=task.again,
-                at_once=at_once,
-                progress=report,
+                folder, extractor, at_once=at_once, progress=report, **chunks
             )
     return planned, done
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, Self, TypeVar, cast
+from typing import Protocol, Self, TypeVar, cast
 
 from osler.errors import UnknownPassage
 from osler.kb import check, index, search
@@ -17,6 +17,7 @@ from osler.kb.ingest import rejects
 from osler.kb.ingest.rejects import DeadLetter
 from osler.kb.search import lexicon
 from osler.kb.search.base import EVERYTHING, TIES, BackendChoice, PassageFilter, Ranking
+from osler.kb.search.vectors import Floats
 from osler.kb.store import access, snapshots
 from osler.kb.store import export as exporting
 from osler.kb.store.export import ExportResult, Form
@@ -30,9 +31,6 @@ from osler.kb.store.passages import (
 )
 from osler.kb.store.snapshots import Snapshot
 from osler.types import Passage
-
-if TYPE_CHECKING:
-    from osler.kb.search.vectors import Floats
 
 Scored = tuple[Passage, float]
 _SOURCES = """

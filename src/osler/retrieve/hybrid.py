@@ -5,21 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from osler.kb.base import KnowledgeBase
-from osler.kb.encoders.base import VectorMemory
+from osler.kb.encoders.base import Encoder, VectorMemory
 from osler.kb.search.base import EVERYTHING, PassageFilter, Ranking
+from osler.kb.search.vectors import Floats
 from osler.kb.store.passages import indexed_text
 from osler.retrieve import rank_hits, rrf, source_errors
 from osler.retrieve.experts.searching import SearchExpert, find_candidates
 from osler.retrieve.words import content_terms
 from osler.text import language_of
 from osler.types import Hit, Passage, Retriever
-
-if TYPE_CHECKING:
-    from osler.kb.encoders.base import Encoder
-    from osler.kb.search.vectors import Floats
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from osler.extract.derived import Extractions
 from osler.extract.indexes import Kind
@@ -20,17 +19,15 @@ from osler.graph.lookup import Lookup
 from osler.graph.normal import normalize_name
 from osler.graph.store import Graph
 from osler.kb.base import KnowledgeBase
+from osler.kb.encoders.base import Encoder
 from osler.kb.search.base import EVERYTHING, PassageFilter, Ranking
+from osler.kb.search.vectors import Floats
 from osler.retrieve import rrf, source_errors
 from osler.retrieve.hybrid import Fusion
 from osler.retrieve.names import names_in
 from osler.retrieve.words import STOP_WORDS, content_terms
 from osler.text import language_of
 from osler.types import Hit
-
-if TYPE_CHECKING:
-    from osler.kb.encoders.base import Encoder
-    from osler.kb.search.vectors import Floats
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,9 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from opentelemetry.trace import Span, Tracer
 
 from osler.errors import require_extra
 from osler.serve.run_manager import ActiveRun, Watcher
@@ -31,9 +33,6 @@ from osler.trace import (
     Started,
     StateValued,
 )
-
-if TYPE_CHECKING:
-    from opentelemetry.trace import Span, Tracer
 
 CONTENT = "OSLER_TRACE_CONTENT"
 ENDPOINT = "OTEL_EXPORTER_OTLP_ENDPOINT"

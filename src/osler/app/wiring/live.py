@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from osler.answer.quoting import ANSWERS, QuoteJudge
 from osler.app.config import (
@@ -14,7 +13,7 @@ from osler.app.config import (
     UnifiedSettings,
 )
 from osler.app.config.baselines import ChainOfKnowledgeSettings, IMedRagSettings, MedRagSettings
-from osler.app.wiring import graphs, tools
+from osler.app.wiring import CHAINS, Parts, graphs, no_retriever, reads_knowledge, roles_of, tools
 from osler.app.wiring.corpus import corpus_carriers, corpus_retriever
 from osler.app.wiring.graphs import FORMS, form_retriever
 from osler.app.wiring.hub import open_judge, open_reranker, search_server, with_reranker
@@ -34,6 +33,8 @@ from osler.app.wiring.models import (
     model_identity,
 )
 from osler.app.wiring.privacy import require_trusted_hosts, within_patients
+from osler.kb.base import KnowledgeBase
+from osler.kb.encoders.base import Encoder
 from osler.llm.core.base import Adapted, Attentive, Likelihood
 from osler.llm.recording import WrappedRelevance, WrappedRetriever, wrap_model
 from osler.llm.recording.players import TapePlayer, replay_model
@@ -44,11 +45,6 @@ from osler.retrieve.instructions import InstructionFreeRetriever
 from osler.retrieve.naming import SubjectRelevance
 from osler.retrieve.relevance import CoverageRelevance, OverlapRelevance
 from osler.types import Relevance, Retriever
-
-if TYPE_CHECKING:
-    from osler.kb.base import KnowledgeBase
-    from osler.kb.encoders.base import Encoder
-from osler.app.wiring import CHAINS, Parts, no_retriever, reads_knowledge, roles_of
 
 
 async def live_parts(settings: Settings) -> Parts:

@@ -6,17 +6,13 @@ import asyncio
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from osler.app.config import ModelSettings, Role, Settings
 from osler.app.wiring.hub import open_encoder, open_transformers_model, read_server_key
-from osler.kb.encoders.base import VectorMemory
+from osler.kb.encoders.base import Encoder, VectorMemory
 from osler.llm.core.base import LanguageModel
 from osler.retrieve.relevance import EncoderRelevance, OverlapRelevance, RelevanceByLanguage
 from osler.types import Language, Relevance
-
-if TYPE_CHECKING:
-    from osler.kb.encoders.base import Encoder
 
 _ENGINES_WORDS = {"grammar": "GBNF", "schema": "JSON schema"}
 

@@ -10,7 +10,6 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from osler.app.config import ModelSettings, Settings
 from osler.app.wiring import Parts, graphs, online_sources, reads_knowledge, roles_of
@@ -24,12 +23,10 @@ from osler.app.wiring.knowledge import (
 from osler.app.wiring.live import with_knowledge, without_knowledge
 from osler.app.wiring.models import LoadedModel, load_encoder, load_roles
 from osler.app.wiring.privacy import require_trusted_hosts, within_patients
+from osler.graph.store import Graph
 from osler.kb.base import KnowledgeBase
+from osler.kb.encoders.base import Encoder
 from osler.types import Hit, Passage, Relevance, Retriever
-
-if TYPE_CHECKING:
-    from osler.graph.store import Graph
-    from osler.kb.encoders.base import Encoder
 
 # Searchers that are kept; each is one choice of sources and bounds.
 _SEARCHERS = 32

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
 
 from osler.answer.gate import EvidenceGate
 from osler.app.config import Settings, TcRagSettings
 from osler.app.wiring import Parts, graphs
 from osler.errors import BadConfig
+from osler.graph.store import Graph
 from osler.llm.core.base import Sampling
 from osler.methods.kag.graph_route import GRAPH_SETS
 from osler.methods.tcrag import helpers
@@ -31,10 +31,6 @@ from osler.methods.tcrag.tools import (
 )
 from osler.sources.catalogue import GRAPH
 from osler.types import Retriever
-
-if TYPE_CHECKING:
-    from osler.graph.store import Graph
-
 
 # What looks something up in the concept graph besides the source `graph`: names of its tools.
 _OVER_GRAPH = (KG_CHAINS, KG_COMMUNITIES, KG_NEAR, MEDICAL_NER, GRAPH_SETS)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol, assert_never, get_args
+from typing import Literal, Protocol, assert_never, get_args
 
 from osler.app.config import OmniRagSettings, Settings
 from osler.app.wiring.hub import open_reranker
@@ -22,6 +22,7 @@ from osler.app.wiring.models import load_encoder, load_roles
 from osler.app.wiring.strategies import build_solver
 from osler.errors import BadConfig
 from osler.jobs.runner import Progress
+from osler.kb.base import KnowledgeBase
 from osler.llm.core.base import Sampling
 from osler.llm.core.speaker import Speaker
 from osler.methods.omni import solver as omni
@@ -44,9 +45,6 @@ from osler.train.spo.signals import (
 )
 from osler.train.spo.units import Unit
 from osler.train.spo.wording import QuestionWords, Rarity
-
-if TYPE_CHECKING:
-    from osler.kb.base import KnowledgeBase
 
 By = Literal["expert", "wording"]
 Judges = Literal["gold", "answer", "gold-or-answer", "model", "likelihood", "improvement", "rerank"]

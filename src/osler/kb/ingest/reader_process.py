@@ -18,7 +18,9 @@ from collections.abc import Iterator
 from contextlib import closing, suppress
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import BinaryIO, cast
+
+from typing_extensions import Buffer
 
 from osler.errors import KnowledgeBaseError
 from osler.kb.ingest.prepare import IngestOptions, Outcome, prepare_batch
@@ -26,9 +28,6 @@ from osler.sources.discover import Found, FoundFile, FoundFolder, read_records
 from osler.sources.formats import FolderParser, by_name
 from osler.sources.formats.containers import open_file
 from osler.sources.records import Parser, Record, SourceFile
-
-if TYPE_CHECKING:
-    from typing_extensions import Buffer
 
 BATCH = 256
 """Records that are handed on together."""
