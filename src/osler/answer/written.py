@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from osler.answer import NOTHING_SAID, UNDECIDED, Decision
 from osler.answer.option_reading import written_option
+from osler.retrieve.instructions import is_foreign
 from osler.retrieve.words import content_terms
 from osler.text import split_sentences
 from osler.trace import Run
@@ -41,20 +43,16 @@ class WrittenComposer:
     A mark is accepted only when the passage has a sentence with `overlap` of the statement's
     content words; an unmarked statement is attributed on the same terms. A statement without
     such a sentence stays uncited, which lowers the answer's grounding, or is left out where
-    `drops_uncited` says so of the hits: a passage may hold an order that the model obeyed. Shared
-    words are no proof, and the answer's note says so.
+    `drops_uncited` says so of the hits: a passage may hold an order that the model obeyed. Then a
+    sentence that has nothing to do with the rest of its passage, or with the question, bears out
+    nothing. Shared words are no proof, and the answer's note says so.
     """
 
     overlap: float = 0.75
     drops_uncited: Callable[[Sequence[Hit]], bool] = lambda _: False
 
-    @property
-    def uses_draft(self) -> bool:
-        return True
-
-    @property
-    def writes_answer(self) -> bool:
-        return False
+    uses_draft: ClassVar[bool] = True
+    writes_answer: ClassVar[bool] = False
 
     async def conclude(
         self,
@@ -75,11 +73,14 @@ class WrittenComposer:
             return Answer(option=option, note=note, language=question.language)
         evidence: list[Evidence] = []
         rests_on = decision.select_hits(hits)
+        drops = self.drops_uncited(hits)
+        akin_to = question.text if drops else None
         statements = [
-            self._build_statement(part, hits, rests_on, evidence) for part in _split_draft(text)
+            self._build_statement(part, hits, rests_on, evidence, akin_to)
+            for part in _split_draft(text)
         ]
         notes = [NOTE[question.language]] if evidence else []
-        if self.drops_uncited(hits):
+        if drops:
             cited = [statement for statement in statements if statement.cites]
             if dropped := len(statements) - len(cited):
                 notes.append(_word_left_out(dropped, question.language))
@@ -94,13 +95,20 @@ class WrittenComposer:
         )
 
     def _build_statement(
-        self, part: str, hits: Sequence[Hit], rests_on: Sequence[Hit], evidence: list[Evidence]
+        self,
+        part: str,
+        hits: Sequence[Hit],
+        rests_on: Sequence[Hit],
+        evidence: list[Evidence],
+        akin_to: str | None,
     ) -> Statement:
         text = CITATION_MARK.sub("", part).strip()
         marks = [int(number) for number in CITATION_MARK.findall(part)]
         marked = [hits[n - 1] for n in marks if 1 <= n <= len(hits)]
         cites = []
         for quote in self._find_support(text, marked or rests_on, every=bool(marked)):
+            if akin_to is not None and _is_foreign(quote, akin_to):
+                continue
             # Equal quotes share one number.
             if quote not in evidence:
                 evidence.append(quote)
@@ -117,6 +125,10 @@ class WrittenComposer:
                 found.append((share, Evidence(hit, start, end, "answer")))
         found.sort(key=lambda pair: -pair[0])
         return [quote for _, quote in (found if every else found[:1])]
+
+
+def _is_foreign(quote: Evidence, question: str) -> bool:
+    return is_foreign(quote.passage.text, quote.start, quote.end, question)
 
 
 def _word_left_out(n: int, language: Language) -> str:

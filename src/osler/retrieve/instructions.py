@@ -81,8 +81,9 @@ _DEMANDS = re.compile(
     re.IGNORECASE,
 )
 """A sentence that asks somebody to do something."""
-_MOST_WORDS, _AKIN = 40, 0.2
-"""Words of a demand, and the share of its words of content from which it belongs to its passage."""
+_MOST_WORDS, _AKIN, _LEAST_REST = 40, 0.2, 5
+"""Words of a demand; the share of a sentence's words of content from which it belongs to its
+passage; and the words that the rest must have for that to be seen."""
 _ENDS = re.compile(r"(?<=[.!?。！？\n])\s*")
 
 
@@ -107,14 +108,19 @@ def foreign_demands(text: str, query: str = "") -> list[tuple[int, int]]:
     found = []
     for start, end in split_sentences(text):
         sentence = text[start:end].strip()
-        if not (_DEMANDS.match(sentence) or sentence.endswith(("?", "？"))):
-            continue
-        words = content_terms(sentence)
-        rest = {*content_terms(f"{text[:start]} {text[end:]}")}
-        akin = (rest | {*content_terms(query)}).intersection(words)
-        if rest and 1 < len(words) <= _MOST_WORDS and len(akin) <= _AKIN * len(words):
+        demands = _DEMANDS.match(sentence) or sentence.endswith(("?", "？"))
+        short = len(content_terms(sentence)) <= _MOST_WORDS
+        if demands and short and is_foreign(text, start, end, query):
             found.append((start, end))
     return found
+
+
+def is_foreign(text: str, start: int, end: int, query: str = "") -> bool:
+    """Whether a sentence shares hardly a word with the rest of its passage and with the query."""
+    words = content_terms(text[start:end])
+    rest = {*content_terms(f"{text[:start]} {text[end:]}")}
+    akin = (rest | {*content_terms(query)}).intersection(words)
+    return len(rest) >= _LEAST_REST and len(words) > 1 and len(akin) <= _AKIN * len(words)
 
 
 def _join_spans(found: list[tuple[int, int]]) -> list[tuple[int, int]]:
