@@ -193,13 +193,14 @@ def card_of(
         if layout == "dialogue"
         else "Each line is one call of the solver: `id`, `messages` (user, assistant) and `meta`."
     )
+    made = "a model's" if any(one.usage.calls for one in tallies) else "written by rule"
     parts = [
         f"---\n{front}\n---\n\n# KAG-Thinker trajectories\n",
         f"{lines:,} lines, made with Osler {version('osler')} as the data construction framework of"
         " KAG-Thinker (App. 9) has it: a teacher solves questions, and what is wrong, broken or of"
         " poor quality is left out.",
         about,
-        "The reasoning is a model's. It was held against gold answers, not reviewed by a physician."
+        f"The reasoning is {made}. It was held against gold answers, not reviewed by a physician."
         " References are quoted from the knowledge base that the teacher searched: their licences"
         " go with them.",
         *map(_stage_section, tallies),

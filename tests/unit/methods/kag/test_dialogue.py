@@ -2,17 +2,23 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from osler.answer.written import WrittenComposer
 from osler.llm.core.base import Completion, Message, Sampling
 from osler.llm.core.speaker import Speaker
+from osler.llm.server.client import OpenAIModel
+from osler.llm.server.connection import Endpoint, ServerClient
+from osler.llm.server.dialects import ServerProfile
 from osler.methods.kag.dialogue import DialogueThinker
 from osler.methods.kag.focus import Focuser
 from osler.methods.kag.transcript import DialogueTurns, ReleasedTurns, TrainedTurns
 from osler.testing.scripted import ScriptedRetriever
+from osler.testing.servers import answer_chats_only, chat_reply, json_reply, serve_loopback
 from osler.trace import Budget, FormSolved, FormsPlanned, Run
 from osler.types import Grounding, Halt, Passage, Question, Solution, Usage
 
@@ -59,7 +65,10 @@ REPLIES = [
 
 
 async def solve(
-    model: Checkpoint, turns: DialogueTurns, question: Question = QUESTION, **options: object
+    model: Checkpoint | OpenAIModel,
+    turns: DialogueTurns,
+    question: Question = QUESTION,
+    **options: object,
 ) -> tuple[Solution, Run]:
     found = ScriptedRetriever({"mother": [BERG], "": [KITE]})
     focuser = Focuser(Speaker(model, "reader"))
@@ -84,6 +93,22 @@ async def test_the_dialogue_is_the_golden_one(name: str, turns: DialogueTurns) -
     assert solution.answer.grounding is Grounding.GROUNDED
     solved = {e.n: (e.answer, e.own_knowledge) for e in run.events if isinstance(e, FormSolved)}
     assert solved == {1: ("Peter Berg", True), 2: ("Anna Holm", False)}
+
+
+async def test_the_dialogue_goes_through_a_server_as_one_growing_chat() -> None:
+    """The checkpoint behind an OpenAI-compatible server: what it is sent, and what comes of it."""
+    sent = [json_reply(chat_reply(reply)) for reply in REPLIES]
+    async with serve_loopback(answer_chats_only(*sent)) as place:
+        endpoint = Endpoint(base_url=place.url, model="KAG-Thinker-7b-instruct")
+        served = OpenAIModel(ServerClient(endpoint, rng=Random(0)), ServerProfile())
+        decoding = Sampling(temperature=0.0, max_tokens=8192, seed=42)
+        solution, _ = await solve(served, ReleasedTurns(), sampling=decoding)
+    asked = place.bodies_of("/v1/chat/completions")
+    chats = [[Message(m["role"], m["content"]) for m in body["messages"]] for body in asked]
+    assert written(chats[-1]) == (GOLDEN / "checkpoint.txt").read_text(encoding="utf-8")
+    assert all(chat[: len(before)] == before for before, chat in pairwise(chats))
+    assert {(body["temperature"], body["max_tokens"]) for body in asked} == {(0.0, 8192)}
+    assert solution.answer.text.startswith("Anna Holm")
 
 
 async def test_every_call_is_the_chat_before_it_and_one_turn_more() -> None:

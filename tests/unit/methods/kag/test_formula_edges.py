@@ -97,7 +97,8 @@ def test_a_fast_heart_is_read_in_numbers_and_in_words(text: str, said: list[bool
         ("wells-pe", "heart rate over 100, but pulse 80/min", ["contradictory"]),
         ("qtc-bazett", "QT 360 ms, QT 361 ms, heart rate 120/min", ["contradictory"]),
         ("cockcroft-gault", "age 70, woman, weight 60 kg, creatinine 1.2 mg/dL (106 µmol/L)", []),
-        ("cockcroft-gault", "age 70, woman, weight 60 kg, creatinine 1.2 mg/dL, creatinine 140 µmol/L",
+        ("cockcroft-gault", "age 70, woman, weight 60 kg, creatinine 1.2 mg/dL, creatinine"
+         " 140 µmol/L",
          ["contradictory"]),
         ("iron-deficit", "haemoglobin 9 g/dL, target haemoglobin 15 g/dL, weight 77.16 lb, iron"
          " stores 500 mg", []),  # 35 kg, the least, rounded down

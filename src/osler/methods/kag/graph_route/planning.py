@@ -336,10 +336,10 @@ def _write_chain(steps: list[PlanStep], said: str, node: SpoNode, hops: Sequence
             if hop.forward
             else Retrieval(reached, predicate, node)
         )
+        shared = hop.relation.symmetric and hop.relation.name != "resembles"
+        verb = f"{hop.relation.name}{' with' if shared else ''}"
         words = (
-            f"{hop.kind} that {said} {hop.relation.name}"
-            if hop.forward
-            else f"{hop.kind} that {hop.relation.name} {said}"
+            f"{hop.kind} that {said} {verb}" if hop.forward else f"{hop.kind} that {verb} {said}"
         )
         steps.append(PlanStep(n, words, form))
         said, node = f"#{n}", SpoNode(reached.alias)

@@ -265,6 +265,14 @@ def test_what_cannot_be_carried_out_is_named(
         run_plan(graph, *actions)
 
 
+def test_a_set_that_nobody_can_check_is_refused(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("osler.methods.kag.graph_route.sets.MOST_MEMBERS", 1)
+    with pytest.raises(BadCalculation, match="more than 1 concepts: ask more narrowly"):
+        run_plan(graph, "Retrieval(s=s1:drug, p=p1:treats, o=o1:disease['gammitis'])", "Output(s1)")
+
+
 WORDS = st.sampled_from(
     [
         "which",

@@ -1,0 +1,240 @@
+"""The knowledge boundary: searches saved at equal accuracy, and risk by coverage.
+
+    python benchmarks/boundary.py --work FOLDER [--kb HOME] [--n 150] [--minutes 14]
+    python benchmarks/boundary.py --work FOLDER --table
+
+Questions of 2WikiMultihopQA (its corpus; none of the held-out ones of `multihop_split.json`) and
+yes/no questions of BioASQ and PubMedQA (the experts' test part; `--kb` is a home that holds all
+passages). The packaged model answers each one from its head (Table 2, with the examples that a
+small model is shown), with the least probability of the box and its own verdict on it (Table 3),
+and once more from the passages of one search. A policy keeps the answer from the head, or searches.
+
+Signals: p (the least probability), the dual rule (p, and the verdict), the state value (mean
+uncertainty of the box's tokens), the likeness of question, answer and top passage (that one costs
+the search), and all of them in a logistic regression. Thresholds and weights are chosen on the
+half "dev" (by a hash of the id): the lowest threshold at which accuracy is not below searching
+always. The half "test" is reported. One line a question in FOLDER/boundary.jsonl; a stopped run
+goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import random
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import multihop
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+from state_values import DATA, build_2wiki, half_of, of_research, settings_of
+
+from osler.app.config import Settings
+from osler.app.wiring.live import live_parts
+from osler.evaluate.intervals import mean, proportion
+from osler.llm.core.base import TokenScore
+from osler.methods.kag.boundary import GenerateThenAssess, SignalValue
+from osler.retrieve import look_up
+from osler.trace import Run
+from osler.types import Language
+
+Row = dict[str, Any]
+SIGNALS = ("p", "dual", "state", "likeness", "all")
+
+
+class MeanUncertainty:
+    """1 − the mean probability of the box's tokens; it refuses nothing here."""
+
+    async def weigh_answer(
+        self, question: str, answer: str, tokens: Sequence[TokenScore], language: Language, run: Run
+    ) -> SignalValue:
+        probabilities = [float(np.exp(token.logprob)) for token in tokens]
+        value = 1 - fmean(probabilities) if probabilities else 1.0
+        return SignalValue("uct", value, 2.0)
+
+
+async def ask_both(bench: multihop.Bench, item: multihop.Item) -> Row:
+    """The answer from the head with its signals, and the one from a search."""
+    boundary = GenerateThenAssess(
+        bench.speaker, tau=0.0, always_check=True, examples=True, state=MeanUncertainty()
+    )
+    run = Run(seed=multihop.SEED)
+    own = await boundary.assess(1, item.question, "en", run)
+    assert own is not None
+    searched = await bench.rag(item)
+    found = await look_up(bench.retriever, item.question, Run(), k=1)
+    texts = [f"{hit.passage.heading}. {hit.passage.text}" for hit in found.hits]
+    likeness = await bench.parts.relevance.relevance(f"{item.question} {own.answer}", texts)
+    return {
+        "set": bench.name,
+        "id": item.id,
+        "half": half_of(item.id),
+        "answer": own.answer,
+        "right": _is_right(own.answer, item),
+        "p": own.probability or 0.0,
+        "checked": bool(own.self_check),
+        "state": own.state if own.state is not None else 1.0,
+        "likeness": max(likeness, default=0.0),
+        "searched": searched.answer,
+        "searched right": _is_right(searched.answer, item),
+    }
+
+
+def _is_right(answer: str, item: multihop.Item) -> bool:
+    said, golds = multihop.normalised(answer), (item.answer, *item.others)
+    if item.answer in ("yes", "no"):
+        said = said.partition(" ")[0]
+    return said in {multihop.normalised(gold) for gold in golds}
+
+
+def yes_no_items(data: Path) -> list[multihop.Item]:
+    return [
+        multihop.Item(
+            one.question.id,
+            f"{one.question.text} Answer yes or no.",
+            one.question.options["ABC".index(one.right)],
+            (),
+        )
+        for one in of_research(data, ("pubmedqa", "bioasq"))
+        if one.right in ("A", "B")
+    ]
+
+
+def hop_items(data: Path) -> list[multihop.Item]:
+    items, _ = multihop.items_2wiki(data / "A_questions/multihop/2wikimultihopqa")
+    held_out = {item.id for item in multihop.chosen("2wiki", items, "test", len(items))}
+    return [item for item in items if item.id not in held_out]
+
+
+async def gather(given: argparse.Namespace) -> None:
+    log, end = given.work / "boundary.jsonl", time.monotonic() + 60 * given.minutes
+    done = {row["id"] for row in read_rows(log)}
+    benches = []
+    for name, items in (("2wiki", hop_items(given.data)), ("research", yes_no_items(given.data))):
+        settings: Settings = settings_of(given.work, name, given.kb)
+        if name == "2wiki" and not settings.kb.path.exists():
+            settings.home.mkdir(parents=True, exist_ok=True)
+            build_2wiki(settings, given.data)
+        random.Random(multihop.SEED).shuffle(items)
+        benches.append((multihop.Bench(name, settings, await live_parts(settings)), items))
+    for turn in range(given.n):
+        for bench, items in benches:
+            if turn < len(items) and items[turn].id not in done and time.monotonic() < end:
+                row = await ask_both(bench, items[turn])
+                with log.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(row) + "\n")
+
+
+def read_rows(log: Path) -> list[Row]:
+    lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
+    return [json.loads(line) for line in lines]
+
+
+def make_signals(dev: Sequence[Row]) -> dict[str, Callable[[Row], float]]:
+    """Each gives a row a value: the higher, the surer that its own answer is right."""
+
+    def features(row: Row) -> list[float]:
+        return [row["p"], float(row["checked"]), row["state"], row["likeness"]]
+
+    answered = [row for row in dev if row["answer"]]
+    right = [row["right"] for row in answered]
+    fitted = LogisticRegression(C=1.0).fit([features(row) for row in answered], right)
+    return {
+        "p": lambda row: row["p"],
+        "dual": lambda row: row["p"] if row["checked"] else -1.0,
+        "state": lambda row: -row["state"],
+        "likeness": lambda row: row["likeness"],
+        "all": lambda row: float(fitted.predict_proba([features(row)])[0][1]),
+    }
+
+
+def accuracy_with(rows: Sequence[Row], sure: Callable[[Row], float], least: float) -> list[float]:
+    """1 for each question that the policy answers right."""
+    return [
+        float(row["right"] if keeps_own(row, sure, least) else row["searched right"])
+        for row in rows
+    ]
+
+
+def keeps_own(row: Row, sure: Callable[[Row], float], least: float) -> bool:
+    return bool(row["answer"]) and sure(row) >= least
+
+
+def choose_threshold(dev: Sequence[Row], sure: Callable[[Row], float]) -> float:
+    """The threshold that saves most searches without accuracy below that of always searching."""
+    floor = fmean(row["searched right"] for row in dev)
+    for least in sorted({sure(row) for row in dev if row["answer"] and sure(row) >= -0.999}):
+        if fmean(accuracy_with(dev, sure, least)) >= floor:
+            return least
+    return float("inf")
+
+
+def risk_area(rows: Sequence[Row], sure: Callable[[Row], float]) -> float:
+    """Mean share of wrong answers when the surest are kept first; refusals come last, as wrong."""
+    order = sorted(rows, key=lambda row: -(sure(row) if row["answer"] else -9.0))
+    wrong = np.cumsum([not row["right"] for row in order])
+    return float(fmean(wrong / np.arange(1, len(order) + 1)))
+
+
+def print_tables(rows: Sequence[Row]) -> None:
+    for name in sorted({row["set"] for row in rows}):
+        dev, test = (
+            [r for r in rows if (r["set"], r["half"]) == (name, h)] for h in ("dev", "test")
+        )
+        own, searched = ([float(r[key]) for r in test] for key in ("right", "searched right"))
+        print(f"\n{name}: dev {len(dev)}, test {len(test)}")
+        print(f"own {mean(own)}, searched {mean(searched)}")
+        print("| signal | searches saved | accuracy less always searching | risk-coverage area |")
+        print("|---|---|---|---|")
+        sure_by = make_signals(dev)
+        kept = [r for r in test if keeps_own(r, sure_by["dual"], 0.5)]
+        print_policy("the paper's, tau 0.5", test, sure_by["dual"], 0.5)
+        for signal in SIGNALS:
+            print_policy(signal, test, sure_by[signal], choose_threshold(dev, sure_by[signal]))
+        wrong = sum(not row["right"] for row in kept)
+        risk = proportion(wrong, len(kept)) if kept else "-"
+        print(f"the paper's rule: risk {risk} of what it keeps")
+        for share in (0.1, 0.25, 0.5):
+            print(
+                f"risk at coverage {share}: "
+                + ", ".join(
+                    f"{signal} {_risk_at(test, sure_by[signal], share):.2f}" for signal in SIGNALS
+                )
+            )
+
+
+def print_policy(
+    name: str, test: Sequence[Row], sure: Callable[[Row], float], least: float
+) -> None:
+    saved = sum(keeps_own(row, sure, least) for row in test)
+    after = accuracy_with(test, sure, least)
+    gain = mean([one - float(row["searched right"]) for one, row in zip(after, test, strict=True)])
+    print(f"| {name} | {proportion(saved, len(test))} | {gain} | {risk_area(test, sure):.3f} |")
+
+
+def _risk_at(rows: Sequence[Row], sure: Callable[[Row], float], share: float) -> float:
+    order = sorted(rows, key=lambda row: -(sure(row) if row["answer"] else -9.0))
+    return fmean(not row["right"] for row in order[: max(1, round(share * len(order)))])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--kb", type=Path)
+    parser.add_argument("--n", type=int, default=150, help="of each set")
+    parser.add_argument("--minutes", type=float, default=600.0)
+    parser.add_argument("--table", action="store_true", help="only print what the log holds")
+    given = parser.parse_args()
+    if not given.table:
+        asyncio.run(gather(given))
+    print_tables(read_rows(given.work / "boundary.jsonl"))
+
+
+if __name__ == "__main__":
+    main()
