@@ -203,7 +203,7 @@ async def run_search(
     return schemas_kb.SearchResult(
         query=asked.query,
         snapshot=await served_snapshot(site),
-        hits=[documents.hit_view(one) for one in hits],
+        hits=[schemas_kb.SearchHit.from_value(one) for one in hits],
     )
 
 
@@ -250,8 +250,8 @@ async def open_passage(
     around, origin = await passage_context(site, caller, id, context)
     wanted = next(one for one in around if one.id == id)
     return schemas_kb.PassageInContext(
-        passage=documents.passage_view(wanted),
-        context=[documents.passage_view(one) for one in around] if context else [],
+        passage=schemas_kb.PassageView.from_value(wanted),
+        context=[schemas_kb.PassageView.from_value(one) for one in around] if context else [],
         provenance=None if origin is None else documents.provenance_view(origin),
         snapshot=snapshot,
     )
@@ -301,13 +301,17 @@ async def sources(site: At, caller: Who) -> schemas_kb.SourceList:
     return schemas_kb.SourceList(
         snapshot=info.snapshot,
         searched=list(await asyncio.to_thread(searched_sources, settings, kb)),
-        sources=[documents.source_view(one) for one in open_sources(settings.access, info)],
+        sources=source_views(settings.access, info),
     )
 
 
 def open_sources(access: AccessSettings, info: KnowledgeBaseInfo) -> list[SourceInfo]:
     """The sources that the caller may know of."""
     return [one for one in info.sources if access.may_search(one.source)]
+
+
+def source_views(access: AccessSettings, info: KnowledgeBaseInfo) -> list[schemas_kb.SourceView]:
+    return [schemas_kb.SourceView.from_value(one) for one in open_sources(access, info)]
 
 
 @router.get("/kb", tags=["knowledge"])

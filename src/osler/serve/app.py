@@ -26,7 +26,6 @@ from osler.errors import OslerError
 from osler.serve import (
     api,
     chat,
-    documents,
     evaluations,
     exports,
     feedback,
@@ -42,7 +41,7 @@ from osler.serve import (
 )
 from osler.serve import schemas as wire
 from osler.serve.admission import SearchLimiter
-from osler.serve.api import open_sources
+from osler.serve.api import source_views
 from osler.serve.audited_requests import AuditedRequests
 from osler.serve.clinic import endpoints as clinic
 from osler.serve.clinic.hook_wire import OperationOutcome
@@ -140,7 +139,7 @@ async def transparency(site: At, caller: Who) -> schemas.Transparency:
         strategies=[kind for kind in STRATEGIES if caller.scope.allows_strategy(kind)],
         strategy=settings.strategy.kind,
         snapshot=info.snapshot,
-        sources=[documents.source_view(one) for one in open_sources(access, info)],
+        sources=source_views(access, info),
         limits={
             **settings.budget.model_dump(),
             "run_seconds": settings.serve.run_seconds,

@@ -64,9 +64,9 @@ def caller_settings(
 
     Raises `RefusedRequest`: 422 as `run_settings`, 403 for a strategy outside the scope.
     """
-    names = _CHOICES & type(asked).model_fields.keys()
-    said = {name: getattr(asked, name) for name in names}
-    chosen = run_settings(caller.scope.narrow_settings(settings), **(said | given))
+    names = _CHOICES & type(asked).model_fields.keys() if asked else ()
+    wanted = {name: getattr(asked, name) for name in names} | given
+    chosen = run_settings(caller.scope.narrow_settings(settings), **wanted)
     if not caller.scope.allows_strategy(kind := chosen.strategy.kind):
         said = f"this key may not run {kind}"
         raise RefusedRequest(403, "not_in_scope", said, fix="choose another strategy")

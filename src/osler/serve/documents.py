@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 from osler import types
-from osler.graph.items import Concept, Edge
-from osler.kb.check import Provenance, SourceInfo
+from osler.kb.check import Provenance
 from osler.methods.omni.dossier import SavedPlan
 from osler.serve import schemas, schemas_kb
 from osler.serve.run_views import RunView
-
-
-def passage_view(given: types.Passage) -> schemas_kb.PassageView:
-    return schemas_kb.PassageView.from_value(given)
 
 
 def provenance_view(given: Provenance) -> schemas_kb.ProvenanceView:
     # The path of a file is this machine's affair; its name says enough.
     name = given.origin if "://" in given.origin else given.origin.rpartition("/")[2]
     return schemas_kb.ProvenanceView.from_value(given, origin=name)
-
-
-def hit_view(given: types.Hit) -> schemas_kb.SearchHit:
-    return schemas_kb.SearchHit.from_value(given)
 
 
 def answer_view(given: types.Answer) -> schemas.AnswerView:
@@ -113,11 +104,3 @@ def plan_view(
         text=given.plan,
         notice=schemas.NOTICE,
     )
-
-
-def source_view(given: SourceInfo) -> schemas_kb.SourceView:
-    return schemas_kb.SourceView.from_value(given)
-
-
-def concept_view(given: Concept, edges: list[Edge]) -> schemas_kb.ConceptView:
-    return schemas_kb.ConceptView.from_value(given, relations=edges)

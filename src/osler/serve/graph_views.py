@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 
 from osler.graph.store import Graph
-from osler.serve import documents, schemas_kb
+from osler.serve import schemas_kb
 from osler.serve.keys import Caller
 from osler.serve.problems import RefusedRequest
 from osler.serve.state import ServerState
@@ -40,4 +40,4 @@ def _concept_view(
     if known is None:
         return None
     edges = graph.find_neighbours([known.id], predicates=predicates, limit=limit)
-    return documents.concept_view(known, edges)
+    return schemas_kb.ConceptView.from_value(known, relations=edges)

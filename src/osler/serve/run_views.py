@@ -181,21 +181,8 @@ def _unknown_run(id: str) -> RefusedRequest:
 
 
 def _view_active(live: ActiveRun) -> RunView:
-    first = started_event(live.lines)
-    return RunView(
-        live.id,
-        live.status,
-        live.created,
-        live.settings.strategy.kind,
-        live.question,
-        live.solution,
-        first.models if first else {},
-        first.snapshot if first else "",
-        live.seconds,
-        live.code,
-        live.detail,
-        tuple(live.lines),
-    )
+    strategy, lines = live.settings.strategy.kind, live.lines
+    return _view_lines(live, strategy, live.question, lines, live.solution, live.seconds)
 
 
 def _view_folder(desk: RunManager, id: str, entry: LedgerEntry | None) -> RunView:
@@ -251,19 +238,26 @@ def _view_entry(entry: LedgerEntry, lines: list[str]) -> RunView:
     question = first.question if first else None
     if question is None and entry.question:
         question = Question("", entry.question)
+    return _view_lines(entry, entry.strategy, question, lines)
+
+
+def _view_lines(
+    told: ActiveRun | LedgerEntry,
+    strategy: str,
+    question: Question | None,
+    lines: list[str],
+    solution: Solution | None = None,
+    seconds: float | None = None,
+) -> RunView:
+    first = started_event(lines)
     return RunView(
-        entry.id,
-        entry.status,
-        entry.created,
-        entry.strategy,
-        question,
-        None,
-        first.models if first else {},
-        first.snapshot if first else "",
-        None,
-        entry.code,
-        entry.detail,
-        tuple(lines),
+        *(told.id, told.status, told.created, strategy, question, solution),
+        models=first.models if first else {},
+        snapshot=first.snapshot if first else "",
+        seconds=seconds,
+        code=told.code,
+        detail=told.detail,
+        lines=tuple(lines),
     )
 
 

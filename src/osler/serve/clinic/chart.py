@@ -10,6 +10,7 @@ from typing import Any
 
 from osler.serve.clinic.hook_wire import HookRequest
 from osler.serve.problems import RefusedRequest
+from osler.sources.formats.json_lines import items_at, text_at, value_at
 
 Resource = dict[str, Any]
 _TAKEN = ("active", "on-hold")
@@ -84,30 +85,16 @@ def _entries(bundle: Any) -> list[Resource]:
 
 
 def _resources(bundle: Resource | None) -> Iterator[Resource]:
-    for entry in _items(bundle or {}, "entry"):
-        resource = entry.get("resource")
-        if isinstance(resource, dict):
-            yield resource
+    held = (value_at(entry, "resource") for entry in items_at(bundle, "entry"))
+    return (resource for resource in held if isinstance(resource, dict))
 
 
-def _items(given: Resource, name: str) -> list[Resource]:
-    """The objects of a list; what is none is passed over."""
-    found = given.get(name)
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
-
-
-def _part(given: Resource, name: str) -> Resource:
-    found = given.get(name)
-    return found if isinstance(found, dict) else {}
-
-
-def _text(given: Resource, name: str) -> str:
-    found = given.get(name)
-    return found.strip() if isinstance(found, str) else ""
+def _text(given: Any, *path: str) -> str:
+    return text_at(given, *path).strip()
 
 
 def _has_more(given: Resource) -> bool:
-    return any(_text(one, "relation") == "next" for one in _items(given, "link"))
+    return any(_text(one, "relation") == "next" for one in items_at(given, "link"))
 
 
 def _reference_of(resource: Resource) -> str:
@@ -128,12 +115,14 @@ def _require_same_patient(
 
 
 def _patient_of(resource: Resource) -> str:
-    subject = _part(resource, "subject") or _part(resource, "patient")
-    return _text(subject, "reference").rpartition("/")[2]
+    subject = value_at(resource, "subject")
+    named = subject if subject and isinstance(subject, dict) else value_at(resource, "patient")
+    return _text(named, "reference").rpartition("/")[2]
 
 
-def _concept_text(concept: Resource) -> str:
-    words = [_text(concept, "text"), *(_text(one, "display") for one in _items(concept, "coding"))]
+def _concept_text(resource: Any, field: str) -> str:
+    codings = items_at(resource, field, "coding")
+    words = [_text(resource, field, "text"), *(_text(one, "display") for one in codings)]
     return " | ".join(dict.fromkeys(word for word in words if word))
 
 
@@ -150,12 +139,11 @@ def _read_drugs(resources: Iterable[Resource], statuses: tuple[str, ...]) -> tup
 
 
 def _drug_text(order: Resource, medicines: dict[str, Resource]) -> str:
-    names = [_concept_text(_part(order, "medicationCodeableConcept"))]
-    pointer = _part(order, "medicationReference")
-    target = _text(pointer, "reference")
-    contained = {f"#{_text(one, 'id')}": one for one in _items(order, "contained")}
+    names = [_concept_text(order, "medicationCodeableConcept")]
+    target = _text(order, "medicationReference", "reference")
+    contained = {f"#{_text(one, 'id')}": one for one in items_at(order, "contained")}
     medicine = contained.get(target) or medicines.get("/".join(target.split("/")[-2:])) or {}
-    names += [_concept_text(_part(medicine, "code")), _text(pointer, "display")]
+    names += [_concept_text(medicine, "code"), _text(order, "medicationReference", "display")]
     return " | ".join(dict.fromkeys(one for one in names if one))
 
 
@@ -166,9 +154,9 @@ def _read_allergies(resources: Iterable[Resource]) -> Iterator[NamedItem]:
         codes = {
             _text(coding, "code")
             for name in ("clinicalStatus", "verificationStatus")
-            for coding in _items(_part(one, name), "coding")
+            for coding in items_at(one, name, "coding")
         }
-        text = _concept_text(_part(one, "code"))
+        text = _concept_text(one, "code")
         if codes & {"inactive", "resolved", "refuted", "entered-in-error"}:
             continue
         if not _NO_ALLERGY.search(text):
@@ -195,10 +183,10 @@ def _newest(
     """The latest final value of these LOINC codes within a year, in the first unit."""
     found: list[tuple[date, Measured]] = []
     for one in _resources(bundle):
-        coded = {_text(c, "code") for c in _items(_part(one, "code"), "coding")}
+        coded = {_text(c, "code") for c in items_at(one, "code", "coding")}
         day = _read_day(one.get("effectiveDateTime") or one.get("issued"))
-        quantity = _part(one, "valueQuantity")
-        value, unit = quantity.get("value"), _text(quantity, "code") or _text(quantity, "unit")
+        value = value_at(one, "valueQuantity", "value")
+        unit = _text(one, "valueQuantity", "code") or _text(one, "valueQuantity", "unit")
         factor = units.get(unit.casefold())
         if (
             coded.isdisjoint(codes)

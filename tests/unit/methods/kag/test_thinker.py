@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import pytest
 
@@ -576,9 +577,7 @@ async def test_what_reasoning_found_reaches_a_composer_that_quotes() -> None:
     class Quoting(WrittenComposer):
         words: list[str] = field(default_factory=list)
 
-        @property
-        def uses_draft(self) -> bool:
-            return False
+        uses_draft: ClassVar[bool] = False
 
         async def conclude(
             self,
