@@ -40,6 +40,7 @@ PARTS = (
     "tenth",
     "eleventh",
     "twelfth",
+    "thirteenth",
 )
 UNSEEN = PARTS[-1:]
 TRAINED_ON = (*PARTS[:-1], "training", "training_more")

@@ -29,8 +29,8 @@ BUCKETS = 1 << 16
 LONGEST = 2_000
 """Characters of a text that are read, from its beginning."""
 KINDS: tuple[DangerKind, ...] = ("emergency", "self-harm")
-OVERRULED = -1.5
-"""Log-odds of any danger below which a packaged rule does not count: two in eleven."""
+OVERRULED = -1.0
+"""Log-odds of any danger below which a packaged rule does not count: one in four."""
 LIKELY = 0.5
 """Log-odds from which a kind is added to what a rule says."""
 HARDLY_LESS = 1.5
