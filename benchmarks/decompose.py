@@ -30,7 +30,7 @@ from typing import Any
 
 import multihop
 from decompose_data import RELATIONS, Case, ask_message, compared, read_graphs, write_data
-from decompose_plans import COMPARED, Lookup, Plan, Step, carry_out, read_plan
+from decompose_plans import COMPARED, Lookup, Plan, Step, carry_out, fill_results, read_plan
 from gold_plans import ROOT
 from graph_templates import Relations
 
@@ -232,9 +232,7 @@ async def recall(
     lists = []
     for step in plan.steps if plan else ():
         words = f"{step.relation} of {step.subject}" if step.subject else step.relation
-        for n, values in enumerate(found, 1):
-            words = words.replace(f"#{n}", next(iter(sorted(values)), ""))
-        lists.append(await search(words))
+        lists.append(await search(fill_results(words, found)))
     turns = [id for rank in range(multihop.SHOWN) for each in lists for id in each[rank : rank + 1]]
     turns += await search(case.question)
     return multihop.recall(list(dict.fromkeys(turns))[: multihop.SHOWN], item)

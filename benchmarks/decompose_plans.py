@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,20 +78,25 @@ def carry_out(plan: Plan, look: Lookup) -> tuple[set[str] | int | bool | None, l
     found: list[set[str]] = []
     starts: list[str] = []
     for step in plan.steps:
-        if step.subject.startswith("#"):
+        if re.fullmatch(r"#\d+", step.subject):
             n = int(step.subject[1:]) - 1
             found.append({far for near in found[n] for far in look(near, step.relation)})
             starts.append(starts[n])
         else:
-            filled = step.relation
-            for n, values in enumerate(found, 1):
-                filled = filled.replace(f"#{n}", next(iter(sorted(values)), ""))
-            found.append(look(step.subject, filled))
-            starts.append(step.subject or (starts[0] if starts else ""))
+            subject, relation = (fill_results(it, found) for it in (step.subject, step.relation))
+            found.append(look(subject, relation))
+            starts.append(subject or (starts[0] if starts else ""))
     if not plan.operation:
         return found[-1], found
     sets = [found[n - 1] for n in plan.operands]
     return compute(plan, sets, [starts[n - 1] for n in plan.operands]), found
+
+
+def fill_results(text: str, found: Sequence[set[str]]) -> str:
+    """The text with one value of each result that it names."""
+    for n, values in enumerate(found, 1):
+        text = text.replace(f"#{n}", min(values, default=""))
+    return text
 
 
 def compute(plan: Plan, sets: list[set[str]], starts: list[str]) -> set[str] | int | bool | None:
@@ -105,11 +110,11 @@ def compute(plan: Plan, sets: list[set[str]], starts: list[str]) -> set[str] | i
             return first - second
         case "any" | "same":
             return bool(first & second)
-        case "more" | "fewer":
+        case "more" | "fewer" if len(sets) > 1:
             pick = (max if plan.operation == "more" else min)(range(2), key=lambda i: len(sets[i]))
             return {starts[pick]} if len(first) != len(second) else None
-    dates = [read_date(next(iter(sorted(values)), "")) for values in sets]
-    if len(dates) < 2 or None in dates:
+    dates = [read_date(min(values, default="")) for values in sets]
+    if plan.operation not in COMPARED or len(dates) < 2 or None in dates:
         return None
     pick = (max if plan.operation == "latest" else min)(range(2), key=lambda i: dates[i] or 0)
     return {starts[pick]}
