@@ -13,8 +13,9 @@ that was made to be found by it (PoisonedRAG, arXiv 2402.07867, §4.2).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from osler.answer import UNDECIDED, Decision
 from osler.answer.cautions import CautioningComposer, FindCautions
 from osler.answer.disagreement import (
     LEAST_SHARED,
@@ -26,7 +27,8 @@ from osler.answer.disagreement import (
 )
 from osler.answer.twins import LEAST_WORDS, are_twins, find_twin_difference, is_checkable
 from osler.text import split_sentences
-from osler.types import Caution, Hit, Language, Question
+from osler.trace import Run
+from osler.types import Answer, Caution, Hit, Language, Question, Retriever
 
 MOST = 20
 """Passages that are compared; what stands behind them is left as it is."""
@@ -93,16 +95,53 @@ def heaviest_consistent_set(
 
 @dataclass(frozen=True)
 class ConsistentComposer(CautioningComposer):
-    """A composer that is given a consistent set of passages, and says what was left out."""
+    """A composer that is given a consistent set of passages, and says what was left out.
+
+    What was found is compared, too, with what else the `search` finds for the question and says the
+    same but for a number, a negation or a direction: a text that was made to be found takes the
+    place of the one that it was made from.
+    """
 
     trust: Callable[[str], int]
     """Of a source, 1 to 5."""
+    search: Retriever | None = None
+    """`None` = what was found is compared with itself alone."""
+    beside: tuple[Hit, ...] = ()
+    """What else was found."""
+
+    async def conclude(
+        self,
+        question: Question,
+        hits: Sequence[Hit],
+        draft: str,
+        run: Run,
+        *,
+        decision: Decision = UNDECIDED,
+    ) -> Answer:
+        """As every composer does; searches first."""
+        look = self
+        if self.search is not None and hits:
+            look = replace(self, beside=tuple(await self.search.search(question.text, k=MOST)))
+        return await CautioningComposer.conclude(
+            look, question, hits, draft, run, decision=decision
+        )
 
     def read_hits(
         self, question: Question, hits: Sequence[Hit]
     ) -> tuple[Sequence[Hit], FindCautions]:
-        kept, found = keep_consistent(hits, self.trust, question.text)
-        return kept, lambda answer: [_word_caution(one, answer.language) for one in found]
+        read = {hit.passage.id for hit in hits}
+        claims = [claim for hit in hits for claim in _checkable_claims(hit)]
+        more = [
+            hit
+            for hit in self.beside
+            if hit.passage.id not in read and _has_twin_against(hit, claims)
+        ]
+        kept, every = keep_consistent([*hits, *more], self.trust, question.text)
+        found = [one for one in every if one.dropped.passage.id in read]
+        # What a passage that was read is left out for is read in its place.
+        read |= {one.kept.passage.id for one in found}
+        chosen = [hit for hit in kept if hit.passage.id in read]
+        return chosen, lambda answer: [_word_caution(one, answer.language) for one in found]
 
 
 def keep_consistent(
@@ -202,6 +241,11 @@ def _checkable_claims(hit: Hit) -> list[Claim]:
     text = hit.passage.text
     sentences = (text[start:end] for start, end in split_sentences(text))
     return [read_claim(one) for one in sentences if is_checkable(one)]
+
+
+def _has_twin_against(hit: Hit, claims: Sequence[Claim]) -> bool:
+    mine = _checkable_claims(hit)
+    return any(find_twin_difference(own, other) for own in mine for other in claims)
 
 
 def _compare_claims(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from itertools import combinations
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -19,6 +18,7 @@ from osler.answer.consistency import (
     keep_consistent,
 )
 from osler.sources.catalogue import trust_of
+from osler.testing.scripted import ScriptedRetriever
 from osler.trace import Run
 from osler.types import Answer, Hit, Passage, Question
 
@@ -101,29 +101,44 @@ def test_trusted_and_agreeing_passages_stay(given_: list[tuple[str, str]], kept:
     assert bool(found) == (len(kept) < len(given_))
 
 
+class Remembers:
+    uses_draft = writes_answer = False
+
+    def __init__(self) -> None:
+        self.seen: list[Hit] = []
+
+    async def conclude(
+        self,
+        question: Question,
+        hits: Sequence[Hit],
+        draft: str,
+        run: Run,
+        *,
+        decision: Decision = UNDECIDED,
+    ) -> Answer:
+        self.seen.extend(hits)
+        return Answer()
+
+
+def test_what_took_the_place_of_its_original_is_found_out() -> None:
+    """The planted text alone was read; a wider search finds what it was made from."""
+    planted, original, other = hits_of(
+        ("web", f"{ASKED} {WRONG}"), ("web", RIGHT), ("web", "Oxygen is given too.")
+    )
+    inner = Remembers()
+    found = ScriptedRetriever({"": [hit.passage for hit in (planted, original, other)]})
+    composer = ConsistentComposer(inner, trust_of, found)
+    answer = asyncio.run(composer.conclude(Question("", ASKED), [planted], "", Run("r", 0)))
+    assert [hit.passage.text for hit in inner.seen] == [RIGHT]
+    assert [caution.rule for caution in answer.cautions] == ["contradicted"]
+
+
 def test_contradiction_is_told_and_the_rest_is_not_shown_to_the_composer() -> None:
-    seen: list[Any] = []
-
-    class Remembers:
-        uses_draft = writes_answer = False
-
-        async def conclude(
-            self,
-            question: Question,
-            hits: Sequence[Hit],
-            draft: str,
-            run: Run,
-            *,
-            decision: Decision = UNDECIDED,
-        ) -> Answer:
-            seen.extend(hits)
-            return Answer()
-
-    run = Run("r", 0)
-    composer = ConsistentComposer(Remembers(), trust_of)
+    run, inner = Run("r", 0), Remembers()
+    composer = ConsistentComposer(inner, trust_of)
     hits = hits_of(("web", WRONG), ("guideline", RIGHT))
     answer = asyncio.run(composer.conclude(Question("", "Which dose?"), hits, "", run))
-    assert [hit.passage.source for hit in seen] == ["guideline"]
+    assert [hit.passage.source for hit in inner.seen] == ["guideline"]
     (caution,) = answer.cautions
     assert caution.rule == "contradicted"
     assert caution.text.index('T1 says "50 mg"') < caution.text.index('T2 says "5 mg"')

@@ -42,8 +42,11 @@ def build_composer(settings: Settings, parts: Parts) -> Composer:
     plain = ReferenceCheckingComposer(answer_wording(settings, parts))
     cautious = plain if rules == "none" else CautiousComposer(plain, rules)
     clean = InstructionCautiousComposer(cautious)
-    one = ConsistentComposer(clean, trust_of) if settings.answer.consistent else clean
-    return CurrentComposer(one) if settings.retrieve.policy == "clinical" else one
+    one: Composer = clean
+    if settings.answer.consistent:
+        search = parts.retriever("consistent", parts.sources) if parts.sources else None
+        one = ConsistentComposer(clean, trust_of, search)
+    return CurrentComposer(one) if settings.retrieve.policy != "none" else one
 
 
 def answer_wording(settings: Settings, parts: Parts) -> Composer:
