@@ -17,6 +17,8 @@ from datetime import date
 from importlib.resources import files
 from pathlib import Path
 
+import numpy as np
+
 from osler.app.calibrate_sigma import GuaranteedSigma
 from osler.app.calibrate_sureness import SurenessFit
 from osler.app.config import KagThinkerSettings, LoadedSettings, Settings, TcRagSettings
@@ -223,11 +225,7 @@ def fit_sigma(measured: StateValues, *, quantile: float, questions: str, today: 
 
 def quantile_of(known: Sequence[float], share: float) -> float:
     """By linear interpolation between the two values that stand around it; `known` not empty."""
-    ordered = sorted(known)
-    place = share * (len(ordered) - 1)
-    low = int(place)
-    high = min(low + 1, len(ordered) - 1)
-    return ordered[low] + (place - low) * (ordered[high] - ordered[low])
+    return float(np.quantile(known, share))
 
 
 def refuse_hand_set(loaded: LoadedSettings) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from osler.errors import MalformedSource, MissingPath
+from osler.llm.core.cache import hash_file
 from osler.sources.companions import Companions, is_companion, load_companions
 from osler.sources.formats import FolderParser, by_name, sniff_folder
 from osler.sources.formats.containers import Member, Unreadable, is_archive, open_file, open_members
@@ -180,18 +181,13 @@ def hash_tree(path: Path) -> str:
     """
     path = _resolve_unit(path)
     if not path.is_dir():
-        return _hash_file(path)
+        return hash_file(path)
     total = hashlib.sha256()
     for entry in _walk_folder(path, path, _no_unit):
         if isinstance(entry, str):
             name = os.path.relpath(entry, path)
-            total.update(os.fsencode(name) + b"\0" + _hash_file(Path(entry)).encode())
+            total.update(os.fsencode(name) + b"\0" + hash_file(Path(entry)).encode())
     return total.hexdigest()
-
-
-def _hash_file(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _parse_records(found: Found) -> Iterator[Record]:

@@ -73,8 +73,11 @@ def write_whole(target: Path) -> Iterator[Path]:
 def sha256_of(path: Path) -> str:
     """Returns the noted hash while the file is the one that was noted, else hashes it."""
     note = _read_note(path)
-    if note and note.shape == _file_shape(path):
-        return note.sha256
+    return note.sha256 if note and note.shape == _file_shape(path) else hash_file(path)
+
+
+def hash_file(path: Path) -> str:
+    """SHA-256 of the content, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -32,6 +31,7 @@ from osler.train.recognise.net import (
     of_places,
 )
 from osler.train.recognise.recogniser import SpanRecogniser
+from osler.train.tune.model import matrix_products
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,21 +210,11 @@ def train_recogniser(
     """
     torch = import_extra("torch")
     # The caller's random state is left as it was; CPU only, hence no devices.
-    with torch.random.fork_rng(devices=[]), _one_thread(torch):
+    # One thread: a network of this size gains nothing from more, and on a busy machine they wait
+    # for each other.
+    with torch.random.fork_rng(devices=[]), matrix_products("float32", 1):
         torch.manual_seed(recipe.seed)
         return _run_epochs(prepared, recipe, log, progress)
-
-
-@contextmanager
-def _one_thread(torch: Any) -> Iterator[None]:
-    """A network of this size gains nothing from more, and on a busy machine they wait for each
-    other."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def _run_epochs(

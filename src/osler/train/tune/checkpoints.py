@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import json
 import re
-from hashlib import file_digest
 from pathlib import Path
 
 from osler.errors import ModelMissing
-from osler.llm.core.cache import write_whole
+from osler.llm.core.cache import hash_file, write_whole
 
 MARK = "whole.json"
 _NAME = re.compile(r"checkpoint-(\d+)")
@@ -22,7 +21,7 @@ _NAME = re.compile(r"checkpoint-(\d+)")
 def seal_checkpoint(checkpoint: Path) -> None:
     """Marks a checkpoint as whole. Called when all its files are written."""
     sums = {
-        path.name: _checksum(path) for path in sorted(checkpoint.iterdir()) if path.name != MARK
+        path.name: hash_file(path) for path in sorted(checkpoint.iterdir()) if path.name != MARK
     }
     with write_whole(checkpoint / MARK) as draft:
         draft.write_text(json.dumps(sums, indent=1), encoding="utf-8")
@@ -46,7 +45,7 @@ def check_checkpoint(checkpoint: Path) -> None:
         raise ModelMissing(f"the checkpoint {checkpoint} is damaged: {MARK}", fix=fix) from error
     for name, checksum in sums.items():
         path = checkpoint / name
-        if not path.is_file() or _checksum(path) != checksum:
+        if not path.is_file() or hash_file(path) != checksum:
             raise ModelMissing(f"the checkpoint {checkpoint} is damaged: {name}", fix=fix)
 
 
@@ -61,8 +60,3 @@ def _find_checkpoints(folder: Path) -> list[Path]:
         return []
     # By number: as text, checkpoint-100 would stand before checkpoint-20.
     return sorted((p for p in folder.iterdir() if _NAME.fullmatch(p.name)), key=step_of)
-
-
-def _checksum(path: Path) -> str:
-    with path.open("rb") as file:
-        return file_digest(file, "sha256").hexdigest()

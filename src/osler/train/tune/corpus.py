@@ -17,7 +17,6 @@ import random
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from hashlib import file_digest
 from itertools import groupby, islice
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from typing import Any
 from osler.errors import BadConfig, BadRun, ModelError
 from osler.jobs.runner import Progress
 from osler.kb.base import KnowledgeBase
+from osler.llm.core.cache import hash_file
 from osler.llm.transformers.hub import silence_transformers
 from osler.sources.formats.osler_jsonl import HEADER
 from osler.text import clean_text, split_words
@@ -93,8 +93,7 @@ class Corpus:
                     digest.update(kb.snapshot.encode())
                 continue
             for file in corpus_files(source.path):
-                with file.open("rb") as bytes_:
-                    digest.update(file_digest(bytes_, "sha256").digest())
+                digest.update(bytes.fromhex(hash_file(file)))
         return digest.hexdigest()
 
 

@@ -15,14 +15,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from hashlib import file_digest
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from osler.errors import BadConfig, BadRun
 from osler.evaluate.trained_on import list_beside, pass_on, read_trained_on, write_trained_on
 from osler.jobs.runner import Progress
-from osler.llm.core.cache import write_whole
+from osler.llm.core.cache import hash_file, write_whole
 from osler.llm.transformers.hub import (
     Device,
     ModelPair,
@@ -87,8 +86,7 @@ class TuningJob:
     def data_sha256(self) -> str:
         if isinstance(self.data, Corpus):
             return self.data.digest()
-        with data_file(self.data).open("rb") as file:
-            return file_digest(file, "sha256").hexdigest()
+        return hash_file(data_file(self.data))
 
 
 def dry_run(job: TuningJob, progress: Progress | None = None) -> TrainingEstimate:
