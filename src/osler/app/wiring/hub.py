@@ -17,6 +17,7 @@ from osler.app.config import (
 )
 from osler.errors import BadConfig, ModelError, read_text_file
 from osler.llm.core.base import LanguageModel
+from osler.retrieve.authority import AuthorityRetriever
 from osler.retrieve.relevance import EncoderRelevance, OverlapRelevance, RelevanceByLanguage
 from osler.retrieve.rerank import BestSentence, RerankedRetriever
 from osler.sources.catalogue import EMR, GRAPH
@@ -154,13 +155,16 @@ def search_server(settings: Settings) -> Retriever | None:
 def with_reranker(
     settings: Settings, inner: Retriever, second: Relevance | None, sources: tuple[str, ...]
 ) -> Retriever:
-    """The search with the second look, where there is one; patients stand by their likeness,
-    and the graph has weighed its relations itself."""
+    """The search with the second look, where there is one, and the order of the policy; patients
+    stand by their likeness, and the graph has weighed its relations itself."""
     # Likeness of patients and relevance of relations are not that of texts to a question.
-    if second is None or sources in ((EMR,), (GRAPH,)):
+    if sources in ((EMR,), (GRAPH,)):
         return inner
-    depth = settings.reranker.depth
-    return RerankedRetriever(inner, second, depth=depth, k=depth)
+    found = inner
+    if second is not None:
+        depth = settings.reranker.depth
+        found = RerankedRetriever(inner, second, depth=depth, k=depth)
+    return AuthorityRetriever(found) if settings.retrieve.policy == "recent" else found
 
 
 def _locate_weights(path: Path | None, name: str, revision: str) -> Weights:
