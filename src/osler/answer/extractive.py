@@ -25,7 +25,7 @@ from osler.answer.verdicts import VerdictChooser
 from osler.llm.core.ask import score_all
 from osler.llm.core.base import Likelihood, Message
 from osler.prompts import render_prompt
-from osler.retrieve.bridges import is_looked_up, named_titles
+from osler.retrieve.bridges import AND, is_looked_up, named_titles
 from osler.retrieve.pooled import PooledOrder, is_one_order
 from osler.trace import BudgetExceeded, Run
 from osler.types import Answer, Authorship, Hit, Question, Statement
@@ -173,12 +173,14 @@ class ExtractiveComposer:
         if not looked_up and len(named) < 2:
             return []
         steps = [*(hit for hit in hits if hit.passage.id in named), *looked_up]
-        told = {one.hit.passage.title for one in best}
+        told = {one for quote in best for one in (quote.hit.passage.title, quote.hit.passage.id)}
         quotes = []
         for hit in steps:
+            # Of two names together a passage is sought, not a document.
+            whole = hit.passage.id if AND in hit.query else hit.passage.title
             near = await quote_candidates(self.gate.relevance, question.text, [hit])
-            if near and hit.passage.title not in told:
-                told.add(hit.passage.title)
+            if near and whole not in told:
+                told |= {hit.passage.title, hit.passage.id}
                 quotes.append(near[0])
         return quotes
 

@@ -85,8 +85,12 @@ def bridge_names(question: str, document: Passage, *, any_name: bool = True) -> 
 
 
 def _pairs_of_drugs(question: str, hits: Sequence[Hit]) -> list[str]:
-    """A drug of the question's with each of the first that the best passages name beside it."""
+    """A drug of the question's with each of the first that the best passages name; none where a
+    passage has two drugs of the question's: then it asks about these."""
     given = _drugs_in(question)
+    read = [ReadText(hit.passage.text) for hit in hits] if len(given) > 1 else []
+    if any(sum(map(text.has_name, given)) > 1 for text in read):
+        return []
     others = [
         drug
         for hit in hits[:2]

@@ -12,6 +12,7 @@ def test_held_out_questions_were_seen_by_no_fit() -> None:
     split = json.loads((BENCHMARKS / "machines_split.json").read_text(encoding="utf-8"))
     experts = json.loads((BENCHMARKS / "experts/split.json").read_text(encoding="utf-8"))
     held_out = set(split["held_out"])
-    assert len(held_out) == 200
-    assert held_out.isdisjoint(split["tuned"])
+    assert [len(split[part]) for part in ("held_out", "hops", "attacked")] == [200, 100, 110]
+    for part in ("held_out", "hops", "attacked"):
+        assert set(split["tuned"]).isdisjoint(split[part]), part
     assert held_out <= set(experts["test"])

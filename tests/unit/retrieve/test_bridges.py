@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -74,6 +75,14 @@ def test_found_is_what_bears_the_name_or_has_both(
 ) -> None:
     (hit,) = hits(Passage("x#0", text, "wiki", title), query=query)
     assert is_looked_up(hit) is found
+
+
+def test_two_drugs_that_are_asked_about_lack_no_third() -> None:
+    both = Passage("b#1", "Clarithromycin raises simvastatin; use azithromycin.", "book", "Drugs")
+    asked = Question("q", "He takes simvastatin. May he have clarithromycin with it for a week?")
+    assert missing_names(asked, hits(both)) == ()
+    third = replace(both, text="Amoxicillin is the first choice.")
+    assert missing_names(asked, hits(third))[0] == "simvastatin + amoxicillin"
 
 
 def test_more_names_than_can_be_asked_are_cut() -> None:
