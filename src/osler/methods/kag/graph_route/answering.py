@@ -97,14 +97,15 @@ class GraphSets:
                 values = execute_plan(plan, GraphLookup(self.graph))
             except BadCalculation:
                 return []
-            answer = _set_of(values[plan.steps[-1].n]).members.keys()
+            value = values[plan.steps[-1].n]
+            answer = _set_of(value).members
             if len(plan.steps) < 3:  # one fact and the output: searched as any question is
                 # The words may say more than one fact, and this reading then is none.
                 if answer or (len(query.kinds) >= reading.passed_kinds and query.is_complete):
                     return []
             elif answer:
                 hits = self._hits_of(plan, values, reading.qualifiers)
-                if len(hits) > k or self._is_doubtful(query, queries[n + 1 :], set(answer)):
+                if len(hits) > k or self._is_doubtful(query, queries[n + 1 :], value):
                     return []
                 return hits
         return []
@@ -116,20 +117,18 @@ class GraphSets:
             return []
         return hits if len(hits) <= k else []
 
-    def _is_doubtful(
-        self, chosen: GraphQuery, others: Sequence[GraphQuery], answer: set[str]
-    ) -> bool:
+    def _is_doubtful(self, chosen: GraphQuery, others: Sequence[GraphQuery], value: Value) -> bool:
         """Whether drugs are named that another reading, as likely and as short, does not name."""
         for other in others:
             if other.cost - chosen.cost > _EQUAL or len(other.kinds) > len(chosen.kinds):
                 continue
             plan = write_plan(other)
             try:
-                value = execute_plan(plan, GraphLookup(self.graph))[plan.steps[-1].n]
+                rival = execute_plan(plan, GraphLookup(self.graph))[plan.steps[-1].n]
             except BadCalculation:
                 continue
-            members = _set_of(value).members.keys()
-            if members and set(members) != answer and "drug" in (chosen.kinds[-1], other.kinds[-1]):
+            differs = _set_of(rival).members and _said(rival) != _said(value)
+            if differs and "drug" in (chosen.kinds[-1], other.kinds[-1]):
                 return True
         return False
 
@@ -322,6 +321,13 @@ def _set_of(value: Value) -> ConceptSet:
             return because
         case Comparison(best, _):
             return best
+
+
+def _said(value: Value) -> set[str]:
+    """What is told of a value: a verdict or an amount, else the members."""
+    if isinstance(value, Verdict | Amount):
+        return {_names_of(value)}
+    return set(_set_of(value).members)
 
 
 def _names_of(value: Value) -> str:

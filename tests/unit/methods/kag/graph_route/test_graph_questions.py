@@ -82,6 +82,7 @@ async def solve(graph: Graph, text: str, options: tuple[str, ...] = ()) -> Solut
         ("Which genes does a gene that regulates GEN3 regulate?", "GEN3"),
         ("Which genes are regulated by genes that apirol binds?", "GEN2"),
         ("Does apirol bind a gene that is associated with gammitis?", "Yes"),
+        ("Does any drug used for deltosis also treat gammitis?", "Yes"),  # by two ways alike
         ("Which drugs treat both GA and deltosis?", "betanol"),  # names of two capitals
         ("Name a symptom of a disease for which apirol is given.", "itching"),  # one question
         ("Which drugs treat what gammitis leads to?", "corvine"),
