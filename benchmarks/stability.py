@@ -25,8 +25,7 @@ from osler.app.wiring.live import live_parts
 from osler.app.wiring.models import load_roles
 from osler.app.wiring.strategies import build_solver
 from osler.evaluate.intervals import Estimate, proportion
-from osler.evaluate.judges import Judge
-from osler.evaluate.stability import SolutionProcess, process_of_events
+from osler.evaluate.judges import Judge, SolutionProcess, process_of_events
 from osler.trace import Run, Solver
 from osler.types import Question, Solution
 

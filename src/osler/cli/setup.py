@@ -171,28 +171,19 @@ def calibrate(
     today = datetime.now(UTC).date()
     path = Path.cwd() / (here.file or "osler.toml")
     if risk is not None:
-        values, kept, page = _calibrate_risk(
+        fitted, kept, page = _calibrate_risk(
             here, loaded.settings, questions, risk, confidence, today
         )
-        if not dry_run:
-            fitting.write_calibration(values, path, force=force)
-        document = {**asdict(values), **asdict(kept), "coverage": kept.coverage}
-        here.show_result(page, {**document, "path": None if dry_run else str(path)})
-        if not dry_run:
-            here.print_line(f"written to {path}")
-        return
-    named = str(questions) if questions else fitting.PACKAGED
-    fit = (
-        _calibrate_tau
-        if isinstance(loaded.settings.strategy, KagThinkerSettings)
-        else _calibrate_sigma
-    )
-    fitted, page, values = fit(here, loaded.settings, questions, quantile, named, today)
+        more = {**asdict(kept), "coverage": kept.coverage}
+    else:
+        named = str(questions) if questions else fitting.PACKAGED
+        is_thinker = isinstance(loaded.settings.strategy, KagThinkerSettings)
+        fit = _calibrate_tau if is_thinker else _calibrate_sigma
+        fitted, page, values = fit(here, loaded.settings, questions, quantile, named, today)
+        more = {"values": values}
     if not dry_run:
         fitting.write_calibration(fitted, path, force=force)
-    here.show_result(
-        page, {**asdict(fitted), "values": values, "path": None if dry_run else str(path)}
-    )
+    here.show_result(page, {**asdict(fitted), **more, "path": None if dry_run else str(path)})
     if not dry_run:
         here.print_line(f"written to {path}")
 

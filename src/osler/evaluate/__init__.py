@@ -37,5 +37,4 @@ Studies of the papers:
 | `sigma`, `figures` | TC-RAG §6.5: sensitivity to the threshold, Fig. 3 |
 | `attacks` | TC-RAG App. 8.6: noise in what a tool returns, Table 3 |
 | `planning` | Omni-RAG §5.5, App. A.1 and B: source plans |
-| `stability` | KAG-Thinker §4.4: the same question solved twice |
 """

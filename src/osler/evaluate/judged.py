@@ -22,13 +22,12 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from osler.errors import BadRun
-from osler.evaluate.judges import Judge
+from osler.evaluate.judges import Judge, process_of_events
 from osler.evaluate.log import read_records, read_trace
 from osler.evaluate.measures import answer_text
 from osler.evaluate.metrics.several import Entailment, luq
 from osler.evaluate.plan import read_plan
 from osler.evaluate.record import SampleKey, SampleRecord
-from osler.evaluate.stability import process_of_events
 from osler.jobs.journal import LineFormat, append_line, writer_name
 from osler.text import split_sentences
 from osler.trace import Asked, Run

@@ -20,7 +20,7 @@ from osler.llm.core.base import Completion, LanguageModel, Likelihood, Message, 
 from osler.llm.core.grammar import Grammar, Node, alt, seq
 from osler.llm.core.verdict import after_reasoning, parse_verdict, verdict_grammar
 from osler.prompts import RenderedPrompt, render_prompt, render_question_prompt
-from osler.trace import Run
+from osler.trace import Event, FormSolved, FormsPlanned, Run
 from osler.types import Language, Question
 
 T = TypeVar("T")
@@ -152,3 +152,29 @@ def _parse_relation(reply: Completion) -> str:
     if not relations:
         raise MalformedOutput(reply.text, expected="<answer>A</answer> with A, B or C")
     return str(relations[-1])
+
+
+Shape = tuple[tuple[str, tuple[int, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SolutionProcess:
+    """Solution process as the judge sees it, with its shape."""
+
+    text: str
+    shape: Shape
+
+
+def process_of_events(events: Sequence[Event], option: str, text: str) -> SolutionProcess:
+    """Extracts the solution process from the events of a stored run."""
+    lines: list[str] = []
+    shape: Shape = ()
+    for event in events:
+        if isinstance(event, FormsPlanned):
+            # A plan made anew replaces the earlier one: the last shape is that of the answer.
+            shape = tuple((node.fn, node.needs) for node in event.nodes)
+            lines += [f"Step{n.n}: {n.step}\nAction{n.n}: {n.action}" for n in event.nodes]
+        elif isinstance(event, FormSolved):
+            lines.append(f"#{event.n} {event.answer or 'unknown'}")
+    lines.append(" ".join(filter(None, (option, text))))
+    return SolutionProcess("\n".join(line for line in lines if line), shape)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from osler.answer import Composer
-from osler.answer.pooled import PooledComposer
+from osler.answer.cautions import PooledComposer
 from osler.app.config import (
     Settings,
     TcRagSettings,

@@ -214,12 +214,18 @@ def read_text(path: Path) -> str:
 
 def read_json(path: Path) -> Any:
     """Reads a JSON document. Raises `MalformedSource` naming file and line."""
+    return _parse_json(path, read_text(path))
+
+
+def _parse_json(path: Path, text: str, line: int = 0) -> Any:
+    """`line`: the one that the text is; 0 = it is the whole file."""
     try:
-        return json.loads(read_text(path))
+        return json.loads(text)
     except json.JSONDecodeError as error:
-        raise MalformedSource(f"{path}:{error.lineno}: not JSON: {error.msg}") from error
+        raise MalformedSource(f"{path}:{line or error.lineno}: not JSON: {error.msg}") from error
     except RecursionError as error:
-        raise MalformedSource(f"{path}: nested too deeply to be data") from error
+        place = f"{path}:{line}" if line else path
+        raise MalformedSource(f"{place}: nested too deeply to be data") from error
 
 
 def make_row(path: Path, number: int, value: Any, *, line: int | None = None) -> DatasetRow:
@@ -251,14 +257,8 @@ def json_records(path: Path, *keys: str) -> Iterator[DatasetRow]:
 def _read_lines(path: Path, text: str) -> Iterator[DatasetRow]:
     # Only "\n" ends a line: JSON strings may hold the other line ends of Unicode.
     for number, line in enumerate(text.split("\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            yield make_row(path, number - 1, json.loads(line), line=number)
-        except json.JSONDecodeError as error:
-            raise MalformedSource(f"{path}:{number}: not JSON: {error.msg}") from error
-        except RecursionError as error:
-            raise MalformedSource(f"{path}:{number}: nested too deeply to be data") from error
+        if line.strip():
+            yield make_row(path, number - 1, _parse_json(path, line, number), line=number)
 
 
 def csv_records(path: Path, *, columns: Sequence[str] = ()) -> Iterator[DatasetRow]:

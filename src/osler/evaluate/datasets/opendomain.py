@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from osler.evaluate.datasets.base import (
@@ -13,6 +13,7 @@ from osler.evaluate.datasets.base import (
     json_rows,
 )
 from osler.evaluate.record import Gold, Sample
+from osler.sources.formats.json_lines import items_at
 from osler.types import Question
 
 
@@ -28,8 +29,7 @@ def flashrag_sample(row: DatasetRow, task: str) -> Sample:
 
 def hotpot_sample(row: DatasetRow, task: str) -> Sample:
     """Reads HotpotQA and 2Wiki as published: _id, answer, supporting_facts [[title, sentence]]."""
-    facts = row.data.get("supporting_facts")
-    titles = [str(fact[0]) for fact in facts if fact] if isinstance(facts, list) else []
+    titles = [str(fact[0]) for fact in items_at(row.data, "supporting_facts") if fact]
     support = tuple(dict.fromkeys(titles))
     question = Question(row.text_of("_id", "id"), row.text_of("question"))
     tags = row.tags_of(type="type", level="level")
@@ -40,10 +40,9 @@ def musique_sample(row: DatasetRow, task: str) -> Sample:
     """Reads MuSiQue as published: aliases count as answers; paragraphs say which support them."""
     if row.data.get("answerable") is False:
         raise UnusableRow("not answerable")
-    paragraphs = row.data.get("paragraphs")
     titles = [
         str(paragraph["title"])
-        for paragraph in (paragraphs if isinstance(paragraphs, list) else [])
+        for paragraph in items_at(row.data, "paragraphs")
         if _has_key(paragraph, "title") and paragraph.get("is_supporting")
     ]
     # The answer itself comes first: it is what a judge is shown as gold.
@@ -58,18 +57,13 @@ def listed_sample(row: DatasetRow, task: str) -> Sample:
     text = row.text_of("question")
     # `idx` counts the rows of one file; the hash keeps ids apart between files.
     id = row.optional_text("id") or f"{row.text_of('idx')}-{hash_id(text)}"
-    support = tuple(dict.fromkeys(_triple_subjects(row.data.get("evidence"))))
+    # 2Wiki's evidence: triples, whose subjects are documents.
+    triples = items_at(row.data, "evidence")
+    support = tuple(dict.fromkeys(str(one[0]) for one in triples if one and isinstance(one, list)))
     tags = row.tags_of(type="question_type")
     return Sample(
         task, "short", Question(id, text), Gold((), row.texts_of("answer"), support), tags
     )
-
-
-def _triple_subjects(evidence: Any) -> Iterator[str]:
-    """Subjects of 2Wiki's evidence triples."""
-    for triple in evidence if isinstance(evidence, list) else ():
-        if isinstance(triple, list) and triple:
-            yield str(triple[0])
 
 
 def _has_key(value: Any, key: str) -> bool:
