@@ -41,6 +41,7 @@ PARTS = (
     "eleventh",
     "twelfth",
     "thirteenth",
+    "fourteenth",
 )
 UNSEEN = PARTS[-1:]
 TRAINED_ON = (*PARTS[:-1], "training", "training_more")
