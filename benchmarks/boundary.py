@@ -1,6 +1,6 @@
 """The knowledge boundary: searches saved at equal accuracy, and risk by coverage.
 
-    python benchmarks/boundary.py --work FOLDER [--kb HOME] [--n 150] [--minutes 14]
+    python benchmarks/boundary.py --work FOLDER [--kb HOME] [--n 150] [--sets research]
     python benchmarks/boundary.py --work FOLDER --table
 
 Questions of 2WikiMultihopQA (its corpus; none of the held-out ones of `multihop_split.json`) and
@@ -44,6 +44,7 @@ from osler.trace import Run
 from osler.types import Language
 
 Row = dict[str, Any]
+SETS = ("2wiki", "research")
 SIGNALS = ("p", "dual", "state", "likeness", "all")
 
 
@@ -115,7 +116,8 @@ async def gather(given: argparse.Namespace) -> None:
     log, end = given.work / "boundary.jsonl", time.monotonic() + 60 * given.minutes
     done = {row["id"] for row in read_rows(log)}
     benches = []
-    for name, items in (("2wiki", hop_items(given.data)), ("research", yes_no_items(given.data))):
+    for name in given.sets:
+        items = hop_items(given.data) if name == "2wiki" else yes_no_items(given.data)
         settings: Settings = settings_of(given.work, name, given.kb)
         if name == "2wiki" and not settings.kb.path.exists():
             settings.home.mkdir(parents=True, exist_ok=True)
@@ -143,13 +145,21 @@ def make_signals(dev: Sequence[Row]) -> dict[str, Callable[[Row], float]]:
 
     answered = [row for row in dev if row["answer"]]
     right = [row["right"] for row in answered]
+    if len(set(right)) < 2:  # nothing to tell apart
+        return {**_single_signals(), "all": lambda row: row["p"]}
     fitted = LogisticRegression(C=1.0).fit([features(row) for row in answered], right)
+    return {
+        **_single_signals(),
+        "all": lambda row: float(fitted.predict_proba([features(row)])[0][1]),
+    }
+
+
+def _single_signals() -> dict[str, Callable[[Row], float]]:
     return {
         "p": lambda row: row["p"],
         "dual": lambda row: row["p"] if row["checked"] else -1.0,
         "state": lambda row: -row["state"],
         "likeness": lambda row: row["likeness"],
-        "all": lambda row: float(fitted.predict_proba([features(row)])[0][1]),
     }
 
 
@@ -227,6 +237,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--kb", type=Path)
+    parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
     parser.add_argument("--n", type=int, default=150, help="of each set")
     parser.add_argument("--minutes", type=float, default=600.0)
     parser.add_argument("--table", action="store_true", help="only print what the log holds")
