@@ -58,9 +58,9 @@ class QuoteJudge:
     """Sentences of a passage by which it is judged."""
     read: int = 8
     """Sentences of a passage that may be quoted, as they share words with the question."""
-    first: float = 0.5
+    first: float = 0.6
     """Least probability of a quote; below it the evidence does not say what is asked."""
-    further: float = 0.85
+    further: float = 0.9
     """Least probability of a further quote."""
     boundary: Boundary | None = None
     """The tape that records what the expert says, or plays it."""

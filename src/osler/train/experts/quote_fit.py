@@ -48,7 +48,7 @@ _SECTIONS = {
 }
 _PENALTY = 10.0
 _ROUNDS = 80
-_RIDGE = 1.0
+_RIDGE = 10.0
 """Inverse and plain strength of the two fits' ridges."""
 
 
