@@ -4,8 +4,9 @@
     python benchmarks/fuzz_parsers.py --hostile
 
 A parser may return or raise an error of Osler's own; anything else, a case over 10 seconds and a
-process over 1 GB are findings. Cases begin from `seeds` and from the corpus that is kept in
-`tests/fixtures/fuzz/PARSER` (a test replays it); what breaks a parser is to be added there.
+process over 1 GB are findings. Cases begin from `seeds` and from the cases that reached new code,
+which are kept in `tests/fixtures/fuzz/kept.jsonl` (a test replays them); what breaks a parser is to
+be added there.
 
 `--hostile` adds each of 341 files, made of whole ones by the ways in which files go wrong (cut,
 flipped, swollen, nested, misnamed, wrongly encoded), to a knowledge base in a process of its own.
@@ -14,9 +15,11 @@ flipped, swollen, nested, misnamed, wrongly encoded), to a knowledge base in a p
 from __future__ import annotations
 
 import argparse
+import base64
 import bz2
 import gzip
 import io
+import json
 import os
 import random
 import re
@@ -54,7 +57,7 @@ from osler.sources.formats import by_name
 from osler.text import split_sentences
 from osler.trace import from_line
 
-CORPUS = Path(__file__).parents[1] / "tests" / "fixtures" / "fuzz"
+CORPUS = Path(__file__).parents[1] / "tests" / "fixtures" / "fuzz" / "kept.jsonl"
 SECONDS, MEGABYTES = 10, 1024
 TOOLS = ("DOC_RAG", "KG_RAG")
 
@@ -276,7 +279,8 @@ def seeds_of(name: str) -> list[bytes]:
 
 
 def kept_cases(name: str) -> list[bytes]:
-    return [path.read_bytes() for path in sorted((CORPUS / name).glob("*"))]
+    rows = map(json.loads, CORPUS.read_text("utf-8").splitlines())
+    return [base64.b64decode(row["data"]) for row in rows if row["parser"] == name]
 
 
 # Only what is imported within the block is followed.
