@@ -385,7 +385,6 @@ class Retriever(Protocol):
 
     async def search(self, query: str, *, k: int) -> list[Hit]:
         """The `k` best hits, best first. Raises `SourceUnavailable`, never returns [] for it."""
-        ...
 
 
 class Relevance(Protocol):
@@ -393,4 +392,3 @@ class Relevance(Protocol):
 
     async def relevance(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
         """One score per text, in order; higher is better, comparable within one call."""
-        ...
