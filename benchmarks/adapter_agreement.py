@@ -1,6 +1,7 @@
 """Whether the embedded engine says with a role adapter what PEFT says with it.
 
-    python benchmarks/adapter_agreement.py WORK [--prompts N] [--tokens N] [--epochs N]
+    python benchmarks/adapter_agreement.py WORK [--prompts N] [--tokens N] [--epochs N] [--wide]
+    python benchmarks/adapter_agreement.py WORK --adapter FOLDER --data FILE
 
 Trains a small aLoRA of the packaged model in WORK (questions made of three templates over half of
 the names of the sample's conditions, a line of search words as the reply; goes on where it was
@@ -8,8 +9,7 @@ stopped), writes it as GGUF, and asks questions over the other half greedily in 
 base, F16 adapter; with --wide the same base in float32, which the engine does not round what it
 multiplies with. transformers reads each reply behind its prompt, with the base's numbers in
 float32. Reported: replies of which every token is also PEFT's likeliest, and the differences of the
-tokens' log-probabilities, in nats. This is about
-the numbers of two engines, not about the adapter.
+tokens' log-probabilities, in nats. This is about the numbers of two engines, not about the adapter.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ import argparse
 import asyncio
 import json
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from importlib.resources import files
 from itertools import product
 from pathlib import Path
@@ -33,6 +34,7 @@ from osler.train.tune.jobs import TuningJob, run_tuning
 from osler.train.tune.model import prepare_model
 from osler.train.tune.recipe import OMNI_SFT, AloraSettings
 
+Turns = list[Message]
 SAMPLES = 48
 PROMPT, INVOCATION = "benchmark/words", "<|im_end|>words\n"
 TEMPLATES = {
@@ -70,68 +72,99 @@ def train(work: Path, names: list[str], epochs: float) -> Path:
     return work / "adapter"
 
 
-async def say_all(model: LlamaCpp, asked: list[str], tokens: int) -> list[Completion]:
-    sampling = Sampling(temperature=0.0, max_tokens=tokens, adapter=PROMPT)
-    return [await model.complete([Message("user", one)], sampling) for one in asked]
+async def say_all(
+    model: LlamaCpp, asked: list[Turns], prompt: str, tokens: int
+) -> list[Completion]:
+    sampling = Sampling(temperature=0.0, max_tokens=tokens, adapter=prompt)
+    return [await model.complete(turns, sampling) for turns in asked]
 
 
-def read_with_peft(pair: Any, asked: str, reply: Completion) -> tuple[bool, list[float]]:
-    """Whether every token is PEFT's likeliest too, and the differences token by token."""
-    import torch
+@dataclass(frozen=True)
+class Peft:
+    """The adapted model as PEFT has it."""
 
-    tokenizer = pair.tokenizer
-    turn = [{"role": "user", "content": asked}]
-    ids = tokenizer.apply_chat_template(turn, tokenize=False) + INVOCATION
-    before = tokenizer(ids, add_special_tokens=False)["input_ids"]
-    # The tokens that the engine chose: the text by itself may be split otherwise.
-    pieces = [token.text.replace(" ", "Ġ").replace("\n", "Ċ") for token in reply.tokens]
-    said = tokenizer.convert_tokens_to_ids(pieces)
-    if len(said) and reply.finish == "stop" and said[-1] == tokenizer.eos_token_id:
-        said.pop()
-    if reply.finish == "stop":
-        said = [*said, tokenizer.eos_token_id]
-    with torch.no_grad():
-        logits = pair.model(input_ids=torch.tensor([before + said])).logits[0].float()
-    logprobs = logits[len(before) - 1 : -1].log_softmax(-1)
-    ours = [float(logprobs[i, token]) for i, token in enumerate(said)]
-    equal = logprobs.argmax(-1).tolist() == said
-    pairs = zip((token.logprob for token in reply.tokens), ours, strict=False)
-    return equal, [abs(one - other) for one, other in pairs]
+    pair: Any
+    invocation: str
+
+    @cached_property
+    def ids(self) -> dict[str, int]:
+        """Text of a token to its id."""
+        tokenizer = self.pair.tokenizer
+        return {tokenizer.decode([number]): number for number in range(len(tokenizer))}
+
+    def read_reply(self, turns: Turns, reply: Completion) -> tuple[bool, list[float]]:
+        """Whether every token is PEFT's likeliest too, and the differences token by token; none
+        of a reply that has parts of characters, whose tokens are not told.
+        """
+        import torch
+
+        tokenizer = self.pair.tokenizer
+        listed = [{"role": turn.role, "content": turn.content} for turn in turns]
+        opened = tokenizer.apply_chat_template(listed, tokenize=False) + self.invocation
+        before = tokenizer(opened, add_special_tokens=False)["input_ids"]
+        # The tokens that the engine chose: the text by itself may be split otherwise.
+        said = [self.ids[token.text] for token in reply.tokens if token.text in self.ids]
+        if not (told := len(said) == len(reply.tokens)):
+            said = tokenizer(reply.text, add_special_tokens=False)["input_ids"]
+        if said[-1:] == [tokenizer.eos_token_id]:
+            said.pop()
+        if reply.finish == "stop":
+            said = [*said, tokenizer.eos_token_id]
+        with torch.no_grad():
+            logits = self.pair.model(input_ids=torch.tensor([before + said])).logits[0].float()
+        logprobs = logits[len(before) - 1 : -1].log_softmax(-1)
+        ours = [float(logprobs[i, token]) for i, token in enumerate(said)]
+        equal = logprobs.argmax(-1).tolist() == said
+        pairs = zip((token.logprob for token in reply.tokens), ours, strict=False)
+        return equal, [abs(one - other) for one, other in pairs if told]
 
 
-def main(work: Path, prompts: int, tokens: int, epochs: float, *, wide: bool) -> None:
+def read_turns(data: Path) -> list[Turns]:
+    rows = [json.loads(line) for line in data.read_text("utf-8").splitlines()]
+    return [[Message(**turn) for turn in row["messages"]] for row in rows]
+
+
+def main(given: argparse.Namespace) -> None:
     names = condition_names()
-    adapter = train(work, names[::2], epochs)
-    file = write_adapter_gguf(adapter, default_gguf(), work / "adapter.gguf")
+    adapter = given.adapter or train(given.work, names[::2], given.epochs)
+    lora = json.loads((adapter / "run.json").read_text("utf-8"))["recipe"]["lora"]
+    file = write_adapter_gguf(adapter, default_gguf(), given.work / "adapter.gguf")
     print(f"{file.stat().st_size / 1e6:.1f} MB as GGUF")
-    asked = [question for question, _ in make_rows(names[1::2])][:prompts]
-    wanted = dict(make_rows(names[1::2]))
-    base = wide_gguf() if wide else default_gguf()
+    rows = make_rows(names[1::2])
+    asked = read_turns(given.data) if given.data else [[Message("user", one)] for one, _ in rows]
+    asked = asked[: given.prompts]
+    base = wide_gguf() if given.wide else default_gguf()
     model = LlamaCpp(base, name="packaged", context=512, adapters=[file])
-    replies = asyncio.run(say_all(model, asked, tokens))
-    lora = AloraSettings(prompt=PROMPT, invocation=INVOCATION)
-    pair = prepare_model(default_gguf(), replace(OMNI_SFT, lora=lora), adapter=adapter)
+    replies = asyncio.run(say_all(model, asked, lora["prompt"], given.tokens))
+    recipe = replace(OMNI_SFT, lora=AloraSettings(**lora))
+    pair = prepare_model(default_gguf(), recipe, adapter=adapter)
     pair.model.eval()
-    read = [read_with_peft(pair, *both) for both in zip(asked, replies, strict=True)]
+    peft = Peft(pair, lora["invocation"])
+    read = [peft.read_reply(*both) for both in zip(asked, replies, strict=True)]
     apart = [value for _, values in read for value in values]
-    taught = [wanted[one] == reply.text for one, reply in zip(asked, replies, strict=True)]
     print(f"replies equal: {sum(equal for equal, _ in read)} of {len(read)}")
-    for one, reply, (equal, values) in zip(asked, replies, read, strict=True):
+    for turns, reply, (equal, values) in zip(asked, replies, read, strict=True):
         if not equal:
-            print(f"  {one} {reply.text!r}, at most {max(values):.3f} nats")
+            most = max(values, default=0)
+            print(f"  {turns[-1].content!r} {reply.text!r}, at most {most:.3f} nats")
     print(
         f"per token: mean {mean(apart):.4f}, median {median(apart):.4f}, 95th percentile"
         f" {quantiles(apart, n=20)[18]:.4f}, most {max(apart):.3f} nats (n {len(apart)})"
     )
-    print(f"replies as taught, over conditions that were not: {sum(taught)} of {len(read)}")
+    if not given.data:
+        taught = [said == reply.text for (_, said), reply in zip(rows, replies, strict=False)]
+        print(f"replies as taught, over conditions that were not: {sum(taught)} of {len(read)}")
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("work", type=Path)
     parser.add_argument("--prompts", type=int, default=100)
     parser.add_argument("--tokens", type=int, default=16)
     parser.add_argument("--epochs", type=float, default=2)
     parser.add_argument("--wide", action="store_true", help="the engine's base in float32")
-    given = parser.parse_args()
-    main(given.work, given.prompts, given.tokens, given.epochs, wide=given.wide)
+    parser.add_argument("--adapter", type=Path, help="a trained aLoRA's folder; none is trained")
+    parser.add_argument("--data", type=Path, help="what it is asked: JSON lines with messages")
+    main(parser.parse_args())
