@@ -110,7 +110,7 @@ def is_looked_up(hit: Hit) -> bool:
     """Whether the passage is what its query names: by its title, or by both names of a pair."""
     if AND in hit.query:
         return all(ReadText(hit.passage.text).has_name(name) for name in hit.query.split(AND))
-    return plain_title(hit.passage) == _fold(hit.query)
+    return _fold(hit.query) in {plain_title(hit.passage)} - {""}
 
 
 def plain_title(document: Passage) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from osler.retrieve.bridges import is_looked_up
 from osler.types import Hit, Question
 
 # Compares above every threshold, so that nothing converges before the first value.
@@ -92,9 +93,11 @@ class MemoryStack:
 
     @property
     def hits(self) -> tuple[Hit, ...]:
-        """The passages in memory now, each once, in order of arrival."""
+        """The passages in memory now, each once, in order of arrival; one that was looked up by
+        its name as that search found it."""
         seen: dict[str, Hit] = {}
         for frame in self.frames:
             for hit in frame.hits:
-                seen.setdefault(hit.passage.id, hit)
+                if hit.passage.id not in seen or is_looked_up(hit):
+                    seen[hit.passage.id] = hit
         return tuple(seen.values())

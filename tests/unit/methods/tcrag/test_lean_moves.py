@@ -185,6 +185,15 @@ async def test_names_that_a_question_asks_through_are_looked_up_at_once() -> Non
     assert (run.usage.searches, run.usage.calls) == (3, 0)
 
 
+async def test_what_was_found_before_is_quoted_once_its_name_leads_to_it() -> None:
+    found = {HOPS.text: [FILM, MOON, LEE], "Ann Roe": [FILM, ROE], "Bo Lee": [LEE, MOON]}
+    search = SearchTool(ALL_RAG, ScriptedRetriever(found))
+    machine = replace(several_hops(), tools=(search, NameTool(NAME_RAG, search)))
+    memory = MemoryStack(HOPS)
+    await machine.solve_over(memory, Run())
+    assert [hit.query for hit in memory.hits] == [HOPS.text, HOPS.text, "Bo Lee", "Ann Roe"]
+
+
 async def test_a_tool_that_found_nothing_twice_is_not_asked_again() -> None:
     tried = TriedMoves()
     for query in ("", "amiodarone"):
