@@ -12,11 +12,10 @@ data set's publisher gave them; the hub's own conversions (Parquet) do not.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import quote
@@ -24,7 +23,7 @@ from urllib.parse import quote
 import httpx2
 
 from osler.errors import BadConfig
-from osler.sources.download.transfer import Fetcher, FetchFailed, RemoteFile, SumMismatch
+from osler.sources.download.transfer import Fetcher, FetchFailed, SumMismatch, describe_hub_file
 
 PREFIX = "hub:"
 HUB = "https://huggingface.co"
@@ -95,26 +94,18 @@ def hub_file(
 
 
 def _fetch_file(file: HubFile, target: Path, base: str, fetcher: Fetcher) -> Path:
-    entry = _describe_file(file, base, fetcher)
-    lfs = entry.get("lfs")
-    # Large files (LFS) carry their SHA-256; small ones only git's blob id, checked below.
-    theirs = str(lfs.get("oid", "")).removeprefix("sha256:") if isinstance(lfs, dict) else ""
+    entry = _find_entry(file, base, fetcher)
+    url = f"{base}/datasets/{file.repo}/resolve/{file.revision}/{quote(file.path)}"
+    remote = describe_hub_file(url, target.name, entry)
+    theirs = remote.sum
     if theirs and file.sha256 and theirs != file.sha256:
         raise SumMismatch(f"{file.path} of {file.repo}: the hub has another sum than was given")
-    size = entry.get("size")
-    wanted = file.sha256 or theirs
     target.unlink(missing_ok=True)  # it was not checked, or it has changed since
-    fetcher.fetch(
-        RemoteFile(
-            f"{base}/datasets/{file.repo}/resolve/{file.revision}/{quote(file.path)}",
-            target.name,
-            size if isinstance(size, int) else None,
-            "sha256" if wanted else None,
-            wanted,
-        ),
-        target.parent,
-    )
+    if file.sha256:
+        remote = replace(remote, algorithm="sha256", sum=file.sha256)
+    fetcher.fetch(remote, target.parent)
     data = target.read_bytes()
+    # Of small files the hub has no SHA-256, only git's blob id.
     if not theirs and _blob_id(data) != entry.get("oid"):
         target.unlink()
         raise SumMismatch(f"{file.path} of {file.repo}: not the file of that commit")
@@ -122,33 +113,18 @@ def _fetch_file(file: HubFile, target: Path, base: str, fetcher: Fetcher) -> Pat
     return target
 
 
-def _describe_file(file: HubFile, base: str, fetcher: Fetcher) -> dict[str, Any]:
-    """Asks the hub for the file's size and checksum at that commit."""
-    parent = PurePosixPath(file.path).parent
-    # The tree API lists one folder; it is paged, by a link in the header.
-    below = "".join(f"/{quote(part)}" for part in parent.parts)
+def _find_entry(file: HubFile, base: str, fetcher: Fetcher) -> dict[str, Any]:
+    """The hub's description of the file at that commit: its size and checksum."""
+    # The tree API lists one folder.
+    below = "".join(f"/{quote(part)}" for part in PurePosixPath(file.path).parent.parts)
     listing = httpx2.URL(f"{base}/api/datasets/{file.repo}/tree/{file.revision}{below}")
-    page: httpx2.URL | None = listing
-    while page is not None:
-        response = fetcher.fetch_page(str(page))
-        for each in _parse_objects(response.text, file):
-            if each.get("type") == "file" and each.get("path") == file.path:
-                return each
-        onward = response.links.get("next", {}).get("url", "")
-        # Only the cursor is taken over: a mirror may answer with the hub's own address.
-        page = listing.copy_with(query=httpx2.URL(onward).query) if onward else None
+    for each in fetcher.list_hub_files(listing):
+        if each.get("path") == file.path:
+            return each
     raise FetchFailed(
         f"{file.repo} has no {file.path} at {file.revision[:12]}",
         fix="look at the repository's files at that commit",
     )
-
-
-def _parse_objects(text: str, file: HubFile) -> list[dict[str, Any]]:
-    try:
-        listed = json.loads(text)
-    except ValueError as error:
-        raise FetchFailed(f"the hub's listing of {file.repo} is not JSON") from error
-    return [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
 
 
 def _note_path(target: Path) -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -27,6 +26,8 @@ from osler.sources.download.transfer import (
     RemoteFile,
     RetryPolicy,
     Sleep,
+    describe_hub_file,
+    parse_objects,
 )
 from osler.sources.online.address_guard import refuse_private
 from osler.sources.online.client import AGENT
@@ -138,35 +139,18 @@ class DownloadJob:
         return [RemoteFile(place + name, name) for name in names]
 
     def _of_hub(self, fetcher: Fetcher) -> list[RemoteFile]:
-        """The files of a data set on the hub, which lists a thousand of them a page."""
-        recipe, remotes = self.recipe, list[RemoteFile]()
-        top = recipe.pattern.partition("/")[0]
+        recipe, top = self.recipe, self.recipe.pattern.partition("/")[0]
         listing = httpx2.URL(f"{self.base}api/datasets/{recipe.folder}/tree/main/{top}")
-        page: httpx2.URL | None = listing
-        while page is not None:
-            response = fetcher.fetch_page(str(page))
-            for each in _parse_objects(response.text):
-                path = str(each.get("path", ""))
-                if each.get("type") == "file" and re.fullmatch(recipe.pattern, path):
-                    remotes.append(self._on_hub(path, each))
-            onward = response.links.get("next", {}).get("url", "")
-            # Of the address only the query: a mirror may still name the hub itself.
-            page = listing.copy_with(query=httpx2.URL(onward).query) if onward else None
-        return remotes
-
-    def _on_hub(self, path: str, entry: dict[str, Any]) -> RemoteFile:
-        lfs, size = entry.get("lfs"), entry.get("size")
-        sum_ = str(lfs.get("oid", "")).removeprefix("sha256:") if isinstance(lfs, dict) else ""
-        return RemoteFile(
-            f"{self.base}datasets/{self.recipe.folder}/resolve/main/{quote(path)}",
-            _safe_name(path),
-            size if isinstance(size, int) else None,
-            "sha256" if sum_ else None,
-            sum_,
-        )
+        source = f"{self.base}datasets/{recipe.folder}/resolve/main/"
+        return [
+            describe_hub_file(source + quote(path), _safe_name(path), each)
+            for each in fetcher.list_hub_files(listing)
+            if re.fullmatch(recipe.pattern, path := str(each.get("path", "")))
+        ]
 
     def _of_releases(self, fetcher: Fetcher) -> list[RemoteFile]:
-        for each in _parse_objects(fetcher.fetch_text(self.base + self.recipe.folder)):
+        place = self.base + self.recipe.folder
+        for each in parse_objects(fetcher.fetch_text(place), place):
             url = str(each.get("downloadUrl", ""))
             if re.fullmatch(self.recipe.pattern, url):
                 through = f"{self.base}{self.recipe.through}?url={quote(url, safe=':/')}"
@@ -236,14 +220,6 @@ class DownloadJob:
             except BaseException:
                 stopped.set()  # Ctrl-C must not wait for the file that is under way
                 raise
-
-
-def _parse_objects(text: str) -> list[dict[str, Any]]:
-    try:
-        data = json.loads(text)
-    except ValueError as error:
-        raise FetchFailed("the listing is no JSON") from error
-    return [each for each in data if isinstance(each, dict)] if isinstance(data, list) else []
 
 
 def _safe_name(path: str) -> str:

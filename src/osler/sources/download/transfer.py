@@ -12,7 +12,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -54,6 +54,23 @@ class RemoteFile:
     secret: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Parameters of the address that must not be logged or stored."""
     login: tuple[str, str] | None = field(default=None, repr=False)
+
+
+def describe_hub_file(url: str, name: str, entry: Mapping[str, Any]) -> RemoteFile:
+    """The file of an entry in the hub's listing, which has a SHA-256 of large files (LFS) only."""
+    lfs, size = entry.get("lfs"), entry.get("size")
+    sum_ = str(lfs.get("oid", "")).removeprefix("sha256:") if isinstance(lfs, dict) else ""
+    known = size if isinstance(size, int) else None
+    return RemoteFile(url, name, known, "sha256" if sum_ else None, sum_)
+
+
+def parse_objects(text: str, place: str) -> list[dict[str, Any]]:
+    """The JSON objects of the listing at the place. Raises `FetchFailed`."""
+    try:
+        data = json.loads(text)
+    except ValueError as error:
+        raise FetchFailed(f"the listing at {_display_url(place)} is not JSON") from error
+    return [each for each in data if isinstance(each, dict)] if isinstance(data, list) else []
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +151,18 @@ class Fetcher:
                     )
             self.sleep(self._wait_before(attempt))
         raise AssertionError("unreachable: the last attempt returns or raises")
+
+    def list_hub_files(self, listing: httpx2.URL) -> Iterator[dict[str, Any]]:
+        """The files of a folder on the hub, which lists a thousand of them a page."""
+        page: httpx2.URL | None = listing
+        while page is not None:
+            response = self.fetch_page(str(page))
+            for each in parse_objects(response.text, str(page)):
+                if each.get("type") == "file":
+                    yield each
+            onward = response.links.get("next", {}).get("url", "")
+            # Of the address only the query: a mirror may still name the hub itself.
+            page = listing.copy_with(query=httpx2.URL(onward).query) if onward else None
 
     @property
     def _timeout(self) -> httpx2.Timeout:
