@@ -42,6 +42,7 @@ PARTS = (
     "twelfth",
     "thirteenth",
     "fourteenth",
+    "fifteenth",
 )
 UNSEEN = PARTS[-1:]
 TRAINED_ON = (*PARTS[:-1], "training", "training_more")
