@@ -3,16 +3,19 @@ it goes on as soon as the disk does."""
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import httpx2
 import pytest
+from scoped_server import call_tool
 
 from osler.serve.ledger import Ledger, LedgerEntry
 from osler.testing.faults import FAULTS, FaultDial
@@ -134,14 +137,45 @@ def test_runs_on_a_failing_disk_fail_with_the_reason_and_give_their_places_back(
     assert served.statuses([*begun, after]) == ["failed"] * 4 + ["finished"]
 
 
-def test_the_openai_endpoint_says_that_a_run_cannot_be_kept(served: Trial) -> None:
+ASKED = "What is first?"
+DOORS: dict[str, Callable[[httpx2.Client], tuple[bool, str]]] = {
+    "runs": lambda http: _post(http, "/api/v1/runs", question=ASKED),
+    "chat": lambda http: _post(
+        http,
+        "/v1/chat/completions",
+        model="osler/rag",
+        messages=[{"role": "user", "content": ASKED}],
+    ),
+    "responses": lambda http: _post(http, "/v1/responses", model="osler/rag", input=ASKED),
+    "mcp": lambda http: _call(http, "answer_question", question=ASKED),
+}
+
+
+def _post(http: httpx2.Client, path: str, **body: object) -> tuple[bool, str]:
+    reply = http.post(path, json=body)
+    return reply.is_success, reply.text
+
+
+def _call(http: httpx2.Client, tool: str, **arguments: object) -> tuple[bool, str]:
+    failed, said = call_tool(http, tool, **arguments)
+    return not failed, said
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_each_door_says_why_and_takes_new_work_within_five_seconds_of_room(
+    served: Trial, door: str
+) -> None:
     served.let_model_answer()
     served.dial.turn_on(FAULTS["full"])
-    asked = {"model": "osler/rag", "messages": [{"role": "user", "content": "What is first?"}]}
-    refused = served.http.post("/v1/chat/completions", json=asked)
-    assert (refused.status_code, refused.json()["error"]["code"]) == (503, "storage_failed")
+    for _ in range(4):  # as many as there are places
+        taken, said = DOORS[door](served.http)
+        assert not taken
+        assert re.search("No space|disk is full", said), said
     served.dial.turn_off()
-    assert served.http.post("/v1/chat/completions", json=asked).status_code == 200
+    began = time.monotonic()
+    taken, said = DOORS[door](served.http)
+    assert taken, said
+    assert time.monotonic() - began < 5
 
 
 def test_what_ended_on_a_full_disk_is_in_the_ledger_once_there_is_room(
