@@ -91,7 +91,10 @@ def _note_waiting(here: CliSession, settings: Settings) -> None:
 
 def get(
     here: JsonSession,
-    id: Annotated[str, typer.Argument(help="Id of a passage, as in source:document#3.")],
+    id: Annotated[
+        str,
+        typer.Argument(help='Id of a passage, as in source:document#3; or "PMID:1", a DOI, …'),
+    ],
     around: Annotated[
         int, typer.Option("--context", min=0, max=100, help="Passages to show before and after it.")
     ] = 0,
@@ -105,6 +108,7 @@ def get(
 
     settings = here.load_settings()
     from osler.app.audit.entries import record_reading
+    from osler.app.resolve import resolve_reference
     from osler.app.wiring import graphs, online_sources
 
     if (
@@ -113,6 +117,7 @@ def get(
         here.show_result(passages_page((stated,), id), passage_document(stated))
         return
     with open_kb(settings) as kb:
+        id = next((one.id for one in resolve_reference(kb, id)), id)
         try:
             passages, provenance = kb.neighbours(id, around), kb.provenance(id)
             if not settings.access.may_open(passages[0].source, id.partition("#")[0]):

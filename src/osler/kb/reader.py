@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -210,6 +211,18 @@ class KnowledgeBaseReader:
             around = "SELECT * FROM passage WHERE document = ? AND n BETWEEN ? AND ? ORDER BY n"
             near = read_numbered(db, around, (document, place - n, place + n))
             return tuple(passage for _, passage in near)
+
+    def first_passages(self, documents: Sequence[str]) -> list[Passage]:
+        """The first passage of each document that has one of these ids, in any source."""
+        select = (
+            "SELECT passage.* FROM document JOIN passage ON passage.document = document.number"
+            " WHERE document.source = ? AND document.id IN (SELECT value FROM json_each(?))"
+            " AND passage.n = 0"
+        )
+        with self.readers.borrow() as db:
+            wanted = json.dumps(list(documents))
+            rows = [read_numbered(db, select, (source, wanted)) for source in self.sources]
+            return [passage for found in rows for _, passage in found]
 
     def read_documents(self, source: str) -> Iterator[tuple[Passage, ...]]:
         """The passages of each document of a source, in order; memory holds one document."""
