@@ -6,8 +6,9 @@
 `ask` searches the knowledge base that `osler experts train answerable --work FOLDER` made, with the
 default experts, and writes each quote; a stopped run goes on. It counts quotes that ask, lead
 elsewhere or thank by a list of its own, not by the rule that leaves them out. `labels` reads what
-two passes in different order said of 200 quotes (1 = answers the question, alone or as a part of
-the answer): share, interval and kappa. The file has ids and places, no text.
+two passes in different order said of quotes (1 = answers the question, alone or as a part of the
+answer): share, interval and kappa, of those that are quoted for their aspect (`aspects`) and of a
+sample of those that were quoted before (`before`). The file has ids and places, no text.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ from dataclasses import replace
 from pathlib import Path
 from random import Random
 
+from sklearn.metrics import cohen_kappa_score
+
 from osler.answer.extractive import ExtractiveComposer
-from osler.evaluate.agreement import weighted_kappa
 from osler.evaluate.intervals import mean
 from osler.kb.base import KnowledgeBase
 from osler.kb.encoders.base import MiniLMEncoder, VectorMemory
@@ -57,7 +59,7 @@ async def ask_all(given: argparse.Namespace) -> None:
     known = {row["id"] for row in read_rows(given.out)}
     with KnowledgeBase.open(given.work / "kb") as kb, given.out.open("a", encoding="utf-8") as out:
         expert = AnswerableExpert(open_expert(ANSWERABLE, given.folder))
-        gate = replace(make_gate(kb, encoder), expert=expert)
+        gate = replace(make_gate(kb, encoder), expert=expert, decides=False)
         search = HybridRetriever(kb, encoder, expert=packaged_search())
         composer = ExtractiveComposer(gate, judge=gate.judge)
         for one in choose_questions(given.data, given.limit):
@@ -99,10 +101,12 @@ def count_quotes(path: Path) -> None:
 def count_labels(path: Path) -> None:
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    first, second = ([int(row[name]) for row in rows] for name in ("first", "second"))
-    for name, labels in (("first", first), ("second", second)):
-        print(f"{name} pass: {mean([float(one) for one in labels])}, n {len(labels)}")
-    print(f"kappa {weighted_kappa(list(zip(first, second, strict=True)))}")
+    for rule in ("aspects", "before"):
+        own = [row for row in rows if row[rule] == "1"]
+        first, second = ([int(row[name]) for row in own] for name in ("first", "second"))
+        for name, labels in (("first", first), ("second", second)):
+            print(f"{rule}, {name} pass: {mean([float(one) for one in labels])}, n {len(labels)}")
+        print(f"{rule}: kappa {cohen_kappa_score(first, second):.3f}")
 
 
 def main(argv: Sequence[str] | None = None) -> None:

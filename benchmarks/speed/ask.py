@@ -1,10 +1,13 @@
-"""How long the cheap path takes on the sample: a fresh process, and a question after loading.
+"""How long the cheap path takes on the sample: a fresh process, a question after loading, and of it
+what the experts say.
 
     python benchmarks/speed/ask.py [--home FOLDER]
 
-Wanted on two idle cores: a fresh process at most 3 s, a question after loading at most 1 s. The
-home must hold the sample (`osler kb build --sample`). Seconds of the wall clock and of processor
-time; the machine's load is printed, since under load the former say nothing.
+Wanted on two idle cores: a fresh process at most 3 s, a question after loading at most 1 s, of
+which the experts take at most 60 ms. The home must hold the sample (`osler kb build --sample`). A
+question after loading is also what one of `osler eval run` with `rag` costs: at most .1 s is wanted
+there. Seconds of the wall clock and of processor time; the machine's load is printed, since under
+load the former say nothing.
 """
 
 from __future__ import annotations
@@ -17,11 +20,13 @@ import statistics
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from osler.app.calibrate import packaged_questions
 from osler.app.config import Settings
 from osler.app.runs import ask
+from osler.app.wiring.composers import evidence_gate
 from osler.app.wiring.resource_cache import ResourceCache
 
 FRESH = 5
@@ -57,14 +62,44 @@ async def loaded_questions(home: Path) -> list[tuple[float, float]]:
     return times[1:]
 
 
+async def expert_calls(home: Path) -> list[tuple[float, float]]:
+    """Wall and processor seconds of all that the experts `answers` and `answerable` do for each
+    English calibration question: judging what was found, and choosing the quotes."""
+    settings = Settings.model_validate({"home": home, "strategy": {"kind": "rag"}})
+    cache, times = ResourceCache(settings), []
+    try:
+        parts = await cache.parts_for(settings)
+        gate, search = evidence_gate(settings, parts), parts.retriever("rag", parts.sources)
+        if parts.judge is None or gate.expert is None:
+            raise SystemExit("the experts are not in use")
+        for question in packaged_questions():
+            if question.language != "en":
+                continue
+            hits = await search.search(question.text, k=10)
+            found = await gate.weigh_evidence(question, hits)
+            seen = await replace(gate, judge=None).measure_passages(question, hits)
+            began, spent = time.perf_counter(), time.process_time()
+            gate.expert.weigh_passages(question.text, [one.signs for one in seen])
+            await parts.judge.choose_quotes(question, question.text, found.quotes, hits)
+            times.append((time.perf_counter() - began, time.process_time() - spent))
+    finally:
+        cache.close()
+    return times[1:]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--home", type=Path, required=True)
     given = parser.parse_args()
     fresh = [fresh_process(given.home) for _ in range(FRESH)]
     loaded = asyncio.run(loaded_questions(given.home))
+    experts = asyncio.run(expert_calls(given.home))
     print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
-    for name, times in (("fresh process", fresh), ("after loading", loaded)):
+    for name, times in (
+        ("fresh process", fresh),
+        ("after loading", loaded),
+        ("expert calls", experts),
+    ):
         wall, spent = (statistics.median(column) for column in zip(*times, strict=True))
         print(f"{name:<14} n {len(times)}: median {wall:.2f} s, of processor {spent:.2f} s")
     return 0
