@@ -108,6 +108,19 @@ def graph(window: Window, place: ServedOsler, forms: str) -> Iterator[Any]:
         yield page
 
 
+def test_by_these_steps_opens_under_the_answer(place: ServedOsler, window: Window) -> None:
+    asked = "What is the mean arterial pressure at 120/75 mmHg?"
+    with httpx2.Client(base_url=place.url) as http:
+        run = start_run(http, asked, strategy="kag-thinker")
+        read_stream(http, run)
+    with window(place, f"runs/{run}") as page:
+        steps = page.locator("details.steps")
+        steps.locator("summary").click()
+        told = steps.locator("li").inner_text()
+    assert "90 mmHg" in told
+    assert "formulas:mean-arterial-pressure#0" in told
+
+
 def seek(page: Any, step: int) -> None:
     page.get_by_role("slider", name="Step").fill(str(step - 1))
 
