@@ -117,7 +117,7 @@ async def study_injections(
     cells = [
         await ask_writer(hidden, writer, defence, documents, report)
         for writer in WRITERS
-        for defence in (DEFENCES if writer != "own" else ("none", "both"))
+        for defence in (list(DEFENCES) if writer != "own" else ["none", "both"])
     ]
     clean = _fill_base(settings, work / "clean", [one.clean for one in documents])
     plain, kept = [

@@ -40,8 +40,13 @@ class Verb:
     def make_command(self, name: str) -> Command:
         """The command of typer; imports its module."""
         if self.verbs:
-            given = {"name": name, "help": self.help, "no_args_is_help": True}
-            return LazyGroup(verbs=self.verbs, usual=self.usual, **given)
+            return LazyGroup(
+                verbs=self.verbs,
+                usual=self.usual,
+                name=name,
+                help=self.help,
+                no_args_is_help=True,
+            )
         found = self._load_object()
         made = found if isinstance(found, typer.Typer) else CommandGroup()
         if made is not found:
