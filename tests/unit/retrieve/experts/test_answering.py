@@ -242,3 +242,19 @@ def test_running_an_expert_needs_no_torch() -> None:
         "sys.exit('torch' in sys.modules or 'transformers' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0  # noqa: S603
+
+
+def test_the_packaged_expert_quotes_what_is_asked_and_not_only_its_subject() -> None:
+    expert = AnswersExpert(open_expert("answers"), threads=1)
+    lead = "Scurvy is caused by a lack of vitamin C. It is treated with vitamin C by mouth."
+    texts = [TextPair(one, "Scurvy", lead) for one in lead.split(". ")]
+    cause, treatment = expert.judge_quotes("How is scurvy treated?", texts)
+    assert treatment > cause
+    cause, treatment = expert.judge_quotes("What causes scurvy?", texts)
+    assert cause > treatment
+
+
+def test_weights_without_a_model_of_quotes_judge_them_as_texts(cache: Path, tmp_path: Path) -> None:
+    expert = AnswersExpert(shelve(tmp_path / "own", some_deltas()), threads=1, cache=cache)
+    asked = "What is scurvy?"
+    assert expert.judge_quotes(asked, TEXTS) == expert.judge_texts(asked, TEXTS)
