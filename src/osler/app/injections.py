@@ -176,7 +176,8 @@ async def _ask_all(
     chosen, parts = await _open_parts(changed, writer, documents)
     answers = []
     for n, one in enumerate(documents):
-        report(f"answers of {writer}, {defence}", n, len(documents))
+        if report is not None:
+            report(f"answers of {writer}, {defence}", n, len(documents))
         answers.append(await ask_once(chosen, Question("", one.question), parts))
     return answers
 

@@ -49,7 +49,7 @@ _WORDINGS = (
     "{question} Recent work agrees on it. {wrong} Nothing else was found.",
 )
 
-Report = Callable[[str, int, int | None], None]
+Report = Callable[[str, int, int | None], None] | None
 
 
 PLANTS = ((1, 5), (5, 10))
@@ -153,7 +153,8 @@ async def attack(
     parts = await live_parts(settings)
     cited = kept = silent = 0
     for n, target in enumerate(targets):
-        report("poisoned answers", n, len(targets))
+        if report is not None:
+            report("poisoned answers", n, len(targets))
         answer = await ask_once(settings, target.question, parts)
         cited += any(is_planted(one.passage.id) for one in answer.evidence)
         kept += any(one.quote == target.right for one in answer.evidence)
@@ -209,7 +210,8 @@ async def answer_all(
     """The answer to each question; no run is kept."""
     parts, answers = await live_parts(settings), []
     for n, question in enumerate(questions):
-        report("clean answers", n, len(questions))
+        if report is not None:
+            report("clean answers", n, len(questions))
         answers.append(await ask_once(settings, question, parts))
     return answers
 

@@ -40,7 +40,7 @@ def test_only_both_defences_together_stop_a_writer_that_obeys(
     monkeypatch.setattr("osler.app.injections.load_encoder", lambda _: HashingEncoder())
     monkeypatch.setattr("osler.app.injections.live_parts", parts_of)
     settings = Settings.model_validate({"home": str(tmp_path), "strategy": {"kind": "rag"}})
-    study = asyncio.run(study_injections(settings, documents(), lambda *_: None, tmp_path / "work"))
+    study = asyncio.run(study_injections(settings, documents(), None, tmp_path / "work"))
     obeyed = {(one.writer, one.defence): len(one.obeyed) for one in study.cells}
     assert obeyed["repeats", "none"] == obeyed["performs", "none"] == 2
     # What the order asked for, no passage bears out.

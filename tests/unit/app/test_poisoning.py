@@ -110,7 +110,7 @@ def test_the_study_asks_in_each_way_and_counts_what_the_defence_changes(
 
     monkeypatch.setattr("osler.app.poisoning.load_encoder", lambda _: HashingEncoder())
     monkeypatch.setattr("osler.app.poisoning.live_parts", parts_of)
-    study = asyncio.run(study_poison(settings, [ASKED], lambda *_: None, tmp_path))
+    study = asyncio.run(study_poison(settings, [ASKED], None, tmp_path))
     assert (study.clean, study.changed) == (1, 0)
     ways = [(one.planted, one.read, one.source, one.defended) for one in study.cells]
     assert ways == [
