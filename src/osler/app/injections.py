@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from osler.app.config import RagSettings, Settings
+from osler.app.config import RagSettings, Role, Settings
 from osler.app.poisoning import Report, ask_once
 from osler.app.wiring import Parts
 from osler.app.wiring.knowledge import open_knowledge_base, open_or_create
@@ -192,5 +192,5 @@ async def _open_parts(
     chosen = settings.model_copy(update={"model": model, "strategy": strategy})
     obedient = ObedientWriter([one.order for one in documents], writer == "performs")
     kb = open_knowledge_base(chosen)
-    ready = {"reader": LoadedModel(obedient, constrains=False)}
+    ready: dict[Role, LoadedModel] = {"reader": LoadedModel(obedient, constrains=False)}
     return chosen, with_knowledge(chosen, ready, kb, load_encoder(chosen), None)

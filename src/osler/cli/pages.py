@@ -243,10 +243,10 @@ def poison_page(study: PoisonStudy) -> Group:
     table = make_table(names)
     for cell in study.cells:
         one = cell.outcome
-        row = (f"{cell.planted} of {cell.read}", cell.source or "the source quoted")
-        row = (*row, "on" if cell.defended else "off", str(one.asked))
+        way = (f"{cell.planted} of {cell.read}", cell.source or "the source quoted")
+        how = ("on" if cell.defended else "off", str(one.asked))
         share = _format_share(proportion(one.cited, one.asked))
-        table.add_row(*row, share, str(one.kept), str(one.silent))
+        table.add_row(*way, *how, share, str(one.kept), str(one.silent))
     said = f"{study.clean} clean questions, {study.changed} answers changed by answer.consistent."
     return Group(table, Text(f"{said} {_INTERVALS}"))
 
