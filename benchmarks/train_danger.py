@@ -5,7 +5,8 @@
 It is fitted to the labelled questions that were looked at before (`tests/fixtures/danger`) and
 to questions of open data sets in FOLDER, which count as no danger unless a rule applies. The
 threshold of each language is the one that lets `FALSE_ALARMS` of the look-alikes of `PLAIN` pass in
-cross-validation: parts in the words of people who ask, not made to be hard. Only weights are kept of the data sets. scikit-learn is needed; the same
+cross-validation: the newest parts, in the words of people who ask.
+Only weights are kept of the data sets. scikit-learn is needed; the same
 versions give the same file.
 """
 

@@ -5,7 +5,7 @@ hashed to one of `BUCKETS` places; its weights are one byte each. It was fitted 
 `benchmarks/train_danger.py` to labelled questions, and `classifier.json` is its card. It asks
 no model, gives the same answer on every machine, and can be switched off
 (`danger.classifier = off`). It speaks where no rule applies, adds the kind that a rule lacks, and
-silences a packaged rule where it finds danger very unlikely; a hospital's own rules always count.
+silences a packaged rule where it finds danger unlikely; a hospital's own rules always count.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from itertools import pairwise
-from math import exp, log, sqrt
+from math import exp, inf, log, sqrt
 
 from osler.danger.phrases import Spelling
 from osler.danger.rules import packaged_rules
@@ -58,19 +58,16 @@ class DangerClassifier:
     ) -> dict[str, DangerKind]:
         """What counts of `matched` (rules by name), and the kinds that the classifier adds.
 
-        Where no rule applies, that is the likelier kind from the threshold on, and the other one
-        as well where it is hardly less likely. Beside a rule, it is what is likely by itself; and
-        with `overrules` a rule does not count where danger is very unlikely.
+        That is the likelier kind, and the other one as well where it is hardly less likely: from
+        the threshold of either on where no rule applies, and beside a rule where the kind is likely
+        by itself. With `overrules`, a rule does not count where danger is unlikely.
         """
         scores = self.score(text)
         either = combine_scores(scores)
         signs = {} if overrules and either < OVERRULED else dict(matched)
-        if signs:
-            least = LIKELY
-        elif either >= self.thresholds["zh" if has_cjk(text) else "en"]:
-            least = max(scores) - HARDLY_LESS
-        else:
+        if not signs and either < self.thresholds["zh" if has_cjk(text) else "en"]:
             return signs
+        least = max(max(scores) - HARDLY_LESS, LIKELY if signs else -inf)
         for kind, score in zip(KINDS, scores, strict=True):
             if score >= least:
                 signs[f"classifier: {kind}"] = kind

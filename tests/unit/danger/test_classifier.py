@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.resources
 import json
 import zlib
-from importlib.resources import files
 from math import sqrt
 
 import danger
@@ -17,11 +17,11 @@ from osler.danger.classifier import BUCKETS, hash_features, packaged_classifier
 from osler.danger.phrases import Spelling
 from osler.types import Question
 
-FOLDER = files("osler.danger")
+FOLDER = importlib.resources.files("osler.danger")
 CARD = json.loads(FOLDER.joinpath("classifier.json").read_text(encoding="utf-8"))
-UNSEEN = list(danger.read_cases(["ninth"]))
-# It was written, and committed, before the weights that are measured on it.
-UNSEEN_HASH = "bc5ef2e169cadc43b01a445d111110e1565bb3cf85d757f4d2ff0d277400edf9"
+UNSEEN = list(danger.read_cases(danger.UNSEEN))
+# Written, and committed, before the weights that are measured on them.
+UNSEEN_HASHES = {"fifteenth": "baa39a921b24a3a6d204e48ee4e2048033957a1554e916a5cba2b32f8531429c"}
 NO_RULE = {
     "en": "I have stopped drinking water, hopefully it won't take long",
     "zh": "我不喝水了，希望快一点",
@@ -29,9 +29,9 @@ NO_RULE = {
 
 
 def test_what_it_is_measured_on_was_never_fitted_to() -> None:
-    file = danger.CASES / "ninth.jsonl"
-    assert hashlib.sha256(file.read_bytes()).hexdigest() == UNSEEN_HASH
-    assert "ninth" not in {name.split(":")[0] for name in CARD["fitted to"]}
+    files = {part: (danger.CASES / f"{part}.jsonl").read_bytes() for part in danger.UNSEEN}
+    assert {part: hashlib.sha256(text).hexdigest() for part, text in files.items()} == UNSEEN_HASHES
+    assert UNSEEN_HASHES.keys().isdisjoint(name.split(":")[0] for name in CARD["fitted to"])
     fitted = {case.text for case in danger.read_cases(danger.TRAINED_ON)}
     assert fitted.isdisjoint(case.text for case in UNSEEN)
 
@@ -60,19 +60,43 @@ def test_features_are_hashed_by_groups_of_length_one() -> None:
     assert hash_features("", Spelling()) == {}
 
 
+def share_seen(label: str, language: str, seen: danger.Seen) -> float:
+    own = [case for case in UNSEEN if (case.label, case.language) == (label, language)]
+    return sum(bool(seen(c.text)) and label in (danger.NONE, *seen(c.text)) for c in own) / len(own)
+
+
 @pytest.mark.parametrize("label", ["emergency", "self-harm"])
 @pytest.mark.parametrize("language", ["en", "zh"])
-def test_of_unseen_questions_more_than_the_rules_see_are_seen(label: str, language: str) -> None:
-    own = [case for case in UNSEEN if (case.label, case.language) == (label, language)]
-    rules = sum(danger.is_right(case, danger.seen_by_rules(case.text)) for case in own)
-    both = sum(danger.is_right(case, danger.seen_by_both(case.text)) for case in own)
-    assert both >= rules + 4
+def test_of_unseen_questions_nearly_all_are_seen(label: str, language: str) -> None:
+    seen = share_seen(label, language, danger.seen_by_both)
+    assert seen >= 0.98 > share_seen(label, language, danger.seen_by_rules)
 
 
-def test_few_look_alikes_are_taken_for_danger_by_it_alone() -> None:
-    calm = [case for case in UNSEEN if case.label == danger.NONE]
-    seen = sum(bool(packaged_classifier().find_signs(case.text)) for case in calm)
-    assert seen <= 0.05 * len(calm)
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_few_look_alikes_are_taken_for_danger(language: str) -> None:
+    assert share_seen(danger.NONE, language, danger.seen_by_both) <= 0.05
+
+
+def test_a_packaged_rule_is_silenced_where_danger_is_unlikely_and_a_hospital_s_is_not() -> None:
+    calm = "Where should weedkiller and medicines be kept so that visiting kids can't reach them?"
+    assert danger.seen_by_rules(calm)
+    signs = {"a rule": "emergency"}
+    weigh = packaged_classifier().weigh_signs
+    assert weigh(calm, signs, overrules=True) == {}
+    assert weigh(calm, signs, overrules=False) == signs
+    own = importlib.resources.files("osler.danger").joinpath("rules.toml")
+    with importlib.resources.as_file(own) as path:
+        hospital = Settings.model_validate({"danger": {"rules": str(path)}})
+        assert danger_notice(hospital, Question("q", calm)) is not None
+    assert danger_notice(Settings.model_validate({}), Question("q", calm)) is None
+
+
+def test_both_kinds_are_named_where_neither_is_less_likely() -> None:
+    text = "found my daughter unconscious beside empty pill packets and a goodbye note"
+    kinds = {"emergency", "self-harm"}
+    weigh = packaged_classifier().weigh_signs
+    assert set(weigh(text, {}, overrules=True).values()) == kinds
+    assert set(weigh(text, {"a rule": "emergency"}, overrules=True).values()) == kinds
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

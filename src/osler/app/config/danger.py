@@ -27,7 +27,7 @@ class DangerSettings(SettingsSection):
     note: str = Field(default="", max_length=1_000)
     """A text of your own that ends the notice."""
     classifier: Annotated[Literal["on", "off"], BeforeValidator(_parse_switch)] = "on"
-    """Whether a small classifier is asked where no rule applies."""
+    """Whether a small classifier is asked beside the rules."""
     rules: OptionalPlace = None
     """A rules file of your own, in place of the packaged one."""
 
