@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Literal, Protocol, assert_never
 
 from osler.answer import Composer, Decision, plain_text, spoken_text, who_decided
@@ -39,12 +38,11 @@ from osler.methods.tcrag.stack import LARGE, FrameKind, MemoryStack
 from osler.methods.tcrag.tools import (
     Tool,
     ToolCall,
+    ask_tools,
     number_passages,
-    try_tool,
 )
 from osler.prompts import render_prompt
 from osler.trace import BudgetExceeded, Noted, Popped, Pushed, Run, StateValued
-from osler.trace.ordered import gather_ordered
 from osler.types import Answer, Grounding, Halt, Hit, Language, Question, Solution
 
 ROLE = "planner"
@@ -298,23 +296,19 @@ class TuringMachine:
         self, calls: Sequence[ToolUse], memory: MemoryStack, tried: TriedMoves, run: Run, i: int
     ) -> None:
         """Asks independent tools at once; what they find is pushed in their order."""
-        question, tools = memory.question, {tool.name: tool for tool in self.tools}
-        known = memory.hits
-        works = [
-            partial(
-                try_tool, tools[one.tool], ToolCall(one.query or question.text, question, known)
-            )
-            for one in calls
+        question = memory.question
+        asked = [
+            (one.tool, ToolCall(one.query or question.text, question, memory.hits)) for one in calls
         ]
-        found = await gather_ordered(run, works) if works[1:] else [await works[0](run)]
+        found = await ask_tools(self.tools, asked, run)
         for call, seen in zip(calls, found, strict=True):
             tried.note_call(call, found=bool(seen.hits))
             # Calls at once number their passages without each other's.
             text = seen.text
-            if works[1:] and seen.hits:
+            if calls[1:] and seen.hits:
                 text = number_passages(seen.hits, memory.hits, question.language)
-            asked, told = actions.render_action(call), f"{call.tool}: {text}"
-            memory.push(FrameKind.OBSERVATION, text, call=asked, hits=seen.hits)
+            written, told = actions.render_action(call), f"{call.tool}: {text}"
+            memory.push(FrameKind.OBSERVATION, text, call=written, hits=seen.hits)
             run.emit(Pushed(i, FrameKind.OBSERVATION, told, len(memory), seen.writer))
 
     def _push(

@@ -5,8 +5,9 @@ A new tool is a name, one entry of `tools.toml`, and an object that implements `
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Protocol
 
 from osler.errors import KnowledgeBaseError, MalformedOutput, ModelError, SourceUnavailable
@@ -15,6 +16,7 @@ from osler.retrieve.bridges import AND, is_looked_up
 from osler.sources.catalogue import BUILT_IN
 from osler.text import read_packaged_table
 from osler.trace import Noted, Run
+from osler.trace.ordered import gather_ordered
 from osler.types import Hit, Language, Question, Retriever, citation_mark
 
 DOC_RAG, KG_RAG, PEDIA_RAG, WEB_RAG, EMR_RAG = (
@@ -136,6 +138,15 @@ class NameTool:
         if not seen.hits:
             return seen
         return Observation(number_passages(kept, call.known, call.question.language), kept)
+
+
+async def ask_tools(
+    tools: Iterable[Tool], asked: Sequence[tuple[str, ToolCall]], run: Run
+) -> list[Observation]:
+    """What the tools of these names found, in order; several are asked at once."""
+    named = {tool.name: tool for tool in tools}
+    works = [partial(try_tool, named[name], call) for name, call in asked]
+    return await gather_ordered(run, works) if works[1:] else [await works[0](run)]
 
 
 async def try_tool(tool: Tool, call: ToolCall, run: Run) -> Observation:
