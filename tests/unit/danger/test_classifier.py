@@ -15,7 +15,7 @@ from osler.app.config import Settings
 from osler.app.danger import danger_notice
 from osler.danger.classifier import BUCKETS, hash_features, packaged_classifier
 from osler.danger.phrases import Spelling
-from osler.types import Question
+from osler.types import DangerKind, Question
 
 FOLDER = importlib.resources.files("osler.danger")
 CARD = json.loads(FOLDER.joinpath("classifier.json").read_text(encoding="utf-8"))
@@ -80,7 +80,7 @@ def test_few_look_alikes_are_taken_for_danger(language: str) -> None:
 def test_a_packaged_rule_is_silenced_where_danger_is_unlikely_and_a_hospital_s_is_not() -> None:
     calm = "Where should weedkiller and medicines be kept so that visiting kids can't reach them?"
     assert danger.seen_by_rules(calm)
-    signs = {"a rule": "emergency"}
+    signs: dict[str, DangerKind] = {"a rule": "emergency"}
     weigh = packaged_classifier().weigh_signs
     assert weigh(calm, signs, overrules=True) == {}
     assert weigh(calm, signs, overrules=False) == signs
