@@ -17,6 +17,9 @@ from osler.types import Hit, Question
 
 ANSWERS = "answers"
 """Name of the expert, also on tapes."""
+READ = frozenset({"web", "research"})
+"""Sources like those whose sentences were read to learn what answers. In books and guidelines it
+refuses, and misses, what the rule quotes."""
 QUOTES = "answers: quotes"
 """Name on tapes of what it says of sentences to be quoted."""
 _DEFINED = re.compile(
@@ -62,6 +65,9 @@ class QuoteJudge:
     """Least probability of a quote; below it the evidence does not say what is asked."""
     further: float = 0.9
     """Least probability of a further quote."""
+    share: float = 0.6
+    """In other sources than `READ`: least probability of a further quote, as a share of the first
+    one's."""
     boundary: Boundary | None = None
     """The tape that records what the expert says, or plays it."""
 
@@ -79,20 +85,24 @@ class QuoteJudge:
         hits: Sequence[Hit],
     ) -> list[QuoteCandidate] | None:
         """At most `most` sentences; `relevance` is now the probability that one answers. None
-        where nothing says what is asked; `None` where the expert cannot judge.
+        where nothing says what is asked, in sources of `READ`; `None` where the expert cannot
+        judge.
 
         `evidence` is what may be quoted; of a document that it is from, all passages among the hits
         may be. `query` is what is judged: the question, or the question with the chosen option,
         whose best sentence is quoted in any case.
         """
-        found = self._choose_candidates(query, _same_documents(evidence, hits), self.read)
-        shares = await self._judge_candidates(query, found, quotes=True)
+        known = bool(evidence) and evidence[0].hit.passage.source in READ
+        same = _same_documents(evidence, hits)
+        found = self._choose_candidates(query, same, self.read if known else self.each)
+        shares = await self._judge_candidates(query, found, quotes=known)
         if not shares:
             return None
-        least = self.first if query == question.text else 0.0
+        least = self.first if known and query == question.text else 0.0
+        further = self.further if known else self.share * max(shares)
         chosen: dict[str, QuoteCandidate] = {}
         for at in sorted(range(len(found)), key=lambda at: (-shares[at], at)):
-            if len(chosen) == self.most or shares[at] < (self.further if chosen else least):
+            if len(chosen) == self.most or shares[at] < (further if chosen else least):
                 break
             # Two passages may say the same in the same words.
             words = " ".join(found[at].text.casefold().split())

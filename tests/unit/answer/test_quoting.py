@@ -44,9 +44,9 @@ class KnownShares:
         return self.judge_texts(question, sentences)
 
 
-def hit(text: str, number: int = 0, title: str = "Scurvy") -> Hit:
-    passage = Passage(f"book:a#{number}", text, "book", title)
-    return Hit(passage, 1.0, number + 1, "q", "book")
+def hit(text: str, number: int = 0, title: str = "Scurvy", source: str = "web") -> Hit:
+    passage = Passage(f"{source}:a#{number}", text, source, title)
+    return Hit(passage, 1.0, number + 1, "q", source)
 
 
 def evidence_of(*hits: Hit) -> list[QuoteCandidate]:
@@ -66,6 +66,17 @@ async def test_as_many_are_quoted_as_answer_and_the_surest_stands_first() -> Non
     assert await choose("Symptoms of scurvy?", found, further=0.8) == [GUMS, JOINTS]
     assert await choose("Symptoms of scurvy?", found, most=1) == [GUMS]
     assert await choose("Symptoms of scurvy?", found, first=0.95) == []
+
+
+async def test_in_books_none_is_refused_and_a_share_of_the_first_suffices() -> None:
+    judge, asked = QuoteJudge(KnownShares(SHARES)), Question("q", "Who feared scurvy?")
+    sailors = hit(SAILORS, source="book")
+    chosen = await judge.choose_quotes(asked, asked.text, evidence_of(sailors), [sailors])
+    assert [one.text for one in chosen or ()] == [SAILORS]
+    book = hit(f"{SAILORS} {GUMS} {JOINTS}", source="book")
+    judge = QuoteJudge(KnownShares(SHARES), each=3)
+    chosen = await judge.choose_quotes(asked, asked.text, evidence_of(book), [book])
+    assert [one.text for one in chosen or ()] == [GUMS, JOINTS]
 
 
 async def test_of_the_question_with_an_option_the_best_is_quoted_in_any_case() -> None:
