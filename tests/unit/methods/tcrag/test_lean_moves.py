@@ -160,7 +160,11 @@ HOPS = Question("q", "Which film has the older director, The Sky or The Moon?")
 
 
 def several_hops() -> TuringMachine:
-    found = {HOPS.text: [FILM, MOON], "Ann Roe": [FILM, ROE], "Bo Lee": [LEE, MOON]}
+    found: dict[str, Sequence[Passage]] = {
+        HOPS.text: [FILM, MOON],
+        "Ann Roe": [FILM, ROE],
+        "Bo Lee": [LEE, MOON],
+    }
     search = SearchTool(ALL_RAG, ScriptedRetriever(found))
     return replace(
         lean(NOISE, NOISE, {}),
@@ -186,7 +190,11 @@ async def test_names_that_a_question_asks_through_are_looked_up_at_once() -> Non
 
 
 async def test_what_was_found_before_is_quoted_once_its_name_leads_to_it() -> None:
-    found = {HOPS.text: [FILM, MOON, LEE], "Ann Roe": [FILM, ROE], "Bo Lee": [LEE, MOON]}
+    found: dict[str, Sequence[Passage]] = {
+        HOPS.text: [FILM, MOON, LEE],
+        "Ann Roe": [FILM, ROE],
+        "Bo Lee": [LEE, MOON],
+    }
     search = SearchTool(ALL_RAG, ScriptedRetriever(found))
     machine = replace(several_hops(), tools=(search, NameTool(NAME_RAG, search)))
     memory = MemoryStack(HOPS)

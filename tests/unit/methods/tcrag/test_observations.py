@@ -9,7 +9,7 @@ import pytest
 
 from osler.answer.gate import EvidenceGate, QuoteThresholds, WeighedEvidence
 from osler.methods.tcrag.observations import ObservationJudge, next_query
-from osler.types import Hit, Passage, Question, Sureness
+from osler.types import Hit, Language, Passage, Question, Sureness
 
 QUESTION = Question("q", "What does amiodarone do to warfarin?")
 NEAR = Passage("book:inr#0", "Amiodarone slows the clearance of warfarin.", "book", "INR")
@@ -39,7 +39,7 @@ class SureGate(EvidenceGate):
         return WeighedEvidence(quotes, Sureness(self.sure, "test@0") if hits else None)
 
 
-LEAST = {"en": QuoteThresholds(0.5, 0.5)}
+LEAST: dict[Language, QuoteThresholds] = {"en": QuoteThresholds(0.5, 0.5)}
 RULE = EvidenceGate(Cosine(0.9), Cosine(0.9), LEAST)
 
 
