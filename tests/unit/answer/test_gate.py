@@ -157,6 +157,8 @@ class KnownJudge:
     def judge_texts(self, question: str, texts: Sequence[TextPair]) -> list[float]:
         return [0.9 if one.text == RIGHT[1] else 0.1 for one in texts]
 
+    judge_quotes = judge_texts
+
 
 async def test_each_passage_is_measured_by_search_judge_and_words(
     expert: AnswerableExpert,
