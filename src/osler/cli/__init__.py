@@ -122,7 +122,7 @@ class RootGroup(LazyGroup, ErrorGroup):
         ),
         "config": Verb("Show and check settings.", verbs=make_verbs("setup", "show", "check")),
         "watch": Verb(
-            "Take in what comes, changes or goes in a folder, until it is stopped.",
+            "Take in what comes, changes or goes in a folder, and build, until it is stopped.",
             "kb_keep:watch",
         ),
         "kb": Verb("The knowledge base: what can be found and cited.", verbs=_KB),

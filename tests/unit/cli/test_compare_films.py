@@ -62,7 +62,9 @@ async def played(strategy: dict[str, Any], replies: list[str]) -> RunPage:
         OverlapRelevance(),
         ("book", "web"),
     )
-    settings = Settings.model_validate({"strategy": strategy, "model": {"writes": "yes"}})
+    settings = Settings.model_validate(
+        {"strategy": strategy, "model": {"writes": "yes"}, "answer": {"uncited": "show"}}
+    )
     run = Run()
     solution = await build_solver(settings, parts).solve(CHILD, run)
     model.finish()
