@@ -111,9 +111,8 @@ def get(
     from osler.app.resolve import resolve_reference
     from osler.app.wiring import graphs, online_sources
 
-    if (
-        stated := graphs.graph_passage(settings, id)
-    ) is not None:  # a graph needs no texts beside it
+    stated = graphs.graph_passage(settings, id) or graphs.formula_passage(settings, id)
+    if stated is not None:  # neither needs texts beside it
         here.show_result(passages_page((stated,), id), passage_document(stated))
         return
     with open_kb(settings) as kb:

@@ -158,6 +158,14 @@ def test_a_passage_is_shown_with_its_neighbours(osler: Any, kb: None) -> None:
     assert [passage["id"] for passage in document["context"]] == [id]
 
 
+def test_a_formula_that_an_answer_cites_is_opened_without_a_knowledge_base(osler: Any) -> None:
+    english = json.loads(osler("kb", "get", "formulas:cockcroft-gault#0", "--json").stdout)
+    assert "140" in english["text"]
+    chinese = json.loads(osler("kb", "get", "formulas:cockcroft-gault#1", "--json").stdout)
+    assert chinese["language"] == "zh"
+    assert osler("kb", "get", "formulas:cockcroft-gault#2").exit_code != 0
+
+
 def test_an_unknown_passage_ends_with_1_and_names_the_nearest(osler: Any, kb: None) -> None:
     result = osler("kb", "get", "book:anaphylaxis#9")
     assert result.exit_code == 1

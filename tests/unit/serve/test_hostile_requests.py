@@ -161,6 +161,12 @@ def test_malformed_passage_id_is_404(http: httpx2.Client, id: str) -> None:
     refused(http.get(f"/api/v1/graph/concepts/{id or 'x'}"), 404)
 
 
+def test_a_formula_that_an_answer_cites_is_opened(http: httpx2.Client) -> None:
+    found = http.get("/api/v1/passages/formulas:cockcroft-gault%230").json()
+    assert "140" in found["passage"]["text"]
+    refused(http.get("/api/v1/passages/formulas:nothing%230"), 404)
+
+
 def test_passage_of_another_snapshot_is_refused(http: httpx2.Client) -> None:
     found = http.post("/api/v1/search", json={"query": "adrenaline"}).json()
     id = found["hits"][0]["passage"]["id"].replace("#", "%23")

@@ -63,6 +63,15 @@ def graph_passage(settings: Settings, id: str) -> Passage | None:
         return None
 
 
+def formula_passage(_: Settings, id: str) -> Passage | None:
+    """Reads the passage of a verified formula by its id; `None` where the id is no formula's."""
+    if not id.startswith("formulas:"):  # nothing else need load them
+        return None
+    from osler.methods.kag.computed import find_formula_passage
+
+    return find_formula_passage(id)
+
+
 # Its name among the retrievers of a run, and so on its tape.
 FORMS = "kag-thinker/forms"
 

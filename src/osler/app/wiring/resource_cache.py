@@ -123,9 +123,11 @@ class ResourceCache:
         return self._graph
 
     async def outside_passage(self, id: str) -> Passage | None:
-        """A passage that is not the knowledge base's: of the graph, or found outside before."""
+        """A passage that is not the knowledge base's: of the graph, of a formula, or found outside
+        before."""
         look: tuple[Callable[[Settings, str], Passage | None], ...] = (
             graphs.graph_passage,
+            graphs.formula_passage,
             online_sources.cached_passage,
         )
         for one in look:

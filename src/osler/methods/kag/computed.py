@@ -47,6 +47,8 @@ from osler.types import (
 _LEAST = 0.5
 SOURCE = "formulas"
 """Source name of the formulas' passages."""
+_LANGUAGES: tuple[Language, ...] = ("en", "zh")
+"""Of a formula's passages, in their order."""
 _RESULT: dict[Language, str] = {
     "en": "{title}: {value}, from {inputs}.",
     "zh": "{title}：{value}（依据：{inputs}）。",
@@ -199,13 +201,22 @@ def formula_passage(formula: Formula, language: Language) -> Passage:
     unit = f" ({formula.unit})" if formula.unit else ""
     parts = (f"{title} = {formula.expression}{unit}.", formula.note, f"{formula.source}.")
     return Passage(
-        f"{SOURCE}:{formula.id}#0",
+        f"{SOURCE}:{formula.id}#{_LANGUAGES.index(language)}",
         " ".join(filter(None, parts)),
         SOURCE,
         title,
         Locator(code=formula.id),
         language=language,
     )
+
+
+def find_formula_passage(id: str) -> Passage | None:
+    """A formula's passage by its id: `formulas:NAME#0` in English, `#1` in Chinese."""
+    source, _, place = id.partition(":")
+    name, _, number = place.partition("#")
+    if source != SOURCE or name not in FORMULAS or number not in ("0", "1"):
+        return None
+    return formula_passage(FORMULAS[name], _LANGUAGES[int(number)])
 
 
 def format_result(result: FormulaResult) -> str:
