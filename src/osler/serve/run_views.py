@@ -32,6 +32,8 @@ from osler.types import DangerNotice, Question, Solution
 
 _DANGER = '"type":"run.danger"}'
 _PLANNED = '"type":"lf.parsed"'
+_OF_STEPS = (_PLANNED, '"type":"lf.node"', '"type":"math.run"', '"type":"run.started"')
+"""In lines of events that steps are made of; the line that ends a run is no event."""
 _ID = re.compile(r"\d{8}-\d{6}-[0-9a-f]{6,32}")
 
 
@@ -64,7 +66,8 @@ class RunView:
         """By which steps the answer came about."""
         if not any(_PLANNED in line for line in self.lines):
             return ()
-        return proof_steps(map(from_line, self.lines))
+        told = (line for line in self.lines if any(kind in line for kind in _OF_STEPS))
+        return proof_steps(map(from_line, told))
 
     @property
     def danger(self) -> DangerNotice | None:

@@ -13,6 +13,7 @@ import pytest
 
 from osler.kb.base import KnowledgeBase
 from osler.testing.scripted import HashingEncoder
+from osler.testing.browsing import store_run
 from osler.testing.served import FixedModel, ServedOsler, read_stream, serve_osler, start_run
 from osler.testing.waiting import AwaitableEvent
 from osler.trace import read_events, to_line
@@ -70,6 +71,14 @@ def test_a_computed_answer_bears_the_steps_that_led_to_it(http: httpx2.Client) -
     assert "120" in math["computed"]
     assert output["needs"] == [math["n"]]
     assert math["passages"] == [one["passage"]["id"] for one in told["evidence"]]
+
+
+def test_a_run_that_was_cancelled_after_its_plan_is_served_with_its_steps(home: Path) -> None:
+    nodes = [{"n": 1, "fn": "Retrieval", "step": "Which drug?", "action": "R", "needs": []}]
+    with serve_osler(home) as place, httpx2.Client(base_url=place.url) as client:
+        run = store_run(place, 1, [{"type": "lf.parsed", "nodes": nodes}])
+        told = client.get(f"/api/v1/runs/{run}").json()
+    assert (told["status"], told["steps"][0]["step"]) == ("cancelled", "Which drug?")
 
 
 def test_run_is_served_byte_for_byte_the_same_after_a_restart(home: Path) -> None:
