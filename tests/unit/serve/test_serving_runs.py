@@ -12,8 +12,8 @@ import httpx2
 import pytest
 
 from osler.kb.base import KnowledgeBase
-from osler.testing.scripted import HashingEncoder
 from osler.testing.browsing import store_run
+from osler.testing.scripted import HashingEncoder
 from osler.testing.served import FixedModel, ServedOsler, read_stream, serve_osler, start_run
 from osler.testing.waiting import AwaitableEvent
 from osler.trace import read_events, to_line
