@@ -10,6 +10,8 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
+from concurrent.futures import Future
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -219,16 +221,36 @@ def open_session(graph: Path | bytes, threads: int) -> Any:
     return onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
 
 
+@lru_cache(maxsize=1)
+def _import_kitoken() -> Any:
+    """The tokenizer's class, imported by a thread that lives as long as the process.
+
+    Its allocator (mimalloc) keeps its state in the thread that loads the library. Where that is a
+    worker's thread that ends, the next thread that makes a tokenizer kills the process.
+    """
+    loaded: Future[Any] = Future()
+
+    def stay() -> None:
+        try:
+            from kitoken import Kitoken
+        except BaseException as error:
+            loaded.set_exception(error)
+        else:
+            loaded.set_result(Kitoken)
+        threading.Event().wait()
+
+    threading.Thread(target=stay, name="kitoken", daemon=True).start()
+    return loaded.result()
+
+
 class WordPieces:
     """BERT's word pieces of a text; `first` is the id of [CLS], `last` that of [SEP]."""
 
     def __init__(self, path: Path) -> None:
-        from kitoken import Kitoken
-
         definition = json.loads(path.read_bytes())
         # The file cuts and pads to 128 tokens; this encoder reads up to 256 and pads nothing.
         definition |= {"truncation": None, "padding": None}
-        self._pieces = Kitoken.from_tokenizers(json.dumps(definition).encode())
+        self._pieces = _import_kitoken().from_tokenizers(json.dumps(definition).encode())
         vocabulary = definition["model"]["vocab"]
         self.first: int = vocabulary["[CLS]"]
         self.last: int = vocabulary["[SEP]"]

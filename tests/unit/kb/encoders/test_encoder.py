@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import struct
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from math import erf, sqrt
 from pathlib import Path
@@ -258,3 +260,22 @@ def test_the_graph_is_made_once_and_again_when_damaged(
     assert graph.stat().st_mtime_ns == made
     graph.write_bytes(graph.read_bytes()[:-1])
     assert np.array_equal(MiniLMEncoder(cache=tmp_path).encode(TEXTS[:2], kind="query"), expected)
+
+
+FROM_THREADS_THAT_END = """
+import sys, threading
+from pathlib import Path
+from osler.kb.encoders.base import WordPieces
+
+for _ in range(20):
+    thread = threading.Thread(target=lambda: WordPieces(Path(sys.argv[1])).token_ids("anaemia"))
+    thread.start()
+    thread.join()
+"""
+
+
+def test_threads_that_end_may_each_open_the_tokenizer(files: tuple[Path, Path]) -> None:
+    command = [sys.executable, "-c", FROM_THREADS_THAT_END, str(files[1])]
+    # A process that its tokenizer kills has a negative exit status.
+    ended = subprocess.run(command, check=False, timeout=60)  # noqa: S603  our own words
+    assert ended.returncode == 0
