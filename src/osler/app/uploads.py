@@ -12,6 +12,7 @@ import shutil
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
 from osler.app.config import Settings
@@ -39,6 +40,8 @@ class StoredUpload:
     source: str
     name: str
     bytes: int
+    sent: str
+    """ISO 8601, UTC."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +78,29 @@ def store_upload(settings: Settings, source: str, name: str, data: bytes) -> Rea
             raise
     finally:
         shutil.rmtree(incoming, ignore_errors=True)
-    return ReadUpload(StoredUpload(source, name, len(data)), documents, passages, drops)
+    return ReadUpload(_stored_upload(source, folder / name), documents, passages, drops)
+
+
+def reread_upload(settings: Settings, source: str, name: str) -> ReadUpload | None:
+    """Reads a stored file anew, as this version does; `None` where there is none. Blocks.
+
+    Raises `BadUpload` for one that can be read no more: it stays, and nothing of it is found.
+    """
+    folder = _folder_of(settings, source)
+    if name not in {one.name for one in list_uploads(settings, source)}:
+        return None
+    aside = folder.parent / f".incoming-{secrets.token_hex(6)}"
+    aside.mkdir()
+    try:
+        os.replace(folder / name, aside / name)
+        _forget_gone(settings, source)
+    finally:
+        if (aside / name).exists():
+            os.replace(aside / name, folder / name)
+        shutil.rmtree(aside, ignore_errors=True)
+    documents, drops = _check_file(folder / name)
+    passages = _read_folder(settings, source, folder, name)
+    return ReadUpload(_stored_upload(source, folder / name), documents, passages, drops)
 
 
 def list_uploads(settings: Settings, source: str) -> list[StoredUpload]:
@@ -83,11 +108,7 @@ def list_uploads(settings: Settings, source: str) -> list[StoredUpload]:
     folder = _folder_of(settings, source)
     if not folder.is_dir():
         return []
-    return [
-        StoredUpload(source, path.name, path.stat().st_size)
-        for path in sorted(folder.iterdir())
-        if path.is_file()
-    ]
+    return [_stored_upload(source, path) for path in sorted(folder.iterdir()) if path.is_file()]
 
 
 def delete_upload(settings: Settings, source: str, name: str) -> bool:
@@ -96,9 +117,20 @@ def delete_upload(settings: Settings, source: str, name: str) -> bool:
     if name not in {one.name for one in list_uploads(settings, source)}:
         return False
     path.unlink()
+    _forget_gone(settings, source)
+    return True
+
+
+def _forget_gone(settings: Settings, source: str) -> None:
+    """Takes out what was read from files that are gone."""
     with open_or_create(settings) as kb:
         kb.update(source=target_source(settings, source), prune=True)
-    return True
+
+
+def _stored_upload(source: str, path: Path) -> StoredUpload:
+    about = path.stat()
+    sent = datetime.fromtimestamp(about.st_mtime, UTC).isoformat(timespec="seconds")
+    return StoredUpload(source, path.name, about.st_size, sent)
 
 
 def _folder_of(settings: Settings, source: str) -> Path:

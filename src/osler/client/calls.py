@@ -48,6 +48,10 @@ class ApiCalls(ABC, Generic[J, B]):
         """The answer with its references as a file: markdown, docx, pdf, ris, fhir and others."""
         return self._bytes(_path("runs", run, "export"), query={"to": to})
 
+    def list_studies(self, run: str) -> J:
+        """What the studies behind an answer state, as rows of quotes."""
+        return self._json("GET", _path("runs", run, "studies"))
+
     def read_report(self, run: str) -> B:
         """The run as one HTML page without scripts."""
         return self._bytes(f"/runs/{quote(run, safe='')}/report.html")
@@ -65,8 +69,9 @@ class ApiCalls(ABC, Generic[J, B]):
         limits."""
         return self._json("POST", f"{_API}/plan", body={"question": question, **how})
 
-    def create_thread(self) -> J:
-        return self._json("POST", f"{_API}/threads")
+    def create_thread(self, run: str = "") -> J:
+        """A conversation; with `run`, one that goes on from that run."""
+        return self._json("POST", f"{_API}/threads", body={"run_id": run})
 
     def list_threads(self) -> J:
         return self._json("GET", f"{_API}/threads")
@@ -118,6 +123,13 @@ class ApiCalls(ABC, Generic[J, B]):
 
     def list_documents(self, source: str) -> J:
         return self._json("GET", _path("uploads", source))
+
+    def list_places(self) -> J:
+        """The sources that take files, and which files."""
+        return self._json("GET", f"{_API}/uploads")
+
+    def reread_document(self, source: str, name: str) -> J:
+        return self._json("POST", _path("uploads", source, name, "reread"))
 
     def delete_document(self, source: str, name: str) -> J:
         return self._json("DELETE", _path("uploads", source, name))

@@ -130,7 +130,8 @@ async def list_runs(
 async def get_run(id: RunId, site: At, caller: Who) -> schemas.RunReport:
     """A run with its answer, citations and evidence, while it runs and ever after."""
     view = await load_run(site.desk, caller, id)
-    return documents.run_report(view).model_copy(update={"changed": await _changed(site, view)})
+    now = {"changed": await _changed(site, view), "ahead": site.desk.count_ahead(id)}
+    return documents.run_report(view).model_copy(update=now)
 
 
 async def _changed(site: ServerState, view: RunView) -> list[schemas.ChangedView]:

@@ -87,6 +87,7 @@ def run_report(told: RunView) -> schemas.RunReport:
         snapshot=told.snapshot,
         seconds=told.seconds,
         events=len(told.lines),
+        ahead=0,
         changed=[],
         error=schemas.RunError(code=told.code, detail=told.detail) if told.code else None,
     )

@@ -127,6 +127,11 @@ class RunManager:
     def running(self) -> int:
         return sum(live.status == "running" for live in self._live.values())
 
+    def count_ahead(self, id: str) -> int:
+        """Runs that wait for a place before this one does; 0 for one that does not wait."""
+        waiting = [live.id for live in self._live.values() if live.status == "queued"]
+        return waiting.index(id) if id in waiting else 0
+
     async def start_run(
         self,
         caller: Caller,

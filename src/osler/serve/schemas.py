@@ -239,6 +239,8 @@ class RunReport(ResponseModel):
     seconds: float | None
     events: int
     """How many there are so far."""
+    ahead: int
+    """Runs that wait for a place before this one does."""
     changed: list[ChangedView]
     """Evidence that the knowledge base has otherwise by now."""
     error: RunError | None

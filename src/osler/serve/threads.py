@@ -7,6 +7,7 @@ the thread: its questions may name what that run was about.
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Annotated
 
 from fastapi import APIRouter, Path
@@ -38,6 +39,11 @@ class ThreadRequest(schemas.RunRequest):
     """The question as it is to be searched for; empty = it is made to stand alone by rule."""
     after: Annotated[int, Field(ge=0, le=500, strict=True)] | None = None
     """The turns that the asker has seen; where there are more by now, the request is refused."""
+
+
+class ThreadStart(schemas.RequestModel):
+    run_id: Annotated[str, Field(max_length=64)] = ""
+    """A run that the conversation goes on from: it is its first turn."""
 
 
 class StandaloneRequest(schemas.RequestModel):
@@ -77,13 +83,21 @@ class TurnStarted(schemas.RunStarted):
 
 
 @router.post("", status_code=201)
-async def create_thread(site: At, caller: Who) -> ThreadView:
-    """Begin a conversation."""
+async def create_thread(site: At, caller: Who, start: ThreadStart | None = None) -> ThreadView:
+    """Begin a conversation; with `run_id`, after the question of that run."""
     if not site.settings.runs.keep:
         said = "this server keeps no runs, and a thread consists of runs"
         raise RefusedRequest(409, "not_kept", said, fix="send the conversation with each question")
-    store = _store_of(site)
-    return _thread_view(await asyncio.to_thread(store.create_thread, "", caller.workspace))
+    store, space = _store_of(site), caller.workspace
+    run = None if start is None or not start.run_id else start.run_id
+    view = None if run is None else await load_run(site.desk, caller, run)
+    thread = await asyncio.to_thread(store.create_thread, "", space)
+    if view is None or view.question is None:
+        return _thread_view(thread)
+    asked = view.question.text
+    alone = Standalone(asked, "")
+    turn = await asyncio.to_thread(store.add_turn, thread, view.id, asked, alone, space)
+    return _thread_view(replace(thread, turns=(turn,)))
 
 
 @router.get("")

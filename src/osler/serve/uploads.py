@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Annotated
 
 from fastapi import APIRouter, Path, UploadFile
 
 from osler.app.uploads import (
+    ENDINGS,
     BadUpload,
+    ReadUpload,
     delete_upload,
     list_uploads,
+    reread_upload,
     store_upload,
 )
 from osler.serve import schemas
@@ -31,6 +35,15 @@ class UploadView(ResponseModel):
     source: str
     name: str
     bytes: int
+    sent: str
+
+
+class UploadPlaces(ResponseModel):
+    sources: list[str]
+    """Those that take files of the caller."""
+    endings: list[str]
+    mib: int
+    """The most that a file may have."""
 
 
 class UploadList(ResponseModel):
@@ -46,18 +59,20 @@ class UploadReport(ResponseModel):
     """What of the file became no document, by reason."""
 
 
+@router.get("")
+async def list_places(site: At, caller: Who) -> UploadPlaces:
+    """The sources that take files, and which files."""
+    serve = site.settings.serve
+    sources = [one for one in serve.uploads if _is_open(site, caller, one)]
+    return UploadPlaces(sources=sources, endings=list(ENDINGS), mib=serve.upload_mib)
+
+
 @router.post("/{source}", status_code=201)
 async def send_document(source: Source, file: UploadFile, site: At, caller: Who) -> UploadReport:
     """Send a PDF, Word, XML, HTML or text file; one of the same name is replaced."""
     _require_open(site, caller, source)
-    data = await file.read()
-    try:
-        done = await asyncio.to_thread(
-            store_upload, site.settings, source, file.filename or "", data
-        )
-    except BadUpload as error:
-        raise RefusedRequest(422, "bad_upload", error.message, fix=error.fix) from error
-    return UploadReport.from_value(done)
+    data, name = await file.read(), file.filename or ""
+    return await _report(lambda: store_upload(site.settings, source, name, data), name)
 
 
 @router.get("/{source}")
@@ -76,10 +91,32 @@ async def delete_document(source: Source, name: FileName, site: At, caller: Who)
         raise RefusedRequest(404, "unknown_upload", f"there is no file {name!r}")
 
 
+@router.post("/{source}/{name}/reread")
+async def reread_document(source: Source, name: FileName, site: At, caller: Who) -> UploadReport:
+    """Read a file again, as this version of Osler does."""
+    _require_open(site, caller, source)
+    return await _report(lambda: reread_upload(site.settings, source, name), name)
+
+
+async def _report(read: Callable[[], ReadUpload | None], name: str) -> UploadReport:
+    """Raises `RefusedRequest`: 422 for a file that cannot be read, 404 for none."""
+    try:
+        done = await asyncio.to_thread(read)
+    except BadUpload as error:
+        raise RefusedRequest(422, "bad_upload", error.message, fix=error.fix) from error
+    if done is None:
+        raise RefusedRequest(404, "unknown_upload", f"there is no file {name!r}")
+    return UploadReport.from_value(done)
+
+
+def _is_open(site: ServerState, caller: Caller, source: str) -> bool:
+    access = caller.scope.narrow_settings(site.settings).access
+    return source in site.settings.serve.uploads and access.may_search(source)
+
+
 def _require_open(site: ServerState, caller: Caller, source: str) -> None:
     """Raises `RefusedRequest` (403) for a source that takes no files of this caller."""
-    access = caller.scope.narrow_settings(site.settings).access
-    if source not in site.settings.serve.uploads or not access.may_search(source):
+    if not _is_open(site, caller, source):
         raise RefusedRequest(
             403, "no_uploads", f"{source} takes no files here", fix="name it in serve.uploads"
         )

@@ -33,6 +33,15 @@ def test_an_answer_is_downloaded_as_a_file_of_its_format(
     assert len(rispy.loads(http.get(where, params={"to": "ris"}).text)) == 1
 
 
+def test_what_the_cited_studies_state_is_a_table_of_quotes(
+    answered: str, http: httpx2.Client
+) -> None:
+    (row, *_) = http.get(f"/api/v1/runs/{answered}/studies").json()["rows"]
+    (cited, *_) = http.get(f"/api/v1/runs/{answered}").json()["evidence"]
+    assert (row["passage"], row["title"]) == (cited["passage"]["id"], cited["passage"]["title"])
+    assert row["value"] == "", "a text that states no number"
+
+
 def test_an_unknown_format_and_an_unknown_run_are_refused(
     answered: str, http: httpx2.Client
 ) -> None:

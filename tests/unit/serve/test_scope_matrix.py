@@ -70,6 +70,10 @@ def ask_in_thread(cell: Cell) -> str:
     return told + cell.call("POST", f"/api/v1/threads/{cell.thread}/turns", json=body)
 
 
+def begin_thread(cell: Cell) -> str:
+    return cell.call("POST", "/api/v1/threads", json={"run_id": cell.run})
+
+
 def rewrite(cell: Cell) -> str:
     where = f"/api/v1/threads/{cell.thread}/standalone"
     return cell.call("POST", where, json={"question": "Why is it given?"})
@@ -143,6 +147,10 @@ DOORS: dict[str, Door] = {
             "POST", f"/api/v1/uploads/{cell.source}", files={"file": ("a.txt", b"Text.")}
         )
     ),
+    "GET /api/v1/uploads": Door(get("/api/v1/uploads")),
+    "POST /api/v1/uploads/{source}/{name}/reread": Door(
+        lambda cell: cell.call("POST", f"/api/v1/uploads/{cell.source}/pages.md/reread")
+    ),
     "GET /api/v1/uploads/{source}": Door(
         lambda cell: cell.call("GET", f"/api/v1/uploads/{cell.source}")
     ),
@@ -160,7 +168,8 @@ DOORS: dict[str, Door] = {
     "GET /api/v1/runs/{id}/export": Door(
         lambda cell: export(cell, f"/api/v1/runs/{cell.run}"), TEXT, owned=True
     ),
-    "POST /api/v1/threads": Door(lambda cell: cell.call("POST", "/api/v1/threads")),
+    "GET /api/v1/runs/{id}/studies": Door(get("/api/v1/runs/{run}/studies"), owned=True),
+    "POST /api/v1/threads": Door(begin_thread, QUESTION, owned=True),
     "GET /api/v1/threads": Door(get("/api/v1/threads"), QUESTION, owned=True),
     "GET /api/v1/threads/{id}": Door(get("/api/v1/threads/{thread}"), QUESTION, owned=True),
     "POST /api/v1/threads/{id}/standalone": Door(rewrite, owned=True),

@@ -145,6 +145,23 @@ def test_queued_run_streams_an_unnumbered_run_queued_event(
         assert read_stream(client, second)[0][1] == "run.started"
 
 
+def test_a_queued_run_tells_how_many_wait_before_it(home: Path) -> None:
+    model = FixedModel(gate=AwaitableEvent())
+    with (
+        serve_osler(home, model=model, serve={"runs": 1}) as place,
+        httpx2.Client(base_url=place.url) as client,
+    ):
+        runs = [start_run(client)]
+        assert model.called.wait(20)
+        runs += [start_run(client), start_run(client)]
+        told = [client.get(f"/api/v1/runs/{run}").json() for run in runs]
+        assert [one["status"] for one in told] == ["running", "queued", "queued"]
+        assert [one["ahead"] for one in told] == [0, 0, 1]
+        assert model.gate
+        model.gate.set()
+        place.wait_for_runs()
+
+
 def test_a_cancelled_run_is_still_told_after_a_restart(home: Path) -> None:
     model = FixedModel(gate=AwaitableEvent())
     with serve_osler(home, model=model) as place, httpx2.Client(base_url=place.url) as client:

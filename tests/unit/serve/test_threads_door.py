@@ -49,6 +49,17 @@ def test_a_thread_is_asked_listed_exported_and_deleted(
     assert http.get(f"/api/v1/runs/{second['run_id']}").status_code == 200
 
 
+def test_a_conversation_goes_on_from_a_run(http: httpx2.Client) -> None:
+    run = http.post("/api/v1/runs", json={"question": QUESTION}).json()["run_id"]
+    read_stream(http, run)
+    begun = http.post(THREADS, json={"run_id": run}).json()
+    (first,) = begun["turns"]
+    assert (first["run_id"], first["question"]) == (run, QUESTION)
+    second = ask(http, begun["thread_id"], "Why is it given?", after=1).json()["turn"]
+    assert (second["n"], second["rewritten_by"]) == (2, "rule")
+    assert http.post(THREADS, json={"run_id": "20260101-000000-ffffffffffff"}).status_code == 404
+
+
 def test_the_reader_may_word_the_standalone_question(http: httpx2.Client, thread: str) -> None:
     turn = ask(http, thread, "And then?", standalone=QUESTION).json()["turn"]
     assert (turn["standalone"], turn["rewritten_by"]) == (QUESTION, "user")

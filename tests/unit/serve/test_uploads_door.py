@@ -87,6 +87,28 @@ def test_a_document_is_found_as_soon_as_it_is_sent_until_it_is_deleted(
     assert http.delete(f"{WARD}/{upload['name']}").status_code == 404
 
 
+def test_what_may_be_sent_and_where_is_told(http: httpx2.Client) -> None:
+    told = http.get("/api/v1/uploads").json()
+    assert (told["sources"], told["mib"]) == (["ward"], 1)
+    assert {".pdf", ".docx", ".xml", ".txt"} <= set(told["endings"])
+
+
+def test_a_file_is_read_again_as_it_lies_there(place: ServedOsler, http: httpx2.Client) -> None:
+    send(http, "again.txt", b"The numbat chart hangs in room one. It holds today.")
+    before = found(http, "numbat chart")
+    again = http.post(f"{WARD}/again.txt/reread")
+    assert (again.status_code, again.json()["documents"]) == (200, 1)
+    assert found(http, "numbat chart") == before
+    stored = place.site.settings.home / "uploads" / "ward" / "again.txt"
+    stored.write_bytes(b"\x7fELF damaged")
+    broken = http.post(f"{WARD}/again.txt/reread")
+    assert (broken.status_code, broken.json()["code"]) == (422, "bad_upload")
+    assert not any("numbat" in text for text in found(http, "numbat chart"))
+    assert "again.txt" in [one["name"] for one in http.get(WARD).json()["uploads"]]
+    http.delete(f"{WARD}/again.txt")
+    assert http.post(f"{WARD}/again.txt/reread").status_code == 404
+
+
 def test_a_file_of_the_same_name_takes_its_place(http: httpx2.Client) -> None:
     send(http, "plan.txt", b"The quokka plan is green. It holds today.")
     send(http, "plan.txt", b"The quokka plan is violet. It holds today.")
