@@ -250,7 +250,7 @@ def _generic_words() -> _Generic:
     """Words of questions that name no subject."""
     text = files(__package__).joinpath("generic_words.txt").read_text(encoding="utf-8")
     words = text.split()
-    latin = frozenset(_stem(word) for word in words if not has_cjk(word))
+    latin = frozenset(stem_words([word for word in words if not has_cjk(word)]).values())
     return _Generic(latin, tuple(sorted(filter(has_cjk, words), key=lambda word: -len(word))))
 
 

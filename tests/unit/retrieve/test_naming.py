@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from osler.graph.items import Name
 from osler.graph.store import Graph
+from osler.kb.search.lexicon import stem_terms
 from osler.retrieve.entity_names import (
     GraphNames,
     ReadText,
@@ -221,3 +222,12 @@ def test_any_text_is_scored(question: str, texts: list[str]) -> None:
 def test_any_text_has_its_definitions_read(text: str) -> None:
     defined_abbreviations([text])
     assert not ReadText(text).has_name("")
+
+
+def test_stems_are_the_same_alone_together_and_again() -> None:
+    terms = ["running", "1.5", "diabetes", "diabetic", "...", "runs", "Sjögren"]
+    alone = {term: stem for term in terms for stem in stem_terms([term]).values()}
+    assert stem_terms(terms) == alone == stem_terms([*terms, *terms])
+    assert alone["running"] == alone["runs"]
+    assert alone["1.5"] == "5"
+    assert "..." not in alone  # no word

@@ -82,11 +82,27 @@ def rarest_terms(db: sqlite3.Connection, terms: Sequence[str]) -> list[str]:
     return sorted(known, key=lambda term: counts[term])[:MOST_TERMS]
 
 
+_MOST_STEMS = 100_000
+_stems: dict[str, str] = {}
+"""Stems of terms seen before: a question's passages share most words with the last question's."""
+
+
 def stem_terms(terms: Sequence[str]) -> dict[str, str]:
     """Stems each term with the index's own tokenizer.
 
     Of a term in several tokens ("1.5") it is the last.
     """
+    found = {term: _stems.get(term) for term in terms}
+    if new := [term for term, stem in found.items() if stem is None]:
+        stems = _stem_anew(new)
+        found |= stems
+        if len(_stems) + len(stems) > _MOST_STEMS:
+            _stems.clear()
+        _stems.update(stems)
+    return {term: stem for term, stem in found.items() if stem is not None}
+
+
+def _stem_anew(terms: Sequence[str]) -> dict[str, str]:
     with closing(sqlite3.connect(":memory:")) as db:
         db.execute("CREATE VIRTUAL TABLE lexical USING fts5(words, tokenize='porter unicode61')")
         db.execute("CREATE VIRTUAL TABLE term USING fts5vocab(lexical, 'instance')")

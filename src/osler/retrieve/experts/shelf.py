@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 BASE = f"all-MiniLM-L6-v2@{MINILM.sha256}"
 """The encoder that pair experts are made over."""
+Stamp = tuple[tuple[str, int, int], ...]
+"""Name, time of change and size of each file of a folder."""
 _AGAIN = "reinstall osler, or train it anew: osler experts train {}"
 
 
@@ -67,6 +70,15 @@ def open_expert(name: str, folder: Path | None = None) -> ShelvedExpert:
         raise ModelMissing(
             f"there is no expert {name!r} in {place.parent}", fix="see `osler experts list`"
         )
+    told = [(one.name, one.stat()) for one in sorted(place.iterdir())]
+    return _check_expert(
+        name, place, tuple((file, its.st_mtime_ns, its.st_size) for file, its in told)
+    )
+
+
+@lru_cache(maxsize=32)
+def _check_expert(name: str, place: Path, _: Stamp) -> ShelvedExpert:
+    """Once for each state of the folder: a card takes milliseconds to read, at every question."""
     card = read_card(place)
     if card.name != name:
         raise ModelError(f"{place} holds the expert {card.name!r}, not {name!r}")

@@ -8,6 +8,7 @@ import pytest
 
 from osler.errors import ModelError, ModelMissing
 from osler.kb.encoders.minilm import read_safetensors
+from osler.retrieve.experts import shelf
 from osler.retrieve.experts.cards import (
     CARD,
     WEIGHTS,
@@ -85,6 +86,25 @@ def test_an_expert_that_is_as_its_card_says_is_opened(folder: Path) -> None:
     opened = open_expert("tiny", folder)
     assert opened.bytes == (folder / WEIGHTS).stat().st_size
     assert opened.read_tensors()["weights"].tolist() == [[1.0, 1.0]]
+
+
+def test_an_expert_is_checked_once_for_each_state_of_its_folder(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checked: list[Path] = []
+
+    def count_card(place: Path) -> ExpertCard:
+        checked.append(place)
+        return read_card(place)
+
+    monkeypatch.setattr(shelf, "read_card", count_card)
+    assert open_expert("tiny", folder) == open_expert("tiny", folder)
+    assert checked == [folder]
+    rewrite(folder, weak=("poetry",))
+    assert open_expert("tiny", folder).card.weak == ("poetry",)
+    (folder / WEIGHTS).write_bytes(b"damaged since")
+    with pytest.raises(ModelError, match="is not what its card names"):
+        open_expert("tiny", folder)
 
 
 def test_weights_that_were_cut_short_are_refused(folder: Path) -> None:
