@@ -222,17 +222,10 @@ class KnowledgeBase(KnowledgeBaseReader):
             if built and encoder is not None:
                 index.require_built(db, encoder.identity)
             with access.write_transaction(db):
-                passage, changed = replace_text(db, id, text, encoder if built else None)
-                if changed:
-                    set_meta(db, built="")
-            if built and changed:
-                index.redeclare_built(
-                    db,
-                    lambda number: self._engines.follow_build(
-                        db, number, ignore_progress, afresh=False
-                    ),
-                )
-        return passage
+                made = replace_text(db, id, text, encoder if built else None)
+                if built and made.is_change:
+                    index.declare_corrected(db, made)
+        return made.new
 
     def push(
         self, to: BackendChoice, *, rebuild: bool = False, progress: Progress | None = None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from osler.errors import KnowledgeBaseError, UnknownPassage
@@ -24,14 +24,26 @@ if TYPE_CHECKING:
     from osler.kb.encoders.base import Encoder
 
 
-def replace_text(
-    db: sqlite3.Connection, id: str, text: str, encoder: Encoder | None
-) -> tuple[Passage, bool]:
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """A passage before and after, with its row numbers."""
+
+    old: Passage
+    new: Passage
+    numbers: tuple[int, int]
+    has_vector: bool
+
+    @property
+    def is_change(self) -> bool:
+        return self.new != self.old
+
+
+def replace_text(db: sqlite3.Connection, id: str, text: str, encoder: Encoder | None) -> Correction:
     """Replaces the text of a passage, within the caller's transaction.
 
     The passage keeps its id and gets a new row number, since a reader may hold the old one's
-    vector. Returns it, and whether the text is another than before. Raises `UnknownPassage`, and
-    `KnowledgeBaseError` for a text of blanks.
+    vector; an equal text changes nothing. Raises `UnknownPassage`, and `KnowledgeBaseError` for
+    a text of blanks.
     """
     rows = list(read_numbered(db, "SELECT * FROM passage WHERE id = ?", (id,)))
     if not rows:
@@ -42,7 +54,7 @@ def replace_text(
     if is_deidentified(old.source):
         text = remove_identifiers(text)
     if text == old.text:
-        return old, False
+        return Correction(old, old, (number, number), has_vector=True)
     new = replace(old, text=text, language=language_of(text))
     place = db.execute("SELECT document, n FROM passage WHERE number = ?", (number,)).fetchone()
     delete_words(db, rows)
@@ -53,6 +65,7 @@ def replace_text(
     ).lastrowid
     batch = [(added or 0, new)]
     index_words(db, batch)
-    if encoder is not None and new.language in encoder.languages:
+    is_encoded = encoder is not None and new.language in encoder.languages
+    if encoder is not None and is_encoded:
         leases.insert_vectors(db, batch, leases.encode_batch(encoder, [new]))
-    return new, True
+    return Correction(old, new, (number, added or 0), is_encoded)

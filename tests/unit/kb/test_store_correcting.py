@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from osler.errors import KnowledgeBaseError, UnknownPassage
+from osler.errors import KnowledgeBaseError, KnowledgeBaseUnbuilt, UnknownPassage
 from osler.kb.base import KnowledgeBase
 from osler.testing.scripted import HashingEncoder
 
@@ -47,6 +47,51 @@ def test_a_corrected_passage_is_found_by_words_and_meaning_at_once(kb: Knowledge
     assert by_meaning(kb, "Scurvy Ascorbate is absent.") == "Ascorbate is absent."
     assert kb.count_unindexed(encoder.identity) == 0
     assert kb.snapshot != before
+    assert kb.verify() == []
+
+
+def test_vectors_that_are_held_are_not_read_again(
+    kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoder = HashingEncoder()
+    kb.build(encoder)
+    by_meaning(kb, "Cough Airways narrow.")
+    monkeypatch.setattr("osler.kb.search.vectors.load_vectors", None)
+    monkeypatch.setattr("osler.kb.index._sum_contents", None)  # nor are all texts hashed
+    for text in ("Ascorbate is absent.", "Gums bleed.", "Collagen fails."):
+        kb.correct("book:scurvy#0", text, encoder)
+        assert by_meaning(kb, f"Scurvy {text}") == text
+    kb.correct("book:gout#0", "Tophi grow.", encoder)
+    kb.correct("book:gout#0", "Toes swell.", encoder)
+    assert by_meaning(kb, "Gout Toes swell.") == "Toes swell."
+    assert by_meaning(kb, "Scurvy Collagen fails.") == "Collagen fails."
+
+
+def test_a_passage_that_had_no_vector_gets_one(kb: KnowledgeBase) -> None:
+    class English(HashingEncoder):
+        languages = frozenset({"en"})
+
+    kb.build(English())
+    by_meaning(kb, "Cough Airways narrow.")
+    kb.correct("book:gout#0", "尿酸盐结晶形成。", English())
+    by_meaning(kb, "Cough Airways narrow.")
+    kb.correct("book:gout#0", "Sodium urate forms.", English())
+    assert by_meaning(kb, "Gout Sodium urate forms.") == "Sodium urate forms."
+
+
+def test_after_many_corrections_a_build_is_asked_for(
+    kb: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoder = HashingEncoder()
+    kb.build(encoder)
+    monkeypatch.setattr("osler.kb.index._MOST_CORRECTIONS", 2)
+    kb.correct("book:gout#0", "Tophi grow.", encoder)
+    kb.require_built(encoder.identity)
+    kb.correct("book:cough#0", "Mucus gathers.", encoder)
+    with pytest.raises(KnowledgeBaseUnbuilt):
+        kb.require_built(encoder.identity)
+    kb.build(encoder)
+    assert by_meaning(kb, "Cough Mucus gathers.") == "Mucus gathers."
     assert kb.verify() == []
 
 

@@ -21,9 +21,18 @@ from osler.errors import KnowledgeBaseBusy, KnowledgeBaseUnbuilt
 from osler.kb.index import leases
 from osler.kb.search import other_encoder_error
 from osler.kb.store.access import LockMode, busy_error, open_for_writing, write_transaction
-from osler.kb.store.passages import Progress, index_words, read_meta, read_numbered, set_meta
+from osler.kb.store.passages import (
+    Progress,
+    add_correction,
+    index_words,
+    read_corrections,
+    read_meta,
+    read_numbered,
+    set_meta,
+)
 
 if TYPE_CHECKING:
+    from osler.kb.correct import Correction
     from osler.kb.encoders.base import Encoder
 
 NO_ENCODER = ""
@@ -31,6 +40,9 @@ NO_ENCODER = ""
 _PATIENCE = 10.0
 """Seconds that a build always waits: another may be preparing or finishing."""
 _AGAIN = 0.05
+_CONTENTS = 2**256
+_MOST_CORRECTIONS = 1000
+"""Each costs every search of the embedded engine a little."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +149,7 @@ def build_index(
     if encoder and (total := leases.count_pending(db)):
         encoded = leases.encode_share(db, encoder, progress=progress, total=total, batch=batch)
     passages = count_passages(db)
-    if is_built(db):
+    if is_built(db) and not read_corrections(db):
         follow(db, read_meta(db, "builds"))
     else:
         _delete_foreign_vectors(db)
@@ -224,28 +236,61 @@ def _finish_build(db: sqlite3.Connection, number: str) -> None:
     """Merges the full-text index into one segment, and declares the knowledge base built."""
     with write_transaction(db):
         db.execute("INSERT INTO lexical(lexical) VALUES ('optimize')")
-        set_meta(db, snapshot=snapshot_of(db), builds=number, built="yes")
+        contents = _sum_contents(db)
+        set_meta(
+            db,
+            contents=f"{contents:x}",
+            snapshot=_name_contents(db, contents),
+            corrections="",
+            builds=number,
+            built="yes",
+        )
 
 
-def redeclare_built(db: sqlite3.Connection, follow: Callable[[str], None]) -> None:
-    """Declares a knowledge base built of which single passages were changed with all that belongs
-    to them. `follow` is given the number of this state, as in `build_index`."""
-    number = str(int(read_meta(db, "builds") or 0) + 1)
-    follow(number)
-    with write_transaction(db):
-        built = "" if leases.count_pending(db) else "yes"
-        set_meta(db, snapshot=snapshot_of(db), builds=number, built=built)
+def declare_corrected(db: sqlite3.Connection, made: Correction) -> None:
+    """Declares a knowledge base built of which one passage was corrected, within the caller's
+    transaction. Nothing is read but that passage, however large the knowledge base is.
+
+    It is left unbuilt where the passage has no vector and wants one, and after `_MOST_CORRECTIONS`:
+    the next build makes one index of all.
+    """
+    stored = read_meta(db, "contents")
+    contents = int(stored, 16) if stored else _sum_contents(db)
+    if stored:
+        contents += _hash_passage(made.new.id, made.new.text)
+        contents = (contents - _hash_passage(made.old.id, made.old.text)) % _CONTENTS
+    add_correction(db, *made.numbers)
+    is_whole = made.has_vector or made.new.language not in read_meta(db, "languages").split()
+    is_room = len(read_corrections(db)) < _MOST_CORRECTIONS
+    set_meta(
+        db,
+        contents=f"{contents:x}",
+        snapshot=_name_contents(db, contents),
+        built="yes" if is_whole and is_room else "",
+    )
 
 
 def snapshot_of(db: sqlite3.Connection) -> str:
     """Hashes passages and encoder to 16 hexadecimal digits, equal for equal contents.
 
-    The order and the day of adding do not matter.
+    The order and the day of adding do not matter. Reads all texts.
     """
-    digest = sha256(read_meta(db, "encoder").encode() + b"\n")
-    for id, text in db.execute("SELECT id, text FROM passage ORDER BY id"):
-        digest.update(id.encode() + b"\n" + sha256(text.encode()).digest())
-    return digest.hexdigest()[:16]
+    return _name_contents(db, _sum_contents(db))
+
+
+def _sum_contents(db: sqlite3.Connection) -> int:
+    """The sum of all passages' hashes, which one passage is taken from and added to."""
+    rows = db.execute("SELECT id, text FROM passage")
+    return sum(_hash_passage(id, text) for id, text in rows) % _CONTENTS
+
+
+def _hash_passage(id: str, text: str) -> int:
+    digest = sha256(id.encode() + b"\n" + sha256(text.encode()).digest()).digest()
+    return int.from_bytes(digest)
+
+
+def _name_contents(db: sqlite3.Connection, contents: int) -> str:
+    return sha256(f"{read_meta(db, 'encoder')}\n{contents:x}".encode()).hexdigest()[:16]
 
 
 def count_passages(db: sqlite3.Connection) -> int:

@@ -12,15 +12,16 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Protocol, assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from osler.errors import KnowledgeBaseMismatch, KnowledgeBaseUnbuilt
 from osler.kb.search import edge, generation
 from osler.kb.search.base import BackendChoice, SearchBackend
+from osler.kb.search.corrected import CorrectedBackend, EncodedBackend
 from osler.kb.search.exact import ExactBackend
 from osler.kb.search.generation import CurrentGeneration
 from osler.kb.store import access
-from osler.kb.store.passages import Progress, read_meta
+from osler.kb.store.passages import Progress, read_corrections, read_meta
 
 if TYPE_CHECKING:
     from osler.kb.search.remote import QdrantBackend
@@ -32,18 +33,13 @@ At 20,000 a hybrid search took 23 ms in the SQLite file and 1.1 ms here; the ind
 some 14 s more. With fewer, a model's answer takes so long that nobody sees the difference."""
 
 
-class _EncodedBackend(SearchBackend, Protocol):
-    def encoder_identity(self) -> str:
-        """Returns the identity of the encoder whose vectors it searches."""
-
-
 class SearchBackends:
     """The backends of one open knowledge base, each made when it is first asked."""
 
     def __init__(self, path: Path, readers: access.ReaderPool, choice: BackendChoice) -> None:
         self._path, self._readers, self._choice = path, readers, choice
         self._exact = ExactBackend(readers)
-        self._edge: edge.EdgeBackend | None = None
+        self._edge: CorrectedBackend | None = None
         self._remote: QdrantBackend | None = None
         self._making = threading.Lock()
         self._seen: tuple[int, CurrentGeneration | None] | None = None
@@ -103,7 +99,8 @@ class SearchBackends:
         with TemporaryDirectory() as copy, self._readers.borrow() as db:
             shutil.copy(folder / generation.POINTS, copy)
             with generation.open_comparison(self._path, Path(copy)) as points:
-                changes = generation.count_delta(points)
+                corrected = {number for pair in read_corrections(db) for number in pair}
+                changes = generation.count_delta(points, corrected)
             built = read_meta(db, "built") == "yes"
         if built and (changes.put or changes.drop):
             yield (
@@ -115,7 +112,7 @@ class SearchBackends:
         """Raises `KnowledgeBaseUnbuilt` or `BadConfig` unless the chosen engine can be asked."""
         self._chosen_backend()
 
-    def _chosen_backend(self) -> _EncodedBackend:
+    def _chosen_backend(self) -> EncodedBackend:
         kind = self._choice.kind
         if kind == "qdrant" or (kind == "auto" and self._choice.url):
             return self._remote_backend()
@@ -146,10 +143,10 @@ class SearchBackends:
             self._seen = stamp, generation.read_current(self._path)
         return self._seen[1]
 
-    def _edge_backend(self) -> edge.EdgeBackend:
+    def _edge_backend(self) -> CorrectedBackend:
         with self._making:
             if self._edge is None:
-                self._edge = edge.EdgeBackend(self._path)
+                self._edge = CorrectedBackend(edge.EdgeBackend(self._path), self._readers)
             return self._edge
 
     def _remote_backend(self) -> QdrantBackend:

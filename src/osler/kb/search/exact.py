@@ -10,12 +10,14 @@ import json
 import sqlite3
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+
+import numpy as np
 
 from osler.kb.search import lexicon, vectors
 from osler.kb.search.base import PassageFilter, Ranking, fetch_allowed
 from osler.kb.store import access
-from osler.kb.store.passages import read_meta
+from osler.kb.store.passages import read_corrections, read_meta, read_stored_vectors
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,8 @@ class _LoadedVectors:
     """Its number; the snapshot does not tell a passage from one taken out and added again."""
     encoder: str
     vectors: vectors.VectorMatrix
+    corrections: list[tuple[int, int]]
+    """Those that are in them."""
 
 
 @dataclass
@@ -69,15 +73,41 @@ class ExactBackend:
         self._held = None
 
     def _load_vectors(self) -> vectors.VectorMatrix:
-        """Returns the vectors, held in memory and read again when a build has ended since."""
+        """Returns the vectors, held in memory and read again when a build has ended since; of
+        passages corrected since, theirs alone are read."""
         with self._loading, self.readers.borrow() as db, access.read_transaction(db):
             build = read_meta(db, "builds") if read_meta(db, "built") == "yes" else ""
-            if self._held is None or (build and self._held.build != build):
-                dimension = int(read_meta(db, "dimension") or 0)
-                self._held = _LoadedVectors(
-                    build, read_meta(db, "encoder"), vectors.load_vectors(db, dimension)
-                )
-            return self._held.vectors
+            corrections = read_corrections(db)
+            held = self._held
+            if held is None or (build and held.build != build):
+                held = _read_all(db, build, corrections)
+            elif corrections != held.corrections:
+                held = _follow_corrections(db, held, corrections)
+            self._held = held
+            return held.vectors
+
+
+def _read_all(
+    db: sqlite3.Connection, build: str, corrections: list[tuple[int, int]]
+) -> _LoadedVectors:
+    dimension = int(read_meta(db, "dimension") or 0)
+    loaded = vectors.load_vectors(db, dimension)
+    return _LoadedVectors(build, read_meta(db, "encoder"), loaded, corrections)
+
+
+def _follow_corrections(
+    db: sqlite3.Connection, held: _LoadedVectors, corrections: list[tuple[int, int]]
+) -> _LoadedVectors:
+    known = len(held.corrections)
+    later = corrections[known:]
+    stored = read_stored_vectors(db, (after for _, after in later))
+    new = {number: np.frombuffer(value, np.float32) for number, value in stored.items()}
+    matrix = (
+        held.vectors.replace_rows(later, new) if corrections[:known] == held.corrections else None
+    )
+    if matrix is None:
+        return _read_all(db, held.build, corrections)
+    return replace(held, vectors=matrix, corrections=corrections)
 
 
 _AMONG = (

@@ -12,7 +12,7 @@ import json
 import os
 import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -136,10 +136,14 @@ def open_comparison(kb: Path, generation: Path) -> Iterator[sqlite3.Connection]:
         yield db
 
 
-def count_delta(db: sqlite3.Connection) -> GenerationDelta:
-    """Counts the differences on a connection made by `open_comparison`."""
-    counts = "SELECT (SELECT count(*) FROM put), (SELECT count(*) FROM gone)"
-    return GenerationDelta(*db.execute(counts).fetchone())
+def count_delta(db: sqlite3.Connection, but: Iterable[int] = ()) -> GenerationDelta:
+    """Counts the differences on a connection made by `open_comparison`, except in `but`."""
+    numbers = json.dumps([*but])
+    counts = (
+        f"SELECT count(*) FROM {table} WHERE number NOT IN (SELECT value FROM json_each(?))"  # noqa: S608
+        for table in ("put", "gone")
+    )
+    return GenerationDelta(*(db.execute(count, (numbers,)).fetchone()[0] for count in counts))
 
 
 def tally_points(db: sqlite3.Connection) -> tuple[dict[str, int], dict[str, list[str]]]:

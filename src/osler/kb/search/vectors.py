@@ -7,8 +7,8 @@ the embedded engine (`osler.kb.search.edge`) is faster.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,23 @@ class VectorMatrix:
     matrix: Floats
     runs: tuple[tuple[str, int, int], ...]
     """Source, first row, last row + 1. An id begins with its source, so a source is one run."""
+    patches: Mapping[int, Floats] = field(default_factory=dict)
+    """Vectors of rows that were corrected since `matrix` was read; zeros for one without."""
+
+    def replace_rows(
+        self, corrections: Sequence[tuple[int, int]], new: Mapping[int, Floats]
+    ) -> VectorMatrix | None:
+        """The matrix after corrections, each a number before and after, in order; `new` are the
+        vectors of those after. `None` where a passage had no vector before: it has no row."""
+        numbers, patches = self.numbers.copy(), dict(self.patches)
+        for before, after in corrections:
+            (rows,) = np.nonzero(numbers == before)
+            if not len(rows):
+                return None
+            numbers[rows[0]] = after
+            nothing = np.zeros(self.matrix.shape[1], np.float32)
+            patches[int(rows[0])] = new.get(after, nothing)
+        return VectorMatrix(numbers, self.matrix, self.runs, patches)
 
     def score_rows(self, query: Floats, scope: Scope) -> Floats:
         """Returns each row's inner product with the query; zero outside the sources of `scope`."""
@@ -36,6 +53,9 @@ class VectorMatrix:
                 # Row by row in one thread: as fast as a matrix product, the same whatever the
                 # number of threads, and without its tail of 10 ms where cores are shared.
                 np.vecdot(self.matrix[start:end], query, out=scores[start:end])
+                for row, vector in self.patches.items():
+                    if start <= row < end:
+                        scores[row] = np.vecdot(vector, query)
         return scores
 
     def best_rows(self, scores: Floats, k: int) -> list[tuple[int, float]]:

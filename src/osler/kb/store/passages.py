@@ -53,6 +53,15 @@ def set_meta(db: sqlite3.Connection, **values: str) -> None:
     db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", values.items())
 
 
+def read_corrections(db: sqlite3.Connection) -> list[tuple[int, int]]:
+    """The passages corrected since the last build, in order: row number before and after."""
+    return [(old, new) for old, new in json.loads(read_meta(db, "corrections") or "[]")]
+
+
+def add_correction(db: sqlite3.Connection, old: int, new: int) -> None:
+    set_meta(db, corrections=json.dumps([*read_corrections(db), (old, new)]))
+
+
 def read_numbered(
     db: sqlite3.Connection, select: str, values: Sequence[object] = ()
 ) -> Iterator[tuple[int, Passage]]:
