@@ -46,11 +46,18 @@ test-extra: $(VENV)/extra
 	@$(OSLER) download-models >/dev/null
 	$(BIN)/python -m pytest -m "torch or ray"
 
-## The retrievers in the libraries that they are for (extras langchain, llama-index, haystack), in an environment of its own.
-test-libraries: $(VENV)/dev
+# On top of the tests' environment: `addsitedir` reads that one's .pth files too.
+$(VENV)/libraries/ready: $(VENV)/dev requirements-libraries.lock
 	$(PYTHON) -m venv $(VENV)/libraries
-	$(VENV)/libraries/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[serve,langchain,llama-index,haystack]" pytest pytest-asyncio hypothesis
-	$(VENV)/libraries/bin/python -m pytest -p no:cacheprovider tests/unit/client/test_retrievers.py
+	@$(BIN)/python -c 'import sysconfig; print("import site; site.addsitedir({!r})".format(sysconfig.get_path("purelib")))' \
+	  > "$$($(VENV)/libraries/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/tests.pth"
+	$(VENV)/libraries/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-libraries.lock
+	@touch $@
+
+## The contracts of openai, mcp, langchain-core, llama-index-core and haystack, each the real one, in an environment of its own.
+test-libraries: $(VENV)/libraries/ready
+	@$(VENV)/libraries/bin/python -W ignore -c "import openai, mcp, langchain_core, llama_index.core, haystack"
+	MONTY_BIN=$(BIN)/monty $(VENV)/libraries/bin/python -m pytest -p no:cacheprovider -p no:xdist tests/unit/client tests/unit/serve/test_openai_door.py tests/unit/serve/test_responses_door.py tests/unit/serve/test_mcp_door.py
 
 ## What every commit passes: format, lint, types, house rules, laws at a small budget. Types and tests side by side.
 check: $(VENV)/dev
@@ -137,6 +144,7 @@ lock:
 	.lock-tool/bin/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --group build pyproject.toml -o requirements.lock
 	.lock-tool/bin/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --group build --group dev $(LIGHT:%=--extra %) pyproject.toml -o requirements-dev.lock
 	.lock-tool/bin/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --group build --group docs --extra serve --constraint requirements-dev.lock pyproject.toml -o requirements-docs.lock
+	.lock-tool/bin/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --extra langchain --extra llama-index --extra haystack --constraint requirements-dev.lock pyproject.toml -o requirements-libraries.lock
 	.lock-tool/bin/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --group mutants --constraint requirements-dev.lock -o requirements-mutants.lock
 	rm -rf .lock-tool
 

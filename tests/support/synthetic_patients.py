@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import csv
 import random
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 Resource = dict[str, Any]
+CASES = Path(__file__).parents[1] / "fixtures" / "cds_hooks_cases.csv"
 _DRUGS = (
     "Warfarin 3 mg oral tablet",
     "Amiodarone 200 mg tablet",
@@ -152,3 +155,31 @@ def make_patients(number: int, seed: int) -> list[SyntheticPatient]:
             )
         )
     return made
+
+
+def read_labelled_cases() -> list[tuple[str, SyntheticPatient, list[str]]]:
+    """The check, a patient, and the summaries of the warnings that are right."""
+
+    def parts(text: str) -> tuple[str, ...]:
+        return tuple(text.split("; ")) if text else ()
+
+    def quantity(text: str) -> tuple[float, str] | None:
+        number, _, unit = text.partition(" ")
+        return (float(number), unit) if text else None
+
+    with CASES.open(encoding="utf-8", newline="") as file:
+        return [
+            (
+                row["check"],
+                SyntheticPatient(
+                    taken=parts(row["taken"]),
+                    ordered=parts(row["ordered"]),
+                    allergies=parts(row["allergies"]),
+                    age=int(row["age"]) if row["age"] else None,
+                    creatinine=quantity(row["creatinine"]),
+                    weight=quantity(row["weight"]),
+                ),
+                list(parts(row["warnings"])),
+            )
+            for row in csv.DictReader(file)
+        ]

@@ -74,6 +74,8 @@ class CardLink(HookReply):
     label: Text
     url: Text
     type: Literal["absolute", "smart"] = "absolute"
+    autoLaunchable: bool = False  # noqa: N815
+    """Some clients want it said, though it may be left out."""
 
 
 class Card(HookReply):

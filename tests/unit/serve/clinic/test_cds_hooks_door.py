@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import threading
 from collections.abc import Iterator
@@ -15,7 +14,7 @@ import httpx2
 import pytest
 from fhir.resources.R4B import get_fhir_model_class
 from synthetic_patients import SyntheticPatient as Person
-from synthetic_patients import bundle, make_patients
+from synthetic_patients import bundle, make_patients, read_labelled_cases
 
 from osler.kb.base import KnowledgeBase
 from osler.serve.clinic.endpoints import TEMPLATES
@@ -27,7 +26,6 @@ from osler.testing.served import ServedOsler, serve_osler
 
 HOOKS = ("patient-view", "order-select", "order-sign")
 # A woman of 70 years, 60 kg and 3 mg/dL: (140 - 70) x 60 / (72 x 3) x 0.85 = 16.5 ml/min.
-CASES = Path(__file__).parents[3] / "fixtures" / "cds_hooks_cases.csv"
 CHECKS = ("interactions", "renal-doses", "allergies")
 
 
@@ -68,35 +66,7 @@ def test_fifty_synthetic_patients_get_valid_cards_from_every_service(http: httpx
     assert seen > 100
 
 
-def read_cases() -> list[tuple[str, Person, list[str]]]:
-    """The check, a patient, and the summaries of the warnings that are right."""
-
-    def parts(text: str) -> tuple[str, ...]:
-        return tuple(text.split("; ")) if text else ()
-
-    def quantity(text: str) -> tuple[float, str] | None:
-        number, _, unit = text.partition(" ")
-        return (float(number), unit) if text else None
-
-    with CASES.open(encoding="utf-8", newline="") as file:
-        return [
-            (
-                row["check"],
-                Person(
-                    taken=parts(row["taken"]),
-                    ordered=parts(row["ordered"]),
-                    allergies=parts(row["allergies"]),
-                    age=int(row["age"]) if row["age"] else None,
-                    creatinine=quantity(row["creatinine"]),
-                    weight=quantity(row["weight"]),
-                ),
-                list(parts(row["warnings"])),
-            )
-            for row in csv.DictReader(file)
-        ]
-
-
-@pytest.mark.parametrize(("check", "person", "right"), read_cases())
+@pytest.mark.parametrize(("check", "person", "right"), read_labelled_cases())
 def test_a_labelled_case_gets_the_right_warnings(
     check: str, person: Person, right: list[str], http: httpx2.Client
 ) -> None:
