@@ -188,9 +188,10 @@ class LeanMoves:
     Names that the question asks through are looked up at once (`missing_names`). Then evidence that
     was not refused is concluded from, so that a sure answer to most questions costs one search. An
     observation that does not bear on the question is popped before anything is put on it, unless it
-    confirms what was popped before. Then the next tool is asked with the question itself, and at
-    last, where something was popped, the first one with another query (`next_query`). The run ends
-    when nothing is left to ask. For composers that word the answer themselves.
+    confirms what was popped before; one that may bear on it stays, and is not concluded from before
+    something else was asked. That is the next tool with the question itself, and at last the first
+    one with another query (`next_query`). The run ends when nothing is left to ask. For composers
+    that word the answer themselves.
     """
 
     tools: tuple[str, ...]
@@ -217,15 +218,20 @@ class LeanMoves:
     async def _settle_action(
         self, memory: MemoryStack, tried: TriedMoves, *, last: bool
     ) -> Action | None:
-        top, refused = memory.top, tried.was_refused(memory)
-        pops = top.kind is FrameKind.OBSERVATION and not tried.is_confirmed(top.hits)
+        top, bearing = memory.top, "sure"
+        judged = top.kind is FrameKind.OBSERVATION and not tried.is_confirmed(top.hits)
         # What was asked for by its name was not found by its likeness to the question.
-        pops = pops and NAME_RAG not in top.call
-        if pops and await self.judge.is_noise(memory.question, top.hits):
+        if judged and NAME_RAG not in top.call:
+            bearing = await self.judge.judge_bearing(memory.question, top.hits)
+        if bearing == "noise":
             return Backtrack("")
-        if memory.hits and not refused:
-            return Conclusion("")
-        return None if last else self._next_call(memory, tried)
+        again = bearing == "unsure" or bool(tried.popped)
+        call = None if last else self._next_call(memory, tried, again=again)
+        if not memory.hits or tried.was_refused(memory):
+            return call
+        if bearing == "unsure" and call and not self._missing_names(memory, tried):
+            return call
+        return Conclusion("")
 
     def _missing_names(self, memory: MemoryStack, tried: TriedMoves) -> tuple[ToolUse, ...]:
         """Look-ups of what the question asks through, once, over the first evidence."""
@@ -233,12 +239,11 @@ class LeanMoves:
             return ()
         return tuple(ToolUse(NAME_RAG, one) for one in missing_names(memory.question, memory.hits))
 
-    def _next_call(self, memory: MemoryStack, tried: TriedMoves) -> ToolUse | None:
+    def _next_call(self, memory: MemoryStack, tried: TriedMoves, *, again: bool) -> ToolUse | None:
         searches = [name for name in self.tools if name != NAME_RAG and not tried.is_spent(name)]
         fresh = [name for name in searches if (name, "") not in tried.queries]
         if fresh:
             return ToolUse(fresh[0], "")
-        # Over passages that were kept a second search changed nothing in 99 questions.
-        query = next_query(memory.question) if tried.popped else ""
-        again = query and all(known == "" for tool, known in tried.queries if tool != NAME_RAG)
-        return ToolUse(searches[0], query) if again and searches else None
+        query = next_query(memory.question) if again else ""
+        once = all(known == "" for tool, known in tried.queries if tool != NAME_RAG)
+        return ToolUse(searches[0], query) if query and once and searches else None

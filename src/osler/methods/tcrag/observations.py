@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from osler.answer.disagreement import find_difference, read_claim
 from osler.answer.gate import EvidenceGate
@@ -12,9 +13,12 @@ from osler.retrieve.naming import has_no_one_subject, telling_words
 from osler.text import has_cjk, split_sentences, split_words
 from osler.types import Hit, Language, Question
 
-LEAST = 0.1
-"""Least sureness of passages that bear on the question. Chosen on development questions of PubMedQA
-and BioASQ, gold snippets against the nearest ones of other documents (`benchmarks/LOG.md`)."""
+LEAST, SURE = 0.1, 0.5
+"""Least sureness of passages that bear on the question, and of those that need no second search.
+Chosen on development questions of PubMedQA and BioASQ, gold snippets against the nearest ones of
+other documents (`benchmarks/LOG.md`)."""
+Bearing = Literal["noise", "unsure", "sure"]
+"""Whether an observation bears on the question."""
 _MOST_NAMES = 3
 
 
@@ -23,7 +27,7 @@ class ObservationJudge:
     """Says which observations are noise: passages that do not bear on the question.
 
     By the sureness of the gate's expert; where it cannot judge, an observation without evidence is
-    noise.
+    noise, and any other is sure.
     """
 
     gate: EvidenceGate
@@ -36,8 +40,14 @@ class ObservationJudge:
         return len({quote.hit.passage.id for quote in found}) >= passages
 
     async def is_noise(self, question: Question, hits: Sequence[Hit]) -> bool:
+        return await self.judge_bearing(question, hits) == "noise"
+
+    async def judge_bearing(self, question: Question, hits: Sequence[Hit]) -> Bearing:
         weighed = await self.gate.weigh_evidence(question, hits)
-        return weighed.sureness.probability < LEAST if weighed.sureness else not weighed.quotes
+        if weighed.sureness is None:
+            return "sure" if weighed.quotes else "noise"
+        sureness = weighed.sureness.probability
+        return "noise" if sureness < LEAST else "unsure" if sureness < SURE else "sure"
 
 
 def is_contradicted(thought: str, hits: Sequence[Hit], language: Language) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from osler.answer import UNDECIDED, Decision
-from osler.answer.gate import EvidenceGate, QuoteThresholds
+from osler.answer.gate import EvidenceGate, QuoteThresholds, WeighedEvidence
 from osler.methods.tcrag.actions import ToolUse
 from osler.methods.tcrag.evidence_values import SurenessMonitor
 from osler.methods.tcrag.machine import TuringMachine
@@ -130,6 +130,36 @@ async def test_the_last_search_asks_for_what_the_question_is_about() -> None:
     assert "does" not in asked[1]
 
 
+@dataclass(frozen=True)
+class UnsureGate(EvidenceGate):
+    """Neither noise nor sure is what lacks a word."""
+
+    word: str = "INR"
+
+    async def weigh_evidence(
+        self, question: Question, hits: Sequence[Hit], *, query: str = ""
+    ) -> WeighedEvidence:
+        sure = any(self.word in hit.passage.text for hit in hits)
+        return WeighedEvidence([], Sureness(0.9 if sure else 0.3, "test@0"))
+
+
+UNSURE = UnsureGate(Names(), Names(), GATE.least)
+
+
+async def test_what_may_be_noise_stays_and_another_search_is_made_before_the_conclusion() -> None:
+    run = Run()
+    found: dict[str, Sequence[Passage]] = {QUESTION.text: [OTHER], "amiodarone": [USEFUL]}
+    machine = replace(
+        lean(NOISE, NOISE, {2: 0.9}),
+        tools=(SearchTool(DOC_RAG, ScriptedRetriever(found)),),
+        moves=LeanMoves((DOC_RAG,), ObservationJudge(UNSURE)),
+    )
+    solution = await machine.solve(QUESTION, run)
+    assert [one.passage for one in solution.answer.evidence] == [OTHER, USEFUL]
+    assert (solution.halt, run.usage.searches) == (Halt.CONVERGED, 2)
+    assert not [event for event in run.events if isinstance(event, Popped)]
+
+
 async def test_a_conclusion_that_is_not_sure_enough_asks_the_next_tool() -> None:
     run = Run()
     solution = await lean(USEFUL, OTHER, {1: 0.3, 2: 0.8}).solve(QUESTION, run)
@@ -187,6 +217,14 @@ async def test_names_that_a_question_asks_through_are_looked_up_at_once() -> Non
     assert [(one.i, one.depth) for one in pushed] == [(2, 3), (2, 4)]
     assert ["[3]" in pushed[0].text, "[4]" in pushed[1].text] == [True, True]
     assert (run.usage.searches, run.usage.calls) == (3, 0)
+
+
+async def test_names_are_looked_up_in_the_place_of_a_second_search() -> None:
+    run = Run()
+    moves = LeanMoves((ALL_RAG, NAME_RAG), ObservationJudge(UNSURE))
+    solution = await replace(several_hops(), moves=moves).solve(HOPS, run)
+    assert [one.passage for one in solution.answer.evidence] == [FILM, MOON, ROE, LEE]
+    assert run.usage.searches == 3
 
 
 async def test_what_was_found_before_is_quoted_once_its_name_leads_to_it() -> None:

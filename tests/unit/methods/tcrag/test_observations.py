@@ -47,12 +47,15 @@ def hits(*passages: Passage) -> list[Hit]:
     return [Hit(passage, 1.0, n, "", passage.source) for n, passage in enumerate(passages, 1)]
 
 
-@pytest.mark.parametrize(("sure", "noise"), [(0.9, False), (0.11, False), (0.09, True)])
-async def test_what_hardly_answers_is_noise_whatever_the_rule_quotes(
-    sure: float, noise: bool
+@pytest.mark.parametrize(
+    ("sure", "bearing"), [(0.5, "sure"), (0.49, "unsure"), (0.1, "unsure"), (0.09, "noise")]
+)
+async def test_how_sure_an_observation_is_counts_whatever_the_rule_quotes(
+    sure: float, bearing: str
 ) -> None:
-    gate = SureGate(Cosine(0.9), Cosine(0.9), LEAST, sure=sure)
-    assert await ObservationJudge(gate).is_noise(QUESTION, hits(NEAR, FAR)) is noise
+    judge = ObservationJudge(SureGate(Cosine(0.9), Cosine(0.9), LEAST, sure=sure))
+    assert await judge.judge_bearing(QUESTION, hits(NEAR, FAR)) == bearing
+    assert await judge.is_noise(QUESTION, hits(NEAR, FAR)) is (bearing == "noise")
 
 
 async def test_nothing_found_is_noise() -> None:
