@@ -27,6 +27,7 @@ from osler.sources.formats.cnxml import Cnxml
 from osler.sources.formats.csv_rows import CsvRows
 from osler.sources.formats.docx import Docx
 from osler.sources.formats.eicu import Eicu
+from osler.sources.formats.eu_trials import EuTrials
 from osler.sources.formats.evaluation import EvaluationFile
 from osler.sources.formats.fhir import Fhir
 from osler.sources.formats.html import Html
@@ -111,6 +112,7 @@ PARSERS: tuple[Parser, ...] = (
     JsonRecords(),
     CsvRows(),
     Obo(),
+    EuTrials(),
     Medline(),
     Html(),
     Markdown(),
