@@ -7,6 +7,7 @@
 | `texts` | Markdown and HTML |
 | `office` | Word and PDF (extra `export`) |
 | `fhir` | FHIR R4 resources with the AIAST label |
+| `fhir_evidence` | what the cited studies state, as FHIR `Citation` and `Evidence` |
 | `citations` | RIS, BibTeX, CSL-JSON; the evidence, and what its studies state, as tables (CSV) |
 """
 
@@ -16,12 +17,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from osler.answer.export import citations, fhir, office, texts
+from osler.answer.export import citations, fhir, fhir_evidence, office, texts
 from osler.answer.export.layout import ExportedAnswer
 from osler.errors import BadArgument
 
 ExportFormat = Literal[
-    "markdown", "html", "docx", "pdf", "ris", "bibtex", "csl-json", "csv", "studies", "fhir"
+    "markdown",
+    "html",
+    "docx",
+    "pdf",
+    "ris",
+    "bibtex",
+    "csl-json",
+    "csv",
+    "studies",
+    "fhir",
+    "fhir-evidence",
 ]
 FORMATS: tuple[ExportFormat, ...] = get_args(ExportFormat)
 
@@ -52,6 +63,9 @@ KINDS: dict[ExportFormat, FileKind] = {
     "csv": FileKind(citations.write_csv, ".csv", "text/csv; charset=utf-8"),
     "studies": FileKind(citations.write_studies, ".csv", "text/csv; charset=utf-8"),
     "fhir": FileKind(fhir.write_fhir, ".fhir.json", "application/fhir+json"),
+    "fhir-evidence": FileKind(
+        fhir_evidence.write_fhir_evidence, ".evidence.json", "application/fhir+json"
+    ),
 }
 
 

@@ -41,16 +41,18 @@ def write_fhir(answers: Sequence[ExportedAnswer]) -> bytes:
             _make_provenance(one, document, device),
             _make_audit(one, document, device),
         ]
-    entries = [{"fullUrl": _address_of(r), "resource": r} for r in resources]
+    entries = [{"fullUrl": address_of(r), "resource": r} for r in resources]
     bundle = {"resourceType": "Bundle", "type": "collection", "entry": entries}
     return json.dumps(bundle, ensure_ascii=False, indent=2).encode()
 
 
-def _address_of(resource: Resource) -> str:
+def address_of(resource: Resource) -> str:
+    """Its name within a Bundle."""
     return f"urn:uuid:{resource['id']}"
 
 
-def _new_resource(kind: str, name: str) -> Resource:
+def new_resource(kind: str, name: str) -> Resource:
+    """An empty resource with the AI label, whose id follows from its name."""
     id = str(uuid5(_SPACE, f"{kind}/{name}"))
     return {"resourceType": kind, "id": id, "meta": {"security": [_AIAST]}}
 
@@ -58,7 +60,7 @@ def _new_resource(kind: str, name: str) -> Resource:
 def _make_device() -> Resource:
     number = version("osler")
     return {
-        **_new_resource("Device", number),
+        **new_resource("Device", number),
         "deviceName": [{"name": "Osler", "type": "model-name"}],
         "type": {"text": "Medical question answering from cited evidence"},
         "version": [{"value": number}],
@@ -84,12 +86,12 @@ def _make_document(one: ExportedAnswer, device: Resource) -> Resource:
         "title": one.question.text,
     }
     return {
-        **_new_resource("DocumentReference", one.run),
+        **new_resource("DocumentReference", one.run),
         "identifier": [{"system": "urn:osler:run", "value": one.run}],
         "status": "current",
         "type": {"text": "Answer from cited evidence"},
         "date": _recorded(one),
-        "author": [{"reference": _address_of(device), "display": "Osler"}],
+        "author": [{"reference": address_of(device), "display": "Osler"}],
         "description": f"{one.question.text} ({answer.grounding.value})",
         "securityLabel": [{"coding": [_AIAST]}],
         "content": [{"attachment": page}],
@@ -109,14 +111,14 @@ def _make_provenance(one: ExportedAnswer, document: Resource, device: Resource) 
         for passage in reference.passages
     ]
     made: Resource = {
-        **_new_resource("Provenance", one.run),
-        "target": [{"reference": _address_of(document)}],
+        **new_resource("Provenance", one.run),
+        "target": [{"reference": address_of(document)}],
         "recorded": _recorded(one),
         "activity": {"text": f"{one.strategy}, {one.solution.answer.authorship.value}"},
         "agent": [
             {
                 "type": {"coding": [{"system": _AGENTS, "code": "assembler"}]},
-                "who": {"reference": _address_of(device), "display": "Osler"},
+                "who": {"reference": address_of(device), "display": "Osler"},
             }
         ],
     }
@@ -127,14 +129,14 @@ def _make_provenance(one: ExportedAnswer, document: Resource, device: Resource) 
 
 
 def _make_audit(one: ExportedAnswer, document: Resource, device: Resource) -> Resource:
-    who = {"reference": _address_of(device), "display": "Osler"}
+    who = {"reference": address_of(device), "display": "Osler"}
     return {
-        **_new_resource("AuditEvent", one.run),
+        **new_resource("AuditEvent", one.run),
         "type": {"system": _DICOM, "code": "110112", "display": "Query"},
         "action": "E",
         "recorded": _recorded(one),
         "outcome": "0",
         "agent": [{"who": who, "requestor": False}],
         "source": {"observer": who},
-        "entity": [{"what": {"reference": _address_of(document)}, "name": one.run}],
+        "entity": [{"what": {"reference": address_of(document)}, "name": one.run}],
     }
