@@ -9,6 +9,7 @@ import { Knowledge } from "./pages/Knowledge";
 import { PassagePage } from "./pages/PassagePage";
 import { RunPage } from "./pages/RunPage";
 import { Runs } from "./pages/Runs";
+import { ThreadPage, Threads } from "./pages/Threads";
 import { usePlace, type Place } from "./place";
 import { tongue, type Tongue, type Words } from "./words";
 
@@ -80,6 +81,7 @@ function Nav({ at, words }: { at: Place; words: Words }) {
   const pages: [string, string, string[]][] = [
     ["", words.ask, [""]],
     ["knowledge", words.knowledge, ["knowledge", "passages", "concepts"]],
+    ["threads", words.threads, ["threads"]],
     ["runs", words.runs, ["runs", "compare"]],
     ["evaluations", words.evaluations, ["evaluations"]],
   ];
@@ -101,6 +103,8 @@ function Here({ at, speak, about }: { at: Place; speak: Tongue; about: api.About
       return <Ask about={about} speak={speak} />;
     case "runs":
       return id ? <RunPage key={id} id={id} replay={more === "replay"} speak={speak} /> : <Runs speak={speak} />;
+    case "threads":
+      return id ? <ThreadPage key={id} id={id} speak={speak} /> : <Threads speak={speak} />;
     case "compare":
       return <Compare key={`${id} ${more}`} ids={[id, more]} speak={speak} />;
     case "knowledge":

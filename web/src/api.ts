@@ -70,6 +70,8 @@ export interface Run {
   models: Record<string, string>;
   seconds: number | null;
   snapshot: string;
+  ahead: number; // runs that wait for a place before this one does
+  changed: { number: number; passage: string; state: "changed" | "gone" }[];
   error: { code: string; detail: string } | null;
 }
 
@@ -79,6 +81,58 @@ export interface Listed {
   created: string;
   strategy: string;
   question: string;
+}
+
+export interface Alone {
+  standalone: string;
+  rewritten_by: string; // rule, model or user; empty where the question stood alone
+}
+
+export interface Turn extends Alone {
+  n: number;
+  run_id: string;
+  question: string;
+}
+
+export interface Thread {
+  thread_id: string;
+  created: string;
+  turns: Turn[];
+}
+
+export interface Places {
+  sources: string[];
+  endings: string[];
+  mib: number;
+}
+
+export interface Upload {
+  source: string;
+  name: string;
+  bytes: number;
+  sent: string;
+}
+
+export interface Sent {
+  upload: Upload;
+  documents: number;
+  passages: number;
+  drops: Record<string, number>;
+}
+
+export interface Study {
+  title: string;
+  year: number | null;
+  design: string;
+  n: string;
+  measure: string;
+  value: string;
+  unit: string;
+  low: string;
+  high: string;
+  hints: string;
+  quote: string;
+  passage: string;
 }
 
 export interface Query {
@@ -248,18 +302,47 @@ function headers(): Record<string, string> {
 }
 
 async function call<T>(path: string, body?: unknown): Promise<T> {
-  const post = { method: "POST", body: JSON.stringify(body) };
   const type = { "Content-Type": "application/json" };
-  const reply = await fetch(`api/v1/${path}`, {
-    ...(body === undefined ? {} : post),
-    headers: { ...headers(), ...(body === undefined ? {} : type) },
-  });
+  const post = { method: "POST", body: JSON.stringify(body), headers: { ...headers(), ...type } };
+  const reply = await fetch(`api/v1/${path}`, body === undefined ? { headers: headers() } : post);
   const document = await reply.json().catch(() => ({ detail: reply.statusText }));
-  if (!reply.ok) {
-    const more = document.fix ? ` (${document.fix})` : "";
-    throw new Refusal(`${document.detail}${more}`, reply.status, document.danger ?? null);
-  }
+  if (!reply.ok) throw refusal(document, reply.status);
   return document;
+}
+
+function refusal(document: { detail: string; fix?: string; danger?: Danger | null }, status: number): Refusal {
+  const more = document.fix ? ` (${document.fix})` : "";
+  return new Refusal(`${document.detail}${more}`, status, document.danger ?? null);
+}
+
+async function remove(path: string): Promise<void> {
+  const reply = await fetch(`api/v1/${path}`, { method: "DELETE", headers: headers() });
+  if (!reply.ok) throw refusal(await reply.json().catch(() => ({ detail: reply.statusText })), reply.status);
+}
+
+// A file of an answer or a conversation, as bytes: a link could bear no key.
+export async function exported(path: string, to: string): Promise<{ blob: Blob; name: string }> {
+  const reply = await fetch(`api/v1/${path}/export?to=${of(to)}`, { headers: headers() });
+  if (!reply.ok) throw refusal(await reply.json().catch(() => ({ detail: reply.statusText })), reply.status);
+  const name = /filename="([^"]+)"/.exec(reply.headers.get("content-disposition") ?? "")?.[1];
+  return { blob: await reply.blob(), name: name ?? "osler" };
+}
+
+// `fetch` does not tell how much of a body has gone; this does.
+export function send(source: string, file: File, progress: (share: number) => void): Promise<Sent> {
+  return new Promise((done, fail) => {
+    const request = new XMLHttpRequest();
+    const form = new FormData();
+    form.append("file", file);
+    request.open("POST", `api/v1/uploads/${of(source)}`);
+    for (const [name, value] of Object.entries(headers())) request.setRequestHeader(name, value);
+    request.responseType = "json";
+    request.upload.onprogress = ({ loaded, total }) => progress(loaded / Math.max(1, total));
+    request.onerror = () => fail(new Error(""));
+    request.onload = () =>
+      request.status < 300 ? done(request.response) : fail(refusal(request.response ?? { detail: request.statusText }, request.status));
+    request.send(form);
+  });
 }
 
 const of = encodeURIComponent;
@@ -270,6 +353,17 @@ export const run = (id: string) => call<Run>(`runs/${of(id)}`);
 export const runs = (before = "") =>
   call<{ runs: Listed[]; next: string | null }>(`runs?limit=50&before=${of(before)}`);
 export const cancel = (id: string) => call<Run>(`runs/${of(id)}/cancel`, {});
+export const studies = (id: string) => call<{ rows: Study[] }>(`runs/${of(id)}/studies`);
+export const threads = () => call<{ threads: Thread[] }>("threads");
+export const thread = (id: string) => call<Thread>(`threads/${of(id)}`);
+export const goOn = (run: string) => call<Thread>("threads", { run_id: run });
+export const standalone = (id: string, question: string) => call<Alone>(`threads/${of(id)}/standalone`, { question });
+export const askIn = (id: string, body: object) => call<{ turn: Turn; danger: Danger | null }>(`threads/${of(id)}/turns`, body);
+export const deleteThread = (id: string) => remove(`threads/${of(id)}`);
+export const places = () => call<Places>("uploads");
+export const uploads = (source: string) => call<{ uploads: Upload[] }>(`uploads/${of(source)}`);
+export const reread = (one: Upload) => call<Sent>(`uploads/${of(one.source)}/${of(one.name)}/reread`, {});
+export const deleteUpload = (one: Upload) => remove(`uploads/${of(one.source)}/${of(one.name)}`);
 export type Verdict = "helpful" | "wrong" | "unsafe";
 export const judge = (id: string, verdict: Verdict, note: string) =>
   call<object>(`runs/${of(id)}/feedback`, { verdict, note });

@@ -29,6 +29,7 @@ export interface Watched {
   lost: number | null; // seconds to the next try
   wrong: string;
   stop: () => void;
+  look: () => void; // asks again how the run is
 }
 
 // A run with its events, as they come or as they were.
@@ -70,8 +71,9 @@ export function useRun(id: string): Watched {
   const stop = useCallback(() => {
     api.cancel(id).then(setRun, (error) => setWrong(why(error)));
   }, [id]);
+  const look = useCallback(() => void api.run(id).then(setRun, () => undefined), [id]);
   const log = useMemo(() => told(events), [events]);
-  return { run, events, log, lost, wrong, stop };
+  return { run, events, log, lost, wrong, stop, look };
 }
 
 // Keys that no field wants for itself.

@@ -50,7 +50,7 @@ export interface Told {
   seen: number;
   status: "running" | "finished" | "failed" | "cancelled";
   detail: string;
-  last: string;
+  now: Event | null; // the last one
   plan: { source: string; query: string }[];
   origin: string;
   dropped: string[];
@@ -71,7 +71,7 @@ export const EMPTY: Told = {
   seen: 0,
   status: "running",
   detail: "",
-  last: "",
+  now: null,
   plan: [],
   origin: "",
   dropped: [],
@@ -99,7 +99,7 @@ export function told(events: Heard[]): Told {
   return events.reduce(
     (before, { at, event }) => {
       const { bare, note } = splitNote(event, before.notesOf);
-      return { ...changed(before, at, bare, note), seen: at, last: said(bare) };
+      return { ...changed(before, at, bare, note), seen: at, now: bare };
     },
     EMPTY,
   );

@@ -1,6 +1,10 @@
 import { expect, test } from "vitest";
 import { asking, link, parsed } from "./place";
-import { marked, plain, shortSeconds } from "./plain";
+import type { Study } from "./api";
+import type { Event } from "./log";
+import { sorted } from "./parts/Studies";
+import { stepName } from "./parts/Waiting";
+import { highlighted, marked, plain, shortSeconds } from "./plain";
 import { tongue, WORDS } from "./words";
 
 test("what would hide or reorder letters is named, and nothing else changes", () => {
@@ -35,4 +39,27 @@ test("both languages have all words, and Chinese is Chinese", () => {
   const speak = tongue(true);
   expect([speak.state("grounded"), speak.source("book"), speak.event("stack.pop")]).toEqual(["有依据", "教科书", "弹出"]);
   expect([speak.state("unheard_of"), speak.source("mine"), speak.event("x.y")]).toEqual(["unheard of", "mine", "x.y"]);
+});
+
+test("words of a query are marked in a passage, Chinese ones by pairs of signs", () => {
+  const marks = (text: string, query: string) => highlighted(text, query).filter(([, hit]) => hit).map(([piece]) => piece);
+  expect(marks("Warfarin and INR: warfarin (a.b)", "warfarin a.b?")).toEqual(["Warfarin", "warfarin"]);
+  expect(marks("华法林与胺碘酮合用", "胺碘酮")).toEqual(["胺碘酮"]);
+  expect(highlighted("a\u202eb", "")).toEqual([["a⟨U+202E⟩b", false]]);
+});
+
+test("studies are sorted by size, and what is not stated stands last", () => {
+  const study = (n: string) => ({ n, title: n, year: null }) as Study;
+  const rows = ["1,200", "", "90", "300"].map(study);
+  expect(sorted(rows, { by: "n", down: false }).map((one) => one.n)).toEqual(["90", "300", "1,200", ""]);
+  expect(sorted(rows, { by: "n", down: true }).map((one) => one.n)).toEqual(["1,200", "300", "90", ""]);
+});
+
+test("what goes on is said in plain words", () => {
+  const said = (event: Event) => [stepName(event, tongue(false)), stepName(event, tongue(true))];
+  expect(said({ type: "retrieval.started", sources: ["book"], query: "x" })).toEqual(["searching book", "正在检索教科书"]);
+  expect(said({ type: "retrieval.done", hits: [{}] })[0]).toBe("reading 1 passage");
+  expect(said({ type: "lf.begun", n: 2, question: "Its dose?" })[0]).toBe("step 2: Its dose?");
+  expect(said({ type: "run.note", text: "x" })).toEqual(["Note", "说明"]);
+  expect([0.95, 0.7, 0.5, 0.1].map((p) => tongue(false).sure(p))).toEqual(["very likely", "likely", "more likely than not", "uncertain"]);
 });

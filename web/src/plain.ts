@@ -23,3 +23,21 @@ export function shortSeconds(seconds: number | null | undefined, absent: string)
   if (seconds === null || seconds === undefined) return absent;
   return String(seconds < 10 ? Number(seconds.toPrecision(2)) : Math.round(seconds));
 }
+
+// The text in pieces, each with whether a word of the query stands there; Chinese by pairs of signs.
+export function highlighted(text: string, query: string): [string, boolean][] {
+  const words = query.toLowerCase().match(/[\p{Script=Han}]+|[\p{L}\p{N}]+/gu) ?? [];
+  const parts = words.flatMap((word) =>
+    /\p{Script=Han}/u.test(word) && word.length > 2
+      ? [word, ...[...word].slice(1).map((sign, at) => [...word][at] + sign)]
+      : [word],
+  );
+  const wanted = [...new Set(parts.filter((part) => part.length > 1))].sort((a, b) => b.length - a.length);
+  if (wanted.length === 0) return [[plain(text), false]];
+  const pieces = plain(text).split(new RegExp(`(${wanted.join("|")})`, "giu"));
+  return pieces.map((piece, at): [string, boolean] => [piece, at % 2 === 1]).filter(([piece]) => piece);
+}
+
+export function shortBytes(bytes: number): string {
+  return bytes < 1e6 ? `${Math.max(1, Math.round(bytes / 1e3))} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
+}

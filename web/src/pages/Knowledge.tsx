@@ -2,8 +2,9 @@ import { type FormEvent, useCallback, useState } from "react";
 import * as api from "../api";
 import { useLoaded } from "../hooks";
 import { about } from "../parts/Cards";
+import { Uploads } from "../parts/Uploads";
 import { asking, link } from "../place";
-import { plain } from "../plain";
+import { highlighted, plain } from "../plain";
 import type { Tongue } from "../words";
 
 export function Knowledge({ asked, speak }: { asked: URLSearchParams; speak: Tongue }) {
@@ -17,7 +18,13 @@ export function Knowledge({ asked, speak }: { asked: URLSearchParams; speak: Ton
       {kb.found && !kb.found.built && <p role="alert">{words.notBuilt}</p>}
       <Form key={asked.toString()} asked={asked} sources={known.found?.sources ?? []} speak={speak} />
       {asked.get("q") && <Hits key={`hits ${asked}`} asked={asked} speak={speak} />}
-      {kb.found?.graph && <ConceptForm speak={speak} />}
+      <Uploads speak={speak} />
+      {kb.found?.graph && (
+        <details className="choices">
+          <summary>{words.inGraph}</summary>
+          <ConceptForm speak={speak} />
+        </details>
+      )}
       <Sources sources={known.found?.sources ?? []} kb={kb.found} speak={speak} />
     </section>
   );
@@ -105,13 +112,17 @@ function Hits({ asked, speak }: { asked: URLSearchParams; speak: Tongue }) {
             <a href={link("passages", passage.id)}>{plain(passage.title || passage.id)}</a>
             <span className="small">{` ${speak.source(passage.source)} · ${about(passage, speak)}`}</span>
             <p className="excerpt" dir="auto">
-              {plain(passage.text)}
+              <Highlighted text={passage.text} query={asked.get("q") ?? ""} />
             </p>
           </li>
         ))}
       </ol>
     </section>
   );
+}
+
+function Highlighted({ text, query }: { text: string; query: string }) {
+  return <>{highlighted(text, query).map(([piece, hit], at) => (hit ? <mark key={at}>{piece}</mark> : piece))}</>;
 }
 
 export function ConceptForm({ speak, term = "" }: { speak: Tongue; term?: string }) {

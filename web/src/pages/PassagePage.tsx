@@ -1,7 +1,7 @@
 import { useCallback } from "react";
 import * as api from "../api";
 import { useLoaded } from "../hooks";
-import { about } from "../parts/Cards";
+import { about, Outside } from "../parts/Cards";
 import { Facts } from "../parts/Machinery";
 import { link } from "../place";
 import { plain } from "../plain";
@@ -20,7 +20,10 @@ export function PassagePage({ id, speak }: { id: string; speak: Tongue }) {
   return (
     <section aria-label={words.passage}>
       <h1>{plain(passage.title || passage.id)}</h1>
-      <p className="small">{`${speak.source(passage.source)} · ${about(passage, speak)}`}</p>
+      <p className="small">
+        {`${speak.source(passage.source)} · ${about(passage, speak)} `}
+        <Outside url={passage.locator.url} />
+      </p>
       {around.length > 1 && <h2>{words.neighbours}</h2>}
       <div className="around">
         {around.map((one) => (
@@ -40,7 +43,11 @@ export function PassagePage({ id, speak }: { id: string; speak: Tongue }) {
 function One({ one, here }: { one: api.Passage; here: boolean }) {
   return (
     <article className={here ? "sheet here" : "beside"} aria-current={here || undefined}>
-      <p className="small">{here ? plain(one.id) : <a href={link("passages", one.id)}>{plain(one.id)}</a>}</p>
+      {!here && (
+        <p className="small">
+          <a href={link("passages", one.id)}>{plain(one.locator.section || one.id)}</a>
+        </p>
+      )}
       <p className="text" dir="auto" lang={one.language}>
         {plain(one.text)}
       </p>
@@ -53,6 +60,7 @@ function Origin({ found, speak }: { found: api.Found; speak: Tongue }) {
   const origin = found.provenance;
   if (!origin) return null;
   const facts: [string, string][] = [
+    [words.passage, found.passage.id],
     [words.document, origin.document],
     [words.origin, origin.origin],
     ["URL", found.passage.locator.url],

@@ -1,11 +1,14 @@
-import { useState } from "react";
-import { working, type Run } from "../api";
-import { useKeys, useRun, type Watched } from "../hooks";
+import { useRef, useState } from "react";
+import { goOn, working, type Run, type Thread } from "../api";
+import { useKeys, useRun } from "../hooks";
 import { Answer, Warnings } from "../parts/Answer";
 import { Cards } from "../parts/Cards";
 import { DangerNotice } from "../parts/Danger";
+import { FollowUp } from "../parts/FollowUp";
 import { Machinery } from "../parts/Machinery";
 import { Opened } from "../parts/Opened";
+import { Waiting } from "../parts/Waiting";
+import { link } from "../place";
 import { plain } from "../plain";
 import type { Tongue } from "../words";
 
@@ -16,6 +19,9 @@ export function RunPage({ id, replay, speak }: { id: string; replay: boolean; sp
   const [lit, light] = useState<number | null>(null);
   const going = run !== null && working(run.status);
   const chosen = run?.evidence.find((one) => one.number === opened);
+  const begun = useRef<Promise<Thread> | null>(null);
+  const open_ = () => (begun.current ??= goOn(id));
+  const toThread = (thread: string) => (window.location.hash = link("threads", thread));
   useKeys((key) => {
     if (/^[1-9]$/.test(key)) return open(Number(key)), true;
     if (key === "j" || key === "k") return step(key === "j" ? 1 : -1), true;
@@ -25,8 +31,13 @@ export function RunPage({ id, replay, speak }: { id: string; replay: boolean; sp
     <>
       <DangerNotice danger={run?.danger ?? log.danger} />
       {wrong && <p role="alert">{wrong}</p>}
+      {wrong && !run && (
+        <p>
+          <a href={link("runs")}>{speak.words.runs}</a>
+        </p>
+      )}
       {run && <Question run={run} />}
-      {going && <Working watched={watched} speak={speak} />}
+      {going && <Waiting watched={watched} speak={speak} />}
       <Warnings log={log} speak={speak} />
       {run && !going && (
         <div className="columns">
@@ -34,6 +45,7 @@ export function RunPage({ id, replay, speak }: { id: string; replay: boolean; sp
           {run.answer && <Cards run={run} speak={speak} lit={{ lit, light, open }} />}
         </div>
       )}
+      {run?.answer && !going && <FollowUp open={open_} asked={toThread} speak={speak} />}
       <Machinery run={run} events={events} log={log} speak={speak} over={run !== null && !going} replay={replay} />
       {chosen && <Opened one={chosen} speak={speak} close={() => open(null)} />}
     </>
@@ -54,22 +66,6 @@ export function Question({ run }: { run: Run }) {
         </ol>
       )}
     </>
-  );
-}
-
-function Working({ watched, speak }: { watched: Watched; speak: Tongue }) {
-  const { run, log, lost, stop } = watched;
-  const { words } = speak;
-  return (
-    <div className="sheet working">
-      <p role="status">
-        {lost === null
-          ? `${run?.status === "queued" && log.seen === 0 ? words.queued : words.working}: ${log.seen}`
-          : `${words.lost} ${lost} ${words.seconds}`}
-      </p>
-      <p className="small last">{plain(log.last).slice(0, 200)}</p>
-      <button onClick={stop}>{words.cancel}</button>
-    </div>
   );
 }
 

@@ -1,7 +1,7 @@
 import { useCallback, useEffect, useState } from "react";
 import * as api from "../api";
 import { why } from "../hooks";
-import { moment } from "../parts/Machinery";
+import { day, moment } from "../parts/Machinery";
 import { link } from "../place";
 import { plain } from "../plain";
 import type { Tongue } from "../words";
@@ -12,6 +12,8 @@ export function Runs({ speak }: { speak: Tongue }) {
   const [next, setNext] = useState<string | null>(null);
   const [wrong, setWrong] = useState("");
   const [words_, filter] = useState("");
+  const [status, only] = useState("");
+  const [by, group] = useState<Grouping>("day");
   const [picked, pick] = useState<string[]>([]);
   const more = useCallback((before: string) => {
     api.runs(before).then(
@@ -24,7 +26,10 @@ export function Runs({ speak }: { speak: Tongue }) {
   }, []);
   useEffect(() => more(""), [more]);
   const wanted = words_.toLowerCase();
-  const shown = listed?.filter((one) => `${one.question} ${one.strategy}`.toLowerCase().includes(wanted));
+  const shown = (listed ?? []).filter(
+    (one) => (!status || one.status === status) && `${one.question} ${one.strategy}`.toLowerCase().includes(wanted),
+  );
+  const states = [...new Set(listed?.map((one) => one.status))];
   const toggle = (id: string) =>
     pick((known) => (known.includes(id) ? known.filter((one) => one !== id) : [...known.slice(-1), id]));
   return (
@@ -38,17 +43,52 @@ export function Runs({ speak }: { speak: Tongue }) {
             {words.filter}
             <input type="search" value={words_} onChange={(event) => filter(event.target.value)} />
           </label>
+          <label>
+            {words.status}
+            <select value={status} onChange={(event) => only(event.target.value)}>
+              <option value="">{words.all}</option>
+              {states.map((name) => (
+                <option key={name} value={name}>
+                  {speak.state(name)}
+                </option>
+              ))}
+            </select>
+          </label>
+          <label>
+            {words.groupBy}
+            <select value={by} onChange={(event) => group(event.target.value as Grouping)}>
+              <option value="day">{words.day}</option>
+              <option value="question">{words.sameQuestion}</option>
+              <option value="strategy">{words.strategy}</option>
+            </select>
+          </label>
           <CompareLink picked={picked} speak={speak} />
         </div>
       )}
-      <ul className="runs">
-        {shown?.map((one) => (
-          <Row key={one.run_id} one={one} picked={picked.includes(one.run_id)} toggle={toggle} speak={speak} />
-        ))}
-      </ul>
+      {listed && listed.length > 0 && shown.length === 0 && <p>{words.noHits}</p>}
+      {grouped(shown, by, speak).map(([name, runs]) => (
+        <section key={name} aria-label={name}>
+          <h2 dir="auto">{`${name} (${runs.length})`}</h2>
+          <ul className="runs">
+            {runs.map((one) => (
+              <Row key={one.run_id} one={one} picked={picked.includes(one.run_id)} toggle={toggle} speak={speak} />
+            ))}
+          </ul>
+        </section>
+      ))}
       {next && <button onClick={() => more(next)}>{words.older}</button>}
     </section>
   );
+}
+
+type Grouping = "day" | "question" | "strategy";
+
+function grouped(runs: api.Listed[], by: Grouping, speak: Tongue): [string, api.Listed[]][] {
+  const name = (one: api.Listed) =>
+    by === "day" ? day(one.created, speak) : by === "question" ? plain(one.question || one.run_id) : one.strategy;
+  const found = new Map<string, api.Listed[]>();
+  for (const one of runs) found.set(name(one), [...(found.get(name(one)) ?? []), one]);
+  return [...found];
 }
 
 function CompareLink({ picked, speak }: { picked: string[]; speak: Tongue }) {

@@ -5,6 +5,7 @@ import { plain, shortSeconds } from "../plain";
 import type { Tongue } from "../words";
 import { Cautions } from "./Cautions";
 import { Feedback } from "./Feedback";
+import { Share } from "./Share";
 
 export interface Lit {
   lit: number | null; // the evidence that a pointer or the focus is on
@@ -34,6 +35,7 @@ export function Answer({ run, speak, lit }: { run: Run; speak: Tongue; lit: Lit 
       <Cautions found={run.cautions} speak={speak} />
       <Aside run={run} speak={speak} />
       <Facts run={run} speak={speak} />
+      <Share path={`runs/${encodeURIComponent(run.run_id)}`} speak={speak} />
       <Feedback key={run.run_id} run={run} speak={speak} />
     </section>
   );
@@ -115,7 +117,7 @@ function Facts({ run, speak }: { run: Run; speak: Tongue }) {
   const { words } = speak;
   const sure = run.answer?.sureness;
   const parts = [
-    sure && `${words.sureness} ${Math.round(100 * sure.probability)} %`,
+    sure && `${words.sureness} ${speak.sure(sure.probability)} (${Math.round(100 * sure.probability)} %)`,
     run.strategy,
     `${shortSeconds(run.seconds, "?")} ${words.seconds}`,
     run.usage && `${run.usage.calls} ${words.calls}`,
@@ -127,10 +129,7 @@ function Facts({ run, speak }: { run: Run; speak: Tongue }) {
         {speak.state(run.grounding)}
       </span>
       {parts.filter(Boolean).join(" · ")}{" "}
-      <a href={`runs/${encodeURIComponent(run.run_id)}/report.html`}>{words.report}</a>{" "}
-      <button className="plain" onClick={() => window.print()}>
-        {words.print}
-      </button>
+      <a href={`runs/${encodeURIComponent(run.run_id)}/report.html`}>{words.report}</a>
     </p>
   );
 }

@@ -3,6 +3,7 @@ import type { Evidence, Passage, Run } from "../api";
 import { plain } from "../plain";
 import type { Tongue } from "../words";
 import type { Lit } from "./Answer";
+import { Studies } from "./Studies";
 
 type Given = { run: Run; speak: Tongue; lit: Lit; shared?: Set<string> };
 
@@ -25,17 +26,59 @@ export function Cards({ run, speak, lit, shared }: Given) {
           ))}
         </p>
       )}
+      {run.changed.length > 0 && <p role="alert">{`${words.changed}: ${run.changed.map((one) => `[${one.number}]`).join(" ")}`}</p>}
       {shown.map((source) => (
         <div key={source} className="source">
           <h3>{speak.source(source)}</h3>
-          {run.evidence
-            .filter((one) => one.passage.source === source)
-            .map((one) => (
-              <Card key={one.number} one={one} run={run} speak={speak} lit={lit} shared={shared} />
-            ))}
+          {documents(run.evidence.filter((one) => one.passage.source === source)).map((quotes) => (
+            <Document key={quotes[0].number} quotes={quotes} run={run} speak={speak} lit={lit} shared={shared} />
+          ))}
         </div>
       ))}
+      {run.evidence.length > 0 && <Studies run={run.run_id} speak={speak} />}
     </section>
+  );
+}
+
+type Quotes = [Evidence, ...Evidence[]];
+
+// What was quoted from one document stands together.
+function documents(evidence: Evidence[]): Quotes[] {
+  const found = new Map<string, Quotes>();
+  for (const one of evidence) {
+    const id = one.passage.id.split("#")[0] ?? "";
+    const known = found.get(id);
+    if (known) known.push(one);
+    else found.set(id, [one]);
+  }
+  return [...found.values()];
+}
+
+function Document({ quotes, ...given }: Given & { quotes: Quotes }) {
+  const { passage } = quotes[0];
+  const { year, kind, url } = passage.locator;
+  const { words } = given.speak;
+  const facts = [year, kind, passage.licence, passage.illustrative && words.illustrative];
+  return (
+    <article className="document">
+      <h4 dir="auto">{plain(passage.title || passage.id)}</h4>
+      <p className="small">
+        {plain(facts.filter(Boolean).join(" · "))} <Outside url={url} />
+      </p>
+      {quotes.map((one) => (
+        <Card key={one.number} one={one} {...given} />
+      ))}
+    </article>
+  );
+}
+
+// An address that the document gave, where it is one of the web.
+export function Outside({ url }: { url: string }) {
+  if (!/^https?:\/\//i.test(url)) return null;
+  return (
+    <a href={url} target="_blank" rel="noreferrer noopener">
+      {plain(url.replace(/^https?:\/\//i, "").slice(0, 60))}
+    </a>
   );
 }
 
@@ -43,6 +86,7 @@ function Card({ one, run, speak, lit, shared }: Given & { one: Evidence }) {
   const { words } = speak;
   const times = run.answer?.statements.filter((said) => said.cites.includes(one.number)).length ?? 0;
   const found = `${words.foundBy} “${plain(one.query)}” · ${words.rank} ${one.rank}`;
+  const now = run.changed.find((each) => each.number === one.number)?.state;
   return (
     <button
       id={`card-${one.number}`}
@@ -51,12 +95,12 @@ function Card({ one, run, speak, lit, shared }: Given & { one: Evidence }) {
       onMouseEnter={() => lit.light(one.number)}
       onMouseLeave={() => lit.light(null)}
     >
-      <strong>
-        <span className="number">{`[${one.number}]`}</span> {plain(one.passage.title || one.passage.id)}
-      </strong>
+      <span>
+        <strong className="number">{`[${one.number}]`}</strong> <span className="small">{place(one.passage, speak)}</span>
+      </span>
       <span className="quote">{plain(one.quote)}</span>
-      <span className="small">{about(one.passage, speak)}</span>
       <span className="small">
+        {now && <span className="badge failed">{now === "gone" ? words.goneSince : words.changedSince}</span>}
         {times > 0 && <span className="badge">{`${words.cited} ×${times}`}</span>}
         {shared?.has(one.passage.id) && <span className="badge both">{words.both}</span>}
         {one.query && found}
@@ -65,10 +109,15 @@ function Card({ one, run, speak, lit, shared }: Given & { one: Evidence }) {
   );
 }
 
+// Where in its document a passage stands.
+function place(passage: Passage, speak: Tongue): string {
+  const { section, page } = passage.locator;
+  const at = page && (speak.zh ? `${speak.words.page}${page}页` : `${speak.words.page} ${page}`);
+  return plain([section, at].filter(Boolean).join(" · "));
+}
+
 export function about(passage: Passage, speak: Tongue): string {
-  const { words } = speak;
-  const { section, page, year, kind } = passage.locator;
-  const at = page && (speak.zh ? `${words.page}${page}页` : `${words.page} ${page}`);
-  const parts = [section, at, year, kind, passage.licence, passage.illustrative && words.illustrative];
+  const { year, kind } = passage.locator;
+  const parts = [place(passage, speak), year, kind, passage.licence, passage.illustrative && speak.words.illustrative];
   return plain(parts.filter(Boolean).join(" · "));
 }

@@ -20,6 +20,7 @@ export function Dag({ nodes, speak }: { nodes: Node[]; speak: Tongue }) {
   return (
     <section aria-label={words.forms}>
       <h3>{words.forms}</h3>
+      <p className="small">{words.formsMean}</p>
       <div className="dag" tabIndex={0} role="group" aria-label={words.forms}>
         <svg viewBox={`0 0 ${wide} ${high}`} width={wide} height={high}>
           {nodes.flatMap((one) => one.needs.map((m) => <Edge key={`${m}-${one.n}`} from={place.get(m)} to={place.get(one.n)} />))}

@@ -16,6 +16,7 @@ export function Film({ log, speak }: { log: Told; speak: Tongue }) {
   return (
     <section aria-label={words.stack}>
       <h3>{words.stack}</h3>
+      <p className="small">{words.stackMeans}</p>
       <label>
         {label}
         {step.halted && <strong className="badge">{words.halted}</strong>}
@@ -56,7 +57,7 @@ function Frames({ frames, name, speak, gone = false, top = false }: Shown) {
 
 const WIDE = 420;
 const HIGH = 220;
-const LEFT = 48;
+const LEFT = 64;
 const LOW = 24;
 const STEEP = 50; // times sigma from which a logarithmic scale tells more
 
@@ -90,6 +91,9 @@ function Plot({ log, at, choose, speak }: Seek) {
         <text x={(LEFT + WIDE) / 2} y={HIGH - 6} textAnchor="middle">
           {speak.words.step}
         </text>
+        <text x={12} y={(HIGH - LOW) / 2} textAnchor="middle" transform={`rotate(-90 12 ${(HIGH - LOW) / 2})`}>
+          {speak.words.unsure}
+        </text>
         <line className="now" x1={x(at)} x2={x(at)} y1={6} y2={HIGH - LOW} />
         <polyline points={line} />
         {points.map(({ step, index }) => (
@@ -106,7 +110,7 @@ function Plot({ log, at, choose, speak }: Seek) {
         ))}
       </svg>
       <figcaption className="small">
-        {`${metric}; ${speak.words.threshold} σ = ${sigma}${steep ? `; ${speak.words.scale}` : ""}`}
+        {`${speak.words.plotMeans} (${metric}, ${speak.words.threshold} σ = ${sigma}${steep ? `; ${speak.words.scale}` : ""})`}
       </figcaption>
     </figure>
   );

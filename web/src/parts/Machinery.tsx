@@ -90,6 +90,7 @@ function Plan({ log, speak }: { log: Told; speak: Tongue }) {
   return (
     <section aria-label={speak.words.sources}>
       <h3>{`${speak.words.sources}${log.origin ? ` (${speak.state(log.origin)})` : ""}`}</h3>
+      <p className="small">{speak.words.planMeans}</p>
       <ul className="plan">
         {log.plan.map((one, index) => (
           <li key={index}>{plain(`${speak.source(one.source)}: ${one.query}`)}</li>
@@ -146,6 +147,11 @@ function MadeWith({ run, speak }: { run: Run; speak: Tongue }) {
 export function moment(given: string, speak: Tongue): string {
   const when = new Date(given);
   return Number.isNaN(when.valueOf()) ? given : when.toLocaleString(speak.zh ? "zh-CN" : "en-GB");
+}
+
+export function day(given: string, speak: Tongue): string {
+  const when = new Date(given);
+  return Number.isNaN(when.valueOf()) ? given : when.toLocaleDateString(speak.zh ? "zh-CN" : "en-GB");
 }
 
 export function Facts({ facts }: { facts: [string, string][] }) {

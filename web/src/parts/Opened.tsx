@@ -3,7 +3,7 @@ import type { Evidence } from "../api";
 import { link } from "../place";
 import { marked, plain } from "../plain";
 import type { Tongue } from "../words";
-import { about } from "./Cards";
+import { about, Outside } from "./Cards";
 
 // The passage with its quote marked. Text is text: nothing in it is read as markup.
 export function Opened({ one, speak, close }: { one: Evidence; speak: Tongue; close: () => void }) {
@@ -23,7 +23,9 @@ export function Opened({ one, speak, close }: { one: Evidence; speak: Tongue; cl
         <mark>{quote}</mark>
         {after}
       </p>
-      <p className="small">{plain([one.passage.id, one.passage.locator.url].filter(Boolean).join(" · "))}</p>
+      <p className="small">
+        <Outside url={one.passage.locator.url} />
+      </p>
       <p className="row">
         <button className="main" onClick={() => box.current?.close()}>
           {words.close}
