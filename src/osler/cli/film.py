@@ -41,6 +41,21 @@ from osler.trace import (
 
 NOTES = "notes are by a model that may not word medicine: nothing in them is medicine"
 """Stands before the first note of a film."""
+METRIC_MEANINGS = {
+    "cppl": "how unexpected the text is after the question",
+    "uct": "how unsure the model was of its words, in all",
+    "uct-mean": "how unsure the model was of a word",
+    "uct-entropy": "how many words could have stood there, in all",
+    "low-prob": "share of words that were unlikely",
+    "attention": "share of words that later ones hardly look at",
+    "gain": "how much of the text's surprise the evidence leaves",
+    "question-gain": "how much of the question's surprise the quotes leave",
+    "option-entropy": "how undecided the evidence leaves the options",
+    "sureness": "how likely the evidence does not answer the question",
+    "answers": "how likely no quote answers the question",
+    "semantic-entropy": "how much several answers differ in meaning",
+}
+"""What a state value says; lower is surer. Told once a film."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +78,8 @@ class Film:
         self._depth = 1
         self._value: StateValued | None = None
         """It comes before the push it belongs to, and is shown below it."""
+        self._explained: set[str] = set()
+        """Metrics whose meaning was told."""
         self._within = 0
         """1 inside a step that has a stack of its own."""
 
@@ -149,7 +166,12 @@ class Film:
 
     def _pending_lines(self) -> Iterator[Text]:
         if self._value is not None:
+            metric = self._value.metric
             yield self._indented_line(self._depth + 1, "=", describe_value(self._value), "cyan")
+            if metric in METRIC_MEANINGS and metric not in self._explained:
+                words = f"{metric}: {METRIC_MEANINGS[metric]}; lower is surer"
+                yield self._indented_line(self._depth + 1, " ", words, "dim")
+            self._explained.add(metric)
             self._value = None
 
     def _inner_line(self, mark: str, words: str, style: str) -> Text:

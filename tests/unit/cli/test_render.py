@@ -5,11 +5,12 @@ from __future__ import annotations
 import io
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from rich.console import Console, Group, RenderableType
 
-from osler.cli.film import draw_film, format_number
+from osler.cli.film import METRIC_MEANINGS, draw_film, format_number
 from osler.cli.render import (
     RunPage,
     answer_block,
@@ -20,6 +21,7 @@ from osler.cli.render import (
     run_page,
     short_page,
 )
+from osler.methods.tcrag.monitor import Metric
 from osler.text import escape_controls
 from osler.trace import Event, SourcesPlanned, Started
 from osler.types import Answer, Evidence, Grounding, Hit, Passage, Question, Solution, Statement
@@ -49,6 +51,10 @@ def report(events: tuple[Event, ...], question: Question, solution: Solution | N
 
 def test_the_film_of_a_stack(stack_events: tuple[Event, ...]) -> None:
     assert text_of(*draw_film(stack_events)) == (GOLDEN / "film-stack.txt").read_text("utf-8")
+
+
+def test_every_state_value_has_a_meaning_in_words() -> None:
+    assert set(METRIC_MEANINGS) == {*get_args(Metric)} - {"off"}
 
 
 def test_notes_of_a_model_that_may_not_word_medicine_are_folded_away(
