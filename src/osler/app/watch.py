@@ -1,4 +1,5 @@
-"""A folder that is watched: what comes, changes or goes in it does so in the knowledge base.
+"""A folder, or a publisher's list, that is watched: what comes, changes or goes there does so in
+the knowledge base.
 
 Each look compares sizes and times of the files with those at which they were read, and each file
 is taken in one transaction; so a watch that is killed at any moment has lost nothing when it is
@@ -8,7 +9,7 @@ started again, and a file that was still being written is read again at the next
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -16,9 +17,12 @@ from typing import TYPE_CHECKING
 
 from osler.errors import KnowledgeBaseBusy, KnowledgeBaseUnbuilt
 from osler.kb.base import KnowledgeBase
+from osler.sources.download.transfer import FetchFailed
 
 if TYPE_CHECKING:
     from osler.kb.encoders.base import Encoder
+    from osler.sources.download.job import DownloadJob
+    from osler.sources.download.recipes import DownloadRecipe
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,57 @@ def watch_folder(
             continue
         documents = seen.documents + (first.documents if first else 0)
         yield Seen(documents, seen.gone, len(seen.failed), encoded)
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """What a look at a publisher's list brought."""
+
+    files: int
+    """Those that are there whole by now, of all looks."""
+    problem: str
+    """Why the download broke off; "" where it did not. The next look goes on with it."""
+    seen: Seen
+
+
+def fetch_on_schedule(
+    kb: KnowledgeBase,
+    job: DownloadJob,
+    encoder: Encoder | None,
+    ticks: Iterable[object],
+    *,
+    accepted: bool,
+) -> Iterator[Fetched]:
+    """Fetches what is new, takes it in and builds, once for each tick. Blocks.
+
+    A download that breaks off keeps the files that came, which are taken in. While another process
+    writes, what came waits for the next tick. Raises `LicenceNotAccepted` and `BadConfig` as
+    `DownloadJob.run`, and what `KnowledgeBase.add` and `build` raise.
+    """
+    taken: set[Path] = set()
+    for _ in ticks:
+        problem = ""
+        try:
+            job.run(accepted=accepted)
+        except FetchFailed as error:
+            problem = str(error)
+        there = {path for path in job.folder.glob("*") if ".part" not in path.suffixes}
+        seen = Seen(0, 0, 0, 0)
+        if new := sorted(there - taken):
+            try:
+                seen = _take_in(kb, job.recipe, new, encoder)
+                taken |= there
+            except KnowledgeBaseBusy:
+                problem = problem or "the knowledge base is being written"
+        yield Fetched(len(there), problem, seen)
+
+
+def _take_in(
+    kb: KnowledgeBase, recipe: DownloadRecipe, files: Sequence[Path], encoder: Encoder | None
+) -> Seen:
+    added = kb.add(files, source=recipe.source, fmt=recipe.format or None)
+    encoded = _build_where_needed(kb, encoder)
+    return Seen(added.documents, added.gone, len(added.failed), encoded)
 
 
 def _build_where_needed(kb: KnowledgeBase, encoder: Encoder | None) -> int:

@@ -17,6 +17,7 @@ from osler.cli.session import CliSession
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from osler.sources.download.job import DownloadJob
     from osler.sources.download.recipes import DownloadRecipe
 
 
@@ -266,8 +267,22 @@ def fetch(
     only: Annotated[
         int | None, typer.Option(min=1, help="Only the first so many files of a list.")
     ] = None,
+    every: Annotated[
+        float | None,
+        typer.Option(
+            min=0.01,
+            help="Hours between two looks: fetch what is new, take it in and build, until stopped.",
+            show_default=False,
+        ),
+    ] = None,
+    looks: Annotated[
+        int | None, typer.Option(min=1, help="With --every: end after so many looks.")
+    ] = None,
 ) -> None:
-    """Download a corpus or an ontology. An interrupted download resumes."""
+    """Download a corpus or an ontology. An interrupted download resumes.
+
+    With --every it keeps the knowledge base up to date, as with pubmed-updates.
+    """
     from osler.sources.download.recipes import find_recipe, load_recipes
 
     if name is None:
@@ -278,8 +293,12 @@ def fetch(
 
     chosen = find_recipe(name)
     folder = to or here.load_settings().home / "fetched" / name
+    job = DownloadJob(chosen, folder, mirror, only)
+    if every is not None:
+        _fetch_on_schedule(here, job, every * 3600, looks, accepted=accept)
+        return
     with show_progress(here) as report:
-        done = DownloadJob(chosen, folder, mirror, only).run(accepted=accept, progress=report)
+        done = job.run(accepted=accept, progress=report)
     if here.json:
         document = {"files": [str(path) for path in done.files], "bytes": done.bytes}
         here.show_result("", {"recipe": name, "folder": str(folder), **document})
@@ -287,6 +306,32 @@ def fetch(
     here.print_line(
         f"next: {chosen.use}" if chosen.use else f"next: {_add_command(chosen, folder)}"
     )
+
+
+def _fetch_on_schedule(
+    here: CliSession, job: DownloadJob, seconds: float, looks: int | None, *, accepted: bool
+) -> None:
+    from itertools import islice
+
+    from osler.app.watch import fetch_on_schedule, tick_every
+    from osler.app.wiring.knowledge import open_or_create
+    from osler.app.wiring.models import load_encoder
+    from osler.errors import BadConfig
+
+    if job.recipe.use:
+        raise BadConfig(
+            f"{job.recipe.name} is not for the knowledge base: {job.recipe.use}",
+            fix="leave out --every",
+        )
+    settings = here.load_settings()
+    with open_or_create(settings) as kb:
+        kb.wait = PATIENCE
+        ticks, encoder = islice(tick_every(seconds), looks), load_encoder(settings)
+        for one in fetch_on_schedule(kb, job, encoder, ticks, accepted=accepted):
+            if one.seen.is_change or one.problem:
+                line = f"{one.files:,} files; documents in: {one.seen.documents:,}"
+                line += f", out: {one.seen.gone:,}" + (f"; {one.problem}" if one.problem else "")
+                here.report_line(line, asdict(one))
 
 
 def _add_command(recipe: DownloadRecipe, folder: Path) -> str:
