@@ -8,28 +8,25 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from importlib.metadata import version
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ToolError
 from pydantic import BaseModel, Field
 from starlette.routing import BaseRoute
 
-from osler.app.config import STRATEGIES
 from osler.errors import OslerError
-from osler.methods.kag import sandbox
-from osler.methods.kag.formulas import (
-    FORMULAS,
-    ChoiceInput,
-    FlagInput,
-    Formula,
-    NumberInput,
-    evaluate_formula,
-)
-from osler.methods.kag.sandbox import LONGEST
-from osler.questions import parse_question
-from osler.serve import api, choices, documents, graph_views, schemas, schemas_kb
+from osler.serve import api, documents, graph_views, schemas, schemas_kb
+from osler.serve.formula_tools import add_calculation
 from osler.serve.keys import Caller
+from osler.serve.mcp_tasks import (
+    AnswerArguments,
+    AskedQuestion,
+    RunSeconds,
+    RunTasks,
+    StrategyName,
+    start_answer,
+)
 from osler.serve.reading_tools import (
     At,
     Many,
@@ -51,7 +48,6 @@ _BODY = 256 * 1024
 
 Query = Annotated[schemas.Words, Field(min_length=1, max_length=2_000)]
 Predicate = Annotated[schemas.Words, Field(min_length=1, max_length=200)]
-StrategyName = Annotated[str, Field(json_schema_extra={"enum": [*STRATEGIES]})]
 
 
 class FoundDocument(BaseModel):
@@ -77,42 +73,6 @@ class ConceptDefinitions(BaseModel):
     concepts: list[schemas_kb.ConceptView]
 
 
-class Calculation(BaseModel):
-    formula_id: str
-    """"" for a written calculation, which has no title, unit and source either."""
-    title: str
-    value: float | bool | str
-    unit: str
-    inputs: dict[str, float | bool | str]
-    """In the formula's own units, defaults among them."""
-    assumed: list[str]
-    """Inputs that were not given."""
-    said: str
-    source: str
-    note: str
-
-
-class FormulaInput(BaseModel):
-    name: str
-    kind: Literal["number", "yes or no", "choice"]
-    unit: str = ""
-    low: float | None = None
-    high: float | None = None
-    choices: list[str] = []
-
-
-class FormulaView(BaseModel):
-    formula_id: str
-    title: str
-    unit: str
-    source: str
-    inputs: list[FormulaInput]
-
-
-class FormulaList(BaseModel):
-    formulas: list[FormulaView]
-
-
 def build_mcp_server(
     at: Callable[[Context[Any, Any]], tuple[ServerState, Caller | None]], *, patients: bool = False
 ) -> MCPServer[Any]:
@@ -131,13 +91,14 @@ def build_mcp_server(
         version=version("osler"),
         log_level="WARNING",
         cache_hints=CACHE_HINTS,
+        extensions=[RunTasks(find_site)],
     )
     _add_knowledge(mcp, find_site)
     _add_passages(mcp, find_site)
     _add_search_and_fetch(mcp, find_site)
     _add_answers(mcp, find_site)
     _add_plans(mcp, find_site)
-    _add_calculation(mcp)
+    add_calculation(mcp)
     add_claim_tool(mcp, find_site)
     if patients:
         add_record_tool(mcp, find_site)
@@ -271,17 +232,15 @@ def _add_answers(mcp: MCPServer[Any], at: At) -> None:
     @report_refusals
     async def answer_question(
         context: Context[Any, Any],
-        question: Annotated[schemas.Words, Field(min_length=1, max_length=8_000)],
+        question: AskedQuestion,
         strategy: StrategyName | None = None,
-        max_seconds: Annotated[float, Field(gt=0, le=120)] = 120.0,
+        max_seconds: RunSeconds = 120.0,
     ) -> schemas.RunReport:
         """An answer with its citations, or that the evidence does not say. The run is kept.
         Where `danger` is there, say its text to the person first, word for word."""
         site, caller = at(context)
-        settings = choices.caller_settings(
-            site.settings, caller, strategy=strategy, limits=schemas.RunLimits(seconds=max_seconds)
-        )
-        live = await site.desk.start_run(caller, parse_question(question), settings)
+        asked = AnswerArguments(question=question, strategy=strategy, max_seconds=max_seconds)
+        live = await start_answer(site, caller, asked)
         try:
             async with asyncio.timeout(max_seconds + 5):
                 async for _ in site.desk.follow_lines(live):
@@ -307,81 +266,3 @@ def _add_plans(mcp: MCPServer[Any], at: At) -> None:
         return await api.make_plan(
             site, caller, schemas.PlanRequest(question=question, sources=sources)
         )
-
-
-def _add_calculation(mcp: MCPServer[Any]) -> None:
-    @mcp.tool(annotations=read_only_hints("Calculate"))
-    @report_refusals
-    async def calculate(
-        formula_id: Annotated[str, Field(max_length=100)] = "",
-        inputs: Annotated[dict[str, float | bool | str], Field(max_length=64)] = {},  # noqa: B006
-        python: Annotated[str, Field(max_length=LONGEST)] = "",
-    ) -> Calculation:
-        """A verified clinical formula, else a calculation in `python`, with `inputs` as its names.
-
-        A formula's quantity is a number in its own unit, or words such as "1.2 mg/dL";
-        `list_formulas` says what each takes. Python reaches no file and no network, and its last
-        expression is the value.
-        """
-        if bool(formula_id) == bool(python):
-            raise ToolError("give formula_id or python, and not both")
-        return await (_run_python(python, inputs) if python else _formula_of(formula_id, inputs))
-
-    @mcp.tool(annotations=read_only_hints("List the formulas"))
-    async def list_formulas() -> FormulaList:
-        """The verified formulas, with what each takes and where it was published."""
-        return FormulaList(formulas=[_formula_view(one) for one in FORMULAS.values()])
-
-
-async def _formula_of(id: str, inputs: dict[str, float | bool | str]) -> Calculation:
-    formula = FORMULAS.get(id)
-    if formula is None:
-        raise ToolError(f"there is no formula {id!r}; list_formulas names them")
-    result = await asyncio.to_thread(evaluate_formula, formula, inputs)
-    return Calculation(
-        formula_id=formula.id,
-        title=formula.title,
-        value=result.value,
-        unit=formula.unit,
-        inputs=dict(result.used),
-        assumed=list(result.assumed),
-        said=result.text(),
-        source=formula.source,
-        note=formula.note,
-    )
-
-
-async def _run_python(code: str, inputs: dict[str, float | bool | str]) -> Calculation:
-    """Raises `BadCalculation`."""
-    done = await sandbox.run_calculation(code, inputs)
-    return Calculation(
-        formula_id="",
-        title="",
-        value=done.value,
-        unit="",
-        inputs=inputs,
-        assumed=[],
-        said=f"{done.value}",
-        source="",
-        note="A written calculation: whether it is the right one, nobody has checked.",
-    )
-
-
-def _formula_view(given: Formula) -> FormulaView:
-    return FormulaView(
-        formula_id=given.id,
-        title=given.title,
-        unit=given.unit,
-        source=given.source,
-        inputs=[_input_view(one) for one in given.inputs],
-    )
-
-
-def _input_view(given: NumberInput | FlagInput | ChoiceInput) -> FormulaInput:
-    match given:
-        case NumberInput(name=name, unit=unit, low=low, high=high):
-            return FormulaInput(name=name, kind="number", unit=unit, low=low, high=high)
-        case FlagInput(name=name):
-            return FormulaInput(name=name, kind="yes or no")
-        case ChoiceInput(name=name, choices=options):
-            return FormulaInput(name=name, kind="choice", choices=list(options))
