@@ -11,10 +11,12 @@ and once more from the passages of one search. A policy keeps the answer from th
 
 Signals: p (the least probability), the dual rule (p, and the verdict), the state value (mean
 uncertainty of the box's tokens), the likeness of question, answer and top passage (that one costs
-the search), and all of them in a logistic regression. Thresholds and weights are chosen on the
-half "dev" (by a hash of the id): the lowest threshold at which accuracy is not below searching
-always. The half "test" is reported. One line a question in FOLDER/boundary.jsonl; a stopped run
-goes on.
+the search), and all of them in a logistic regression. "contrast" answers a yes/no question by which
+of the two words is likelier after it than after no question, and is as sure as that margin.
+Thresholds and weights are chosen on the half "dev" (by a hash of the id): the lowest threshold at
+which accuracy is not below searching always; "controlled" goes down from the surest as long as the
+interval of the difference there stays above -.05. The half "test" is reported. One line a question
+in FOLDER/boundary.jsonl; a stopped run goes on.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ from state_values import DATA, build_2wiki, half_of, of_research, settings_of
 from osler.app.config import Settings
 from osler.app.wiring.live import live_parts
 from osler.evaluate.intervals import mean, proportion
-from osler.llm.core.base import TokenScore
+from osler.llm.core.base import Likelihood, Message, TokenScore, score_all
 from osler.methods.kag.boundary import GenerateThenAssess, SignalValue
 from osler.retrieve import look_up
 from osler.trace import Run
@@ -45,7 +47,9 @@ from osler.types import Language
 
 Row = dict[str, Any]
 SETS = ("2wiki", "research")
-SIGNALS = ("p", "dual", "state", "likeness", "all")
+SIGNALS = ("p", "dual", "state", "likeness", "all", "contrast")
+LOSS = 0.05
+"""Accuracy that a controlled threshold may lose."""
 
 
 class MeanUncertainty:
@@ -86,6 +90,17 @@ async def ask_both(bench: multihop.Bench, item: multihop.Item) -> Row:
     }
 
 
+async def weigh_words(bench: multihop.Bench, item: multihop.Item) -> Row:
+    """How much likelier "yes" is than "no" after the question than after an empty one."""
+    odds = []
+    for question in (item.question, "Answer yes or no."):
+        model = bench.parts.model_for("reader")
+        assert isinstance(model, Likelihood)
+        yes, no = await score_all(model, [Message("user", question)], ("yes", "no"))
+        odds.append(yes.tokens[0].logprob - no.tokens[0].logprob)
+    return {"yes": item.answer == "yes", "odds": odds[0] - odds[1]}
+
+
 def _is_right(answer: str, item: multihop.Item) -> bool:
     said, golds = multihop.normalised(answer), (item.answer, *item.others)
     if item.answer in ("yes", "no"):
@@ -114,7 +129,7 @@ def hop_items(data: Path) -> list[multihop.Item]:
 
 async def gather(given: argparse.Namespace) -> None:
     log, end = given.work / "boundary.jsonl", time.monotonic() + 60 * given.minutes
-    done = {row["id"] for row in read_rows(log)}
+    done = {row["id"]: row for row in read_rows(log)}
     benches = []
     for name in given.sets:
         items = hop_items(given.data) if name == "2wiki" else yes_no_items(given.data)
@@ -126,15 +141,26 @@ async def gather(given: argparse.Namespace) -> None:
         benches.append((multihop.Bench(name, settings, await live_parts(settings)), items))
     for turn in range(given.n):
         for bench, items in benches:
-            if turn < len(items) and items[turn].id not in done and time.monotonic() < end:
-                row = await ask_both(bench, items[turn])
+            if turn >= len(items) or time.monotonic() > end:
+                continue
+            row = done.get(items[turn].id)
+            if row is None or "odds" not in row:
+                row = await ask_both(bench, items[turn]) if row is None else row
+                row |= await weigh_words(bench, items[turn])
                 with log.open("a", encoding="utf-8") as file:
                     file.write(json.dumps(row) + "\n")
 
 
 def read_rows(log: Path) -> list[Row]:
+    """The rows, each once: the last line of one stands."""
     lines = log.read_text(encoding="utf-8").splitlines() if log.exists() else []
-    return [json.loads(line) for line in lines]
+    return list({row["id"]: row for row in map(json.loads, lines)}.values())
+
+
+def answer_by_odds(row: Row) -> Row:
+    """The row as if the likelier word were the model's own answer."""
+    said = row["odds"] > 0
+    return {**row, "answer": "yes" if said else "no", "right": said == row["yes"]}
 
 
 def make_signals(dev: Sequence[Row]) -> dict[str, Callable[[Row], float]]:
@@ -160,6 +186,7 @@ def _single_signals() -> dict[str, Callable[[Row], float]]:
         "dual": lambda row: row["p"] if row["checked"] else -1.0,
         "state": lambda row: -row["state"],
         "likeness": lambda row: row["likeness"],
+        "contrast": lambda row: abs(row.get("odds", 0.0)),
     }
 
 
@@ -184,6 +211,18 @@ def choose_threshold(dev: Sequence[Row], sure: Callable[[Row], float]) -> float:
     return float("inf")
 
 
+def choose_controlled(dev: Sequence[Row], sure: Callable[[Row], float]) -> float:
+    """The last threshold, from the surest down, at which no more than `LOSS` is lost for sure."""
+    last = float("inf")
+    for least in sorted({sure(row) for row in dev if row["answer"]}, reverse=True):
+        after = zip(accuracy_with(dev, sure, least), dev, strict=True)
+        low = mean([own - float(row["searched right"]) for own, row in after], draws=1_000).low
+        if low < -LOSS:
+            break
+        last = least
+    return last
+
+
 def risk_area(rows: Sequence[Row], sure: Callable[[Row], float]) -> float:
     """Mean share of wrong answers when the surest are kept first; refusals come last, as wrong."""
     order = sorted(rows, key=lambda row: -(sure(row) if row["answer"] else -9.0))
@@ -205,7 +244,13 @@ def print_tables(rows: Sequence[Row]) -> None:
         kept = [r for r in test if keeps_own(r, sure_by["dual"], 0.5)]
         print_policy("the paper's, tau 0.5", test, sure_by["dual"], 0.5)
         for signal in SIGNALS:
-            print_policy(signal, test, sure_by[signal], choose_threshold(dev, sure_by[signal]))
+            fit, held = dev, test
+            if signal == "contrast":
+                fit, held = ([answer_by_odds(r) for r in of if "odds" in r] for of in (dev, test))
+            sure = sure_by[signal]
+            for told, choose in ((signal, choose_threshold), ("controlled", choose_controlled)):
+                if fit and held:
+                    print_policy(told, held, sure, choose(fit, sure))
         wrong = sum(not row["right"] for row in kept)
         risk = proportion(wrong, len(kept)) if kept else "-"
         print(f"the paper's rule: risk {risk} of what it keeps")

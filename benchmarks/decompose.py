@@ -144,11 +144,12 @@ class Asker:
     async def plan(self, question: str, seed: int | None = None) -> Plan | None:
         if self.way == "rule":
             return rule_plan(question)
-        if self.way == "outline":
-            speaker = Speaker(self.model, "planner", Sampling(0.0, 200, top=0), constrains=True)
-            made = await Outliner(speaker).decompose(Question("", question), Run())
-            return from_forms(made.steps)
         heat = 0.0 if seed is None else HEAT
+        if self.way == "outline":
+            sampling = Sampling(heat, 200, seed=seed or 0, top=0)
+            speaker = Speaker(self.model, "planner", sampling, constrains=True)
+            made = await Outliner(speaker).decompose(Question("", question), Run(seed=seed or 0))
+            return from_forms(made.steps)
         sampling = Sampling(heat, 90, seed=seed or 0, adapter=PROMPT, top=0)
         return read_plan(
             (await self.model.complete(ask_message(question), sampling)).text, question

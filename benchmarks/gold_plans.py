@@ -1,10 +1,12 @@
-"""Gold plans of 2WikiMultihopQA over its own evidence as a graph: the executor by itself.
+"""Gold plans of 2WikiMultihopQA and MuSiQue over their evidence as a graph: the executor by itself.
 
     python benchmarks/gold_plans.py [--data FOLDER]
 
 Each question's evidence triples are a graph of their own; the plan follows from them (a chain, or
-two chains that are compared), and what is compared from the question's words. Exact match with the
-gold answer. The opponent: the object of the last triple. No model.
+two chains that are compared), and what is compared from the question's words. MuSiQue's are its
+decompositions: a step's subject is the step that it names, else the title of its paragraph; of one
+that names two steps, what both lead to. Exact match with the gold answer. The opponent: the object
+of the last triple. No model.
 """
 
 from __future__ import annotations
@@ -42,7 +44,8 @@ from osler.methods.kag.logical_forms import (
 )
 
 ROOT = Path(__file__).parents[1]
-QUESTIONS = Path("A_questions") / "multihop" / "2wikimultihopqa" / "questions.json"
+HOPS = Path("A_questions") / "multihop"
+_REFERENCE = re.compile(r"#(\d+)")
 _LATER = re.compile(r"\b(?:later|last|younger|recent(?:ly)?|latest|newer)\b", re.IGNORECASE)
 _SAME = re.compile(r"\b(?:same|both|share)\b", re.IGNORECASE)
 Triple = tuple[str, str, str]
@@ -85,6 +88,24 @@ def write_gold_plan(question: str, chains: list[list[Triple]]) -> LogicalPlan:
     return LogicalPlan(tuple(PlanStep(n, question, form) for n, form in enumerate(forms, 1)))
 
 
+def write_decomposed_plan(row: dict[str, Any]) -> tuple[LogicalPlan, list[Triple]]:
+    """The plan of a question of MuSiQue, and the triples that its steps rest on."""
+    steps, forms, triples = row["question_decomposition"], [], []
+    for n, step in enumerate(steps, 1):
+        named, _, relation = step["question"].rpartition(" >> ")
+        title = row["paragraphs"][step["paragraph_support_idx"]]["title"]
+        before = [int(k) for k in _REFERENCE.findall(step["question"])]
+        for k in before or [0]:
+            subject = steps[k - 1]["answer"] if k else (named or title)
+            node = SpoNode(f"o{k}") if k else SpoNode(f"s{n}", "thing", subject)
+            forms.append(Retrieval(node, SpoNode(f"p{n}", relation), SpoNode(f"o{n}")))
+            triples.append((subject, relation, step["answer"]))
+    every = [*forms, Output((f"o{len(steps)}",))]
+    question = row["question"]
+    plan = LogicalPlan(tuple(PlanStep(n, question, form) for n, form in enumerate(every, 1)))
+    return plan, triples
+
+
 def word_value(value: Value) -> str:
     match value:
         case Verdict(holds, _):
@@ -97,8 +118,13 @@ def word_value(value: Value) -> str:
             return f"{value.value:g}"
 
 
-def answer_question(row: dict[str, Any], folder: Path) -> str:
-    triples = [(str(s), str(p), str(o)) for s, p, o in row["evidence"]]
+def answer_question(row: dict[str, Any], folder: Path) -> tuple[str, str]:
+    """What the plan comes to, and the object of the last triple."""
+    if "question_decomposition" in row:
+        plan, triples = write_decomposed_plan(row)
+    else:
+        triples = [(str(s), str(p), str(o)) for s, p, o in row["evidence"]]
+        plan = write_gold_plan(row["question"], split_chains(triples))
     names = dict.fromkeys(end for s, _, o in triples for end in (s, o))
     ids = {name: f"W:{n}" for n, name in enumerate(names)}
     with Graph.create(folder) as graph:
@@ -108,32 +134,42 @@ def answer_question(row: dict[str, Any], folder: Path) -> str:
                 *(Relation(ids[s], p, ids[o], "2Wiki") for s, p, o in triples),
             ]
         )
-        plan = write_gold_plan(row["question"], split_chains(triples))
         try:
             values = execute_plan(plan, GraphLookup(graph))
         except BadCalculation as error:
-            return f"({error.message})"
-        return word_value(values[len(plan.steps)])
+            return f"({error.message})", triples[-1][2]
+        return word_value(values[len(plan.steps)]), triples[-1][2]
+
+
+def read_questions(data: Path) -> list[dict[str, Any]]:
+    found = []
+    for name in ("2wikimultihopqa/questions.json", "musique/qa_train.json"):
+        found += json.loads((data / HOPS / name).read_text(encoding="utf-8"))
+    return found
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data")
-    rows = json.loads((parser.parse_args().data / QUESTIONS).read_text(encoding="utf-8"))
     told: dict[str, list[tuple[bool, bool]]] = defaultdict(list)
     with tempfile.TemporaryDirectory() as folder:
-        for n, row in enumerate(rows):
-            got, gold = answer_question(row, Path(folder) / str(n)), str(row["answer"])
-            right = normalise_answer(got) == normalise_answer(gold)
-            last = normalise_answer(str(row["evidence"][-1][2])) == normalise_answer(gold)
-            told[row["question_type"]].append((right, last))
+        for n, row in enumerate(read_questions(parser.parse_args().data)):
+            got, last = answer_question(row, Path(folder) / str(n))
+            golds = {
+                normalise_answer(str(one))
+                for one in (row["answer"], *row.get("answer_aliases", ()))
+            }
+            right = normalise_answer(got) in golds
+            told[row.get("question_type", "musique")].append(
+                (right, normalise_answer(last) in golds)
+            )
             if not right:
-                print(f"{row['question']}\n    gold {gold!r}, got {got!r}")
+                print(f"{row['question']}\n    gold {row['answer']!r}, got {got!r}")
     print(f"\n{'type':20}{'n':>5}{'plan':>7}{'last object':>13}")
-    told["all"] = [pair for each in list(told.values()) for pair in each]
+    told["2wiki"] = [pair for kind, each in told.items() if kind != "musique" for pair in each]
     for kind, pairs in told.items():
-        plan, last = (sum(column) / len(pairs) for column in zip(*pairs, strict=True))
-        print(f"{kind:20}{len(pairs):>5}{plan:>7.3f}{last:>13.3f}")
+        plan, end = (sum(column) / len(pairs) for column in zip(*pairs, strict=True))
+        print(f"{kind:20}{len(pairs):>5}{plan:>7.3f}{end:>13.3f}")
 
 
 if __name__ == "__main__":
