@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["NAME", "DATE", "PHONE", "EMAIL", "ID", "ADDRESS"]
+Kind = Literal["NAME", "DATE", "PHONE", "EMAIL", "ID", "ADDRESS", "AGE", "URL"]
+"""AGE is one over 89, as Safe Harbor has it; URL an address on the web."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +57,26 @@ def _join_overlaps(found: Iterable[Identifier]) -> list[Identifier]:
 
 
 def settle_overlaps(found: Iterable[Identifier]) -> list[Identifier]:
-    """Those of a kind that overlap as one; of other overlaps the longest. In the text's order."""
+    """Those of a kind that overlap as one; of other overlaps the longest, and what the other one
+    covers besides. In the text's order."""
     kept: list[Identifier] = []
     found = _join_overlaps(found)
     for one in sorted(found, key=lambda each: (each.start - each.end, each.start)):
-        if all(one.end <= other.start or one.start >= other.end for other in kept):
-            kept.append(one)
+        kept += _cut_away(one, kept)
     return sorted(kept, key=lambda each: each.start)
+
+
+def _cut_away(one: Identifier, kept: Iterable[Identifier]) -> list[Identifier]:
+    """What `one` covers and none of `kept`."""
+    pieces = [one]
+    for other in kept:
+        pieces = [
+            Identifier(piece.kind, start, end)
+            for piece in pieces
+            for start, end in (
+                (piece.start, min(piece.end, other.start)),
+                (max(piece.start, other.end), piece.end),
+            )
+            if start < end
+        ]
+    return pieces

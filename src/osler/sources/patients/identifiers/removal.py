@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import date, timedelta
 
@@ -18,6 +19,7 @@ from osler.sources.records import Document
 
 _RULES = compile_rules(shared.PATTERNS, english.PATTERNS, chinese.PATTERNS)
 _YEAR_FIRST = re.compile(r"(\d{4})(年|[-/.])(\d{1,2})(月|[-/.])(\d{1,2})(日|号)?")
+_PART = re.compile(r"\b[A-Z][a-zà-ÿ'’-]{2,}\b|[\u4e00-\u9fff]{2,}")
 _FARTHEST = 365
 """Days by which dates are moved, at most, always back."""
 
@@ -32,7 +34,16 @@ def find_identifiers(text: str) -> list[Identifier]:
             for one in settle_overlaps(match_rules(_RULES, line))
         ]
         at += len(line)
-    return found
+    return settle_overlaps((*found, *_find_again(text, found)))
+
+
+def _find_again(text: str, found: list[Identifier]) -> Iterator[Identifier]:
+    """Names, and the parts of English ones, where they stand again without what gave them away."""
+    names = {text[one.start : one.end] for one in found if one.kind == "NAME"}
+    words = {word for name in names for word in _PART.findall(name)}
+    again = "|".join(sorted(map(re.escape, words), key=len, reverse=True))
+    for match in re.finditer(rf"(?<![A-Za-z])(?:{again})(?![A-Za-z])", text) if again else ():
+        yield Identifier("NAME", match.start(), match.end())
 
 
 def remove_identifiers(text: str, shift: int = 0) -> str:
