@@ -40,12 +40,15 @@ class TriedMoves:
     """How often a tool found nothing."""
     queries: set[tuple[str, str]] = field(default_factory=set)
     """Tool and query; the question itself is the empty query."""
+    repeated: bool = False
+    """Whether a tool was asked the same again."""
     popped: set[str] = field(default_factory=set)
     """Ids of passages that a Backtrack took off the stack."""
     refused: set[frozenset[str]] = field(default_factory=set)
     """Sets of passage ids over which a Conclusion was rejected as too uncertain."""
 
     def note_call(self, call: ToolUse, *, found: bool) -> None:
+        self.repeated |= (call.tool, call.query) in self.queries
         self.tools.add(call.tool)
         self.queries.add((call.tool, call.query))
         self.nothing[call.tool] += not found
@@ -190,8 +193,9 @@ class LeanMoves:
     observation that does not bear on the question is popped before anything is put on it, unless it
     confirms what was popped before; one that may bear on it stays, and is not concluded from before
     something else was asked. That is the next tool with the question itself, and at last the first
-    one with another query (`next_query`). The run ends when nothing is left to ask. For composers
-    that word the answer themselves.
+    one with another query (`next_query`). Where all that was found was popped, the question is
+    asked once more, so that `rag`'s own evidence is left at worst. The run ends when nothing is
+    left to ask. For composers that word the answer themselves.
     """
 
     tools: tuple[str, ...]
@@ -246,4 +250,8 @@ class LeanMoves:
             return ToolUse(fresh[0], "")
         query = next_query(memory.question) if again else ""
         once = all(known == "" for tool, known in tried.queries if tool != NAME_RAG)
-        return ToolUse(searches[0], query) if query and once and searches else None
+        if query and once and searches:
+            return ToolUse(searches[0], query)
+        # All was popped: what the question itself finds is what there is, and the gate judges it.
+        back = again and searches and not memory.hits and not tried.repeated
+        return ToolUse(searches[0], "") if back else None

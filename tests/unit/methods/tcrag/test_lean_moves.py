@@ -130,6 +130,20 @@ async def test_the_last_search_asks_for_what_the_question_is_about() -> None:
     assert "does" not in asked[1]
 
 
+async def test_where_every_search_was_popped_the_question_s_own_passages_are_left() -> None:
+    run = Run()
+    found: dict[str, Sequence[Passage]] = {QUESTION.text: [NOISE], "amiodarone": [FILM]}
+    machine = replace(
+        lean(NOISE, NOISE, {}),
+        tools=(SearchTool(DOC_RAG, ScriptedRetriever(found)),),
+        moves=LeanMoves((DOC_RAG,), ObservationJudge(GATE)),
+    )
+    solution = await machine.solve(QUESTION, run)
+    assert [one.passage for one in solution.answer.evidence] == [NOISE]
+    assert len([event for event in run.events if isinstance(event, Popped)]) == 2
+    assert (solution.halt, run.usage.searches) == (Halt.BUDGET, 3)
+
+
 @dataclass(frozen=True)
 class UnsureGate(EvidenceGate):
     """Neither noise nor sure is what lacks a word."""
