@@ -12,7 +12,7 @@ from pathlib import Path
 from osler.app.config import STRATEGIES, Settings, read_presets
 from osler.app.stored_plans import plan_once
 from osler.app.tasks import kind_of, read_task
-from osler.app.training_guard import count_trained_on, refuse_trained_on
+from osler.app.training_guard import count_trained_on, refuse_trained_on, trained_digests
 from osler.app.wiring import Parts, graphs
 from osler.app.wiring.composers import note_roles
 from osler.app.wiring.live import live_parts, record_parts, remember_replies
@@ -32,6 +32,7 @@ from osler.evaluate.runner import (
     SolvedRun,
 )
 from osler.evaluate.searches import WatchedRetriever
+from osler.evaluate.trained_on import unseen_samples
 from osler.jobs.runner import Progress
 from osler.llm.recording.response_cache import ResponseCache
 from osler.llm.recording.tape import Tape
@@ -140,11 +141,13 @@ def make_trial(
     seed: int,
     experiment: str = "",
     trained_on: bool = False,
+    unseen: bool = False,
 ) -> Trial:
     """Everything is read and checked before the first sample is tried.
 
-    Raises `BadConfig` for questions that a strategy's models were trained on, unless `trained_on`
-    is given: then they are measured, and counted in the plan.
+    `unseen` leaves out, for every strategy alike, the questions that any strategy's models were
+    trained on. Raises `BadConfig` for such questions without it, unless `trained_on` is given:
+    then they are measured, and counted in the plan.
     """
     settings = {label: strategy_settings(label, load) for label in labels}
     for label, found in settings.items():
@@ -156,11 +159,14 @@ def make_trial(
         for label, found in settings.items()
     }
     noted, cells, kept = {}, [], []
+    # Of all strategies together: rows of one table rest on the same questions.
+    known = frozenset[str]().union(*map(trained_digests, settings.values()))
     for word in tasks:
         loaded = read_task(word, data)
         task = planning.task_of(loaded, kind_of(loaded))
         noted[task.name] = task
-        samples = planning.choose_samples(loaded.samples, limit, seed)
+        fresh = unseen_samples(loaded.samples, known) if unseen else loaded.samples
+        samples = planning.choose_samples(fresh, limit, seed)
         kept.append((task, samples))
     for label in labels:
         cells += [RunnerCell(label, task.name, samples) for task, samples in kept]

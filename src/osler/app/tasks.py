@@ -9,6 +9,7 @@ from osler.errors import BadConfig
 from osler.evaluate.datasets import data_set
 from osler.evaluate.datasets.base import DataSet, LoadedDataset
 from osler.evaluate.datasets.hub import PREFIX, hub_file, parse_hub
+from osler.evaluate.datasets.sample import sample_folder
 from osler.evaluate.datasets.splits import parse_split, require_trainable, take_split
 from osler.evaluate.record import Kind
 
@@ -54,6 +55,8 @@ def _load_files(named: _NamedTask, folder: Path | None) -> LoadedDataset:
     found = named.found
     if named.files:
         return found.read([_task_file(file, folder) for file in named.files])
+    if found.packaged:
+        return found.load(sample_folder())
     if folder is None:
         raise BadConfig(
             f"where are the files of {found.name}?",

@@ -31,6 +31,12 @@ def _weights_in_use(settings: Settings) -> Iterator[Path]:
     yield from (path for path in chosen if path is not None)
 
 
+def trained_digests(settings: Settings) -> frozenset[str]:
+    """Digests of the questions that any weights in use were trained on. Raises `BadRun`."""
+    lists = [read_trained_on(list_beside(path)) for path in trained_weights(settings)]
+    return frozenset[str]().union(*lists)
+
+
 def count_trained_on(
     settings: Mapping[str, Settings], tasks: Mapping[str, Sequence[Sample]]
 ) -> dict[str, dict[str, int]]:
@@ -40,9 +46,7 @@ def count_trained_on(
     """
     counts: dict[str, dict[str, int]] = {}
     for label, found in settings.items():
-        lists = [read_trained_on(list_beside(path)) for path in trained_weights(found)]
-        digests = frozenset[str]().union(*lists)
-        if not digests:
+        if not (digests := trained_digests(found)):
             continue
         for task, samples in tasks.items():
             if seen := count_seen(samples, digests):

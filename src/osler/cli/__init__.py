@@ -26,6 +26,7 @@ _KB = {
     ),
     **make_verbs("kb_keep", "release"),
     **make_verbs("kb_search", "patients"),
+    **make_verbs("fhir", "record"),
     **make_verbs("kb_keep", "fetch", "push"),
     **make_verbs("kb_extract", "extract", "index"),
     "graph": Verb("Concepts and their relations.", verbs=_GRAPH),
@@ -127,6 +128,10 @@ class RootGroup(LazyGroup, ErrorGroup):
         ),
         "kb": Verb("The knowledge base: what can be found and cited.", verbs=_KB),
         "eval": Verb("Compare strategies on data sets.", verbs=_EVAL),
+        "scoreboard": Verb(
+            "Every strategy on the same questions, and the page of it.",
+            verbs=make_verbs("scoreboard", "run", "report"),
+        ),
         "train": Verb("Make training data, and train models.", verbs=_TRAIN),
         "experts": Verb("Small trained parts that decide instead of a rule.", verbs=_EXPERTS),
         "forget": Verb(
@@ -141,7 +146,7 @@ class RootGroup(LazyGroup, ErrorGroup):
         ),
         "thread": Verb(
             "Conversations: questions that belong together.",
-            verbs=make_verbs("threads", "ls", "show", "replay", "export", "rm"),
+            verbs=make_verbs("threads", "ls", "show", "again", "replay", "export", "rm"),
         ),
         "trace": Verb("Show recorded runs.", verbs=make_verbs("traces", "ls", "show", "compare")),
         "serve": Verb(

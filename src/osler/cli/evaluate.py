@@ -71,6 +71,13 @@ class TriedOptions:
             help="Measure also questions that a model was trained on; the report marks them.",
         ),
     ] = False
+    unseen: Annotated[
+        bool,
+        typer.Option(
+            "--unseen",
+            help="Leave out, for all strategies alike, questions that any model was trained on.",
+        ),
+    ] = False
 
 
 @dataclass(frozen=True)
@@ -108,7 +115,7 @@ def run(here: CliSession, log_dir: LogDir, *, tried: TriedOptions, work: WorkOpt
     from osler.cli.session import PARTIAL
 
     trial, left_out = _make_trial(here, tried)
-    with show_progress(here) as report, _open_replies(work.replies) as known:
+    with show_progress(here) as report, open_replies(work.replies) as known:
         if report is not None:  # the first sample may take minutes
             report("opening models and data", 0, None)
         asyncio.run(
@@ -147,12 +154,13 @@ def _make_trial(here: CliSession, tried: TriedOptions) -> tuple[Trial, dict[str,
     trial = evaluation.make_trial(
         usual if usual and not tried.tasks else _split_words(tried.tasks, "--tasks"),
         labels,
-        _settings_loader(here),
+        settings_loader(here),
         data=tried.data,
         limit=tried.limit or (given.limit if given else None),
         seed=tried.seed if tried.seed is not None else (given.seed if given else 0),
         experiment=f"{given.name}: {given.repeats}" if given else "",
         trained_on=tried.trained_on,
+        unseen=tried.unseen,
     )
     return trial, left_out
 
@@ -161,14 +169,14 @@ def _read_labels(here: CliSession, wanted: Sequence[str]) -> tuple[list[str], di
     """The strategies' labels, and who is not in `all` and why, which is said."""
     from osler.app import evaluation
 
-    labels, left_out = evaluation.labels_of(wanted, _settings_loader(here))
+    labels, left_out = evaluation.labels_of(wanted, settings_loader(here))
     for kind, reason in left_out.items():
         here.print_line(f"left out: {kind}, {reason}")
     return labels, left_out
 
 
 @contextmanager
-def _open_replies(path: Path | None) -> Iterator[ResponseCache | None]:
+def open_replies(path: Path | None) -> Iterator[ResponseCache | None]:
     from osler.llm.recording.response_cache import ResponseCache
 
     if path is None:
@@ -223,7 +231,7 @@ def _run_keeper(folder: Path) -> KeepRun:
     return keep_run
 
 
-def _settings_loader(here: CliSession) -> Load:
+def settings_loader(here: CliSession) -> Load:
     """Settings of one strategy, over those of the call."""
 
     # A label may name a preset; the call's own preset holds for the others.

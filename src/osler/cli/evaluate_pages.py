@@ -19,6 +19,7 @@ from osler.evaluate.agreement import HumanAgreement
 from osler.evaluate.compare import PairedComparison, count_undecided
 from osler.evaluate.datasets import DATA_SETS
 from osler.evaluate.datasets.base import DataSet
+from osler.evaluate.datasets.sample import sample_folder
 from osler.evaluate.experiments import Experiment
 from osler.evaluate.log import RUNS, TriedSamples, read_records, read_trace
 from osler.evaluate.measures import (
@@ -134,6 +135,7 @@ def task_rows(folder: Path | None) -> list[dict[str, Any]]:
 def _task_row(data_set: DataSet, folder: Path | None) -> dict[str, Any]:
     names = ("name", "kind", "language", "about", "licence", "origin", "files", "split")
     row: dict[str, Any] = {name: getattr(data_set, name) for name in (*names, "published")}
+    folder = sample_folder() if data_set.packaged else folder
     if folder is None:
         return row
     if not all((folder / file).is_file() for file in data_set.files):

@@ -84,6 +84,13 @@ def _short_answer_score(
     return of
 
 
+def _holds_gold(record: SampleRecord) -> float | None:
+    """Whether the answer holds a gold answer: each part of "A; B" in words, a number to 0.6 %."""
+    golds = record.sample.gold.texts
+    said = answer_text(record)
+    return float(any(words.holds_answer(said, gold) for gold in golds)) if golds else None
+
+
 def _field_equals(field: str, wanted: str) -> Callable[[SampleRecord], float]:
     return lambda record: float(getattr(record.outcome, field) == wanted)
 
@@ -187,6 +194,7 @@ MEASURES: tuple[Measure, ...] = (
     _scored("accuracy", "accuracy (exact set of options)", _score_accuracy, _CHOICES),
     Measure("unparsed", "no option could be read (counted as wrong)", _count_unparsed, _CHOICES),
     _scored("em", "exact match", _short_answer_score(words.exact_match), _SHORT),
+    _scored("held", "the answer holds the gold", _holds_gold, _SHORT),
     _scored("f1", "F1 of tokens", _short_answer_score(words.f1), _SHORT),
     _scored(
         "rouge_l", "ROUGE-L F1", _short_answer_score(lambda a, g: overlap.rouge_l(a, g).f1), _LONG

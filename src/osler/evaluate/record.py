@@ -121,6 +121,8 @@ class RecordedOutcome:
     """Accelerators that the models ran on; 0 = none, or not known."""
     decided: str = ""
     """Who decided (`osler.types.DecidedBy`); empty in older logs."""
+    sureness: float | None = None
+    """Calibrated probability of the answer's expert, 0 to 1; `None` where nothing can say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +186,7 @@ def outcome_of(
         round(notes.seconds, 4) if notes and known else None,
         accelerators,
         str(solution.decided),
+        answer.sureness.probability if answer.sureness else None,
     )
 
 

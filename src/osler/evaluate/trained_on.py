@@ -55,4 +55,9 @@ def pass_on(sources: Iterable[Path], target: Path) -> None:
 
 def count_seen(samples: Sequence[Sample], digests: frozenset[str]) -> int:
     """Number of the samples whose question is among the digests."""
-    return sum(question_digest(sample.question.text) in digests for sample in samples)
+    return len(samples) - len(unseen_samples(samples, digests))
+
+
+def unseen_samples(samples: Sequence[Sample], digests: frozenset[str]) -> list[Sample]:
+    """The samples whose question is not among the digests."""
+    return [one for one in samples if question_digest(one.question.text) not in digests]

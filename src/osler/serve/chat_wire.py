@@ -23,7 +23,7 @@ AUTO, ALONE = "auto", "no-retrieval"
 
 
 def model_names() -> list[str]:
-    return [f"{PREFIX}{name}" for name in (AUTO, *STRATEGIES, ALONE)]
+    return [f"{PREFIX}{name}" for name in dict.fromkeys((AUTO, *STRATEGIES, ALONE))]
 
 
 class ChatModel(BaseModel):

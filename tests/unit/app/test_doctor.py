@@ -147,7 +147,7 @@ def test_without_a_concept_graph_what_walks_it_is_refused_and_what_may_use_it_de
     assert {
         v.status
         for name, v in found.items()
-        if name not in {"hykge", "kag-thinker", "unified", "self-rag"}
+        if name not in {"hykge", "kag-thinker", "unified", "auto", "self-rag"}
     } == {"full"}
 
 

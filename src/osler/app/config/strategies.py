@@ -259,6 +259,14 @@ class UnifiedSettings(MachineFields, ThinkerFields, PlannerFields):
     plan, the first of each query in turn."""
 
 
+class AutoSettings(SettingsSection):
+    """The cheapest method for each question, by what is asked; the answer says which and why."""
+
+    kind: Literal["auto"] = "auto"
+    k: Whole = Field(default=10, ge=1, le=200)
+    """Passages of a search."""
+
+
 Strategy = Annotated[
     DirectSettings
     | CotSettings
@@ -267,6 +275,7 @@ Strategy = Annotated[
     | KagThinkerSettings
     | OmniRagSettings
     | UnifiedSettings
+    | AutoSettings
     | AnyBaseline,
     Field(discriminator="kind"),
 ]

@@ -67,7 +67,7 @@ def judge_strategies(
         _judge_thinker(cast),
         _judge_omni(cast),
     )
-    own = (*own, _judge_unified(cast))
+    own = (*own, _judge_unified(cast), _judge_auto(cast))
     return (*own, *(_judge_baseline(method, cast) for method in METHODS))
 
 
@@ -195,6 +195,15 @@ def _judge_unified(cast: _RolePlayers) -> StrategyVerdict:
     reasons = [part.why for part in parts if part.status == "degraded"]
     told = dict.fromkeys(why for reason in reasons for why in reason.split("; "))
     return _make_verdict("unified", needs, refused, (*told, silent))
+
+
+def _judge_auto(cast: _RolePlayers) -> StrategyVerdict:
+    needs = "a concept graph for questions of several steps; a reader"
+    reasons = (
+        _quoted_answers(cast.reader),
+        "" if cast.graph else "steps are read from texts alone: there is no concept graph",
+    )
+    return _make_verdict("auto", needs, _unreachable_role("reader", cast.reader), reasons)
 
 
 def _unreachable_role(role: str, ability: Ability) -> str:

@@ -26,6 +26,7 @@ from typing import assert_never
 
 from osler.answer.quoting import QuoteJudge
 from osler.app.config import (
+    AutoSettings,
     BaselineSettings,
     CotSettings,
     DirectSettings,
@@ -103,7 +104,7 @@ def roles_of(settings: Settings) -> tuple[Role, ...]:
             return ("reader",)
         case TcRagSettings():
             return ("planner", "summariser", "reader")
-        case KagThinkerSettings():
+        case KagThinkerSettings() | AutoSettings():
             return ("planner", "reader")
         case UnifiedSettings(planner="reflexion" | "serts"):
             return ("planner", "summariser", "judge", "reader")

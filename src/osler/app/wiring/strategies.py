@@ -8,6 +8,7 @@ from typing import Any, Literal, assert_never
 
 from osler.answer.extractive import ExtractiveComposer
 from osler.app.config import (
+    AutoSettings,
     BaselineSettings,
     CotSettings,
     DirectSettings,
@@ -28,6 +29,7 @@ from osler.app.wiring.thinking import build_thinker
 from osler.app.wiring.tools import graph_tools, make_tools
 from osler.errors import BadConfig
 from osler.llm.core.base import Likelihood
+from osler.methods.auto import AutoRoute, AutoSolver
 from osler.methods.kag.boundary import Boundary, GenerateThenAssess, NoBoundary
 from osler.methods.kag.depth import Depth
 from osler.methods.kag.solver import Thinker
@@ -170,13 +172,35 @@ def _state_signal(
     return StateSignal(monitor, limit.sigma), [limit.note]
 
 
+def build_rag(build: StrategyBuild, k: int) -> Solver:
+    """One search, then the answer."""
+    from osler.methods.baselines.episode import MethodDeps
+    from osler.methods.baselines.fixed_schedule import RetrieveAndRead
+
+    parts, found = build.parts, build.parts.retriever("rag", build.parts.sources)
+    return RetrieveAndRead(
+        MethodDeps(build.reader, found, build.composer, parts.sources, k, build.sampling)
+    )
+
+
+def build_auto(build: StrategyBuild, k: int) -> AutoSolver:
+    """The routes in the order in which they are asked."""
+    routes = [
+        AutoRoute(kind, "kag-thinker", route)
+        for kind, found in thinking.rule_routes(build, k).items()
+        for route in found
+    ]
+    once = build_rag(build, k)
+    return AutoSolver(
+        (*routes, *(AutoRoute(kind, "rag", once) for kind in ("verdict", "options", "fact")))
+    )
+
+
 def build_solver(settings: Settings, parts: Parts, plan: SavedPlan | None = None) -> Solver:
     """The configured strategy over these parts; `plan`: this one, and nobody else plans.
 
     Raises `BadConfig` for a plan where the strategy runs none.
     """
-    from osler.methods.baselines.episode import MethodDeps
-    from osler.methods.baselines.fixed_schedule import RetrieveAndRead
     from osler.methods.baselines.single_pass import ChainOfThought, Direct
 
     if plan is not None and not isinstance(settings.strategy, OmniRagSettings):
@@ -190,10 +214,7 @@ def build_solver(settings: Settings, parts: Parts, plan: SavedPlan | None = None
         case CotSettings():
             return ChainOfThought(build.reader, build.composer, build.sampling)
         case RagSettings(k=k):
-            found = parts.retriever("rag", parts.sources)
-            return RetrieveAndRead(
-                MethodDeps(build.reader, found, build.composer, parts.sources, k, build.sampling)
-            )
+            return build_rag(build, k)
         case TcRagSettings() as chosen:
             return build_machine(settings, chosen, parts)
         case BaselineSettings() as method:
@@ -204,6 +225,8 @@ def build_solver(settings: Settings, parts: Parts, plan: SavedPlan | None = None
             return planner_and_reader(build, planned, plan)
         case UnifiedSettings() as whole:
             return build_unified(build, whole)
+        case AutoSettings(k=k):
+            return build_auto(build, k)
         case _ as never:
             assert_never(never)
 

@@ -169,6 +169,15 @@ def thinker_around(
     )
 
 
+def rule_routes(build: StrategyBuild, k: int) -> dict[str, tuple[QuestionRoute, ...]]:
+    """KAG-Thinker's routes without a model, by the kind of question that each is for; what they
+    cannot answer whole they leave to others."""
+    chosen = KagThinkerSettings(own_search=k)
+    formula, *steps = _question_routes(build, chosen)
+    steps = [replace(r, leaves_unknown=True) if isinstance(r, TextRoute) else r for r in steps]
+    return {"formula": (formula,), "steps": tuple(steps)}
+
+
 def _question_routes(build: StrategyBuild, chosen: KagThinkerSettings) -> Iterator[QuestionRoute]:
     """What answers without a plan by a model: verified formulas, the concept graph where there is
     one, and the texts."""

@@ -8,6 +8,7 @@
 | `chinese` | CMB-Exam, MMCU-Medical, CMB-Clin |
 | `longform` | LiveQA, MedicationQA, ExpertQA, Omni-RAG's own files |
 | `clinical` | DDXPlus, MedS-Bench, MIMIC-IV-ED |
+| `sample` | the questions that come with Osler |
 | `opendomain` | the open-domain and multi-hop sets of KAG-Thinker §4.1 |
 | `splits` | which part may be trained on; parts of sets that their publishers have not split |
 | `hub` | files from the hub, by pinned revision and checked sum |
@@ -25,13 +26,21 @@ from pathlib import Path
 from typing import Any
 
 from osler.errors import BadConfig, MalformedSource
-from osler.evaluate.datasets import bioasq, chinese, choice, clinical, longform, opendomain
+from osler.evaluate.datasets import (
+    bioasq,
+    chinese,
+    choice,
+    clinical,
+    longform,
+    opendomain,
+    sample,
+)
 from osler.evaluate.datasets.base import DataSet, LoadedDataset, read_text
 from osler.text import read_packaged_table, suggest_word
 
 _READERS = {
     name: reader
-    for module in (choice, bioasq, chinese, longform, clinical, opendomain)
+    for module in (choice, bioasq, chinese, longform, clinical, opendomain, sample)
     for name, reader in module.READERS.items()
 }
 

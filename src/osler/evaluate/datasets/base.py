@@ -129,6 +129,8 @@ class DataSet:
     """Empty = not split."""
     published: int = 0
     """0 = not told."""
+    packaged: bool = False
+    """Whether its files come with Osler."""
 
     def load(self, folder: Path) -> LoadedDataset:
         """Reads the whole set. Raises `MalformedSource` for files that cannot be read."""

@@ -58,10 +58,10 @@ def kind_of_name(support: str) -> GoldName:
 def rests_on(passage: str, support: str, *, title: str = "", code: str = "", url: str = "") -> bool:
     """Whether a passage is of a document that the gold names.
 
-    A code is the passage's code or a part of its id; titles are compared in SQuAD's normal form,
-    addresses without scheme, "www." and fragment.
+    A name may be the passage's own id. A code is the passage's code or a part of its id; titles are
+    compared in SQuAD's normal form, addresses without scheme, "www." and fragment.
     """
-    if code and code == support:
+    if (code and code == support) or passage == support:
         return True
     match kind_of_name(support):
         case "code":

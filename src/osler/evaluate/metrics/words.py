@@ -64,3 +64,19 @@ def _token_f1(answer: str, gold: str) -> float:
         return float(said == meant)
     shared = sum((Counter(said) & Counter(meant)).values())
     return 2 * shared / (len(said) + len(meant))
+
+
+_NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?")
+# Values are stated to three digits.
+_ROUNDING = 0.006
+
+
+def holds_answer(said: str, gold: str) -> bool:
+    """Whether a text holds the gold: every part of "A; B" as whole words, or a number to 0.6 %."""
+    try:
+        wanted = float(gold)
+    except ValueError:
+        text = f" {' '.join(answer_tokens(said))} "
+        return all(f" {' '.join(answer_tokens(part))} " in text for part in gold.split(";"))
+    stated = (float(number.replace(",", "")) for number in _NUMBER.findall(said))
+    return any(abs(one - wanted) <= _ROUNDING * max(abs(wanted), 1e-9) for one in stated)

@@ -15,7 +15,7 @@ from osler.methods.baselines.table import (
 )
 
 PAGE = Path(__file__).parents[4] / "docs" / "guide" / "baselines.md"
-OWN = {"tc-rag", "kag-thinker", "omni-rag", "unified"}
+OWN = {"tc-rag", "kag-thinker", "omni-rag", "unified", "auto"}
 """Strategies that are no baselines."""
 SETTINGS = {
     kind: [name for name in section.model_fields if name != "kind"]

@@ -1,0 +1,105 @@
+"""The cheapest method for each question: who answers is chosen by what is asked.
+
+Routes are asked in order, and the first that takes the question answers it; the reason stands in
+the run and in the solution. None of the papers has this: which route stands where was read off the
+cost-quality front of `docs/scoreboard.md`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from osler.trace import Noted, Run
+from osler.types import Answer, Grounding, Language, Question, Solution
+
+REASONS: Mapping[str, Mapping[Language, str]] = {
+    "formula": {
+        "en": "it asks for the value of a verified formula",
+        "zh": "所问为已验证公式的数值",
+    },
+    "steps": {
+        "en": "it asks for several steps, each of which a rule reads",
+        "zh": "所问含多个步骤，各步均可按规则读出",
+    },
+    "verdict": {"en": "it is to be answered by yes or no", "zh": "所问以是或否作答"},
+    "options": {"en": "it has options", "zh": "所问附有选项"},
+    "fact": {"en": "it asks for what one search may find", "zh": "所问一次检索即可查得"},
+}
+"""Why a question was solved as it was, by kind of question."""
+_SAID: Mapping[Language, str] = {
+    "en": "Solved by {method}: {reason}.",
+    "zh": "采用 {method}：{reason}。",
+}
+_VERDICTS = frozenset({"yes", "no", "maybe", "是", "否", "不确定"})
+
+
+class PartialSolver(Protocol):
+    """A method that may leave a question to others."""
+
+    async def solve(self, question: Question, run: Run) -> Solution | None:
+        """`None` where the question is not one of its kind."""
+
+
+@dataclass(frozen=True)
+class AutoRoute:
+    """A method, and the kind of question that it is for."""
+
+    kind: str
+    """A key of `REASONS`."""
+    method: str
+    solver: PartialSolver
+
+    def takes(self, question: Question) -> bool:
+        """Whether a question looks like one of its kind, as far as its options say."""
+        match self.kind:
+            case "verdict":
+                return is_verdict(question)
+            case "options":
+                return bool(question.options) and not is_verdict(question)
+            case "fact":
+                return not question.options
+            case _:
+                return True
+
+
+def is_verdict(question: Question) -> bool:
+    """Whether the options are yes and no, or these and maybe."""
+    said = {option.strip().casefold() for option in question.options}
+    return bool(said) and said <= _VERDICTS
+
+
+@dataclass(frozen=True)
+class AutoSolver:
+    """Asks each route in order. The last one that takes a question must answer it."""
+
+    routes: tuple[AutoRoute, ...]
+
+    async def solve(self, question: Question, run: Run) -> Solution:
+        """Raises `LookupError` where no route answers, which no wiring leaves open."""
+        for route in self.routes:
+            if not route.takes(question):
+                continue
+            solution = await route.solver.solve(question, run)
+            if solution is not None:
+                return self._say_why(route, question.language, solution, run)
+        raise LookupError("no route answers this question")
+
+    def _say_why(
+        self, route: AutoRoute, language: Language, solution: Solution, run: Run
+    ) -> Solution:
+        reason = REASONS[route.kind]
+        run.emit(Noted(_SAID["en"].format(method=route.method, reason=reason["en"])))
+        said = _SAID[language].format(method=route.method, reason=reason[language])
+        answer = add_note(solution.answer, said)
+        return replace(
+            solution, answer=answer, why=f"{route.method} ({route.kind}); {solution.why}"
+        )
+
+
+def add_note(answer: Answer, said: str) -> Answer:
+    """The answer with a sentence after its note; an abstention's own note stays first."""
+    if answer.grounding is Grounding.ABSTAINED and not answer.note:
+        return answer
+    return replace(answer, note=f"{answer.note} {said}".strip())

@@ -1,0 +1,235 @@
+"""The scoreboard: what may stand in one table, what a claim takes, and that a page repeats."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from osler.errors import BadRun
+from osler.evaluate import plan as planning
+from osler.evaluate.log import LogWriter
+from osler.evaluate.metrics.words import holds_answer
+from osler.evaluate.plan import EvaluatedTask, EvaluationPlan
+from osler.evaluate.record import Gold, RecordedOutcome, Sample, SampleRecord
+from osler.evaluate.scoreboard import read_scoreboard
+from osler.evaluate.scoreboard.claims import Claim, read_claims, settle_claim
+from osler.evaluate.scoreboard.curves import cost_points, find_front, is_on_front, risk_curve
+from osler.evaluate.scoreboard.page import scored_strategies, write_page
+from osler.evaluate.scoreboard.scores import (
+    ScoredAnswer,
+    ScoredLog,
+    format_scores,
+    join_logs,
+    read_scores,
+    score_log,
+)
+from osler.evaluate.scoreboard.tables import make_tables
+from osler.evaluate.statistics import holm, mcnemar
+from osler.types import Question, Usage
+
+PUBLISHED = Path(__file__).parents[4]
+SCORES = PUBLISHED / "benchmarks" / "scoreboard"
+
+
+def scored(strategy: str, n: int, right: float, seconds: float, **more: object) -> ScoredAnswer:
+    known = ScoredAnswer(
+        "set", strategy, f"{n:012x}", "choice", right, 1, 1, "reader", 1, 10, 1, seconds
+    )
+    return replace(known, **more)  # type: ignore[arg-type]
+
+
+def made_log(*rows: ScoredAnswer, **conditions: str) -> ScoredLog:
+    labels = dict.fromkeys((one.task, one.strategy) for one in rows)
+    known = {f"{task} {label}": conditions.get(label, "same@base") for task, label in labels}
+    return ScoredLog(0, "1", known, {"models": "tiny"}, rows)
+
+
+def two_rows() -> Iterator[ScoredAnswer]:
+    """`rag` has 4 of 20 right, `auto` these and 12 others."""
+    for n in range(20):
+        yield scored("rag", n, float(n < 4), 1.0, sureness=1 - n / 20)
+        yield scored("auto", n, float(n < 16), 0.5, sureness=1 - n / 20)
+
+
+def test_rows_are_compared_on_the_same_questions_with_a_corrected_test() -> None:
+    three = (*two_rows(), *(scored("third", n, float(n < 5), 2.0) for n in range(20)))
+    (table,) = make_tables(made_log(*three), ["rag", "auto", "third"])
+    first, better, same = table.rows
+    assert (first.right.value, better.right.value, first.p) == (0.2, 0.8, None)
+    assert better.change is not None
+    assert better.change.value == pytest.approx(0.6)
+    plain = [mcnemar([1] * 4 + [0] * 16, [1] * n + [0] * (20 - n)) for n in (16, 5)]
+    assert [better.p, same.p] == holm(plain)
+    assert (better.verdict, same.verdict) == ("better", "")
+
+
+def test_rows_of_other_questions_are_refused_by_name() -> None:
+    rows = [*two_rows()][:-1]
+    with pytest.raises(BadRun, match="auto and rag on set rest on different questions"):
+        make_tables(made_log(*rows), ["rag", "auto"])
+
+
+@pytest.mark.parametrize(
+    ("other", "what"), [("other@base", "settings"), ("same@another", "knowledge bases")]
+)
+def test_rows_under_another_option_chooser_order_or_base_are_refused(other: str, what: str) -> None:
+    with pytest.raises(BadRun, match=f"different {what}: rag, auto"):
+        make_tables(made_log(*two_rows(), auto=other), ["rag", "auto"])
+
+
+def test_a_row_without_a_knowledge_base_may_stand_beside_others() -> None:
+    (table,) = make_tables(made_log(*two_rows(), auto="same@"), ["rag", "auto"])
+    assert len(table.rows) == 2
+
+
+def test_a_method_that_decides_by_itself_stands_in_a_table_of_its_own() -> None:
+    rows = [*two_rows()]
+    rows[-1] = replace(rows[-1], decided="method")
+    tables = make_tables(made_log(*rows), ["rag", "auto"])
+    assert [[row.strategy for row in table.rows] for table in tables] == [["rag"], ["auto"]]
+    assert len({table.chooser for table in tables}) == 2
+
+
+def settings(options: str) -> dict[str, object]:
+    return {"strategy": {"kind": "rag"}, "answer": {"options": options}, "retrieve": {"k": 5}}
+
+
+def test_conditions_differ_where_any_setting_but_the_strategy_differs(tmp_path: Path) -> None:
+    entrants = {}
+    for label, options, kind in (
+        ("a", "texts", "rag"),
+        ("b", "texts", "cot"),
+        ("c", "letters", "rag"),
+    ):
+        made = planning.make_entrant(label, {**settings(options), "strategy": {"kind": kind}})
+        entrants[label] = replace(made, models={"reader": "tiny"}, snapshot="base")
+    task = EvaluatedTask("set", "choice", "d" * 64, 1, 1)
+    asked = {label: {"set": 1} for label in entrants}
+    planning.save_plan(tmp_path, EvaluationPlan(0, {"set": task}, entrants, asked, "1"))
+    question = Question("1", "Secret words?", ("yes", "no"))
+    with LogWriter(tmp_path) as writer:
+        for label in entrants:
+            outcome = RecordedOutcome("A", "Yes.", "grounded", decided="reader", usage=Usage(2))
+            sample = Sample("set", "choice", question, Gold(("A",)))
+            writer.write_record(SampleRecord(label, sample, "done", "2026", 1.5, 0, outcome))
+    log = score_log(tmp_path)
+    same, again, other = (log.conditions[f"set {label}"] for label in "abc")
+    assert same == again != other
+    assert [(one.right, one.calls, one.decided) for one in log.scores] == [(1, 2, "reader")] * 3
+    text = format_scores(log)
+    assert "Secret" not in text, "a file of scores holds no word of the data"
+    (tmp_path / "scores.csv").write_text(text, encoding="utf-8")
+    assert read_scores(tmp_path / "scores.csv") == log
+    with pytest.raises(BadRun, match="different settings"):
+        make_tables(log, ["a", "b", "c"])
+
+
+def test_the_same_scores_give_the_same_page_and_pictures(tmp_path: Path) -> None:
+    log = made_log(*two_rows(), *(scored("rag", n, 1, 1, task="more") for n in range(20)))
+    first = write_page(log, scored_strategies(log), tmp_path / "a")
+    again = write_page(log, scored_strategies(log), tmp_path / "b")
+    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in again]
+    page = first[0].read_text(encoding="utf-8")
+    assert page.count("<table") == 2
+    assert "80.0 [58.4, 91.9]" in page
+    assert {path.name for path in first[1:]} == {"scoreboard-front.svg", "scoreboard-risk.svg"}
+
+
+@pytest.mark.skipif(not [*SCORES.glob("*.csv")], reason="no scores were published yet")
+def test_the_published_page_is_made_of_the_published_scores(tmp_path: Path) -> None:
+    log = join_logs([read_scores(path) for path in sorted(SCORES.glob("*.csv"))])
+    for path in write_page(log, scored_strategies(log), tmp_path):
+        kept = PUBLISHED / "docs" / path.relative_to(tmp_path)
+        assert kept.read_text(encoding="utf-8") == path.read_text(encoding="utf-8"), path.name
+
+
+def test_two_logs_with_the_same_answers_are_not_joined() -> None:
+    with pytest.raises(BadRun, match="the same questions"):
+        join_logs([made_log(*two_rows())] * 2)
+
+
+def test_the_front_is_what_nothing_beats_in_cost_and_quality() -> None:
+    rows = [*two_rows(), *(scored("dear", n, float(n < 16), 9.0) for n in range(20))]
+    points = {point.strategy: point for point in cost_points(rows)}
+    assert [point.strategy for point in find_front([*points.values()])] == ["auto"]
+    others = [point for label, point in points.items() if label != "auto"]
+    assert is_on_front(points["auto"], others)
+    assert not is_on_front(points["dear"], [points["auto"]])
+
+
+def test_risk_falls_where_the_surest_are_the_right_ones() -> None:
+    curve = risk_curve(one for one in two_rows() if one.strategy == "auto")
+    assert curve is not None
+    assert [round(risk.value, 3) for _, risk in curve.at] == [0.0, 0.0, 0.0]
+    assert curve.points[-1] == (1.0, pytest.approx(0.2))
+    worse = risk_curve(scored("x", n, float(n > 9), 1, sureness=1 - n / 20) for n in range(20))
+    assert worse is not None
+    assert worse.aurc > curve.aurc
+
+
+def test_answers_that_are_equally_sure_are_taken_together() -> None:
+    order = [scored("x", n, float(n % 2), 1, sureness=0.5) for n in range(20)]
+    Random(1).shuffle(order)
+    curve = risk_curve(order)
+    assert curve is not None
+    assert curve.points == ((1.0, 0.5),)
+
+
+def test_no_claim_is_shown_by_an_interval_that_holds_no_effect() -> None:
+    with pytest.raises(ValueError, match="holds no effect"):
+        Claim("TC-RAG", "§1", "c", "t", "shown", "m", "w", "s", (0.1, -0.1, 0.3))
+    with pytest.raises(ValueError, match="no effect with an interval"):
+        Claim("TC-RAG", "§1", "c", "t", "shown", "m", "w", "s")
+
+
+def test_every_claim_has_a_reason_and_a_place_in_the_evaluation_log() -> None:
+    headings = (PUBLISHED / "benchmarks" / "LOG.md").read_text(encoding="utf-8")
+    for claim in read_claims():
+        assert claim.why.endswith(".")
+        assert claim.theirs
+        assert claim.source == "this page" or f"\n## {claim.source}" in headings, claim.source
+    assert sum(claim.status == "shown" for claim in read_claims()) >= 6
+
+
+def test_a_claim_that_rests_on_scores_follows_them() -> None:
+    claim = Claim("TC-RAG", "§1", "c", "t", "shown", "m", "w", "s", (1, 1, 1))
+    better = replace(claim, compared=("set", "rag", "auto"))
+    settled = settle_claim(better, made_log(*two_rows()))
+    assert settled.status == "shown"
+    assert settled.effect is not None
+    assert settled.effect[0] == pytest.approx(0.6)
+    worse = replace(claim, compared=("set", "auto", "rag"))
+    assert settle_claim(worse, made_log(*two_rows())).status == "refuted here"
+
+
+@pytest.mark.parametrize("name", ["small", "full"])
+def test_packaged_scoreboards_name_known_sets_and_say_how_long(name: str) -> None:
+    board = read_scoreboard(name)
+    assert len(set(board.labels)) == len(board.labels)
+    assert all(board.expected_seconds(label) > 0 for label in board.labels)
+
+
+@pytest.mark.parametrize(
+    ("said", "gold", "holds"),
+    [
+        ("The value is 47.3 mmHg", "47.3333", True),
+        ("The value is 48.3 mmHg", "47.3333", False),
+        ("It is 3,000 mL", "3000", True),
+        ("Type 147.3", "47.3", False),
+        ("Insulin and metformin are given.", "Insulin; Metformin", True),
+        ("Insulin is given.", "Insulin; Metformin", False),
+        ("Insulinoma and metformin", "Insulin; Metformin", False),
+        ("", "Insulin", False),
+    ],
+)
+def test_an_answer_holds_every_part_of_its_gold(said: str, gold: str, holds: bool) -> None:
+    assert holds_answer(said, gold) is holds
+
+
+def test_the_sample_s_questions_come_without_a_data_folder() -> None:
+    from osler.app.tasks import read_task
+
+    counts = {name: len(read_task(name, None).samples) for name in read_scoreboard("small").tasks}
+    assert counts == {"sample-formulas": 60, "sample-steps": 60, "sample-open": 10, "sample": 30}
