@@ -5,7 +5,8 @@
 | `app`, `transport`, `middleware` | the application, bounded uvicorn, checks of each request |
 | `state` | what all endpoints share: settings, caches, ledger, run manager |
 | `api`, `threads`, `uploads`, `feedback`, `exports`, `evaluations`, `page` | endpoints |
-| `chat`, `responses`; `tools`, `reading_tools`, `formula_tools`, `scoped_mcp`, `mcp_tasks` | OpenAI's interface; MCP |
+| `chat`, `responses` | OpenAI's interface |
+| `tools`, `reading_tools`, `formula_tools`, `scoped_mcp`, `mcp_tasks` | MCP |
 | `clinic` | CDS Hooks |
 | `run_manager`, `admission`, `run_views` | runs: started, admitted, shown and streamed |
 | `ledger`, `keys` | whose run it was; keys and callers |
