@@ -72,6 +72,49 @@ def export(
     )
 
 
+def again(
+    here: JsonSession,
+    names: Annotated[list[str], typer.Argument(help="Names of threads.")],
+    every: Annotated[
+        float | None,
+        typer.Option(min=0.01, help="Hours between two looks, until stopped.", show_default=False),
+    ] = None,
+    looks: Annotated[
+        int | None, typer.Option(min=1, help="With --every: end after so many looks.")
+    ] = None,
+) -> None:
+    """Ask the last question of threads again where the knowledge base changed since.
+
+    Each new answer is the thread's next turn; said is which statements and evidence are new or
+    gone.
+    """
+    from itertools import islice
+
+    from osler.app.watch import tick_every
+
+    settings = here.load_settings()
+    times = islice(tick_every(3600 * (every or 1)), looks if every else 1)
+    for _ in times:
+        threads = [_read_thread(settings, name) for name in names]
+        if not asyncio.run(_show_changes(here, settings, threads)) and not every:
+            here.report_line("nothing is asked: the knowledge base is as it was", {"changes": []})
+
+
+async def _show_changes(here: JsonSession, settings: Settings, threads: list[Thread]) -> int:
+    """Shows what changed in each answer; returns how many questions were asked."""
+    from osler.app.asked_again import ask_again
+    from osler.app.wiring.resource_cache import ResourceCache
+
+    cache, asked = ResourceCache(settings), 0
+    try:
+        async for change in ask_again(settings, threads, cache):
+            asked += 1
+            here.report_line("\n".join(change.lines()), asdict(change))
+    finally:
+        cache.close()
+    return asked
+
+
 def rm(here: JsonSession, name: Name) -> None:
     """Delete a thread. Its runs stay: `osler trace ls` lists them."""
     from osler.app.threads import ThreadStore

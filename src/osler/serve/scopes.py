@@ -52,6 +52,7 @@ ROUTE_VERBS: dict[tuple[str, str], Verb] = {
     ("DELETE", f"{_API}/threads/{{id}}"): "ask",
     ("POST", f"{_API}/threads/{{id}}/standalone"): "ask",
     ("POST", f"{_API}/threads/{{id}}/turns"): "ask",
+    ("GET", f"{_API}/threads/{{id}}/changes"): "runs",
     ("GET", f"{_API}/threads/{{id}}/export"): "runs",
     ("POST", f"{_API}/search"): "search",
     ("GET", f"{_API}/passages/{{id}}"): "read",

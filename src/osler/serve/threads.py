@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from itertools import pairwise
 from typing import Annotated
 
 from fastapi import APIRouter, Path
@@ -15,6 +16,7 @@ from fastapi.responses import Response
 from pydantic import Field
 
 from osler.answer.follow_up import Standalone
+from osler.app.asked_again import compare_answers
 from osler.app.threads import Thread, ThreadMoved, ThreadStore, Turn, UnknownThread, make_standalone
 from osler.questions import LIMIT, parse_question
 from osler.serve import choices, documents, schemas
@@ -80,6 +82,27 @@ class TurnStarted(schemas.RunStarted):
     """A run that answers a turn."""
 
     turn: TurnView
+
+
+class ChangeView(ResponseModel):
+    """What differs between two answers to one question."""
+
+    question: str
+    before: str
+    """Run of the earlier answer."""
+    after: str
+    new_statements: list[str]
+    gone_statements: list[str]
+    new_passages: list[str]
+    """Ids of passages that only the later answer cites, or of which it quotes other words."""
+    gone_passages: list[str]
+    grounding: list[str]
+    """Before and after."""
+
+
+class ChangeList(ResponseModel):
+    changes: list[ChangeView]
+    """In the order of the turns; a question that was asked once has none."""
 
 
 @router.post("", status_code=201)
@@ -156,6 +179,22 @@ async def ask_in_thread(id: ThreadId, asked: ThreadRequest, site: At, caller: Wh
         events=f"/api/v1/runs/{live.id}/events",
         turn=_turn_view(turn),
     )
+
+
+@router.get("/{id}/changes")
+async def list_changes(id: ThreadId, site: At, caller: Who) -> ChangeList:
+    """What changed between the answers to a question that was asked again."""
+    thread = await _read_thread(site, caller, id)
+    changes = []
+    for before, after in pairwise(thread.turns):
+        if before.standalone != after.standalone:
+            continue
+        views = [await load_run(site.desk, caller, turn.run) for turn in (before, after)]
+        old, new = (None if v.solution is None else (v.id, v.solution.answer) for v in views)
+        if old and new:
+            change = compare_answers(after.standalone, old, new)
+            changes.append(ChangeView.from_value(change))
+    return ChangeList(changes=changes)
 
 
 @router.get("/{id}/export", response_class=Response)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from osler.app import runs
+from osler.app.asked_again import AnswerChange
 from osler.app.config import RagSettings, Settings
 from osler.app.wiring import Parts
 from osler.app.wiring.models import LoadedModel
@@ -369,3 +370,20 @@ def test_a_follow_up_is_asked_in_its_thread(
     assert "mine" in osler("thread", "ls").stdout
     assert osler("thread", "rm", "mine").exit_code == 0
     assert osler("thread", "show", "mine").exit_code == 1
+
+
+def test_a_thread_is_asked_again_and_what_changed_is_told(
+    osler: Any, asked: list[Settings], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert osler("ask", QUESTION, *RAG, "--thread", "mine").exit_code == 0
+    changed = [AnswerChange(QUESTION, "r1", "r2", ("New.",), (), (), ("book:a#0",), ("a", "a"))]
+
+    async def again(*_: object) -> AsyncIterator[AnswerChange]:
+        while changed:
+            yield changed.pop()
+
+    monkeypatch.setattr("osler.app.asked_again.ask_again", again)
+    told = osler("thread", "again", "mine").stdout
+    assert told == f"? {QUESTION}\n  + New.\n  - evidence book:a#0\n"
+    assert "as it was" in osler("thread", "again", "mine").stdout
+    assert osler("thread", "again", "none").exit_code == 1

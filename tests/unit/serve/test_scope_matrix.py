@@ -172,6 +172,7 @@ DOORS: dict[str, Door] = {
     "POST /api/v1/threads": Door(begin_thread, QUESTION, owned=True),
     "GET /api/v1/threads": Door(get("/api/v1/threads"), QUESTION, owned=True),
     "GET /api/v1/threads/{id}": Door(get("/api/v1/threads/{thread}"), QUESTION, owned=True),
+    "GET /api/v1/threads/{id}/changes": Door(get("/api/v1/threads/{thread}/changes"), owned=True),
     "POST /api/v1/threads/{id}/standalone": Door(rewrite, owned=True),
     "POST /api/v1/threads/{id}/turns": Door(ask_in_thread, TEXT),
     "GET /api/v1/threads/{id}/export": Door(

@@ -49,6 +49,20 @@ def test_a_thread_is_asked_listed_exported_and_deleted(
     assert http.get(f"/api/v1/runs/{second['run_id']}").status_code == 200
 
 
+def test_what_changed_is_told_of_a_question_that_was_asked_again(
+    place: ServedOsler, http: httpx2.Client, thread: str
+) -> None:
+    for _ in range(2):
+        read_stream(http, ask(http, thread, QUESTION, standalone=QUESTION).json()["run_id"])
+    read_stream(http, ask(http, thread, "Why is it given?").json()["run_id"])
+    place.wait_for_runs()
+    (change,) = http.get(f"{THREADS}/{thread}/changes").json()["changes"]
+    turns = http.get(f"{THREADS}/{thread}").json()["turns"]
+    assert [change["before"], change["after"]] == [turn["run_id"] for turn in turns[:2]]
+    assert change["new_statements"] == change["gone_passages"] == []
+    assert http.get(f"{THREADS}/none/changes").status_code == 404
+
+
 def test_a_conversation_goes_on_from_a_run(http: httpx2.Client) -> None:
     run = http.post("/api/v1/runs", json={"question": QUESTION}).json()["run_id"]
     read_stream(http, run)
