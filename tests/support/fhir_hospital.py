@@ -86,5 +86,5 @@ class Hospital:
         assert form["client_assertion_type"].endswith(":jwt-bearer")
         self.seen.add(stated["jti"])
         self.tokens.add(f"token-{len(self.seen)}")
-        given = {"access_token": f"token-{len(self.seen)}", "token_type": "bearer"}
-        return httpx2.Response(200, json={**given, "expires_in": 300, "scope": form["scope"]})
+        token = {"access_token": f"token-{len(self.seen)}", "token_type": "bearer"}
+        return httpx2.Response(200, json={**token, "expires_in": 300, "scope": form["scope"]})

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from osler.app.config import ServeSettings
 from osler.app.config.access import is_loopback
 from osler.errors import BadConfig
+from osler.serve.clinic.hook_tokens import PREFIX, read_hook_clients
 from osler.serve.ledger import WORKSPACE, Ledger, StoredKey
 from osler.serve.problems import RefusedRequest
 from osler.serve.scopes import KeyScope, local_scope, read_scope
@@ -135,6 +136,7 @@ class Authenticator:
         )
         self._throttle = FailedKeys(limits.failed_keys)
         self._callers: dict[str, Caller] = {}
+        self._hooks = read_hook_clients(limits.hook_clients)
         self._open = False
         self._looked = float("-inf")
 
@@ -142,12 +144,22 @@ class Authenticator:
         """This machine's own caller, for doors that are no sockets."""
         return self._local
 
-    def authenticate_request(self, authorization: str | None, address: str = "") -> Caller:
-        """Raises `RefusedRequest`: 401 for a key that is absent or wrong, and 429 after too many
+    def authenticate_request(
+        self, authorization: str | None, address: str = "", host: str = "", path: str = ""
+    ) -> Caller:
+        """`host`, `path`: of the address that was called, for which a record system signs.
+
+        Raises `RefusedRequest`: 401 for a key that is absent or wrong, and 429 after too many
         wrong ones from the address."""
         if authorization is None and self._needs_no_key():
             return self._local
         scheme, _, given = (authorization or "").partition(" ")
+        if self._hooks and path.startswith(PREFIX) and given.count(".") == 2:
+            try:
+                return self._hook_caller(*self._hooks.verify(given.strip(), host, path))
+            except RefusedRequest:  # the right one of another client there stays good
+                self._throttle.count(address, given[-16:])
+                raise
         found = _FORM.fullmatch(given.strip()) if scheme.lower() == "bearer" else None
         if found is None:
             if self._needs_no_key():  # OpenAI's clients send a key even where none is wanted
@@ -161,6 +173,14 @@ class Authenticator:
             self._throttle.count(address, found.group(1))
             raise RefusedRequest(401, "wrong_key", "unknown key", fix=NEEDED)
         return self._keyed_caller(row)
+
+    def _hook_caller(self, issuer: str, workspace: str) -> Caller:
+        """A record system that signed its request: it may call hooks, and nothing else."""
+        if issuer not in self._callers:
+            runs, minute = self._limits.caller_runs, self._limits.caller_minute
+            scope = KeyScope(verbs=("hooks",))
+            self._callers[issuer] = Caller(issuer, workspace, runs, minute, scope)
+        return self._callers[issuer]
 
     def _keyed_caller(self, row: StoredKey) -> Caller:
         if row.id not in self._callers:

@@ -90,7 +90,9 @@ class AuthMiddleware:
         if is_open_to_all(scope):
             return receive
         address = (scope.get("client") or ("",))[0]
-        caller = self._gate.authenticate_request(headers.get("authorization"), address)
+        caller = self._gate.authenticate_request(
+            headers.get("authorization"), address, headers.get("host", ""), scope["path"]
+        )
         caller.count_request(time.monotonic())
         scope["osler.caller"] = caller
         if scope["method"] in ("GET", "HEAD", "OPTIONS"):

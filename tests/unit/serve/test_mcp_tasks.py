@@ -156,7 +156,7 @@ async def test_another_workspace_s_task_is_not_there(tmp_path: Path) -> None:
                         return waits.handles[0].task_id
                     asked = GetTask(params=ByTask(task_id=run))
                     try:
-                        return (await client.session.send_request(asked, TaskState)).status
+                        return str((await client.session.send_request(asked, TaskState)).status)
                     except mcp.MCPError as refused:
                         return str(refused)
 

@@ -50,6 +50,9 @@ class ServeSettings(SettingsSection):
     """A silent event stream says that it lives."""
     hook_rules: OptionalPlace = None
     """A file of rules of your own for CDS Hooks, in place of the packaged sample."""
+    hook_clients: OptionalPlace = None
+    """A JSON file of the record systems whose signed requests (JWT) are taken: their public keys
+    by issuer."""
     fhir_servers: Names = ()
     """Addresses of FHIR servers from which a CDS Hooks service may read what a request did not
     bring, with the token that the request gives for it."""

@@ -8,6 +8,7 @@
 | `checks` | interactions, doses and the kidney, allergies |
 | `cards` | findings as cards, with what they cite |
 | `fhir_server` | what a request did not bring, read from its own FHIR server |
+| `hook_tokens` | the signed statements of record systems |
 | `endpoints` | discovery, services and feedback |
 
 No model is asked: a card consists of facts of the record, a computed number and a quoted sentence.

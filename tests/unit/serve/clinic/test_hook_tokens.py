@@ -1,0 +1,129 @@
+"""Signed requests of record systems, on a server that runs and wants keys."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+jwt = pytest.importorskip("jwt")
+pytest.importorskip("cryptography")
+
+from fhir_hospital import make_key  # noqa: E402
+from synthetic_patients import SyntheticPatient  # noqa: E402
+
+from osler.errors import BadConfig  # noqa: E402
+from osler.serve.clinic.hook_tokens import read_hook_clients  # noqa: E402
+from osler.serve.keys import new_key  # noqa: E402
+from osler.serve.ledger import Ledger  # noqa: E402
+from osler.testing.served import serve_osler  # noqa: E402
+
+NORTH, SOUTH = "https://north.example", "https://south.example"
+SERVICE = "/cds-services/interactions-order-sign"
+
+
+def public_key(algorithm: str, kid: str) -> dict[str, Any]:
+    kind = jwt.get_algorithm_by_name(algorithm)
+    given: dict[str, Any] = json.loads(kind.to_jwk(make_key(algorithm).public_key()))
+    return {**given, "kid": kid, "alg": algorithm}
+
+
+@dataclass
+class Signed:
+    url: str
+
+    def state(self, issuer: str = NORTH, **changed: Any) -> dict[str, Any]:
+        now = int(time.time())
+        stated = {"iss": issuer, "aud": self.url + SERVICE, "iat": now, "exp": now + 300}
+        return {**stated, "jti": f"{time.perf_counter_ns()}", **changed}
+
+    def call(self, token: str, path: str = SERVICE) -> httpx2.Response:
+        asked = SyntheticPatient(taken=("Warfarin",), ordered=("Amiodarone",)).request("order-sign")
+        headers = {"Authorization": f"Bearer {token}"}
+        if path != SERVICE:
+            return httpx2.get(self.url + path, headers=headers)
+        return httpx2.post(self.url + path, json=asked, headers=headers)
+
+
+def sign(stated: dict[str, Any], algorithm: str = "ES384", kid: str = "n1") -> str:
+    key = make_key(algorithm) if algorithm[0] in "ER" else "x" * 48
+    return str(jwt.encode(stated, key, algorithm=algorithm, headers={"kid": kid}))
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Signed]:
+    home = tmp_path_factory.mktemp("hooks")
+    clients = {
+        NORTH: {"keys": [public_key("ES384", "n1")], "workspace": "north"},
+        SOUTH: {"keys": [public_key("RS384", "s1")], "workspace": "south"},
+    }
+    (home / "clients.json").write_text(json.dumps(clients))
+    ledger = Ledger(home / "serve")
+    new_key(ledger, "somebody")
+    ledger.close()
+    with serve_osler(home, serve={"hook_clients": str(home / "clients.json")}) as running:
+        yield Signed(running.url)
+
+
+def test_a_signed_request_needs_no_key(server: Signed) -> None:
+    reply = server.call(sign(server.state()))
+    assert reply.status_code == 200, reply.text
+    assert [card["summary"] for card in reply.json()["cards"]] == [
+        "Interaction: amiodarone, warfarin"
+    ]
+    assert server.call(sign(server.state(SOUTH), "RS384", "s1")).status_code == 200
+
+
+def test_a_statement_is_good_once(server: Signed) -> None:
+    token = sign(server.state())
+    assert server.call(token).status_code == 200
+    again = server.call(token)
+    assert again.status_code == 401
+    assert "used before" in again.json()["issue"][0]["diagnostics"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "how", "said"),
+    [
+        ({"exp": 1_700_000_000}, {}, "expired"),
+        ({"exp": 4_000_000_000}, {}, "lives longer than 600 seconds"),
+        ({"aud": "https://elsewhere.example" + SERVICE}, {}, "for another address"),
+        ({"iss": "https://nobody.example"}, {}, "no key of a trusted client"),
+        ({"iss": SOUTH}, {}, "no key of a trusted client"),
+        ({"jti": None}, {}, ""),
+        ({}, {"kid": "s1"}, "no key of a trusted client"),
+        ({}, {"algorithm": "HS256"}, "alg"),
+        ({}, {"algorithm": "RS384"}, "alg"),
+    ],
+)
+def test_a_statement_that_is_stale_or_somebody_else_s_is_refused(
+    changed: dict[str, Any], how: dict[str, str], said: str, server: Signed
+) -> None:
+    reply = server.call(sign(server.state(**changed), **how))
+    assert reply.status_code == 401
+    assert said in reply.json()["issue"][0]["diagnostics"]
+
+
+def test_a_signed_request_opens_nothing_but_hooks(server: Signed) -> None:
+    stated = server.state(aud=server.url + "/api/v1/runs")
+    assert server.call(sign(stated), "/api/v1/runs").status_code == 401
+    listed = server.state(aud=server.url + "/cds-services")
+    assert server.call(sign(listed), "/cds-services").status_code == 200
+
+
+def test_a_file_with_a_private_key_is_refused(tmp_path: Path) -> None:
+    kind = jwt.get_algorithm_by_name("ES384")
+    secret = {**json.loads(kind.to_jwk(make_key("ES384"))), "kid": "n1"}
+    file = tmp_path / "clients.json"
+    file.write_text(json.dumps({NORTH: {"keys": [secret]}}))
+    with pytest.raises(BadConfig, match="private key"):
+        read_hook_clients(file)
+    file.write_text("{")
+    with pytest.raises(BadConfig, match=r"clients\.json"):
+        read_hook_clients(file)
