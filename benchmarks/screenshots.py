@@ -33,6 +33,13 @@ QUESTIONS = {
 STRATEGIES = ("tc-rag", "rag", "kag-thinker")
 LIMITS = {"seconds": 90.0}
 """A run that takes longer ends with what it has."""
+FOLLOW_UPS = {"en": "And in liver disease?", "zh": "肝病患者呢？"}
+CRIES = {"en": "I have crushing chest pain and cannot breathe", "zh": "我胸口剧痛，喘不上气"}
+WARD = {
+    "en": b"The ward keeps vitamin K in the second drawer. It is checked on Mondays.",
+    "zh": "病房的维生素K放在第二个抽屉。每周一检查。".encode(),
+}
+"""What is sent into a source of its own."""
 SEARCH = {"en": "warfarin amiodarone INR", "zh": "华法林 胺碘酮"}
 CONCEPT = "Atrial fibrillation"
 EVALUATED = 8
@@ -44,6 +51,12 @@ THERE = {
     "forms": ".answer, [role=alert]",
     "runs": ".runs li",
     "compare": ".pair .machinery",
+    "threads": ".threads li",
+    "thread": ".turn .answer",
+    "danger": ".danger",
+    "documents": ".files li",
+    "refused": ".lines [role=alert]",
+    "waiting": ".working",
     "knowledge": ".hits li",
     "passage": ".here",
     "concept": ".relations li",
@@ -84,7 +97,7 @@ def prepared(home: Path) -> None:
 @contextmanager
 def served(home: Path) -> Iterator[str]:
     command = [sys.executable, "-m", "osler", "serve", "--port", "0", "--json", "--quiet"]
-    environment = {**os.environ, "OSLER__HOME": str(home)}
+    environment = {**os.environ, "OSLER__HOME": str(home), "OSLER__SERVE__UPLOADS": '["ward"]'}
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) as server:  # noqa: S603
         assert server.stdout
         try:
@@ -107,6 +120,29 @@ def runs(url: str, language: str) -> dict[str, str]:
                 client.get(started["events"])  # to its end
                 known[strategy] = started["run_id"]
         return known
+
+
+def conversation(url: str, language: str, run: str) -> str:
+    """A thread of two turns that goes on from the run."""
+    with httpx2.Client(base_url=url, timeout=600) as client:
+        for one in client.get("/api/v1/threads").json()["threads"]:
+            if one["turns"] and one["turns"][0]["question"] == QUESTIONS[language]:
+                return str(one["thread_id"])
+        thread = client.post("/api/v1/threads", json={"run_id": run}).json()["thread_id"]
+        body = {"question": FOLLOW_UPS[language], "strategy": "rag", "limits": LIMITS}
+        turn = client.post(f"/api/v1/threads/{thread}/turns", json=body).json()
+        client.get(turn["events"])
+        return str(thread)
+
+
+def asked(url: str, question: str, *, wait: bool = True) -> str:
+    """A run; with `wait`, one that is over."""
+    with httpx2.Client(base_url=url, timeout=600) as client:
+        body = {"question": question, "strategy": "rag" if wait else "tc-rag", "limits": LIMITS}
+        started = client.post("/api/v1/runs", json=body).json()
+        if wait:
+            client.get(started["events"])
+        return str(started["run_id"])
 
 
 def passage(url: str, language: str) -> str:
@@ -135,7 +171,15 @@ def pages(url: str, language: str) -> dict[str, str]:
         "knowledge": f"knowledge?q={quote(SEARCH[language])}",
         "passage": f"passages/{quote(passage(url, language), safe='')}",
         "evaluations": "evaluations/sample",
+        "threads": "threads",
+        "thread": f"threads/{conversation(url, language, made['rag'])}",
+        "danger": f"runs/{asked(url, CRIES[language])}",
+        "documents": "knowledge",
+        "refused": "knowledge",
     }
+    with httpx2.Client(base_url=url, timeout=60) as client:
+        file = {"file": (f"ward-{language}.txt", WARD[language])}
+        client.post("/api/v1/uploads/ward", files=file).raise_for_status()
     if found := concept(url):
         shown["concept"] = f"concepts/{quote(found, safe='')}"
     return shown
@@ -155,9 +199,11 @@ def taken(browser: Any, url: str, language: str, folder: Path, *, quick: bool) -
                 color_scheme=theme,
             )
             page = context.new_page()
-            for name, address in shown.items():
+            waits = {"waiting": f"runs/{asked(url, QUESTIONS[language], wait=False)}"}
+            for name, address in {**waits, **shown}.items():
                 page.goto(f"{url}/#/{address}")
-                page.wait_for_load_state("networkidle")
+                if name != "waiting":
+                    page.wait_for_load_state("networkidle")
                 _ready(page, name)
                 made.append(folder / f"{name}-{language}-{width}-{theme}.png")
                 page.screenshot(path=made[-1], full_page=True)
@@ -167,6 +213,9 @@ def taken(browser: Any, url: str, language: str, folder: Path, *, quick: bool) -
 
 def _ready(page: Any, name: str) -> None:
     """What is one click away is shown where the picture is about it."""
+    if name == "refused":
+        program = {"name": "tool.exe", "mimeType": "text/plain", "buffer": b"MZ"}
+        page.locator("input[type=file]").set_input_files([program])
     page.locator(THERE[name]).first.wait_for()
     if name == "forms":
         page.locator(".machinery > summary").click()

@@ -10,6 +10,7 @@ import { PassagePage } from "./pages/PassagePage";
 import { RunPage } from "./pages/RunPage";
 import { Runs } from "./pages/Runs";
 import { ThreadPage, Threads } from "./pages/Threads";
+import { Wrong } from "./parts/Wrong";
 import { usePlace, type Place } from "./place";
 import { tongue, type Tongue, type Words } from "./words";
 
@@ -59,7 +60,7 @@ export function App() {
           </button>
         </span>
       </header>
-      <p className="notice small">{words.notice || about.notice}</p>
+      <aside className="notice small">{words.notice || about.notice}</aside>
       <main id="content" tabIndex={-1}>
         {locked ? <Key words={words} done={look} /> : <Here at={at} speak={speak} about={about} />}
       </main>
@@ -116,7 +117,7 @@ function Here({ at, speak, about }: { at: Place; speak: Tongue; about: api.About
     case "evaluations":
       return <Evaluations name={id} speak={speak} />;
     default:
-      return <p role="alert">{speak.words.missing}</p>;
+      return <Wrong text={speak.words.missing} />;
   }
 }
 

@@ -497,6 +497,7 @@ export interface Tongue {
   steps: (typeof STEPS)["en"];
   sure: (probability: number) => string;
   column: (name: string) => string;
+  label: (name: string) => string; // of a region, where a page has several of a kind
   words: Words;
   zh: boolean;
   state: (name: string | null | undefined) => string;
@@ -510,6 +511,7 @@ export function tongue(zh: boolean): Tongue {
     zh,
     steps: STEPS[zh ? "zh" : "en"],
     sure: (probability) => SURE.find(([least]) => probability >= least)?.[zh ? 2 : 1] ?? "",
+    label: (name) => name,
     column: (name) => COLUMNS[name]?.[zh ? 1 : 0] ?? name,
     state: (name) => (zh && name ? (STATES[name] ?? name) : (name ?? "")).replaceAll("_", " "),
     source: (name) => SOURCES[name]?.[zh ? "zh" : "en"] ?? name,

@@ -32,7 +32,7 @@ def _there() -> None:
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServedOsler]:
     home = tmp_path_factory.mktemp("page")
     write_log_folder(home / "eval" / "two")
-    many = {"caller_minute": 100_000}
+    many = {"caller_minute": 100_000, "uploads": ["ward"]}
     model = FixedModel(reply=REPLY)
     how: dict[str, Any] = {"page": report_page, "fill": browsing.fill_with_graph, "serve": many}
     with serve_osler(home, model=model, **how) as running:

@@ -45,6 +45,7 @@ export function Ask({ about, speak }: { about: api.About; speak: Tongue }) {
         void begin(strategy ? { strategy } : {});
       }}
     >
+      <h1 className="unseen">{words.ask}</h1>
       <DangerNotice danger={plan?.danger ?? danger} />
       <div className="sheet">
         <label className="big">

@@ -21,7 +21,7 @@ export function Compare({ ids, speak }: { ids: [string, string]; speak: Tongue }
       <Figures runs={[first.run, second.run]} speak={speak} />
       <div className="pair">
         {[first, second].map((watched, index) => (
-          <Side key={index} watched={watched} shared={shared} alone={!same} speak={speak} />
+          <Side key={index} watched={watched} shared={shared} alone={!same} speak={{ ...speak, label: (name) => `${name} ${index + 1}` }} />
         ))}
       </div>
     </section>

@@ -245,7 +245,7 @@ function Compared({ found, speak }: { found: api.Evaluation; speak: Tongue }) {
 function Printed({ found, speak }: { found: api.Evaluation; speak: Tongue }) {
   const { words } = speak;
   if (found.printed.length === 0) return null;
-  const head = [words.data, words.strategy, words.theirs, "", words.ours, words.differs];
+  const head = [words.data, words.strategy, words.theirs, `${words.theirs} (%)`, words.ours, words.differs];
   return (
     <>
       <h2>{words.printed}</h2>

@@ -158,7 +158,7 @@ function Sources({ sources, kb, speak }: Held) {
               <th scope="col">{words.documents}</th>
               <th scope="col">{words.passages}</th>
               <th scope="col">{words.licence}</th>
-              <th scope="col" />
+              <td />
             </tr>
           </thead>
           <tbody>

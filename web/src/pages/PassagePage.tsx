@@ -3,6 +3,7 @@ import * as api from "../api";
 import { useLoaded } from "../hooks";
 import { about, Outside } from "../parts/Cards";
 import { Facts } from "../parts/Machinery";
+import { Wrong } from "../parts/Wrong";
 import { link } from "../place";
 import { plain } from "../plain";
 import type { Tongue } from "../words";
@@ -13,7 +14,7 @@ export function PassagePage({ id, speak }: { id: string; speak: Tongue }) {
   const { words } = speak;
   const look = useCallback(() => api.passage(id, AROUND), [id]);
   const { found, wrong } = useLoaded(look);
-  if (wrong) return <p role="alert">{plain(wrong)}</p>;
+  if (wrong) return <Wrong text={wrong} />;
   if (!found) return null;
   const { passage, context, provenance } = found;
   const around = context.length ? context : [passage];

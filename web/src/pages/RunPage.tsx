@@ -8,6 +8,7 @@ import { FollowUp } from "../parts/FollowUp";
 import { Machinery } from "../parts/Machinery";
 import { Opened } from "../parts/Opened";
 import { Waiting } from "../parts/Waiting";
+import { Wrong } from "../parts/Wrong";
 import { link } from "../place";
 import { plain } from "../plain";
 import type { Tongue } from "../words";
@@ -30,7 +31,8 @@ export function RunPage({ id, replay, speak }: { id: string; replay: boolean; sp
   return (
     <>
       <DangerNotice danger={run?.danger ?? log.danger} />
-      {wrong && <p role="alert">{wrong}</p>}
+      {wrong && run && <p role="alert">{wrong}</p>}
+      {wrong && !run && <Wrong text={wrong} />}
       {wrong && !run && (
         <p>
           <a href={link("runs")}>{speak.words.runs}</a>

@@ -10,6 +10,7 @@ import { Opened } from "../parts/Opened";
 import { Share } from "../parts/Share";
 import { Sure } from "../parts/Uploads";
 import { Waiting } from "../parts/Waiting";
+import { Wrong } from "../parts/Wrong";
 import { link } from "../place";
 import { plain } from "../plain";
 import type { Tongue } from "../words";
@@ -52,7 +53,7 @@ export function ThreadPage({ id, speak }: { id: string; speak: Tongue }) {
   const first = thread?.turns[0];
   return (
     <section aria-label={words.thread}>
-      {wrong && <p role="alert">{plain(wrong)}</p>}
+      {wrong && <Wrong text={wrong} />}
       <p className="small">
         <a href={link("threads")}>{words.threads}</a>
       </p>
@@ -79,7 +80,7 @@ function TurnView({ turn, last, speak }: { turn: api.Turn; last: boolean; speak:
         <strong>{`${turn.n}. ${plain(turn.question)}`}</strong>
       </summary>
       {turn.rewritten_by && <p className="small alone">{`${speak.words.searchedFor}: ${plain(turn.standalone)}`}</p>}
-      {open && <Answered id={turn.run_id} speak={speak} />}
+      {open && <Answered id={turn.run_id} speak={{ ...speak, label: (name) => `${name} ${turn.n}` }} />}
     </details>
   );
 }

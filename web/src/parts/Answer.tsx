@@ -21,7 +21,7 @@ export function Answer({ run, speak, lit }: { run: Run; speak: Tongue; lit: Lit 
   const answer = run.answer;
   if (!answer) return null;
   return (
-    <section className="answer sheet" aria-label={words.answer}>
+    <section className="answer sheet" aria-label={speak.label(words.answer)}>
       <h2>{words.answer}</h2>
       {run.grounding === "abstained" && <p className="abstained">{words.abstained}</p>}
       {answer.option && <Option run={run} letter={answer.option} />}

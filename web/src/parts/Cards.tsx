@@ -14,7 +14,7 @@ export function Cards({ run, speak, lit, shared }: Given) {
   const shown = sources.filter((source) => !only || source === only);
   const count = (source: string) => run.evidence.filter((one) => one.passage.source === source).length;
   return (
-    <section className="cards" aria-label={words.evidence}>
+    <section className="cards" aria-label={speak.label(words.evidence)}>
       <h2>{words.evidence}</h2>
       {sources.length === 0 && <p>{words.nothing}</p>}
       {sources.length > 1 && (

@@ -18,7 +18,7 @@ export function Dag({ nodes, speak }: { nodes: Node[]; speak: Tongue }) {
   const high = Math.max(...[...place.values()].map((p) => p.y)) + BOX.high + 4;
   const shown = nodes.find((one) => one.n === open);
   return (
-    <section aria-label={words.forms}>
+    <section aria-label={speak.label(words.forms)}>
       <h3>{words.forms}</h3>
       <p className="small">{words.formsMean}</p>
       <div className="dag" tabIndex={0} role="group" aria-label={words.forms}>

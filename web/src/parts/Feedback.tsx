@@ -20,7 +20,7 @@ export function Feedback({ run, speak }: { run: Run; speak: Tongue }) {
     );
   };
   return (
-    <form className="feedback" onSubmit={send} aria-label={words.judging}>
+    <form className="feedback" onSubmit={send} aria-label={speak.label(words.judging)}>
       <p className="small">
         {words.judging}{" "}
         {VERDICTS.map((one) => (

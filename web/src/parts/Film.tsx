@@ -14,7 +14,7 @@ export function Film({ log, speak }: { log: Told; speak: Tongue }) {
   const of = step.of === null ? "" : ` · ${words.planStep} ${step.of}`;
   const label = `${words.step} ${at + 1}/${log.film.length}${of}: ${speak.state(step.what)} ${plain(step.label)}`;
   return (
-    <section aria-label={words.stack}>
+    <section aria-label={speak.label(words.stack)}>
       <h3>{words.stack}</h3>
       <p className="small">{words.stackMeans}</p>
       <label>

@@ -24,7 +24,9 @@ export function Machinery({ run, events, log, speak, over, replay = false }: Giv
   const past = useMemo(() => (at === null ? log : told(events.slice(0, at))), [at, events, log]);
   return (
     <details className="machinery" open={replay || undefined}>
-      <summary>{words.machinery}</summary>
+      <summary>
+        <h2>{words.machinery}</h2>
+      </summary>
       {over && events.length > 1 && (
         <Replay count={events.length} at={at} seek={seek} begin={replay} speak={speak} />
       )}
@@ -88,7 +90,7 @@ function Replay({ count, at, seek, begin, speak }: Seek) {
 function Plan({ log, speak }: { log: Told; speak: Tongue }) {
   if (log.plan.length + log.dropped.length === 0) return null;
   return (
-    <section aria-label={speak.words.sources}>
+    <section aria-label={speak.label(speak.words.sources)}>
       <h3>{`${speak.words.sources}${log.origin ? ` (${speak.state(log.origin)})` : ""}`}</h3>
       <p className="small">{speak.words.planMeans}</p>
       <ul className="plan">
@@ -113,7 +115,7 @@ function Unused({ run, log, speak }: { run: Run; log: Told; speak: Tongue }) {
   const rest = log.found.filter((id) => !used.has(id));
   if (rest.length === 0) return null;
   return (
-    <section aria-label={speak.words.notUsed}>
+    <section aria-label={speak.label(speak.words.notUsed)}>
       <h3>{`${speak.words.notUsed}: ${rest.length}`}</h3>
       <ul className="ids">
         {rest.slice(0, 50).map((id) => (
@@ -136,7 +138,7 @@ function MadeWith({ run, speak }: { run: Run; speak: Tongue }) {
     [words.time, moment(run.created, speak)],
   ];
   return (
-    <section aria-label={words.madeWith}>
+    <section aria-label={speak.label(words.madeWith)}>
       <h3>{words.madeWith}</h3>
       <Facts facts={facts} />
     </section>

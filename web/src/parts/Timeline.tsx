@@ -16,7 +16,7 @@ export function Timeline({ events, speak }: { events: Heard[]; speak: Tongue }) 
   const begun = events.slice(0, 2).find((one) => one.event.type === "run.started");
   const notesOf: string[] = begun?.event.notes_of ?? [];
   return (
-    <section aria-label={words.timeline}>
+    <section aria-label={speak.label(words.timeline)}>
       <h3>{`${words.timeline}: ${events.length}`}</h3>
       {shown.length < events.length && (
         <button type="button" onClick={() => more(count + MORE)}>

@@ -82,11 +82,11 @@ function Library({ source, places, speak }: Given) {
           <progress aria-label={words.sending} max={1} value={sending.share < 1 ? sending.share : undefined} />
         </p>
       )}
-      <ul className="lines" aria-live="polite">
+      <div className="lines" aria-live="polite">
         {lines.map((one, index) => (
-          <li key={lines.length - index} role={one.bad ? "alert" : undefined}>{`${plain(one.name)}: ${plain(one.said)}`}</li>
+          <p key={lines.length - index} role={one.bad ? "alert" : undefined}>{`${plain(one.name)}: ${plain(one.said)}`}</p>
         ))}
-      </ul>
+      </div>
       {files.length === 0 && <p>{words.noFiles}</p>}
       {files.length > 0 && (
         <Files files={files} speak={speak} read={(one) => void reading(one.name, api.reread(one))} drop={(one) => void reading(one.name, api.deleteUpload(one))} />
