@@ -1,11 +1,12 @@
-"""Effects of 60 abstracts, read by rules beside labels that one of us gave by reading.
+"""Effects of 120 abstracts, read by rules beside labels that two of us gave by reading.
 
     python benchmarks/stated_effects.py DATA
 
 `effects.tsv`: measure=value[low;high] of each, "none" for a measure that the text does not name
-beside the number. Half of the abstracts were drawn from those that name an interval or a ratio,
-half from those that do not; none was seen when the rules were written. An effect is right when
-value and bounds are; the simple opponent takes every number that follows "OR", "HR" or "RR".
+beside the number. Of the first 60 abstracts half were drawn from those that name an interval or a
+ratio, half from those that do not; the other 60 by a hash. None was seen when the rules were
+written. An effect is right when value and bounds are; the simple opponent takes every number that
+follows "OR", "HR" or "RR".
 """
 
 from __future__ import annotations

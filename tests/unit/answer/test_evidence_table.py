@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+from pathlib import Path
+
 import pytest
 
 from osler.answer.evidence_table import flat_rows, tabulate_studies
+from osler.kb.base import KnowledgeBase
 from osler.retrieve.effects import read_effects
+from osler.retrieve.hybrid import LexicalRetriever
 from osler.types import Hit, Locator, Passage
 
 TEXT = (
@@ -102,3 +108,36 @@ def test_flat_rows_hold_an_effect_each() -> None:
 def test_long_hostile_texts_are_read_in_time() -> None:
     for text in ("(" * 20_000, "95% CI " * 5_000, "seven " * 5_000, "1,000" * 4_000, "OR " * 8_000):
         tabulate_studies([_hit(text)])
+
+
+_STUDIES = {
+    "gout": "In 120 patients attacks were rarer (odds ratio 0.61; 95% CI, 0.40 to 0.92).",
+    "asthma": "We studied 64 children; FEV1 rose by 3.2 ml (95% confidence interval 1.1-5.3).",
+    "stroke": "Of 1,204 participants some died: hazard ratio (HR) = 0.49; 95% CI 0.29, 0.82.",
+    "scurvy": "Twelve sailors took lemons (RR 2.5, 95% CI 1.2-5.1).",
+    "anaemia": "n = 88 women; mean difference (95% CI) of -1.6 (-4.0 to 0.9) g/dl.",
+    "sepsis": "Among 310 adults survival was 37 per cent (95%CI = 7%-69%).",
+    "malaria": "The odds ratio of failure was 6.8 (P = 0.007) in 45 infants.",
+    "migraine": "In 73 subjects AUC: 0.906, P<0.001, 95% CI: 0.871-0.941.",
+    "psoriasis": "OR=1.49; CI: 1.07-2.06 in 501 patients.",
+    "痛风": "120例患者死亡风险比为 0.80（95%CI：0.65~0.98）。",
+}
+
+
+def test_in_the_tables_of_ten_questions_each_number_opens_its_quote(tmp_path: Path) -> None:
+    path = tmp_path / "studies.jsonl"
+    rows = [{"id": f"s{n}", "title": t, "content": _STUDIES[t]} for n, t in enumerate(_STUDIES)]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    with KnowledgeBase.create(tmp_path / "kb") as kb:
+        kb.add([path], source="research")
+        search = LexicalRetriever(kb)
+        for subject, said in _STUDIES.items():
+            (hit,) = asyncio.run(search.search(subject, k=5))
+            (row,) = flat_rows(tabulate_studies([hit]))
+            text = kb.get(row["passage"]).text
+            assert text == said
+            assert row["value"]
+            for name in ("value", "low", "high"):
+                assert row[name] in text[row["start"] : row["end"]] == row["quote"]
+            assert row["n"] in row["people"]
+            assert row["people"] in text
