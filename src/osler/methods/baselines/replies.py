@@ -8,18 +8,24 @@ from typing import Any
 from osler.text import join_all_surrogates
 
 
+_TOO_DEEP = 3
+"""Values nested too deep to be read, after which the rest of a text is left: each costs
+milliseconds, and an endless reply has thousands."""
+
+
 def json_in(text: str, opening: str = "{") -> Any:
     """The last JSON value in the text that begins with `opening` ("{" or "["); else None.
 
     The last, since models write examples before answers. Values inside others are not seen.
     """
-    decoder, at, found = json.JSONDecoder(strict=False), 0, None
+    decoder, at, found, too_deep = json.JSONDecoder(strict=False), 0, None, 0
     # After a value the search goes on behind it, so that nested values are skipped.
-    while (at := text.find(opening, at)) >= 0:
+    while too_deep < _TOO_DEEP and (at := text.find(opening, at)) >= 0:
         try:
             found, at = decoder.raw_decode(text, at)
-        except (ValueError, RecursionError):
+        except (ValueError, RecursionError) as error:
             at += 1
+            too_deep += isinstance(error, RecursionError)
     return join_all_surrogates(found)
 
 
