@@ -72,9 +72,9 @@ def main(data: Path) -> None:
                 counts[part, "labelled"] += bool(label)
                 counts[part, "given"] += bool(quote)
                 counts[part, "right"] += holds(label, quote)
-    for part in "PIC":
-        labelled, given, right = (counts[part, name] for name in ("labelled", "given", "right"))
-        print(part, f"found {right}/{labelled} = {proportion(right, labelled)};", end=" ")
+    for arm in "PIC":
+        labelled, given, right = (counts[arm, name] for name in ("labelled", "given", "right"))
+        print(arm, f"found {right}/{labelled} = {proportion(right, labelled)};", end=" ")
         print(f"right {right}/{given} = {proportion(right, given)}")
 
 
