@@ -7,7 +7,6 @@ from typing import Any
 
 from osler.text import join_all_surrogates
 
-
 _TOO_DEEP = 3
 """Values nested too deep to be read, after which the rest of a text is left: each costs
 milliseconds, and an endless reply has thousands."""
