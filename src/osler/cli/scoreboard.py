@@ -105,15 +105,25 @@ def report(
         Path | None,
         typer.Option("--scores", help="Also write all scores, without any text, to this file."),
     ] = None,
+    against: Annotated[
+        Path | None,
+        typer.Option(help="Published scores; exit code 6 where a row leaves their interval."),
+    ] = None,
 ) -> None:
     """Make the scoreboard's page from logs, or from files of scores, without a model."""
     from osler.cli.evaluate_pages import write_page as write_text
+    from osler.cli.session import PARTIAL
     from osler.evaluate.scoreboard.page import scored_strategies, write_page
     from osler.evaluate.scoreboard.scores import format_scores, join_logs, read_scores
+    from osler.evaluate.scoreboard.tables import find_departures
 
     log = join_logs([read_scores(path) for path in scores])
     files = write_page(log, scored_strategies(log), out)
     if scores_out is not None:
         write_text(scores_out, format_scores(log))
         files.append(scores_out)
-    here.show_result("\n".join(map(str, files)), {"files": [str(path) for path in files]})
+    departed = [] if against is None else find_departures(log, read_scores(against))
+    told = {"files": [str(path) for path in files], "departures": departed}
+    here.show_result("\n".join([*map(str, files), *departed]), told)
+    if departed:
+        raise typer.Exit(PARTIAL)

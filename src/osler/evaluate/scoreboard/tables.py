@@ -140,6 +140,23 @@ def _mean_known(values: Sequence[float | None]) -> float | None:
     return fmean(known) if known else None
 
 
+def find_departures(log: ScoredLog, published: ScoredLog) -> list[str]:
+    """Rows whose share of right answers lies outside the published one's 95 % interval, and rows
+    that are missing, in words; empty where the published figures were reproduced."""
+    departures = []
+    for task in published.tasks:
+        ours, theirs = of_task(log.scores, task), of_task(published.scores, task)
+        for label, answers in theirs.items():
+            wanted = _share([one.right for one in answers.values()])
+            if label not in ours:
+                departures.append(f"{label} on {task}: not measured, published {wanted}")
+                continue
+            got = _share([one.right for one in ours[label].values()])
+            if not wanted.low <= got.value <= wanted.high:
+                departures.append(f"{label} on {task}: {got}, published {wanted}")
+    return departures
+
+
 def _correct_tables(tables: Sequence[ScoreTable]) -> list[ScoreTable]:
     """Holm's correction over every comparison of these tables: one family."""
     tested = [row.p for table in tables for row in table.rows if row.p is not None]

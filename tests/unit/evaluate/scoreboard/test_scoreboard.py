@@ -25,7 +25,7 @@ from osler.evaluate.scoreboard.scores import (
     read_scores,
     score_log,
 )
-from osler.evaluate.scoreboard.tables import make_tables
+from osler.evaluate.scoreboard.tables import find_departures, make_tables
 from osler.evaluate.statistics import holm, mcnemar
 from osler.types import Question, Usage
 
@@ -233,3 +233,14 @@ def test_the_sample_s_questions_come_without_a_data_folder() -> None:
 
     counts = {name: len(read_task(name, None).samples) for name in read_scoreboard("small").tasks}
     assert counts == {"sample-formulas": 60, "sample-steps": 60, "sample-open": 10, "sample": 30}
+
+
+def test_a_second_run_is_held_against_the_published_intervals() -> None:
+    published = made_log(*two_rows())
+    near = [replace(one, right=1.0) if one.question.endswith("11") else one for one in two_rows()]
+    assert find_departures(made_log(*near), published) == []
+    far = [replace(one, right=0.0) if one.strategy == "auto" else one for one in two_rows()]
+    (told,) = find_departures(made_log(*far), published)
+    assert told.startswith("auto on set: 0.000")
+    rag = [one for one in two_rows() if one.strategy == "rag"]
+    assert "not measured" in find_departures(made_log(*rag), published)[0]
