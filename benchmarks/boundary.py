@@ -232,44 +232,61 @@ def risk_area(rows: Sequence[Row], sure: Callable[[Row], float]) -> float:
 
 def print_tables(rows: Sequence[Row]) -> None:
     for name in sorted({row["set"] for row in rows}):
-        dev, test = (
-            [r for r in rows if (r["set"], r["half"]) == (name, h)] for h in ("dev", "test")
-        )
-        own, searched = ([float(r[key]) for r in test] for key in ("right", "searched right"))
-        print(f"\n{name}: dev {len(dev)}, test {len(test)}")
-        print(f"own {mean(own)}, searched {mean(searched)}")
-        print("| signal | searches saved | accuracy less always searching | risk-coverage area |")
+        halves = [[r for r in rows if (r["set"], r["half"]) == (name, h)] for h in ("dev", "test")]
+        print(f"\n{name}: dev {len(halves[0])}, test {len(halves[1])}")
+        print("| signal | halves | searches saved | accuracy less always searching |")
         print("|---|---|---|---|")
-        sure_by = make_signals(dev)
-        kept = [r for r in test if keeps_own(r, sure_by["dual"], 0.5)]
-        print_policy("the paper's, tau 0.5", test, sure_by["dual"], 0.5)
-        for signal in SIGNALS:
-            fit, held = dev, test
-            if signal == "contrast":
-                fit, held = ([answer_by_odds(r) for r in of if "odds" in r] for of in (dev, test))
-            sure = sure_by[signal]
-            for told, choose in ((signal, choose_threshold), ("controlled", choose_controlled)):
-                if fit and held:
-                    print_policy(told, held, sure, choose(fit, sure))
-        wrong = sum(not row["right"] for row in kept)
-        risk = proportion(wrong, len(kept)) if kept else "-"
-        print(f"the paper's rule: risk {risk} of what it keeps")
+        for told, held in (("test", halves[1:]), ("both, crossed", halves)):
+            _print_policies(told, held, halves)
+        for told, held in (("test", halves[1]), ("both", halves[0] + halves[1])):
+            own, searched = ([float(r[key]) for r in held] for key in ("right", "searched right"))
+            print(f"{told}: own {mean(own)}, searched {mean(searched)}")
+        sure_by, test = make_signals(halves[0]), halves[1]
+        known = [n for n in SIGNALS if own_rows(n, test)]
+        areas = ((n, risk_area(own_rows(n, test), sure_by[n])) for n in known)
+        print("risk-coverage area: " + ", ".join(f"{n} {area:.3f}" for n, area in areas))
         for share in (0.1, 0.25, 0.5):
-            print(
-                f"risk at coverage {share}: "
-                + ", ".join(
-                    f"{signal} {_risk_at(test, sure_by[signal], share):.2f}" for signal in SIGNALS
-                )
-            )
+            risks = ((n, _risk_at(own_rows(n, test), sure_by[n], share)) for n in known)
+            print(f"risk at coverage {share}: " + ", ".join(f"{n} {r:.2f}" for n, r in risks))
+
+
+def own_rows(signal: str, rows: Sequence[Row]) -> Sequence[Row]:
+    """The rows with the answer that a signal is about."""
+    if signal != "contrast":
+        return rows
+    return [answer_by_odds(row) for row in rows if "odds" in row]
+
+
+def _print_policies(told: str, held: Sequence[list[Row]], halves: Sequence[list[Row]]) -> None:
+    """Each half of `held` under signals and thresholds of the half that it is not."""
+    others = [halves[half is halves[0]] for half in held]
+    print_policy("the paper's, tau 0.5", told, [(h, make_signals(h)["dual"], 0.5) for h in held])
+    for signal in SIGNALS:
+        for name, choose in (
+            (signal, choose_threshold),
+            (f"{signal}, controlled", choose_controlled),
+        ):
+            parts = []
+            for own, other in zip(held, others, strict=True):
+                fit, sure = own_rows(signal, other), make_signals(other)[signal]
+                parts.append((own_rows(signal, own), sure, choose(fit, sure) if fit else 2.0))
+            print_policy(name, told, parts)
 
 
 def print_policy(
-    name: str, test: Sequence[Row], sure: Callable[[Row], float], least: float
+    name: str,
+    told: str,
+    parts: Sequence[tuple[Sequence[Row], Callable[[Row], float], float]],
 ) -> None:
-    saved = sum(keeps_own(row, sure, least) for row in test)
-    after = accuracy_with(test, sure, least)
-    gain = mean([one - float(row["searched right"]) for one, row in zip(after, test, strict=True)])
-    print(f"| {name} | {proportion(saved, len(test))} | {gain} | {risk_area(test, sure):.3f} |")
+    """Parts: rows, their signal, and the threshold."""
+    kept = [keeps_own(row, sure, least) for rows, sure, least in parts for row in rows]
+    gains = [
+        after - float(row["searched right"])
+        for rows, sure, least in parts
+        for after, row in zip(accuracy_with(rows, sure, least), rows, strict=True)
+    ]
+    if kept:
+        print(f"| {name} | {told} | {proportion(sum(kept), len(kept))} | {mean(gains)} |")
 
 
 def _risk_at(rows: Sequence[Row], sure: Callable[[Row], float], share: float) -> float:
