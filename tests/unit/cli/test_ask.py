@@ -387,3 +387,10 @@ def test_a_thread_is_asked_again_and_what_changed_is_told(
     assert told == f"? {QUESTION}\n  + New.\n  - evidence book:a#0\n"
     assert "as it was" in osler("thread", "again", "mine").stdout
     assert osler("thread", "again", "none").exit_code == 1
+
+
+def test_a_shown_run_says_what_of_its_evidence_is_gone(osler: Any, run: Path, folder: Path) -> None:
+    assert "gone since" not in osler("trace", "show", run.name).stdout
+    (folder / "gout.md").write_text("# Gout\n\nUrate crystals form.\n")
+    assert osler("kb", "add", "gout.md", "--source", "guideline").exit_code == 0
+    assert "[1] this evidence is gone since: " in osler("trace", "show", run.name).stdout
