@@ -91,7 +91,7 @@ def test_built_page_is_small_and_names_no_other_host() -> None:
     files = page.read_files()
     scripts = [content for name, content in files.items() if name.endswith(".js")]
     assert scripts
-    assert sum(len(gzip.compress(content)) for content in scripts) <= 250_000
+    assert sum(len(gzip.compress(content)) for content in scripts) <= 150_000
     for name, content in files.items():
         named = set(re.findall(rb"https?://[a-z0-9.-]+", content))
         # Names of XML's languages and React's own advice: nothing that is loaded.
