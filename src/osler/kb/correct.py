@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from osler.errors import KnowledgeBaseError, UnknownPassage
-from osler.kb.index import leases
+from osler.kb.index import Correction, leases
 from osler.kb.store.passages import (
     columns_of,
     delete_words,
@@ -18,24 +18,9 @@ from osler.kb.store.passages import (
 from osler.sources.patients.identifiers.removal import remove_identifiers
 from osler.sources.patients.secret import is_deidentified
 from osler.text import language_of
-from osler.types import Passage
 
 if TYPE_CHECKING:
     from osler.kb.encoders.base import Encoder
-
-
-@dataclass(frozen=True, slots=True)
-class Correction:
-    """A passage before and after, with its row numbers."""
-
-    old: Passage
-    new: Passage
-    numbers: tuple[int, int]
-    has_vector: bool
-
-    @property
-    def is_change(self) -> bool:
-        return self.new != self.old
 
 
 def replace_text(db: sqlite3.Connection, id: str, text: str, encoder: Encoder | None) -> Correction:

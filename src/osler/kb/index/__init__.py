@@ -30,9 +30,9 @@ from osler.kb.store.passages import (
     read_numbered,
     set_meta,
 )
+from osler.types import Passage
 
 if TYPE_CHECKING:
-    from osler.kb.correct import Correction
     from osler.kb.encoders.base import Encoder
 
 NO_ENCODER = ""
@@ -55,6 +55,20 @@ class BuildResult:
     """Those that got their vector in this build."""
     seconds: float
     snapshot: str
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """A passage before and after, with its row numbers."""
+
+    old: Passage
+    new: Passage
+    numbers: tuple[int, int]
+    has_vector: bool
+
+    @property
+    def is_change(self) -> bool:
+        return self.new != self.old
 
 
 @dataclass(frozen=True, slots=True)
