@@ -6,6 +6,7 @@ import csv
 import hashlib
 import io
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any, Literal, get_type_hints
 from osler.errors import BadRun, translate_os_errors
 from osler.evaluate.log import read_records
 from osler.evaluate.measures import BY_NAME, measure_value
-from osler.evaluate.plan import Entrant, read_plan
+from osler.evaluate.plan import Entrant, EvaluationPlan, read_plan
 from osler.evaluate.record import Kind, SampleRecord
 
 RIGHT: Mapping[Kind, str] = {
@@ -83,10 +84,11 @@ class ScoredLog:
 
 
 def score_log(folder: Path) -> ScoredLog:
-    """Scores a log folder; no model is asked. Raises `BadRun`."""
+    """Scores a log folder; no model is asked. Strategies that have not tried every question of a
+    data set are left out there. Raises `BadRun`."""
     plan = read_plan(folder)
     tried = {label for label, entrant in plan.entrants.items() if entrant.models}
-    scores = [_score_record(record) for record in read_records(folder)]
+    scores = _whole_cells(plan, [_score_record(record) for record in read_records(folder)])
     order = {label: n for n, label in enumerate(plan.asked)}
     tasks = {name: n for n, name in enumerate(plan.tasks)}
     scores.sort(key=lambda one: (tasks[one.task], order[one.strategy], one.question))
@@ -101,6 +103,15 @@ def score_log(folder: Path) -> ScoredLog:
         for task in plan.asked[entrant.label]
     }
     return ScoredLog(plan.seed, plan.version, conditions, facts, tuple(scores))
+
+
+def _whole_cells(plan: EvaluationPlan, scores: list[ScoredAnswer]) -> list[ScoredAnswer]:
+    """The answers of strategies that tried all that any strategy is to try on a data set."""
+    wanted = {
+        task: max(counts.get(task, 0) for counts in plan.asked.values()) for task in plan.tasks
+    }
+    tried = Counter((one.task, one.strategy) for one in scores)
+    return [one for one in scores if tried[one.task, one.strategy] == wanted[one.task]]
 
 
 def _condition_of(entrant: Entrant) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, median
@@ -82,10 +81,9 @@ def chooser_of(answers: Iterable[ScoredAnswer]) -> str:
     known = list(answers)
     if known and known[0].kind not in ("choice", "choices"):
         return ""
-    own = Counter(one.decided for one in known)
-    if own[DecidedBy.FALLBACK]:
-        return "some by the method, some by a reader in its stead"
-    return "the method, where it decides" if own[DecidedBy.METHOD] else "one reader for all rows"
+    # A reader in a method's stead is the reader of all other rows: the settings are the same.
+    own = any(one.decided == DecidedBy.METHOD for one in known)
+    return "the method, where it decides" if own else "one reader for all rows"
 
 
 def require_same_conditions(log: ScoredLog, task: str, rows: Mapping[str, Answers]) -> None:

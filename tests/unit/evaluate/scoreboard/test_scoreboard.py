@@ -90,6 +90,8 @@ def test_a_method_that_decides_by_itself_stands_in_a_table_of_its_own() -> None:
     tables = make_tables(made_log(*rows), ["rag", "auto"])
     assert [[row.strategy for row in table.rows] for table in tables] == [["rag"], ["auto"]]
     assert len({table.chooser for table in tables}) == 2
+    stood_in = [replace(one, decided="fallback") for one in two_rows()]
+    assert len(make_tables(made_log(*stood_in), ["rag", "auto"])) == 1
 
 
 def settings(options: str) -> dict[str, object]:
@@ -124,6 +126,9 @@ def test_conditions_differ_where_any_setting_but_the_strategy_differs(tmp_path: 
     assert read_scores(tmp_path / "scores.csv") == log
     with pytest.raises(BadRun, match="different settings"):
         make_tables(log, ["a", "b", "c"])
+    more = EvaluationPlan(0, {"set": task}, entrants, {"a": {"set": 2}}, "1")
+    planning.save_plan(tmp_path, more)
+    assert not score_log(tmp_path).scores, "who has not tried every question is in no table"
 
 
 def test_the_same_scores_give_the_same_page_and_pictures(tmp_path: Path) -> None:
