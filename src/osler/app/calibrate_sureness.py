@@ -14,10 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from osler.app.config import Settings
+from osler.app.feedback import FeedbackStore
+from osler.app.run_files import EVENTS, read_run_events
 from osler.errors import BadConfig, BadQuestion, read_text_file
 from osler.evaluate.guarantee import GuaranteedThreshold, fit_threshold
 from osler.retrieve.experts.answerable import ANSWERABLE, AnswerableExpert
 from osler.retrieve.experts.shelf import open_expert
+from osler.trace import Answered
 from osler.types import Sureness
 
 _GRADE = 'write "right": true or "right": false into each line of `osler ask --file --json`'
@@ -52,6 +55,27 @@ def read_graded_answers(path: Path) -> list[GradedAnswer]:
     lines = read_text_file(path, BadQuestion, "name another file").splitlines()
     found = [_read_line(line, f"{path}:{n}") for n, line in enumerate(lines, 1) if line.strip()]
     return [one for one in found if one is not None]
+
+
+def read_judged_answers(settings: Settings) -> list[GradedAnswer]:
+    """Answers of this home that readers called helpful, wrong or unsafe; the last verdict counts.
+
+    Those that bear no sureness, or of which the run is gone, are left out.
+    """
+    found: dict[str, GradedAnswer | None] = {}
+    for one in FeedbackStore(settings.home).read_all():  # the newest first
+        if one.kind == "run" and one.about not in found:
+            sureness = _recorded_sureness(settings.runs.path / one.about / EVENTS)
+            right = one.verdict == "helpful"
+            found[one.about] = None if sureness is None else GradedAnswer(sureness, right)
+    return [one for one in found.values() if one is not None]
+
+
+def _recorded_sureness(log: Path) -> Sureness | None:
+    end = read_run_events(log)[-1] if log.is_file() else None
+    if not isinstance(end, Answered) or not end.solution.answer.statements:
+        return None  # what abstained has nothing to grade
+    return end.solution.answer.sureness
 
 
 def _read_line(line: str, place: str) -> GradedAnswer | None:

@@ -96,7 +96,8 @@ CalibrationFile = Annotated[
     typer.Option(
         help="Questions of your own, as JSON Lines; else those that come with Osler,"
         " which its sample texts answer. For tau each line needs an answer; for --risk it is"
-        " an answer of `osler ask --json` with right: true or false."
+        " an answer of `osler ask --json` with right: true or false; without a file, the"
+        " answers that readers judged (`feedback`)."
     ),
 ]
 Quantile = Annotated[
@@ -198,21 +199,27 @@ def _calibrate_risk(
 ) -> tuple[Any, GuaranteedThreshold, Group]:
     """The fit, what held for it, and its page: of sigma for TC-RAG, else of sureness."""
     from osler.app.calibrate_sigma import fit_guaranteed_sigma, read_graded_states
-    from osler.app.calibrate_sureness import fit_sureness, read_graded_answers
+    from osler.app.calibrate_sureness import (
+        fit_sureness,
+        read_graded_answers,
+        read_judged_answers,
+    )
     from osler.app.config import TcRagSettings
     from osler.cli.pages import guaranteed_sigma_page, sureness_page
     from osler.errors import BadConfig
 
-    if file is None:
+    chosen = settings.strategy
+    judged = [] if file or isinstance(chosen, TcRagSettings) else read_judged_answers(settings)
+    if file is None and not judged:
         raise BadConfig("--risk needs graded answers", fix="name their file with --questions FILE")
-    named, chosen = str(file), settings.strategy
-    if isinstance(chosen, TcRagSettings):
+    named = str(file or "feedback")
+    if file is not None and isinstance(chosen, TcRagSettings):
         states = read_graded_states(file)
         found, kept = fit_guaranteed_sigma(
             states, chosen.metric, risk=risk, confidence=confidence, questions=named, today=today
         )
         return found, kept, guaranteed_sigma_page(found, kept)
-    graded = read_graded_answers(file)
+    graded = read_graded_answers(file) if file else judged
     values, kept = fit_sureness(
         settings, graded, risk=risk, confidence=confidence, questions=named, today=today
     )

@@ -8,8 +8,11 @@ from typing import Any
 
 import pytest
 
+from osler.app.feedback import Feedback, FeedbackStore, Verdict
 from osler.retrieve.experts.answerable import ANSWERABLE, AnswerableExpert
 from osler.retrieve.experts.shelf import open_expert
+from osler.trace import Answered, to_line
+from osler.types import Answer, Halt, Solution, Statement, Sureness
 
 
 @pytest.fixture(scope="module")
@@ -75,6 +78,32 @@ def test_what_shows_nothing_is_refused_with_the_fix(
 def test_a_risk_without_graded_answers_is_refused(osler: Any) -> None:
     result = osler("calibrate", "--risk", "0.1")
     assert "--risk needs graded answers" in result.output
+
+
+def judge_runs(home: Path, by: str, verdicts: list[Verdict]) -> None:
+    """Recorded answers, each with what a reader said of it; helpful ones are surer."""
+    for n, verdict in enumerate(verdicts):
+        sure = Sureness((0.9 if verdict == "helpful" else 0.4) - n / 1000, by)
+        answer = Answer((Statement("It is so."),), sureness=sure)
+        log = home / "runs" / f"20260101-000000-{n:04}" / "events.jsonl"
+        log.parent.mkdir(parents=True)
+        log.write_text(to_line(Answered(Solution(answer, Halt.CONVERGED, "read"))) + "\n", "utf-8")
+        store = FeedbackStore(home)
+        first: Verdict = "wrong" if verdict == "helpful" else "helpful"
+        store.add_all([Feedback("run", log.parent.name, one) for one in (first, verdict)])
+    store.add_all([Feedback("run", "20260101-000000-gone", "helpful")])
+
+
+def test_readers_verdicts_grade_the_answers(osler: Any, folder: Path, model: str) -> None:
+    home = Path(json.loads(osler("config", "show", "--json").stdout)["home"])
+    judge_runs(home, model, ["helpful"] * 80 + ["wrong"] * 10 + ["unsafe"] * 10)
+    result = osler("calibrate", "--risk", "0.1")
+    assert result.exit_code == 0, result.output
+    shown = json.loads(osler("config", "show", "--json").stdout)
+    assert (shown["calibration.sureness_n"], shown["calibration.sureness_questions"]) == (
+        *(100, "feedback"),
+    )
+    assert 0.3 < shown["calibration.sureness"] < 0.4
 
 
 TC_RAG = ("--set", "strategy.kind=tc-rag", "--set", "strategy.metric=answers")
