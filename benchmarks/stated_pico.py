@@ -73,9 +73,9 @@ def main(data: Path) -> None:
                 counts[part, "given"] += bool(quote)
                 counts[part, "right"] += holds(label, quote)
     for arm in "PIC":
-        labelled, given, right = (counts[arm, name] for name in ("labelled", "given", "right"))
+        labelled, shown, right = (counts[arm, name] for name in ("labelled", "given", "right"))
         print(arm, f"found {right}/{labelled} = {proportion(right, labelled)};", end=" ")
-        print(f"right {right}/{given} = {proportion(right, given)}")
+        print(f"right {right}/{shown} = {proportion(right, shown)}")
 
 
 if __name__ == "__main__":

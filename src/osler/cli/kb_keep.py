@@ -286,8 +286,8 @@ def fetch(
     from osler.sources.download.recipes import find_recipe, load_recipes
 
     if name is None:
-        every = list(load_recipes().values())
-        here.show_result(_recipe_table(every), [each.model_dump(mode="json") for each in every])
+        recipes = list(load_recipes().values())
+        here.show_result(_recipe_table(recipes), [each.model_dump(mode="json") for each in recipes])
         return
     from osler.sources.download.job import DownloadJob
 

@@ -8,7 +8,10 @@ from typing import Any
 
 import pytest
 
+from osler.app.watch import Fetched, Seen
 from osler.kb.store import access
+from osler.sources.download.job import DownloadJob
+from osler.sources.download.recipes import load_recipes
 from osler.testing.scripted import HashingEncoder
 
 TEXTS = {"gout.md": "# Gout\n\nUrate crystals form.\n", "scurvy.md": "# Scurvy\n\nVitamin C.\n"}
@@ -138,3 +141,23 @@ def test_a_watched_folder_is_taken_in(
     assert looked.exit_code == 0, looked.stderr
     assert looked.stdout == "documents in: 2, out: 0; vectors: 2\n"
     assert "Urate" in osler("kb", "get", "own:gout#0").stdout
+
+
+def test_a_scheduled_fetch_says_what_came_and_what_broke_off(
+    osler: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("osler.app.wiring.models.load_encoder", lambda _: HashingEncoder())
+    told = [Fetched(3, "", Seen(2, 1, 0, 2)), Fetched(3, "", Seen(0, 0, 0, 0))]
+
+    def fetch(kb: object, job: DownloadJob, *_: object, accepted: bool) -> list[Fetched]:
+        assert (job.recipe.name, accepted) == ("pubmed-updates", True)
+        return [*told, Fetched(3, "the server is away", Seen(0, 0, 0, 0))]
+
+    monkeypatch.setattr("osler.app.watch.fetch_on_schedule", fetch)
+    looked = osler("kb", "fetch", "pubmed-updates", "--every", "24", "--accept-licence")
+    assert looked.stdout == (
+        "3 files; documents in: 2, out: 1\n3 files; documents in: 0, out: 0; the server is away\n"
+    )
+    assert "pubmed-updates" in osler("kb", "fetch").stdout
+    unfit = next(name for name, one in load_recipes().items() if one.use)
+    assert osler("kb", "fetch", unfit, "--every", "1").exit_code != 0
