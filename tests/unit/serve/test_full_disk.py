@@ -3,35 +3,47 @@ it goes on as soon as the disk does."""
 
 from __future__ import annotations
 
+import ast
+import json
 import re
 import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event, Semaphore
+from typing import Any
 
 import httpx2
 import pytest
+from loopback import PostReply, PostRequest, serve_posts
 from scoped_server import call_tool
+from synthetic_patients import make_patients
 
 from osler.serve.ledger import Ledger, LedgerEntry
 from osler.testing.faults import FAULTS, FaultDial
 from osler.testing.served import fill_knowledge_base, read_stream, start_run
+from osler.testing.servers import chat_reply
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux" or shutil.which("cc") is None, reason="needs Linux and a C compiler"
 )
 SERVER = """
+import json
 import sys
 from pathlib import Path
 from osler.testing.served import FixedModel, serve_osler
 from osler.testing.waiting import AwaitableEvent
 gate = AwaitableEvent()
 with serve_osler(
-    Path(sys.argv[1]), model=FixedModel(gate=gate), serve={"runs": 2, "waiting": 2}
+    Path(sys.argv[1]),
+    model=FixedModel(gate=gate),
+    serve={"runs": 2, "waiting": 2},
+    **json.loads(sys.argv[2]),
 ) as place:
     print(place.url, flush=True)
     for line in sys.stdin:
@@ -65,9 +77,9 @@ class Trial:
 
 
 @contextmanager
-def trial(home: Path, dial: FaultDial) -> Iterator[Trial]:
+def trial(home: Path, dial: FaultDial, **sections: Any) -> Iterator[Trial]:
     with subprocess.Popen(  # noqa: S603
-        [sys.executable, "-c", SERVER, str(home)],
+        [sys.executable, "-c", SERVER, str(home), json.dumps(sections)],
         env=dial.environment(),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -76,7 +88,7 @@ def trial(home: Path, dial: FaultDial) -> Iterator[Trial]:
         assert child.stdout is not None
         assert child.stdin is not None
         url = child.stdout.readline().strip()
-        with httpx2.Client(base_url=url, timeout=20) as http:
+        with httpx2.Client(base_url=url, timeout=60) as http:
             yield Trial(dial, child, http)
         child.stdin.close()
     assert child.returncode == 0
@@ -138,44 +150,174 @@ def test_runs_on_a_failing_disk_fail_with_the_reason_and_give_their_places_back(
 
 
 ASKED = "What is first?"
-DOORS: dict[str, Callable[[httpx2.Client], tuple[bool, str]]] = {
-    "runs": lambda http: _post(http, "/api/v1/runs", question=ASKED),
-    "chat": lambda http: _post(
-        http,
-        "/v1/chat/completions",
-        model="osler/rag",
-        messages=[{"role": "user", "content": ASKED}],
-    ),
-    "responses": lambda http: _post(http, "/v1/responses", model="osler/rag", input=ASKED),
-    "mcp": lambda http: _call(http, "answer_question", question=ASKED),
-}
+CHAT = {"model": "osler/rag", "messages": [{"role": "user", "content": ASKED}]}
+RESPONSES = {"model": "osler/rag", "input": ASKED}
 
 
-def _post(http: httpx2.Client, path: str, **body: object) -> tuple[bool, str]:
+def post(http: httpx2.Client, path: str, body: Any) -> tuple[bool, str]:
     reply = http.post(path, json=body)
-    return reply.is_success, reply.text
+    failed = re.search(r'"error": ?{', reply.text)  # a stream begins with 200
+    return reply.is_success and not failed, reply.text
 
 
-def _call(http: httpx2.Client, tool: str, **arguments: object) -> tuple[bool, str]:
-    failed, said = call_tool(http, tool, **arguments)
-    return not failed, said
+def follow_run(http: httpx2.Client, path: str = "/api/v1/runs") -> tuple[bool, str]:
+    """As the page does: it starts a run and reads its events to the end."""
+    begun = http.post(path, json={"question": ASKED})
+    if not begun.is_success:
+        return False, begun.text
+    _, name, said = read_stream(http, begun.json()["run_id"])[-1]
+    return name == "run.finished", json.dumps(said)
+
+
+def call_answer(http: httpx2.Client) -> tuple[bool, str]:
+    failed, said = call_tool(http, "answer_question", question=ASKED)
+    return not failed and r"\"status\": \"finished\"" in said, said
+
+
+DOORS: dict[str, Callable[[httpx2.Client], tuple[bool, str]]] = {
+    "page": follow_run,
+    "chat": lambda http: post(http, "/v1/chat/completions", CHAT),
+    "chat-stream": lambda http: post(http, "/v1/chat/completions", {**CHAT, "stream": True}),
+    "responses": lambda http: post(http, "/v1/responses", RESPONSES),
+    "responses-stream": lambda http: post(http, "/v1/responses", {**RESPONSES, "stream": True}),
+    "mcp": call_answer,
+}
+FULL = "No space|disk is full"
 
 
 @pytest.mark.parametrize("door", DOORS)
-def test_each_door_says_why_and_takes_new_work_within_five_seconds_of_room(
+def test_four_runs_of_each_door_fail_with_the_reason_and_new_work_is_taken_within_five_seconds(
     served: Trial, door: str
 ) -> None:
-    served.let_model_answer()
-    served.dial.turn_on(FAULTS["full"])
-    for _ in range(4):  # as many as there are places
-        taken, said = DOORS[door](served.http)
-        assert not taken
-        assert re.search("No space|disk is full", said), said
+    knock = DOORS[door]
+
+    def under_way() -> list[str]:
+        runs = served.http.get("/api/v1/runs").json()["runs"]
+        return [run["run_id"] for run in runs if run["status"] in ("queued", "running")]
+
+    with ThreadPoolExecutor(4) as callers:  # as many as there are places
+        calls = [callers.submit(knock, served.http) for _ in range(4)]
+        while len(begun := under_way()) < 4:
+            assert not any(call.done() for call in calls), calls
+        served.dial.turn_on(FAULTS["full"])
+        served.let_model_answer()
+        ends = [call.result() for call in calls]
+    assert [taken for taken, _ in ends] == [False] * 4, ends
+    assert all(re.search(FULL, said) for _, said in ends), ends
+    taken, said = knock(served.http)
+    assert (taken, bool(re.search(FULL, said))) == (False, True), said
     served.dial.turn_off()
     began = time.monotonic()
-    taken, said = DOORS[door](served.http)
+    taken, said = knock(served.http)
     assert taken, said
     assert time.monotonic() - began < 5
+    assert set(served.statuses(begun)) == {"failed"}
+
+
+ASKER = """
+import os, sys
+from osler.cli import main
+def ask(out, of=""):
+    sys.stdout = sys.stderr = os.fdopen(os.dup(out), "w")
+    sys.argv = ["osler", "ask", "What is first?" + of, "--strategy", "direct"]
+    try:
+        main()
+    except SystemExit as end:
+        return end.code or 0
+answers = os.fdopen(os.dup(1), "w")
+ask(os.open(os.devnull, os.O_WRONLY))  # here, so that no child has to import anything
+sys.stdout.flush()
+print("ready", file=answers, flush=True)
+for line in sys.stdin:
+    children = []
+    for number in range(int(line)):
+        told, tell = os.pipe()
+        if not (child := os.fork()):
+            code = ask(tell, f" {line.strip()} {number}")
+            sys.stdout.flush()
+            os._exit(code)
+        os.close(tell)
+        children.append((child, told))
+    for child, told in children:
+        said = open(told).read()
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        print(repr((code, said)), file=answers, flush=True)
+"""
+
+
+def test_four_questions_of_the_command_line_fail_with_the_reason_and_the_next_is_answered(
+    tmp_path: Path,
+) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    dial, gate, waiting = FaultDial(tmp_path / "dial", home), Event(), Semaphore(0)
+
+    def answer(asked: PostRequest) -> PostReply:
+        if ASKED in json.dumps(asked.body):
+            waiting.release()
+            gate.wait(60)
+        return PostReply(chat_reply("Adrenaline is given first."))
+
+    with serve_posts(answer) as model:
+        chosen = {"HOME": home, "MODEL__KIND": "openai", "MODEL__URL": model.url}
+        more = {**chosen, "MODEL__NAME": "m", "MODEL__WRITES": "yes"}
+        environment = {f"OSLER__{name}": str(value) for name, value in more.items()}
+        with subprocess.Popen(  # noqa: S603
+            [sys.executable, "-c", ASKER],
+            env={**dial.environment(), **environment, "COLUMNS": "300"},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=tmp_path,
+        ) as child:
+            assert child.stdin is not None
+            assert child.stdout is not None
+
+            def ask(times: int) -> None:
+                child.stdin.write(f"{times}\n")
+                child.stdin.flush()
+
+            def ends(times: int) -> list[tuple[int, str]]:
+                return [ast.literal_eval(child.stdout.readline()) for _ in range(times)]
+
+            gate.set()
+            assert child.stdout.readline() == "ready\n"
+            assert waiting.acquire(timeout=0), "the first question, which imports all"
+            gate.clear()
+            ask(4)
+            assert all(waiting.acquire(timeout=60) for _ in range(4))
+            dial.turn_on(FAULTS["full"])
+            gate.set()
+            failed = ends(4)
+            assert all(code != 0 and re.search(FULL, said) for code, said in failed), failed
+            assert not any("Traceback" in said for _, said in failed)
+            dial.turn_off()
+            ask(1)
+            (code, said) = ends(1)[0]
+            assert (code, "Adrenaline is given first" in said) == (0, True), said
+            child.stdin.close()
+
+
+def test_doors_that_only_leave_a_record_refuse_until_there_is_room_for_it(tmp_path: Path) -> None:
+    pytest.importorskip("cryptography", reason='not installed: pip install "osler[audit]"')
+    home = tmp_path / "home"
+    home.mkdir()
+    dial = FaultDial(tmp_path / "dial", home)
+    asked = make_patients(1, seed=26)[0].request("order-sign")
+    with trial(home, dial, audit={"log": "require"}) as served:
+
+        def prescribe() -> httpx2.Response:
+            return served.http.post("/cds-services/interactions-order-sign", json=asked)
+
+        assert prescribe().status_code == 200
+        dial.turn_on(FAULTS["full"])
+        refused = [prescribe() for _ in range(4)]
+        assert [reply.status_code for reply in refused] == [503] * 4
+        assert all("not_on_record" in reply.text for reply in refused), refused[0].text
+        dial.turn_off()
+        began = time.monotonic()
+        assert prescribe().status_code == 200
+        assert time.monotonic() - began < 5
 
 
 def test_what_ended_on_a_full_disk_is_in_the_ledger_once_there_is_room(
