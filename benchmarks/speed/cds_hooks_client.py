@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-from healthchain.models import CDSRequest, CDSResponse  # type: ignore[import-not-found]
-from healthchain.sandbox import SandboxClient  # type: ignore[import-not-found]
-from healthchain.sandbox.requestconstructors import (  # type: ignore[import-not-found]
+from healthchain.models import CDSRequest, CDSResponse
+from healthchain.sandbox import SandboxClient
+from healthchain.sandbox.requestconstructors import (
     CdsRequestConstructor,
 )
 

@@ -79,6 +79,10 @@ class ApiCalls(ABC, Generic[J, B]):
     def get_thread(self, thread: str) -> J:
         return self._json("GET", _path("threads", thread))
 
+    def get_changes(self, thread: str) -> J:
+        """What changed between the answers to questions that were asked again."""
+        return self._json("GET", _path("threads", thread, "changes"))
+
     def delete_thread(self, thread: str) -> J:
         return self._json("DELETE", _path("threads", thread))
 
