@@ -12,7 +12,7 @@ from typing import Literal, get_args
 
 from pydantic import TypeAdapter
 
-from osler.evaluate.intervals import difference
+from osler.evaluate.intervals import difference, proportion
 from osler.evaluate.scoreboard.scores import ScoredLog, of_task
 from osler.evaluate.scoreboard.tables import require_same_conditions
 from osler.text import read_packaged_table
@@ -81,6 +81,8 @@ def settle_claim(claim: Claim, log: ScoredLog) -> Claim:
     require_same_conditions(log, task, found)
     ids = sorted(found[first])
     gain = difference([found[first][i].right for i in ids], [found[second][i].right for i in ids])
+    if gain.value == 1:  # a bootstrap of ones has no width
+        gain = proportion(gain.n, gain.n)
     status: Status = "cannot be shown with these models"
     if gain.low > 0 or gain.high < 0:
         status = "shown" if gain.low > 0 else "refuted here"
