@@ -238,8 +238,8 @@ def print_tables(rows: Sequence[Row]) -> None:
         print("|---|---|---|---|")
         for told, held in (("test", halves[1:]), ("both, crossed", halves)):
             _print_policies(told, held, halves)
-        for told, held in (("test", halves[1]), ("both", halves[0] + halves[1])):
-            own, searched = ([float(r[key]) for r in held] for key in ("right", "searched right"))
+        for told, of in (("test", halves[1]), ("both", halves[0] + halves[1])):
+            own, searched = ([float(r[key]) for r in of] for key in ("right", "searched right"))
             print(f"{told}: own {mean(own)}, searched {mean(searched)}")
         sure_by, test = make_signals(halves[0]), halves[1]
         known = [n for n in SIGNALS if own_rows(n, test)]

@@ -90,7 +90,9 @@ def write_gold_plan(question: str, chains: list[list[Triple]]) -> LogicalPlan:
 
 def write_decomposed_plan(row: dict[str, Any]) -> tuple[LogicalPlan, list[Triple]]:
     """The plan of a question of MuSiQue, and the triples that its steps rest on."""
-    steps, forms, triples = row["question_decomposition"], [], []
+    steps = row["question_decomposition"]
+    forms: list[Form] = []
+    triples: list[Triple] = []
     for n, step in enumerate(steps, 1):
         named, _, relation = step["question"].rpartition(" >> ")
         title = row["paragraphs"][step["paragraph_support_idx"]]["title"]
