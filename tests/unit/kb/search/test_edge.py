@@ -1,5 +1,6 @@
 """The embedded engine: its processes, its generations, and what happens when they are killed."""
 
+import asyncio
 import os
 import select
 import signal
@@ -50,11 +51,11 @@ def children() -> Iterator[tuple[int, str]]:
                 continue
 
 
-def workers() -> list[int]:
+def workers(module: str = "edge_worker") -> list[int]:
     return [
         pid
         for pid, state in children()
-        if state != "Z" and "edge_worker" in Path(f"/proc/{pid}/cmdline").read_text()
+        if state != "Z" and module in Path(f"/proc/{pid}/cmdline").read_text()
     ]
 
 
@@ -87,6 +88,22 @@ async def test_a_killed_worker_is_replaced_and_the_search_goes_on(edge: Knowledg
     os.kill(worker, signal.SIGKILL)
     assert await ids(edge) == before
     assert workers() != [worker]
+
+
+async def test_searches_in_whose_midst_workers_are_killed_find_what_they_would_have(
+    edge: KnowledgeBase,
+) -> None:
+    before, killed = await ids(edge), set()
+    for _ in range(3):
+        searches = [asyncio.ensure_future(ids(edge)) for _ in range(4)]
+        await asyncio.wait(searches, return_when=asyncio.FIRST_COMPLETED)
+        for worker in workers():
+            os.kill(worker, signal.SIGKILL)
+            killed.add(worker)
+        assert await asyncio.gather(*searches) == [before] * 4
+        # So that none meets a second kill: a request of which two workers die is given up.
+        assert await asyncio.gather(*(ids(edge) for _ in range(4))) == [before] * 4
+    assert len(killed) >= 3
 
 
 async def test_a_worker_that_cannot_come_back_is_one_clear_error(edge: KnowledgeBase) -> None:
@@ -249,6 +266,28 @@ async def test_what_a_killed_build_leaves_is_swept_and_the_old_one_stays(
     edge.build(HashingEncoder())
     assert len([p for p in (edge.path / "edge").iterdir() if p.is_dir()]) == 1
     assert await ids(edge, "scurvy", 1) == ["wiki:scurvy#0"]
+
+
+@pytest.mark.parametrize("when", ["index", "optimise"])
+async def test_a_builder_that_is_killed_is_one_clear_error_and_the_next_build_goes_on(
+    edge: KnowledgeBase, tmp_path: Path, when: str
+) -> None:
+    before, killed = await ids(edge), []
+
+    def kill(what: str, done: int, total: int | None) -> None:
+        if what == when:
+            killed.extend(workers("edge_build"))
+            for builder in killed:
+                os.kill(builder, signal.SIGKILL)
+
+    add(edge, tmp_path / "files", "wiki", {"scurvy": "Scurvy wants oranges."})
+    with pytest.raises(KnowledgeBaseError, match="could not be made"):
+        edge.build(HashingEncoder(), progress=kill)
+    assert len(killed) == 1
+    assert await ids(edge) == before
+    edge.build(HashingEncoder())
+    assert await ids(edge, "scurvy", 1) == ["wiki:scurvy#0"]
+    assert edge.verify() == []
 
 
 async def test_after_a_rollback_the_index_of_the_later_state_is_not_searched(
