@@ -97,7 +97,7 @@ def prepared(home: Path) -> None:
 @contextmanager
 def served(home: Path) -> Iterator[str]:
     command = [sys.executable, "-m", "osler", "serve", "--port", "0", "--json", "--quiet"]
-    environment = {**os.environ, "OSLER__HOME": str(home), "OSLER__SERVE__UPLOADS": '["ward"]'}
+    environment = {**os.environ, "OSLER__HOME": str(home), "OSLER__SERVE__UPLOADS": "ward"}
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE) as server:  # noqa: S603
         assert server.stdout
         try:
