@@ -19,7 +19,7 @@ from osler.answer import NOTHING_SAID, UNDECIDED, Decision
 from osler.answer.gate import EvidenceGate, WeighedEvidence
 from osler.answer.options import OptionChooser, OptionTexts
 from osler.answer.quoting import QuoteJudge
-from osler.answer.sentences import QuoteCandidate, quote_candidates
+from osler.answer.sentences import QuoteCandidate, add_sentences_before, quote_candidates
 from osler.answer.sureness import describe_sureness
 from osler.answer.verdicts import VerdictChooser
 from osler.llm.core.ask import score_all
@@ -161,7 +161,7 @@ class ExtractiveComposer:
         best = await self._rank_quotes(question, query, words, weighed.quotes, hits, run)
         if best and self.steps:
             best += await self._quote_steps(question, best, hits)
-        return best
+        return add_sentences_before(best)
 
     async def _quote_steps(
         self, question: Question, best: Sequence[QuoteCandidate], hits: Sequence[Hit]

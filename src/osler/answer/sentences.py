@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from osler.answer.statements import states_something
 from osler.text import split_sentences
 from osler.types import Evidence, Hit, Relevance
+
+_LEANS = {
+    "en": re.compile(
+        r"(?:it|they|them|this|these|those|such|both|neither|either|otherwise|the (?:others?|rest|"
+        r"former|latter|same)|(?:in|if|for|with|unless|until|after|before|when|where) "
+        r"(?:it|they|this|these|those|such|so|not|both|neither))\b",
+        re.IGNORECASE,
+    ),
+    "zh": re.compile(
+        r"(?:其|此|这|那|该|它|两(?:者|类|种|药)|二者|三者|前者|后者|上述|以上|同样|否则|反之|"
+        r"若(?:用|仍|无|不|未|有)|如(?:仍|无|不|未)|但|而)|[^，。]{2,30}者，"
+    ),
+}
+"""How sentences begin that cannot be understood, or are misunderstood, without the one before."""
+_MOST_BEFORE = 2
+"""Sentences that are brought with one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,3 +68,25 @@ def quotable_spans(hit: Hit, shortest: int = 30) -> list[tuple[int, int]]:
         for start, end in split_sentences(text)
         if end - start >= least and states_something(text[start:end])
     ]
+
+
+def add_sentences_before(quotes: Sequence[QuoteCandidate]) -> list[QuoteCandidate]:
+    """The quotes; one that leans on the sentence before begins with that one.
+
+    "The others should take …" says who only with what stands before it. Nothing is brought over a
+    line break, nor what is quoted already.
+    """
+    quoted = {(one.hit.passage.id, one.end) for one in quotes}
+    return [replace(one, start=_find_start(one, quoted)) for one in quotes]
+
+
+def _find_start(quote: QuoteCandidate, quoted: set[tuple[str, int]]) -> int:
+    passage, start = quote.hit.passage, quote.start
+    before = [span for span in split_sentences(passage.text) if span[1] <= start]
+    for begin, end in reversed(before[-_MOST_BEFORE:]):
+        is_clause = passage.text[end - 1] in "；;"
+        leans = is_clause or _LEANS[passage.language].match(passage.text, start)
+        if not leans or "\n" in passage.text[end:start] or (passage.id, end) in quoted:
+            break
+        start = begin
+    return start

@@ -1,0 +1,59 @@
+"""Quotes that cannot be understood alone bring the sentence before."""
+
+from __future__ import annotations
+
+import pytest
+
+from osler.answer.sentences import QuoteCandidate, add_sentences_before
+from osler.types import Hit, Language, Passage
+
+GLOBULIN = "Ⅲ级暴露者给人狂犬病免疫球蛋白20 IU/kg。"
+RABIES = f"先冲洗伤口。{GLOBULIN}首剂疫苗当天未能使用者，7天内仍可补用，超过7天则不必。"
+STATINS = (
+    "Statins are stopped in pregnancy. They may be resumed after breast-feeding. Ask first."
+    "\nThese lower cholesterol."
+)
+
+
+def quote(text: str, part: str, language: Language = "en") -> QuoteCandidate:
+    passage = Passage("book:one#0", text, "book", "One", language=language)
+    start = text.index(part)
+    return QuoteCandidate(Hit(passage, 1.0, 1, "", "book"), start, start + len(part), 0.5)
+
+
+def test_who_may_still_be_given_it_is_quoted_with_what_is_given() -> None:
+    (found,) = add_sentences_before([quote(RABIES, RABIES[RABIES.index("首剂") :], "zh")])
+    assert found.text == RABIES[RABIES.index(GLOBULIN) :]
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        (
+            "机械瓣患者用华法林；其余患者优先选用直接口服抗凝药。",
+            "其余患者优先选用直接口服抗凝药。",
+        ),
+        ("ACEI和ARB降压。两类药物在妊娠期均禁用。", "两类药物在妊娠期均禁用。"),
+        ("肾功能不全时减量；每日不超过2 g。", "每日不超过2 g。"),
+    ],
+)
+def test_a_clause_brings_what_it_is_said_of(text: str, part: str) -> None:
+    assert add_sentences_before([quote(text, part, "zh")])[0].text == text
+
+
+def test_they_are_quoted_with_their_name() -> None:
+    part = "They may be resumed after breast-feeding."
+    assert add_sentences_before([quote(STATINS, part)])[0].text.startswith("Statins are stopped")
+
+
+def test_what_is_quoted_already_is_not_quoted_twice() -> None:
+    both = [
+        quote(STATINS, "They may be resumed after breast-feeding."),
+        quote(STATINS, "Statins are stopped in pregnancy."),
+    ]
+    assert add_sentences_before(both) == both
+
+
+@pytest.mark.parametrize("part", ["Statins are stopped in pregnancy.", "These lower cholesterol."])
+def test_nothing_is_brought_to_what_stands_alone_or_over_a_line_break(part: str) -> None:
+    assert add_sentences_before([quote(STATINS, part)])[0].text == part
