@@ -117,7 +117,7 @@ function Facts({ run, speak }: { run: Run; speak: Tongue }) {
   const { words } = speak;
   const sure = run.answer?.sureness;
   const parts = [
-    sure && `${words.sureness} ${speak.sure(sure.probability)} (${Math.round(100 * sure.probability)} %)`,
+    sure && `${words.sureness} ${speak.sure(sure.probability)} (${Math.min(99, Math.round(100 * sure.probability))} %)`,
     run.strategy,
     `${shortSeconds(run.seconds, "?")} ${words.seconds}`,
     run.usage && `${run.usage.calls} ${words.calls}`,
