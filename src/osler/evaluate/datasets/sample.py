@@ -15,8 +15,8 @@ from osler.evaluate.datasets.base import (
     json_records,
     options_by_letter,
 )
-from osler.evaluate.record import Gold, Sample
-from osler.types import Question
+from osler.evaluate.record import Gold, Kind, Sample
+from osler.types import Language, Question
 
 
 def sample_folder() -> Path:
@@ -38,14 +38,14 @@ def packaged_sample(row: DatasetRow, task: str) -> Sample:
     if not isinstance(offered, dict):
         raise UnusableRow("options are no object")
     options = options_by_letter(offered)
-    language = "zh" if row.text_of("language") == "zh" else "en"
+    language: Language = "zh" if row.text_of("language") == "zh" else "en"
     question = Question(row.text_of("id"), row.text_of("question"), options, language)
     gold = row.data.get("gold") or ()
     support = tuple(dict.fromkeys(one["passage"] for one in gold if one.get("passage")))
     tags = (("type", kind),)
     if options:
         return Sample(task, "choice", question, Gold((answer,), (), support), tags)
-    how = "long" if kind == "open" else "short"
+    how: Kind = "long" if kind == "open" else "short"
     return Sample(task, how, question, Gold((), (answer,), support), tags)
 
 
