@@ -137,7 +137,7 @@ def parts_of(model: OpenAIModel, down: str = "") -> Parts:
 
     ready = LoadedModel(model, model.constrains)
     return Parts(
-        dict.fromkeys(("planner", "reader", "summariser", "judge"), ready),  # type: ignore[arg-type]
+        dict.fromkeys(("planner", "reader", "summariser", "judge"), ready),
         retriever,
         OverlapRelevance(),
         OverlapRelevance(),

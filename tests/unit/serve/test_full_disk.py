@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, Semaphore
-from typing import Any
+from typing import IO, Any
 
 import httpx2
 import pytest
@@ -270,18 +270,19 @@ def test_four_questions_of_the_command_line_fail_with_the_reason_and_the_next_is
             text=True,
             cwd=tmp_path,
         ) as child:
-            assert child.stdin is not None
-            assert child.stdout is not None
+            words, said_so = child.stdin, child.stdout
+            assert words is not None
+            assert said_so is not None
 
-            def ask(times: int) -> None:
-                child.stdin.write(f"{times}\n")
-                child.stdin.flush()
+            def ask(times: int, words: IO[str] = words) -> None:
+                words.write(f"{times}\n")
+                words.flush()
 
-            def ends(times: int) -> list[tuple[int, str]]:
-                return [ast.literal_eval(child.stdout.readline()) for _ in range(times)]
+            def ends(times: int, said_so: IO[str] = said_so) -> list[tuple[int, str]]:
+                return [ast.literal_eval(said_so.readline()) for _ in range(times)]
 
             gate.set()
-            assert child.stdout.readline() == "ready\n"
+            assert said_so.readline() == "ready\n"
             assert waiting.acquire(timeout=0), "the first question, which imports all"
             gate.clear()
             ask(4)
@@ -295,7 +296,7 @@ def test_four_questions_of_the_command_line_fail_with_the_reason_and_the_next_is
             ask(1)
             (code, said) = ends(1)[0]
             assert (code, "Adrenaline is given first" in said) == (0, True), said
-            child.stdin.close()
+            words.close()
 
 
 def test_doors_that_only_leave_a_record_refuse_until_there_is_room_for_it(tmp_path: Path) -> None:
