@@ -61,6 +61,7 @@ def test_years_that_are_the_wrong_way_round_are_refused_in_words(
 
 def test_a_concept_is_found_by_name_and_leads_to_others(window: Window, place: ServedOsler) -> None:
     with window(place, "knowledge") as page:
+        page.get_by_text("Concept in the graph").click()
         page.get_by_label("Concept name").fill("anaphylaxis")
         page.get_by_role("button", name="Concept").click()
         page.get_by_role("link", name="anaphylaxis").click()
