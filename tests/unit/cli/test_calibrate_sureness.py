@@ -96,7 +96,8 @@ def judge_runs(home: Path, by: str, verdicts: list[Verdict]) -> None:
 
 def test_readers_verdicts_grade_the_answers(osler: Any, folder: Path, model: str) -> None:
     home = Path(json.loads(osler("config", "show", "--json").stdout)["home"])
-    judge_runs(home, model, ["helpful"] * 80 + ["wrong"] * 10 + ["unsafe"] * 10)
+    verdicts: dict[Verdict, int] = {"helpful": 80, "wrong": 10, "unsafe": 10}
+    judge_runs(home, model, [one for one, count in verdicts.items() for _ in range(count)])
     result = osler("calibrate", "--risk", "0.1")
     assert result.exit_code == 0, result.output
     shown = json.loads(osler("config", "show", "--json").stdout)
