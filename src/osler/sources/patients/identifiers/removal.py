@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import date, timedelta
 
 from osler.sources.patients.identifiers import chinese, english, shared
+from osler.sources.patients.identifiers.english_names import find_english_names
 from osler.sources.patients.identifiers.found import (
     Identifier,
     compile_rules,
@@ -31,7 +32,7 @@ def find_identifiers(text: str) -> list[Identifier]:
     for line in text.splitlines(keepends=True):  # an identifier does not go over a line
         found += [
             Identifier(one.kind, at + one.start, at + one.end)
-            for one in settle_overlaps(match_rules(_RULES, line))
+            for one in settle_overlaps((*match_rules(_RULES, line), *find_english_names(line)))
         ]
         at += len(line)
     return settle_overlaps((*found, *_find_again(text, found)))
