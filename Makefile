@@ -37,9 +37,9 @@ test: $(VENV)/dev
 	@$(OSLER) download-models >/dev/null
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal
 
-$(VENV)/extra: $(VENV)/dev requirements-extra.txt
+$(VENV)/extra: $(VENV)/dev requirements-extra.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -r requirements-extra.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements-extra.lock
 	@touch $@
 
 ## The tests that need the extras train (torch, transformers) and ray.
@@ -169,6 +169,7 @@ lock:
 	.lock-tool/bin/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --group libraries --extra langchain --extra llama-index --extra haystack --constraint requirements-dev.lock pyproject.toml -o requirements-libraries.lock
 	.lock-tool/bin/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --group mutants --constraint requirements-dev.lock -o requirements-mutants.lock
 	.lock-tool/bin/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --group linters -o requirements-linters.lock
+	.lock-tool/bin/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --no-deps requirements-extra.txt -o requirements-extra.lock
 	rm -rf .lock-tool
 
 clean:
