@@ -6,6 +6,7 @@
 | `pmcid` | PMC7001234 | as `pmid` |
 | `doi` | 10.1000/xyz.12, lower case | prefix and suffix |
 | `nct` | NCT04280705 | 8 digits |
+| `eudract` | 2010-018418-26 | a year from 1990, 6 digits, 2 digits |
 | `isbn` | 9787117263757 | the check digit of ISBN-10 or ISBN-13; an ISBN-10 becomes an ISBN-13 |
 | `nbk` | NBK430685 | digits |
 | `guideline` | NICE NG136, SIGN 155, NGC 10422 | form |
@@ -28,6 +29,7 @@ _PATTERNS = {
     "doi": rf"(?:\bdoi[:：]?\s*|doi\.org/|(?<![\w/.]))({_DOI})",
     "pmcid": r"\b(PMC\s?\d{1,9})\b",
     "nct": r"\b(NCT\s?\d{4,12})\b",
+    "eudract": r"(?:\bEudraCT(?: number)?[:：]?\s*|(?<![\d-]))(\d{4}-\d{6}-\d{2})(?![\d-])",
     "isbn": rf"\bISBN(?:-?1[03])?:?\s*({_NUMBER})\b",
     "nbk": r"\b(NBK\d{1,9})\b",
     "guideline": (
@@ -79,6 +81,8 @@ def is_valid_id(kind: str, value: str) -> bool:
         return len(value) == 13 and _weigh_13(value) % 10 == 0
     if kind == "nct":
         return len(value) == 11
+    if kind == "eudract":
+        return value[:2] in ("19", "20") and value >= "1990"
     if kind in ("pmid", "pmcid"):
         digits = value.removeprefix("PMC")
         return digits[:1] != "0" and len(digits) <= 8

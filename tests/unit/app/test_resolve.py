@@ -11,6 +11,10 @@ from osler.app.resolve import resolve_reference
 from osler.errors import UnknownPassage
 from osler.kb.base import KnowledgeBase
 
+EU_TRIAL = """EudraCT Number: 2010-018418-26
+A.3 Full title of the trial: Examplol in samplosis
+E.1.1 Medical condition(s) being investigated: Samplosis
+"""
 MEDLINE = "PMID- 33012345\nTI  - Examplol in samplosis\nAB  - Examplol helped.\n"
 
 
@@ -18,9 +22,11 @@ MEDLINE = "PMID- 33012345\nTI  - Examplol in samplosis\nAB  - Examplol helped.\n
 def kb(tmp_path: Path) -> Iterator[KnowledgeBase]:
     (tmp_path / "one.txt").write_text(MEDLINE)
     (tmp_path / "99.md").write_text("# Ninety-nine\n\nA file of the user's own.\n")
+    (tmp_path / "trial.txt").write_text(EU_TRIAL)
     with KnowledgeBase.create(tmp_path / "kb") as made:
         made.add([tmp_path / "one.txt"], source="research")
         made.add([tmp_path / "99.md"], source="own")
+        made.add([tmp_path / "trial.txt"], source="trial")
         yield made
 
 
@@ -28,6 +34,12 @@ def test_an_identifier_leads_to_its_document(kb: KnowledgeBase) -> None:
     (found,) = resolve_reference(kb, "PMID: 33012345")
     assert found.id == "research:33012345#0"
     assert resolve_reference(kb, "https://pubmed.ncbi.nlm.nih.gov/33012345/") == (found,)
+
+
+def test_a_trial_of_the_eu_register_is_found_by_its_number(kb: KnowledgeBase) -> None:
+    (found,) = resolve_reference(kb, "EudraCT 2010-018418-26")
+    assert found.id == "trial:2010-018418-26#0"
+    assert kb.get("trial:2010-018418-26#0") == found
 
 
 def test_words_that_name_no_work_lead_nowhere(kb: KnowledgeBase) -> None:

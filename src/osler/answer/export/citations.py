@@ -23,13 +23,13 @@ _KINDS = {
 _OTHER = ("ELEC", "misc", "webpage")
 _COLUMNS = (
     *("number", "statement", "quote", "title", "section", "source", "kind", "year", "page"),
-    *("pmid", "doi", "pmcid", "nct", "isbn", "nbk", "guideline", "url"),
+    *("pmid", "doi", "pmcid", "nct", "eudract", "isbn", "nbk", "guideline", "url"),
     *("passage", "licence"),
 )
 _STUDY_COLUMNS = (
     *("title", "year", "design", "design_by", "design_said", "n", "people", "measure", "value"),
     *("unit", "low", "high", "hints", "quote", "start", "end", "passage"),
-    *("pmid", "doi", "pmcid", "nct", "isbn", "nbk", "guideline"),
+    *("pmid", "doi", "pmcid", "nct", "eudract", "isbn", "nbk", "guideline"),
 )
 _SIGNED = re.compile(r"[-+]\d+(?:\.\d+)?")
 _TEX = {
@@ -67,7 +67,10 @@ def _ris_fields(one: Reference) -> Iterator[tuple[str, str]]:
     yield "PY", str(place.year or "")
     yield "SP", str(place.page or "")
     yield "DO", found.get("doi", "")
-    yield "AN", found.get("pmid", "") or found.get("nct", "") or found.get("nbk", "")
+    yield (
+        "AN",
+        next((found[name] for name in ("pmid", "nct", "eudract", "nbk") if name in found), ""),
+    )
     yield "C2", found.get("pmcid", "")
     yield "SN", found.get("isbn", "")
     yield "UR", one.url
@@ -111,7 +114,9 @@ def write_csl(answers: Sequence[ExportedAnswer]) -> bytes:
 def _csl_item(one: Reference) -> dict[str, Any]:
     place, found = one.first.locator, one.identifiers
     names = {"doi": "DOI", "pmid": "PMID", "pmcid": "PMCID", "isbn": "ISBN"}
-    other = [f"{name.upper()}: {found[name]}" for name in ("nct", "nbk") if name in found]
+    other = [
+        f"{name.upper()}: {found[name]}" for name in ("nct", "eudract", "nbk") if name in found
+    ]
     item: dict[str, Any] = {
         "id": one.key,
         "type": _KINDS.get(one.first.source, _OTHER)[2],

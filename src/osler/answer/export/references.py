@@ -45,6 +45,7 @@ class Reference:
             "pmcid": "https://pmc.ncbi.nlm.nih.gov/articles/{}/",
             "pmid": "https://pubmed.ncbi.nlm.nih.gov/{}/",
             "nct": "https://clinicaltrials.gov/study/{}",
+            "eudract": "https://www.clinicaltrialsregister.eu/ctr-search/search?query=eudract_number:{}",
             "nbk": "https://www.ncbi.nlm.nih.gov/books/{}/",
         }
         resolved = (form.format(found[name]) for name, form in by_name.items() if name in found)
