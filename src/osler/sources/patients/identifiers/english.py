@@ -18,7 +18,7 @@ _ORDINAL = (
     "|nineteenth|twentieth|thirtieth"
 )
 # A word of a name: Carver, O'Connell, El-Masri, MacLeod, Nyström.
-_WORD = r"(?:(?:O|D|L)['’])?[A-Z][a-zà-ÿ]+(?:[A-Z][a-zà-ÿ]+)?(?:[-'’][A-Za-zà-ÿ][a-zà-ÿ]+)*"
+_WORD = r"(?:(?:O|D|L)['’])?[A-ZÀ-ÖØ-Þ][a-zà-ÿ]+(?:[A-Z][a-zà-ÿ]+)?(?:[-'’][A-Za-zà-ÿ][a-zà-ÿ]+)*"
 _INITIAL = r"[A-Z]\."
 _PARTICLE = r"(?:(?:van|von|der|den|de|del|la|el|al|bin|ibn|da|dos|di)\s+)"
 # Words that begin a sentence or name a thing and are no part of a name.
@@ -140,18 +140,19 @@ PATTERNS: Patterns = {
         rf"\b{_LABEL} (?P<x>{_NAME}){_EPONYM}",
         rf"\bCc: {_NAME}, (?P<x>{_NAME})",
         rf"(?i:\b{_PERSON}(?:-in-law)?)(?: is|,| was)?,? \(?(?P<x>{_NAME}){_EPONYM}",
-        rf"\b(?P<x>{_FULL_NAME}){_EPONYM}(?=[,.;:()]| {_VERB}\b|'s\b|$)",
         rf"(?:^|[.!?]\s+)(?P<x>{_NAME_WORD})(?= (?:says|said|states|denies|reports"
         r"|complains|refuses|refused|wants|asks|agreed)\b)",
         rf"\b(?P<x>Baby (?:Boy|Girl) {_NAME_WORD})",
-        rf"\b(?:by|with) (?P<x>{_FULL_NAME}){_EPONYM}",
-        rf"(?<![A-Za-z/])(?<!\d )(?P<x>{_PLAIN_WORD}(?: {_PARTICLE}*{_PLAIN_WORD}){{1,3}}(?: "
-        rf"(?:Jr|Sr)\b\.?)?)"
-        rf"{_EPONYM}{_ENDS}",
         rf"(?i:\b(?:name|patient|pt|surname)\b)[:\s]+(?P<x>{_CAPITALS},? {_CAPITALS}"
         rf"(?: [A-Z]\b\.?)*)",
         rf"\b(?i:MR|MRS|MS|DR|MISS|PROF)\b\.? (?P<x>{_CAPITALS}(?: {_CAPITALS})*)",
         r"\b(?i:mrs?|ms)\b\.? (?P<x>[a-z][a-z'’-]{2,})",
+        r"\b(?i:pt|patient|mrs?|ms|dr|nurse|wife|son|daughter|husband|mum|mother) "
+        r"(?P<x>[a-z]\. ?[a-z][a-z'’-]{2,})",
+        r"\b(?:DOCTOR|NURSE|CONSULTANT|SURGEON|REGISTRAR|ANAESTHETIST|PHYSICIAN|WITNESS|PROVIDER)"
+        r"(?: [A-Z]+){0,2}: ?(?P<x>[A-Z][A-Z'’-]+\.?(?: [A-Z][A-Z'’-]*\.?){0,3})",
+        r"\b(?i:pat[lI1i]ent|name)(?: name)?[:#] ?"
+        r"(?P<x>[A-Z][a-z'’-]+[01]?, [A-Z][a-z]+[0-9]?[a-z]*)",
         rf"\b(?P<x>{_PLAIN_WORD})(?=['’]s (?i:{_PERSON}|mum|dad|family|house|flat|room|chart)\b)",
         rf"(?:^|[.!?]\s+)(?P<x>{_PLAIN_WORD})(?= (?:and (?:her|his)|{_DOES})\b)",
         rf"\b(?i:dear|hi|hello|regards|thanks|sincerely|cheers|thank you),? "
@@ -181,6 +182,12 @@ PATTERNS: Patterns = {
         r"\b(?i:on|since|until|from|by) the (?P<x>\d{1,2}(?:st|nd|rd|th))\b"
         r"(?! (?:day|week|month|rib|floor|c?entile|percentile|nerve|grade|trimester|toe|digit))",
         rf"\b{_MONTH}\b\.?,? {_YEAR}\b",
+        rf"(?<![\w-])\d{{1,2}}[ -](?i:{_MONTH})[ -](?:{_YEAR}|\d\d)\b",
+        r"\b(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day|(?:Mon|Tues?|Wed|Thur?s?|Fri|Sat|Sun))"
+        r",? (?:the )?\d{1,2}(?:st|nd|rd|th)\b",
+        r"(?<![\d/])(?P<x>(?:0?[1-9]|1[0-2])/(?:0?[1-9]|[12]\d|3[01]))"
+        r"(?= (?:@|at) ?\d{1,2}[:.]?(?:\d\d|[ap]m))",
+        r"\b(?i:[O0-9lI]{1,2}[/.-][O0-9lI]{1,2}[/.-](?:[12lI][O0-9lI]{3}))\b",
         rf"\b{_MONTH}\b\.?[ '’-]+\d\d\b(?![:/])",
         rf"\b(?:the )?(?P<x>(?i:{_ORDINAL})(?: day)? (?:of )?{_MONTH}\b(?:,? {_YEAR})?)",
         rf"\b(?P<x>{_MONTH} (?:the )?(?i:{_ORDINAL})\b(?:,? {_YEAR})?)",
@@ -194,6 +201,9 @@ PATTERNS: Patterns = {
         rf"|Hanukkah)\b(?:,? {_YEAR})?|\b(?i:fourth|4th) of July\b",
     ),
     "ID": (
+        r"\b(?i:reads|says|band|wristband|chart|bracelet|run sheet)(?: [A-Z]{2,4})?[:#]? "
+        r"(?P<x>\d[\d-]{4,}\d)(?![\w/%])",
+        r"\b[A-Z]{2,4}[:#]? (?P<x>(?=[\d-]{7,})\d{2,}(?:-\d+)+)(?![\w/%-])",
         rf"(?i:\b{_ID_WORD}|#)(?:\s+(?i:number|no\.?|is|was))?\s*[:#,]?\s*"
         rf"(?P<x>(?:SN: )?(?=(?:[A-Z0-9][ -]?){{4}})(?=[\w -]*\d)"
         r"(?:[A-Z]{1,5}-?)?[A-Z0-9]+(?:-[A-Z0-9]+)*(?: \d{3} \d{4}| [A-Z]{3}\b)?)(?![\w/%])",
@@ -205,6 +215,14 @@ PATTERNS: Patterns = {
         r"|[A-Z]{2,}[\dA-Z]*\d[\dA-Z]{3,})(?![\w/%])",
     ),
     "ADDRESS": (
+        rf"\b(?P<x>\d{{1,5}}[A-Za-z]?,? (?:[A-Z][\w'’-]*\s){{1,4}}{_STREET}"
+        rf"(?:,? (?:Apt|Suite|Unit|Flat|#)\.? ?\w+)?(?:, {_PLACE}+){{0,3}})(?<![ ,])",
+        rf"\b(?P<x>(?:[A-Z][\w'’-]*\s){{1,4}}(?:Home|House|Lodge|Court|Manor|Hall|Cottage|Farm"
+        rf"|Villas?|Towers?|Apartments|Hostel|Shelter), \d{{1,5}}[A-Za-z]? (?:[A-Z][\w'’-]*\s)"
+        rf"{{1,4}}{_STREET}(?:, {_PLACE}+){{0,3}})(?<![ ,])",
+        rf"\b(?P<x>(?:\d{{1,3}}(?:st|nd|rd|th)|(?:[NSEW]\.? )?[A-Z][\w'’-]*(?: [A-Z][\w'’-]*)?) "
+        rf"{_STREET} (?:and|&|at|/) (?:\d{{1,3}}(?:st|nd|rd|th)|[A-Z][\w'’-]*(?: [A-Z][\w'’-]*)?)"
+        rf"(?: {_STREET})?)(?<![ ,.])",
         r"\b(?P<x>(?:(?:Flat|Unit|Apt|Suite) \w+, )?\d{1,5}[A-Za-z]?,? (?:[NSEW]\.? )?"
         r"(?:[A-Z][\w'’-]*\s){1,4}"
         rf"{_STREET}(?:,? (?:Apt|Suite|Unit|Flat|#) ?\w+)?(?:, {_PLACE}+)?)(?<![ ,])",
@@ -225,5 +243,16 @@ PATTERNS: Patterns = {
         r"(?P<x>(?:Flat|Unit|Apt)?\s?\d[^.;\n]*?)(?=\.?$|[;.] )",
         rf"\b(?P<x>\d{{1,4}},? (?:rue|via|calle|avenida|ul\.) "
         rf"[^.;,\n]+(?:, {_PLACE}+)?)(?<![ ,])",
+    ),
+}
+
+# Words with capitals side by side: names where one of them is no ordinary word.
+GUESSES: Patterns = {
+    "NAME": (
+        rf"\b(?P<x>{_FULL_NAME}){_EPONYM}(?=[,.;:()]| {_VERB}\b|'s\b|$)",
+        rf"\b(?:by|with) (?P<x>{_FULL_NAME}){_EPONYM}",
+        rf"(?<![A-Za-z/])(?<!\d )(?P<x>{_PLAIN_WORD}(?: {_PARTICLE}*{_PLAIN_WORD}){{1,3}}(?: "
+        rf"(?:Jr|Sr)\b\.?)?)"
+        rf"{_EPONYM}{_ENDS}",
     ),
 }

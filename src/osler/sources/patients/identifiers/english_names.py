@@ -8,20 +8,24 @@ from collections.abc import Iterator
 from osler.sources.patients.identifiers.found import Identifier
 from osler.sources.patients.identifiers.words import is_common, is_listed
 
-_UPPER = "A-ZÀ-ÖØ-Þ"
-_LOWER = "a-zß-öø-ÿ"
+_UPPER = "A-ZÀ-ÖØ-ÞŁŚŻŽŠČĐİŞŐŰ"
+_ANY = r"0-9A-Za-zÀ-ÖØ-öø-ɏ"
 _TOKEN = re.compile(
-    rf"(?<![\w@/.#-])(?:(?:[{_UPPER}]\.){{1,3}}|(?:[OD]['’])?[{_UPPER}][\w'’]*(?:-[\w'’]+)*)(?![\w@]|\.\w)"
+    rf"(?<![\w@/.#-])(?:(?:[{_UPPER}]\.){{1,3}}"
+    rf"|(?:[OD]['’])?[{_UPPER}][{_ANY}'’]*(?:-[{_ANY}'’]+)*)(?![\w@]|\.\w)"
 )
 # Between two words of one name.
 _JOIN = re.compile(
-    r" (?:(?:van|von|der|den|de|del|la|el|al|bin|ibn|da|dos|di|le|du|ter|st\.?) ){0,2}|, (?=[A-Z]\.)",
+    r" (?:(?:van|von|der|den|de|del|la|el|al|bin|ibn|da|dos|di|le|du|ter|st\.?) ){0,2}"
+    r"|, (?=[A-Z]\.)",
     re.IGNORECASE,
 )
-# What follows a word that names a disease, sign, score, device, body or place of work, not a person.
+# What follows a word that names a disease, sign, score, device or body, not a person.
 _THING = re.compile(
-    r"(?:['’]s?)?(?: and [A-Z][a-z]+| et al)?[ -](?:[a-z]+ )?(?:al\b|disease|syndrome|sign|score|scale|test|palsy"
-    r"|phenomenon|virus|catheter|procedure|thyroiditis|lymphoma|tumou?r|fracture|index|criteria|classification"
+    r"(?:['’]s?)?(?: and [A-Z][a-z]+| et al)?[ -](?:[a-z]+ )?(?:al\b|disease"
+    r"|syndrome|sign|score|scale|test|palsy"
+    r"|phenomenon|virus|catheter|procedure|thyroiditis|lymphoma|tumou?r|fracture|index"
+    r"|criteria|classification"
     r"|an(?:a)?emia|block|reflex|law|formula|risk|study|trial|method|contracture|aneurysm|ulcer|cyst|node"
     r"|grade|stage|class|type|maneuver|manoeuvre|position|tube|drain|needle|line|stain|bod(?:y|ies)|cells?"
     r"|antibod|antigen|murmur|nodule|ring|hernia|operation|repair|incision|clip|forceps|retractor|bandage"
@@ -33,7 +37,8 @@ _THING = re.compile(
 _AMOUNT = re.compile(r"(?:['’]s)? (?:\d|mg\b|mcg\b|tabs?\b|[IVX]+\b|[A-Z]\d|[<>=+])")
 _BY_PLACE = re.compile(r"\b(?:in|at|from|near|to|of|around|outside)\s$", re.IGNORECASE)
 _LIVES = re.compile(
-    r"\b(?:in|from|near|outside|around|moved to|back to|transferred to|returned to|flight to|drove to) $",
+    r"\b(?:in|from|near|outside|around|moved to|back to|transferred to"
+    r"|returned to|flight to|drove to) $",
     re.IGNORECASE,
 )
 _STARTS = re.compile(r"(?:^|[.!?:;]\s+|[\"“(]|^\W+|\d\) |\s[-–—] )$")
@@ -46,14 +51,7 @@ _DRUG = re.compile(
     r"|itis|osis|emia|aemia|oma|pathy|ectomy|ology|gram|scopy|plasty|tomy|ella|coccus|bacter|bacillus|virus"
     r"|ide|ine|ate|ium|ase|ol|ic|al|ing|ed|ly|tion|sion|ment|ness|ism|ity)$"
 )
-_NEVER = re.compile(
-    r"(?:[A-Z]{1,4}s?|[IVX]+|(?:Mr|Mrs|Ms|Miss|Mx|Dr|Drs|Prof|Sr|Jr|Rev|Pt|Pts|Hx|Dx|Rx|Tx|Sx|Fx|Px|Bx|Ca|Hb"
-    r"|Approx|Appt|Resp|Abdo|Neuro|Cardio|Gastro|Ortho|Paeds|Obs|Gynae|Physio|Meds|Temp|Sats|Bloods|Imp|Inv"
-    r"|Ix|Mx|Rv|Admin|Haem|Onc|Uro|Derm|Vasc|Psych|Rehab|Resus|Anaes|Reg|Cons|Amb|Info|Dept|Hosp|Cert|Ref"
-    r"|Tel|Mob|Addr|Email|Fax|Acct|Adm|Disch|Spec|Wt|Ht|Bp|Hr|Rr|Sp|Dob|Mrn|Nok|Gp|Mon|Tue|Tues|Wed|Thu"
-    r"|Thur|Thurs|Fri|Sat|Sun|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sep|Sept|Oct|Nov|Dec|Whit|Maundy|Yom|Kippur|Eid"
-    r"|Diwali|Hanukkah|Xmas|Ave|Rd|Ln|Blvd|Hwy|Pkwy|Apt|Ste|Rte|Colleague|Colleagues|Dear|Hi|Hello|Thanks))\.?"
-)
+_SHORT = re.compile(r"(?:[A-Z]{1,4}s?|[IVX]+)\.?")
 
 
 def find_english_names(line: str) -> Iterator[Identifier]:
@@ -70,6 +68,20 @@ def find_english_names(line: str) -> Iterator[Identifier]:
         at = end
 
 
+def is_person(words: str) -> bool:
+    """Whether a word is a known name's or no ordinary text's, and not all are headings."""
+    each = [_bare(word).strip(".,") for word in words.split()]
+    return any(
+        not _is_never(word) and (is_listed(word, "given", "family") or not is_common(word))
+        for word in each
+    )
+
+
+def is_heading(words: str) -> bool:
+    """Whether each word is one that stands beside names (Pt, Admit): none is a name."""
+    return all(is_listed(word.strip(".,:"), "never", "short") for word in words.split())
+
+
 def _find_in_run(line: str, run: list[re.Match[str]]) -> Iterator[Identifier]:
     """A name from the first word that can belong to one, to the last; else a town."""
     sure = [at for at in range(len(run)) if _is_name(line, run, at)]
@@ -84,8 +96,24 @@ def _find_in_run(line: str, run: list[re.Match[str]]) -> Iterator[Identifier]:
     while last + 1 < len(run) and _can_belong(line, run[last + 1]):
         last += 1
     start, stop = run[first].start(), run[last].start() + len(_bare(run[last][0]))
-    kind = "ADDRESS" if first == last and _BY_PLACE.search(line[:start]) else "NAME"
-    yield Identifier("ADDRESS" if kind == "ADDRESS" else "NAME", start, stop)
+    is_place = first == last and _LIVES.search(line[:start])
+    yield Identifier("ADDRESS" if is_place else "NAME", start, stop)
+
+
+def _is_never(word: str) -> bool:
+    """Abbreviations, headings, contractions, and words with capitals inside: brands and genes."""
+    plain = word.rstrip(".")
+    return (
+        (
+            _SHORT.fullmatch(word) is not None
+            and not (len(plain) == 4 and is_listed(plain, "given", "family"))
+        )
+        or is_listed(plain, "never", "short")
+        or re.search(r"['’](?:t|d|ll|m|re|ve)$", plain) is not None
+        or re.fullmatch(r"\w-[a-z]+", plain) is not None
+        or re.search(r"^(?!Mac|Mc|De|Di|La|Le|Van|Von|Fitz|[OD]['’]).*[a-z][A-Z]", plain)
+        is not None
+    )
 
 
 def _bare(word: str) -> str:
@@ -97,30 +125,27 @@ def _can_belong(line: str, one: re.Match[str]) -> bool:
     word = _bare(one[0])
     if re.fullmatch(r"(?:[A-Z]\.?){1,3}", word):
         return len(word.replace(".", "")) == 1 or "." in word
-    if _NEVER.fullmatch(word):
+    if _is_never(word):
         return False
     return (
         is_listed(word, "given", "family")
         or not is_common(word)
-        or (not _STARTS.search(line[: one.start()]) and word.casefold() not in _PLAIN)
+        or (not _STARTS.search(line[: one.start()]) and not is_listed(word, "never"))
     )
-
-
-_PLAIN = frozenset(
-    ["the", "a", "an", "and", "or", "but", "no", "not", "he", "she", "they", "we", "it", "his", "her", "their", "our", "patient", "since", "on", "in", "at", "by", "for", "from", "with", "of", "to", "as", "if", "when", "after", "before", "during", "please", "take", "give", "date", "visit", "chart", "case", "seen", "signed", "phone", "telephone", "address", "email", "mail", "home", "health", "hospital", "account", "insurance", "medical", "lab", "device", "next", "review", "ward", "bed", "unit", "clinic", "nurse", "doctor", "sister", "consultant", "registrar", "surgeon", "physician", "mother", "father", "wife", "husband", "son", "daughter", "brother", "partner", "carer", "admitted", "discharged", "street", "road", "lane", "avenue", "drive", "court", "house", "lodge", "surgery", "practice", "centre", "center", "school", "university", "college", "disease", "syndrome", "mum", "dad", "name", "plan", "history", "spoke", "discussed", "reviewed", "letter", "copy", "re", "via", "per", "department", "service", "team", "trust", "group", "report", "operation", "assistant", "anaesthetist", "anesthesiologist", "midwife", "matron", "interpreter", "witness", "guardian", "collected", "received", "sample", "specimen", "family", "social", "worker", "time", "call"]
-)
 
 
 def _is_name(line: str, run: list[re.Match[str]], at: int) -> bool:
     one = run[at]
     word = _bare(one[0])
     before, after = line[: one.start()], line[one.start() + len(word) :]
-    if _NEVER.fullmatch(word) or _THING.match(after) or re.fullmatch(r"(?:[A-Z]\.)+", one[0]):
+    if _is_never(word) or _THING.match(after) or re.fullmatch(r"(?:[A-Z]\.)+", one[0]):
         return False
+    given, family = is_listed(word, "given"), is_listed(word, "family")
+    if word.isupper() and (given or family) and len(word) > 2:
+        return any(other is not one and is_person(other[0]) for other in run)
     if any(letter.isdigit() for letter in word) or (word.isupper() and len(word) < 5):
         return False
     alone = len(run) == 1
-    given, family = is_listed(word, "given"), is_listed(word, "family")
     ambiguous = is_common(word)
     if given and not ambiguous:
         return True
@@ -131,11 +156,9 @@ def _is_name(line: str, run: list[re.Match[str]], at: int) -> bool:
             and not _THING.match(line[run[at + 1].end() :])
         ):
             return given or (not _STARTS.search(before) and not is_listed(word, "eponyms"))
-        return (
-            given
-            and not is_listed(word, "eponyms", "brands")
-            and _is_person_here(before, after, alone)
-        )
+        if is_listed(word, "eponyms", "brands") or (ambiguous and not given):
+            return False
+        return _is_person_here(before, after, alone)
     if ambiguous or (_DRUG.search(word.casefold()) and (alone or _STARTS.search(before))):
         return False
     if is_listed(word, "towns"):
@@ -147,7 +170,7 @@ def _is_name(line: str, run: list[re.Match[str]], at: int) -> bool:
 
 def _looks_personal(word: str) -> bool:
     word = _bare(word)
-    return not _NEVER.fullmatch(word) and (
+    return not _is_never(word) and (
         is_listed(word, "given", "family")
         or not is_common(word)
         or re.fullmatch(r"[A-Z]\.", word) is not None
@@ -158,8 +181,10 @@ def _is_person_here(before: str, after: str, alone: bool) -> bool:
     """Whether a word that is a name and a word (Rose, Mark, May) stands where a person would."""
     mid = not _STARTS.search(before)
     verb = re.match(
-        r"(?:['’]s )?(?: (?:and|is|was|has|had|will|says|said|reports?|reported|denies|denied|feels|felt|remains"
-        r"|lives?|lived|came|attended|called|rang|phoned|asked|wants|told|agreed|who)\b|,? \(|['’]s |, \d|,? aged)",
+        r"(?:['’]s )?(?: (?:and|is|was|has|had|will|says|said|reports?|reported|denies"
+        r"|denied|feels|felt|remains"
+        r"|lives?|lived|came|attended|called|rang|phoned|asked|wants|told|agreed|who)\b"
+        r"|,? \(|['’]s |, \d|,? aged)",
         after,
     )
     return alone and (mid or verb is not None)

@@ -8,7 +8,12 @@ from dataclasses import replace
 from datetime import date, timedelta
 
 from osler.sources.patients.identifiers import chinese, english, shared
-from osler.sources.patients.identifiers.english_names import find_english_names
+from osler.sources.patients.identifiers.chinese_names import find_chinese_names
+from osler.sources.patients.identifiers.english_names import (
+    find_english_names,
+    is_heading,
+    is_person,
+)
 from osler.sources.patients.identifiers.found import (
     Identifier,
     compile_rules,
@@ -19,6 +24,7 @@ from osler.sources.patients.secret import hash_keyed
 from osler.sources.records import Document
 
 _RULES = compile_rules(shared.PATTERNS, english.PATTERNS, chinese.PATTERNS)
+_GUESSES = compile_rules(english.GUESSES)
 _YEAR_FIRST = re.compile(r"(\d{4})(年|[-/.])(\d{1,2})(月|[-/.])(\d{1,2})(日|号)?")
 _PART = re.compile(r"\b[A-Z][a-zà-ÿ'’-]{2,}\b|[\u4e00-\u9fff]{2,}")
 _FARTHEST = 365
@@ -32,10 +38,21 @@ def find_identifiers(text: str) -> list[Identifier]:
     for line in text.splitlines(keepends=True):  # an identifier does not go over a line
         found += [
             Identifier(one.kind, at + one.start, at + one.end)
-            for one in settle_overlaps((*match_rules(_RULES, line), *find_english_names(line)))
+            for one in settle_overlaps(_find_in_line(line))
         ]
         at += len(line)
     return settle_overlaps((*found, *_find_again(text, found)))
+
+
+def _find_in_line(line: str) -> Iterator[Identifier]:
+    for one in match_rules(_RULES, line):
+        if one.kind != "NAME" or not is_heading(line[one.start : one.end]):
+            yield one
+    for one in match_rules(_GUESSES, line):
+        if is_person(line[one.start : one.end]):
+            yield one
+    yield from find_english_names(line)
+    yield from find_chinese_names(line)
 
 
 def _find_again(text: str, found: list[Identifier]) -> Iterator[Identifier]:

@@ -11,6 +11,8 @@ _YEAR = r"(?:1[89]|20)\d\d"
 PATTERNS: Patterns = {
     "URL": (r"(?:https?://|www\.)[^\s，。；）)>]+",),
     "AGE": (
+        r"\b(?i:(?:wom[ae]n|m[ae]n|lady|gentleman|widow|widower|resident|patient|male|female|teacher"
+        r"|farmer) of )(?P<x>9\d|1[01]\d)\b",
         r"(?i:\bage(?:d|:)?\s)(?P<x>9\d|1[01]\d)\b",
         r"(?<![\d.])(?P<x>9\d|1[01]\d)(?=(?:[- ]?(?:year|yr|y/?o\b)|\s?岁))",
     ),
@@ -20,13 +22,15 @@ PATTERNS: Patterns = {
         r"(?<![\w-])(?:1[ .-])?(?:\(\d{3}\) ?|\d{3}[ .-])\d{3}[ .-]\d{4}(?![\w-])",
         rf"{_L}\(?0\d{{2,4}}\)?[ -]?\d{{3,4}}[ -]?\d{{3,4}}{_R}",
         rf"{_L}1[3-9]\d[ -]?\d{{4}}[ -]?\d{{4}}{_R}",
+        r"[（(]0\d[）)] ?\d{3,4}[ -]?\d{3,4}(?!\d)",
         r"[（(]0\d{2,4}[）)] ?\d{3,4}[ -]?\d{3,4}(?!\d)",
         rf"{_L}0\d{{2,3}}-?\d{{3,4}}[ -]?\d{{4}}(?: ?(?:转|ext\.?|x) ?\d{{1,6}})?{_R}",
         rf"{_L}[48]00[- ]?\d{{3,4}}[- ]?\d{{3,4}}{_R}",
         # A label, then whatever looks like a number of seven digits or more.
         r"(?i:\b(?:cell|phone|tel|telephone|mobile|ph|fax|pager|contact|call|ring|text|voicemail"
-        r"|reached (?:at|on)|home|work)\b|电话|座机|手机号?|致电|请拨|拨打|热线|传真|联系方式|微信)"
-        r"(?i:\s?(?:no\.?|number|is|at|on|her|him|号码?))*\s*[:：.#]?\s*"
+        r"|reached (?:at|on)|home|work)\b|电话|座机|手机号?|致电|请拨|拨打|热线"
+        r"|传真|联系方式|微信|来电|去电|电联|通话|小灵通|固话|宅电)"
+        r"(?i:\s?(?:no\.?|number|is|at|on|her|him|号码?|记录|为|是|改为))*\s*[:：.#]?\s*"
         r"(?P<x>[(（+]?\d(?:[ ()（）./-]{0,2}\d){6,14}(?:,? ?(?i:x|ext\.?|extension"
         r"|转) ?\d{1,6})?)",
         r"(?i:\b(?:ext|extension|pager|bleep)\b\.?(?: no\.?)?) ?#?(?P<x>\d{3,6})\b",

@@ -1,8 +1,8 @@
 """The words of ordinary and medical texts, and lists of names: what a name is told apart by.
 
-`words.txt.xz` holds words, not sentences: English words that stand twice in lower case, or three times
-with a capital in medical texts, and pairs of Chinese characters that stand twice (texts of open licences,
-docs/guide/security.md). Rare names are in none of them.
+`words.txt.xz` holds words, not sentences: English ones that stand twice in lower case, or three
+times with a capital in medical texts, and pairs of Chinese characters that stand twice. The texts
+have open licences (docs/guide/security.md). Rare names are in none of them.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ def is_common(word: str) -> bool:
     parts = [part for part in lower.split("-") if part]
     return all(
         part in read_words()
+        or len(part) <= 2 < len(word)
         or is_listed(part, "eponyms", "brands")
         or part.removesuffix("s") in read_words()
         for part in parts
