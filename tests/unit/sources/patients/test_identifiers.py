@@ -14,6 +14,7 @@ from osler.sources.patients.secret import FILE, make_secret, use_secret
 
 SENTENCES = Path(__file__).parents[3] / "fixtures" / "phi"
 _MARK = re.compile(r"\[\[([A-Z]+):(.*?)\]\]")
+MEDICINE = re.compile("Crohn disease|ATORVASTATIN|X-RAY|Wells|Murphy's|白细胞|高血压|黄疸")
 DIRECT = {"NAME", "PHONE", "EMAIL", "ID", "ADDRESS"}
 
 
@@ -51,27 +52,51 @@ def test_direct_identifiers_are_found_and_little_else(language: str, odd: bool) 
     assert right[0] / right[1] >= 0.90
 
 
-@pytest.mark.parametrize(("language", "least"), [("en", 0.68), ("zh", 0.64)])
+@pytest.mark.parametrize(
+    ("name", "recall", "precision"),
+    [
+        ("unseen_two_en", 0.99, 0.98),  # written against
+        ("unseen_two_zh", 0.99, 0.99),
+        ("unseen_three_en", 0.91, 0.90),  # not written against: what the guide says
+        ("unseen_three_zh", 0.72, 0.90),
+    ],
+)
 def test_sentences_by_another_hand_are_found_as_far_as_the_guide_says(
-    language: str, least: float
+    name: str, recall: float, precision: float
 ) -> None:
-    for odd, recall in ((True, 0.95), (False, least)):  # written against; looked at once
-        direct, wrong, found_in_all = [], 0, 0
-        for text, spans in read_sentences(f"unseen_two_{language}", odd=odd):
-            found = find_identifiers(text)
-            covered = {at for one in found for at in range(one.start, one.end)}
-            direct += [
-                all(at in covered for at in range(start, end) if text[at].isalnum())
-                for kind, start, end in spans
-                if kind in DIRECT
-            ]
-            found_in_all += len(found)
-            wrong += sum(
-                not any(start < one.end and one.start < end for _, start, end in spans)
-                for one in found
-            )
-        assert sum(direct) / len(direct) >= recall
-        assert wrong / found_in_all <= 0.1
+    direct, right = [], []
+    for text, spans in (*read_sentences(name, odd=True), *read_sentences(name, odd=False)):
+        found = find_identifiers(text)
+        covered = {at for one in found for at in range(one.start, one.end)}
+        direct += [
+            all(at in covered for at in range(start, end) if text[at].isalnum())
+            for kind, start, end in spans
+            if kind in DIRECT
+        ]
+        right += [
+            any(start < one.end and one.start < end for _, start, end in spans) for one in found
+        ]
+    assert sum(direct) / len(direct) >= recall
+    assert sum(right) / len(right) >= precision
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("Bronwen slept well; her Crohn disease is quiet.", "[NAME]"),
+        ("SMITH JOHN is on ATORVASTATIN 40 MG and had a CHEST X-RAY.", "[NAME]"),
+        ("Handed to Khan; Wells 4.5, Murphy's sign negative.", "[NAME]"),
+        ("今日电话随访，王秀兰本人接听，白细胞正常。", "[NAME]"),
+        ("经华佗、张仲景两位医师讨论，高血压控制可。", "[NAME]"),
+        ("已通知家属罗佳怡来院，黄疸消退。", "[NAME]"),
+    ],
+)
+def test_names_go_without_a_title_and_medicine_stays(text: str, told: str) -> None:
+    cleaned = remove_identifiers(text)
+    assert told in cleaned
+    assert not re.search("Bronwen|SMITH|JOHN|Khan|王秀兰|华佗|张仲景|罗佳怡", cleaned)
+    for medicine in MEDICINE.findall(text):
+        assert medicine in cleaned
 
 
 def test_text_keeps_its_medicine_and_loses_its_people() -> None:
