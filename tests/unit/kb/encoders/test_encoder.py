@@ -267,7 +267,7 @@ import sys, threading
 from pathlib import Path
 from osler.kb.encoders.base import WordPieces
 
-for _ in range(20):
+for _ in range(4):
     thread = threading.Thread(target=lambda: WordPieces(Path(sys.argv[1])).token_ids("anaemia"))
     thread.start()
     thread.join()
