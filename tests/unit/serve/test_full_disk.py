@@ -67,9 +67,14 @@ class Trial:
         assert self.child.stdout.readline() == "done\n"
 
     def statuses(self, runs: Sequence[str]) -> list[str]:
-        listed = self.http.get("/api/v1/runs").json()["runs"]
-        known = {run["run_id"]: run["status"] for run in listed}
+        known = {run["run_id"]: run["status"] for run in self.list_runs()}
         return [known[run] for run in runs]
+
+    def list_runs(self) -> list[dict[str, str]]:
+        """All of them: runs of one second stand in any order, so that the first page may lack one
+        that has just begun."""
+        runs: list[dict[str, str]] = self.http.get("/api/v1/runs?limit=100").json()["runs"]
+        return runs
 
     def count(self, series: str) -> float:
         lines = self.http.get("/metrics").text.splitlines()
@@ -192,7 +197,7 @@ def test_four_runs_of_each_door_fail_with_the_reason_and_new_work_is_taken_withi
     knock = DOORS[door]
 
     def under_way() -> list[str]:
-        runs = served.http.get("/api/v1/runs").json()["runs"]
+        runs = served.list_runs()
         return [run["run_id"] for run in runs if run["status"] in ("queued", "running")]
 
     with ThreadPoolExecutor(4) as callers:  # as many as there are places
