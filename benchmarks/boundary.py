@@ -236,11 +236,11 @@ def print_tables(rows: Sequence[Row]) -> None:
         print(f"\n{name}: dev {len(halves[0])}, test {len(halves[1])}")
         print("| signal | halves | searches saved | accuracy less always searching |")
         print("|---|---|---|---|")
-        for told, held in (("test", halves[1:]), ("both, crossed", halves)):
-            _print_policies(told, held, halves)
-        for told, of in (("test", halves[1]), ("both", halves[0] + halves[1])):
+        for shown, held in (("test", halves[1:]), ("both, crossed", halves)):
+            _print_policies(shown, held, halves)
+        for shown, of in (("test", halves[1]), ("both", halves[0] + halves[1])):
             own, searched = ([float(r[key]) for r in of] for key in ("right", "searched right"))
-            print(f"{told}: own {mean(own)}, searched {mean(searched)}")
+            print(f"{shown}: own {mean(own)}, searched {mean(searched)}")
         sure_by, test = make_signals(halves[0]), halves[1]
         known = [n for n in SIGNALS if own_rows(n, test)]
         areas = ((n, risk_area(own_rows(n, test), sure_by[n])) for n in known)
@@ -257,10 +257,10 @@ def own_rows(signal: str, rows: Sequence[Row]) -> Sequence[Row]:
     return [answer_by_odds(row) for row in rows if "odds" in row]
 
 
-def _print_policies(told: str, held: Sequence[list[Row]], halves: Sequence[list[Row]]) -> None:
+def _print_policies(shown: str, held: Sequence[list[Row]], halves: Sequence[list[Row]]) -> None:
     """Each half of `held` under signals and thresholds of the half that it is not."""
     others = [halves[half is halves[0]] for half in held]
-    print_policy("the paper's, tau 0.5", told, [(h, make_signals(h)["dual"], 0.5) for h in held])
+    print_policy("the paper's, tau 0.5", shown, [(h, make_signals(h)["dual"], 0.5) for h in held])
     for signal in SIGNALS:
         for name, choose in (
             (signal, choose_threshold),
@@ -270,12 +270,12 @@ def _print_policies(told: str, held: Sequence[list[Row]], halves: Sequence[list[
             for own, other in zip(held, others, strict=True):
                 fit, sure = own_rows(signal, other), make_signals(other)[signal]
                 parts.append((own_rows(signal, own), sure, choose(fit, sure) if fit else 2.0))
-            print_policy(name, told, parts)
+            print_policy(name, shown, parts)
 
 
 def print_policy(
     name: str,
-    told: str,
+    shown: str,
     parts: Sequence[tuple[Sequence[Row], Callable[[Row], float], float]],
 ) -> None:
     """Parts: rows, their signal, and the threshold."""
@@ -286,7 +286,7 @@ def print_policy(
         for after, row in zip(accuracy_with(rows, sure, least), rows, strict=True)
     ]
     if kept:
-        print(f"| {name} | {told} | {proportion(sum(kept), len(kept))} | {mean(gains)} |")
+        print(f"| {name} | {shown} | {proportion(sum(kept), len(kept))} | {mean(gains)} |")
 
 
 def _risk_at(rows: Sequence[Row], sure: Callable[[Row], float], share: float) -> float:

@@ -1,6 +1,6 @@
 """Saved questions: the last question of a thread, asked again when the knowledge base has changed.
 
-What changed is told by comparing two answers to one question: statements and cited passages that
+What changed is found by comparing two answers to one question: statements and cited passages that
 are new or gone, and whether it is answered at all. No model judges whether two statements mean the
 same: one that is worded otherwise is new.
 """

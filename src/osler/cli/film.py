@@ -55,7 +55,7 @@ METRIC_MEANINGS = {
     "answers": "how likely no quote answers the question",
     "semantic-entropy": "how much several answers differ in meaning",
 }
-"""What a state value says; lower is surer. Told once a film."""
+"""What a state value says; lower is surer. Shown once in a film."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class Film:
         self._value: StateValued | None = None
         """It comes before the push it belongs to, and is shown below it."""
         self._explained: set[str] = set()
-        """Metrics whose meaning was told."""
+        """Metrics whose meaning was explained."""
         self._within = 0
         """1 inside a step that has a stack of its own."""
 

@@ -123,7 +123,7 @@ def report(
         write_text(scores_out, format_scores(log))
         files.append(scores_out)
     departed = [] if against is None else find_departures(log, read_scores(against))
-    told = {"files": [str(path) for path in files], "departures": departed}
-    here.show_result("\n".join([*map(str, files), *departed]), told)
+    written = {"files": [str(path) for path in files], "departures": departed}
+    here.show_result("\n".join([*map(str, files), *departed]), written)
     if departed:
         raise typer.Exit(PARTIAL)

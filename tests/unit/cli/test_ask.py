@@ -346,8 +346,8 @@ def test_a_file_called_last_is_not_the_last_run(osler: Any, run: Path, folder: P
 
 def test_a_run_is_exported_to_a_terminal_and_to_files(osler: Any, run: Path, folder: Path) -> None:
     assert osler("export", "last").stdout.startswith(f"# {QUESTION}\n")
-    told = osler("export", run.name, "--out", "a.docx", "--json")
-    assert json.loads(told.stdout)["format"] == "docx"
+    exported = osler("export", run.name, "--out", "a.docx", "--json")
+    assert json.loads(exported.stdout)["format"] == "docx"
     assert (folder / "a.docx").read_bytes()[:2] == b"PK"
     assert osler("export", "last", "--to", "pdf").exit_code == 2
     assert osler("export", "last", "--to", "doc").exit_code == 2
@@ -383,8 +383,8 @@ def test_a_thread_is_asked_again_and_what_changed_is_told(
             yield changed.pop()
 
     monkeypatch.setattr("osler.app.asked_again.ask_again", again)
-    told = osler("thread", "again", "mine").stdout
-    assert told == f"? {QUESTION}\n  + New.\n  - evidence book:a#0\n"
+    changes = osler("thread", "again", "mine").stdout
+    assert changes == f"? {QUESTION}\n  + New.\n  - evidence book:a#0\n"
     assert "as it was" in osler("thread", "again", "mine").stdout
     assert osler("thread", "again", "none").exit_code == 1
 

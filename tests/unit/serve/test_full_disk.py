@@ -236,17 +236,17 @@ print("ready", file=answers, flush=True)
 for line in sys.stdin:
     children = []
     for number in range(int(line)):
-        told, tell = os.pipe()
+        heard, tell = os.pipe()
         if not (child := os.fork()):
             code = ask(tell, f" {line.strip()} {number}")
             sys.stdout.flush()
             os._exit(code)
         os.close(tell)
-        children.append((child, told))
-    for child, told in children:
-        said = open(told).read()
+        children.append((child, heard))
+    for child, heard in children:
+        reported = open(heard).read()
         code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        print(repr((code, said)), file=answers, flush=True)
+        print(repr((code, reported)), file=answers, flush=True)
 """
 
 

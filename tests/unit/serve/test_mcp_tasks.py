@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -73,7 +72,6 @@ class WaitsForTasks(ClientExtension):
             if state.result is not None:
                 return mcp.types.CallToolResult.model_validate(state.result)
             assert state.status == "working"
-            await asyncio.sleep(0.02)
 
 
 @pytest.fixture(scope="module")

@@ -24,8 +24,8 @@ HOSTILE = "<script>alert(1)</script> What is given first? \u202e\u200b"
 def ended(place: ServedOsler, client: httpx2.Client, run: str) -> dict[str, Any]:
     """The run, once it is put away."""
     place.wait_for_runs()
-    told: dict[str, Any] = client.get(f"/api/v1/runs/{run}").json()
-    return told
+    shown: dict[str, Any] = client.get(f"/api/v1/runs/{run}").json()
+    return shown
 
 
 def test_run_stream_has_its_events_in_order_and_ends_with_the_answer(http: httpx2.Client) -> None:
@@ -50,35 +50,35 @@ def test_the_answer_bears_its_citations_and_their_quotes_are_in_the_passages(
 ) -> None:
     run = start_run(http)
     read_stream(http, run)
-    told = http.get(f"/api/v1/runs/{run}").json()
-    assert told["status"] == "finished"
-    assert told["grounding"] == "grounded"
-    (cited,) = told["answer"]["citations"]
+    shown = http.get(f"/api/v1/runs/{run}").json()
+    assert shown["status"] == "finished"
+    assert shown["grounding"] == "grounded"
+    (cited,) = shown["answer"]["citations"]
     passage = http.get(f"/api/v1/passages/{cited['passage_id'].replace('#', '%23')}").json()
     start, end = cited["quote_span"]
     assert passage["passage"]["text"][start:end] == cited["quote"]
     begin, stop = cited["span"]
-    assert told["answer"]["text"][begin:stop] == "Adrenaline is given first."
+    assert shown["answer"]["text"][begin:stop] == "Adrenaline is given first."
 
 
 def test_a_computed_answer_bears_the_steps_that_led_to_it(http: httpx2.Client) -> None:
     asked = "What is the mean arterial pressure at 120/75 mmHg?"
     run = start_run(http, asked, strategy="kag-thinker")
     read_stream(http, run)
-    told = http.get(f"/api/v1/runs/{run}").json()
-    math, output = told["steps"]
+    shown = http.get(f"/api/v1/runs/{run}").json()
+    math, output = shown["steps"]
     assert (math["function"], math["answer"]) == ("Math", "90 mmHg")
     assert "120" in math["computed"]
     assert output["needs"] == [math["n"]]
-    assert math["passages"] == [one["passage"]["id"] for one in told["evidence"]]
+    assert math["passages"] == [one["passage"]["id"] for one in shown["evidence"]]
 
 
 def test_a_run_that_was_cancelled_after_its_plan_is_served_with_its_steps(home: Path) -> None:
     nodes = [{"n": 1, "fn": "Retrieval", "step": "Which drug?", "action": "R", "needs": []}]
     with serve_osler(home) as place, httpx2.Client(base_url=place.url) as client:
         run = store_run(place, 1, [{"type": "lf.parsed", "nodes": nodes}])
-        told = client.get(f"/api/v1/runs/{run}").json()
-    assert (told["status"], told["steps"][0]["step"]) == ("cancelled", "Which drug?")
+        shown = client.get(f"/api/v1/runs/{run}").json()
+    assert (shown["status"], shown["steps"][0]["step"]) == ("cancelled", "Which drug?")
 
 
 def test_run_is_served_byte_for_byte_the_same_after_a_restart(home: Path) -> None:
@@ -115,13 +115,13 @@ def test_cancelling_stops_the_model_call_within_a_second(home: Path) -> None:
         run = start_run(client)
         assert model.called.wait(20)
         began = time.monotonic()
-        told = client.post(f"/api/v1/runs/{run}/cancel").json()
+        shown = client.post(f"/api/v1/runs/{run}/cancel").json()
         assert time.monotonic() - began < 1
-        assert (told["status"], told["error"]["code"]) == ("cancelled", "cancelled")
+        assert (shown["status"], shown["error"]["code"]) == ("cancelled", "cancelled")
         assert model.stopped == 1
         assert read_stream(client, run)[-1][1] == "run.cancelled"
         again = client.post(f"/api/v1/runs/{run}/cancel").json()
-        assert again == told
+        assert again == shown
 
 
 def test_queued_run_streams_an_unnumbered_run_queued_event(
@@ -154,9 +154,9 @@ def test_a_queued_run_tells_how_many_wait_before_it(home: Path) -> None:
         runs = [start_run(client)]
         assert model.called.wait(20)
         runs += [start_run(client), start_run(client)]
-        told = [client.get(f"/api/v1/runs/{run}").json() for run in runs]
-        assert [one["status"] for one in told] == ["running", "queued", "queued"]
-        assert [one["ahead"] for one in told] == [0, 0, 1]
+        shown = [client.get(f"/api/v1/runs/{run}").json() for run in runs]
+        assert [one["status"] for one in shown] == ["running", "queued", "queued"]
+        assert [one["ahead"] for one in shown] == [0, 0, 1]
         assert model.gate
         model.gate.set()
         place.wait_for_runs()
@@ -167,11 +167,11 @@ def test_a_cancelled_run_is_still_told_after_a_restart(home: Path) -> None:
     with serve_osler(home, model=model) as place, httpx2.Client(base_url=place.url) as client:
         run = start_run(client)
         assert model.called.wait(20)
-        told = client.post(f"/api/v1/runs/{run}/cancel").json()
+        shown = client.post(f"/api/v1/runs/{run}/cancel").json()
         stream = read_stream(client, run)
     with serve_osler(home) as place, httpx2.Client(base_url=place.url) as client:
         after = client.get(f"/api/v1/runs/{run}").json()
-        assert (after["status"], after["error"]) == (told["status"], told["error"])
+        assert (after["status"], after["error"]) == (shown["status"], shown["error"])
         assert after["question"] == "What is given first?"
         assert read_stream(client, run) == stream
 
@@ -182,9 +182,9 @@ def test_run_over_its_time_limit_fails_with_timeout(home: Path) -> None:
         serve_osler(home, model=model, serve={"run_seconds": 0.1}) as place,
         httpx2.Client(base_url=place.url) as client,
     ):
-        told = ended(place, client, start_run(client))
-        assert told["status"] == "failed"
-        assert told["error"] == {"code": "timeout", "detail": "over 0.1 seconds"}
+        shown = ended(place, client, start_run(client))
+        assert shown["status"] == "failed"
+        assert shown["error"] == {"code": "timeout", "detail": "over 0.1 seconds"}
         assert model.stopped == 1
 
 
@@ -199,8 +199,8 @@ def test_run_of_a_server_that_died_is_told_as_interrupted(home: Path) -> None:
             (run,),
         )
     with serve_osler(home) as place, httpx2.Client(base_url=place.url) as client:
-        told = client.get("/api/v1/runs/20200101-000000-000000000000").json()
-        assert (told["status"], told["error"]["detail"]) == ("interrupted", "the server stopped")
+        shown = client.get("/api/v1/runs/20200101-000000-000000000000").json()
+        assert (shown["status"], shown["error"]["detail"]) == ("interrupted", "the server stopped")
 
 
 def test_runs_are_listed_newest_first_and_in_pages(http: httpx2.Client) -> None:
@@ -295,9 +295,9 @@ def test_an_old_answer_says_that_its_evidence_changed_since(
 ) -> None:
     run = start_run(http)
     read_stream(http, run)
-    told = ended(place, http, run)
-    assert told["changed"] == []
-    (cited,) = told["answer"]["citations"]
+    shown = ended(place, http, run)
+    assert shown["changed"] == []
+    (cited,) = shown["answer"]["citations"]
     with KnowledgeBase.open(place.site.settings.kb.path) as kb:
         before = kb.get(cited["passage_id"]).text
         kb.correct(cited["passage_id"], "Something else.", HashingEncoder())

@@ -95,8 +95,8 @@ def _size_of(row: StudyRow) -> Resource:
     size = _read_number(row.sample)
     if row.sample is None or size is None or size != int(size):
         return {}
-    told = {"description": row.sample.quote, "numberOfParticipants": int(size)}
-    return {"sampleSize": told}
+    sample = {"description": row.sample.quote, "numberOfParticipants": int(size)}
+    return {"sampleSize": sample}
 
 
 def _effect_fields(effect: QuotedEffect) -> Iterator[tuple[str, object]]:

@@ -62,8 +62,8 @@ class _Frame:
         for n in range(5):
             value = self.low + (self.high - self.low) * n / 4
             x, y = self.place(value, n / 4)
-            told = f"{10**value:.2g}" if self.logarithmic else f"{value:.2g}"
-            yield f'<text x="{x:.1f}" y="{_HEIGHT - _EDGE + 14}" text-anchor="middle">{told}</text>'
+            mark = f"{10**value:.2g}" if self.logarithmic else f"{value:.2g}"
+            yield f'<text x="{x:.1f}" y="{_HEIGHT - _EDGE + 14}" text-anchor="middle">{mark}</text>'
             yield f'<text x="{_EDGE - 6}" y="{y + 4:.1f}" text-anchor="end">{n / 4:.2g}</text>'
 
 

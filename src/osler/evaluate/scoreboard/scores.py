@@ -172,9 +172,11 @@ def read_scores(path: Path) -> ScoredLog:
     with translate_os_errors(f"{path} cannot be read", BadRun):
         head, _, rows = path.read_text(encoding="utf-8").partition("\n")
     try:
-        told = json.loads(head)
+        stored = json.loads(head)
         scores = tuple(_parse_row(row) for row in csv.DictReader(io.StringIO(rows)))
-        return ScoredLog(told["seed"], told["version"], told["conditions"], told["facts"], scores)
+        return ScoredLog(
+            stored["seed"], stored["version"], stored["conditions"], stored["facts"], scores
+        )
     except (ValueError, KeyError, TypeError) as error:
         raise BadRun(f"{path} is no file of scores: {error!r}") from error
 

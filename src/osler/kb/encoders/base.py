@@ -10,8 +10,9 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
-from concurrent.futures import Future
+from contextlib import suppress
 from functools import lru_cache
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -228,19 +229,18 @@ def _import_kitoken() -> Any:
     Its allocator (mimalloc) keeps its state in the thread that loads the library. Where that is a
     worker's thread that ends, the next thread that makes a tokenizer kills the process.
     """
-    loaded: Future[Any] = Future()
+    tried = threading.Event()
 
     def stay() -> None:
-        try:
-            from kitoken import Kitoken
-        except BaseException as error:
-            loaded.set_exception(error)
-        else:
-            loaded.set_result(Kitoken)
+        with suppress(ImportError):
+            import_module("kitoken")
+        tried.set()
         threading.Event().wait()
 
     threading.Thread(target=stay, name="kitoken", daemon=True).start()
-    return loaded.result()
+    tried.wait()
+    # An import that failed above fails here again, where the caller hears of it.
+    return import_module("kitoken").Kitoken
 
 
 class WordPieces:

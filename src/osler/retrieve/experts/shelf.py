@@ -70,9 +70,9 @@ def open_expert(name: str, folder: Path | None = None) -> ShelvedExpert:
         raise ModelMissing(
             f"there is no expert {name!r} in {place.parent}", fix="see `osler experts list`"
         )
-    told = [(one.name, one.stat()) for one in sorted(place.iterdir())]
+    seen = [(one.name, one.stat()) for one in sorted(place.iterdir())]
     return _check_expert(
-        name, place, tuple((file, its.st_mtime_ns, its.st_size) for file, its in told)
+        name, place, tuple((file, its.st_mtime_ns, its.st_size) for file, its in seen)
     )
 
 

@@ -143,7 +143,7 @@ def _stated(fields: Fields, key: str) -> str:
 
 def _sections(fields: Fields) -> Iterator[Section]:
     for heading, wanted in _SECTIONS:
-        told = ((label, _stated(fields, key)) for label, key in wanted)
-        lines = [f"{label}: {value}" if label else value for label, value in told if value]
+        stated = ((label, _stated(fields, key)) for label, key in wanted)
+        lines = [f"{label}: {value}" if label else value for label, value in stated if value]
         if lines:
             yield Section("\n".join(lines), (heading,))
