@@ -144,6 +144,12 @@ class Authenticator:
         """This machine's own caller, for doors that are no sockets."""
         return self._local
 
+    async def fetch_hook_keys(self, authorization: str | None, path: str) -> None:
+        """Fetches the public keys of the record system that signed, where it has them elsewhere."""
+        _, _, given = (authorization or "").partition(" ")
+        if self._hooks and path.startswith(PREFIX) and given.count(".") == 2:
+            await self._hooks.fetch_keys(given.strip())
+
     def authenticate_request(
         self, authorization: str | None, address: str = "", host: str = "", path: str = ""
     ) -> Caller:

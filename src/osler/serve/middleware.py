@@ -90,6 +90,7 @@ class AuthMiddleware:
         if is_open_to_all(scope):
             return receive
         address = (scope.get("client") or ("",))[0]
+        await self._gate.fetch_hook_keys(headers.get("authorization"), scope["path"])
         caller = self._gate.authenticate_request(
             headers.get("authorization"), address, headers.get("host", ""), scope["path"]
         )

@@ -52,7 +52,7 @@ class ServeSettings(SettingsSection):
     """A file of rules of your own for CDS Hooks, in place of the packaged sample."""
     hook_clients: OptionalPlace = None
     """A JSON file of the record systems whose signed requests (JWT) are taken: their public keys
-    by issuer."""
+    by issuer, or the address of these (JWKS)."""
     fhir_servers: Names = ()
     """Addresses of FHIR servers from which a CDS Hooks service may read what a request did not
     bring, with the token that the request gives for it."""

@@ -9,6 +9,7 @@
 | `cards` | findings as cards, with what they cite |
 | `fhir_server` | what a request did not bring, read from its own FHIR server |
 | `hook_tokens` | the signed statements of record systems |
+| `outside` | replies of record systems, and their public keys by address |
 | `endpoints` | discovery, services and feedback |
 
 No model is asked: a card consists of facts of the record, a computed number and a quoted sentence.

@@ -16,22 +16,19 @@ jwt = pytest.importorskip("jwt")
 pytest.importorskip("cryptography")
 
 from fhir_hospital import make_key  # noqa: E402
+from record_system import RecordSystem, public_key, serve_record_system  # noqa: E402
 from synthetic_patients import SyntheticPatient  # noqa: E402
 
 from osler.errors import BadConfig  # noqa: E402
+from osler.serve.clinic import outside  # noqa: E402
 from osler.serve.clinic.hook_tokens import read_hook_clients  # noqa: E402
 from osler.serve.keys import new_key  # noqa: E402
 from osler.serve.ledger import Ledger  # noqa: E402
 from osler.testing.served import serve_osler  # noqa: E402
 
 NORTH, SOUTH = "https://north.example", "https://south.example"
+EAST, MOVED = "https://east.example", "https://moved.example"
 SERVICE = "/cds-services/interactions-order-sign"
-
-
-def public_key(algorithm: str, kid: str) -> dict[str, Any]:
-    kind = jwt.get_algorithm_by_name(algorithm)
-    given: dict[str, Any] = json.loads(kind.to_jwk(make_key(algorithm).public_key()))
-    return {**given, "kid": kid, "alg": algorithm}
 
 
 @dataclass
@@ -51,17 +48,26 @@ class Signed:
         return httpx2.post(self.url + path, json=asked, headers=headers)
 
 
-def sign(stated: dict[str, Any], algorithm: str = "ES384", kid: str = "n1") -> str:
+def sign(stated: dict[str, Any], algorithm: str = "ES384", kid: str = "n1", **more: str) -> str:
     key = make_key(algorithm) if algorithm[0] in "ER" else "x" * 48
-    return str(jwt.encode(stated, key, algorithm=algorithm, headers={"kid": kid}))
+    return str(jwt.encode(stated, key, algorithm=algorithm, headers={"kid": kid, **more}))
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Signed]:
+def system() -> Iterator[RecordSystem]:
+    """It has its keys at an address."""
+    with serve_record_system(RecordSystem()) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, system: RecordSystem) -> Iterator[Signed]:
     home = tmp_path_factory.mktemp("hooks")
     clients = {
         NORTH: {"keys": [public_key("ES384", "n1")], "workspace": "north"},
         SOUTH: {"keys": [public_key("RS384", "s1")], "workspace": "south"},
+        EAST: {"jwks": f"{system.url}/jwks", "workspace": "east"},
+        MOVED: {"jwks": f"{system.url}/elsewhere"},
     }
     (home / "clients.json").write_text(json.dumps(clients))
     ledger = Ledger(home / "serve")
@@ -115,6 +121,95 @@ def test_a_signed_request_opens_nothing_but_hooks(server: Signed) -> None:
     assert server.call(sign(stated), "/api/v1/runs").status_code == 401
     listed = server.state(aud=server.url + "/cds-services")
     assert server.call(sign(listed), "/cds-services").status_code == 200
+
+
+def test_keys_at_the_address_of_the_settings_are_fetched_once(
+    server: Signed, system: RecordSystem
+) -> None:
+    before = system.asked.count("/jwks")
+    for jku in ({}, {"jku": f"{system.url}/jwks"}):
+        token = sign(server.state(EAST), "RS384", "k1", **jku)
+        assert server.call(token).status_code == 200
+    assert system.asked.count("/jwks") <= before + 1
+
+
+@pytest.mark.parametrize(
+    ("issuer", "kid", "path"),
+    [
+        (EAST, "k1", "/r4/other-keys"),
+        (NORTH, "k1", "/jwks"),
+        ("https://nobody.example", "k1", "/nobody-s-keys"),
+    ],
+)
+def test_no_address_that_a_statement_names_is_asked(
+    server: Signed, system: RecordSystem, issuer: str, kid: str, path: str
+) -> None:
+    before = list(system.asked)
+    token = sign(server.state(issuer), "RS384", kid, jku=f"{system.url}{path}")
+    assert server.call(token).status_code == 401
+    assert system.asked == before
+
+
+def test_a_redirect_to_keys_is_not_followed(server: Signed, system: RecordSystem) -> None:
+    before = system.asked.count("/jwks")
+    assert server.call(sign(server.state(MOVED), "RS384", "k1")).status_code == 401
+    assert system.asked.count("/elsewhere") == 1
+    assert system.asked.count("/jwks") == before
+
+
+async def test_unknown_names_of_keys_do_not_make_it_fetch_again_and_again(
+    system: RecordSystem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [1_000.0]
+    keys = outside.RemoteKeySet(f"{system.url}/jwks", clock=lambda: now[0])
+    before = system.asked.count("/jwks")
+    for kid in ("k1", "k2", "k3", "k1"):
+        await keys.refresh(kid)
+    assert keys.find_key("k1")
+    assert system.asked.count("/jwks") == before + 1
+    now[0] += 601  # old: they are fetched anew
+    monkeypatch.setattr(system, "keys", [public_key("ES384", "k2")])
+    await keys.refresh("k2")
+    assert keys.find_key("k2")
+    assert keys.find_key("k1") is None  # it was taken back
+    now[0] += 3_601  # too old, and nobody fetched
+    assert keys.find_key("k2") is None
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        [{**public_key("RS384", "k1"), "d": "secret"}],
+        [{"kty": "oct", "k": "c2VjcmV0", "kid": "k1"}],
+        [{**public_key("RS384", "k1"), "use": "enc"}],
+        [{"padding": "x" * 70_000}],
+        "none",
+    ],
+)
+async def test_what_is_no_set_of_public_keys_is_not_taken(
+    system: RecordSystem, monkeypatch: pytest.MonkeyPatch, keys: Any
+) -> None:
+    monkeypatch.setattr(system, "keys", keys)
+    found = outside.RemoteKeySet(f"{system.url}/jwks")
+    await found.refresh("k1")
+    assert found.find_key("k1") is None
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"jwks": "http://east.example/jwks"},
+        {"jwks": "https://user@east.example/jwks"},
+        {"jwks": "file:///etc/passwd"},
+        {"jwks": "https://east.example/jwks", "keys": [public_key("ES384", "n1")]},
+        {},
+    ],
+)
+def test_a_client_has_keys_or_their_https_address(tmp_path: Path, given: dict[str, Any]) -> None:
+    file = tmp_path / "clients.json"
+    file.write_text(json.dumps({EAST: given}))
+    with pytest.raises(BadConfig):
+        read_hook_clients(file)
 
 
 def test_a_file_with_a_private_key_is_refused(tmp_path: Path) -> None:
