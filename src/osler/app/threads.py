@@ -98,6 +98,14 @@ class ThreadStore:
             rows = db.execute(select, (workspace, limit)).fetchall()
             return [Thread(id, made, _read_turns(db, workspace, id, 1)) for id, made in rows]
 
+    def last_runs(self, workspace: str = WORKSPACE) -> dict[str, str]:
+        """Thread → the run of its last turn."""
+        select = (  # SQLite takes `run` from the row of the greatest `n`
+            "SELECT thread, run, max(n) FROM turn WHERE workspace = ? GROUP BY thread"
+        )
+        with self._file.open_to_read() as db:
+            return {thread: run for thread, run, _ in db.execute(select, (workspace,))}
+
     def read_thread(self, id: str, workspace: str = WORKSPACE) -> Thread:
         """Raises `UnknownThread`."""
         select = "SELECT created FROM thread WHERE workspace = ? AND id = ?"

@@ -7,6 +7,8 @@ the thread: its questions may name what that run was about.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 from itertools import pairwise
 from typing import Annotated
@@ -17,7 +19,17 @@ from pydantic import Field
 
 from osler.answer.follow_up import Standalone
 from osler.app.asked_again import compare_answers
-from osler.app.threads import Thread, ThreadMoved, ThreadStore, Turn, UnknownThread, make_standalone
+from osler.app.run_files import read_record
+from osler.app.threads import (
+    MOST_TURNS,
+    Thread,
+    ThreadMoved,
+    ThreadStore,
+    Turn,
+    UnknownThread,
+    make_standalone,
+)
+from osler.errors import BadRun, KnowledgeBaseError
 from osler.questions import LIMIT, parse_question
 from osler.serve import choices, documents, schemas
 from osler.serve.api import At, Who
@@ -71,6 +83,8 @@ class ThreadView(ResponseModel):
     thread_id: str
     created: str
     turns: list[TurnView]
+    outdated: bool
+    """Whether the last answer is of another state of the knowledge base than the present one."""
 
 
 class ThreadList(ResponseModel):
@@ -126,15 +140,20 @@ async def create_thread(site: At, caller: Who, start: ThreadStart | None = None)
 @router.get("")
 async def list_threads(site: At, caller: Who) -> ThreadList:
     """The conversations of the caller's workspace."""
-    found = await asyncio.to_thread(_store_of(site).list_threads, caller.workspace)
+    store, space = _store_of(site), caller.workspace
+    found = await asyncio.to_thread(store.list_threads, space)
     shown = [one for one in found if await _is_visible(site, caller, one)]
-    return ThreadList(threads=[_thread_view(one) for one in shown])
+    last = await asyncio.to_thread(store.last_runs, space)
+    old = await _outdated_runs(site, last.values())
+    return ThreadList(threads=[_thread_view(one, old=last.get(one.id) in old) for one in shown])
 
 
 @router.get("/{id}")
 async def get_thread(id: ThreadId, site: At, caller: Who) -> ThreadView:
     """The turns of a conversation, each with the run that answers it."""
-    return _thread_view(await _read_thread(site, caller, id))
+    thread = await _read_thread(site, caller, id)
+    old = await _outdated_runs(site, [turn.run for turn in thread.turns[-1:]])
+    return _thread_view(thread, old=bool(old))
 
 
 @router.post("/{id}/standalone")
@@ -153,10 +172,13 @@ async def ask_in_thread(id: ThreadId, asked: ThreadRequest, site: At, caller: Wh
     thread = await _read_thread(site, caller, id)
     if asked.after is not None and asked.after != len(thread.turns):
         raise _moved(len(thread.turns))
+    if len(thread.turns) >= MOST_TURNS:
+        said = f"the conversation has {MOST_TURNS} questions, and takes no more"
+        raise RefusedRequest(409, "thread_full", said, fix="begin another")
     if asked.plan is not None:
         raise RefusedRequest(422, "bad_choice", "a turn runs no plan", fix="POST /api/v1/runs")
     alone = (
-        Standalone(asked.standalone, "user")
+        Standalone(asked.standalone, "" if asked.standalone == asked.question else "user")
         if asked.standalone
         else await _make_standalone(site, caller, asked.question, thread)
     )
@@ -251,9 +273,27 @@ def _moved(turns: int) -> RefusedRequest:
     return RefusedRequest(409, "thread_moved", said, fix="read it and ask again")
 
 
-def _thread_view(thread: Thread) -> ThreadView:
+async def _outdated_runs(site: ServerState, runs: Iterable[str]) -> set[str]:
+    """Those that finished over another state of the knowledge base; none where there is none."""
+    try:
+        kb = (await site.shelf.open_knowledge()).kb
+    except KnowledgeBaseError:
+        return set()
+
+    def compare_snapshots() -> set[str]:
+        now, found = kb.snapshot, set[str]()
+        for run in runs:
+            with suppress(BadRun):  # one that is not finished, or gone
+                if read_record(site.settings.runs.path / run).snapshot != now:
+                    found.add(run)
+        return found
+
+    return await asyncio.to_thread(compare_snapshots)
+
+
+def _thread_view(thread: Thread, *, old: bool = False) -> ThreadView:
     turns = [_turn_view(turn) for turn in thread.turns]
-    return ThreadView.from_value(thread, thread_id=thread.id, turns=turns)
+    return ThreadView.from_value(thread, thread_id=thread.id, turns=turns, outdated=old)
 
 
 def _turn_view(turn: Turn) -> TurnView:

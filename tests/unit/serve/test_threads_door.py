@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 
-from osler.testing.served import ServedOsler, read_stream
+from osler.kb.base import KnowledgeBase
+from osler.serve import threads
+from osler.testing.scripted import HashingEncoder
+from osler.testing.served import ServedOsler, read_stream, serve_osler
 
 QUESTION = "What is given first in anaphylaxis?"
 
@@ -86,6 +90,48 @@ def test_who_has_not_seen_the_last_turn_is_told_to_read_again(
     late = ask(http, thread, QUESTION, after=0)
     assert (late.status_code, late.json()["code"]) == (409, "thread_moved")
     assert ask(http, thread, QUESTION, after=1).status_code == 202
+
+
+def test_a_question_asked_again_in_its_own_words_counts_as_nobody_s_rewriting(
+    http: httpx2.Client, thread: str
+) -> None:
+    ask(http, thread, QUESTION)
+    turn = ask(http, thread, "Why is it given?", standalone="Why is it given?").json()["turn"]
+    assert (turn["standalone"], turn["rewritten_by"]) == ("Why is it given?", "")
+
+
+def test_a_full_thread_refuses_before_anything_runs(
+    place: ServedOsler, http: httpx2.Client, thread: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(threads, "MOST_TURNS", 1)
+    read_stream(http, ask(http, thread, QUESTION).json()["run_id"])
+    place.wait_for_runs()
+    before = http.get("/api/v1/runs").json()["runs"]
+    full = ask(http, thread, QUESTION, after=1)
+    assert (full.status_code, full.json()["code"]) == (409, "thread_full")
+    assert http.get("/api/v1/runs").json()["runs"] == before
+
+
+def test_a_thread_whose_last_answer_is_of_another_knowledge_base_says_so(home: Path) -> None:
+    with serve_osler(home) as place, httpx2.Client(base_url=place.url, timeout=20) as http:
+        thread = http.post(THREADS).json()["thread_id"]
+        for _ in range(2):
+            read_stream(http, ask(http, thread, QUESTION).json()["run_id"])
+        empty = http.post(THREADS).json()["thread_id"]
+        place.wait_for_runs()
+        assert outdated(http) == {thread: False, empty: False}
+        with KnowledgeBase.open(home / "kb") as kb:
+            kb.remove(source="wiki")
+            kb.build(HashingEncoder())
+        assert outdated(http) == {thread: True, empty: False}
+        assert http.get(f"{THREADS}/{thread}").json()["outdated"]
+        read_stream(http, ask(http, thread, QUESTION).json()["run_id"])
+        place.wait_for_runs()
+        assert not outdated(http)[thread]
+
+
+def outdated(http: httpx2.Client) -> dict[str, bool]:
+    return {one["thread_id"]: one["outdated"] for one in http.get(THREADS).json()["threads"]}
 
 
 def test_danger_in_an_earlier_turn_still_counts(http: httpx2.Client, thread: str) -> None:
