@@ -85,6 +85,14 @@ _MOST_WORDS, _AKIN, _LEAST_REST = 40, 0.2, 5
 """Words of a demand; the share of a sentence's words of content from which it belongs to its
 passage; and the words that the rest must have for that to be seen."""
 _ENDS = re.compile(r"(?<=[.!?。！？\n])\s*")
+_BEDSIDE = re.compile(
+    r"\b(?:\d+|one|two|three|four|five|six|ten|fifteen|thirty)\s?"
+    r"(?:mg|g|mcg|micrograms?|ml|litres?|units?|mmol|minutes?|hours?|days?|weeks?|months?)\b"
+    r"|\b(?:intravenous|oral|fluids?|infusion|cultures?|sputum|urine|vitamin|vaccinate"
+    r"|corticosteroids?|antibiotics?|NSAIDs?|(?:HIV|blood|nucleic acid) tests?|pregnancy)\b",
+    re.IGNORECASE,
+)
+"""What only an order to a clinician has: guidelines say "Repeat after five minutes"."""
 
 
 def instruction_spans(text: str) -> list[tuple[int, int]]:
@@ -109,7 +117,7 @@ def foreign_demands(text: str, query: str = "") -> list[tuple[int, int]]:
     for start, end in split_sentences(text):
         sentence = text[start:end].strip()
         demands = _DEMANDS.match(sentence) or sentence.endswith(("?", "？"))
-        short = len(content_terms(sentence)) <= _MOST_WORDS
+        short = len(content_terms(sentence)) <= _MOST_WORDS and not _BEDSIDE.search(sentence)
         if demands and short and is_foreign(text, start, end, query):
             found.append((start, end))
     return found

@@ -114,6 +114,20 @@ def test_advice_and_questions_on_its_subject_stay(advice: str) -> None:
     assert blank_instructions(given, "How is asthma treated?") is given
 
 
+@pytest.mark.parametrize(
+    "order",
+    [
+        "Repeat after five minutes if there is no improvement.",
+        "Replace iron, folate and vitamin B12 when they are low.",
+        "Start prednisolone 40 to 60 mg a day the same day.",
+        "Send urine cultures before treatment.",
+    ],
+)
+def test_an_order_to_a_clinician_is_no_order_to_a_program(order: str) -> None:
+    given = Passage("p#0", f"{ASTHMA} {order}", "web", "x")
+    assert blank_instructions(given, "What is anaphylaxis?") is given
+
+
 def test_sample_texts_hold_no_instruction() -> None:
     def texts(folder: Any) -> Any:
         for each in folder.iterdir():
