@@ -164,6 +164,14 @@ async def test_a_server_that_never_answers_is_unreachable_in_time() -> None:
     assert "no reply within 0.2 s" in error.message
 
 
+async def test_a_server_that_never_says_what_it_is_is_given_up_long_before_a_slow_reply() -> None:
+    async with serve_loopback(lambda _: HOLD) as place:
+        endpoint = Endpoint(base_url=place.url, model="m", timeout_s=300.0, describe_s=0.1)
+        with pytest.raises(ModelUnreachable, match=r"/v1/models: no reply within 0\.1 s; check"):
+            await connect_server(endpoint)
+    assert len(place.asked) == 1
+
+
 async def test_a_prompt_may_take_longer_to_read_than_a_reply_may_pause() -> None:
     """Before the first word there is only the deadline."""
     for begun in (b"", reply_head(kind=EVENTS)):

@@ -198,7 +198,7 @@ class ServerSession:
     ) -> Any:
         """Returns the JSON in the reply; POST with a body, else GET. `root`: not under `/v1`.
 
-        `hasty` does not try again where there is no connection. Raises as the table above says.
+        `hasty` does not try again where there is no connection, and waits `describe_s` at most.
         """
         url = self._door.endpoint.url_of(path, root=root)
 
@@ -237,7 +237,8 @@ class ServerSession:
             # The gate is held for a try alone: who waits for the server lets others through.
             async with door.request_gate():
                 began = door.clock.ticks()
-                answer = await self._call_timed(url, once, limit - spent)
+                seconds, within = door.endpoint.bound_try(limit - spent, hasty=hasty)
+                answer = await self._call_timed(url, once, seconds, within)
                 spent += door.clock.ticks() - began
             if not isinstance(answer, _BusyAnswer):
                 return answer
@@ -252,15 +253,13 @@ class ServerSession:
         raise AssertionError("unreachable: the last try returns or raises")
 
     async def _call_timed(
-        self, url: str, once: Callable[[], Awaitable[T | _BusyAnswer]], seconds: float
+        self, url: str, once: Callable[[], Awaitable[T | _BusyAnswer]], seconds: float, within: str
     ) -> T | _BusyAnswer:
-        door, limit = self._door, self._door.endpoint.timeout_s
         try:
             async with asyncio.timeout(seconds):
                 return await once()
         except TimeoutError as error:
-            why = f"no reply within {limit:g} s ({door.endpoint.section}.timeout_s)"
-            raise door.unreachable_error(url, why) from error
+            raise self._door.unreachable_error(url, f"no reply within {within}") from error
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
             return self._explain_no_connection(url, error)
         except httpx2.TransportError as error:

@@ -42,6 +42,8 @@ class Endpoint:
     """Seconds for one call, from its sending to its last byte, other tries and waits included."""
     connect_s: float = 10.0
     """Seconds for a connection to come about."""
+    describe_s: float = 20.0
+    """Seconds in which a server must say what it is; no model has to work for that."""
     stall_s: float = 60.0
     """Seconds that a streamed reply may pause once it has begun."""
     max_concurrency: int = 8
@@ -70,6 +72,12 @@ class Endpoint:
     @property
     def key_fix(self) -> str:
         return f"set the environment variable OPENAI_API_KEY, or {self.section}.key_file"
+
+    def bound_try(self, left: float, *, hasty: bool) -> tuple[float, str]:
+        """Seconds for the next try of a call that has `left`, and how a message names the bound."""
+        if hasty and self.describe_s < self.timeout_s:
+            return self.describe_s, f"{self.describe_s:g} s"
+        return left, f"{self.timeout_s:g} s ({self.section}.timeout_s)"
 
     @property
     def host(self) -> str:
