@@ -1,11 +1,12 @@
-"""Pictures of every page, in English and in Chinese, over the sample knowledge base.
+"""Pictures of every state of the page: English and Chinese, desktop and phone, light and dark.
 
-    python benchmarks/screenshots.py [FOLDER] [--home HOME] [--quick]
+    python benchmarks/screenshots.py [FOLDER] [--home HOME] [--only PART ...] [--quick]
 
-A real `osler serve` with the packaged model: nothing on the pictures is made up. Runs are made with
-three strategies, and a small evaluation of the sample questions; with `--home` they are kept there
-and made only once. Needs the built page (`make page`), playwright and a Chromium. `--quick` takes
-light pictures at one width.
+A real `osler serve` with the packaged model over the sample knowledge base: nothing on the pictures
+is made up. Runs are made with three strategies, and a small evaluation of the sample questions;
+with `--home` they are kept there and made only once. Needs the built page (`make page`), playwright
+and a Chromium. `--only` takes pictures whose names have these parts ("zh", "phone", "dark",
+"thread"), so that the whole can be made in pieces; `--quick` is light pictures of a desktop.
 """
 
 from __future__ import annotations
@@ -17,11 +18,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import httpx2
 
@@ -35,6 +38,8 @@ LIMITS = {"seconds": 90.0}
 """A run that takes longer ends with what it has."""
 FOLLOW_UPS = {"en": "And in liver disease?", "zh": "肝病患者呢？"}
 CRIES = {"en": "I have crushing chest pain and cannot breathe", "zh": "我胸口剧痛，喘不上气"}
+UNKNOWN = {"en": "What does zorblaxine do in gout?", "zh": "佐布拉辛对痛风有什么作用？"}
+"""Nothing in the base answers it."""
 WARD = {
     "en": b"The ward keeps vitamin K in the second drawer. It is checked on Mondays.",
     "zh": "病房的维生素K放在第二个抽屉。每周一检查。".encode(),
@@ -43,27 +48,8 @@ WARD = {
 SEARCH = {"en": "warfarin amiodarone INR", "zh": "华法林 胺碘酮"}
 CONCEPT = "Atrial fibrillation"
 EVALUATED = 8
-QUICK = [("wide", "light")]
-ALL = [*QUICK, ("wide", "dark"), ("phone", "light")]
-THERE = {
-    "ask": ".example",
-    "answer": ".answer, [role=alert]",
-    "forms": ".answer, [role=alert]",
-    "runs": ".runs li",
-    "compare": ".pair .machinery",
-    "threads": ".threads li",
-    "thread": ".turn .answer",
-    "danger": ".danger",
-    "documents": ".files li",
-    "refused": ".lines [role=alert]",
-    "waiting": ".working",
-    "knowledge": ".hits li",
-    "passage": ".here",
-    "concept": ".relations li",
-    "evaluations": ".figures .cell",
-}
-"""What is seen once a page is there."""
-WIDTHS = {"wide": (1280, 900), "phone": (360, 740)}
+WIDTHS = {"desktop": (1440, 900), "phone": (390, 844)}
+THEMES = ("light", "dark")
 
 
 def osler(home: Path, *words: str) -> None:
@@ -122,17 +108,17 @@ def runs(url: str, language: str) -> dict[str, str]:
         return known
 
 
-def conversation(url: str, language: str, run: str) -> str:
+def thread(url: str, language: str, run: str) -> str:
     """A thread of two turns that goes on from the run."""
     with httpx2.Client(base_url=url, timeout=600) as client:
         for one in client.get("/api/v1/threads").json()["threads"]:
             if one["turns"] and one["turns"][0]["question"] == QUESTIONS[language]:
                 return str(one["thread_id"])
-        thread = client.post("/api/v1/threads", json={"run_id": run}).json()["thread_id"]
+        made = client.post("/api/v1/threads", json={"run_id": run}).json()["thread_id"]
         body = {"question": FOLLOW_UPS[language], "strategy": "rag", "limits": LIMITS}
-        turn = client.post(f"/api/v1/threads/{thread}/turns", json=body).json()
+        turn = client.post(f"/api/v1/threads/{made}/turns", json=body).json()
         client.get(turn["events"])
-        return str(thread)
+        return str(made)
 
 
 def asked(url: str, question: str, *, wait: bool = True) -> str:
@@ -157,88 +143,127 @@ def concept(url: str) -> str:
         return str(found[0]["id"]) if found else ""
 
 
-def pages(url: str, language: str) -> dict[str, str]:
-    """Name to address."""
-    from urllib.parse import quote
+@dataclass(frozen=True)
+class PageState:
+    """A state of the page: where it is, what is seen once it is there, what is done there first."""
 
+    name: str
+    address: str
+    there: str
+    act: Callable[[Any], None] = lambda page: None
+
+
+def open_machinery(page: Any) -> None:
+    page.locator(".machinery > summary").click()
+    for node in page.locator(".node").all()[:1]:
+        node.click()
+
+
+def open_citation(page: Any) -> None:
+    page.locator(".cite").first.click()
+    page.get_by_role("dialog").wait_for()
+
+
+def open_details(page: Any) -> None:
+    """A verdict with its note, the studies' table, and a follow-up with what is searched for."""
+    page.locator(".studies > summary").click()
+    page.locator(".feedback button").nth(2).click()
+    page.locator(".followup textarea").fill(
+        FOLLOW_UPS[page.evaluate("document.documentElement.lang")]
+    )
+    page.locator(".followup button").last.click()
+    page.locator(".followup textarea").nth(1).wait_for()
+
+
+def plan_first(page: Any) -> None:
+    page.locator(".choices > summary").click()
+    page.locator("textarea").first.fill(QUESTIONS[page.evaluate("document.documentElement.lang")])
+    page.locator("form.ask .row button").nth(1).click()
+    page.locator(".plan select").first.wait_for()
+
+
+def send_program(page: Any) -> None:
+    program = {"name": "tool.exe", "mimeType": "text/plain", "buffer": b"MZ"}
+    page.locator("input[type=file]").set_input_files([program])
+    page.locator(".lines [role=alert]").wait_for()
+
+
+def states(url: str, language: str) -> Iterator[PageState]:
     made = runs(url, language)
-    shown = {
-        "ask": "",
-        "answer": f"runs/{made['tc-rag']}",
-        "forms": f"runs/{made['kag-thinker']}",
-        "runs": "runs",
-        "compare": f"compare/{made['tc-rag']}/{made['rag']}",
-        "knowledge": f"knowledge?q={quote(SEARCH[language])}",
-        "passage": f"passages/{quote(passage(url, language), safe='')}",
-        "evaluations": "evaluations/sample",
-        "threads": "threads",
-        "thread": f"threads/{conversation(url, language, made['rag'])}",
-        "danger": f"runs/{asked(url, CRIES[language])}",
-        "documents": "knowledge",
-        "refused": "knowledge",
-    }
+    send_document(url, language)
+    fast, steps, film = (f"runs/{made[one]}" for one in ("rag", "kag-thinker", "tc-rag"))
+    old, found = thread(url, language, made["rag"]), quote(passage(url, language), safe="")
+    yield PageState("waiting", f"runs/{asked(url, QUESTIONS[language], wait=False)}", ".working")
+    yield PageState("ask", "", ".example")
+    yield PageState("plan", "", ".example", plan_first)
+    yield PageState("answer", fast, ".answer")
+    yield PageState("answer-details", fast, ".answer", open_details)
+    yield PageState("passage-opened", fast, ".answer", open_citation)
+    yield PageState("film", film, ".answer, [role=alert]", open_machinery)
+    yield PageState("steps", steps, ".answer, [role=alert]", open_machinery)
+    yield PageState("danger", f"runs/{asked(url, CRIES[language])}", ".danger")
+    yield PageState("silent", f"runs/{asked(url, UNKNOWN[language])}", ".answer")
+    yield PageState("runs", "runs", ".runs li")
+    yield PageState("compare", f"compare/{made['tc-rag']}/{made['rag']}", ".pair .machinery")
+    yield PageState("threads", "threads", ".threads li")
+    yield PageState("thread", f"threads/{old}", ".turn .answer")
+    yield PageState("knowledge", f"knowledge?q={quote(SEARCH[language])}", ".hits li")
+    yield PageState("documents", "knowledge", ".files li", send_program)
+    yield PageState("passage", f"passages/{found}", ".here")
+    yield PageState("concept", f"concepts/{quote(concept(url), safe='')}", ".relations li")
+    yield PageState("evaluations", "evaluations/sample", ".figures .cell")
+    yield PageState("unknown", "runs/20260101-000000-ffffffffffff", "[role=alert]")
+
+
+def send_document(url: str, language: str) -> None:
     with httpx2.Client(base_url=url, timeout=60) as client:
         file = {"file": (f"ward-{language}.txt", WARD[language])}
         client.post("/api/v1/uploads/ward", files=file).raise_for_status()
-    if found := concept(url):
-        shown["concept"] = f"concepts/{quote(found, safe='')}"
-    return shown
 
 
-def taken(browser: Any, url: str, language: str, folder: Path, *, quick: bool) -> list[Path]:
-    """The pictures of all pages in one language."""
-    made = []
-    shown = pages(url, language)
-    for width, (across, down) in WIDTHS.items():
-        for theme in ("light", "dark"):
-            if (width, theme) not in (QUICK if quick else ALL):
-                continue
-            context = browser.new_context(
-                locale={"en": "en-GB", "zh": "zh-CN"}[language],
-                viewport={"width": across, "height": down},
-                color_scheme=theme,
-            )
-            page = context.new_page()
-            waits = {"waiting": f"runs/{asked(url, QUESTIONS[language], wait=False)}"}
-            for name, address in {**waits, **shown}.items():
-                page.goto(f"{url}/#/{address}")
-                if name != "waiting":
-                    page.wait_for_load_state("networkidle")
-                _ready(page, name)
-                made.append(folder / f"{name}-{language}-{width}-{theme}.png")
-                page.screenshot(path=made[-1], full_page=True)
-            context.close()
-    return made
+def taken(
+    browser: Any, url: str, language: str, folder: Path, only: Sequence[str]
+) -> Iterator[Path]:
+    """The pictures of all states in one language whose names have all the parts `only`."""
+    looks = [(width, theme) for width in WIDTHS for theme in THEMES]
+    for state in states(url, language):
+        for width, theme in looks:
+            path = folder / f"{state.name}-{language}-{width}-{theme}.png"
+            if all(part in path.stem.split("-") for part in only):
+                photograph(browser, url, state, path)
+                yield path
 
 
-def _ready(page: Any, name: str) -> None:
-    """What is one click away is shown where the picture is about it."""
-    if name == "refused":
-        program = {"name": "tool.exe", "mimeType": "text/plain", "buffer": b"MZ"}
-        page.locator("input[type=file]").set_input_files([program])
-    page.locator(THERE[name]).first.wait_for()
-    if name == "forms":
-        page.locator(".machinery > summary").click()
-        for node in page.locator(".node").all()[:1]:
-            node.click()
-    page.wait_for_timeout(300)
-    if name == "answer":
-        page.locator(".machinery > summary").click()
-        page.wait_for_timeout(100)
+def photograph(browser: Any, url: str, state: PageState, path: Path) -> None:
+    _, language, width, theme = path.stem.rsplit("-", 3)
+    across, down = WIDTHS[width]
+    context = browser.new_context(
+        locale={"en": "en-GB", "zh": "zh-CN"}[language],
+        viewport={"width": across, "height": down},
+        color_scheme=theme,
+    )
+    page = context.new_page()
+    page.goto(f"{url}/#/{state.address}")
+    page.locator(state.there).first.wait_for()
+    state.act(page)
+    if state.name != "waiting":
+        page.wait_for_load_state("networkidle")
+    page.wait_for_timeout(200)
+    page.screenshot(path=path, full_page=True)
+    context.close()
 
 
-def main(folder: Path, home: Path, *, quick: bool) -> None:
+def main(folder: Path, home: Path, only: Sequence[str]) -> None:
     from playwright.sync_api import sync_playwright
 
     folder.mkdir(parents=True, exist_ok=True)
     prepared(home)
+    languages = [one for one in QUESTIONS if one in only or not set(only) & set(QUESTIONS)]
     with served(home) as url, sync_playwright() as playwright:
         program = shutil.which("chromium") or shutil.which("google-chrome")
         browser = playwright.chromium.launch(executable_path=program, args=FLAGS)
         made = [
-            path
-            for language in QUESTIONS
-            for path in taken(browser, url, language, folder, quick=quick)
+            path for language in languages for path in taken(browser, url, language, folder, only)
         ]
         browser.close()
     size = sum(path.stat().st_size for path in made)
@@ -249,10 +274,12 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, nargs="?", default=Path("screenshots"))
     parser.add_argument("--home", type=Path)
+    parser.add_argument("--only", nargs="+", default=[])
     parser.add_argument("--quick", action="store_true")
     said = parser.parse_args()
+    parts = ["desktop", "light"] if said.quick else said.only
     if said.home is not None:
-        main(said.folder, said.home, quick=said.quick)
+        main(said.folder, said.home, parts)
     else:
         with tempfile.TemporaryDirectory() as made_:
-            main(said.folder, Path(made_), quick=said.quick)
+            main(said.folder, Path(made_), parts)

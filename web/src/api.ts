@@ -98,6 +98,16 @@ export interface Thread {
   thread_id: string;
   created: string;
   turns: Turn[];
+  outdated: boolean; // the last answer is of another state of the knowledge base
+}
+
+export interface Change {
+  after: string; // the run of the later answer
+  new_statements: string[];
+  gone_statements: string[];
+  new_passages: string[];
+  gone_passages: string[];
+  grounding: string[]; // before and after
 }
 
 export interface Places {
@@ -356,6 +366,7 @@ export const cancel = (id: string) => call<Run>(`runs/${of(id)}/cancel`, {});
 export const studies = (id: string) => call<{ rows: Study[] }>(`runs/${of(id)}/studies`);
 export const threads = () => call<{ threads: Thread[] }>("threads");
 export const thread = (id: string) => call<Thread>(`threads/${of(id)}`);
+export const changes = (id: string) => call<{ changes: Change[] }>(`threads/${of(id)}/changes`);
 export const goOn = (run: string) => call<Thread>("threads", { run_id: run });
 export const standalone = (id: string, question: string) => call<Alone>(`threads/${of(id)}/standalone`, { question });
 export const askIn = (id: string, body: object) => call<{ turn: Turn; danger: Danger | null }>(`threads/${of(id)}/turns`, body);

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import io
+import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pypdf
 import pytest
 from docx import Document as WordDocument
 
+from osler.app.threads import FILE, MOST_TURNS
 from osler.testing.browsing import (
     ask_question,
     expect_count,
@@ -103,6 +105,47 @@ def test_two_windows_in_one_conversation_do_not_talk_past_each_other(
             assert kept == "And in children?", "nothing that was written is lost"
             page.locator(".followup").get_by_role("button", name="Ask", exact=True).click()
             expect_count(page.locator(".turn"), 3)
+
+
+def test_a_kept_question_is_asked_again_once_the_knowledge_base_has_changed(
+    window: Window, home: Path
+) -> None:
+    with served_trials(home) as place, window(place) as page:
+        ask_question(page, "What does adrenaline do in patients?")
+        page.get_by_role("button", name="Keep this question").click()
+        page.wait_for_url("**/#/threads/**")
+        page.locator(".turn .answer").wait_for()
+        assert page.get_by_role("button", name="Ask again").count() == 0
+        fill_again(place)
+        page.get_by_role("link", name="Conversations").first.click()
+        expect_text(page.locator(".threads li"), "The knowledge base has changed")
+        page.locator(".threads a").click()
+        page.get_by_role("button", name="Ask again").click()
+        expect_count(page.locator(".turn"), 2)
+        changes = page.get_by_role("region", name="What changed since the answer before")
+        expect_text(changes.locator("del").last, "no longer cited: research:pages#")
+        page.get_by_role("button", name="Ask again").wait_for(state="detached")
+
+
+def test_a_conversation_of_five_hundred_turns_opens_at_its_end(
+    window: Window, place: ServedOsler
+) -> None:
+    with httpx2.Client(base_url=place.url) as client:
+        run = start_run(client, FIRST)
+        read_stream(client, run)
+        thread = client.post("/api/v1/threads", json={"run_id": run}).json()["thread_id"]
+    more = [(thread, n, run, FIRST, f"Is it so, {n}?") for n in range(2, MOST_TURNS + 1)]
+    with closing(sqlite3.connect(place.site.settings.home / FILE)) as db, db:
+        insert = "INSERT INTO turn VALUES ('default', ?, ?, ?, ?, ?, 'rule', '2026-01-01')"
+        db.executemany(insert, more)
+    with window(place, f"threads/{thread}", expected=["409"]) as page:
+        page.locator(".turn .answer").wait_for()
+        expect_count(page.locator(".turn"), 20)
+        expect_text(page.locator(".turn").last, "500. ")
+        page.get_by_role("button", name="Show earlier questions: 480").click()
+        expect_count(page.locator(".turn"), 120)
+        follow_up(page, "One more?")
+        expect_text(page.locator(".followup [role=alert]"), "takes no more (begin another)")
 
 
 def test_an_answer_is_copied_with_its_citations_and_saved_as_word(page: Any) -> None:

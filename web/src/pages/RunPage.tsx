@@ -1,6 +1,6 @@
 import { useRef, useState } from "react";
 import { goOn, working, type Run, type Thread } from "../api";
-import { useKeys, useRun } from "../hooks";
+import { useKeys, useRun, why } from "../hooks";
 import { Answer, Warnings } from "../parts/Answer";
 import { Cards } from "../parts/Cards";
 import { DangerNotice } from "../parts/Danger";
@@ -48,9 +48,25 @@ export function RunPage({ id, replay, speak }: { id: string; replay: boolean; sp
         </div>
       )}
       {run?.answer && !going && <FollowUp open={open_} asked={toThread} speak={speak} />}
+      {run?.answer && !going && <Keep open={open_} kept={toThread} speak={speak} />}
       <Machinery run={run} events={events} log={log} speak={speak} over={run !== null && !going} replay={replay} />
       {chosen && <Opened one={chosen} speak={speak} close={() => open(null)} />}
     </>
+  );
+}
+
+type Given = { open: () => Promise<Thread>; kept: (thread: string) => void; speak: Tongue };
+
+// The question as a conversation of its own, to be asked again when the knowledge base has changed.
+function Keep({ open, kept, speak }: Given) {
+  const { words } = speak;
+  const [wrong, setWrong] = useState("");
+  const keep = () => open().then(({ thread_id }) => kept(thread_id), (error) => setWrong(why(error)));
+  return (
+    <p className="keep small">
+      <button onClick={() => void keep()}>{words.keep}</button> {words.keepMeans}
+      {wrong && <span role="alert">{plain(wrong)}</span>}
+    </p>
   );
 }
 

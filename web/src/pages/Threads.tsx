@@ -30,7 +30,10 @@ export function Threads({ speak }: { speak: Tongue }) {
               <a href={link("threads", one.thread_id)} dir="auto">
                 {plain(one.turns[0]?.question ?? one.thread_id)}
               </a>
-              <span className="small">{moment(one.created, speak)}</span>
+              <span className="small">
+                {one.outdated && <span className="badge failed">{words.outdated}</span>}
+                {moment(one.created, speak)}
+              </span>
             </div>
           </li>
         ))}
@@ -39,26 +42,42 @@ export function Threads({ speak }: { speak: Tongue }) {
   );
 }
 
-// A conversation: its questions in order, the last one open.
+const FIRST = 20;
+const MORE = 100;
+
+// A conversation: its questions in order, the last one open. A long one begins with its end.
 export function ThreadPage({ id, speak }: { id: string; speak: Tongue }) {
   const { words } = speak;
   const [thread, put] = useState<api.Thread | null>(null);
   const [wrong, setWrong] = useState("");
+  const [count, more] = useState(FIRST);
+  const failed = (error: unknown) => setWrong(why(error));
   const look = useCallback(() => {
-    api.thread(id).then(put, (error) => setWrong(why(error)));
+    api.thread(id).then(put, failed);
   }, [id]);
   useEffect(look, [look]);
-  const drop = () => api.deleteThread(id).then(() => (window.location.hash = link("threads")), (error) => setWrong(why(error)));
-  const last = thread?.turns.length ?? 0;
-  const first = thread?.turns[0];
+  const drop = () => api.deleteThread(id).then(() => (window.location.hash = link("threads")), failed);
+  const turns = thread?.turns ?? [];
+  const shown = turns.slice(-count);
+  const again = () => askAgain(id, turns).catch(failed).finally(look);
   return (
     <section aria-label={words.thread}>
       {wrong && <Wrong text={wrong} />}
       <p className="small">
         <a href={link("threads")}>{words.threads}</a>
       </p>
-      {first && <h1 dir="auto">{plain(first.question)}</h1>}
-      {thread?.turns.map((one) => <TurnView key={one.n} turn={one} last={one.n === last} speak={speak} />)}
+      {turns[0] && <h1 dir="auto">{plain(turns[0].question)}</h1>}
+      {shown.length < turns.length && (
+        <button onClick={() => more(count + MORE)}>{`${words.earlierTurns}: ${turns.length - shown.length}`}</button>
+      )}
+      {shown.map((one) => (
+        <TurnView key={one.n} turn={one} turns={turns} thread={id} speak={speak} />
+      ))}
+      {thread?.outdated && (
+        <p className="row outdated" role="status">
+          {words.outdated} <button onClick={() => void again()}>{words.askAgain}</button>
+        </p>
+      )}
       {thread && (
         <>
           <FollowUp open={async () => thread} asked={look} moved={look} speak={speak} />
@@ -72,20 +91,65 @@ export function ThreadPage({ id, speak }: { id: string; speak: Tongue }) {
   );
 }
 
-function TurnView({ turn, last, speak }: { turn: api.Turn; last: boolean; speak: Tongue }) {
-  const [open, show] = useState(last);
+// The last question once more, in the same words and by the same strategy.
+async function askAgain(id: string, turns: api.Turn[]): Promise<void> {
+  const last = turns.at(-1);
+  if (!last) return;
+  const { strategy, options } = await api.run(last.run_id);
+  const { question, standalone } = last;
+  await api.askIn(id, { question, standalone, strategy, options, after: turns.length });
+}
+
+type Given = { turn: api.Turn; turns: api.Turn[]; thread: string; speak: Tongue };
+
+function TurnView({ turn, turns, thread, speak }: Given) {
+  const [open, show] = useState(turn.n === turns.length);
+  const repeated = turns[turn.n - 2]?.standalone === turn.standalone;
   return (
     <details className="turn" open={open} onToggle={(event) => show(event.currentTarget.open)}>
       <summary dir="auto">
         <strong>{`${turn.n}. ${plain(turn.question)}`}</strong>
       </summary>
       {turn.rewritten_by && <p className="small alone">{`${speak.words.searchedFor}: ${plain(turn.standalone)}`}</p>}
-      {open && <Answered id={turn.run_id} speak={{ ...speak, label: (name) => `${name} ${turn.n}` }} />}
+      {open && (
+        <Answered
+          id={turn.run_id}
+          repeated={repeated ? thread : ""}
+          speak={{ ...speak, label: (name) => `${name} ${turn.n}` }}
+        />
+      )}
     </details>
   );
 }
 
-function Answered({ id, speak }: { id: string; speak: Tongue }) {
+// What a later answer to the same question has otherwise.
+function Changes({ thread, run, speak }: { thread: string; run: string; speak: Tongue }) {
+  const { words } = speak;
+  const look = useCallback(() => api.changes(thread), [thread]);
+  const change = useLoaded(look).found?.changes.find((one) => one.after === run);
+  if (!change) return null;
+  const [before, now] = change.grounding;
+  const lines = [
+    before !== now && <>{`${speak.state(before)} → ${speak.state(now)}`}</>,
+    ...change.new_statements.map((text) => <ins>{plain(text)}</ins>),
+    ...change.gone_statements.map((text) => <del>{plain(text)}</del>),
+    ...change.new_passages.map((id) => <ins>{`${words.newEvidence}: ${plain(id)}`}</ins>),
+    ...change.gone_passages.map((id) => <del>{`${words.goneEvidence}: ${plain(id)}`}</del>),
+  ].filter(Boolean);
+  return (
+    <section className="sheet changes" aria-label={speak.label(words.whatChanged)}>
+      <h3>{words.whatChanged}</h3>
+      {lines.length === 0 && <p>{words.asBefore}</p>}
+      <ul>
+        {lines.map((line, index) => (
+          <li key={index}>{line}</li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function Answered({ id, repeated, speak }: { id: string; repeated: string; speak: Tongue }) {
   const watched = useRun(id);
   const { run, log, wrong } = watched;
   const [opened, open] = useState<number | null>(null);
@@ -99,6 +163,7 @@ function Answered({ id, speak }: { id: string; speak: Tongue }) {
       {wrong && <p role="alert">{plain(wrong)}</p>}
       {going && <Waiting watched={watched} speak={speak} />}
       <Warnings log={log} speak={speak} />
+      {run && !going && repeated && <Changes thread={repeated} run={id} speak={speak} />}
       {run && !going && (
         <div className="columns">
           <Answer run={run} speak={speak} lit={shown} />
