@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
+from osler.app.config import Settings
 from osler.app.home_store import HomeStore
+from osler.app.run_files import EVENTS, read_run_events
+from osler.trace import Answered, Started
+from osler.types import LETTERS, Answer, Question
 
 FILE = "feedback.sqlite"
 WORKSPACE = "default"
@@ -68,3 +72,41 @@ class FeedbackStore:
         )
         with self._file.open_to_read() as db:
             return [Feedback(*row) for row in db.execute(select, (workspace, limit))]
+
+
+def helpful_questions(settings: Settings) -> Iterator[dict[str, Any]]:
+    """Questions whose last verdict was helpful, as rows of the sets `sample-open` and
+    `sample`: the answer that was given is the right one, and rests on what it cites.
+
+    Runs that are gone, or gave no answer, are left out.
+    """
+    judged: dict[str, Verdict] = {}
+    for one in FeedbackStore(settings.home).read_all():  # the newest first
+        if one.kind == "run":
+            judged.setdefault(one.about, one.verdict)
+    for run, verdict in judged.items():
+        log = settings.runs.path / run / EVENTS
+        if verdict != "helpful" or not log.is_file():
+            continue
+        events = read_run_events(log)
+        begun = next((one for one in events if isinstance(one, Started)), None)
+        if begun is not None and isinstance(events[-1], Answered):
+            yield from _question_row(run, begun.question, events[-1].solution.answer)
+
+
+def _question_row(run: str, asked: Question, answer: Answer) -> Iterator[dict[str, Any]]:
+    words = " ".join(one.text for one in answer.statements)
+    given = answer.option if asked.options else words
+    if not given:
+        return
+    cited = {n for statement in answer.statements for n in statement.cites}
+    gold = [one.passage.id for n, one in enumerate(answer.evidence, 1) if n in cited]
+    yield {
+        "id": run,
+        "kind": "choice" if asked.options else "open",
+        "language": asked.language,
+        "question": asked.text,
+        "options": dict(zip(LETTERS, asked.options, strict=False)),
+        "answer": given,
+        "gold": [{"passage": id} for id in dict.fromkeys(gold)],
+    }

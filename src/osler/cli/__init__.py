@@ -148,6 +148,9 @@ class RootGroup(LazyGroup, ErrorGroup):
             "Conversations: questions that belong together.",
             verbs=make_verbs("threads", "ls", "show", "again", "replay", "export", "rm"),
         ),
+        "feedback": Verb(
+            "What readers said of answers.", verbs=make_verbs("feedback", "ls", "export")
+        ),
         "trace": Verb("Show recorded runs.", verbs=make_verbs("traces", "ls", "show", "compare")),
         "serve": Verb(
             "Answer over HTTP: the native API, the OpenAI-compatible endpoint, and MCP.",
