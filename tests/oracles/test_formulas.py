@@ -129,7 +129,6 @@ CASES: list[tuple[str, dict[str, Given], float, float]] = [
 def test_a_formula_gives_what_was_worked_by_hand(
     id: str, given: dict[str, Given], value: float, tolerance: float
 ) -> None:
-    pytest.importorskip("pint", reason="units need the extra math")
     assert evaluate_formula(FORMULAS[id], given).value == pytest.approx(
         value, abs=max(tolerance, 1e-9)
     )
@@ -161,7 +160,6 @@ def test_every_formula_has_a_worked_case_a_source_and_a_chinese_title() -> None:
 def test_a_quantity_in_another_unit_is_brought_into_the_formula_s_own(
     id: str, name: str, other: str, own: float
 ) -> None:
-    pytest.importorskip("pint", reason="units need the extra math")
     given: dict[str, Given] = {
         i.name: (i.low + i.high) / 4 + i.low * 3 / 4
         for i in FORMULAS[id].inputs
@@ -190,7 +188,6 @@ def test_a_quantity_in_another_unit_is_brought_into_the_formula_s_own(
 def test_a_wrong_input_is_named_with_what_was_wanted(
     given: dict[str, Given], complaint: str
 ) -> None:
-    pytest.importorskip("pint", reason="units need the extra math")
     with pytest.raises(BadCalculation, match=complaint.replace("**", r"\*\*")):
         evaluate_formula(FORMULAS["parkland"], given)
 

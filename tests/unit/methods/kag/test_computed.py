@@ -12,8 +12,6 @@ from osler.methods.kag.formulas.lexicon import input_words
 from osler.trace import Calculated, FormsPlanned, Run
 from osler.types import Grounding, Halt, Question, Solution
 
-pytest.importorskip("pint", reason="units need the extra math")
-
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "formulas"
 
 

@@ -122,7 +122,6 @@ async def test_the_burn_case_computes_592_ml_in_the_sandbox_and_chooses_600() ->
 
 
 async def test_a_verified_formula_is_tried_before_any_program() -> None:
-    pytest.importorskip("pint", reason="units need the extra math")
     model = burn_model("never asked for")
     model.replies["Which of these formulas"] = [
         '{"formula": "burn-colloid-zh", "inputs":'

@@ -1,6 +1,6 @@
 """A verified formula: named inputs with units and ranges, a source, and what it computes.
 
-Units are checked by pint (extra `math`). A quantity of a substance may come as a mass
+Units are checked by pint. A quantity of a substance may come as a mass
 or as an amount concentration: creatinine in mg/dL or µmol/L.
 """
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from osler.errors import BadCalculation, require_extra
+from osler.errors import BadCalculation
 
 if TYPE_CHECKING:
     from pint import UnitRegistry
@@ -192,9 +192,9 @@ def _convert_unit(formula: Formula, wanted: NumberInput, text: str) -> float:
 def convert_number(wanted: NumberInput, number: float, unit: str) -> float:
     """Converts a number from `unit` to the input's unit.
 
-    Raises `ValueError` for a unit of another dimension, `BadCalculation` without the extra `math`.
+    Raises `ValueError` for a unit of another dimension.
     """
-    # Equal spellings need no conversion, and so no pint: they work without the extra.
+    # Equal spellings need no conversion, and so no pint, which takes a while to load.
     if _spell_unit(unit) == _spell_unit(wanted.unit):
         return number
     if unit.casefold().replace(" ", "") == "mmol/mol" and wanted.name == "hba1c":
@@ -222,8 +222,8 @@ def _spell_unit(unit: str) -> str:
 
 @cache
 def _unit_registry() -> UnitRegistry[Any]:
-    with require_extra("math", "quantities with units need the extra `math`", BadCalculation):
-        import pint
+    import pint
+
     # No cache folder: pint would write into the user's home.
     units: UnitRegistry[Any] = pint.UnitRegistry(cache_folder=None)
     # Valid for the univalent ions that the formulas take.

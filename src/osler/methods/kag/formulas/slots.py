@@ -109,8 +109,7 @@ def settle_bare_numbers(formula: Formula, given: Mapping[str, Given]) -> dict[st
 
 
 def read_slots(formula: Formula, text: str) -> SlotReading:
-    """The inputs of `formula` that `text` gives. Raises `BadCalculation` without the extra `math`
-    where a unit must be converted."""
+    """The inputs of `formula` that `text` gives."""
     text = _part_labels(formula, text)
     assigned = _assign_quantities(formula, text)
     given: dict[str, Given] = {}
