@@ -16,7 +16,8 @@ from math import inf, nextafter
 from pathlib import Path
 from typing import Any
 
-from osler.errors import BadConfig, BadQuestion, read_text_file
+from osler.app.calibrate_sureness import read_graded_lines
+from osler.errors import BadConfig, BadQuestion
 from osler.evaluate.guarantee import GuaranteedThreshold, fit_threshold
 from osler.methods.tcrag.monitor import Metric
 
@@ -56,12 +57,10 @@ def read_graded_states(path: Path) -> list[GradedState]:
 
     Raises `BadQuestion` naming file, line and fix.
     """
-    lines = read_text_file(path, BadQuestion, "name another file").splitlines()
-    found = [_read_line(line, f"{path}:{n}") for n, line in enumerate(lines, 1) if line.strip()]
-    return [one for one in found if one is not None]
+    return read_graded_lines(path, _read_line)
 
 
-def _read_line(line: str, place: str) -> GradedState | None:
+def _read_line(line: str, place: str) -> tuple[str, GradedState] | None:
     try:
         document: dict[str, Any] = json.loads(line)
         state, model = document["state"], document["models"]["planner"]
@@ -72,7 +71,7 @@ def _read_line(line: str, place: str) -> GradedState | None:
         raise BadQuestion(f"{place} is no answer of TC-RAG's", fix=_GRADE) from error
     if not isinstance(right, bool):
         raise BadQuestion(f"{place}: the answer is not graded", fix=_GRADE)
-    return GradedState(value, metric, str(model), right)
+    return str(document.get("question", "")), GradedState(value, metric, str(model), right)
 
 
 def fit_guaranteed_sigma(

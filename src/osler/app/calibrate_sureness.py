@@ -7,21 +7,27 @@ The graded answers are lines of `osler ask --json`, each with a `right` of true 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from osler.app.config import Settings
 from osler.app.feedback import FeedbackStore
 from osler.app.run_files import EVENTS, read_run_events
 from osler.errors import BadConfig, BadQuestion, read_text_file
-from osler.evaluate.guarantee import GuaranteedThreshold, fit_threshold
+from osler.evaluate.guarantee import (
+    GuaranteedThreshold,
+    draw_one_per_question,
+    fit_threshold,
+)
 from osler.retrieve.experts.answerable import ANSWERABLE, AnswerableExpert
 from osler.retrieve.experts.shelf import open_expert
-from osler.trace import Answered
+from osler.trace import Answered, Started
 from osler.types import Sureness
+
+T = TypeVar("T")
 
 _GRADE = 'write "right": true or "right": false into each line of `osler ask --file --json`'
 
@@ -47,14 +53,23 @@ class SurenessFit:
     sureness_questions: str
 
 
+def read_graded_lines(path: Path, read_line: Callable[[str, str], tuple[str, T] | None]) -> list[T]:
+    """One graded answer to each question of a JSON Lines file.
+
+    `read_line` gives question and answer of a line at a place, `None` for a line to leave out.
+    Raises `BadQuestion` naming file, line and fix.
+    """
+    lines = read_text_file(path, BadQuestion, "name another file").splitlines()
+    found = [read_line(line, f"{path}:{n}") for n, line in enumerate(lines, 1) if line.strip()]
+    return draw_one_per_question(one for one in found if one is not None)
+
+
 def read_graded_answers(path: Path) -> list[GradedAnswer]:
     """Answers of a JSON Lines file; those that abstained have nothing to grade, and are left out.
 
     Raises `BadQuestion` naming file, line and fix.
     """
-    lines = read_text_file(path, BadQuestion, "name another file").splitlines()
-    found = [_read_line(line, f"{path}:{n}") for n, line in enumerate(lines, 1) if line.strip()]
-    return [one for one in found if one is not None]
+    return read_graded_lines(path, _read_line)
 
 
 def read_judged_answers(settings: Settings) -> list[GradedAnswer]:
@@ -62,23 +77,27 @@ def read_judged_answers(settings: Settings) -> list[GradedAnswer]:
 
     Those that bear no sureness, or of which the run is gone, are left out.
     """
-    found: dict[str, GradedAnswer | None] = {}
+    found: dict[str, tuple[str, GradedAnswer] | None] = {}
     for one in FeedbackStore(settings.home).read_all():  # the newest first
         if one.kind == "run" and one.about not in found:
-            sureness = _recorded_sureness(settings.runs.path / one.about / EVENTS)
+            recorded = _recorded_sureness(settings.runs.path / one.about / EVENTS)
             right = one.verdict == "helpful"
-            found[one.about] = None if sureness is None else GradedAnswer(sureness, right)
-    return [one for one in found.values() if one is not None]
+            found[one.about] = recorded and (recorded[0], GradedAnswer(recorded[1], right))
+    return draw_one_per_question(one for one in found.values() if one is not None)
 
 
-def _recorded_sureness(log: Path) -> Sureness | None:
-    end = read_run_events(log)[-1] if log.is_file() else None
+def _recorded_sureness(log: Path) -> tuple[str, Sureness] | None:
+    """A run's question and how sure its answer was."""
+    events = read_run_events(log) if log.is_file() else []
+    end = events[-1] if events else None
     if not isinstance(end, Answered) or not end.solution.answer.statements:
         return None  # what abstained has nothing to grade
-    return end.solution.answer.sureness
+    begun = next((event for event in events if isinstance(event, Started)), None)
+    sureness = end.solution.answer.sureness
+    return sureness and (begun.question.text if begun else "", sureness)
 
 
-def _read_line(line: str, place: str) -> GradedAnswer | None:
+def _read_line(line: str, place: str) -> tuple[str, GradedAnswer] | None:
     try:
         document: dict[str, Any] = json.loads(line)
         if document["grounding"] == "abstained":
@@ -93,7 +112,7 @@ def _read_line(line: str, place: str) -> GradedAnswer | None:
         )
     if not isinstance(right, bool):
         raise BadQuestion(f"{place}: the answer is not graded", fix=_GRADE)
-    return GradedAnswer(sureness, right)
+    return str(document.get("question", "")), GradedAnswer(sureness, right)
 
 
 def fit_sureness(

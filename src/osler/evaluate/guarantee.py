@@ -3,16 +3,21 @@
 Learn then Test (Angelopoulos et al. 2021, arXiv:2110.01052): thresholds are tested one after the
 other, each by the exact binomial bound of Clopper and Pearson (1934), from the strictest down, and
 the last one before the first that fails is taken. Fixed sequence testing needs no correction for
-the number of thresholds. The guarantee holds for questions like those it was fitted on.
+the number of thresholds. The guarantee holds for questions like those it was fitted on, each of
+which counts once (`draw_one_per_question`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import ceil, comb, log
+from random import Random
+from typing import TypeVar
 
 from osler.errors import BadConfig
+
+T = TypeVar("T")
 
 _HALVINGS = 60
 # Wrong answers that the first threshold must be able to bear: with none, one slip ends the test.
@@ -59,6 +64,19 @@ def _at_most(wrong: int, n: int, share: float) -> float:
     return sum(comb(n, i) * share**i * (1 - share) ** (n - i) for i in range(wrong + 1))
 
 
+def draw_one_per_question(graded: Iterable[tuple[str, T]]) -> list[T]:
+    """One answer to each question, drawn by chance, and always the same one.
+
+    The bound counts independent answers, and answers to one question are not. An answer whose
+    question is unknown ("") stands for itself.
+    """
+    answers: dict[str | int, list[T]] = {}
+    for number, (question, one) in enumerate(graded):
+        answers.setdefault(question or number, []).append(one)
+    chance = Random(0)
+    return [chance.choice(each) for each in answers.values()]
+
+
 def answers_needed(risk: float, confidence: float) -> int:
     """Least answers, none of them wrong, that show a risk: 29 for 0.1 at 95 % confidence."""
     return ceil(log(1 - confidence) / log(1 - risk))
@@ -100,23 +118,32 @@ def _test_thresholds(
 ) -> GuaranteedThreshold | None:
     pairs = sorted(zip(confidences, rights, strict=True), key=lambda pair: -pair[0])
     first = _first_size(len(pairs), risk, confidence)
-    passed, wrong = None, 0
+    passed: tuple[float, int, int] | None = None
+    wrong = 0
     for answered, (value, right) in enumerate(pairs, 1):
         wrong += not right
         tied = answered < len(pairs) and pairs[answered][0] == value
         if answered < first or tied:
             continue
-        bound = wrong_bound(wrong, answered, confidence)
-        if bound > risk:
+        if not _is_shown(wrong, answered, risk, confidence):
             break
-        passed = GuaranteedThreshold(value, bound, answered, wrong, len(pairs))
-    return passed
+        passed = value, answered, wrong
+    if passed is None:
+        return None
+    value, answered, wrong = passed
+    bound = wrong_bound(wrong, answered, confidence)
+    return GuaranteedThreshold(value, bound, answered, wrong, len(pairs))
+
+
+def _is_shown(wrong: int, answered: int, risk: float, confidence: float) -> bool:
+    """Whether `wrong_bound` is at most the risk, without its bisection."""
+    return _at_most(wrong, answered, risk) <= 1 - confidence
 
 
 def _first_size(n: int, risk: float, confidence: float) -> int:
     """Answers above the strictest threshold. It follows from the numbers alone, never from the
     grades: else the sequence would not be fixed."""
     size = answers_needed(risk, confidence)
-    while size < n and wrong_bound(_BEARABLE, size, confidence) > risk:
+    while size < n and not _is_shown(_BEARABLE, size, risk, confidence):
         size += 1
     return size

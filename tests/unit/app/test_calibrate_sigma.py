@@ -101,6 +101,17 @@ def test_graded_answers_are_read_with_their_state(tmp_path: Path) -> None:
         read_graded_states(path)
 
 
+def test_a_question_that_was_asked_twice_counts_once(tmp_path: Path) -> None:
+    state = {"metric": "answers", "value": 0.2, "sigma": 0.9, "halted": True}
+    row = {"state": state, "models": {"planner": "m"}, "right": True}
+    lines = [json.dumps({**row, "question": f"q{n // 2}"}) for n in range(40)]
+    path = tmp_path / "g.jsonl"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    graded = read_graded_states(path)
+    with pytest.raises(BadConfig, match="20 graded answers; 29 are needed"):
+        fitted(graded)
+
+
 def test_the_state_of_a_run_is_its_last() -> None:
     events = [StateValued(i, "cppl", i, 5.0, True, i == 2) for i in (1, 2)]
     assert find_state(events) == {"metric": "cppl", "value": 2, "sigma": 5.0, "halted": True}
