@@ -19,7 +19,7 @@ from tiny_models import save_tiny_gguf, tiny_pair
 from osler.errors import CapabilityMissing, ModelError, ModelMissing
 from osler.llm.core.base import Adapted, Completion, Message, Sampling
 from osler.llm.core.grammar import Grammar, chars, repeat
-from osler.llm.local.adapters import INVOCATION, RANK, read_adapter
+from osler.llm.local.adapters import INVOCATION, RANK, read_adapter, read_base
 from osler.llm.local.model import LlamaCpp
 from osler.llm.transformers.hub import ModelPair, silence_transformers
 from osler.train.tune.adapter_gguf import write_adapter_gguf
@@ -282,7 +282,9 @@ def test_an_adapter_of_another_base_or_none_or_two_for_one_role_are_refused(
     refuse(base, file, file).match("for the same prompts")
     refuse(base, base).match("is no adapter")
     other = save_tiny_gguf(tmp_path / "other.gguf", _wider_pair())
-    refuse(other, file).match("is of another base")
+    refuse(other, file).match("is of another base: .* does not fit")
+    twin = save_tiny_gguf(tmp_path / "twin.gguf", _retrained_pair())
+    refuse(twin, file).match("is of another base: its shapes fit, its numbers are others")
     with pytest.raises(ModelMissing, match="is not there"):
         LlamaCpp(base, name="tiny", adapters=[tmp_path / "absent.gguf"]).load()
 
@@ -293,6 +295,22 @@ def _wider_pair() -> ModelPair:
     pair = tiny_pair()
     config = LlamaConfig(**{**pair.model.config.to_dict(), "hidden_size": 64})
     return ModelPair(LlamaForCausalLM(config).eval(), pair.tokenizer)
+
+
+def _retrained_pair() -> ModelPair:
+    from copy import deepcopy
+
+    pair = tiny_pair(context=2048)
+    model = deepcopy(pair.model)
+    model.model.norm.weight.data *= 1.5
+    return ModelPair(model, pair.tokenizer)
+
+
+def test_an_adapter_without_its_base_on_the_card_is_taken_by_its_shapes(
+    base: Path, trained: dict[str, tuple[Any, Path]], tmp_path: Path
+) -> None:
+    old = rewrite(trained["plan"][1], tmp_path / "old.gguf", base=None)
+    read_adapter(old).check_base(read_base(base))
 
 
 def test_the_card_says_rank_and_invocation(trained: dict[str, tuple[Any, Path]]) -> None:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +26,27 @@ from osler.errors import ModelError, ModelMissing
 
 KIND, LORA = "general.type", "adapter.type"
 INVOCATION_TOKENS = "adapter.alora.invocation_tokens"
-PROMPT, INVOCATION, RANK = (f"osler.adapter.{it}" for it in ("prompt", "invocation", "rank"))
-"""The card, which only Osler reads: the prompts' name, the invocation as text, the rank."""
+PROMPT, INVOCATION, RANK, BASE = (
+    f"osler.adapter.{it}" for it in ("prompt", "invocation", "rank", "base")
+)
+"""The card, which only Osler reads: the prompts' name, the invocation as text, the rank, and the
+base's `BaseNumbers.norm`."""
 _FACTORS = (".lora_a", ".lora_b")
+_NORM = "output_norm.weight"
 
 TokenIds = Callable[[str, bool], list[int]]
 """Tokens of a text; True: the marks that it spells are tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class BaseNumbers:
+    """What an adapter has to find in its base."""
+
+    shapes: Mapping[str, tuple[int, ...]]
+    """Of its tensors, input first."""
+    norm: str
+    """SHA-256 of its last norm, which all storages keep in 32 bits; "" where this one does not.
+    Models of one shape that were trained apart differ in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +61,20 @@ class RoleAdapter:
     """Of the invocation, without the first."""
     maps: Mapping[str, tuple[int, int]]
     """Tensors of the base that it changes, with the length of their input and output."""
+    norm: str = ""
+    """Of the base that it was trained on; "" in files that do not say so."""
 
     def __str__(self) -> str:
         return f"the adapter for {self.prompt} ({self.path})"
 
-    def check_base(self, shapes: Mapping[str, tuple[int, ...]]) -> None:
-        """Raises `ModelError` for another base; `shapes` are its tensors', as a GGUF has them."""
-        wrong = [name for name, shape in self.maps.items() if shapes.get(name) != shape]
-        if wrong:
+    def check_base(self, base: BaseNumbers) -> None:
+        """Raises `ModelError` for another base than it was trained on."""
+        wrong = [name for name, shape in self.maps.items() if base.shapes.get(name) != shape]
+        apart = bool(self.norm and base.norm) and self.norm != base.norm
+        if wrong or apart:
+            why = f"{wrong[0]} does not fit" if wrong else "its shapes fit, its numbers are others"
             raise ModelError(
-                f"{self} is of another base: {wrong[0]} does not fit",
+                f"{self} is of another base: {why}",
                 fix="train it on this model, or set the model that it was trained on",
             )
 
@@ -86,7 +106,8 @@ def read_adapters(paths: Iterable[Path]) -> dict[str, RoleAdapter]:
 
 def read_adapter(path: Path) -> RoleAdapter:
     """Reads an adapter's card and shapes. Raises `ModelMissing` and `ModelError`."""
-    fields, tensors = _read_gguf(f"the adapter {path}", path)
+    fields, found = _read_gguf(f"the adapter {path}", path)
+    tensors = found.shapes
     if (fields.get(KIND), fields.get(LORA)) != ("adapter", "lora"):
         raise ModelError(f"{path} is no adapter", fix="make it with `osler train gguf`")
     if not fields.get(INVOCATION_TOKENS) or not {PROMPT, INVOCATION} <= fields.keys():
@@ -101,18 +122,19 @@ def read_adapter(path: Path) -> RoleAdapter:
         ranks |= {down[1], up[0]}
         maps[stem] = (down[0], up[1])
     if ranks != {fields.get(RANK)}:
-        found = ", ".join(map(str, sorted(ranks)))
-        raise ModelError(f"{path} has rank {found}, and its card says {fields.get(RANK)}")
+        told = ", ".join(map(str, sorted(ranks)))
+        raise ModelError(f"{path} has rank {told}, and its card says {fields.get(RANK)}")
     ids = tuple(int(one) for one in fields[INVOCATION_TOKENS])
-    return RoleAdapter(str(fields[PROMPT]), path, str(fields[INVOCATION]), ids, maps)
+    prompt, invocation, norm = (str(fields.get(it, "")) for it in (PROMPT, INVOCATION, BASE))
+    return RoleAdapter(prompt, path, invocation, ids, maps, norm)
 
 
-def read_shapes(base: Path) -> dict[str, tuple[int, ...]]:
-    """Returns the shapes of a model file's tensors, input first."""
-    return _read_gguf(str(base), base)[1]
+def read_base(path: Path) -> BaseNumbers:
+    """Reads what adapters are held to. Raises `ModelMissing` and `ModelError`."""
+    return _read_gguf(str(path), path)[1]
 
 
-def _read_gguf(what: str, path: Path) -> tuple[dict[str, Any], dict[str, tuple[int, ...]]]:
+def _read_gguf(what: str, path: Path) -> tuple[dict[str, Any], BaseNumbers]:
     import gguf
 
     if not path.is_file():
@@ -122,6 +144,9 @@ def _read_gguf(what: str, path: Path) -> tuple[dict[str, Any], dict[str, tuple[i
         own = [name for name in reader.fields if not name.startswith(("GGUF.", "tokenizer."))]
         fields = {name: reader.fields[name].contents() for name in own}
         shapes = {one.name: tuple(int(n) for n in one.shape) for one in reader.tensors}
+        f32 = gguf.GGMLQuantizationType.F32
+        whole = (one for one in reader.tensors if one.name == _NORM and one.tensor_type == f32)
+        norm = next((sha256(one.data.tobytes()).hexdigest() for one in whole), "")
     except (OSError, ValueError, IndexError, KeyError) as error:
         raise ModelError(f"{what} is cut short, or no GGUF: {error}", fix="make it anew") from error
-    return fields, shapes
+    return fields, BaseNumbers(shapes, norm)

@@ -19,7 +19,7 @@ from typing import Any
 
 from osler.errors import ModelError, ModelMissing
 from osler.llm.core.base import Message, raw_text
-from osler.llm.local.adapters import RoleAdapter, read_adapters, read_shapes
+from osler.llm.local.adapters import RoleAdapter, read_adapters, read_base
 from osler.llm.local.batch_scoring import BatchScorer
 from osler.llm.local.cores import CoreWatch
 from osler.llm.local.slots import SlotPool
@@ -139,9 +139,9 @@ class LlamaEngine:
         if not self.adapters:
             return
         check_gguf(self.path)
-        shapes = read_shapes(self.path)
+        base = read_base(self.path)
         for adapter in self.adapters.values():
-            adapter.check_base(shapes)
+            adapter.check_base(base)
 
     def _check_invocations(self, server: Any) -> None:
         if not self.adapters:

@@ -56,6 +56,7 @@ def write_adapter_gguf(adapter: Path, like: Path, target: Path) -> Path:
         writer.add_string(card.PROMPT, lora["prompt"])
         writer.add_string(card.INVOCATION, lora["invocation"])
         writer.add_uint32(card.RANK, int(config["r"]))
+        writer.add_string(card.BASE, card.read_base(like).norm)
         heads = {
             kind: int(base.fields[f"{architecture}.attention.{count}"].contents())
             for kind, count in _TURNED.items()
