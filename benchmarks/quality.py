@@ -1,13 +1,18 @@
-"""quality.toml: what was measured, one part a script, each figure with its interval and n."""
+"""quality.toml: what was measured, one part a script, each figure with its interval and n.
+
+`write_figures` writes a table of the scoreboard, with a value for each question.
+"""
 
 from __future__ import annotations
 
+import csv
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from osler.evaluate.intervals import Estimate
+from osler.evaluate.scoreboard.measured import COLUMNS
 
 FILE = Path(__file__).with_name("quality.toml")
 _HEAD = """\
@@ -19,6 +24,19 @@ _HEAD = """\
 def figure(estimate: Estimate) -> list[float | int]:
     """An estimate as the file holds it."""
     return [*(round(x, 4) for x in (estimate.value, estimate.low, estimate.high)), estimate.n]
+
+
+def write_figures(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Writes `osler.evaluate.scoreboard.measured`'s file; columns that a row lacks stay empty."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS, restval="", lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def join_values(values: Sequence[float]) -> str:
+    """The values of one row as the file holds them."""
+    return " ".join(f"{value:.3g}" for value in values)
 
 
 def store(part: str, table: Mapping[str, Any], file: Path = FILE) -> None:

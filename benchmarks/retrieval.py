@@ -1,6 +1,7 @@
 """How well each way of searching finds what is known to be right, on real questions.
 
     python benchmarks/retrieval.py [--data FOLDER] [--reranked N] [--home FOLDER]
+        [--hops FOLDER] [--most N] [--figures FILE]
 
 One knowledge base of all passages of `pubmed` and `medquad`, in which no question stands: the
 titles of PubMedQA's abstracts and the questions of MedQuAD's pages are left out, a page keeps its
@@ -9,8 +10,10 @@ very question, BioASQ's for the articles of its gold snippets, and the letters o
 MedQuAD's answers by the graded judgements; questions that the expert `retrieve` was trained on are
 left out (the dev part, by which its form was chosen, is not). A document ranks where its best
 passage does. Searched by words, by meaning, by both (ranks fused), by the expert, and by it with a
-second look at the first twenty on N questions of each task. Prints a table and writes the part
-"retrieval" of quality.toml.
+second look at the first twenty on N questions of each task. With `--hops`, a home for a base of
+2WikiMultihopQA's own corpus, its questions are asked of that for the pages that they rest on.
+Prints a table; writes the part "retrieval" of quality.toml, or with `--figures` the scoreboard's
+file with a value for each question.
 """
 
 from __future__ import annotations
@@ -31,7 +34,9 @@ from random import Random
 from typing import Any
 from xml.etree import ElementTree
 
+import multihop
 import quality
+from state_values import build_2wiki
 
 from osler.app.config import Settings
 from osler.app.wiring.hub import open_reranker, with_reranker
@@ -52,6 +57,8 @@ from osler.types import Hit, Retriever
 
 DATA = Path(__file__).resolve().parents[1].parent / "shared" / "data"
 SEED, MOST, DEPTH = 0, 1_000, 50
+LEXICAL, HYBRID, EXPERT = "lexical", "hybrid", "expert"
+OPPONENTS = {"dense": LEXICAL, HYBRID: LEXICAL, EXPERT: HYBRID, "reranked": EXPERT}
 Json = dict[str, Any]
 
 
@@ -121,13 +128,13 @@ def _answer(id: str, subject: str, text: str) -> Json:
 # The questions
 
 
-def questions(data: Path) -> dict[str, list[Asked]]:
+def questions(data: Path, most: int = MOST) -> dict[str, list[Asked]]:
     """The questions of each task that the packaged expert was not trained on."""
     seen = read_trained_on(list_beside(packaged_folder() / RETRIEVE))
     found = {}
     for task, asked in every_question(data).items():
         unseen = [one for one in asked if question_digest(one.text) not in seen]
-        found[task] = Random(SEED).sample(unseen, min(len(unseen), MOST))
+        found[task] = Random(SEED).sample(unseen, min(len(unseen), most))
     return found
 
 
@@ -211,10 +218,10 @@ def ways(settings: Settings, kb: KnowledgeBase, encoder: Encoder) -> dict[str, R
         update={"retrieve": settings.retrieve.model_copy(update={"expert": "off"})}
     )
     return {
-        "lexical": LexicalRetriever(kb),
+        LEXICAL: LexicalRetriever(kb),
         "dense": DenseRetriever(kb, encoder),
-        "hybrid": make_retriever(off, kb, encoder, kb.sources),
-        "expert": make_retriever(settings, kb, encoder, kb.sources),
+        HYBRID: make_retriever(off, kb, encoder, kb.sources),
+        EXPERT: make_retriever(settings, kb, encoder, kb.sources),
     }
 
 
@@ -239,32 +246,71 @@ def second_look(settings: Settings, kb: KnowledgeBase, encoder: Encoder) -> Retr
     return with_reranker(chosen, hybrid, open_reranker(chosen, encoder), kb.sources)
 
 
-def told(task: str, way: str, values: Mapping[str, list[float]], seconds: float) -> Json:
-    made: dict[str, Estimate] = {name: mean(column) for name, column in values.items()}
-    n = len(values["mrr10"])
-    print(f"| {task} | {way} | {n} | {' | '.join(map(str, made.values()))} | {seconds / n:.3f} |")
-    return {name: quality.figure(estimate) for name, estimate in made.items()}
+def hop_questions(data: Path, most: int) -> list[Asked]:
+    """2WikiMultihopQA's, for the pages of their evidence, named as `state_values` builds them."""
+    items, corpus = multihop.items_2wiki(data / "A_questions/multihop/2wikimultihopqa")
+    number = {one["title"]: str(n) for n, one in enumerate(corpus)}
+    asked = [Asked(i.question, {number[t]: 1 for t in i.gold if t in number}) for i in items]
+    return Random(SEED).sample(asked, min(len(asked), most))
 
 
-def run(settings: Settings, kb: KnowledgeBase, encoder: Encoder, data: Path, few: int) -> Json:
-    print("| task | search | n | MRR@10 | recall@10 | nDCG@10 | s a search |")
-    print("|---|---|--:|---|---|---|--:|")
-    tables: Json = {}
+@dataclass
+class Tables:
+    """What was measured, printed line by line."""
+
+    quality: Json
+    figures: list[Json]
+
+    def note(
+        self, task: str, way: str, values: Mapping[str, list[float]], seconds: float, part: str = ""
+    ) -> None:
+        made: dict[str, Estimate] = {name: mean(column) for name, column in values.items()}
+        n = len(values["mrr10"])
+        name = f"{way}, {part}" if part else way
+        cells = " | ".join(map(str, made.values()))
+        print(f"| {task} | {name} | {n} | {cells} | {seconds / n:.3f} |", flush=True)
+        self.quality.setdefault(task, {})[name] = {
+            name: quality.figure(estimate) for name, estimate in made.items()
+        }
+        row = {"table": "retrieval", "set": f"{task}, {part}" if part else task, "row": way}
+        row |= {"opponent": OPPONENTS.get(way, ""), "source": "Retrieval (benchmarks/retrieval.py)"}
+        self.figures += [
+            {**row, "measure": title, "values": quality.join_values(values[name])}
+            for name, title in (("recall10", "recall@10"), ("ndcg10", "nDCG@10"))
+        ]
+
+
+def run(
+    settings: Settings,
+    kb: KnowledgeBase,
+    encoder: Encoder,
+    tasks: Mapping[str, list[Asked]],
+    few: int,
+    tables: Tables,
+) -> None:
     every = ways(settings, kb, encoder)
     looked = second_look(settings, kb, encoder)
-    for task, asked in questions(data).items():
+    for task, asked in tasks.items():
         sample = Random(SEED).sample(asked, min(few, len(asked)))
-        jobs = [(way, found, asked) for way, found in every.items()]
-        jobs += [
-            ("expert, the sample", every["expert"], sample),
-            ("reranked, the sample", looked, sample),
-        ]
-        for way, found, some in jobs:
+        part = "the sample"
+        jobs = [(way, "", found, asked) for way, found in every.items()]
+        jobs += [(EXPERT, part, every[EXPERT], sample), ("reranked", part, looked, sample)]
+        for way, of, found, some in jobs:
             began = time.perf_counter()
             values = asyncio.run(measure(found, some))
-            seconds = time.perf_counter() - began
-            tables.setdefault(task, {})[way] = told(task, way, values, seconds)
-    return tables
+            tables.note(task, way, values, time.perf_counter() - began, of)
+
+
+def run_hops(home: Path, data: Path, most: int, few: int, tables: Tables) -> None:
+    home.mkdir(parents=True, exist_ok=True)
+    settings = Settings.model_validate({"home": home})
+    with open_or_create(settings) as kb:
+        built = bool(kb.sources)
+    if not built:
+        build_2wiki(settings, data)
+    with open_or_create(settings) as kb:
+        asked = {"2wiki": hop_questions(data, most)}
+        run(settings, kb, load_encoder(settings), asked, few, tables)
 
 
 def main() -> None:
@@ -272,7 +318,13 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--reranked", type=int, default=200, metavar="N")
     parser.add_argument("--home", type=Path, help="kept, so that a second run need not encode")
+    parser.add_argument("--hops", type=Path, help="home of a base of 2WikiMultihopQA's corpus")
+    parser.add_argument("--most", type=int, default=MOST, help="questions of a task")
+    parser.add_argument("--figures", type=Path, help="the scoreboard's file, and no quality.toml")
     given = parser.parse_args()
+    tables = Tables({}, [])
+    print("| task | search | n | MRR@10 | recall@10 | nDCG@10 | s a search |")
+    print("|---|---|--:|---|---|---|--:|")
     with tempfile.TemporaryDirectory() as scratch:
         settings = Settings.model_validate({"home": given.home or Path(scratch) / "home"})
         encoder = load_encoder(settings)
@@ -282,14 +334,20 @@ def main() -> None:
                 kb.add([pubmed], source="research")
                 kb.add([medquad], source="web")
             kb.build(encoder)
-            table = run(settings, kb, encoder, given.data, given.reranked)
+            asked = questions(given.data, given.most)
+            run(settings, kb, encoder, asked, given.reranked, tables)
             about = {
                 "script": "benchmarks/retrieval.py",
                 "encoder": encoder.identity,
                 "passages": sum(each.passages for each in kb.info().sources),
                 "seed": SEED,
             }
-    quality.store("retrieval", {**about, **table})
+    if given.hops:
+        run_hops(given.hops, given.data, given.most, given.reranked, tables)
+    if given.figures:
+        quality.write_figures(given.figures, tables.figures)
+    else:
+        quality.store("retrieval", {**about, **tables.quality})
 
 
 if __name__ == "__main__":

@@ -55,7 +55,7 @@ class GoldTally:
 
     def _majority_option(self, seed: int) -> SimpleOpponent:
         sets = [" ".join(sorted(gold.letters)) for gold in self.golds.values()]
-        said = _most_common(sets)
+        said = most_common(sets)
         return SimpleOpponent(MAJORITY, said, estimate_mean([float(s == said) for s in sets], seed))
 
     def _chance(self) -> SimpleOpponent:
@@ -66,7 +66,7 @@ class GoldTally:
         known = [gold.texts for gold in self.golds.values() if gold.texts]
         if not known:
             return {}
-        said = _most_common([t for texts in known for t in {*map(words.normalise_answer, texts)}])
+        said = most_common([t for texts in known for t in {*map(words.normalise_answer, texts)}])
         scores: dict[str, Callable[[str, Sequence[str]], float]]
         scores = {"em": words.exact_match, "f1": words.f1}
         return {
@@ -79,7 +79,7 @@ class GoldTally:
         }
 
 
-def _most_common(answers: Sequence[str]) -> str:
-    """Of equally frequent ones the first in the alphabet, so that a report repeats."""
+def most_common(answers: Sequence[str]) -> str:
+    """Of equally frequent answers the first in the alphabet, so that a report repeats."""
     counts = Counter(answers)
     return min(counts, key=lambda answer: (-counts[answer], answer))

@@ -18,6 +18,7 @@ from osler.evaluate.scoreboard.curves import (
     risk_curve,
 )
 from osler.evaluate.scoreboard.drawing import draw_front, draw_reliability, draw_risks
+from osler.evaluate.scoreboard.measured import BenchFigure, render_bench_tables
 from osler.evaluate.scoreboard.scores import ScoredAnswer, ScoredLog
 from osler.evaluate.scoreboard.tables import ScoreRow, ScoreTable, make_tables
 from osler.text import read_packaged
@@ -39,14 +40,19 @@ _COLUMNS = (
 )
 
 
-def write_page(log: ScoredLog, strategies: Sequence[str], folder: Path) -> list[Path]:
+def write_page(
+    log: ScoredLog,
+    strategies: Sequence[str],
+    folder: Path,
+    figures: Sequence[BenchFigure] = (),
+) -> list[Path]:
     """Writes `scoreboard.md` and its pictures below `img`; the same scores give the same bytes.
 
     Raises `BadRun` for scores that may not stand side by side, and for a folder that cannot be
     written.
     """
     pictures = dict(draw_pictures(log, strategies))
-    files = {Path("scoreboard.md"): render_page(log, strategies, tuple(pictures))}
+    files = {Path("scoreboard.md"): render_page(log, strategies, tuple(pictures), figures)}
     files |= {Path("img") / name: text for name, text in pictures.items()}
     with translate_os_errors(f"{folder} cannot be written", BadRun):
         (folder / "img").mkdir(parents=True, exist_ok=True)
@@ -73,9 +79,14 @@ def draw_pictures(log: ScoredLog, strategies: Sequence[str]) -> Iterator[tuple[s
         yield "scoreboard-reliability.svg", draw_reliability(bins)
 
 
-def render_page(log: ScoredLog, strategies: Sequence[str], pictures: Sequence[str] = ()) -> str:
+def render_page(
+    log: ScoredLog,
+    strategies: Sequence[str],
+    pictures: Sequence[str] = (),
+    figures: Sequence[BenchFigure] = (),
+) -> str:
     """The page as Markdown, with tables as HTML so that they can be sorted."""
-    whole = [label for label in strategies if ":" not in label or label.startswith("tc-rag:")]
+    whole = [label for label in strategies if ":" not in label or label.endswith(":moves=lean")]
     parts = [label for label in strategies if label not in whole]
     blocks = [
         read_packaged(__package__, "head.md"),
@@ -83,12 +94,12 @@ def render_page(log: ScoredLog, strategies: Sequence[str], pictures: Sequence[st
         *map(_render_table, make_tables(log, whole)),
     ]
     if any(one.strategy in parts for one in log.scores):
-        bases = list(dict.fromkeys(label.partition(":")[0] for label in parts))
-        tables = (t for base in bases for t in make_tables(log, [base, *_parts_of(base, parts)]))
+        tables = (t for base in whole for t in make_tables(log, [base, *_parts_of(base, parts)]))
         shown = [_render_table(table) for table in tables if len(table.rows) > 1]
         blocks += ["## Without one of its parts\n", *shown]
     blocks += [_render_front(log, whole), _render_abstention(log, whole)]
     blocks += [f"![{name.removesuffix('.svg')}](img/{name})\n" for name in pictures]
+    blocks += [*render_bench_tables(figures)]
     blocks += [_render_claims([settle_claim(claim, log) for claim in read_claims()])]
     facts = "\n".join(f"- {name}: {fact}" for name, fact in log.facts.items() if fact)
     blocks += [f"## What it rests on\n\n- seed {log.seed}\n{facts}\n"]

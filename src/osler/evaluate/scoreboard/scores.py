@@ -16,7 +16,8 @@ from osler.errors import BadRun, translate_os_errors
 from osler.evaluate.log import read_records
 from osler.evaluate.measures import BY_NAME, measure_value
 from osler.evaluate.plan import Entrant, EvaluationPlan, read_plan
-from osler.evaluate.record import Kind, SampleRecord
+from osler.evaluate.record import Kind, Sample, SampleRecord
+from osler.evaluate.report.opponents import most_common
 
 RIGHT: Mapping[Kind, str] = {
     "choice": "accuracy",
@@ -26,6 +27,8 @@ RIGHT: Mapping[Kind, str] = {
 }
 """What "right" is for each kind of question: the option, the gold in the answer, a cited gold
 document."""
+MAJORITY = "majority"
+"""Strategy of the row that always gives one option."""
 Half = Literal["dev", "held"]
 
 
@@ -88,8 +91,11 @@ def score_log(folder: Path) -> ScoredLog:
     data set are left out there. Raises `BadRun`."""
     plan = read_plan(folder)
     tried = {label for label, entrant in plan.entrants.items() if entrant.models}
-    scores = _whole_cells(plan, [_score_record(record) for record in read_records(folder)])
-    order = {label: n for n, label in enumerate(plan.asked)}
+    records = [*read_records(folder)]
+    scores = _whole_cells(plan, [_score_record(record) for record in records])
+    golds = {_question_digest(record.sample): record.sample.gold.letters for record in records}
+    scores += _score_majority(scores, golds)
+    order = {label: n for n, label in enumerate((*plan.asked, MAJORITY))}
     tasks = {name: n for n, name in enumerate(plan.tasks)}
     scores.sort(key=lambda one: (tasks[one.task], order[one.strategy], one.question))
     entrants = [plan.entrants[label] for label in plan.asked if label in tried]
@@ -102,6 +108,11 @@ def score_log(folder: Path) -> ScoredLog:
         for entrant in entrants
         for task in plan.asked[entrant.label]
     }
+    chosen = {one.task for one in scores if one.strategy == MAJORITY}
+    for name, condition in [*conditions.items()]:
+        if (task := name.partition(" ")[0]) in chosen:
+            # The majority answer fits every setting, and reads no knowledge base.
+            conditions.setdefault(f"{task} {MAJORITY}", f"{condition.partition('@')[0]}@")
     return ScoredLog(plan.seed, plan.version, conditions, facts, tuple(scores))
 
 
@@ -114,6 +125,24 @@ def _whole_cells(plan: EvaluationPlan, scores: list[ScoredAnswer]) -> list[Score
     return [one for one in scores if tried[one.task, one.strategy] == wanted[one.task]]
 
 
+def _score_majority(
+    scores: Sequence[ScoredAnswer], golds: Mapping[str, Sequence[str]]
+) -> list[ScoredAnswer]:
+    """Who always gives the option that is right most often among these very questions."""
+    asked = {(one.task, one.question): one.kind for one in scores if one.kind.startswith("choice")}
+    rows = []
+    for task in dict.fromkeys(task for task, _ in asked):
+        sets = {id: " ".join(sorted(golds[id])) for of, id in asked if of == task}
+        said = most_common([*sets.values()])
+        rows += [
+            ScoredAnswer(
+                task, MAJORITY, id, asked[task, id], float(gold == said), 1, 0, "", 0, 0, 0, 0
+            )
+            for id, gold in sets.items()
+        ]
+    return rows
+
+
 def _condition_of(entrant: Entrant) -> str:
     """What must be the same in one table: a digest, and the knowledge base where there is one."""
     shared = {name: value for name, value in entrant.settings.items() if name != "strategy"}
@@ -121,15 +150,19 @@ def _condition_of(entrant: Entrant) -> str:
     return f"{hashlib.sha256(text.encode()).hexdigest()[:12]}@{entrant.snapshot}"
 
 
+def _question_digest(sample: Sample) -> str:
+    words = f"{sample.question.text}\n{sample.question.options}"
+    return hashlib.sha256(words.encode()).hexdigest()[:12]
+
+
 def _score_record(record: SampleRecord) -> ScoredAnswer:
     sample, outcome = record.sample, record.outcome
     usage = outcome.usage
-    words = f"{sample.question.text}\n{sample.question.options}"
     right = measure_value(BY_NAME[RIGHT[sample.kind]], record) or 0.0
     return ScoredAnswer(
         sample.task,
         record.strategy,
-        hashlib.sha256(words.encode()).hexdigest()[:12],
+        _question_digest(sample),
         sample.kind,
         float(right > 0),
         float(record.status == "done" and outcome.grounding != "abstained"),
