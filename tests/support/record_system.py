@@ -36,7 +36,10 @@ class RecordSystem:
     url: str = ""
     person: SyntheticPatient = field(
         default_factory=lambda: SyntheticPatient(
-            id="p-1", taken=("Warfarin 3 mg oral tablet",), allergies=("Penicillin",)
+            id="p-1",
+            taken=("Warfarin 3 mg oral tablet",),
+            allergies=("Penicillin",),
+            weight=(60.0, "kg"),
         )
     )
     user: str = "dr-7"
@@ -45,6 +48,7 @@ class RecordSystem:
     changed_token: dict[str, Any] = field(default_factory=dict)
     changed_statement: dict[str, Any] = field(default_factory=dict)
     everything: bool = True
+    confidential: bool = False
     asked: list[str] = field(default_factory=list)
     tokens: list[str] = field(default_factory=list)
     codes: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -100,7 +104,7 @@ class RecordSystem:
             asked is None
             or form["redirect_uri"] != asked["redirect_uri"]
             or challenge != asked["code_challenge"]
-            or headers.get("authorization") not in (None, f"Basic {basic}")
+            or headers.get("authorization") != (f"Basic {basic}" if self.confidential else None)
         ):
             return 400, {"error": "invalid_grant"}
         now = int(time.time())

@@ -29,6 +29,8 @@ _DRUGS = (
     "Paracetamol 500 mg",
     "Vitamin D3 800 IU",
 )
+# Once: two readings of a record are the same.
+_MEASURED = datetime.now(UTC) - timedelta(days=20)
 _ALLERGIES = ("Penicillin", "Allergy to ibuprofen", "No known drug allergy", "Peanut", "青霉素过敏")
 
 
@@ -116,14 +118,13 @@ class SyntheticPatient:
         }
 
     def _observation(self, name: str, loinc: str, value: float, unit: str) -> Resource:
-        when = datetime.now(UTC) - timedelta(days=20)
         return {
             "resourceType": "Observation",
             "id": f"{name}-0",
             "status": "final",
             "code": {"coding": [{"system": "http://loinc.org", "code": loinc}]},
             "subject": {"reference": f"Patient/{self.id}"},
-            "effectiveDateTime": when.isoformat(timespec="seconds"),
+            "effectiveDateTime": _MEASURED.isoformat(timespec="seconds"),
             "valueQuantity": {"value": value, "unit": unit, "code": unit},
         }
 

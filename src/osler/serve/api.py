@@ -34,6 +34,7 @@ from osler.serve.run_views import (
     visible_entries,
 )
 from osler.serve.state import ServerState, current_caller, current_state
+from osler.sources.catalogue import EMR
 from osler.types import Hit, Passage
 
 At = Annotated[ServerState, Depends(current_state)]
@@ -276,13 +277,19 @@ async def passage_context(
     except UnknownPassage as absent:
         # What may not be opened takes the way of what is not there, to the same words.
         other = await site.shelf.outside_passage(id)
-        if other is not None and access.may_search(other.source):
+        if other is not None and _may_open_outside(access, other):
             return (other,), None
         if all(map(access.may_search, kb.sources)) and not access.patients:
             raise
         # The nearest ids may be those of patients.
         fix = "search for it: POST /api/v1/search"
         raise UnknownPassage(f"there is no passage {id!r}", fix=fix) from absent
+
+
+def _may_open_outside(access: AccessSettings, passage: Passage) -> bool:
+    """Of a record that was opened for somebody, only who has it by name: its id is no secret."""
+    is_named = passage.source != EMR or passage.id.partition("#")[0] in access.patients
+    return access.may_search(passage.source) and is_named
 
 
 def _require_open(access: AccessSettings, passage: Passage) -> None:

@@ -44,11 +44,12 @@ from osler.serve.admission import SearchLimiter
 from osler.serve.api import source_views
 from osler.serve.audited_requests import AuditedRequests
 from osler.serve.clinic import endpoints as clinic
+from osler.serve.clinic import launch_page
 from osler.serve.clinic.hook_wire import OperationOutcome
 from osler.serve.keys import Authenticator, Caller, check_binding
 from osler.serve.ledger import Ledger
 from osler.serve.metrics import MEDIA, ServerMetrics
-from osler.serve.middleware import AuthMiddleware, is_open_to_all
+from osler.serve.middleware import AuthMiddleware, is_unrecorded
 from osler.serve.problems import RefusedRequest, refusal_for
 from osler.serve.reading_tools import calling_caller
 from osler.serve.run_manager import RunManager
@@ -240,7 +241,7 @@ def create_app(site: ServerState) -> FastAPI:
         limits=site.settings.serve,
         metrics=site.metrics,
         pace=site.desk.pace,
-        audit=AuditedRequests(site.settings, is_open_to_all),
+        audit=AuditedRequests(site.settings, is_unrecorded),
     )
     app = FastAPI(
         title="Osler",
@@ -264,6 +265,8 @@ def create_app(site: ServerState) -> FastAPI:
         chat.router,
         responses.router,
         clinic.router,
+        launch_page.pages,
+        launch_page.router,
     ):
         app.include_router(router)
     app.router.routes.extend(served)

@@ -8,13 +8,18 @@ import re
 import secrets
 import time
 from collections import OrderedDict, deque
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from weakref import WeakKeyDictionary
 
 from osler.app.config import ServeSettings
 from osler.app.config.access import is_loopback
 from osler.errors import BadConfig
 from osler.serve.clinic.hook_tokens import PREFIX, read_hook_clients
+from osler.serve.clinic.launch_flow import read_launch_servers
+from osler.serve.clinic.launch_sessions import LaunchSession, LaunchSessions
 from osler.serve.ledger import WORKSPACE, Ledger, StoredKey
 from osler.serve.problems import RefusedRequest
 from osler.serve.scopes import KeyScope, local_scope, read_scope
@@ -137,6 +142,9 @@ class Authenticator:
         self._throttle = FailedKeys(limits.failed_keys)
         self._callers: dict[str, Caller] = {}
         self._hooks = read_hook_clients(limits.hook_clients)
+        self.launcher = read_launch_servers(limits.launch_servers)
+        self.sessions = LaunchSessions()
+        self._launched: WeakKeyDictionary[LaunchSession, Caller] = WeakKeyDictionary()
         self._open = False
         self._looked = float("-inf")
 
@@ -151,12 +159,19 @@ class Authenticator:
             await self._hooks.fetch_keys(given.strip())
 
     def authenticate_request(
-        self, authorization: str | None, address: str = "", host: str = "", path: str = ""
+        self,
+        authorization: str | None,
+        address: str = "",
+        host: str = "",
+        path: str = "",
+        cookies: str | None = None,
     ) -> Caller:
         """`host`, `path`: of the address that was called, for which a record system signs.
 
         Raises `RefusedRequest`: 401 for a key that is absent or wrong, and 429 after too many
         wrong ones from the address."""
+        if authorization is None and (launched := self.sessions.find(cookies)):
+            return self.launched_caller(launched)
         if authorization is None and self._needs_no_key():
             return self._local
         scheme, _, given = (authorization or "").partition(" ")
@@ -179,6 +194,25 @@ class Authenticator:
             self._throttle.count(address, found.group(1))
             raise RefusedRequest(401, "wrong_key", "unknown key", fix=NEEDED)
         return self._keyed_caller(row)
+
+    def launched_caller(self, session: LaunchSession) -> Caller:
+        """A record system's user, with one patient open."""
+        if session not in self._launched:
+            runs, minute = self._limits.caller_runs, self._limits.caller_minute
+            made = Caller(session.id, session.workspace, runs, minute, session.scope)
+            self._launched[session] = made
+        return self._launched[session]
+
+    @contextmanager
+    def count_failed(self, address: str) -> Iterator[None]:
+        """Within it a refusal counts like a wrong key. Raises `RefusedRequest` (429) at once where
+        the address had too many."""
+        self._throttle.check(address, "launch")
+        try:
+            yield
+        except RefusedRequest:
+            self._throttle.count(address, "launch")
+            raise
 
     def _hook_caller(self, issuer: str, workspace: str) -> Caller:
         """A record system that signed its request: it may call hooks, and nothing else."""

@@ -25,6 +25,8 @@ from osler.serve.problems import RefusedRequest, refusal_response
 
 # Probes bear no key and are not counted against a caller.
 OPEN_TO_ALL = frozenset({"/healthz", "/readyz"})
+# A browser comes with what its record system gave it, and no key.
+_LAUNCH = frozenset({"/launch", "/launch/callback"})
 # With `/assets/`, the empty page: a browser opens it without a key, and what it shows it asks for
 # with one.
 _PAGE = frozenset({"/", "/icon.svg"})
@@ -92,7 +94,11 @@ class AuthMiddleware:
         address = (scope.get("client") or ("",))[0]
         await self._gate.fetch_hook_keys(headers.get("authorization"), scope["path"])
         caller = self._gate.authenticate_request(
-            headers.get("authorization"), address, headers.get("host", ""), scope["path"]
+            headers.get("authorization"),
+            address,
+            headers.get("host", ""),
+            scope["path"],
+            headers.get("cookie"),
         )
         caller.count_request(time.monotonic())
         scope["osler.caller"] = caller
@@ -185,7 +191,12 @@ def _is_page_route(scope: Scope) -> bool:
 
 
 def is_open_to_all(scope: Scope) -> bool:
-    """Whether it needs no key and says nothing of anybody: probes and the empty page."""
+    """Whether it needs no key: probes, the empty page, a launch."""
+    return is_unrecorded(scope) or (scope["method"] == "GET" and scope["path"] in _LAUNCH)
+
+
+def is_unrecorded(scope: Scope) -> bool:
+    """Whether the audit log has no use for it."""
     return scope["path"] in OPEN_TO_ALL or _is_page_route(scope)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import logging
 import math
@@ -126,7 +127,17 @@ def refusal_response(refused: RefusedRequest, path: str) -> Response:
         return _json_response(_openai_document(refused), refused, "application/json")
     if path.startswith("/cds-services"):
         return _json_response(_operation_outcome(refused), refused, "application/fhir+json")
+    if path.startswith("/launch"):  # a browser reads it
+        return Response(_problem_page(refused), refused.status, media_type="text/html")
     return _json_response(problem_document(refused, path), refused, MEDIA)
+
+
+def _problem_page(refused: RefusedRequest) -> str:
+    said = html.escape(f"{refused.message}; {refused.fix}" if refused.fix else refused.message)
+    return (
+        '<!doctype html><html lang="en"><meta charset="utf-8"><title>Osler</title>'
+        f"<main><h1>The patient was not opened</h1><p>{said}.</p></main></html>"
+    )
 
 
 def _json_response(body: dict[str, Any], refused: RefusedRequest, media: str) -> Response:

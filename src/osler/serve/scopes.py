@@ -72,6 +72,8 @@ ROUTE_VERBS: dict[tuple[str, str], Verb] = {
     ("POST", f"{_API}/uploads/{{source}}/{{name}}/reread"): "upload",
     ("GET", f"{_API}/uploads/{{source}}"): "upload",
     ("DELETE", f"{_API}/uploads/{{source}}/{{name}}"): "upload",
+    ("GET", f"{_API}/launch"): "read",
+    ("DELETE", f"{_API}/launch"): "read",
     ("GET", "/cds-services"): "hooks",
     ("POST", "/cds-services/{id}"): "hooks",
     ("POST", "/cds-services/{id}/feedback"): "hooks",
@@ -208,9 +210,12 @@ def read_reach(text: str) -> RunReach | None:
 
 def reach_of(settings: Settings) -> RunReach:
     """Of a run with these settings."""
+    from osler.app.wiring.knowledge import open_record_source
+
     access = settings.access
     usual = tuple(PUBLIC if name == EVERY else name for name in access.sources)
-    named = settings.kb.sources or tuple(name for name in usual if not access.is_private(name))
+    open_ones = tuple(name for name in usual if not access.is_private(name))
+    named = settings.kb.sources or (*open_ones, *open_record_source(access))
     return RunReach(tuple(named), access.patients)
 
 

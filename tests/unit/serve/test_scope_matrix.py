@@ -212,6 +212,10 @@ DOORS: dict[str, Door] = {
     "GET /api/v1/evaluations/{name}/samples": Door(
         get("/api/v1/evaluations/x/samples?strategy=rag&task=x")
     ),
+    "GET /api/v1/launch": Door(get("/api/v1/launch")),
+    "DELETE /api/v1/launch": Door(
+        lambda cell: cell.client.delete("/api/v1/launch").text,
+    ),
     "GET /metrics": Door(get("/metrics")),
     "search_evidence": Door(
         lambda cell: cell.tool("search_evidence", query="adrenaline", sources=[cell.source]), TEXT

@@ -53,6 +53,9 @@ class ServeSettings(SettingsSection):
     hook_clients: OptionalPlace = None
     """A JSON file of the record systems whose signed requests (JWT) are taken: their public keys
     by issuer, or the address of these (JWKS)."""
+    launch_servers: OptionalPlace = None
+    """A JSON file of the record systems that may open Osler with a patient (SMART App Launch), by
+    the address of their FHIR server."""
     fhir_servers: Names = ()
     """Addresses of FHIR servers from which a CDS Hooks service may read what a request did not
     bring, with the token that the request gives for it."""

@@ -9,6 +9,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
 from osler.app.config import Settings
+from osler.app.config.access import AccessSettings
 from osler.app.wiring import graphs, online_sources
 from osler.app.wiring.experts import search_expert
 from osler.app.wiring.hub import open_reranker, read_server_key, with_reranker
@@ -27,6 +28,7 @@ from osler.retrieve.graph import GraphRetriever
 from osler.retrieve.hybrid import Fusion, retriever_over
 from osler.retrieve.indexed import IndexedRetriever, NameRankings
 from osler.retrieve.naming import NamingRelevance
+from osler.retrieve.open_records import OPEN_RECORDS, OpenRecordRetriever
 from osler.retrieve.patients import SimilarPatients
 from osler.retrieve.pooled import FusedRelevance, PooledOrder
 from osler.retrieve.relevance import OverlapRelevance, TermRarity, WordRelevance
@@ -115,17 +117,22 @@ def searched_sources(settings: Settings, kb: KnowledgeBase) -> tuple[str, ...]:
     present, wanted = {*kb.sources, *online_sources.online_names(settings)}, settings.kb.sources
     if graphs.has_graph(settings):
         present.add(GRAPH)
-    access = settings.access
+    access, opened = settings.access, open_record_source(settings.access)
     # What may not be searched is not there: both get the same words.
-    present = set(filter(access.may_search, present))
+    present = set(filter(access.may_search, present | opened))
     if not wanted:
-        return _order_sources(present - {*access.private_among(present)})
+        return _order_sources(present - {*access.private_among(present)} | present & opened)
     if absent := set(wanted) - present:
         raise BadConfig(
             f"the knowledge base has no source {', '.join(sorted(absent))}",
             fix=f"choose from {', '.join(_order_sources(present))}, or `osler kb add` it",
         )
     return _order_sources(wanted)
+
+
+def open_record_source(access: AccessSettings) -> set[str]:
+    """The source of patients where a record was opened for the caller: it is searched unasked."""
+    return {EMR} if OPEN_RECORDS.list_passages(access.patients) else set()
 
 
 def describe_sources(kb: KnowledgeBase, sources: tuple[str, ...]) -> tuple[SourceDescription, ...]:
@@ -155,6 +162,8 @@ def make_retriever(
         several.append(_index_retriever(settings, kb, encoder, held))
     if sources == (EMR,) and held:
         several = [SimilarPatients(online_sources.open_patients(settings, kb), several[0])]
+    if EMR in sources and open_record_source(settings.access):
+        several.append(OpenRecordRetriever(settings.access.patients))
     if GRAPH in sources and (graph := graphs.open_graph(settings)) is not None:
         recogniser = graphs.open_recogniser(graph)
         several.append(GraphRetriever(graph, second or OverlapRelevance(), recogniser=recogniser))

@@ -11,13 +11,14 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from osler.app.config import ModelSettings, Settings
+from osler.app.config import ModelSettings, Role, Settings
 from osler.app.wiring import Parts, graphs, online_sources, reads_knowledge, roles_of
 from osler.app.wiring.hub import open_reranker, with_reranker
 from osler.app.wiring.knowledge import (
     make_retriever,
     naming_sources,
     open_knowledge_base,
+    open_record_source,
     searched_sources,
 )
 from osler.app.wiring.live import with_knowledge, without_knowledge
@@ -26,6 +27,8 @@ from osler.app.wiring.privacy import require_trusted_hosts, within_patients
 from osler.graph.store import Graph
 from osler.kb.base import KnowledgeBase
 from osler.kb.encoders.base import Encoder
+from osler.llm.core.base import LanguageModel
+from osler.retrieve.open_records import OPEN_RECORDS
 from osler.types import Hit, Passage, Relevance, Retriever
 
 # Searchers that are kept; each is one choice of sources and bounds.
@@ -89,6 +92,11 @@ class ResourceCache:
             with_knowledge, settings, models, held.kb, held.encoder, held.second
         )
 
+    async def load_model(self, settings: Settings, role: Role) -> LanguageModel:
+        """The model of a role, shared with the runs. Raises `ModelError`."""
+        async with self._models_lock:
+            return (await load_roles(settings, (role,), self._ready))[role].model
+
     async def search(
         self, settings: Settings, query: str, *, k: int, sources: Iterable[str] = ()
     ) -> list[Hit]:
@@ -106,7 +114,9 @@ class ResourceCache:
         patients = settings.access.patients
         # While vectors are being made, the way to search changes.
         meaning = held.kb.has_most_vectors(held.encoder.identity)
-        key = f"{settings.retrieve!r} {named!r} {patients!r} {graphs.has_graph(settings)} {meaning}"
+        opened = bool(open_record_source(settings.access))
+        graph = graphs.has_graph(settings)
+        key = f"{settings.retrieve!r} {named!r} {patients!r} {opened} {graph} {meaning}"
         if (kept := self._searchers.get(key)) is None:
             plain = make_retriever(settings, held.kb, held.encoder, named)
             search = with_reranker(settings, plain, held.second, named)
@@ -123,13 +133,15 @@ class ResourceCache:
         return self._graph
 
     async def outside_passage(self, id: str) -> Passage | None:
-        """A passage that is not the knowledge base's: of the graph, of a formula, or found outside
-        before."""
+        """A passage that is not the knowledge base's: of the graph, of a formula, of a record
+        that was opened, or found outside before."""
         look: tuple[Callable[[Settings, str], Passage | None], ...] = (
             graphs.graph_passage,
             graphs.formula_passage,
             online_sources.cached_passage,
         )
+        if (opened := OPEN_RECORDS.find_passage(id)) is not None:
+            return opened
         for one in look:
             if (found := await asyncio.to_thread(one, self.settings, id)) is not None:
                 return found

@@ -1,4 +1,5 @@
-"""CDS Hooks 2.0.1: what a record system asks when a chart is opened or a drug is ordered.
+"""Doors for record systems: CDS Hooks 2.0.1 when a chart is opened or a drug is ordered, and SMART
+App Launch for its users.
 
 | Module | Holds |
 |---|---|
@@ -11,6 +12,10 @@
 | `hook_tokens` | the signed statements of record systems |
 | `outside` | replies of record systems, and their public keys by address |
 | `endpoints` | discovery, services and feedback |
+| `launch_flow` | SMART App Launch: from a record system's menu to the record |
+| `launch_sessions` | who has which patient open |
+| `launch_page` | `/launch`, and what a launched user has open |
 
-No model is asked: a card consists of facts of the record, a computed number and a quoted sentence.
+For hooks no model is asked: a card consists of facts of the record, a computed number and a quoted
+sentence.
 """

@@ -11,6 +11,7 @@ import json
 import re
 import secrets
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urljoin, urlsplit
@@ -28,6 +29,16 @@ _SECONDS = 30.0
 _MOST_PAGES = 500
 _MOST_BYTES = 64 * 1024 * 1024
 _ID = re.compile(r"[A-Za-z0-9.-]{1,64}")
+KINDS = (
+    "Condition",
+    "MedicationRequest",
+    "AllergyIntolerance",
+    "Observation",
+    "Procedure",
+    "Encounter",
+)
+"""Kinds of resources of which a record is read where they are asked for one by one."""
+_NOT_OFFERED = (400, 403, 404, 405, 501)
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
@@ -66,6 +77,13 @@ class BackendClient:
             problem = f"the key cannot sign with {self.algorithm}: {error}"
             raise BadConfig(problem, fix="give a private key in PEM, and its algorithm") from error
 
+    def make_proof(self, audience: str) -> dict[str, str]:
+        """The form fields by which a token endpoint knows the client. Raises `BadConfig`."""
+        return {
+            "client_assertion_type": _STATEMENT,
+            "client_assertion": self.sign_statement(audience, time.time()),
+        }
+
 
 def fetch_token(server: str, client: BackendClient, http: httpx2.Client) -> str:
     """A token of the server's own authorisation server.
@@ -78,8 +96,7 @@ def fetch_token(server: str, client: BackendClient, http: httpx2.Client) -> str:
     form = {
         "grant_type": "client_credentials",
         "scope": _SCOPE,
-        "client_assertion_type": _STATEMENT,
-        "client_assertion": client.sign_statement(endpoint, time.time()),
+        **client.make_proof(endpoint),
     }
     try:
         reply = http.post(endpoint, data=form)
@@ -96,8 +113,11 @@ def fetch_token(server: str, client: BackendClient, http: httpx2.Client) -> str:
     return token
 
 
-def fetch_record(server: str, patient: str, token: str, http: httpx2.Client) -> Bundle:
-    """All of the patient's resources as one bundle.
+def fetch_record(
+    server: str, patient: str, token: str, http: httpx2.Client, kinds: Sequence[str] = KINDS
+) -> Bundle:
+    """All of the patient's resources as one bundle; of a server without `$everything`, those of
+    these kinds.
 
     Raises `SourceUnavailable` where the server refuses or does not answer, `MalformedSource` for
     resources of somebody else, for an address elsewhere, and beyond 500 pages or 64 MiB.
@@ -105,22 +125,52 @@ def fetch_record(server: str, patient: str, token: str, http: httpx2.Client) -> 
     base = _require_safe(server)
     if not _ID.fullmatch(patient):
         raise BadConfig(f"{patient!r} is no id of a FHIR resource", fix="as in `Patient/ID`")
-    headers = {"Authorization": f"Bearer {token}", "Accept": "application/fhir+json"}
-    entries: list[Any] = []
-    url, size = f"{base}/Patient/{patient}/$everything?_count=200", 0
-    for _ in range(_MOST_PAGES):
-        page = _read_json(http, url, "record", headers)
-        size += len(json.dumps(page))
-        if size > _MOST_BYTES:
+    pages = _RecordPages(base, token, http)
+    try:
+        entries = pages.read(f"Patient/{patient}/$everything?_count=200")
+    except _NotOffered:
+        entries = [{"resource": pages.read_page(f"{base}/Patient/{patient}")}]
+        for kind in kinds:
+            entries += pages.read(f"{kind}?patient={patient}&_count=200")
+    return _require_patient(entries, patient)
+
+
+class _NotOffered(SourceUnavailable):
+    """The server has no such operation, or lets nobody use it."""
+
+
+@dataclass
+class _RecordPages:
+    """Reads the pages of one record, within its bounds."""
+
+    base: str
+    token: str = field(repr=False)
+    http: httpx2.Client
+    size: int = 0
+
+    def read(self, path: str) -> list[Any]:
+        """The entries on all pages of a search."""
+        entries: list[Any] = []
+        url = f"{self.base}/{path}"
+        for _ in range(_MOST_PAGES):
+            page = self.read_page(url)
+            entries += page.get("entry") or []
+            following = _next_page(page)
+            if not following:
+                return entries
+            url = urljoin(url, following)
+            if _origin(url) != _origin(self.base):  # the token is for this server alone
+                raise MalformedSource(f"the next page is elsewhere: {urlsplit(url).hostname}")
+        raise MalformedSource(f"the record has more than {_MOST_PAGES} pages")
+
+    def read_page(self, url: str) -> Bundle:
+        wanted = "application/fhir+json"
+        headers = {"Authorization": f"Bearer {self.token}", "Accept": wanted}
+        page = _read_json(self.http, url, "record", headers)
+        self.size += len(json.dumps(page))
+        if self.size > _MOST_BYTES:
             raise MalformedSource(f"the record is larger than {_MOST_BYTES:,} bytes")
-        entries += page.get("entry") or []
-        following = _next_page(page)
-        if not following:
-            return _require_patient(entries, patient)
-        url = urljoin(url, following)
-        if _origin(url) != _origin(base):  # the token is for this server alone
-            raise MalformedSource(f"the next page is elsewhere: {urlsplit(url).hostname}")
-    raise MalformedSource(f"the record has more than {_MOST_PAGES} pages")
+        return page
 
 
 def _next_page(page: Bundle) -> str:
@@ -147,10 +197,9 @@ def _read_json(
         where = urlsplit(url).netloc
         raise SourceUnavailable(f"{where} gives no {what}: {type(error).__name__}") from error
     if not isinstance(given, dict):
-        fix = "is the token good, and does it reach system/*.rs?" if headers else ""
-        raise SourceUnavailable(
-            f"the FHIR server answers {reply.status_code} for its {what}", fix=fix
-        )
+        fix = "is the token good, and does it reach the patient's record?" if headers else ""
+        refused = _NotOffered if reply.status_code in _NOT_OFFERED else SourceUnavailable
+        raise refused(f"the FHIR server answers {reply.status_code} for its {what}", fix=fix)
     return given
 
 
