@@ -4,16 +4,17 @@
     osler train alora WORK/data.jsonl --prompt kag/steps --invocation "<|im_end|>steps " \\
         --out WORK/a
     osler train gguf --adapter WORK/a --out WORK/steps.gguf
-    python benchmarks/decompose.py WORK --only ask,table [--ways steps,rule,outline]
+    python benchmarks/decompose.py WORK --part dev --ways steps,base,rule
+    python benchmarks/decompose.py WORK [--ways steps,rule,outline]
 
-A plan is a line a step: `Lothair II > mother`, `#1 > date of death`, `? which river flows through
-#2`, and last, where there is one, an operation: `latest #2 #4`. One layout for training and asking.
+One layout for training and asking: `decompose_letters.py`.
 
 Trained on: 2Wiki's evidence triples and MuSiQue's decompositions of `multihop_split.json`'s *dev*
-part, and phrases of our own over names of Hetionet and the sample graph (both languages). Asked:
-their *test* part, and 100 questions a language of `graph_templates.py`, whose wordings no training
-has. A plan is carried out with gold retrieval: over the question's own evidence, or the raw
-relations of the graph. Recall@5: of the passages found by the steps, in turns.
+part, and phrases of our own over names of Hetionet and the sample graph (both languages), but for
+120 to choose by (*dev*). Asked: their *test* part, and 100 questions a language of
+`graph_templates.py`, whose wordings no training has. A plan is carried out with gold retrieval:
+over the question's own evidence, or the raw relations of the graph. Recall@5: of the passages found
+by the steps, in turns.
 """
 
 from __future__ import annotations
@@ -29,14 +30,27 @@ from pathlib import Path
 from typing import Any
 
 import multihop
-from decompose_data import RELATIONS, Case, ask_message, compared, read_graphs, write_data
-from decompose_plans import COMPARED, Lookup, Plan, Step, carry_out, fill_results, read_plan
+from decompose_data import (
+    RELATIONS,
+    Case,
+    ask_message,
+    compared,
+    known_names,
+    letters_of,
+    line_of,
+    read_graphs,
+    write_data,
+)
+from decompose_letters import plan_grammar, read_line, write_line
+from decompose_plans import COMPARED, Lookup, Plan, Step, carry_out, fill_results
 from gold_plans import ROOT
 from graph_templates import Relations
 
+from osler.errors import ModelError
 from osler.evaluate.intervals import difference, mean, proportion
 from osler.llm.core.base import Sampling
 from osler.llm.core.speaker import Speaker
+from osler.llm.local.adapters import read_adapter
 from osler.llm.local.model import LlamaCpp
 from osler.llm.local.quantise import default_gguf
 from osler.methods.kag.logical_forms import Deduce, Math, Retrieval
@@ -46,7 +60,6 @@ from osler.methods.kag.text_route.reading import read_question
 from osler.trace import Run
 from osler.types import Question
 
-PROMPT = "kag/steps"
 SEEDS, AT_ONCE, HEAT = 5, 4, 0.7
 
 
@@ -132,48 +145,60 @@ def from_forms(forms: Sequence[Any]) -> Plan | None:
 class Asker:
     """One way to take questions apart."""
 
-    def __init__(self, way: str, work: Path) -> None:
-        self.way = way
+    def __init__(self, way: str, work: Path, known: Sequence[str]) -> None:
+        self.way, self.known = way, known
+        self.relations: list[str] = json.loads((work / "relations.json").read_text("utf-8"))
+        self.role = ""
         if way == "rule":
             return
-        adapters = [work / f"{way}.gguf"] if way != "outline" else []
+        base, adapters = default_gguf(), []
+        if (file := work / f"{way}.gguf").exists():
+            try:
+                self.role, adapters = read_adapter(file).prompt, [file]
+            except ModelError:  # a whole model
+                base = file
         self.model = LlamaCpp(
-            default_gguf(), name=way, context=2048, threads=1, slots=AT_ONCE, adapters=adapters
+            base, name=way, context=2048, threads=1, slots=AT_ONCE, adapters=adapters
         )
 
-    async def plan(self, question: str, seed: int | None = None) -> Plan | None:
+    async def plan(self, case: Case, seed: int | None = None) -> Plan | None:
         if self.way == "rule":
-            return rule_plan(question)
+            return rule_plan(case.question)
         heat = 0.0 if seed is None else HEAT
         if self.way == "outline":
             sampling = Sampling(heat, 200, seed=seed or 0, top=0)
             speaker = Speaker(self.model, "planner", sampling, constrains=True)
-            made = await Outliner(speaker).decompose(Question("", question), Run(seed=seed or 0))
-            return from_forms(made.steps)
-        sampling = Sampling(heat, 90, seed=seed or 0, adapter=PROMPT, top=0)
-        return read_plan(
-            (await self.model.complete(ask_message(question), sampling)).text, question
-        )
+            asked = Question("", case.question)
+            return from_forms((await Outliner(speaker).decompose(asked, Run(seed=seed or 0))).steps)
+        letters = letters_of(case, self.known)
+        if not letters:
+            return None
+        held = plan_grammar(letters, self.relations)
+        sampling = Sampling(heat, 60, seed=seed or 0, adapter=self.role, top=0, grammar=held)
+        reply = await self.model.complete(ask_message(case.question, letters), sampling)
+        return read_line(reply.text, letters)
 
 
 async def ask(given: argparse.Namespace) -> None:
     """Case by case; what the log holds is not asked again."""
-    log = given.work / "asked.jsonl"
+    log = given.work / f"{given.part}-asked.jsonl"
     done = {(row["way"], row["set"], row["id"]) for row in read_lines(log)}
     graphs = read_graphs(given.data)
     looks = {name: look_in_graph(*graph) for name, graph in graphs.items()}
-    cases = [Case(**row) for row in read_lines(given.work / "held.jsonl")]
-    searches = {name: await open_search(given, name) for name in ("2wiki", "musique")}
+    cases = [Case(**row) for row in read_lines(given.work / f"{given.part}.jsonl")]
+    known = known_names(graphs)
+    texts = ("2wiki", "musique") if given.part == "held" else ()
+    searches = {name: await open_search(given, name) for name in texts}
     cases = mix_sets(cases, given.n)
     for way in given.ways.split(","):
-        asker = Asker(way, given.work)
+        asker = Asker(way, given.work, known)
         left = [case for case in cases if (way, case.set, case.id) not in done]
         if way in ("outline", "rule"):
             left = [case for case in left if not case.graph]
         for start in range(0, len(left), AT_ONCE):
             part = left[start : start + AT_ONCE]
             began = time.perf_counter()
-            plans = await asyncio.gather(*(asker.plan(case.question) for case in part))
+            plans = await asyncio.gather(*(asker.plan(case) for case in part))
             seconds = (time.perf_counter() - began) / len(part)
             for case, plan in zip(part, plans, strict=True):
                 look = looks[case.graph] if case.graph else look_in_facts(case.facts)
@@ -181,7 +206,10 @@ async def ask(given: argparse.Namespace) -> None:
                 row: dict[str, Any] = {"way": way, "set": case.set, "id": case.id}
                 row |= {"seconds": round(seconds, 2), "valid": plan is not None}
                 row |= {"right": is_right(case, answer), "plan": plan.write() if plan else ""}
-                if not case.graph:
+                if case.plan:
+                    letters = letters_of(case, known)
+                    row["gold"] = bool(plan and write_line(plan, letters) == line_of(case, known))
+                if case.set in searches:
                     search, golds = searches[case.set]
                     row["recall"] = await recall(search, golds[case.id], case, plan, found)
                     row["rag"] = await recall(search, golds[case.id], case, None, [])
@@ -201,10 +229,10 @@ def mix_sets(cases: Sequence[Case], most: int) -> list[Case]:
 async def ask_again(given: argparse.Namespace) -> None:
     """Whether five seeds (temperature `HEAT`) give plans of one shape."""
     cases = mix_sets([Case(**row) for row in read_lines(given.work / "held.jsonl")], 100)
-    asker = Asker(given.ways.split(",")[0], given.work)
+    asker = Asker(given.ways.split(",")[0], given.work, known_names(read_graphs(given.data)))
     same = 0
     for n, case in enumerate(cases[: given.stable], 1):
-        plans = await asyncio.gather(*(asker.plan(case.question, seed) for seed in range(SEEDS)))
+        plans = await asyncio.gather(*(asker.plan(case, seed) for seed in range(SEEDS)))
         same += len({plan.shape if plan else None for plan in plans}) == 1
         print(f"one shape over {SEEDS} seeds: {same} of {n}", flush=True)
 
@@ -244,10 +272,10 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines]
 
 
-def table(work: Path) -> None:
-    rows = read_lines(work / "asked.jsonl")
-    print("| set | way | n | valid | right | recall@5 | less one search | s |")
-    print("|---|---|--:|--:|---|---|---|--:|")
+def table(work: Path, part: str) -> None:
+    rows = read_lines(work / f"{part}-asked.jsonl")
+    print("| set | way | n | valid | as gold | right | recall@5 | less one search | s |")
+    print("|---|---|--:|--:|--:|---|---|---|--:|")
     for set_ in sorted({row["set"] for row in rows}):
         for way in dict.fromkeys(row["way"] for row in rows):
             of = [row for row in rows if (row["set"], row["way"]) == (set_, way)]
@@ -258,6 +286,7 @@ def table(work: Path) -> None:
             valid = sum(row["valid"] for row in of) / len(of)
             print(
                 f"| {set_} | {way} | {len(of)} | {valid:.2f}"
+                f" | {sum(row.get('gold', False) for row in of) / len(of):.2f}"
                 f" | {proportion(sum(row['right'] for row in of), len(of))}"
                 f" | {mean(recalls) if recalls else ''}"
                 f" | {difference(base, recalls) if recalls else ''}"
@@ -283,8 +312,11 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=ROOT.parent / "shared" / "data")
     parser.add_argument("--phrases", type=int, default=1000, help="questions of our own phrases")
     parser.add_argument(
-        "--ways", default="rule,steps,outline", help="rule, outline, or WORK/WAY.gguf"
+        "--ways",
+        default="rule,steps,outline",
+        help="rule, outline, base, or WORK/WAY.gguf: an adapter or a whole model",
     )
+    parser.add_argument("--part", default="held", choices=("dev", "held"))
     parser.add_argument("--n", type=int, default=100, help="questions of each set")
     parser.add_argument("--stable", type=int, default=40, help="questions asked with 5 seeds")
     parser.add_argument("--seed", type=int, default=0)
@@ -298,7 +330,7 @@ def main() -> None:
             case "again":
                 asyncio.run(ask_again(given))
             case _:
-                table(given.work)
+                table(given.work, given.part)
 
 
 if __name__ == "__main__":

@@ -7,14 +7,15 @@ import json
 import random
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any
 
 import multihop
-from decompose_plans import Plan, Step
+from decompose_letters import mask_names, name_letters, read_relations, write_line
+from decompose_plans import Plan, Step, read_plan
 from gold_plans import split_chains
 from graph_questions import make_cases
 from graph_templates import SETS, Relations, read_hetionet, read_sample
@@ -25,6 +26,8 @@ OTHER = 0.3
 """Share of the questions about two phrases in which the two are of two relations."""
 PHRASES = tomllib.loads(Path(__file__).with_name("decompose_phrases.toml").read_text("utf-8"))
 RELATIONS: dict[str, dict[str, Any]] = PHRASES["relation"]
+DEV = {"2wiki": 60, "phrases en": 30, "phrases zh": 30}
+"""Questions of each set that no training has, to choose by."""
 POOLS = {"C": ("Compound", "Drug"), "D": ("Disease",), "G": ("Gene",), "S": ("Symptom",)}
 
 
@@ -56,9 +59,9 @@ def wiki_cases(data: Path, part: str) -> Iterator[Case]:
         facts = tuple((str(s), str(p), str(o)) for s, p, o in row["evidence"])
         steps: list[Step] = []
         ends = []
-        for chain in split_chains(list(facts)):
-            subject = in_question(chain[0][0], row["question"])
-            for _, predicate, _ in chain:
+        for name, *predicates in dict.fromkeys(map(name_and_relations, join_chains(facts))):
+            subject = in_question(name, row["question"])
+            for predicate in predicates:
                 steps.append(Step(subject, predicate))
                 subject = f"#{len(steps)}"
             ends.append(len(steps))
@@ -66,6 +69,20 @@ def wiki_cases(data: Path, part: str) -> Iterator[Case]:
         if len(ends) > 1:
             plan = Plan(tuple(steps), compared(row["question"]), tuple(ends))
         yield Case("2wiki", row["id"], row["question"], str(row["answer"]), plan.write(), facts)
+
+
+def join_chains(facts: Sequence[tuple[str, str, str]]) -> list[list[tuple[str, str, str]]]:
+    """The chains, also where "Steno" of one triple is "Steno (director)" of the next."""
+    spelt = {bare_name(subject): subject for subject, _, _ in facts}
+    return split_chains([(s, p, spelt.get(bare_name(o), o)) for s, p, o in facts])
+
+
+def bare_name(name: str) -> str:
+    return re.sub(r"\s*\([^)]*\)", "", name).casefold()
+
+
+def name_and_relations(chain: Sequence[tuple[str, str, str]]) -> tuple[str, ...]:
+    return chain[0][0], *(predicate for _, predicate, _ in chain)
 
 
 def compared(question: str) -> str:
@@ -177,34 +194,60 @@ def draw_chains(operation: str, chance: random.Random) -> list[list[str]]:
     return [chain, [other]]
 
 
-def ask_message(question: str) -> list[Message]:
-    return [Message("system", "Steps."), Message("user", question)]
+def ask_message(question: str, letters: Mapping[str, str]) -> list[Message]:
+    return [Message("system", "Steps."), Message("user", mask_names(question, letters))]
+
+
+def known_names(graphs: dict[str, tuple[Relations, dict[str, str]]]) -> tuple[str, ...]:
+    """Of all graphs, in both languages."""
+    names: set[str] = set()
+    for relations, told in graphs.values():
+        for kind in {kind for kinds in POOLS.values() for kind in kinds}:
+            names |= set(relations.pools.get(kind, ()))
+        names |= set(told.values())
+    return tuple(name for name in names if len(name) > 1)
+
+
+def letters_of(case: Case, known: Sequence[str]) -> dict[str, str]:
+    of_graph = case.graph or case.set.startswith("phrases")
+    return name_letters(case.question, known if of_graph else ())
+
+
+def line_of(case: Case, known: Sequence[str]) -> str:
+    """The plan as it is learnt; "" for one that has no line."""
+    plan = read_plan(case.plan, case.plan)
+    return write_line(plan, letters_of(case, known)) if plan else ""
 
 
 def write_data(given: argparse.Namespace) -> None:
+    """`data.jsonl` to train on, `dev.jsonl` to choose by, and `held.jsonl`."""
     graphs = read_graphs(given.data)
+    known = known_names(graphs)
     held = [*wiki_cases(given.data, "test"), *musique_cases(given.data, "test")]
     held += template_cases(graphs, given.seed)
     barred = "\n".join(case.question for case in held)
-    train = [*wiki_cases(given.data, "dev"), *musique_cases(given.data, "dev")]
-    train += phrase_cases(graphs, given.phrases, given.seed, barred)
+    rest = [*wiki_cases(given.data, "dev"), *musique_cases(given.data, "dev")]
+    rest += phrase_cases(graphs, given.phrases, given.seed, barred)
     apart = {case.question.casefold() for case in held}
-    train = [case for case in train if case.question.casefold() not in apart]
-    random.Random(given.seed).shuffle(train)
-    lines = [
-        {
-            "id": case.id,
-            "messages": [
-                {"role": m.role, "content": m.content} for m in ask_message(case.question)
-            ],
-            "completion": case.plan,
-        }
-        for case in train
-    ]
+    rest = [case for case in rest if case.question.casefold() not in apart and line_of(case, known)]
+    random.Random(given.seed).shuffle(rest)
+    by_set: dict[str, list[Case]] = {}
+    for case in rest:
+        by_set.setdefault(case.set, []).append(case)
+    dev = [case for name, of in by_set.items() for case in of[: DEV.get(name, 0)]]
+    train = [case for case in rest if case not in dev]
+    lines = []
+    for case in train:
+        messages = ask_message(case.question, letters_of(case, known))
+        told = [{"role": one.role, "content": one.content} for one in messages]
+        lines.append({"id": case.id, "messages": told, "completion": line_of(case, known)})
+    relations = sorted({r for one in lines for r in read_relations(str(one["completion"]))})
     given.work.mkdir(parents=True, exist_ok=True)
-    for name, rows in (("data", lines), ("held", list(map(asdict, held)))):
+    (given.work / "relations.json").write_text(json.dumps(relations), encoding="utf-8")
+    parts = {"data": lines, "dev": list(map(asdict, dev)), "held": list(map(asdict, held))}
+    for name, rows in parts.items():
         text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
         (given.work / f"{name}.jsonl").write_text(text, encoding="utf-8")
-    sets = [case.set for case in train], [case.set for case in held]
-    for names in sets:
+    for of in (train, dev, held):
+        names = [case.set for case in of]
         print({name: names.count(name) for name in sorted(set(names))})
