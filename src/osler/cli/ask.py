@@ -91,8 +91,9 @@ def ask(
 ) -> None:
     """Answer a question from cited evidence, or say that the evidence does not.
 
-    Where no strategy is named, here or in the settings: one search in one order, and the sentences
-    that answer, chosen by small experts; no language model is needed.
+    Where no strategy is named, here or in the settings, it is auto: a formula is computed, several
+    steps are taken by rules, and all else is one search in one order and the sentences that answer,
+    chosen by small experts; no language model is needed.
     Exit code 0: answered. 1: the evidence does not say. 6: answered, but a source
     was down. 7: refused.
     """
@@ -100,7 +101,7 @@ def ask(
     given = _read_plan(plan)
     flags = {"strategy.k": k, "kb.sources": sources, "sampling.seed": seed}
     kind = strategy or ("omni-rag" if given else None)
-    settings = here.load_settings(flags | ({"strategy.kind": kind} if kind else cheap_path(here)))
+    settings = here.load_settings(flags | ({"strategy.kind": kind} if kind else {}))
     if file is not None:
         if question or option or given or thread:
             raise BadQuestion("--file stands alone", fix="leave out the question and its options")
@@ -119,15 +120,6 @@ def ask(
     with watch_events(here, trace, first=first_step(settings), film=film) as sink:
         finished = asyncio.run(solve(settings, asked, sink=sink, plan_only=plan_only, plan=given))
     show_result(here, make_report(finished, asked), film=film)
-
-
-def cheap_path(here: CliSession) -> dict[str, object]:
-    """Where nothing names a strategy: one search, and quotes."""
-    from osler.app.config import DEFAULT
-
-    origins = here.load_layers().origins
-    named = any(o != DEFAULT for key, o in origins.items() if key.startswith("strategy."))
-    return {} if named else {"strategy.kind": "rag"}
 
 
 def replay(

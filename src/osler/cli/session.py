@@ -54,9 +54,11 @@ class CliSession:
     no_color: bool = False
     progress: ProgressMode = "auto"
 
-    def load_layers(self, flags: Mapping[str, object] | None = None) -> LoadedSettings:
-        """The settings and their origins. Raises `BadConfig`."""
-        from osler.app.config import load
+    def load_layers(
+        self, flags: Mapping[str, object] | None = None, *, strategy: str | None = None
+    ) -> LoadedSettings:
+        """The settings and their origins; `strategy`: where none is named. Raises `BadConfig`."""
+        from osler.app.config import USUAL_STRATEGY, load
 
         # An option that was not given leaves what --set says.
         given = {key: value for key, value in (flags or {}).items() if value is not None}
@@ -66,11 +68,14 @@ class CliSession:
             env=os.environ,
             preset=self.preset,
             file=self.file,
+            strategy=strategy or USUAL_STRATEGY,
         )
 
-    def load_settings(self, flags: Mapping[str, object] | None = None) -> Settings:
+    def load_settings(
+        self, flags: Mapping[str, object] | None = None, *, strategy: str | None = None
+    ) -> Settings:
         """The settings, within the scope of the key where access.key_file names one."""
-        settings = self.load_layers(flags).settings
+        settings = self.load_layers(flags, strategy=strategy).settings
         if settings.access.key_file is None:
             return settings
         from osler.serve.command_line import narrow_by_key

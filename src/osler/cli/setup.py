@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from osler.cli.ask import cheap_path
 from osler.cli.options import JsonSession
 from osler.cli.progress import show_progress
 from osler.cli.session import ABSTAINED, CliSession, write_json
@@ -159,9 +158,9 @@ def calibrate(
     many conclusions stand, not how many of them are right. Each is used for this model (and
     metric) alone, and a run that rests on it says so. All are written into the settings file.
     """
-    # As `osler ask` without a strategy, whose answers are graded.
-    asked = cheap_path(here) if risk is not None and metric is None else {}
-    loaded = here.load_layers({"strategy.metric": metric, **asked})
+    # With --risk as `osler ask` without a strategy, whose answers are graded.
+    usual = "tc-rag" if risk is None or metric is not None else None
+    loaded = here.load_layers({"strategy.metric": metric}, strategy=usual)
     from osler.app import calibrate as fitting
     from osler.app.config import KagThinkerSettings, TcRagSettings
 

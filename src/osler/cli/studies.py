@@ -34,7 +34,7 @@ def noise(
     stand beside them. Shown are the shares of runs with a Summary, with a Backtrack, with the right
     answer, and with a quote from a passage that answers.
     """
-    settings = here.load_settings()
+    settings = here.load_settings(strategy="tc-rag")
     from osler.app import studies
     from osler.cli.pages import attack_page
 
@@ -110,7 +110,7 @@ def sigma(
     ] = None,
 ) -> None:
     """Measure the effect of TC-RAG's threshold: halts, steps, tokens and EM over sigma (§6.5)."""
-    settings = here.load_settings()
+    settings = here.load_settings(strategy="tc-rag")
     from osler.app import studies
     from osler.cli.pages import sigma_page
     from osler.evaluate.labeled_questions import read_posed

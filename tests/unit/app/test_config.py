@@ -14,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 from osler.app.config import (
     STRATEGIES,
     AnswerSettings,
+    AutoSettings,
     DirectSettings,
     KagThinkerSettings,
     LoadedSettings,
@@ -82,8 +83,15 @@ def test_the_defaults_of_the_papers_are_in_force() -> None:
     assert settings.sampling.temperature == 0.6
     assert settings.sampling.max_tokens == 500
     assert settings.retrieve.k == 10
-    assert isinstance(settings.strategy, TcRagSettings)
-    assert settings.strategy.sigma is None
+    assert TcRagSettings().sigma is None
+
+
+def test_where_no_strategy_is_named_it_is_auto_and_a_key_of_another_says_whose_it_is(
+    tmp_path: Path,
+) -> None:
+    assert Settings().strategy == loaded(tmp_path, "").settings.strategy == AutoSettings()
+    message = refusal(tmp_path, "[strategy]\nsigma = 3")
+    assert "set strategy.kind too; sigma belongs to tc-rag, unified" in message
 
 
 def test_the_nearest_layer_wins_and_says_so(tmp_path: Path) -> None:
@@ -210,8 +218,8 @@ def test_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
         ("[retrieve]\ndense_weight = nan", "retrieve.dense_weight: "),
         ("[budget]\nseconds = inf", "budget.seconds: "),
         ("[budget]\ntokens = 0", "budget.tokens: "),
-        ("[strategy]\nsigma = 0", "strategy.sigma: "),
-        ("[strategy]\nmetric = 'ppl'", "strategy.metric: "),
+        ("[strategy]\nkind = 'tc-rag'\nsigma = 0", "strategy.sigma: "),
+        ("[strategy]\nkind = 'tc-rag'\nmetric = 'ppl'", "strategy.metric: "),
         ("[kb]\nsources = ['']", "kb.sources: "),
         ("[kb]\nsources = 3", "kb.sources: "),
         ("[kb]\npath = ''", "kb.path: expected a path"),
@@ -267,7 +275,9 @@ def test_choosing_another_strategy_forgets_what_was_set_for_the_first(tmp_path: 
 
 
 def test_naming_the_same_strategy_keeps_what_was_set_for_it(tmp_path: Path) -> None:
-    found = loaded(tmp_path, "[strategy]\nsigma = 3", flags={"strategy.kind": "tc-rag"})
+    found = loaded(
+        tmp_path, '[strategy]\nkind = "tc-rag"\nsigma = 3', flags={"strategy.kind": "tc-rag"}
+    )
     assert found.settings.strategy == TcRagSettings(sigma=3)
 
 

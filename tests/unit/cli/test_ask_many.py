@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from osler.app.config import RagSettings, Role, Settings
+from osler.app.config import AutoSettings, Role, Settings
 from osler.app.wiring import Parts
 from osler.app.wiring.models import LoadedModel
 from osler.app.wiring.resource_cache import ResourceCache
@@ -47,19 +47,16 @@ def opened(monkeypatch: pytest.MonkeyPatch, passage: Passage) -> list[Settings]:
     return seen
 
 
-def test_without_a_strategy_it_is_one_search(osler: Any, opened: list[Settings]) -> None:
+def test_without_a_strategy_it_is_auto(osler: Any, opened: list[Settings]) -> None:
     assert osler("ask", QUESTION).exit_code == 0
     assert osler("ask", QUESTION, "--k", "3").exit_code == 0
-    assert [one.strategy for one in opened] == [RagSettings(), RagSettings(k=3)]
+    assert [one.strategy for one in opened] == [AutoSettings(), AutoSettings(k=3)]
 
 
-@pytest.mark.parametrize(
-    "written", ['[strategy]\nkind = "tc-rag"\n', '[strategy]\nmetric = "uct"\n']
-)
 def test_a_strategy_of_the_settings_stands(
-    osler: Any, folder: Path, opened: list[Settings], written: str
+    osler: Any, folder: Path, opened: list[Settings]
 ) -> None:
-    (folder / "osler.toml").write_text(written, encoding="utf-8")
+    (folder / "osler.toml").write_text('[strategy]\nkind = "tc-rag"\n', encoding="utf-8")
     osler("ask", QUESTION, "--plan-only")
     assert [one.strategy.kind for one in opened] == ["tc-rag"]
 

@@ -20,6 +20,7 @@ from osler.app.config.settings import (
 from osler.app.config.show import flatten_settings, render_settings, render_template, write_template
 from osler.app.config.strategies import (
     STRATEGIES,
+    USUAL_STRATEGY,
     AutoSettings,
     CotSettings,
     DirectSettings,
@@ -35,6 +36,7 @@ __all__ = [
     "DEFAULT",
     "ROLES",
     "STRATEGIES",
+    "USUAL_STRATEGY",
     "AnswerSettings",
     "AutoSettings",
     "BaselineSettings",

@@ -11,8 +11,9 @@ from typing import Any
 
 from platformdirs import user_config_dir
 
-from osler.app.config.merge import LoadedSettings, SettingsLayer, merge_layers
+from osler.app.config.merge import DEFAULT, LoadedSettings, SettingsLayer, merge_layers
 from osler.app.config.settings import allowed_keys, is_section
+from osler.app.config.strategies import USUAL_STRATEGY
 from osler.errors import BadConfig, read_settings_text
 from osler.text import suggest_word
 
@@ -47,13 +48,16 @@ def load(
     env: Mapping[str, str],
     preset: str | None = None,
     file: Path | None = None,
+    strategy: str = USUAL_STRATEGY,
 ) -> LoadedSettings:
     """One `Settings` from all layers; `file` takes the place of `cwd/osler.toml`.
 
-    `flags` are by dotted key, with the value `None` for "not given". Raises
-    `BadConfig` (`UnknownStrategy` for a strategy) that names file, line, key and fix.
+    `flags` are by dotted key, with the value `None` for "not given"; `strategy` holds where no
+    layer names one. Raises `BadConfig` (`UnknownStrategy` for a strategy) that names file, line,
+    key and fix.
     """
-    layers = list(_read_layers(flags, cwd=cwd, env=env, preset=preset, file=file))
+    usual = SettingsLayer(DEFAULT, {"strategy.kind": strategy})
+    layers = [usual, *_read_layers(flags, cwd=cwd, env=env, preset=preset, file=file)]
     return merge_layers(layers, presets=tuple(read_presets()))
 
 

@@ -10,13 +10,12 @@ from pydantic import ValidationError
 
 from osler.app.config.models import ROLES
 from osler.app.config.settings import Settings, allowed_keys, is_section, section_names
-from osler.app.config.strategies import STRATEGIES
+from osler.app.config.strategies import STRATEGIES, USUAL_STRATEGY
 from osler.errors import BadConfig, UnknownStrategy
 from osler.text import suggest_word
 
 DEFAULT = "default"
 FOLLOWS = "as [model]"
-_USUAL = "tc-rag"
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,7 @@ def merge_layers(layers: Sequence[SettingsLayer], *, presets: Sequence[str] = ()
             _check_strategy(kind, layer, presets)
             # Else k = 3 of a preset for kag-thinker would hold for rag, which was asked for.
             _forget_other_strategy(values, places, kind)
-        strategy = str(kind or values.get("strategy.kind", _USUAL))
+        strategy = str(kind or values.get("strategy.kind", USUAL_STRATEGY))
         for key, value in layer.values.items():
             _check_key(key, value, strategy, layer)
             values[key], places[key] = value, layer.locate_key(key)
@@ -80,7 +79,7 @@ def _default_origin(key: str) -> str:
 
 def _forget_other_strategy(values: dict[str, object], places: dict[str, str], kind: object) -> None:
     """Drops values that farther layers set for another strategy."""
-    if values.get("strategy.kind", _USUAL) == kind:
+    if values.get("strategy.kind", USUAL_STRATEGY) == kind:
         return
     for key in [key for key in values if key.startswith("strategy.")]:
         del values[key], places[key]
@@ -116,8 +115,17 @@ def _check_key(key: str, value: object, strategy: str, layer: SettingsLayer) -> 
     if name not in keys:
         raise BadConfig(
             f"{place}: unknown key {name!r} {_allowed_keys(section, strategy)}",
-            fix=f"{suggest_word(name, keys)}allowed: {', '.join(keys)}",
+            fix=_suggest_kind(section, name)
+            or f"{suggest_word(name, keys)}allowed: {', '.join(keys)}",
         )
+
+
+def _suggest_kind(section: str, name: str) -> str:
+    """The strategies that have such a key, where it is one of a strategy."""
+    having = [
+        kind for kind in STRATEGIES if section == "strategy" and name in allowed_keys(section, kind)
+    ]
+    return f"set strategy.kind too; {name} belongs to {', '.join(having)}" if having else ""
 
 
 def _allowed_keys(section: str, strategy: str) -> str:
@@ -138,7 +146,7 @@ def _validate_values(values: Mapping[str, object], places: Mapping[str, str]) ->
         elif not is_section(name):
             nested[name] = value
     if "strategy" in nested:
-        nested["strategy"].setdefault("kind", _USUAL)
+        nested["strategy"].setdefault("kind", USUAL_STRATEGY)
     try:
         return Settings.model_validate(nested)
     except ValidationError as error:

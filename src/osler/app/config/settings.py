@@ -43,7 +43,7 @@ from osler.app.config.online_sources import (
 from osler.app.config.retrieval import RetrieveSettings
 from osler.app.config.runs import AuditSettings, BudgetSettings, RunsSettings
 from osler.app.config.serving import ServeSettings
-from osler.app.config.strategies import STRATEGIES, Strategy, TcRagSettings
+from osler.app.config.strategies import STRATEGIES, USUAL_STRATEGY, AutoSettings, Strategy
 from osler.methods.tcrag.monitor import Metric
 from osler.sources.catalogue import ALL_SOURCES, EMR
 
@@ -204,7 +204,7 @@ class Settings(SettingsSection):
     answer: AnswerSettings = Field(default=AnswerSettings(), description="How answers are made.")
     danger: DangerSettings = DangerSettings()
     """Emergency contacts for people in danger."""
-    strategy: Strategy = Field(default=TcRagSettings(), description="How a question is solved.")
+    strategy: Strategy = Field(default=AutoSettings(), description="How a question is solved.")
     calibration: CalibrationSettings = CalibrationSettings()
     """What `osler calibrate` wrote; not for the hand."""
     budget: BudgetSettings = Field(default=BudgetSettings(), description="Bounds of one run.")
@@ -261,7 +261,7 @@ def allowed_keys(section: str, kind: str = "") -> tuple[str, ...]:
     if not section:
         return tuple(Settings.model_fields)
     if section == "strategy":
-        return tuple(STRATEGIES[kind or "tc-rag"].model_fields)
+        return tuple(STRATEGIES[kind or USUAL_STRATEGY].model_fields)
     return tuple(model_of(section).model_fields)
 
 

@@ -279,6 +279,8 @@ Strategy = Annotated[
     | AnyBaseline,
     Field(discriminator="kind"),
 ]
+USUAL_STRATEGY = "auto"
+"""Where none is named: on the cost-quality front of docs/scoreboard.md."""
 STRATEGIES: dict[str, type[SettingsSection]] = {
     kind.model_fields["kind"].default: kind for kind in get_args(get_args(Strategy)[0])
 }
