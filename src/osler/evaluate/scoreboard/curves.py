@@ -11,6 +11,9 @@ from osler.evaluate.metrics.calibration import Bin, calibration_error, reliabili
 from osler.evaluate.scoreboard.scores import ScoredAnswer
 
 COVERAGES = (0.8, 0.6, 0.4)
+NOTICED = 0.1
+"""Seconds: a shorter difference is noticed by nobody (Miller 1968), and who runs first on a cold
+machine may lose as much."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +84,15 @@ def find_front(points: Sequence[FrontPoint]) -> list[FrontPoint]:
 
 
 def is_on_front(point: FrontPoint, others: Sequence[FrontPoint]) -> bool:
-    """Whether no other point is at least as right at most as dear, and better in one of the two."""
+    """Whether no other point is at least as right at most as dear, and better in one of the two;
+    cheaper by less than `NOTICED` is not cheaper."""
     return not any(
         other.right.value >= point.right.value
         and other.mean_seconds <= point.mean_seconds
-        and (other.right.value, -other.mean_seconds) != (point.right.value, -point.mean_seconds)
+        and (
+            other.right.value > point.right.value
+            or other.mean_seconds < point.mean_seconds - NOTICED
+        )
         for other in others
     )
 

@@ -136,7 +136,10 @@ def _read_row(
         interval = (float(row["low"]), float(row["high"])) if row["low"] else None
     copied = known is None and not row["hits"]
     return BenchFigure(
-        *(row[name] for name in COLUMNS[:4]),
+        row["table"],
+        row["set"],
+        row["row"],
+        row["measure"],
         n=made.n,
         value=made.value,
         source=row["source"],

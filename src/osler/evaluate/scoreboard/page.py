@@ -10,6 +10,7 @@ from osler.errors import BadRun, translate_os_errors
 from osler.evaluate.intervals import Estimate
 from osler.evaluate.scoreboard.claims import Claim, count_statuses, read_claims, settle_claim
 from osler.evaluate.scoreboard.curves import (
+    NOTICED,
     FrontPoint,
     cost_points,
     find_front,
@@ -162,7 +163,9 @@ def _render_front(log: ScoredLog, strategies: Sequence[str]) -> str:
     lines = [
         "## Cost and quality\n",
         "Over all questions above, for strategies that answered every one. The halves are of a"
-        f" hash of the question: `{AUTO}` was laid out on *dev*, and is judged on *held*.\n",
+        f" hash of the question: `{AUTO}` was laid out on *dev*, and is judged on *held*."
+        f" A strategy is off the front where another is at least as right and {NOTICED} s cheaper,"
+        " or more right and no dearer.\n",
         "| half | strategy | right, % | mean seconds | median seconds | on the front |",
         "|---|---|---|--:|--:|---|",
     ]

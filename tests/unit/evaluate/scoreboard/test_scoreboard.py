@@ -114,7 +114,9 @@ def test_conditions_differ_where_any_setting_but_the_strategy_differs(tmp_path: 
     question = Question("1", "Secret words?", ("yes", "no"))
     with LogWriter(tmp_path) as writer:
         for label in entrants:
-            outcome = RecordedOutcome("A", "Yes.", "grounded", decided="reader", usage=Usage(2))
+            outcome = RecordedOutcome(
+                "A", "Yes.", "grounded", decided="reader", usage=Usage(2, seconds=2.5)
+            )
             sample = Sample("set", "choice", question, Gold(("A",)))
             writer.write_record(SampleRecord(label, sample, "done", "2026", 1.5, 0, outcome))
     log = score_log(tmp_path)
@@ -123,6 +125,7 @@ def test_conditions_differ_where_any_setting_but_the_strategy_differs(tmp_path: 
     *ours, majority = log.scores
     assert [(one.right, one.calls, one.decided) for one in ours] == [(1, 2, "reader")] * 3
     assert (majority.strategy, majority.right, majority.calls) == ("majority", 1, 0)
+    assert [one.seconds for one in ours] == [2.5] * 3, "replies that were shared cost as if asked"
     text = format_scores(log)
     assert "Secret" not in text, "a file of scores holds no word of the data"
     (tmp_path / "scores.csv").write_text(text, encoding="utf-8")
@@ -166,6 +169,10 @@ def test_the_front_is_what_nothing_beats_in_cost_and_quality() -> None:
     others = [point for label, point in points.items() if label != "auto"]
     assert is_on_front(points["auto"], others)
     assert not is_on_front(points["dear"], [points["auto"]])
+    auto = points["auto"]
+    noise, cheaper = (replace(auto, mean_seconds=auto.mean_seconds - gap) for gap in (0.09, 0.11))
+    assert is_on_front(auto, [noise])
+    assert not is_on_front(auto, [cheaper])
 
 
 def test_risk_falls_where_the_surest_are_the_right_ones() -> None:
