@@ -48,6 +48,8 @@ WARD = {
 SEARCH = {"en": "warfarin amiodarone INR", "zh": "华法林 胺碘酮"}
 CONCEPT = "Atrial fibrillation"
 EVALUATED = 8
+PATIENCE = 300_000
+"""Milliseconds for a plan by the packaged model on a busy machine."""
 WIDTHS = {"desktop": (1440, 900), "phone": (390, 844)}
 THEMES = ("light", "dark")
 
@@ -193,7 +195,9 @@ def states(url: str, language: str) -> Iterator[PageState]:
     send_document(url, language)
     fast, steps, film = (f"runs/{made[one]}" for one in ("rag", "kag-thinker", "tc-rag"))
     old, found = thread(url, language, made["rag"]), quote(passage(url, language), safe="")
-    yield PageState("waiting", f"runs/{asked(url, QUESTIONS[language], wait=False)}", ".working")
+    waiting = asked(url, QUESTIONS[language], wait=False)
+    yield PageState("waiting", f"runs/{waiting}", ".working")
+    httpx2.post(f"{url}/api/v1/runs/{waiting}/cancel", json={}, timeout=600)
     yield PageState("ask", "", ".example")
     yield PageState("plan", "", ".example", plan_first)
     yield PageState("answer", fast, ".answer")
@@ -212,6 +216,7 @@ def states(url: str, language: str) -> Iterator[PageState]:
     yield PageState("passage", f"passages/{found}", ".here")
     yield PageState("concept", f"concepts/{quote(concept(url), safe='')}", ".relations li")
     yield PageState("evaluations", "evaluations/sample", ".figures .cell")
+    yield PageState("scoreboard", "scoreboard", ".scoreboard img")
     yield PageState("unknown", "runs/20260101-000000-ffffffffffff", "[role=alert]")
 
 
@@ -243,13 +248,15 @@ def photograph(browser: Any, url: str, state: PageState, path: Path) -> None:
         color_scheme=theme,
     )
     page = context.new_page()
+    page.set_default_timeout(PATIENCE)
     page.goto(f"{url}/#/{state.address}")
     page.locator(state.there).first.wait_for()
     state.act(page)
     if state.name != "waiting":
         page.wait_for_load_state("networkidle")
     page.wait_for_timeout(200)
-    page.screenshot(path=path, full_page=True)
+    # A dialog covers what is seen, not the whole page.
+    page.screenshot(path=path, full_page=state.name != "passage-opened")
     context.close()
 
 

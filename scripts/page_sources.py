@@ -1,13 +1,27 @@
-"""Writes the page's names of built-in sources from their one table (`make page` runs it)."""
+"""Writes what the page takes from the repository: names of built-in sources, and the published
+scoreboard (`make page` runs it)."""
 
 from __future__ import annotations
 
 import json
+import re
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+from lxml import html
 
 from osler.sources.catalogue import BUILT_IN
 
-TARGET = Path(__file__).parents[1] / "web" / "src" / "sources.ts"
+REPOSITORY = Path(__file__).parents[1]
+SOURCES = REPOSITORY / "web" / "src" / "sources.ts"
+SCOREBOARD = REPOSITORY / "docs" / "scoreboard.md"
+BOARD = REPOSITORY / "web" / "public" / "assets"
+
+_TABLE = re.compile(r"<table.*?</table>", re.DOTALL)
+_IMAGE = re.compile(r"!\[.*?\]\(img/(.+?)\)")
+_LINK = re.compile(r"\[([^]]+)\]\([^)]+\)")
 
 
 def render_sources() -> str:
@@ -22,5 +36,52 @@ def render_sources() -> str:
     return "\n".join([head, f"export const SOURCES: {kind} = {{", *rows, "};", ""])
 
 
+def read_blocks(page: str) -> Iterator[dict[str, Any]]:
+    """The headings, paragraphs, tables and pictures of a page of `osler scoreboard report`."""
+    tables = iter(_TABLE.findall(page))
+    for block in re.split(r"\n\s*\n", _TABLE.sub("\n\n<table>\n\n", page)):
+        text = block.strip()
+        if text == "<table>":
+            yield _read_html(next(tables))
+        elif text.startswith("|"):
+            yield _read_pipes(text)
+        elif image := _IMAGE.match(text):
+            yield {"picture": image[1]}
+        elif text.startswith("#"):
+            hashes, _, words = text.partition(" ")
+            yield {"heading": _plain(words), "level": len(hashes)}
+        elif text.startswith("- "):
+            yield {"list": [_plain(line.removeprefix("- ")) for line in text.splitlines()]}
+        elif text and not text.startswith("<"):
+            yield {"text": _plain(text)}
+
+
+def _read_html(text: str) -> dict[str, Any]:
+    table = html.fromstring(text)
+    rows = [
+        [[" ".join(cell.itertext()), cell.get("data-value", "")] for cell in row.iter("td")]
+        for row in table.iter("tr")
+    ]
+    head = [cell.text_content() for cell in table.iter("th")]
+    return {"head": head, "rows": [row for row in rows if row]}
+
+
+def _read_pipes(text: str) -> dict[str, Any]:
+    lines = [line.strip("| ").split(" | ") for line in text.splitlines()]
+    cells = [[[_plain(cell), ""] for cell in line] for line in lines[2:]]
+    return {"head": [_plain(cell) for cell in lines[0]], "rows": cells}
+
+
+def _plain(text: str) -> str:
+    """Without Markdown's marks."""
+    return " ".join(re.sub(r"[`*]", "", _LINK.sub(r"\1", text)).split())
+
+
 if __name__ == "__main__":
-    TARGET.write_text(render_sources(), encoding="utf-8")
+    SOURCES.write_text(render_sources(), encoding="utf-8")
+    BOARD.mkdir(parents=True, exist_ok=True)
+    blocks = list(read_blocks(SCOREBOARD.read_text(encoding="utf-8")))
+    (BOARD / "scoreboard.json").write_text(json.dumps(blocks, ensure_ascii=False), encoding="utf-8")
+    for block in blocks:
+        if name := block.get("picture"):
+            shutil.copy(SCOREBOARD.parent / "img" / name, BOARD / name)

@@ -9,6 +9,7 @@ import { Knowledge } from "./pages/Knowledge";
 import { PassagePage } from "./pages/PassagePage";
 import { RunPage } from "./pages/RunPage";
 import { Runs } from "./pages/Runs";
+import { Scoreboard } from "./pages/Scoreboard";
 import { ThreadPage, Threads } from "./pages/Threads";
 import { Wrong } from "./parts/Wrong";
 import { usePlace, type Place } from "./place";
@@ -84,7 +85,7 @@ function Nav({ at, words }: { at: Place; words: Words }) {
     ["knowledge", words.knowledge, ["knowledge", "passages", "concepts"]],
     ["threads", words.threads, ["threads"]],
     ["runs", words.runs, ["runs", "compare"]],
-    ["evaluations", words.evaluations, ["evaluations"]],
+    ["evaluations", words.evaluations, ["evaluations", "scoreboard"]],
   ];
   return (
     <nav>
@@ -116,6 +117,8 @@ function Here({ at, speak, about }: { at: Place; speak: Tongue; about: api.About
       return <Concepts id={id} term={at.asked.get("term") ?? ""} speak={speak} />;
     case "evaluations":
       return <Evaluations name={id} speak={speak} />;
+    case "scoreboard":
+      return <Scoreboard speak={speak} />;
     default:
       return <Wrong text={speak.words.missing} />;
   }

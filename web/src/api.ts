@@ -291,6 +291,17 @@ export interface Example {
   language: "en" | "zh";
 }
 
+// A part of the published scoreboard: a heading, words, a list, a picture or a table.
+export interface Block {
+  heading?: string;
+  level?: number;
+  text?: string;
+  list?: string[];
+  picture?: string;
+  head?: string[];
+  rows?: [string, string][][]; // each cell with what it is sorted by
+}
+
 export class Refusal extends Error {
   constructor(
     message: string,
@@ -388,6 +399,11 @@ export const passage = (id: string, context: number) =>
 export const concepts = (term: string) =>
   call<{ concepts: { id: string; name: string }[] }>(`graph/concepts?term=${of(term)}`);
 export const concept = (id: string) => call<Concept>(`graph/concepts/${of(id)}`);
+export const scoreboard = async (): Promise<Block[]> => {
+  const reply = await fetch("assets/scoreboard.json");
+  if (!reply.ok) throw refusal(await reply.json().catch(() => ({ detail: reply.statusText })), reply.status);
+  return reply.json();
+};
 export const evaluations = () => call<{ evaluations: Evaluated[] }>("evaluations");
 export const evaluation = (name: string) => call<Evaluation>(`evaluations/${of(name)}`);
 export const samples = (name: string, strategy: string, task: string) =>

@@ -21,7 +21,8 @@ export interface Frame {
 export interface Step {
   at: number;
   what: "push" | "pop" | "state";
-  label: string;
+  label: string; // the kind of frame, who took it off, or the value
+  why: string;
   frames: Frame[]; // the stack after it
   gone: Frame[]; // what it took away
   of: number | null; // the plan's step that this stack solves
@@ -151,19 +152,18 @@ function retrieved(before: Told, event: Event): Told {
 }
 
 function filmed(before: Told, at: number, event: Event, note: string): Told {
-  const step: Step = { at, what: "state", label: "", frames: before.frames, gone: [], of: before.solving };
+  const step: Step = { at, what: "state", label: "", why: "", frames: before.frames, gone: [], of: before.solving };
   let { sigma, metric } = before;
   if (event.type === "stack.push") {
     const frames = [...before.frames, { kind: event.kind, text: event.text, note }];
     Object.assign(step, { what: "push", label: event.kind, frames });
   } else if (event.type === "stack.pop") {
     const kept = event.kind ? Math.max(0, event.depth) : before.frames.length;
-    const label = `${event.by}${event.reason ? `: ${event.reason}` : ""}`;
     const [frames, gone] = [before.frames.slice(0, kept), before.frames.slice(kept)];
-    Object.assign(step, { what: "pop", label, frames, gone });
+    Object.assign(step, { what: "pop", label: event.by, why: event.reason ?? "", frames, gone });
   } else {
     ({ sigma, metric } = event as unknown as { sigma: number; metric: string });
-    const label = `${event.metric} ${round(event.value)}`;
+    const label = round(event.value);
     Object.assign(step, { label, value: event.value ?? undefined, halted: event.halted });
   }
   return { ...before, sigma, metric, frames: step.frames, film: [...before.film, step] };

@@ -1,8 +1,7 @@
 import { expect, test } from "vitest";
 import { asking, link, parsed } from "./place";
-import type { Study } from "./api";
 import type { Event } from "./log";
-import { sorted } from "./parts/Studies";
+import { sorted } from "./parts/SortedTable";
 import { stepName } from "./parts/Waiting";
 import { highlighted, marked, plain, shortSeconds } from "./plain";
 import { tongue, WORDS } from "./words";
@@ -37,7 +36,7 @@ test("both languages have all words, and Chinese is Chinese", () => {
   const latin = Object.entries(WORDS.zh).filter(([, text]) => !/[\u4e00-\u9fff]/.test(text));
   expect(latin.map(([name]) => name)).toEqual(["language"]);
   const speak = tongue(true);
-  expect([speak.state("grounded"), speak.source("book"), speak.event("stack.pop")]).toEqual(["有依据", "教科书", "弹出"]);
+  expect([speak.state("grounded"), speak.source("book"), speak.event("stack.pop")]).toEqual(["每句均有引用", "教科书", "放到一边"]);
   expect([speak.state("unheard_of"), speak.source("mine"), speak.event("x.y")]).toEqual(["unheard of", "mine", "x.y"]);
 });
 
@@ -48,11 +47,15 @@ test("words of a query are marked in a passage, Chinese ones by pairs of signs",
   expect(highlighted("a\u202eb", "")).toEqual([["a⟨U+202E⟩b", false]]);
 });
 
-test("studies are sorted by size, and what is not stated stands last", () => {
-  const study = (n: string) => ({ n, title: n, year: null }) as Study;
-  const rows = ["1,200", "", "90", "300"].map(study);
-  expect(sorted(rows, { by: "n", down: false }).map((one) => one.n)).toEqual(["90", "300", "1,200", ""]);
-  expect(sorted(rows, { by: "n", down: true }).map((one) => one.n)).toEqual(["1,200", "300", "90", ""]);
+test("a table is sorted by size or alphabet, and what is not stated stands last", () => {
+  const order = (texts: string[], down = false) =>
+    sorted(texts.map((text) => ({ cells: [{ text }] })), 0, down).map((row) => row.cells[0]?.text);
+  expect(order(["1,200", "", "90", "300"])).toEqual(["90", "300", "1,200", ""]);
+  expect(order(["1,200", "", "90", "300"], true)).toEqual(["1,200", "300", "90", ""]);
+  expect(order(["77.5 [62.5, 87.7]", "−9 %", "9.1 (n = 3)"])).toEqual(["−9 %", "9.1 (n = 3)", "77.5 [62.5, 87.7]"]);
+  expect(order(["rag", "auto", "2Wiki"])).toEqual(["2Wiki", "auto", "rag"]);
+  const valued = ["9", "10"].map((value, n) => ({ cells: [{ text: `row ${n}`, value }] }));
+  expect(sorted(valued, 0, true)[0]?.cells[0]?.text).toBe("row 1");
 });
 
 test("what goes on is said in plain words", () => {

@@ -21,6 +21,7 @@ _TYPES = {
     "js": "text/javascript; charset=utf-8",
     "css": "text/css; charset=utf-8",
     "svg": "image/svg+xml",
+    "json": "application/json",
 }
 _FOR_EVER = "public, max-age=31536000, immutable"
 
@@ -61,6 +62,6 @@ def _serve_file(name: str) -> Response:
         fix = "" if _files() else "build the page: make page"
         raise RefusedRequest(404, "no_page", "there is no such page", fix=fix)
     headers = {"Content-Security-Policy": POLICY}
-    if name.startswith("assets/"):  # their names hold the hash of what is in them
+    if name.startswith("assets/index-"):  # these names hold the hash of what is in them
         headers["Cache-Control"] = _FOR_EVER
     return Response(content, headers=headers, media_type=_TYPES[name.rpartition(".")[2]])

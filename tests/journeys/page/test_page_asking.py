@@ -146,7 +146,7 @@ def test_a_plan_that_asks_nothing_runs_too(page: Any) -> None:
 
 def test_an_option_that_was_chosen_stands_out(window: Window, home: Path) -> None:
     with serve_osler(home, model=FixedModel(reply="B. [1]")) as place, window(place) as page:
-        page.get_by_text("Answer options and strategy").click()
+        page.get_by_text("Answer options, method and sources").click()
         page.get_by_label("Answer options, one per line").fill("salbutamol\nadrenaline")
         page.get_by_role("checkbox", name="guideline").check()
         ask_question(page)
@@ -270,7 +270,7 @@ def test_a_sentence_without_a_citation_is_marked(window: Window, home: Path) -> 
         ask_question(page)
         expect_count(page.locator(".uncited"), 1)
         assert page.locator(".cite").count() == 0
-        expect_text(page.locator(".answer"), "ungrounded")
+        expect_text(page.locator(".answer"), "not cited")
 
 
 def test_evidence_that_disagrees_stands_beside_the_answer_and_opens(

@@ -183,10 +183,10 @@ def test_every_page_is_all_chinese_when_asked(
 ) -> None:
     """What the page itself says; passages, names and settings are as they are."""
     english = re.compile(
-        r"\b(Answer|Evidence|Ask|Runs|Knowledge|Evaluations|Source plan|Timeline|Stack|Replay|Step"
-        r"|Search|Made with|Relations|Measure|Strategy|Started|Finished|waiting|done|grounded|Not"
+        r"\b(Answer|Evidence|Ask|Runs|Knowledge|Evaluations|Source plan|All events|Working memory"
+        r"|Replay|Step|Search|Made with|Relations|Measure|Strategy|Started|Finished|waiting|done|cited|Not"
         r" reached|rank|Close|Conversation|Conversations|Delete|Copy|Save|Documents"
-        r"|Group|Side by side)\b"
+        r"|Group|Side by side|Scoreboard|Keep|look up|calculate|Thought|Question)\b"
     )
     with window(place, locale="zh-CN") as page:
         found = {}

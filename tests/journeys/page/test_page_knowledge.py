@@ -7,7 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from osler.testing.browsing import expect_count, expect_exact_text, expect_text
+from osler.testing.browsing import (
+    expect_count,
+    expect_exact_text,
+    expect_text,
+    wait_for_script,
+)
 from osler.testing.served import ServedOsler, serve_osler
 from osler.testing.stores import HOSTILE
 
@@ -110,6 +115,27 @@ def test_a_cell_opens_its_samples_failures_first(window: Window, place: ServedOs
         page.locator(".sample summary").nth(1).click()
         expect_text(page.locator(".sample").nth(1), HOSTILE)
         assert page.locator("main img").count() == 0
+
+
+def test_the_published_scoreboard_sorts_by_any_column_and_shows_its_plots(page: Any) -> None:
+    page.get_by_role("link", name="Evaluations").click()
+    page.get_by_role("link", name="Scoreboard").click()
+    page.locator(".scoreboard table").first.wait_for()
+    pictures = page.locator(".scoreboard img")
+    expect_count(pictures, 3)
+    wait_for_script(page, "[...document.images].every((one) => one.naturalWidth > 0)")
+    assert all(one.get_attribute("alt") for one in pictures.all())
+    table = page.locator(".scoreboard table").first
+    calls = table.get_by_role("button", name="calls")
+    for direction, order in (("ascending", 1), ("descending", -1)):
+        calls.click()
+        sorted_by = table.locator(f"th[aria-sort={direction}]")
+        column = sorted_by.evaluate("head => head.cellIndex")
+        cells = table.locator(f"tbody td:nth-child({column + 1})").all_inner_texts()
+        found = [order * float(one) for one in cells]
+        assert found == sorted(found)
+        assert len(found) > 2
+    expect_text(page.locator(".scoreboard"), "The papers' claims")
 
 
 def test_a_home_without_evaluations_says_how_to_make_one(window: Window, home: Path) -> None:

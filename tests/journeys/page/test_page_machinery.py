@@ -41,6 +41,7 @@ FILM = [
     valued(5.0, 3, halted=True),
     pushed(4, "Conclusion", "done", 3),
 ]
+MEMORY = "section[aria-label='Working memory'] label"
 FORMS: list[dict[str, Any]] = [
     {
         "type": "lf.parsed",
@@ -127,18 +128,18 @@ def seek(page: Any, step: int) -> None:
 
 def test_the_film_is_sought_and_shows_the_stack_as_it_was(shown: Any) -> None:
     kept = shown.locator(".frames:not(.gone) li")
-    expect_exact_text(kept, ["Conclusion done", "Thought second", "User_Query q"])
+    expect_exact_text(kept, ["Conclusion done", "Thought second", "Question q"])
     seek(shown, 2)
-    expect_exact_text(kept, ["Thought <b>first</b>", "User_Query q"])
+    expect_exact_text(kept, ["Thought <b>first</b>", "Question q"])
     shown.get_by_role("slider", name="Step").focus()
     shown.keyboard.press("ArrowLeft")
-    expect_exact_text(kept, ["User_Query q"])
+    expect_exact_text(kept, ["Question q"])
 
 
 def test_what_was_popped_stays_in_the_film(shown: Any) -> None:
     seek(shown, 4)
-    expect_exact_text(shown.locator(".frames.gone li"), ["popped: Thought <b>first</b>"])
-    expect_text(shown.locator("section[aria-label=Stack] label"), "Backtrack: irrelevant")
+    expect_exact_text(shown.locator(".frames.gone li"), ["put aside: Thought <b>first</b>"])
+    expect_text(shown.locator(MEMORY), "put aside: irrelevant")
 
 
 def test_the_plot_shows_the_values_against_sigma_and_a_point_seeks_the_film(shown: Any) -> None:
@@ -148,9 +149,9 @@ def test_the_plot_shows_the_values_against_sigma_and_a_point_seeks_the_film(show
     line = float(shown.locator("figure line.sigma").get_attribute("y1"))
     assert float(first.get_attribute("cy")) < line < float(second.get_attribute("cy"))
     first.click()
-    expect_text(shown.locator("section[aria-label=Stack] label"), "Step 3/7")
+    expect_text(shown.locator(MEMORY), "Step 3/7")
     second.click()
-    shown.get_by_text("halted").wait_for()
+    shown.get_by_text("sure enough").wait_for()
 
 
 def test_a_node_of_the_graph_opens_by_key_and_tells_its_step(graph: Any) -> None:
@@ -160,13 +161,13 @@ def test_a_node_of_the_graph_opens_by_key_and_tells_its_step(graph: Any) -> None
     told = graph.locator(".shown").inner_text()
     assert "Which drug? → adrenaline" in told
     assert "R(s=d)" in told
-    assert "Knowledge boundary" in told
+    assert "Known without a search?" in told
     expect_count(graph.locator(".dag path"), 3)
     assert node.get_attribute("aria-expanded") == "true"
 
 
 def test_a_calculation_shows_its_code_and_its_passages_open(graph: Any) -> None:
-    graph.get_by_role("button", name="2 Math").click()
+    graph.get_by_role("button", name="2 calculate").click()
     told = graph.locator(".shown")
     expect_text(told, "print(6 * 7)")
     told.get_by_role("link", name="guideline:pages#0").click()
@@ -275,7 +276,7 @@ def test_a_run_of_five_thousand_events_is_shown(window: Window, place: ServedOsl
     id = store_run(place, 0x5000, many)
     with window(place, f"runs/{id}") as page:
         page.get_by_text("How it was reached").click()
-        page.get_by_role("heading", name="Timeline: 5004").wait_for()
+        page.get_by_role("heading", name="All events: 5004").wait_for()
         expect_count(page.locator(".timeline > li"), 200)
         page.get_by_role("button", name="Show earlier events: 4804").click()
         wait_for_script(page, "document.querySelectorAll('.timeline > li').length === 700")

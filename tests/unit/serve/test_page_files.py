@@ -21,6 +21,7 @@ from osler.testing.served import serve_osler
 BUILT = {
     "index.html": b'<script type="module" src="./assets/index-1.js"></script>',
     "assets/index-1.js": b"1;",
+    "assets/scoreboard.json": b"[]",
     "icon.svg": b"<svg/>",
 }
 
@@ -44,6 +45,9 @@ def test_content_security_policy_forbids_foreign_resources_and_framing(http: htt
     script = http.get("/assets/index-1.js")
     assert (script.status_code, script.content) == (200, b"1;")
     assert "immutable" in script.headers["cache-control"]
+    figures = http.get("/assets/scoreboard.json")
+    assert figures.headers["content-type"] == "application/json"
+    assert figures.headers["cache-control"] == "no-store"
     assert script.headers["x-content-type-options"] == "nosniff"
 
 

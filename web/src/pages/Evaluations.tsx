@@ -2,6 +2,7 @@ import { useCallback, useState } from "react";
 import * as api from "../api";
 import { useLoaded } from "../hooks";
 import { Facts } from "../parts/Machinery";
+import { SortedTable } from "../parts/SortedTable";
 import { link } from "../place";
 import { plain } from "../plain";
 import type { Tongue } from "../words";
@@ -12,6 +13,9 @@ export function Evaluations({ name, speak }: { name: string; speak: Tongue }) {
   return (
     <section aria-label={words.evaluations}>
       <h1>{words.evaluations}</h1>
+      <p>
+        <a href={link("scoreboard")}>{words.scoreboard}</a> <span className="small">{words.scoreboardIs}</span>
+      </p>
       {wrong && <p role="alert">{wrong}</p>}
       {found?.evaluations.length === 0 && (
         <>
@@ -266,28 +270,5 @@ function Printed({ found, speak }: { found: api.Evaluation; speak: Tongue }) {
 }
 
 function Grid({ name, head, rows }: { name: string; head: string[]; rows: string[][] }) {
-  return (
-    <div className="scroll" tabIndex={0} role="group" aria-label={name}>
-      <table>
-        <thead>
-          <tr>
-            {head.map((one, index) => (
-              <th key={index} scope="col">
-                {one}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((row, index) => (
-            <tr key={index}>
-              {row.map((one, n) => (
-                <td key={n}>{plain(one)}</td>
-              ))}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
-  );
+  return <SortedTable name={name} head={head} rows={rows.map((row) => ({ cells: row.map((text) => ({ text })) }))} />;
 }

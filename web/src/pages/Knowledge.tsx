@@ -15,7 +15,7 @@ export function Knowledge({ asked, speak }: { asked: URLSearchParams; speak: Ton
     <section aria-label={words.knowledge}>
       <h1>{words.knowledge}</h1>
       {(known.wrong || kb.wrong) && <p role="alert">{known.wrong || kb.wrong}</p>}
-      {kb.found && !kb.found.built && <p role="alert">{words.notBuilt}</p>}
+      {kb.found && !kb.found.built && <p className="note">{words.notBuilt}</p>}
       <Form key={asked.toString()} asked={asked} sources={known.found?.sources ?? []} speak={speak} />
       {asked.get("q") && <Hits key={`hits ${asked}`} asked={asked} speak={speak} />}
       <Uploads speak={speak} />

@@ -63,7 +63,7 @@ function Origin({ found, speak }: { found: api.Found; speak: Tongue }) {
   const facts: [string, string][] = [
     [words.passage, found.passage.id],
     [words.document, origin.document],
-    [words.origin, origin.origin],
+    [words.file, origin.origin],
     ["URL", found.passage.locator.url],
     [words.licence, found.passage.licence],
     [words.types, origin.kinds.join(", ")],

@@ -81,7 +81,7 @@ export function ThreadPage({ id, speak }: { id: string; speak: Tongue }) {
       {thread && (
         <>
           <FollowUp open={async () => thread} asked={look} moved={look} speak={speak} />
-          <div className="row">
+          <div className="row ends">
             <Share path={`threads/${encodeURIComponent(id)}`} speak={speak} />
             <Sure words={[words.remove, words.sureRemove]} name={words.thread} done={drop} />
           </div>

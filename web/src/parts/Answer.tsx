@@ -25,7 +25,7 @@ export function Answer({ run, speak, lit }: { run: Run; speak: Tongue; lit: Lit 
       <h2>{words.answer}</h2>
       {run.grounding === "abstained" && <p className="abstained">{words.abstained}</p>}
       {answer.option && <Option run={run} letter={answer.option} />}
-      <p className="said">
+      <p className={answer.authorship === "extractive" ? "said quotes" : "said"}>
         {answer.statements.length === 0 && plain(answer.text)}
         {answer.statements.map((one, index) => (
           <Statement key={index} {...one} run={run} speak={speak} lit={lit} />
@@ -65,12 +65,15 @@ function Steps({ run, speak }: { run: Run; speak: Tongue }) {
   );
 }
 
+// How sure it is stands in words of the page's own beside it.
+const ESTIMATE = /Estimated probability that this evidence answers the question: \d+ %\.|据估计，这些证据能回答该问题的概率为 \d+%。/;
+
 // How the answer was worded; an answer that is none says so already.
 function Aside({ run, speak }: { run: Run; speak: Tongue }) {
   const answer = run.answer;
   if (!answer || run.grounding === "abstained") return null;
   const quoted = answer.authorship === "extractive" && answer.statements.length > 0;
-  const note = plain(answer.note) || (quoted ? speak.words.quoted : "");
+  const note = plain(answer.note.replace(ESTIMATE, "").trim()) || (quoted ? speak.words.quoted : "");
   return note ? <p className="note">{note}</p> : null;
 }
 
@@ -83,7 +86,7 @@ type Said = { text: string; cites: number[]; run: Run; speak: Tongue; lit: Lit }
 
 function Statement({ text, cites, run, speak, lit }: Said) {
   return (
-    <span className={cites.length ? "" : "uncited"} title={cites.length ? undefined : speak.words.uncited}>
+    <span className={cites.length ? "statement" : "statement uncited"} title={cites.length ? undefined : speak.words.uncited}>
       <bdi>{plain(text)}</bdi>{" "}
       {cites.map((n) => (
         <Cite key={n} n={n} one={run.evidence.find((found) => found.number === n)} lit={lit} />
@@ -118,10 +121,7 @@ function Facts({ run, speak }: { run: Run; speak: Tongue }) {
   const sure = run.answer?.sureness;
   const parts = [
     sure && `${words.sureness} ${speak.sure(sure.probability)} (${Math.min(99, Math.round(100 * sure.probability))} %)`,
-    run.strategy,
     `${shortSeconds(run.seconds, "?")} ${words.seconds}`,
-    run.usage && `${run.usage.calls} ${words.calls}`,
-    run.usage && `${run.usage.searches} ${words.searches}`,
   ];
   return (
     <p className="small facts">

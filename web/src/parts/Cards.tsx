@@ -85,7 +85,7 @@ export function Outside({ url }: { url: string }) {
 function Card({ one, run, speak, lit, shared }: Given & { one: Evidence }) {
   const { words } = speak;
   const times = run.answer?.statements.filter((said) => said.cites.includes(one.number)).length ?? 0;
-  const found = `${words.foundBy} “${plain(one.query)}” · ${words.rank} ${one.rank}`;
+  const found = one.query && one.query !== run.question && `${words.foundBy} “${plain(one.query)}”`;
   const now = run.changed.find((each) => each.number === one.number)?.state;
   return (
     <button
@@ -101,9 +101,9 @@ function Card({ one, run, speak, lit, shared }: Given & { one: Evidence }) {
       <span className="quote">{plain(one.quote)}</span>
       <span className="small">
         {now && <span className="badge failed">{now === "gone" ? words.goneSince : words.changedSince}</span>}
-        {times > 0 && <span className="badge">{`${words.cited} ×${times}`}</span>}
+        {times > 1 && <span className="badge">{`${words.cited} ×${times}`}</span>}
         {shared?.has(one.passage.id) && <span className="badge both">{words.both}</span>}
-        {one.query && found}
+        {found}
       </span>
     </button>
   );

@@ -77,7 +77,7 @@ function Box({ one, at, speak, choose, open }: Boxed) {
       onKeyDown={pressed}
     >
       <rect width={BOX.wide} height={BOX.high} rx={8} />
-      <text x={10} y={21}>{`${one.n} ${one.fn} `}</text>
+      <text x={10} y={21}>{`${one.n} ${speak.state(one.fn)} `}</text>
       <text x={10} y={39} className="small">
         {state}
       </text>
@@ -90,7 +90,7 @@ function Details({ one, speak }: { one: Node; speak: Tongue }) {
   return (
     <div className="shown" role="status" aria-label={words.details}>
       <p>
-        <strong>{`${one.n} ${one.fn}`}</strong> {plain(one.step)}
+        <strong>{`${one.n} ${speak.state(one.fn)}`}</strong> {plain(one.step)}
         {one.answer && ` → ${plain(one.answer)}`}
       </p>
       <Note text={one.note} speak={speak} />

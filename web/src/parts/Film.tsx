@@ -12,7 +12,8 @@ export function Film({ log, speak }: { log: Told; speak: Tongue }) {
   const step = log.film[at];
   if (!step) return null;
   const of = step.of === null ? "" : ` · ${words.planStep} ${step.of}`;
-  const label = `${words.step} ${at + 1}/${log.film.length}${of}: ${speak.state(step.what)} ${plain(step.label)}`;
+  const done = [speak.state(step.what), speak.state(step.label), plain(step.why)].filter(Boolean).join(": ");
+  const label = `${words.step} ${at + 1}/${log.film.length}${of}: ${done}`;
   return (
     <section aria-label={speak.label(words.stack)}>
       <h3>{words.stack}</h3>
@@ -47,7 +48,7 @@ function Frames({ frames, name, speak, gone = false, top = false }: Shown) {
     <ol className={gone ? "frames gone" : "frames"} reversed aria-label={name}>
       {[...frames].reverse().map((frame, index) => (
         <li key={frames.length - index} className={top && index === 0 ? "new" : ""}>
-          <strong>{gone ? `${name}: ${frame.kind}` : frame.kind}</strong> <span>{plain(frame.text)}</span>
+          <strong>{gone ? `${name}: ${speak.state(frame.kind)}` : speak.state(frame.kind)}</strong> <span>{plain(frame.text)}</span>
           <Note text={frame.note} speak={speak} />
         </li>
       ))}
@@ -59,6 +60,7 @@ const WIDE = 420;
 const HIGH = 220;
 const LEFT = 64;
 const LOW = 24;
+const FEW = 12; // points that bear their value
 const STEEP = 50; // times sigma from which a logarithmic scale tells more
 
 type Seek = { log: Told; at: number; choose: (n: number) => void; speak: Tongue };
@@ -108,6 +110,12 @@ function Plot({ log, at, choose, speak }: Seek) {
             <title>{round(step.value)}</title>
           </circle>
         ))}
+        {points.length <= FEW &&
+          points.map(({ step, index }) => (
+            <text key={step.at} x={x(index)} y={y(step.value) - 12} textAnchor="middle">
+              {round(step.value)}
+            </text>
+          ))}
       </svg>
       <figcaption className="small">
         {`${speak.words.plotMeans} (${metric}, ${speak.words.threshold} σ = ${sigma}${steep ? `; ${speak.words.scale}` : ""})`}

@@ -133,6 +133,8 @@ function MadeWith({ run, speak }: { run: Run; speak: Tongue }) {
   const facts: [string, string][] = [
     [words.strategy, run.strategy],
     [words.models, Object.entries(run.models).map(([role, name]) => `${role}: ${name}`).join(", ")],
+    [words.callsMade, String(run.usage?.calls ?? "")],
+    [words.searchesMade, String(run.usage?.searches ?? "")],
     [words.snapshot, run.snapshot],
     [words.halt, [speak.state(run.halt), run.why].filter(Boolean).join(": ")],
     [words.time, moment(run.created, speak)],
@@ -148,12 +150,12 @@ function MadeWith({ run, speak }: { run: Run; speak: Tongue }) {
 // A moment as people of the language write it.
 export function moment(given: string, speak: Tongue): string {
   const when = new Date(given);
-  return Number.isNaN(when.valueOf()) ? given : when.toLocaleString(speak.zh ? "zh-CN" : "en-GB");
+  return Number.isNaN(when.valueOf()) ? given : when.toLocaleString(speak.zh ? "zh-CN" : "en-GB", { dateStyle: "medium", timeStyle: "short" });
 }
 
 export function day(given: string, speak: Tongue): string {
   const when = new Date(given);
-  return Number.isNaN(when.valueOf()) ? given : when.toLocaleDateString(speak.zh ? "zh-CN" : "en-GB");
+  return Number.isNaN(when.valueOf()) ? given : when.toLocaleDateString(speak.zh ? "zh-CN" : "en-GB", { dateStyle: "long" });
 }
 
 export function Facts({ facts }: { facts: [string, string][] }) {

@@ -24,7 +24,6 @@ export function Waiting({ watched, speak }: { watched: Watched; speak: Tongue })
       <p role="status">{lost === null ? step : `${words.lost} ${lost} ${words.seconds}`}</p>
       <p className="small">
         <Elapsed since={run?.created ?? ""} speak={speak} />
-        {` · ${words.event} ${log.seen}`}
       </p>
       <button onClick={stop}>{words.cancel}</button>
     </div>
