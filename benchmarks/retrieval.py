@@ -260,6 +260,15 @@ class Tables:
 
     quality: Json
     figures: list[Json]
+    kept: Path | None = None
+    """Where the figures are kept after each task; a stopped run goes on with the next."""
+
+    def is_done(self, task: str) -> bool:
+        return any(row["set"] == task for row in self.figures)
+
+    def keep(self) -> None:
+        if self.kept:
+            quality.write_figures(self.kept, self.figures)
 
     def note(
         self, task: str, way: str, values: Mapping[str, list[float]], seconds: float, part: str = ""
@@ -291,14 +300,18 @@ def run(
     every = ways(settings, kb, encoder)
     looked = second_look(settings, kb, encoder)
     for task, asked in tasks.items():
+        if tables.is_done(task):
+            continue
         sample = Random(SEED).sample(asked, min(few, len(asked)))
         part = "the sample"
         jobs = [(way, "", found, asked) for way, found in every.items()]
-        jobs += [(EXPERT, part, every[EXPERT], sample), ("reranked", part, looked, sample)]
+        if sample:
+            jobs += [(EXPERT, part, every[EXPERT], sample), ("reranked", part, looked, sample)]
         for way, of, found, some in jobs:
             began = time.perf_counter()
             values = asyncio.run(measure(found, some))
             tables.note(task, way, values, time.perf_counter() - began, of)
+        tables.keep()
 
 
 def run_hops(home: Path, data: Path, most: int, few: int, tables: Tables) -> None:
@@ -322,7 +335,7 @@ def main() -> None:
     parser.add_argument("--most", type=int, default=MOST, help="questions of a task")
     parser.add_argument("--figures", type=Path, help="the scoreboard's file, and no quality.toml")
     given = parser.parse_args()
-    tables = Tables({}, [])
+    tables = Tables({}, quality.read_figures(given.figures), given.figures)
     print("| task | search | n | MRR@10 | recall@10 | nDCG@10 | s a search |")
     print("|---|---|--:|---|---|---|--:|")
     with tempfile.TemporaryDirectory() as scratch:
@@ -344,9 +357,7 @@ def main() -> None:
             }
     if given.hops:
         run_hops(given.hops, given.data, given.most, given.reranked, tables)
-    if given.figures:
-        quality.write_figures(given.figures, tables.figures)
-    else:
+    if not given.figures:
         quality.store("retrieval", {**about, **tables.quality})
 
 

@@ -23,10 +23,11 @@ from osler.evaluate.scoreboard.scores import (
     ScoredLog,
     format_scores,
     join_logs,
+    of_task,
     read_scores,
     score_log,
 )
-from osler.evaluate.scoreboard.tables import find_departures, make_tables
+from osler.evaluate.scoreboard.tables import chooser_of, find_departures, make_tables
 from osler.evaluate.statistics import holm, mcnemar
 from osler.types import Question, Usage
 
@@ -155,6 +156,18 @@ def test_the_published_page_is_made_of_the_published_scores(tmp_path: Path) -> N
     for path in write_page(log, scored_strategies(log), tmp_path, figures):
         kept = PUBLISHED / "docs" / path.relative_to(tmp_path)
         assert kept.read_text(encoding="utf-8") == path.read_text(encoding="utf-8"), path.name
+
+
+def test_published_rows_rest_on_the_same_questions_settings_and_chooser() -> None:
+    log = join_logs([read_scores(path) for path in SCORES.glob("*.csv") if not is_measured(path)])
+    tables = make_tables(log, scored_strategies(log))  # refuses other questions and settings
+    assert {table.task for table in tables} == set(log.tasks)
+    for table in tables:
+        rows = [of_task(log.scores, table.task)[row.strategy] for row in table.rows]
+        assert len({frozenset(row) for row in rows}) == 1
+        assert {chooser_of(row.values()) for row in rows} == {table.chooser}
+        bases = {log.conditions[f"{table.task} {row.strategy}"] for row in table.rows}
+        assert len({base.partition("@")[0] for base in bases}) == 1
 
 
 def test_two_logs_with_the_same_answers_are_not_joined() -> None:
