@@ -19,11 +19,11 @@ from osler.text import has_cjk
 RewriteOrigin = Literal["", "rule", "model", "user"]
 
 # Questions before the last that are looked through for a subject.
-_REACH = 5
+REACH = 5
 # Words of a question that only adds something to the one before it: "And in patients with cancer?"
 _FRAGMENT = 6
 # Characters of a question that another may be added to.
-_LONGEST = 400
+LONGEST = 400
 _OPENING = re.compile(
     r"^(?:(?:and|but|so|then|also|or|now|ok(?:ay)?|what about|how about|what if|and if)\b[\s,]*)+",
     re.IGNORECASE,
@@ -65,8 +65,8 @@ def rewrite_follow_up(
     names of the user's beside the packaged ones. Pure; the same question in another conversation
     is another question.
     """
-    before = next((text for text in reversed(earlier[-_REACH:]) if text.strip()), "")
-    before = before if len(before) <= _LONGEST else ""  # a case report stands for itself
+    before = next((text for text in reversed(earlier[-REACH:]) if text.strip()), "")
+    before = before if len(before) <= LONGEST else ""  # a case report stands for itself
     if not before or stands_alone(question, tables):
         return Standalone(question)
     rewrite = _rewrite_chinese if has_cjk(question) else _rewrite_english
@@ -80,10 +80,10 @@ def stands_alone(question: str, tables: Sequence[EntityNames] = ()) -> bool:
         points_back = _ZH_OPENING.match(question) or _ZH_PRONOUN.search(question)
     else:
         points_back = _OPENING.match(question) or _PRONOUN.search(question)
-    return not points_back and bool(_name_entities(question, tables))
+    return not points_back and bool(name_entities(question, tables))
 
 
-def _name_entities(text: str, tables: Sequence[EntityNames]) -> list[str]:
+def name_entities(text: str, tables: Sequence[EntityNames] = ()) -> list[str]:
     """Drugs, diseases and tests that a text names, as it writes them."""
     known: tuple[EntityNames, ...] = (packaged_names(), NonproprietaryNames(), *tables)
     found = [entity.written for table in known for entity in table.find_entities(text)]
@@ -92,8 +92,8 @@ def _name_entities(text: str, tables: Sequence[EntityNames]) -> list[str]:
 
 def _find_subject(earlier: Sequence[str], tables: Sequence[EntityNames]) -> str:
     """What the newest question with a name is about; else the telling words of the newest."""
-    for text in reversed(earlier[-_REACH:]):
-        if names := _name_entities(text, tables):
+    for text in reversed(earlier[-REACH:]):
+        if names := name_entities(text, tables):
             return ("、" if has_cjk(text) else " and ").join(names[:2])
     words = telling_words(earlier[-1])
     return "" if has_cjk(earlier[-1]) else " ".join(words[:4])

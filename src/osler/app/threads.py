@@ -9,16 +9,13 @@ from __future__ import annotations
 import re
 import secrets
 import sqlite3
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from osler.answer.follow_up import RewriteOrigin, Standalone, rewrite_follow_up
-from osler.app.config import Settings
+from osler.answer.follow_up import RewriteOrigin, Standalone
 from osler.app.home_store import HomeStore
 from osler.errors import BadArgument, OslerError
-from osler.retrieve.entity_names import EntityNames
 
 FILE = "threads.sqlite"
 WORKSPACE = "default"
@@ -117,6 +114,12 @@ class ThreadStore:
                 )
             return Thread(id, row[0], _read_turns(db, workspace, id, MOST_TURNS))
 
+    @staticmethod
+    def require_room(thread: Thread) -> None:
+        """Raises `BadArgument` where the thread takes no more turns."""
+        if len(thread.turns) >= MOST_TURNS:
+            raise BadArgument(f"the thread has {MOST_TURNS} turns", fix="begin another")
+
     def add_turn(
         self,
         thread: Thread,
@@ -130,9 +133,8 @@ class ThreadStore:
         Raises `ThreadMoved` where another was added since, `UnknownThread` where it was deleted,
         and `BadArgument` where it is full.
         """
+        self.require_room(thread)
         n = len(thread.turns) + 1
-        if n > MOST_TURNS:
-            raise BadArgument(f"the thread has {MOST_TURNS} turns", fix="begin another")
         turn = Turn(n, run, question, alone.text, alone.by, _now())
         with self._file.open_to_write() as db:
             held = "SELECT count(*) FROM thread WHERE workspace = ? AND id = ?"
@@ -169,27 +171,3 @@ def _read_turns(
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
-
-
-def make_standalone(settings: Settings, question: str, earlier: Sequence[str]) -> Standalone:
-    """The question as it is searched for, by the packaged names and those of the concept graph.
-
-    `earlier`: the questions before it as they were searched for.
-    """
-    return rewrite_follow_up(question, earlier, _graph_names(settings))
-
-
-def standalone_of(settings: Settings, questions: Sequence[str]) -> Standalone:
-    """The last of a conversation's questions, each of which may rest on those before it."""
-    tables, asked = _graph_names(settings), list[str]()
-    for question in questions[:-1]:
-        asked.append(rewrite_follow_up(question, asked, tables).text)
-    return rewrite_follow_up(questions[-1], asked, tables)
-
-
-def _graph_names(settings: Settings) -> tuple[EntityNames, ...]:
-    from osler.app.wiring import graphs
-    from osler.retrieve.entity_names import GraphNames
-
-    graph = graphs.open_graph(settings)
-    return () if graph is None else (GraphNames(graph, graphs.open_recogniser(graph)),)

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from pathlib import Path
+
+from typer import Exit
 
 from osler.answer.follow_up import Standalone
 from osler.app.config import Settings
 from osler.app.danger import danger_notice
-from osler.app.runs import ask
-from osler.app.threads import ThreadStore, make_standalone
+from osler.app.follow_ups import make_standalone
+from osler.app.runs import FinishedRun, ask
+from osler.app.threads import Thread, ThreadMoved, ThreadStore, UnknownThread
+from osler.app.wiring.resource_cache import ResourceCache
 from osler.cli.run_output import first_step, make_report, show_result, watch_events
 from osler.cli.session import CliSession
 from osler.errors import BadConfig
 from osler.questions import parse_question
+from osler.trace import Sink
 from osler.types import Question
 
 
@@ -35,18 +41,46 @@ def ask_in_thread(
         raise BadConfig("a thread needs its runs", fix="set runs.keep = true")
     store = ThreadStore(settings.home)
     thread = store.create_thread(name)
-    alone = (
-        Standalone(standalone, "user")
-        if standalone
-        else make_standalone(settings, asked.text, thread.asked)
-    )
-    question = parse_question(alone.text, options=asked.options)
-    if alone.by:
-        here.print_line(f"searched for: {alone.text}\n")
-    # Danger may stand in the reader's own words, or in those of an earlier turn.
-    earlier = [turn.question for turn in thread.turns]
-    notice = danger_notice(settings, asked, earlier)
+    store.require_room(thread)
     with watch_events(here, trace, first=first_step(settings), film=film) as sink:
-        finished = asyncio.run(ask(settings, question, sink=sink, danger=notice))
-    store.add_turn(thread, finished.run, asked.text, alone)
+        alone, question, finished = asyncio.run(
+            _answer_turn(here, settings, thread, asked, standalone, sink)
+        )
+    try:
+        store.add_turn(thread, finished.run, asked.text, alone)
+    except (ThreadMoved, UnknownThread) as moved:
+        # Somebody else asked in it meanwhile: the answer is shown, and its run is kept.
+        moved.fix = f"`osler trace show {finished.run}` has this answer; ask again in the thread"
+        with suppress(Exit):
+            show_result(here, make_report(finished, question), film=film)
+        raise
     show_result(here, make_report(finished, question), film=film)
+
+
+async def _answer_turn(
+    here: CliSession,
+    settings: Settings,
+    thread: Thread,
+    asked: Question,
+    standalone: str | None,
+    sink: Sink,
+) -> tuple[Standalone, Question, FinishedRun]:
+    """How the question was searched for, and its run."""
+    # Danger may stand in the reader's own words, or in those of an earlier turn.
+    notice = danger_notice(settings, asked, [turn.question for turn in thread.turns])
+    cache = ResourceCache(settings)
+    try:
+        alone = (
+            Standalone(standalone, "user")
+            if standalone
+            else await make_standalone(settings, asked.text, thread.asked, cache)
+        )
+        question = parse_question(alone.text, options=asked.options)
+        if alone.by:
+            here.print_line(f"searched for: {alone.text}\n")
+        # A model that was loaded for the wording answers too.
+        parts = await cache.parts_for(settings) if alone.by == "model" else None
+        finished = await ask(settings, question, sink=sink, danger=notice, parts=parts)
+    finally:
+        cache.close()
+    return alone, question, finished

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -40,7 +41,8 @@ def show(here: JsonSession, name: Name) -> None:
     from osler.text import escape_controls
 
     text = write_markdown(_exported_turns(settings, thread)).decode()
-    here.make_console().print(escape_controls(text))
+    # As it is: a console would break a heading in two.
+    sys.stdout.write(f"{escape_controls(text)}\n")
 
 
 def replay(here: JsonSession, name: Name) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
@@ -15,6 +16,14 @@ from osler.types import DangerKind, DangerNotice, Language
 
 ANYWHERE = "any"
 """The region that names no numbers."""
+
+# "And in pregnancy?": three words after the preposition are too few for a classifier of n-grams,
+# which takes them for the end of an emergency. Rules read them as they read everything.
+_ADDITION = re.compile(
+    r"(?:and|but|what about|how about)\s+(?:in|for|with|during|after|before|at)\s+"
+    r"(?:\w+\s+){0,2}\w+\s*\?",
+    re.IGNORECASE,
+)
 
 _Words = dict[Language, str]
 
@@ -73,7 +82,7 @@ def find_signs(
 ) -> dict[str, DangerKind]:
     """The kind of danger by the name of each rule that applies, the classifier's included."""
     matched = {rule.name: rule.kind for rule in rules.match(text)}
-    if classifier is None:
+    if classifier is None or _ADDITION.fullmatch(text.strip()):
         return matched
     return classifier.weigh_signs(text, matched, overrules=overrules)
 

@@ -6,7 +6,6 @@ addresses; (c) `osler`, everything; (d) with `inline_sources`, a list at the end
 
 from __future__ import annotations
 
-import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Collection
@@ -18,7 +17,7 @@ from fastapi import APIRouter, Header, Path, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 
 from osler.answer.follow_up import Standalone
-from osler.app.threads import standalone_of
+from osler.app.follow_ups import standalone_of
 from osler.questions import parse_question
 from osler.serve import chat_wire as wire
 from osler.serve import choices, documents
@@ -128,7 +127,7 @@ async def start_chat(
     )
     earlier, last = asked.earlier_questions(), asked.last_question()
     scoped = caller.scope.narrow_settings(site.settings)
-    alone = await asyncio.to_thread(standalone_of, scoped, [*earlier, last])
+    alone = await standalone_of(scoped, [*earlier, last], site.shelf)
     question = parse_question(alone.text)
     live = await site.desk.start_run(caller, question, settings, earlier=[*earlier, last])
     return ChatAnswer(site, live, asked, str(request.base_url).rstrip("/"), inline, alone)

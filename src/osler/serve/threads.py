@@ -19,6 +19,7 @@ from pydantic import Field
 
 from osler.answer.follow_up import Standalone
 from osler.app.asked_again import compare_answers
+from osler.app.follow_ups import make_standalone
 from osler.app.run_files import read_record
 from osler.app.threads import (
     MOST_TURNS,
@@ -27,7 +28,6 @@ from osler.app.threads import (
     ThreadStore,
     Turn,
     UnknownThread,
-    make_standalone,
 )
 from osler.errors import BadRun, KnowledgeBaseError
 from osler.questions import LIMIT, parse_question
@@ -50,7 +50,7 @@ class ThreadRequest(schemas.RunRequest):
     """A question in a conversation, and how it is to be solved."""
 
     standalone: Annotated[schemas.Words, Field(max_length=LIMIT)] = ""
-    """The question as it is to be searched for; empty = it is made to stand alone by rule."""
+    """The question as it is to be searched for; empty = it is made to stand alone."""
     after: Annotated[int, Field(ge=0, le=500, strict=True)] | None = None
     """The turns that the asker has seen; where there are more by now, the request is refused."""
 
@@ -265,7 +265,7 @@ async def _make_standalone(
     site: ServerState, caller: Caller, question: str, thread: Thread
 ) -> Standalone:
     settings = caller.scope.narrow_settings(site.settings)
-    return await asyncio.to_thread(make_standalone, settings, question, thread.asked)
+    return await make_standalone(settings, question, thread.asked, site.shelf)
 
 
 def _moved(turns: int) -> RefusedRequest:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,9 +11,11 @@ from typing import Any
 
 import pytest
 
+from osler.answer.follow_up import Standalone
 from osler.app import runs
 from osler.app.asked_again import AnswerChange
 from osler.app.config import RagSettings, Settings
+from osler.app.threads import FILE, MOST_TURNS, ThreadStore
 from osler.app.wiring import Parts
 from osler.app.wiring.models import LoadedModel
 from osler.errors import ModelMissing
@@ -370,6 +373,41 @@ def test_a_follow_up_is_asked_in_its_thread(
     assert "mine" in osler("thread", "ls").stdout
     assert osler("thread", "rm", "mine").exit_code == 0
     assert osler("thread", "show", "mine").exit_code == 1
+
+
+def test_of_two_terminals_in_one_thread_both_see_their_answers(
+    osler: Any, asked: list[Settings], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    store = ThreadStore(tmp_path / "osler")
+
+    async def ask_meanwhile(*given: Any, **more: Any) -> runs.FinishedRun:
+        store.add_turn(store.read_thread("mine"), "other", "Why?", Standalone("Why?"))
+        return await runs.ask(*given, **more)
+
+    monkeypatch.setattr("osler.cli.conversation.ask", ask_meanwhile)
+    second = osler("ask", QUESTION, *RAG, "--thread", "mine")
+    assert second.exit_code == 1
+    assert "Give adrenaline" in second.stdout
+    assert "osler: thread mine has a turn 1 by now; `osler trace show " in second.stderr
+    run = second.stderr.partition("trace show ")[2].partition("`")[0]
+    assert osler("trace", "show", run).exit_code == 0
+    assert [turn.run for turn in store.read_thread("mine").turns] == ["other"]
+
+
+def test_a_thread_of_500_turns_takes_no_more_and_nothing_runs(
+    osler: Any, asked: list[Settings], tmp_path: Path
+) -> None:
+    assert osler("ask", QUESTION, *RAG, "--thread", "mine").exit_code == 0
+    with sqlite3.connect(tmp_path / "osler" / FILE) as db:
+        fields = "workspace, thread, n + ?, run, question, standalone, origin, created"
+        copy = f"INSERT INTO turn SELECT {fields} FROM turn WHERE n = 1"  # noqa: S608
+        db.executemany(copy, [(more,) for more in range(1, MOST_TURNS)])
+    full = osler("ask", "And in children?", *RAG, "--thread", "mine")
+    assert (full.exit_code, full.stderr) == (
+        *(2, "osler: the thread has 500 turns; begin another\n"),
+    )
+    assert len(asked) == 1, "nothing runs that the thread cannot take"
+    assert len(json.loads(osler("thread", "show", "mine", "--json").stdout)["turns"]) == MOST_TURNS
 
 
 def test_a_thread_is_asked_again_and_what_changed_is_told(

@@ -14,6 +14,7 @@ import pytest
 from osler.app.config import Settings
 from osler.app.danger import danger_notice
 from osler.danger.classifier import BUCKETS, hash_features, packaged_classifier
+from osler.danger.notice import _ADDITION
 from osler.danger.phrases import Spelling
 from osler.types import DangerKind, Question
 
@@ -116,3 +117,24 @@ def test_it_speaks_where_no_rule_does_and_can_be_switched_off(language: str) -> 
 def test_any_text_has_a_score_and_the_same_one_twice() -> None:
     for text in ("", "?!", "\ud800", "a" * 100_000, "胸" * 5_000, "chest pain " * 9_999):
         assert packaged_classifier().score(text) == packaged_classifier().score(text)
+
+
+def test_a_fragment_that_adds_to_the_question_before_is_read_by_rules_alone() -> None:
+    def kinds(fragment: str) -> tuple[str, ...]:
+        notice = danger_notice(Settings(), Question("q", fragment), ["How is cystitis treated?"])
+        return () if notice is None else notice.kinds
+
+    for fragment in ("And in pregnancy?", "And with neutropenia?", "What about after surgery?"):
+        assert kinds(fragment) == ()
+    assert kinds("And with crushing chest pain?") == ("emergency",)
+
+
+def test_no_labelled_text_is_such_a_fragment() -> None:
+    """So that reading them by rules alone costs none of what was measured."""
+    texts = [
+        json.loads(line)["text"]
+        for path in sorted(danger.CASES.glob("*.jsonl"))
+        for line in path.read_text(encoding="utf-8").splitlines()
+    ]
+    assert len(texts) > 7000
+    assert not [text for text in texts if _ADDITION.fullmatch(text.strip())]
