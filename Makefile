@@ -118,7 +118,7 @@ bench: $(VENV)/dev
 
 ## The small scoreboard on the sample base, in a home of its own; fails where a row leaves its published interval.
 scoreboard-small: SCORED := OSLER__HOME=$(HOME_DIR)/scoreboard $(BIN)/osler
-scoreboard-small: $(VENV)/dev
+scoreboard-small: $(VENV)/core
 	@$(SCORED) download-models >/dev/null
 	@$(SCORED) kb build --sample >/dev/null
 	@$(SCORED) kb graph add --sample >/dev/null

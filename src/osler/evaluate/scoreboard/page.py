@@ -67,9 +67,7 @@ def draw_pictures(log: ScoredLog, strategies: Sequence[str]) -> Iterator[tuple[s
     points = _whole_points(log, strategies)
     if points:
         yield "scoreboard-front.svg", draw_front(points, find_front(points))
-    by_strategy = {
-        label: [one for one in log.scores if one.strategy == label] for label in strategies
-    }
+    by_strategy = _sure_answers(log, strategies)
     curves = [(label, curve) for label, ours in by_strategy.items() if (curve := risk_curve(ours))]
     if curves:
         yield "scoreboard-risk.svg", draw_risks(curves)
@@ -146,17 +144,34 @@ def _percent(estimate: Estimate | None) -> str:
     return f"{100 * estimate.value:.1f} [{100 * estimate.low:.1f}, {100 * estimate.high:.1f}]"
 
 
+def _whole_answers(log: ScoredLog, strategies: Sequence[str]) -> dict[str, list[ScoredAnswer]]:
+    """The answers of each strategy that answered every question of the log."""
+    asked = {(one.task, one.question) for one in log.scores}
+    tried: dict[str, list[ScoredAnswer]] = {}
+    for one in log.scores:
+        if one.strategy in strategies:
+            tried.setdefault(one.strategy, []).append(one)
+    return {label: answers for label, answers in tried.items() if len(answers) == len(asked)}
+
+
 def _whole_points(
     log: ScoredLog, strategies: Sequence[str], half: str | None = None
 ) -> list[FrontPoint]:
     """Points of the strategies that answered every question of the log; of a half alone."""
-    asked = {(one.task, one.question) for one in log.scores}
-    ours = [one for one in log.scores if one.strategy in strategies]
-    tried: dict[str, list[ScoredAnswer]] = {}
-    for one in ours:
-        tried.setdefault(one.strategy, []).append(one)
-    whole = {label for label, answers in tried.items() if len(answers) == len(asked)}
-    return cost_points(one for one in ours if one.strategy in whole and half in (None, one.half))
+    every = (one for answers in _whole_answers(log, strategies).values() for one in answers)
+    return cost_points(one for one in every if half in (None, one.half))
+
+
+def _sure_answers(log: ScoredLog, strategies: Sequence[str]) -> dict[str, list[ScoredAnswer]]:
+    """Answers to the questions where every strategy with a sureness bears one: rows and curves
+    of risk rest on the same questions."""
+    known = {
+        label: {(one.task, one.question): one for one in answers if one.sureness is not None}
+        for label, answers in _whole_answers(log, strategies).items()
+    }
+    known = {label: answers for label, answers in known.items() if answers}
+    shared = set.intersection(*map(set, known.values())) if known else set()
+    return {label: [own[key] for key in sorted(shared)] for label, own in known.items()}
 
 
 def _render_front(log: ScoredLog, strategies: Sequence[str]) -> str:
@@ -185,12 +200,12 @@ def _render_abstention(log: ScoredLog, strategies: Sequence[str]) -> str:
     lines = [
         "## Abstention\n",
         "Share of wrong answers where only the surest are given, by each answer's sureness, and the"
-        " mean over all shares (AURC); answers without a sureness are left out.\n",
+        " mean over all shares (AURC), over the questions where each of these strategies says how"
+        " sure it is.\n",
         "| strategy | n | risk at 80 % | at 60 % | at 40 % | AURC |",
         "|---|--:|---|---|---|--:|",
     ]
-    for label in strategies:
-        known = [one for one in log.scores if one.strategy == label and one.sureness is not None]
+    for label, known in _sure_answers(log, strategies).items():
         if (curve := risk_curve(known)) is not None:
             risks = " | ".join(str(risk) for _, risk in curve.at)
             lines.append(f"| `{label}` | {len(known)} | {risks} | {curve.aurc:.3f} |")

@@ -198,6 +198,13 @@ def test_risk_falls_where_the_surest_are_the_right_ones() -> None:
     assert worse.aurc > curve.aurc
 
 
+def test_rows_of_risk_rest_on_the_questions_that_all_are_sure_of(tmp_path: Path) -> None:
+    rows = [*two_rows()]
+    rows[1::4] = [replace(one, sureness=None) for one in rows[1::4]]  # ten of `auto`
+    page = write_page(made_log(*rows), ["rag", "auto"], tmp_path)[0].read_text(encoding="utf-8")
+    assert [f"| `{label}` | 10 |" in page for label in ("rag", "auto")] == [True, True]
+
+
 def test_answers_that_are_equally_sure_are_taken_together() -> None:
     order = [scored("x", n, float(n % 2), 1, sureness=0.5) for n in range(20)]
     Random(1).shuffle(order)
