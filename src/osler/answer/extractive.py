@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean, pstdev
 from typing import ClassVar
 
@@ -102,7 +102,9 @@ class ExtractiveComposer:
         )
         weighed = await self.gate.weigh_evidence(question, hits, query=query)
         sureness = weighed.sureness
-        quotes = await self._choose_quotes(question, query, decision.words, weighed, hits, run)
+        # What was decided without a language model is quoted without one.
+        quoting = self if verdict is None else replace(self, model=None)
+        quotes = await quoting._choose_quotes(question, query, decision.words, weighed, hits, run)
         notes = [NOTE[question.language]] if quotes else [nothing]
         if weighed.quotes and not quotes:
             related = weighed.quotes[0].hit.passage

@@ -89,8 +89,11 @@ async def test_the_choice_asks_no_model_and_the_answer_says_how_sure_it_is(
     run, model = Run(), ScriptedModel([], scores={"yes": 0.9})
     composer = ExtractiveComposer(GATE, model, verdicts=chooser)
     question = Question("q", ASKED, ("yes", "no", "maybe"))
-    answer = await composer.conclude(question, hits(FAILS), "", run)
+    # More sentences than are quoted: without a judge a model would weigh them, in seconds.
+    more = [f"Stroke came to {n} of the adults who took aspirin." for n in range(4)]
+    answer = await composer.conclude(question, hits(" ".join([FAILS, *more])), "", run)
     assert answer.option == "B"
+    assert len(answer.evidence) == composer.statements
     assert answer.sureness is not None
     assert f"{100 * answer.sureness.probability:.0f} %" in answer.note
     assert not any(isinstance(one, Asked) for one in run.events)
