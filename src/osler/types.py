@@ -144,7 +144,7 @@ class Evidence:
     start: int
     end: int
     use: str = ""
-    """The step it served: a tool name, a sub-question, "answer"."""
+    """The step it served: a tool, a sub-question, "answer"; "nearest": it does not answer."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.start < self.end <= len(self.hit.passage.text):
@@ -269,6 +269,12 @@ class Answer:
             found += [Citation(start, start + len(statement.text), n) for n in statement.cites]
             start += len(_mark_statement(statement))
         return tuple(found)
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether it does not say what was asked: an abstention, or what is nearest alone."""
+        nearest = {one.use for one in self.evidence} == {"nearest"}
+        return nearest or self.grounding is Grounding.ABSTAINED
 
     @property
     def grounding(self) -> Grounding:

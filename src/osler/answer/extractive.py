@@ -28,7 +28,7 @@ from osler.prompts import render_prompt
 from osler.retrieve.bridges import AND, is_looked_up, named_titles
 from osler.retrieve.pooled import PooledOrder, is_one_order
 from osler.trace import BudgetExceeded, Run
-from osler.types import Answer, Authorship, Hit, Question, Statement
+from osler.types import Answer, Authorship, Hit, Language, Question, Statement
 
 NOTE = {
     "en": "Quoted sentences, not a written answer: no model that may word medicine is configured.",
@@ -44,9 +44,9 @@ _FAULT = {
     "en": "A simpler rule decided in an expert's place: {}.",
     "zh": "某专家模型无法使用，改由简单规则判定：{}。",
 }
-_RELATED = {
-    "en": "What was found on {} does not say it.",
-    "zh": "检索到的关于{}的内容没有说明这一点。",
+_NEAREST = {
+    "en": "What was found does not say this directly; nearest to it, under “{}”:",
+    "zh": "检索到的内容没有直接回答这个问题；最接近的内容见“{}”：",
 }
 _SPENT = {
     "en": "The run's budget was spent before everything was weighed ({}).",
@@ -71,6 +71,8 @@ class ExtractiveComposer:
     """One order over hits of several searches, of which an option chooser reads the first."""
     steps: bool = False
     """Whether every document that a question of several hops leads to is quoted."""
+    nearest: bool = True
+    """Whether the nearest sentence on the subject is quoted, and called so, where none answers."""
     verdicts: VerdictChooser | None = None
     """Chooses among yes, no and maybe, where it can, before `options`."""
 
@@ -106,9 +108,9 @@ class ExtractiveComposer:
         quoting = self if verdict is None else replace(self, model=None)
         quotes = await quoting._choose_quotes(question, query, decision.words, weighed, hits, run)
         notes = [NOTE[question.language]] if quotes else [nothing]
-        if weighed.quotes and not quotes:
-            related = weighed.quotes[0].hit.passage
-            notes.append(_RELATED[question.language].format(related.heading or related.id))
+        near: list[QuoteCandidate] = []
+        if self.nearest and chosen is None and not quotes:
+            near = await self._choose_nearest(question, weighed, hits)
         chooser = self._option_chooser
         if decision.option is not None:
             notes.append(_DECIDED_NOTE[question.language])
@@ -126,13 +128,16 @@ class ExtractiveComposer:
         if run.spent:
             notes.append(_SPENT[question.language].format(run.spent))
         return Answer(
-            statements=tuple(Statement(q.text, (n,)) for n, q in enumerate(quotes, 1)),
-            evidence=tuple(q.as_evidence("answer") for q in quotes),
+            statements=(
+                *_introduce_nearest(near, question.language),
+                *(Statement(q.text, (n,)) for n, q in enumerate(quotes or near, 1)),
+            ),
+            evidence=tuple(q.as_evidence("nearest" if near else "answer") for q in quotes or near),
             option=chosen,
             authorship=Authorship.EXTRACTIVE,
             note=" ".join(notes),
             language=question.language,
-            sureness=sureness,
+            sureness=None if near else sureness,
         )
 
     async def _choose_option(
@@ -164,6 +169,16 @@ class ExtractiveComposer:
         if best and self.steps:
             best += await self._quote_steps(question, best, hits)
         return add_sentences_before(best)
+
+    async def _choose_nearest(
+        self, question: Question, weighed: WeighedEvidence, hits: Sequence[Hit]
+    ) -> list[QuoteCandidate]:
+        """The sentence nearest to an answer, of passages on the question's subject, if any."""
+        quotes = weighed.quotes or weighed.near
+        if weighed.quotes and self.judge is not None and self.judge.can_judge(question):
+            least = replace(self.judge, first=0.0, most=1)
+            quotes = await least.choose_quotes(question, question.text, quotes, hits) or quotes
+        return add_sentences_before(quotes[:1])
 
     async def _quote_steps(
         self, question: Question, best: Sequence[QuoteCandidate], hits: Sequence[Hit]
@@ -222,6 +237,12 @@ class ExtractiveComposer:
                 signals.append(await _mean_likelihoods(self.model, question, short, run))
         weights = [sum(one) for one in zip(*map(_standard_scores, signals), strict=True)]
         return [short[i] for i in sorted(range(len(short)), key=lambda i: -weights[i])]
+
+
+def _introduce_nearest(near: Sequence[QuoteCandidate], language: Language) -> list[Statement]:
+    """What stands before a quote that does not say what was asked; it has no citation."""
+    passages = [one.hit.passage for one in near]
+    return [Statement(_NEAREST[language].format(one.heading or one.id)) for one in passages]
 
 
 async def _mean_likelihoods(

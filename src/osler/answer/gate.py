@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from osler.answer.quoting import QuoteJudge
 from osler.answer.sentences import QuoteCandidate, quote_candidates
 from osler.retrieve.experts.answerable import AnswerableExpert, PassageSigns
-from osler.retrieve.naming import NAMED, share_of_pairs
+from osler.retrieve.naming import NAMED, has_no_one_subject, share_of_pairs
 from osler.retrieve.rerank import reranker_text
 from osler.types import Hit, Language, Question, Relevance, Sureness
 
@@ -37,6 +37,8 @@ class WeighedEvidence:
     """Most relevant first; empty when the hits do not answer."""
     sureness: Sureness | None = None
     """How likely the evidence answers; `None` where nothing can say."""
+    near: Sequence[QuoteCandidate] = ()
+    """Where nothing is evidence for a letter: sentences of passages that may answer it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,15 +101,18 @@ class EvidenceGate:
         sureness = Sureness(expert.judge_evidence(logits), expert.identity)
         if sureness.probability < (self.least_sureness or 0.0):
             return WeighedEvidence([], sureness)
-        if not self.decides:
-            return WeighedEvidence(await self._find_by_rule(question, hits, query), sureness)
+        by_rule = [] if self.decides else await self._find_by_rule(question, hits, query)
+        if by_rule or (not self.decides and not has_no_one_subject(question.text)):
+            return WeighedEvidence(by_rule, sureness)
         good = [
             one.hit
             for one, logit in zip(measured, logits, strict=True)
             if expert.is_evidence(question.text, logit)
         ]
         found = await quote_candidates(self.relevance, query or question.text, good)
-        return WeighedEvidence(found, sureness)
+        if self.decides:
+            return WeighedEvidence(found, sureness)
+        return WeighedEvidence([], sureness, near=found)
 
     async def measure_passages(
         self, question: Question, hits: Sequence[Hit]

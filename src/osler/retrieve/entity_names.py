@@ -11,7 +11,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Protocol
 
 from osler.retrieve.words import STOP_WORDS
@@ -181,6 +181,11 @@ class ReadText:
         self.raw = text
         self._folded = fold_text(text)
         self._line = f" {' '.join(fold_words(text))} "
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The text's words, each in one spelling."""
+        return frozenset(self._line.split())
 
     def has_name(self, name: str) -> bool:
         """Whether the text has the name; an abbreviation in its own case.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
@@ -103,7 +103,7 @@ class NamingRelevance:
         if has_no_one_subject(query):
             return (1.0,) * len(texts)
         words = telling_words(query)
-        read = [ReadText(text) for text in _with_definitions(texts, query)]
+        read = [ReadText(text) for text in with_definitions(texts, query)]
         if entities := self.find_entities(query):
             # A question about a drug needs the drug, not only the disease that it is given for.
             needed = [one for one in entities if one.kind == DRUG] or entities
@@ -178,6 +178,28 @@ def _has_word(word: str, stems: frozenset[str]) -> bool:
     )
 
 
+def find_respelt(word: str, said: Collection[str]) -> str:
+    """The one of these words that is this one, or this one in another spelling; empty for none.
+
+    "Microcephaly" is no misspelt "macrocephaly", nor "Pearson" a person.
+    """
+    if word in said or len(word) < _SPELT:
+        return word if word in said else ""
+    apart = {"micro", "macro"}
+    return next(
+        (
+            other
+            for other in sorted(said)
+            if abs(len(word) - len(other)) <= 1
+            and word[0] == other[0]
+            and {word[:5], other[:5]} != apart
+            and _is_respelt(word, other)
+            and not _is_generic(other)
+        ),
+        "",
+    )
+
+
 def _is_respelt(word: str, other: str) -> bool:
     """Whether one edit, not in the first letter, makes one word of the other."""
     if word[0] != other[:1] or abs(len(word) - len(other)) > 1:
@@ -194,7 +216,7 @@ def _is_respelt(word: str, other: str) -> bool:
     return rest == long[same + 1 :] or swapped
 
 
-def _with_definitions(texts: Sequence[str], query: str) -> list[str]:
+def with_definitions(texts: Sequence[str], query: str) -> list[str]:
     """The texts, each with the long forms of its abbreviations and the reverse.
 
     An abbreviation that one passage defines is known in all that were found with it; one of the

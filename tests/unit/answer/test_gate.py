@@ -141,6 +141,24 @@ async def test_a_letter_has_a_threshold_of_its_own(expert: AnswerableExpert) -> 
     assert await make_gate(expert).find_evidence(LETTER, hits(TREMOR)) == []
 
 
+async def test_a_letter_that_the_rule_refuses_may_still_be_shown_what_is_nearest(
+    expert: AnswerableExpert,
+) -> None:
+    # The rule refuses what covers too little, where no sentence is near.
+    gate = replace(make_gate(expert), least={"en": QuoteThresholds(1.1, 1.1)}, decides=False)
+    expert.letter_threshold = 0.0
+    weighed = await gate.weigh_evidence(LETTER, hits(TREMOR))
+    assert weighed.quotes == []
+    assert [one.text for one in weighed.near] == [TREMOR[1]]
+    answer = await ExtractiveComposer(gate).conclude(LETTER, hits(TREMOR), "", Run())
+    assert [one.use for one in answer.evidence] == ["nearest"]
+    assert answer.is_silent
+    expert.letter_threshold = 1.0
+    assert (await gate.weigh_evidence(LETTER, hits(TREMOR))).near == []
+    expert.threshold = 0.0
+    assert (await gate.weigh_evidence(QUESTION, hits(RIGHT))).near == ()
+
+
 async def test_without_the_search_s_expert_the_rule_decides(expert: AnswerableExpert) -> None:
     expert.threshold = 1.0
     weighed = await replace(make_gate(expert), search=None).weigh_evidence(QUESTION, hits(RIGHT))

@@ -14,7 +14,7 @@ from osler.retrieve.relevance import OverlapRelevance
 from osler.testing.scripted import ScriptedModel
 from osler.text import split_sentences
 from osler.trace import Run
-from osler.types import Answer, Hit, Passage, Question
+from osler.types import Answer, Grounding, Hit, Passage, Question
 
 SCURVY = "Scurvy is a lack of vitamin C in the diet."
 GUMS = "Bleeding gums are an early symptom of scurvy."
@@ -168,7 +168,7 @@ async def test_what_states_nothing_is_no_candidate() -> None:
     assert {one.text for one in found} == set(SHARES)
 
 
-async def answer(question: str, expert: KnownShares) -> tuple[Answer, int]:
+async def answer(question: str, expert: KnownShares, *, nearest: bool = True) -> tuple[Answer, int]:
     """The answer, and how often the model scored a text."""
     gate = EvidenceGate(
         OverlapRelevance(),
@@ -176,7 +176,9 @@ async def answer(question: str, expert: KnownShares) -> tuple[Answer, int]:
         {"en": QuoteThresholds(0, 0), "zh": QuoteThresholds(0, 0)},
     )
     run = Run()
-    composer = ExtractiveComposer(gate, ScriptedModel([]), 1, judge=QuoteJudge(expert))
+    composer = ExtractiveComposer(
+        gate, ScriptedModel([]), 1, judge=QuoteJudge(expert), nearest=nearest
+    )
     given = await composer.conclude(Question("q", question), [hit(TEXT)], "", run)
     return given, run.usage.scored_tokens
 
@@ -187,13 +189,33 @@ async def test_a_judged_answer_asks_no_model() -> None:
     assert scored == 0
 
 
-async def test_where_nothing_says_what_is_asked_the_related_passage_is_named() -> None:
-    given, _ = await answer(
-        "What are the symptoms of scurvy?", KnownShares(dict.fromkeys(SHARES, 0.4))
+async def test_where_nothing_says_what_is_asked_the_nearest_is_quoted_and_called_so() -> None:
+    unsure = KnownShares(SHARES | {GUMS: 0.4, SCURVY: 0.3, JOINTS: 0.1})
+    given, _ = await answer("What are the symptoms of scurvy?", unsure)
+    lead, quote = given.statements
+    assert lead.text == (
+        "What was found does not say this directly; nearest to it, under “Scurvy”:"
     )
-    assert given.statements == ()
-    assert given.evidence == ()
-    assert given.note == f"{NOTHING_SAID['en']} What was found on Scurvy does not say it."
+    assert (lead.cites, quote.text, quote.cites) == ((), GUMS, (1,))
+    assert [one.use for one in given.evidence] == ["nearest"]
+    assert given.grounding is Grounding.PARTLY
+    assert given.is_silent
+    assert given.sureness is None
+    assert given.note == NOTHING_SAID["en"]
+
+
+async def test_where_the_nearest_is_not_wanted_the_answer_abstains() -> None:
+    unsure = KnownShares(dict.fromkeys(SHARES, 0.4))
+    given, _ = await answer("What are the symptoms of scurvy?", unsure, nearest=False)
+    assert (given.statements, given.evidence) == ((), ())
+    assert given.grounding is Grounding.ABSTAINED
+    assert given.is_silent
+
+
+async def test_what_answers_is_not_silent() -> None:
+    given, _ = await answer("What are the symptoms of scurvy?", KnownShares(SHARES))
+    assert given.grounding is Grounding.GROUNDED
+    assert not given.is_silent
 
 
 async def test_a_question_that_it_cannot_judge_is_left_to_the_rule() -> None:

@@ -99,6 +99,9 @@ class AnswerSettings(SettingsSection):
     naming: bool = True
     """Quote only passages that name the question's drug, disease or test, by any of its names;
     false: coverage and relevance alone decide."""
+    nearest: bool = True
+    """Where what was found is on the question's subject and no sentence of it answers, quote the
+    nearest one, after a sentence that says so; false: abstain."""
     gate: Literal["answerable", "thresholds"] = "thresholds"
     """What decides whether the passages found answer at all: coverage and relevance, or the expert
     answerable (English questions about one subject). How sure an answer is the expert says either

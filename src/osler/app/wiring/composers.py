@@ -66,6 +66,7 @@ def answer_wording(settings: Settings, parts: Parts) -> Composer:
         options=_option_chooser(settings, parts),
         judge=parts.judge,
         order=parts.order,
+        nearest=settings.answer.nearest,
         steps=isinstance(settings.strategy, TcRagSettings) and settings.strategy.moves == "lean",
         verdicts=_verdict_chooser(settings, parts),
     )

@@ -41,6 +41,7 @@ from osler.llm.recording.players import TapePlayer, replay_model
 from osler.llm.recording.response_cache import ResponseCache
 from osler.llm.recording.tape import ModelAbilities, Tape
 from osler.methods.omni.describe import SourceDescription
+from osler.retrieve.asked_subject import WholeNaming
 from osler.retrieve.instructions import InstructionFreeRetriever
 from osler.retrieve.naming import SubjectRelevance
 from osler.retrieve.relevance import CoverageRelevance, OverlapRelevance
@@ -108,7 +109,7 @@ def with_knowledge(
         )
         else (),
         pool_relevance(settings, kb.term_rarity, chosen, second),
-        naming := subject_naming(settings, kb),
+        WholeNaming(naming := subject_naming(settings, kb)),
         unindexed,
         SubjectRelevance(naming),
         *open_judge(settings),

@@ -21,7 +21,6 @@ from osler.trace import BudgetExceeded, Noted, Run
 from osler.types import (
     Answer,
     DecidedBy,
-    Grounding,
     Halt,
     Hit,
     Question,
@@ -318,6 +317,6 @@ def end_single_pass(
     """
     if run.spent:
         return Solution(answer, Halt.BUDGET, f"spent: {run.spent}", run.usage, decided)
-    if answer.grounding is Grounding.ABSTAINED:
+    if answer.is_silent:
         return Solution(answer, silent, why, run.usage, decided)
     return Solution(answer, Halt.CONVERGED, converged, run.usage, decided)

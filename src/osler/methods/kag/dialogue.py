@@ -49,7 +49,7 @@ from osler.methods.kag.variables import Variables
 from osler.prompts import RenderedPrompt
 from osler.retrieve import look_up
 from osler.trace import BudgetExceeded, Calculated, FormSolved, Noted, Run
-from osler.types import Grounding, Halt, Hit, Language, Question, Retriever, Solution
+from osler.types import Halt, Hit, Language, Question, Retriever, Solution
 
 
 @dataclass(frozen=True)
@@ -253,7 +253,7 @@ class DialogueThinker:
         why = f"{solved} of {len(plan.steps)} steps answered in one dialogue"
         if cut:
             return Solution(answer, Halt.BUDGET, f"{why}; spent: {cut}", run.usage, decided)
-        if answer.grounding is Grounding.ABSTAINED:
+        if answer.is_silent:
             return Solution(answer, Halt.NO_EVIDENCE, why, run.usage, decided)
         return Solution(answer, Halt.CONVERGED, why, run.usage, decided)
 

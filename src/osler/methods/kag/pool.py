@@ -14,7 +14,7 @@ from osler.methods.kag.logical_forms import LogicalPlan
 from osler.methods.kag.planner import plan_event
 from osler.retrieve import look_up
 from osler.trace import FormSolved, Run
-from osler.types import Grounding, Halt, Hit, Question, Retriever, Solution
+from osler.types import Halt, Hit, Question, Retriever, Solution
 
 
 @dataclass(frozen=True)
@@ -44,10 +44,10 @@ class QuestionQuotes:
         run.emit(plan_event(LogicalPlan.single_retrieval(question.text), "formula"))
         hits = await self.search.find_passages(question, run)
         answer = await self.composer.conclude(question, hits, "", run)
-        quoted = [evidence.quote for evidence in answer.evidence]
+        quoted = [] if answer.is_silent else [one.quote for one in answer.evidence]
         ids = tuple(hit.passage.id for hit in hits)
         run.emit(FormSolved(1, "done" if quoted else "failed", " ".join(quoted), passages=ids))
-        halt = Halt.NO_EVIDENCE if answer.grounding is Grounding.ABSTAINED else Halt.CONVERGED
+        halt = Halt.NO_EVIDENCE if answer.is_silent else Halt.CONVERGED
         decided = who_decided(self.composer, UNDECIDED)
         return Solution(answer, halt, "searched as it stands", run.usage, decided)
 

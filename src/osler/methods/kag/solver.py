@@ -30,7 +30,7 @@ from osler.methods.kag.pool import QuestionSearch, merge_hits
 from osler.methods.kag.variables import Variables
 from osler.trace import BudgetExceeded, FormSolved, Noted, Run
 from osler.trace.ordered import OrderedEvents, gather
-from osler.types import Grounding, Halt, Hit, Question, Solution
+from osler.types import Halt, Hit, Question, Solution
 
 
 class QuestionRoute(Protocol):
@@ -203,7 +203,7 @@ class Thinker:
         cut = run.spent or (run.exhausted_bound or "" if len(done) < len(plan.steps) else "")
         if cut:
             why += f"; spent: {cut}"
-        if answer.grounding is Grounding.ABSTAINED and not cut:
+        if answer.is_silent and not cut:
             return Solution(answer, Halt.NO_EVIDENCE, why, run.usage, decided)
         finished = len(done) == len(plan.steps) and not run.exhausted_bound and not run.spent
         finished = finished and not any(each.unsure for each in done)

@@ -16,7 +16,7 @@ from osler.methods.omni.retriever import PlannedRetriever, missing_sources, orde
 from osler.retrieve import LookupResult
 from osler.retrieve.pooled import PooledOrder
 from osler.trace import BudgetExceeded, PassagesOrdered, Run, SourcesPlanned
-from osler.types import Answer, Grounding, Halt, Hit, Language, Question, Solution
+from osler.types import Answer, Halt, Hit, Language, Question, Solution
 
 _MISSING: dict[Language, str] = {
     "en": "Not searched: {sources}.",
@@ -69,7 +69,7 @@ class OmniRag:
         answer = _with_note(answer, absent)
         if run.spent:
             return Solution(answer, Halt.BUDGET, f"spent: {run.spent}", run.usage)
-        if answer.grounding is Grounding.ABSTAINED:
+        if answer.is_silent:
             nothing = "the passages found do not answer" if hits else "nothing was found"
             why = f"a source was down: {'; '.join(absent)}" if absent else nothing
             return Solution(answer, Halt.NO_EVIDENCE, why, run.usage)

@@ -43,7 +43,7 @@ from osler.methods.tcrag.tools import (
 )
 from osler.prompts import render_prompt
 from osler.trace import BudgetExceeded, Noted, Popped, Pushed, Run, StateValued
-from osler.types import Answer, Grounding, Halt, Hit, Language, Question, Solution
+from osler.types import Answer, Halt, Hit, Language, Question, Solution
 
 ROLE = "planner"
 COMPOSED = "of the composed answer"
@@ -182,7 +182,7 @@ class TuringMachine:
         if step is None or not isinstance(step.parsed.action, Conclusion):
             return None
         answer, value = await self._conclude_step(step, step.parsed.action.text, memory, run)
-        return None if answer.grounding is Grounding.ABSTAINED else value
+        return None if answer.is_silent else value
 
     async def _decide_action(
         self, memory: MemoryStack, offer: OfferedMoves, i: int, run: Run
@@ -236,7 +236,7 @@ class TuringMachine:
         answer = await self.composer.conclude(
             memory.question, memory.hits, text, run, decision=decision
         )
-        if answer.grounding is Grounding.ABSTAINED:
+        if answer.is_silent:
             run.emit(Noted("the evidence in memory does not answer the question"))
             return answer, max(memory.state, self.sigma)
         if not self.composer.writes_answer:
@@ -253,7 +253,7 @@ class TuringMachine:
         `value` is that of the answer; it is another where the answer was composed in place of
         the text, or where there is none. A Thought's value is at least sigma (line 17).
         """
-        if answer.grounding is not Grounding.ABSTAINED and not self.composer.writes_answer:
+        if not answer.is_silent and not self.composer.writes_answer:
             return value
         own = await self._state_value(step, step.monitored_draft(), memory, run, halts=False)
         return max(own, self.sigma)
@@ -379,7 +379,7 @@ class TuringMachine:
         answer = await self.composer.conclude(
             memory.question, memory.hits, draft, run, decision=decision
         )
-        silent = answer.grounding is Grounding.ABSTAINED and not run.spent
+        silent = answer.is_silent and not run.spent
         halt = Halt.NO_EVIDENCE if silent else Halt.BUDGET
         decided = who_decided(self.composer, decision)
         return Solution(answer, halt, f"not converged: {reason}", run.usage, decided)

@@ -20,7 +20,7 @@ from osler.methods.tcrag.monitor import Draft, Monitor, mean_token_probability
 from osler.methods.tcrag.stack import FrameKind, MemoryStack
 from osler.methods.unified.search import FormTool
 from osler.trace import FormBegun, Noted, Run
-from osler.types import Grounding, Halt, Hit, Language, Question, Solution
+from osler.types import Halt, Hit, Language, Question, Solution
 
 KNOWN: dict[Language, str] = {
     "en": "What earlier steps have found: ",
@@ -80,7 +80,7 @@ class MachineDepth:
         stands = solution.halt is Halt.CONVERGED
         if not stands:
             run.emit(Noted(f"step {step.n} {solution.why}"))
-        if answer.grounding is Grounding.ABSTAINED:
+        if answer.is_silent:
             return SubAnswer(step.n, question, "")
         hits = _cited_hits(solution) or memory.hits[: self.k]
         text = plain_text(answer, memory.question)

@@ -16,6 +16,7 @@ from osler.evaluate.trained_on import list_questions
 from osler.jobs.runner import Progress
 from osler.kb.base import KnowledgeBase
 from osler.kb.encoders.base import Encoder, MiniLMEncoder, VectorMemory
+from osler.retrieve.asked_subject import WholeNaming
 from osler.retrieve.experts.answerable import (
     ANSWERABLE,
     FEATURES,
@@ -207,7 +208,7 @@ def make_gate(kb: KnowledgeBase, encoder: Encoder, *, threads: int = 1) -> Evide
         CoverageRelevance(kb.term_rarity),
         near,
         {"en": RULES["entity gate"]},
-        naming=naming,
+        naming=WholeNaming(naming),
         subject=SubjectRelevance(naming),
         search=SearchRelevance(packaged_search(), encoder, words, kb.term_rarity, words),
         judge=QuoteJudge(AnswersExpert(open_expert(ANSWERS), threads=threads)),

@@ -158,7 +158,7 @@ class TextRoute:
         hits = merge_hits([fact.hit for fact in facts.values()], whole)
         answer = await self.composer.conclude(question, hits, "", run)
         why = f"{len(facts)} of {query.lookups} steps answered by the texts"
-        halt = Halt.CONVERGED if answer.statements else Halt.NO_EVIDENCE
+        halt = Halt.NO_EVIDENCE if answer.is_silent else Halt.CONVERGED
         return Solution(answer, halt, why, run.usage, who_decided(self.composer, UNDECIDED))
 
 
