@@ -11,7 +11,9 @@ import httpx2
 import pytest
 from danger_dialogues import DIALOGUES
 
+from osler.kb.base import KnowledgeBase
 from osler.testing.browsing import QUESTION, ask_question, expect_text, store_run, wait_for_script
+from osler.testing.scripted import HashingEncoder
 from osler.testing.served import FixedModel, ServedOsler, read_stream, serve_osler, start_run
 from osler.testing.waiting import AwaitableEvent
 
@@ -64,6 +66,7 @@ def addresses(place: ServedOsler) -> dict[str, str]:
         "passages/guideline%3Apages%230": ".here",
         "concepts/T%3A1": ".relations li",
         "evaluations/two": ".figures .cell",
+        "scoreboard": ".scoreboard img",
     }
 
 
@@ -91,12 +94,19 @@ needs_axe = pytest.mark.skipif(not AXE.is_file(), reason="axe-core is not instal
 
 
 @needs_axe
-@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1440, "light")])
+@pytest.mark.parametrize(
+    ("width", "scheme", "locale"), [(390, "dark", "zh-CN"), (1440, "light", "en-GB")]
+)
 def test_axe_finds_nothing_on_any_page(
-    window: Window, place: ServedOsler, addresses: dict[str, str], width: int, scheme: str
+    window: Window,
+    place: ServedOsler,
+    addresses: dict[str, str],
+    width: int,
+    scheme: str,
+    locale: str,
 ) -> None:
     size = {"width": width, "height": 900}
-    with window(place, color_scheme=scheme, viewport=size) as page:
+    with window(place, color_scheme=scheme, viewport=size, locale=locale) as page:
         found = [one for _ in each(page, addresses) for one in violations(page)]
     assert not found
 
@@ -106,7 +116,8 @@ def test_axe_finds_nothing_on_any_page(
 def test_axe_finds_nothing_in_what_comes_and_goes(
     window: Window, home: Path, width: int, scheme: str
 ) -> None:
-    """A plan, waiting, danger, an opened passage, a follow-up, files sent and refused, alerts."""
+    """A plan, waiting, danger, an opened passage, a follow-up, a question asked again, files sent
+    and refused, alerts."""
     model, gate, found = FixedModel(), AwaitableEvent(), []
     size = {"width": width, "height": 900}
     how: dict[str, Any] = {"model": model, "serve": {"uploads": ["ward"]}}
@@ -133,6 +144,15 @@ def test_axe_finds_nothing_in_what_comes_and_goes(
         page.get_by_label("Ask a follow-up question").fill("And in children?")
         page.get_by_role("button", name="Show what will be searched for").click()
         page.get_by_label("Searched for as").wait_for()
+        found += violations(page)
+        page.get_by_role("button", name="Keep this question").click()
+        page.locator(".turn .answer").wait_for()
+        with KnowledgeBase.open(home / "kb") as kb:
+            kb.remove(source="wiki")
+            kb.build(HashingEncoder())
+        page.reload()
+        page.get_by_role("button", name="Ask again").click()
+        page.get_by_role("region", name="What changed").wait_for()
         found += violations(page)
         page.evaluate("location.hash = '#/knowledge'")
         for name, data in (("plan.txt", b"The zebra is well. It is here."), ("a.exe", b"MZ")):
@@ -181,17 +201,19 @@ def test_letters_of_twice_the_size_still_fit(
 def test_every_page_is_all_chinese_when_asked(
     window: Window, place: ServedOsler, addresses: dict[str, str]
 ) -> None:
-    """What the page itself says; passages, names and settings are as they are."""
+    """What the page itself says; passages, names, settings and published figures are as they
+    are."""
     english = re.compile(
         r"\b(Answer|Evidence|Ask|Runs|Knowledge|Evaluations|Source plan|All events|Working memory"
-        r"|Replay|Step|Search|Made with|Relations|Measure|Strategy|Started|Finished|waiting|done|cited|Not"
-        r" reached|rank|Close|Conversation|Conversations|Delete|Copy|Save|Documents"
+        r"|Replay|Step|Search|Made with|Relations|Measure|Strategy|Started|Finished|waiting|done"
+        r"|cited|Not reached|rank|Close|Conversation|Conversations|Delete|Copy|Save|Documents"
         r"|Group|Side by side|Scoreboard|Keep|look up|calculate|Thought|Question)\b"
     )
     with window(place, locale="zh-CN") as page:
         found = {}
         for address in each(page, addresses):
-            if said := english.findall(page.evaluate("document.body.innerText")):
+            where = "h1" if address == "scoreboard" else "body"
+            if said := english.findall(page.locator(where).inner_text()):
                 found[address] = said
         assert page.evaluate("document.documentElement.lang") == "zh"
         expect_text(page.locator(".notice"), "不用于急救")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import re
+import runpy
 import subprocess
 import sys
 import zipfile
@@ -100,6 +101,42 @@ def test_built_page_is_small_and_names_no_other_host() -> None:
         named = set(re.findall(rb"https?://[a-z0-9.-]+", content))
         # Names of XML's languages and React's own advice: nothing that is loaded.
         assert named <= {b"http://www.w3.org", b"https://react.dev"}, name
+
+
+SCOREBOARD = """# Scoreboard
+
+Words of *one* [link](elsewhere.md).
+
+<table class="scores"><thead><tr><th>strategy</th><th>calls</th></tr></thead><tbody>
+<tr><td><code>rag</code></td><td data-value="1.25">1.2 [1, 2]</td></tr>
+</tbody></table>
+
+| half | right |
+|---|--:|
+| `dev` | **31.0** |
+
+![front](img/front.svg)
+
+- seed 0
+- data
+
+<script>
+sort();
+</script>
+"""
+
+
+def test_published_scoreboard_becomes_blocks_of_the_page() -> None:
+    script = Path(__file__).parents[3] / "scripts" / "page_sources.py"
+    blocks = list(runpy.run_path(str(script))["read_blocks"](SCOREBOARD))
+    assert blocks == [
+        {"heading": "Scoreboard", "level": 1},
+        {"text": "Words of one link."},
+        {"head": ["strategy", "calls"], "rows": [[["rag", ""], ["1.2 [1, 2]", "1.25"]]]},
+        {"head": ["half", "right"], "rows": [[["dev", ""], ["31.0", ""]]]},
+        {"picture": "front.svg"},
+        {"list": ["seed 0", "data"]},
+    ]
 
 
 @pytest.mark.skipif(not page.read_files(), reason="the page is not built: make page")
