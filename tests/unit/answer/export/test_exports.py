@@ -180,6 +180,66 @@ def test_pdf_opens_in_pypdf_with_its_chinese() -> None:
     assert "≥ 0.5" in " ".join(text.split())
 
 
+IDENTIFIED = {
+    "33012345": "PMID:33012345",
+    "10.1000/xyz.12": "DOI:10.1000/xyz.12",
+    "PMC7001234": "PMCID:PMC7001234",
+    "NCT04280705": "NCT04280705",
+    "9787117263757": "ISBN:978-7-117-26375-7",
+}
+
+
+def read_back(to: str, data: bytes) -> str:
+    """The text of a file as the program that it is for reads it."""
+    if to == "docx":
+        return "\n".join(one.text for one in Document(io.BytesIO(data)).paragraphs)
+    if to == "pdf":
+        pages = pypdf.PdfReader(io.BytesIO(data)).pages
+        return "".join("".join(page.extract_text().split()) for page in pages)
+    text = data.decode("utf-8-sig")
+    if to == "ris":
+        return str(rispy.loads(text))
+    if to == "bibtex":
+        return str([entry.fields_dict for entry in parse_string(text).entries])
+    if to == "csl-json":
+        return str(json.loads(text))
+    if to == "csv":
+        return str([*csv.DictReader(io.StringIO(text))])
+    return text.replace("\\_", "_")
+
+
+@pytest.mark.parametrize(
+    "to", ["markdown", "html", "docx", "pdf", "ris", "bibtex", "csl-json", "csv"]
+)
+def test_every_reference_of_a_thread_is_resolved_to_the_identifier_that_its_source_has(
+    to: str,
+) -> None:
+    cited = [
+        cite(
+            Passage(f"research:d{n}#0", f"Fact {n}.", "research", "T", Locator(code=code)),
+            f"Fact {n}.",
+        )
+        for n, code in enumerate(IDENTIFIED.values())
+    ]
+    turns = [
+        ExportedAnswer(
+            Question("q", "Which?"),
+            Solution(
+                Answer(
+                    tuple(Statement(f"Fact {n}.", (n + 1,)) for n in range(len(part))), tuple(part)
+                ),
+                Halt.CONVERGED,
+                "read once",
+            ),
+            "r1",
+            "rag",
+        )
+        for part in (cited[:3], cited[3:])
+    ]
+    text = read_back(to, write_export(turns, to))
+    assert [known for known in IDENTIFIED if known not in text] == []
+
+
 class Tags(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
