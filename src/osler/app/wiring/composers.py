@@ -24,7 +24,7 @@ from osler.app.config import (
     TcRagSettings,
 )
 from osler.app.wiring import Parts, roles_of
-from osler.app.wiring.experts import OFF, expert_in_use
+from osler.app.wiring.experts import OFF, expert_in_use, find_search_fault
 from osler.errors import ModelError
 from osler.llm.core.base import Likelihood, Sampling
 from osler.retrieve.experts.answerable import ANSWERABLE, AnswerableExpert
@@ -119,14 +119,17 @@ def evidence_gate(settings: Settings, parts: Parts) -> EvidenceGate:
         "zh": QuoteThresholds(chosen.coverage_zh, chosen.relevance_zh),
     }
     naming = parts.naming if chosen.naming else None
-    gate = EvidenceGate(parts.coverage, parts.relevance, least, naming=naming, faults=parts.faults)
+    unsearched = find_search_fault(settings)
+    faults = (*parts.faults, *unsearched)
+    gate = EvidenceGate(parts.coverage, parts.relevance, least, naming=naming, faults=faults)
     # The expert reads what `retrieve` says of a passage: with another search it knows nothing.
-    if parts.subject is None or parts.pool is None or expert_in_use(settings, RETRIEVE) == OFF:
+    off = unsearched or expert_in_use(settings, RETRIEVE) == OFF
+    if parts.subject is None or parts.pool is None or off:
         return gate
     try:
         expert = AnswerableExpert(open_expert(ANSWERABLE, chosen.gate_path))
     except ModelError as error:
-        return replace(gate, faults=(*parts.faults, str(error)))
+        return replace(gate, faults=(*faults, str(error)))
     fitted = settings.calibration
     known = fitted.sureness_model == expert.identity
     return replace(

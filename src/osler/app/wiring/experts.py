@@ -8,7 +8,7 @@ from pathlib import Path
 
 from osler.app.config import Settings
 from osler.app.config.edit import write_keys
-from osler.errors import BadConfig, translate_os_errors
+from osler.errors import BadConfig, ModelError, translate_os_errors
 from osler.evaluate.trained_on import pass_on
 from osler.kb.encoders.base import Encoder, MiniLMEncoder
 from osler.kb.encoders.minilm import read_safetensors
@@ -42,11 +42,23 @@ def expert_in_use(settings: Settings, name: str) -> str:
 
 
 def search_expert(settings: Settings, encoder: Encoder) -> SearchExpert | None:
-    """The expert `retrieve`; `None` where it is off, and for another encoder than the packaged."""
+    """The expert `retrieve`; `None` where it is off, for another encoder than the packaged, and
+    where it cannot be used, as `find_search_fault` says."""
     off = expert_in_use(settings, RETRIEVE) == OFF
-    if off or encoder.identity != MiniLMEncoder.identity:
+    if off or encoder.identity != MiniLMEncoder.identity or find_search_fault(settings):
         return None
     return _open_search_expert(settings.retrieve.path)
+
+
+def find_search_fault(settings: Settings) -> tuple[str, ...]:
+    """Why the expert `retrieve` cannot be used though it is set; for the reader."""
+    if expert_in_use(settings, RETRIEVE) == OFF:
+        return ()
+    try:
+        _open_search_expert(settings.retrieve.path)
+    except ModelError as error:
+        return (str(error),)
+    return ()
 
 
 @cache
