@@ -159,25 +159,36 @@ def render_bench_tables(figures: Sequence[BenchFigure]) -> Iterator[str]:
     for table in tables:
         if own := [one for one in figures if one.table == table.key]:
             yield f"## {table.title}\n\n{table.about}\n"
-            yield _render_rows(own)
+            yield from map(_render_rows, _alike(own))
+
+
+def _alike(figures: Sequence[BenchFigure]) -> Iterator[list[BenchFigure]]:
+    """The figures of sets that have the same measures from one place of the log."""
+    measures: dict[tuple[str, str], dict[str, None]] = {}
+    for one in figures:
+        measures.setdefault((one.set, one.source), {})[one.measure] = None
+    groups: dict[tuple[str, ...], list[BenchFigure]] = {}
+    for one in figures:
+        key = (one.source, *measures[one.set, one.source])
+        groups.setdefault(key, []).append(one)
+    yield from groups.values()
 
 
 def _render_rows(figures: Sequence[BenchFigure]) -> str:
     measures = list(dict.fromkeys(one.measure for one in figures))
-    rows: dict[tuple[str, str, int, str], dict[str, BenchFigure]] = {}
+    rows: dict[tuple[str, str, int], dict[str, BenchFigure]] = {}
     for one in figures:
-        rows.setdefault((one.set, one.row, one.n, one.source), {})[one.measure] = one
-    names = ("on", "row", "n", *measures, "log")
-    head = "".join(f"<th>{escape(name)}</th>" for name in names)
+        rows.setdefault((one.set, one.row, one.n), {})[one.measure] = one
+    head = "".join(f"<th>{escape(name)}</th>" for name in ("on", "row", "n", *measures))
     lines = (
         f"<td>{escape(of)}</td><td>{escape(row)}</td><td>{n or '–'}</td>"
         f"{''.join(_render_figure(found.get(measure)) for measure in measures)}"
-        f"<td>{escape(source)}</td>"
-        for (of, row, n, source), found in rows.items()
+        for (of, row, n), found in rows.items()
     )
     body = "\n".join(f"<tr>{line}</tr>" for line in lines)
     return (
         f'<table class="scores"><thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table>\n'
+        f"\nLog: {figures[0].source}.\n"
     )
 
 
