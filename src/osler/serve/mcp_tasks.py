@@ -22,10 +22,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from osler.app.audit.entries import write_entry
 from osler.app.config import STRATEGIES
+from osler.app.follow_ups import standalone_of
 from osler.errors import OslerError
 from osler.questions import parse_question
 from osler.serve import choices, documents, schemas
 from osler.serve.audited_requests import tool_entry
+from osler.serve.chat_wire import TURNS
 from osler.serve.keys import Caller
 from osler.serve.problems import RefusedRequest
 from osler.serve.reading_tools import At
@@ -41,6 +43,14 @@ _POLL_MS = 1_000
 AskedQuestion = Annotated[schemas.Words, Field(min_length=1, max_length=8_000)]
 StrategyName = Annotated[str, Field(json_schema_extra={"enum": [*STRATEGIES]})]
 RunSeconds = Annotated[float, Field(gt=0, le=120)]
+EarlierQuestions = Annotated[
+    list[AskedQuestion],
+    Field(
+        max_length=100,
+        description="The person's questions before this one, the oldest first: one that leans on"
+        " them is made to stand alone.",
+    ),
+]
 
 
 class AnswerArguments(BaseModel):
@@ -51,6 +61,7 @@ class AnswerArguments(BaseModel):
     question: AskedQuestion
     strategy: StrategyName | None = None
     max_seconds: RunSeconds = 120.0
+    earlier: EarlierQuestions = []
 
 
 async def start_answer(site: ServerState, caller: Caller, asked: AnswerArguments) -> ActiveRun:
@@ -61,7 +72,12 @@ async def start_answer(site: ServerState, caller: Caller, asked: AnswerArguments
         strategy=asked.strategy,
         limits=schemas.RunLimits(seconds=asked.max_seconds),
     )
-    return await site.desk.start_run(caller, parse_question(asked.question), settings)
+    said = [*asked.earlier[-TURNS:], asked.question]
+    alone = await standalone_of(caller.scope.narrow_settings(site.settings), said, site.shelf)
+    # Danger may stand in any of the person's own words.
+    return await site.desk.start_run(
+        caller, parse_question(alone.text), settings, earlier=said if asked.earlier else ()
+    )
 
 
 class TaskParams(RequestParams):

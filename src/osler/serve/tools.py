@@ -22,6 +22,7 @@ from osler.serve.keys import Caller
 from osler.serve.mcp_tasks import (
     AnswerArguments,
     AskedQuestion,
+    EarlierQuestions,
     RunSeconds,
     RunTasks,
     StrategyName,
@@ -235,11 +236,15 @@ def _add_answers(mcp: MCPServer[Any], at: At) -> None:
         question: AskedQuestion,
         strategy: StrategyName | None = None,
         max_seconds: RunSeconds = 120.0,
+        earlier: EarlierQuestions = [],  # noqa: B006
     ) -> schemas.RunReport:
-        """An answer with its citations, or that the evidence does not say. The run is kept.
+        """An answer with its citations, or that the evidence does not say. The run is kept; its
+        `question` is what was searched for.
         Where `danger` is there, say its text to the person first, word for word."""
         site, caller = at(context)
-        asked = AnswerArguments(question=question, strategy=strategy, max_seconds=max_seconds)
+        asked = AnswerArguments(
+            question=question, strategy=strategy, max_seconds=max_seconds, earlier=earlier
+        )
         live = await start_answer(site, caller, asked)
         try:
             async with asyncio.timeout(max_seconds + 5):

@@ -128,6 +128,20 @@ async def test_a_question_is_answered_with_citations_and_the_run_is_kept(
     assert kept["answer"] == told["answer"]
 
 
+async def test_a_follow_up_is_answered_with_the_subject_of_the_questions_before(
+    place: ServedOsler,
+) -> None:
+    given = {"question": "And in pregnancy?", "earlier": ["How is cystitis treated?"]}
+    async with talking(place) as client:
+        follow_up = await client.call_tool("answer_question", given)
+        danger = await client.call_tool(
+            "answer_question", {**given, "earlier": ["I want to kill myself. How?"]}
+        )
+    assert follow_up.structured_content["question"] == "How is cystitis treated: in pregnancy?"
+    assert follow_up.structured_content["danger"] is None
+    assert danger.structured_content["danger"]["kinds"] == ["self-harm"]
+
+
 async def test_a_formula_is_computed_and_says_where_it_is_from(place: ServedOsler) -> None:
     async with talking(place) as client:
         listed = (await client.call_tool("list_formulas", {})).structured_content["formulas"]

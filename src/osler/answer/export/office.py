@@ -16,7 +16,8 @@ from osler.text import escape_controls
 
 # Of Adobe's fonts that every reader of PDF has: it has Chinese, Greek and signs such as ≥.
 _WIDE_FONT = "STSong-Light"
-_NOT_LATIN = re.compile(r"[^\x00-\x7e\xa0-\xff]+")
+# Helvetica has Latin-1 and these quotation marks, dashes and dots.
+_NOT_LATIN = re.compile(r"[^\x00-\x7e\xa0-\xff\u2018\u2019\u201c\u201d\u2013\u2014\u2026]+")
 
 
 def _require_export() -> AbstractContextManager[None]:

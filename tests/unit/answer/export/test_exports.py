@@ -178,6 +178,7 @@ def test_pdf_opens_in_pypdf_with_its_chinese() -> None:
     assert "PMC7001234" in text
     assert "二甲双胍禁用于" in text
     assert "≥ 0.5" in " ".join(text.split())
+    assert "“old” age" in text
 
 
 IDENTIFIED = {
