@@ -3,6 +3,7 @@
 | Module | Holds |
 |---|---|
 | `calls` | the operations, written once for both clients; what they find, made flat |
+| `replies`, `replies_kb` | types of the replies, written by `scripts/client_types.py` |
 | `http_client` | `Client` and `AsyncClient` |
 | `health` | the journey of `osler deploy check` |
 | `langchain`, `llama_index`, `haystack` | retrievers; each needs the extra of its name |

@@ -1,169 +1,262 @@
-"""The operations of the HTTP API, each a method; `GET /openapi.json` describes what they return."""
+"""The operations of the HTTP API, each a method that says what its reply is; the same ones of both
+clients."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from typing import Any, Generic, TypeVar
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from functools import update_wrapper
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
 from urllib.parse import quote
 
+if TYPE_CHECKING:
+    from osler.client import replies, replies_kb
+
 Json = dict[str, Any]
-J = TypeVar("J")
-"""A reply's JSON, or what is awaited for it."""
-B = TypeVar("B")
-"""A reply's bytes, or what is awaited for them."""
+T = TypeVar("T")
+"""The reply."""
+P = ParamSpec("P")
+"""The arguments of an operation."""
 
 _API = "/api/v1"
 
 
-class ApiCalls(ABC, Generic[J, B]):
+@dataclass(frozen=True, slots=True)
+class ApiCall(Generic[T]):
+    """One request, and by its type the reply."""
+
+    method: str
+    path: str
+    query: Mapping[str, Any] | None = None
+    body: Json | None = None
+    file: tuple[str, bytes] | None = None
+    """Name and content, sent as a form."""
+    raw: bool = False
+    """Whether the reply is bytes, and no JSON."""
+
+
+class ApiCalls(ABC):
     """Each method sends one request. Raises `ServerRefused` for a reply that is an error."""
 
     @abstractmethod
-    def _json(self, method: str, path: str, *, query: Any = None, body: Any = None) -> J: ...
+    def _send_call(self, call: ApiCall[Any]) -> Any: ...
 
-    @abstractmethod
-    def _upload(self, path: str, name: str, data: bytes) -> J: ...
 
-    @abstractmethod
-    def _bytes(self, path: str, *, query: Any = None) -> B: ...
+class BlockingCalls:
+    """Whose operations give the reply."""
 
-    def start_run(self, question: str, **how: Any) -> J:
+
+class AwaitedCalls:
+    """Whose operations give what is awaited for it."""
+
+
+class Operation(Generic[P, T]):
+    """A method of both clients, made of the function that says what is sent."""
+
+    def __init__(self, build: Callable[Concatenate[Any, P], ApiCall[T]]) -> None:
+        self._build = build
+
+    @overload
+    def __get__(self, client: None, owner: type) -> Callable[Concatenate[Any, P], ApiCall[T]]: ...
+    @overload
+    def __get__(self, client: BlockingCalls, owner: type) -> Callable[P, T]: ...
+    @overload
+    def __get__(self, client: AwaitedCalls, owner: type) -> Callable[P, Awaitable[T]]: ...
+    def __get__(self, client: Any, owner: type) -> Any:
+        if client is None:
+            return self._build
+
+        def send(*given: P.args, **named: P.kwargs) -> Any:
+            return client._send_call(self._build(client, *given, **named))
+
+        return update_wrapper(send, self._build)
+
+
+class ApiOperations(ApiCalls):
+    """The operations that both clients have."""
+
+    @Operation
+    def start_run(self, /, question: str, **how: Any) -> ApiCall[replies.RunStarted]:
         """Starts a run, which goes on by itself; `how`: options, language, strategy, sources, k,
         seed, limits, plan."""
-        return self._json("POST", f"{_API}/runs", body={"question": question, **how})
+        return ApiCall("POST", f"{_API}/runs", body={"question": question, **how})
 
-    def get_run(self, run: str) -> J:
+    @Operation
+    def get_run(self, run: str) -> ApiCall[replies.RunReport]:
         """The run with its answer, citations and evidence, as far as it is."""
-        return self._json("GET", _path("runs", run))
+        return ApiCall("GET", _path("runs", run))
 
-    def list_runs(self, *, before: str = "", limit: int = 20) -> J:
+    @Operation
+    def list_runs(self, *, before: str = "", limit: int = 20) -> ApiCall[replies.RunList]:
         """The workspace's runs, the newest first; `before`: the last page's `next`."""
-        return self._json("GET", f"{_API}/runs", query={"before": before, "limit": limit})
+        return ApiCall("GET", f"{_API}/runs", query={"before": before, "limit": limit})
 
-    def cancel_run(self, run: str) -> J:
-        return self._json("POST", _path("runs", run, "cancel"))
+    @Operation
+    def cancel_run(self, run: str) -> ApiCall[replies.RunReport]:
+        return ApiCall("POST", _path("runs", run, "cancel"))
 
-    def export_run(self, run: str, to: str = "markdown") -> B:
+    @Operation
+    def export_run(self, run: str, to: str = "markdown") -> ApiCall[bytes]:
         """The answer with its references as a file: markdown, docx, pdf, ris, fhir and others."""
-        return self._bytes(_path("runs", run, "export"), query={"to": to})
+        return ApiCall("GET", _path("runs", run, "export"), query={"to": to}, raw=True)
 
-    def list_studies(self, run: str) -> J:
+    @Operation
+    def list_studies(self, run: str) -> ApiCall[replies.StudyTable]:
         """What the studies behind an answer state, as rows of quotes."""
-        return self._json("GET", _path("runs", run, "studies"))
+        return ApiCall("GET", _path("runs", run, "studies"))
 
-    def read_report(self, run: str) -> B:
+    @Operation
+    def read_report(self, run: str) -> ApiCall[bytes]:
         """The run as one HTML page without scripts."""
-        return self._bytes(f"/runs/{quote(run, safe='')}/report.html")
+        return ApiCall("GET", f"/runs/{quote(run, safe='')}/report.html", raw=True)
 
-    def judge_run(self, run: str, verdict: str, note: str = "") -> J:
+    @Operation
+    def judge_run(self, run: str, verdict: str, note: str = "") -> ApiCall[replies.FeedbackView]:
         """Says that an answer was helpful, wrong or unsafe."""
         body = {"verdict": verdict, "note": note}
-        return self._json("POST", _path("runs", run, "feedback"), body=body)
+        return ApiCall("POST", _path("runs", run, "feedback"), body=body)
 
-    def list_feedback(self, *, limit: int = 1_000) -> J:
-        return self._json("GET", f"{_API}/feedback", query={"limit": limit})
+    @Operation
+    def list_feedback(self, *, limit: int = 1_000) -> ApiCall[replies.FeedbackList]:
+        return ApiCall("GET", f"{_API}/feedback", query={"limit": limit})
 
-    def make_plan(self, question: str, **how: Any) -> J:
+    @Operation
+    def make_plan(self, /, question: str, **how: Any) -> ApiCall[replies.PlanView]:
         """A source plan, which is not run; `how`: options, language, planner, sources, seed,
         limits."""
-        return self._json("POST", f"{_API}/plan", body={"question": question, **how})
+        return ApiCall("POST", f"{_API}/plan", body={"question": question, **how})
 
-    def create_thread(self, run: str = "") -> J:
+    @Operation
+    def create_thread(self, run: str = "") -> ApiCall[replies.ThreadView]:
         """A conversation; with `run`, one that goes on from that run."""
-        return self._json("POST", f"{_API}/threads", body={"run_id": run})
+        return ApiCall("POST", f"{_API}/threads", body={"run_id": run})
 
-    def list_threads(self) -> J:
-        return self._json("GET", f"{_API}/threads")
+    @Operation
+    def list_threads(self) -> ApiCall[replies.ThreadList]:
+        return ApiCall("GET", f"{_API}/threads")
 
-    def get_thread(self, thread: str) -> J:
-        return self._json("GET", _path("threads", thread))
+    @Operation
+    def get_thread(self, thread: str) -> ApiCall[replies.ThreadView]:
+        return ApiCall("GET", _path("threads", thread))
 
-    def get_changes(self, thread: str) -> J:
+    @Operation
+    def get_changes(self, thread: str) -> ApiCall[replies.ChangeList]:
         """What changed between the answers to questions that were asked again."""
-        return self._json("GET", _path("threads", thread, "changes"))
+        return ApiCall("GET", _path("threads", thread, "changes"))
 
-    def delete_thread(self, thread: str) -> J:
-        return self._json("DELETE", _path("threads", thread))
+    @Operation
+    def delete_thread(self, thread: str) -> ApiCall[Json]:
+        return ApiCall("DELETE", _path("threads", thread))
 
-    def rewrite_question(self, thread: str, question: str) -> J:
+    @Operation
+    def rewrite_question(self, thread: str, question: str) -> ApiCall[replies.StandaloneView]:
         """How a question would be searched for after those of the thread."""
         body = {"question": question}
-        return self._json("POST", _path("threads", thread, "standalone"), body=body)
+        return ApiCall("POST", _path("threads", thread, "standalone"), body=body)
 
-    def ask_in_thread(self, thread: str, question: str, **how: Any) -> J:
+    @Operation
+    def ask_in_thread(
+        self, /, thread: str, question: str, **how: Any
+    ) -> ApiCall[replies.TurnStarted]:
         """Starts the run that answers a turn; `how` as for `start_run`, standalone and after."""
         body = {"question": question, **how}
-        return self._json("POST", _path("threads", thread, "turns"), body=body)
+        return ApiCall("POST", _path("threads", thread, "turns"), body=body)
 
-    def export_thread(self, thread: str, to: str = "markdown") -> B:
-        return self._bytes(_path("threads", thread, "export"), query={"to": to})
+    @Operation
+    def export_thread(self, thread: str, to: str = "markdown") -> ApiCall[bytes]:
+        return ApiCall("GET", _path("threads", thread, "export"), query={"to": to}, raw=True)
 
-    def search(self, query: str, *, k: int = 10, **how: Any) -> J:
+    @Operation
+    def search(self, /, query: str, *, k: int = 10, **how: Any) -> ApiCall[replies_kb.SearchResult]:
         """The passages that these words find; `how`: sources, year_from, year_to, languages,
         kinds, trust, retracted."""
-        return self._json("POST", f"{_API}/search", body={"query": query, "k": k, **how})
+        return ApiCall("POST", f"{_API}/search", body={"query": query, "k": k, **how})
 
-    def get_passage(self, passage: str, *, context: int = 0, snapshot: str = "") -> J:
+    @Operation
+    def get_passage(
+        self, passage: str, *, context: int = 0, snapshot: str = ""
+    ) -> ApiCall[replies_kb.PassageInContext]:
         query = {"context": context, "snapshot": snapshot}
-        return self._json("GET", _path("passages", passage), query=query)
+        return ApiCall("GET", _path("passages", passage), query=query)
 
-    def list_sources(self) -> J:
-        return self._json("GET", f"{_API}/sources")
+    @Operation
+    def list_sources(self) -> ApiCall[replies_kb.SourceList]:
+        return ApiCall("GET", f"{_API}/sources")
 
-    def get_status(self) -> J:
+    @Operation
+    def get_status(self) -> ApiCall[replies_kb.KbStatus]:
         """The state of the knowledge base."""
-        return self._json("GET", f"{_API}/kb")
+        return ApiCall("GET", f"{_API}/kb")
 
-    def find_concepts(self, term: str) -> J:
-        return self._json("GET", f"{_API}/graph/concepts", query={"term": term})
+    @Operation
+    def find_concepts(self, term: str) -> ApiCall[replies_kb.ConceptMatchList]:
+        return ApiCall("GET", f"{_API}/graph/concepts", query={"term": term})
 
-    def get_concept(self, concept: str, *, limit: int = 50) -> J:
-        return self._json("GET", _path("graph", "concepts", concept), query={"limit": limit})
+    @Operation
+    def get_concept(self, concept: str, *, limit: int = 50) -> ApiCall[replies_kb.ConceptView]:
+        return ApiCall("GET", _path("graph", "concepts", concept), query={"limit": limit})
 
-    def send_document(self, source: str, name: str, data: bytes) -> J:
+    @Operation
+    def send_document(
+        self, source: str, name: str, data: bytes
+    ) -> ApiCall[replies_kb.UploadReport]:
         """Sends a PDF, Word, XML, HTML or text file into a source that takes files."""
-        return self._upload(_path("uploads", source), name, data)
+        return ApiCall("POST", _path("uploads", source), file=(name, data))
 
-    def list_documents(self, source: str) -> J:
-        return self._json("GET", _path("uploads", source))
+    @Operation
+    def list_documents(self, source: str) -> ApiCall[replies_kb.UploadList]:
+        return ApiCall("GET", _path("uploads", source))
 
-    def list_places(self) -> J:
+    @Operation
+    def list_places(self) -> ApiCall[replies_kb.UploadPlaces]:
         """The sources that take files, and which files."""
-        return self._json("GET", f"{_API}/uploads")
+        return ApiCall("GET", f"{_API}/uploads")
 
-    def reread_document(self, source: str, name: str) -> J:
-        return self._json("POST", _path("uploads", source, name, "reread"))
+    @Operation
+    def reread_document(self, source: str, name: str) -> ApiCall[replies_kb.UploadReport]:
+        return ApiCall("POST", _path("uploads", source, name, "reread"))
 
-    def delete_document(self, source: str, name: str) -> J:
-        return self._json("DELETE", _path("uploads", source, name))
+    @Operation
+    def delete_document(self, source: str, name: str) -> ApiCall[Json]:
+        return ApiCall("DELETE", _path("uploads", source, name))
 
-    def list_evaluations(self) -> J:
-        return self._json("GET", f"{_API}/evaluations")
+    @Operation
+    def list_evaluations(self) -> ApiCall[replies_kb.EvaluationList]:
+        return ApiCall("GET", f"{_API}/evaluations")
 
-    def get_evaluation(self, name: str) -> J:
-        return self._json("GET", _path("evaluations", name))
+    @Operation
+    def get_evaluation(self, name: str) -> ApiCall[replies_kb.EvaluationView]:
+        return ApiCall("GET", _path("evaluations", name))
 
-    def get_samples(self, name: str, strategy: str, task: str) -> J:
+    @Operation
+    def get_samples(
+        self, name: str, strategy: str, task: str
+    ) -> ApiCall[replies_kb.EvaluationSampleList]:
         query = {"strategy": strategy, "task": task}
-        return self._json("GET", _path("evaluations", name, "samples"), query=query)
+        return ApiCall("GET", _path("evaluations", name, "samples"), query=query)
 
-    def get_transparency(self) -> J:
+    @Operation
+    def get_transparency(self) -> ApiCall[replies.Transparency]:
         """Who it is for, what it is made of, and what it does not do."""
-        return self._json("GET", f"{_API}/transparency")
+        return ApiCall("GET", f"{_API}/transparency")
 
-    def list_examples(self) -> J:
-        return self._json("GET", f"{_API}/examples")
+    @Operation
+    def list_examples(self) -> ApiCall[replies.ExampleList]:
+        return ApiCall("GET", f"{_API}/examples")
 
-    def check_alive(self) -> J:
-        return self._json("GET", "/healthz")
+    @Operation
+    def check_alive(self) -> ApiCall[replies.Health]:
+        return ApiCall("GET", "/healthz")
 
-    def check_ready(self) -> J:
-        return self._json("GET", "/readyz")
+    @Operation
+    def check_ready(self) -> ApiCall[replies.Health]:
+        return ApiCall("GET", "/readyz")
 
-    def read_metrics(self) -> B:
+    @Operation
+    def read_metrics(self) -> ApiCall[bytes]:
         """Counts for Prometheus."""
-        return self._bytes("/metrics")
+        return ApiCall("GET", "/metrics", raw=True)
 
 
 def _path(*parts: str) -> str:
@@ -195,10 +288,10 @@ class EventReader:
         return None
 
 
-def flat_metadata(hit: Json) -> Json:
+def flat_metadata(hit: replies_kb.SearchHit) -> Json:
     """What the passage says of itself beside its text: title, source, section, year, address,
     licence, and whether it is a sample; its score and rank in this search."""
-    passage = hit["passage"]
+    passage: Any = hit["passage"]
     place = {name: value for name, value in passage["locator"].items() if value not in ("", None)}
     own = {name: passage[name] for name in ("source", "title", "licence", "illustrative")}
     return {**place, **own, "score": hit["score"], "rank": hit["rank"]}

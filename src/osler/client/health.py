@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from osler.client.calls import Json
 from osler.client.http_client import Client
 from osler.errors import OslerError
 
@@ -28,7 +27,7 @@ class HealthJourney:
 
     def __init__(self, client: Client, question: str = QUESTION) -> None:
         self._client, self._question = client, question
-        self._run: Json = {}
+        self._run = ""
 
     def steps(self) -> Iterator[HealthStep]:
         """Each as it ends; after one that fails, those that do not need it go on."""
@@ -57,8 +56,8 @@ class HealthJourney:
         return f"{len(hits)} passages, first {hits[0]['passage']['id']}"
 
     def _start_run(self) -> str:
-        self._run = self._client.start_run(self._question)
-        return str(self._run["run_id"])
+        self._run = self._client.start_run(self._question)["run_id"]
+        return self._run
 
     def _follow_events(self) -> str:
         types = [event["type"] for event in self._client.stream_events(self._require_run())]
@@ -76,9 +75,9 @@ class HealthJourney:
         return f"{run['grounding']}, {len(run['evidence'])} quotes found in their passages"
 
     def _require_run(self) -> str:
-        if "run_id" not in self._run:
+        if not self._run:
             raise OslerError("there is no run", fix="mend what failed before")
-        return str(self._run["run_id"])
+        return self._run
 
 
 def _try_step(name: str, step: Callable[[], str]) -> HealthStep:

@@ -10,14 +10,25 @@ with Client("http://127.0.0.1:8642", key="osk_…") as osler:
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Awaitable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx2
 
-from osler.client.calls import ApiCalls, EventReader, Json, given_query
+from osler.client.calls import (
+    ApiCall,
+    ApiOperations,
+    AwaitedCalls,
+    BlockingCalls,
+    EventReader,
+    Json,
+    given_query,
+)
 from osler.errors import OslerError
+
+if TYPE_CHECKING:
+    from osler.client.replies import RunReport
 
 HOME = "http://127.0.0.1:8642"
 
@@ -40,13 +51,13 @@ class ServerUnreachable(OslerError):
     """Nobody answers at the address, or not in time."""
 
 
-class Client(ApiCalls[Json, bytes], AbstractContextManager["Client"]):
+class Client(ApiOperations, BlockingCalls, AbstractContextManager["Client"]):
     """Sends a request and waits for its reply. Not for several threads at once."""
 
     def __init__(self, url: str = HOME, *, key: str = "", timeout: float = 60.0) -> None:
         self._http = httpx2.Client(base_url=url, headers=_headers(key), timeout=timeout)
 
-    def ask(self, question: str, **how: Any) -> Json:
+    def ask(self, question: str, **how: Any) -> RunReport:
         """The finished run with its answer; `how` as for `start_run`. A run that fails has no
         answer: its `status` and `error` say why."""
         run = self.start_run(question, **how)["run_id"]
@@ -75,32 +86,20 @@ class Client(ApiCalls[Json, bytes], AbstractContextManager["Client"]):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _json(self, method: str, path: str, *, query: Any = None, body: Any = None) -> Json:
-        return _read_json(self._send(method, path, query, body))
-
-    def _bytes(self, path: str, *, query: Any = None) -> bytes:
-        return self._send("GET", path, query, None).content
-
-    def _upload(self, path: str, name: str, data: bytes) -> Json:
-        return _read_json(self._send("POST", path, None, None, files={"file": (name, data)}))
-
-    def _send(self, method: str, path: str, query: Any, body: Any, **more: Any) -> httpx2.Response:
+    def _send_call(self, call: ApiCall[Any]) -> Any:
         try:
-            reply = self._http.request(method, path, params=given_query(query), json=body, **more)
+            return _read_reply(call, self._http.request(**_request_of(call)))
         except httpx2.HTTPError as error:
             raise _unreachable(self._http.base_url, error) from error
-        return _require_success(reply)
 
 
-class AsyncClient(
-    ApiCalls[Awaitable[Json], Awaitable[bytes]], AbstractAsyncContextManager["AsyncClient"]
-):
+class AsyncClient(ApiOperations, AwaitedCalls, AbstractAsyncContextManager["AsyncClient"]):
     """The same for asyncio: each method is awaited."""
 
     def __init__(self, url: str = HOME, *, key: str = "", timeout: float = 60.0) -> None:
         self._http = httpx2.AsyncClient(base_url=url, headers=_headers(key), timeout=timeout)
 
-    async def ask(self, question: str, **how: Any) -> Json:
+    async def ask(self, question: str, **how: Any) -> RunReport:
         """As `Client.ask`."""
         run = (await self.start_run(question, **how))["run_id"]
         async for _ in self.stream_events(run):
@@ -128,40 +127,30 @@ class AsyncClient(
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
-    async def _json(self, method: str, path: str, *, query: Any = None, body: Any = None) -> Json:
-        return _read_json(await self._send(method, path, query, body))
-
-    async def _bytes(self, path: str, *, query: Any = None) -> bytes:
-        return (await self._send("GET", path, query, None)).content
-
-    async def _upload(self, path: str, name: str, data: bytes) -> Json:
-        return _read_json(await self._send("POST", path, None, None, files={"file": (name, data)}))
-
-    async def _send(
-        self, method: str, path: str, query: Any, body: Any, **more: Any
-    ) -> httpx2.Response:
+    async def _send_call(self, call: ApiCall[Any]) -> Any:
         try:
-            reply = await self._http.request(
-                method, path, params=given_query(query), json=body, **more
-            )
+            return _read_reply(call, await self._http.request(**_request_of(call)))
         except httpx2.HTTPError as error:
             raise _unreachable(self._http.base_url, error) from error
-        return _require_success(reply)
 
 
 def _headers(key: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {key}"} if key else {}
 
 
-def _read_json(reply: httpx2.Response) -> Json:
-    found = reply.json() if reply.content else {}
-    return found if isinstance(found, dict) else {}
+def _request_of(call: ApiCall[Any]) -> dict[str, Any]:
+    sent = {"params": given_query(call.query), "json": call.body}
+    files = {"files": {"file": call.file}} if call.file else {}
+    return {"method": call.method, "url": call.path, **sent, **files}
 
 
-def _require_success(reply: httpx2.Response) -> httpx2.Response:
+def _read_reply(call: ApiCall[Any], reply: httpx2.Response) -> Any:
     if reply.status_code >= 400:
         raise _refusal(reply)
-    return reply
+    if call.raw:
+        return reply.content
+    found = reply.json() if reply.content else {}
+    return found if isinstance(found, dict) else {}
 
 
 def _refusal(reply: httpx2.Response) -> ServerRefused:

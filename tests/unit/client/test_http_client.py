@@ -9,11 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import client_types
 import httpx2
 import pytest
 
 from osler import AsyncClient, Client
-from osler.client.calls import ApiCalls
+from osler.client.calls import ApiCall, ApiOperations, BlockingCalls
 from osler.client.http_client import ServerRefused, ServerUnreachable
 
 pytest.importorskip("fastapi", reason='not installed: pip install "osler[serve]"')
@@ -36,26 +37,20 @@ def osler(place: ServedOsler) -> Iterator[Client]:
         yield client
 
 
-class RequestLog(ApiCalls[None, None]):
+class RequestLog(ApiOperations, BlockingCalls):
     """Notes what each method would send."""
 
     def __init__(self) -> None:
-        self.sent: list[tuple[str, str, Any, Any]] = []
+        self.sent: list[ApiCall[Any]] = []
 
-    def _json(self, method: str, path: str, *, query: Any = None, body: Any = None) -> None:
-        self.sent.append((method, path, query, body))
-
-    def _upload(self, path: str, name: str, data: bytes) -> None:
-        self.sent.append(("POST", path, None, None))
-
-    def _bytes(self, path: str, *, query: Any = None) -> None:
-        self.sent.append(("GET", path, query, None))
+    def _send_call(self, call: ApiCall[Any]) -> None:
+        self.sent.append(call)
 
 
-def call_each_method() -> dict[str, tuple[str, str, Any, Any]]:
+def call_each_method() -> dict[str, ApiCall[Any]]:
     """Every method once, each text the name of its argument."""
     log, made = RequestLog(), {}
-    for name, method in inspect.getmembers(ApiCalls, inspect.isfunction):
+    for name, method in inspect.getmembers(ApiOperations, inspect.isfunction):
         if name.startswith("_"):
             continue
         wanted = [
@@ -68,10 +63,34 @@ def call_each_method() -> dict[str, tuple[str, str, Any, Any]]:
     return made
 
 
+def reply_type(method: str) -> str:
+    """As its annotation names it."""
+    stated = inspect.signature(getattr(ApiOperations, method)).return_annotation
+    return str(stated).removeprefix("ApiCall[").removesuffix("]").rpartition(".")[2]
+
+
+def described_reply(operation: dict[str, Any]) -> str:
+    """The type that stands for the reply of the API's description."""
+    status = next(one for one in operation["responses"] if one.startswith("2"))
+    if status == "204":
+        return "Json"  # an empty one
+    content = operation["responses"][status].get("content", {})
+    if "application/json" not in content or "$ref" not in str(content):
+        return "bytes"
+    return str(content["application/json"]["schema"]["$ref"]).rpartition("/")[2]
+
+
+def test_the_types_of_replies_are_those_of_the_api_s_description(place: ServedOsler) -> None:
+    described = httpx2.get(f"{place.url}/openapi.json", timeout=60).json()
+    for name, text in client_types.render_types(described).items():
+        written = (client_types.PACKAGE / name).read_text(encoding="utf-8")
+        assert written == text, f"{name} is old: python scripts/client_types.py"
+
+
 def test_each_operation_of_the_api_has_its_method_and_each_method_an_operation(
     place: ServedOsler,
 ) -> None:
-    described = httpx2.get(f"{place.url}/openapi.json").json()
+    described = httpx2.get(f"{place.url}/openapi.json", timeout=60).json()
     operations = {
         (verb.upper(), re.sub(r"\{\w+\}", "{}", path)): one
         for path, ways in described["paths"].items()
@@ -79,23 +98,25 @@ def test_each_operation_of_the_api_has_its_method_and_each_method_an_operation(
         if not {"openai", "clinic"} & set(one["tags"])  # their clients are others'
     }
     called = set()
-    for verb, path, query, body in call_each_method().values():
-        operation = (verb, re.sub(r"%3C\w+%3E", "{}", path))
+    for name, call in call_each_method().items():
+        operation = (call.method, re.sub(r"%3C\w+%3E", "{}", call.path))
         one = operations[operation]
         called.add(operation)
         asked = {given["name"] for given in one.get("parameters", []) if given["in"] == "query"}
-        assert set(query or {}) <= asked
-        if body is not None:
+        assert set(call.query or {}) <= asked
+        assert reply_type(name) == described_reply(one), name
+        if call.body is not None:
             reference = json.dumps(one["requestBody"]).partition("#/components/schemas/")[2]
             form = described["components"]["schemas"][reference.partition('"')[0]]
-            assert set(body) <= set(form["properties"])
-            assert set(form.get("required", [])) <= set(body)
+            assert set(call.body) <= set(form["properties"])
+            assert set(form.get("required", [])) <= set(call.body)
     streamed = {("GET", "/api/v1/runs/{}/events")}
     assert called | streamed == set(operations)
 
 
 def test_a_question_is_answered_with_its_evidence(osler: Client) -> None:
     run = osler.ask(QUESTION, strategy="rag")
+    assert run["answer"] is not None
     assert run["answer"]["text"].startswith("Adrenaline is given first.")
     cited = run["evidence"][0]["passage"]["id"]
     assert osler.get_passage(cited, context=1)["passage"]["id"] == cited
@@ -134,6 +155,7 @@ def test_a_server_that_is_not_there_is_said(tmp_path: Path) -> None:
 async def test_the_other_client_awaits_the_same(place: ServedOsler) -> None:
     async with AsyncClient(place.url) as osler:
         run = await osler.ask(QUESTION, strategy="rag")
+        assert run["answer"] is not None
         assert run["answer"]["text"].startswith("Adrenaline is given first.")
         found = await osler.search("adrenaline", k=2)
         assert len(found["hits"]) == 2

@@ -24,10 +24,10 @@ from osler.serve.clinic.launch_flow import read_launch_servers
 from osler.serve.keys import FailedKeys, new_key
 from osler.serve.ledger import Ledger
 from osler.serve.scopes import KeyScope
-from osler.testing.served import ServedOsler, serve_osler
+from osler.testing.served import FixedModel, ServedOsler, serve_osler
 
 BACK = "http://localhost:8642/launch/callback"
-WORD = "Warfarin"
+WORD, ASKED = "Warfarin", "Does the patient take warfarin?"
 
 
 @dataclass
@@ -84,7 +84,8 @@ def hospital(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LaunchingHosp
         (home / "servers.json").write_text(json.dumps(servers))
         serve = {"launch_servers": str(home / "servers.json"), "failed_keys": 1_000}
         audit = {"log": "require", "content": "text"}
-        with serve_osler(home, serve=serve, audit=audit) as running:
+        model = FixedModel(reply="Warfarin 3 mg oral tablet is taken. [3]")
+        with serve_osler(home, model=model, serve=serve, audit=audit) as running:
             yield LaunchingHospital(running, north, south, keys)
 
 
@@ -274,9 +275,11 @@ def test_one_user_s_patient_is_nobody_else_s(
         hospital.browser() as tenant,
     ):
         record = hospital.open(mine, north)["record"]
-        run = mine.post("/api/v1/runs", json={"question": "Is warfarin taken?"}).json()["run_id"]
+        run = mine.post("/api/v1/runs", json={"question": ASKED}).json()["run_id"]
         mine.get(f"/api/v1/runs/{run}/events")
-        assert mine.get(f"/api/v1/runs/{run}").status_code == 200
+        cited = mine.get(f"/api/v1/runs/{run}").json()["evidence"]
+        assert [one["passage"]["id"].partition("#")[0] for one in cited] == [record]
+        assert WORD in cited[0]["quote"]
         north.user = "dr-9"
         others = [hospital.open(colleague, north), hospital.open(tenant, hospital.south)]
         assert len({record, *(one["record"] for one in others)}) == 3  # of the same patient
