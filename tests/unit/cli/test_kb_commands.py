@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from osler.app.config import Settings
 from osler.app.wiring.knowledge import open_or_create
 from osler.kb.base import BuildResult, IngestResult, KnowledgeBase, KnowledgeBaseInfo, Progress
 from osler.kb.check import SourceInfo
+from osler.kb.encoders.base import Kind
 from osler.testing.scripted import HashingEncoder
 from osler.types import Hit, Language, Passage
 
@@ -54,6 +56,26 @@ def test_kb_add_counts_what_was_added(osler: Any, books: Path) -> None:
     )
     again = json.loads(osler("kb", "add", str(books), "-s", "book", "--json").stdout)
     assert (again["files"], again["unchanged"]) == (0, 2)
+
+
+def test_kb_add_says_before_encoding_how_long_that_will_take(
+    osler: Any, books: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    timed: list[str] = []
+
+    class TimedEncoder(HashingEncoder):
+        def encode(self, texts: Sequence[str], *, kind: Kind) -> Any:
+            timed.extend(texts)
+            return super().encode(texts, kind=kind)
+
+    monkeypatch.setattr("osler.app.wiring.models.load_encoder", lambda _: TimedEncoder())
+    monkeypatch.setattr("osler.cli.kb.WORTH_TIMING", 1)
+    lines = osler("kb", "add", str(books), "--source", "book").stdout.splitlines()
+    assert re.fullmatch(
+        r"1 passages want a vector, about \d+ s here; by words they are found now", lines[-2]
+    )
+    assert lines[-1] == "next: osler kb build"
+    assert timed, "the estimate is of this machine"
 
 
 def test_kb_info_says_which_passages_are_found_by_words_alone(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import resource
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import typer.main
 
 from osler import errors
 from osler.cli import RootGroup, app
+from osler.cli import session as sessions
 from osler.cli.session import CliSession, complete_preset, complete_strategy
 from osler.errors import MalformedOutput, OslerError, UnknownPassage
 
@@ -75,6 +77,15 @@ def test_every_error_is_one_line_and_its_own_exit_code(
     assert result.stderr.startswith("osler: ")
     if error is None:
         assert result.stderr == "osler: it is broken; mend it\n"
+
+
+def test_the_guide_has_every_exit_code_and_no_other() -> None:
+    guide = (Path(__file__).parents[3] / "docs" / "guide" / "cli.md").read_text(encoding="utf-8")
+    table = guide.partition("## Exit codes")[2].partition("\n## ")[0]
+    said = {int(code) for code in re.findall(r"^\| (\d+) \|", table, re.MULTILINE)}
+    ours = {"ABSTAINED", "USAGE", "PARTIAL", "REFUSED", "INTERRUPTED"}
+    codes = {getattr(sessions, name) for name in ours}
+    assert said == {0, *codes, *(kind.exit_code for kind in kinds(OslerError))}
 
 
 @pytest.mark.parametrize("arguments", [["--json", "config", "show"], ["config", "show", "--json"]])
