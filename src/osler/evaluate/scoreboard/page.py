@@ -85,8 +85,8 @@ def render_page(
     figures: Sequence[BenchFigure] = (),
 ) -> str:
     """The page as Markdown, with tables as HTML so that they can be sorted."""
-    whole = [label for label in strategies if ":" not in label or label.endswith(":moves=lean")]
-    parts = [label for label in strategies if label not in whole]
+    parts = [label for label in strategies if is_ablation(label)]
+    whole = [label for label in strategies if label not in parts]
     blocks = [
         read_packaged(__package__, "head.md"),
         "## Answers\n",
@@ -104,6 +104,11 @@ def render_page(
     blocks += [f"## What it rests on\n\n- seed {log.seed}\n{facts}\n"]
     blocks.append(read_packaged(__package__, "sort.html"))
     return "\n".join(blocks)
+
+
+def is_ablation(label: str) -> bool:
+    """Whether a strategy lacks one of its parts; TC-RAG's forms and lean moves are whole."""
+    return ":" in label and not label.startswith("tc-rag:") and not label.endswith(":moves=lean")
 
 
 def _parts_of(base: str, parts: Sequence[str]) -> list[str]:

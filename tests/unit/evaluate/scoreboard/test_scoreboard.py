@@ -17,7 +17,7 @@ from osler.evaluate.scoreboard import read_scoreboard
 from osler.evaluate.scoreboard.claims import Claim, read_claims, settle_claim
 from osler.evaluate.scoreboard.curves import cost_points, find_front, is_on_front, risk_curve
 from osler.evaluate.scoreboard.measured import is_measured, read_measured
-from osler.evaluate.scoreboard.page import scored_strategies, write_page
+from osler.evaluate.scoreboard.page import is_ablation, scored_strategies, write_page
 from osler.evaluate.scoreboard.scores import (
     ScoredAnswer,
     ScoredLog,
@@ -238,6 +238,12 @@ def test_a_claim_that_rests_on_scores_follows_them() -> None:
     assert settled.effect[0] == pytest.approx(0.6)
     worse = replace(claim, compared=("set", "auto", "rag"))
     assert settle_claim(worse, made_log(*two_rows())).status == "refuted here"
+
+
+def test_the_ablations_of_a_plan_stand_apart_from_whole_strategies() -> None:
+    for board in map(read_scoreboard, ("small", "full")):
+        assert not any(map(is_ablation, board.strategies))
+        assert all(map(is_ablation, board.ablations))
 
 
 @pytest.mark.parametrize("name", ["small", "full"])
