@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 from dataclasses import dataclass
 
-from osler.cli.run_output import WaitingLine
+from osler.app.config import Settings
+from osler.cli.run_output import WaitingLine, first_step
 from osler.trace import Event, PlannedQuery, Retrieved, Searched, SourcesPlanned
 
 
@@ -35,6 +36,14 @@ def test_a_terminal_sees_the_step_its_seconds_and_what_is_next() -> None:
     assert out.getvalue().endswith("searching book, wiki, 4 s; next: reading what is found")
     line.close()
     assert out.getvalue().endswith("\x1b[2K"), "the line is gone when the answer comes"
+
+
+def test_probing_a_model_server_is_said_while_it_lasts() -> None:
+    served = {"kind": "openai", "url": "http://127.0.0.1:9/v1", "name": "m"}
+    step, then = first_step(Settings.model_validate({"model": served}))
+    assert step == "asking the model server at http://127.0.0.1:9/v1 what it can do"
+    assert then == "reading the question"
+    assert "server" not in first_step(Settings())[0]
 
 
 def test_a_pipe_gets_a_line_every_ten_seconds() -> None:
