@@ -59,11 +59,15 @@ def read_blocks(page: str) -> Iterator[dict[str, Any]]:
 def _read_html(text: str) -> dict[str, Any]:
     table = html.fromstring(text)
     rows = [
-        [[" ".join(cell.itertext()), cell.get("data-value", "")] for cell in row.iter("td")]
+        [[_words(cell), cell.get("data-value", "")] for cell in row.iter("td")]
         for row in table.iter("tr")
     ]
-    head = [cell.text_content() for cell in table.iter("th")]
+    head = [_words(cell) for cell in table.iter("th")]
     return {"head": head, "rows": [row for row in rows if row]}
+
+
+def _words(cell: html.HtmlElement) -> str:
+    return " ".join(map(str, cell.itertext()))
 
 
 def _read_pipes(text: str) -> dict[str, Any]:

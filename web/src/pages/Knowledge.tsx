@@ -158,7 +158,6 @@ function Sources({ sources, kb, speak }: Held) {
               <th scope="col">{words.documents}</th>
               <th scope="col">{words.passages}</th>
               <th scope="col">{words.licence}</th>
-              <td />
             </tr>
           </thead>
           <tbody>
@@ -167,10 +166,12 @@ function Sources({ sources, kb, speak }: Held) {
                 <th scope="row">{speak.source(one.source)}</th>
                 <td className="n">{one.documents.toLocaleString()}</td>
                 <td className="n">{one.passages.toLocaleString()}</td>
-                <td>{plain(one.licences.join(", "))}</td>
                 <td>
-                  {one.illustrative > 0 && words.illustrative}
-                  {one.retracted > 0 && ` ${words.retracted}: ${one.retracted}`}
+                  {plain(one.licences.join(", "))}{" "}
+                  <span className="small">
+                    {one.illustrative > 0 && words.illustrative}
+                    {one.retracted > 0 && ` ${words.retracted}: ${one.retracted}`}
+                  </span>
                 </td>
               </tr>
             ))}
