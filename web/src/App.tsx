@@ -11,6 +11,7 @@ import { RunPage } from "./pages/RunPage";
 import { Runs } from "./pages/Runs";
 import { Scoreboard } from "./pages/Scoreboard";
 import { ThreadPage, Threads } from "./pages/Threads";
+import { OpenRecord } from "./parts/OpenRecord";
 import { Wrong } from "./parts/Wrong";
 import { usePlace, type Place } from "./place";
 import { tongue, type Tongue, type Words } from "./words";
@@ -23,11 +24,16 @@ export function App() {
   const [dark, setDark] = useKept("osler.dark", () => matchMedia("(prefers-color-scheme: dark)").matches);
   const [about, learn] = useState(NOBODY);
   const [locked, lock] = useState(false);
+  const [patient, open] = useState<api.OpenPatient | null>(null);
   const speak = tongue(zh);
   const { words } = speak;
   const look = useCallback(() => {
     api.about().then(
-      (found) => (learn(found), lock(false)),
+      (found) => {
+        learn(found);
+        lock(false);
+        api.launched().then((one) => open(one.patient), () => open(null));
+      },
       (error) => lock(error instanceof api.Refusal && error.status === 401),
     );
   }, []);
@@ -62,6 +68,7 @@ export function App() {
         </span>
       </header>
       <aside className="notice small">{words.notice || about.notice}</aside>
+      <OpenRecord patient={patient} speak={speak} />
       <main id="content" tabIndex={-1}>
         {locked ? <Key words={words} done={look} /> : <Here at={at} speak={speak} about={about} />}
       </main>

@@ -169,6 +169,14 @@ export interface Source {
   latest: number;
 }
 
+export interface OpenPatient {
+  title: string;
+  system: string;
+  parts: { heading: string; text: string }[];
+  unread: string[];
+  ends: string;
+}
+
 export interface Kb {
   snapshot: string;
   built: boolean;
@@ -392,6 +400,8 @@ export const judge = (id: string, verdict: Verdict, note: string) =>
 export const about = () => call<About>("transparency");
 export const examples = () => call<{ examples: Example[] }>("examples");
 export const sources = () => call<{ searched: string[]; sources: Source[] }>("sources");
+export const launched = () => call<{ patient: OpenPatient | null }>("launch");
+export const closeRecord = () => remove("launch");
 export const kb = () => call<Kb>("kb");
 export const search = (body: object) => call<{ hits: Hit[] }>("search", body);
 export const passage = (id: string, context: number) =>

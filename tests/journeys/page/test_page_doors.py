@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -13,8 +14,10 @@ import httpx2
 import pypdf
 import pytest
 from docx import Document as WordDocument
+from record_system import CLIENT, RecordSystem, serve_record_system
 
 from osler.app.threads import FILE, MOST_TURNS
+from osler.serve.clinic.launch_sessions import COOKIE
 from osler.testing.browsing import (
     ask_question,
     expect_count,
@@ -320,3 +323,31 @@ def fill_again(place: ServedOsler) -> None:
     with KnowledgeBase.open(home / "kb") as kb:
         kb.update(source="research", checksum=True)
         kb.build(HashingEncoder())
+
+
+def test_a_patient_that_a_record_system_opens_is_shown_and_closed(
+    window: Window, tmp_path: Path
+) -> None:
+    system, listed = RecordSystem(), tmp_path / "servers.json"
+    with serve_record_system(system):
+        back = "http://localhost:8642/launch/callback"
+        listed.write_text(json.dumps({system.base: {"client_id": CLIENT, "redirect_uri": back}}))
+        with (
+            serve_osler(tmp_path, serve={"launch_servers": str(listed)}) as place,
+            window(place) as page,
+        ):
+            with httpx2.Client(base_url=place.url) as browser:
+                asked = {"iss": system.base, "launch": "l-1"}
+                sent = browser.get("/launch", params=asked).headers["location"]
+                agreed = httpx2.get(sent).headers["location"]
+                assert browser.get(f"/launch{agreed.partition('/launch')[2]}").status_code == 303
+                cookie = {"name": COOKIE, "value": browser.cookies[COOKIE], "url": place.url}
+            page.context.add_cookies([cookie])
+            page.reload()
+            record = page.get_by_label("Patient's record")
+            expect_text(record.locator("summary"), "Patient, female, age 70")
+            record.locator("summary").click()
+            expect_text(record, "Warfarin 3 mg oral tablet")
+            record.get_by_role("button", name="Close the record").click()
+            expect_count(page.get_by_label("Patient's record"), 0)
+            assert httpx2.get(f"{place.url}/api/v1/launch").json() == {"patient": None}
