@@ -10,7 +10,6 @@ from typing import Protocol
 
 from osler.answer.sentences import QuoteCandidate, quotable_spans
 from osler.llm.recording import Boundary
-from osler.retrieve.entity_names import ReadText, fold_words
 from osler.retrieve.experts.answer_cues import share_covered
 from osler.retrieve.experts.answering import LEAD, TextPair
 from osler.retrieve.naming import has_no_one_subject
@@ -102,12 +101,7 @@ class QuoteJudge:
         least = self.first if known and query == question.text else 0.0
         further = self.further if known else self.share * max(shares)
         chosen: dict[str, QuoteCandidate] = {}
-        order = sorted(range(len(found)), key=lambda at: (-shares[at], at))
-        passing = [at for at in order if shares[at] >= least]
-        if least and passing:
-            begin = _choose_first(question.text, found, shares, passing)
-            order = [begin, *(at for at in order if at != begin)]
-        for at in order:
+        for at in sorted(range(len(found)), key=lambda at: (-shares[at], at)):
             if len(chosen) == self.most or shares[at] < (further if chosen else least):
                 break
             # Two passages may say the same in the same words.
@@ -174,32 +168,6 @@ def _same_documents(evidence: Sequence[QuoteCandidate], hits: Sequence[Hit]) -> 
     here = {one.hit.passage.id for one in evidence}
     titles = {one.hit.passage.title for one in evidence} - {""}
     return [hit for hit in hits if hit.passage.id in here or hit.passage.title in titles]
-
-
-def _choose_first(
-    question: str, found: Sequence[QuoteCandidate], shares: Sequence[float], passing: Sequence[int]
-) -> int:
-    """Of the sentences that answer the one to be quoted first, by three signs in turn.
-
-    A page whose title the question names goes before one on a neighbour of its subject, the
-    longest title first; then the document whose sentences together are surest; then the surest.
-    """
-    asked = ReadText(question)
-    titles = {found[at].hit.passage.title for at in passing}
-    named = {one: len(fold_words(one)) if asked.has_name(one) else 0 for one in titles}
-    doubt: dict[str, float] = {}
-    for at in passing:
-        document = _document_of(found[at])
-        doubt[document] = doubt.get(document, 1.0) * (1 - shares[at])
-
-    def rank(at: int) -> tuple[int, float]:
-        return -named[found[at].hit.passage.title], doubt[_document_of(found[at])]
-
-    return min(passing, key=rank)
-
-
-def _document_of(quote: QuoteCandidate) -> str:
-    return quote.hit.passage.id.partition("#")[0]
 
 
 def put_definition_first(question: str, quotes: Sequence[QuoteCandidate]) -> list[QuoteCandidate]:

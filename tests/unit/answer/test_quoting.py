@@ -68,25 +68,6 @@ async def test_as_many_are_quoted_as_answer_and_the_surest_stands_first() -> Non
     assert await choose("Symptoms of scurvy?", found, first=0.95) == []
 
 
-async def test_the_page_that_the_question_names_is_quoted_before_a_surer_neighbour() -> None:
-    named, neighbour = hit(JOINTS, 0, "Scurvy"), hit(GUMS, 1, "Gum disease")
-    judge, asked = QuoteJudge(KnownShares(SHARES)), Question("q", "Symptoms of scurvy?")
-    both = evidence_of(neighbour, named)
-    chosen = await judge.choose_quotes(asked, asked.text, both, [neighbour, named])
-    assert [one.text for one in chosen or ()] == [JOINTS, GUMS]
-    longer = Question("q", "What of scurvy in gum disease?")
-    chosen = await judge.choose_quotes(longer, longer.text, both, [named, neighbour])
-    assert [one.text for one in chosen or ()] == [GUMS]
-
-
-async def test_two_sentences_of_one_document_go_before_a_surer_one_alone() -> None:
-    alone = Hit(Passage("web:b#0", GUMS, "web", "Scurvy"), 1.0, 1, "q", "web")
-    two = hit(f"{SCURVY} {JOINTS}")
-    judge, asked = QuoteJudge(KnownShares(SHARES)), Question("q", "Symptoms of scurvy?")
-    chosen = await judge.choose_quotes(asked, asked.text, evidence_of(alone, two), [alone, two])
-    assert [one.text for one in chosen or ()] == [JOINTS, GUMS]
-
-
 async def test_in_books_none_is_refused_and_a_share_of_the_first_suffices() -> None:
     judge, asked = QuoteJudge(KnownShares(SHARES)), Question("q", "Who feared scurvy?")
     sailors = hit(SAILORS, source="book")
