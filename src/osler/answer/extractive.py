@@ -21,7 +21,7 @@ from osler.answer.options import OptionChooser, OptionTexts
 from osler.answer.quoting import QuoteJudge
 from osler.answer.sentences import QuoteCandidate, add_sentences_before, quote_candidates
 from osler.answer.sureness import describe_sureness
-from osler.answer.verdicts import VerdictChooser
+from osler.answer.verdicts import ChosenVerdict, VerdictChooser
 from osler.llm.core.ask import score_all
 from osler.llm.core.base import Likelihood, Message
 from osler.prompts import render_prompt
@@ -111,13 +111,7 @@ class ExtractiveComposer:
         near: list[QuoteCandidate] = []
         if self.nearest and chosen is None and not quotes:
             near = await self._choose_nearest(question, weighed, hits)
-        chooser = self._option_chooser
-        if decision.option is not None:
-            notes.append(_DECIDED_NOTE[question.language])
-        elif verdict is not None:
-            notes.append(verdict.describe(question.language))
-        elif chosen is not None and chooser is not None:
-            notes.append(chooser.selection_note(question.language))
+        notes += self._describe_choice(question, decision, verdict, chosen)
         if verdict is not None:
             sureness = verdict.sureness
         elif sureness is not None and quotes:
@@ -139,6 +133,23 @@ class ExtractiveComposer:
             language=question.language,
             sureness=None if near else sureness,
         )
+
+    def _describe_choice(
+        self,
+        question: Question,
+        decision: Decision,
+        verdict: ChosenVerdict | None,
+        chosen: str | None,
+    ) -> list[str]:
+        """How an option was chosen, for the reader; nothing where none was."""
+        chooser = self._option_chooser
+        if decision.option is not None:
+            return [_DECIDED_NOTE[question.language]]
+        if verdict is not None:
+            return [verdict.describe(question.language)]
+        if chosen is not None and chooser is not None:
+            return [chooser.selection_note(question.language)]
+        return []
 
     async def _choose_option(
         self, question: Question, hits: Sequence[Hit], said: str, run: Run

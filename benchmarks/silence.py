@@ -1,11 +1,11 @@
 """Silence: what is answered, shown as nearest, and refused, with the subject there and without.
 
-    python benchmarks/experts/silence.py ask --work FOLDER [--out silence.jsonl]
-    python benchmarks/experts/silence.py table [--out silence.jsonl]
+    python benchmarks/silence.py ask --work FOLDER [--out silence.jsonl]
+    python benchmarks/silence.py table [--out silence.jsonl]
 
 `ask` searches the knowledge base that `osler experts train answerable --work FOLDER` made for the
-test questions of `silence_questions.txt` (ids alone; nobody had measured a gate or quotes on
-them), once as it is and once without every passage about their subject, and answers by the default
+test questions of `experts/silence_questions.txt` (ids alone; no gate and no quotes had been
+measured on them), once as it is and once without every passage about their subject, and answers by the default
 in quotes. Beside it stand the rule for words, with and without the choice of quotes that answer,
 and a cosine of .7. A stopped run goes on.
 """
@@ -19,7 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from quoted import ROOT, read_rows
+from experts.quoted import ROOT, read_rows
 
 from osler.answer.extractive import ExtractiveComposer
 from osler.answer.sentences import quote_candidates
@@ -41,7 +41,7 @@ from osler.train.experts.evidence_cases import (
 from osler.train.experts.searches import read_searches
 from osler.types import Hit
 
-IDS = Path(__file__).with_name("silence_questions.txt")
+IDS = ROOT / "benchmarks/experts/silence_questions.txt"
 NEAR = 0.7
 
 
@@ -99,11 +99,9 @@ async def measure_case(
 
 
 def table(path: Path) -> None:
-    rows = read_rows(path)
+    rows: list[dict[str, Any]] = read_rows(path)
     cases: list[dict[str, Any]] = [
-        {**case, "source": row["source"]}
-        for row in rows
-        for case in row["cases"]  # type: ignore[attr-defined]
+        {**case, "source": row["source"]} for row in rows for case in row["cases"]
     ]
     absent = [one for one in cases if one["absent"]]
     there = [one for one in cases if not one["absent"] and one["found"]]
