@@ -5,9 +5,9 @@
 
 `ask` searches the knowledge base that `osler experts train answerable --work FOLDER` made for the
 test questions of `experts/silence_questions.txt` (ids alone; no gate and no quotes had been
-measured on them), once as it is and once without every passage about their subject, and answers by the default
-in quotes. Beside it stand the rule for words, with and without the choice of quotes that answer,
-and a cosine of .7. A stopped run goes on.
+measured on them), once as it is and once without every passage about their subject, and answers by
+the default in quotes. Beside it stand the rule for words, with and without the choice of quotes
+that answer, and a cosine of .7. A stopped run goes on.
 """
 
 from __future__ import annotations
