@@ -41,7 +41,7 @@ from decompose_data import (
     read_graphs,
     write_data,
 )
-from decompose_letters import plan_grammar, read_line, write_line
+from decompose_letters import plan_grammar, read_line, seen_grammar, write_line
 from decompose_plans import COMPARED, Lookup, Plan, Step, carry_out, fill_results
 from gold_plans import ROOT
 from graph_templates import Relations
@@ -147,12 +147,15 @@ class Asker:
 
     def __init__(self, way: str, work: Path, known: Sequence[str]) -> None:
         self.way, self.known = way, known
+        way, _, seen = way.partition("+")  # "steps+seen": held to whole plans of the training
+        self.lines = {row["completion"] for row in read_lines(work / "data.jsonl") if seen}
         self.relations: list[str] = json.loads((work / "relations.json").read_text("utf-8"))
         self.role = ""
         if way == "rule":
             return
         base, adapters = default_gguf(), []
-        if (file := work / f"{way}.gguf").exists():
+        if way not in ("base", "outline"):
+            file = work / f"{way}.gguf"
             try:
                 self.role, adapters = read_adapter(file).prompt, [file]
             except ModelError:  # a whole model
@@ -174,6 +177,7 @@ class Asker:
         if not letters:
             return None
         held = plan_grammar(letters, self.relations)
+        held = seen_grammar(letters, self.lines) or held
         sampling = Sampling(heat, 60, seed=seed or 0, adapter=self.role, top=0, grammar=held)
         reply = await self.model.complete(ask_message(case.question, letters), sampling)
         return read_line(reply.text, letters)
@@ -314,7 +318,7 @@ def main() -> None:
     parser.add_argument(
         "--ways",
         default="rule,steps,outline",
-        help="rule, outline, base, or WORK/WAY.gguf: an adapter or a whole model",
+        help="rule, outline, base, or WAY of WORK/WAY.gguf; WAY+seen: whole plans of the training",
     )
     parser.add_argument("--part", default="held", choices=("dev", "held"))
     parser.add_argument("--n", type=int, default=100, help="questions of each set")

@@ -116,6 +116,12 @@ def read_relations(line: str) -> set[str]:
     return {step.relation for step in plan.steps} if plan else set()
 
 
+def seen_grammar(letters: Collection[str], lines: Iterable[str]) -> Grammar | None:
+    """Lines that training has, whole, of the question's letters; `None` where it has none."""
+    fit = [line for line in lines if set(re.findall(r"\b[A-Z]\b", line)) <= set(letters)]
+    return Grammar("plan", alt(*map(lit, sorted(fit)))) if fit else None
+
+
 def plan_grammar(letters: Collection[str], relations: Sequence[str]) -> Grammar:
     """Lines of the letters that the question has and relations of the closed list."""
     letter, relation = alt(*map(lit, letters)), alt(*map(lit, relations))
