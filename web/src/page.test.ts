@@ -58,6 +58,13 @@ test("a table is sorted by size or alphabet, and what is not stated stands last"
   expect(sorted(valued, 0, true)[0]?.cells[0]?.text).toBe("row 1");
 });
 
+test("a limit that was reached is said in plain words of either language", () => {
+  const note = "a model call was stopped: seconds 90 of 90";
+  expect(tongue(false).note(note)).toBe("The limit was reached (seconds: 90); not every step was done.");
+  expect(tongue(true).note(note)).toBe("已达到上限（秒数：90），未能完成全部步骤。");
+  expect(tongue(true).note("wiki is away")).toBe("wiki is away");
+});
+
 test("what goes on is said in plain words", () => {
   const said = (event: Event) => [stepName(event, tongue(false)), stepName(event, tongue(true))];
   expect(said({ type: "retrieval.started", sources: ["book"], query: "x" })).toEqual(["searching book", "正在检索教科书"]);

@@ -537,11 +537,22 @@ const PICTURES: Record<string, [string, string]> = {
   "scoreboard-reliability.svg": ["Share of right answers over the sureness that is stated", "正确率与所述把握程度"],
 };
 
+// A run's note that a limit was reached, in words for a reader; any other as it is.
+const STOPPED = /^a model call was stopped: (\w+) [\d.]+ of ([\d.]+)$/;
+const LIMITS: Record<string, string> = { seconds: "秒数", calls: "模型调用次数", tokens: "词元数", searches: "检索次数" };
+
+function noted(text: string, zh: boolean): string {
+  const [, limit = "", most = ""] = STOPPED.exec(text) ?? [];
+  if (!limit) return text;
+  return zh ? `已达到上限（${LIMITS[limit] ?? limit}：${most}），未能完成全部步骤。` : `The limit was reached (${limit}: ${most}); not every step was done.`;
+}
+
 export interface Tongue {
   steps: (typeof STEPS)["en"];
   sure: (probability: number) => string;
   column: (name: string) => string;
   picture: (name: string) => string;
+  note: (text: string) => string;
   label: (name: string) => string; // of a region, where a page has several of a kind
   words: Words;
   zh: boolean;
@@ -557,6 +568,7 @@ export function tongue(zh: boolean): Tongue {
     steps: STEPS[zh ? "zh" : "en"],
     sure: (probability) => SURE.find(([least]) => probability >= least)?.[zh ? 2 : 1] ?? "",
     label: (name) => name,
+    note: (text) => noted(text, zh),
     picture: (name) => PICTURES[name]?.[zh ? 1 : 0] ?? name,
     column: (name) => COLUMNS[name]?.[zh ? 1 : 0] ?? name,
     state: (name) => (name && STATES[name]?.[zh ? 1 : 0]) || (name ?? "").replaceAll("_", " "),

@@ -143,7 +143,7 @@ export function Warnings({ log, speak }: { log: Told; speak: Tongue }) {
         <li key={one} className="down">{`${speak.words.down}: ${plain(one)}`}</li>
       ))}
       {log.notes.map((one, index) => (
-        <li key={index}>{plain(one)}</li>
+        <li key={index}>{plain(speak.note(one))}</li>
       ))}
     </ul>
   );
