@@ -93,8 +93,9 @@ def _recorded_sureness(log: Path) -> tuple[str, Sureness] | None:
     if not isinstance(end, Answered) or not end.solution.answer.statements:
         return None  # what abstained has nothing to grade
     begun = next((event for event in events if isinstance(event, Started)), None)
-    sureness = end.solution.answer.sureness
-    return sureness and (begun.question.text if begun else "", sureness)
+    if (sureness := end.solution.answer.sureness) is None:
+        return None
+    return (begun.question.text if begun else "", sureness)
 
 
 def _read_line(line: str, place: str) -> tuple[str, GradedAnswer] | None:
