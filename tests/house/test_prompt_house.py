@@ -155,6 +155,7 @@ def example(name: str, language: Language) -> dict[str, object]:
         "following": "Which drug treats anaphylaxis?",
         "dimension": "security",
         "about": "Is it safe to train on?",
+        "earlier": ["What is anaphylaxis?" if language == "en" else "什么是过敏性休克？"],
         "transcript": "[user]\nWhich drug is given first?\n\n[assistant]\nAdrenaline.",
         "aspects": [("content", "nothing improper"), ("privacy", "no personal data")],
     }
