@@ -64,19 +64,24 @@ def _render_file(title: str, names: set[str], forms: dict[str, Schema], shared: 
         "from typing import Any, Literal, NotRequired, TypedDict",
     ]
     if shared:
-        text += ["", f"from osler.client.replies import {', '.join(shared)}"]
+        text += ["", f"from osler.client.replies import {', '.join(map(_type_name, shared))}"]
     for name in sorted(names):
         needed = forms[name].get("required", [])
-        text += ["", f"class {name}(TypedDict):"]
+        text += ["", f"class {_type_name(name)}(TypedDict):"]
         for field, schema in forms[name]["properties"].items():
             kind = _render_kind(schema)
             text.append(f"    {field}: {kind if field in needed else f'NotRequired[{kind}]'}")
     return "\n".join([*text, ""])
 
 
+def _type_name(form: str) -> str:
+    """ "PassageView" → "PassageJson"."""
+    return f"{form.removesuffix('View')}Json"
+
+
 def _render_kind(schema: Schema) -> str:
     if "$ref" in schema:
-        return str(schema["$ref"]).rpartition("/")[2]
+        return _type_name(str(schema["$ref"]).rpartition("/")[2])
     if several := schema.get("anyOf"):
         return " | ".join(map(_render_kind, several))
     if values := schema.get("enum") or ([schema["const"]] if "const" in schema else []):

@@ -77,23 +77,23 @@ class ApiOperations(ApiCalls):
     """The operations that both clients have."""
 
     @Operation
-    def start_run(self, /, question: str, **how: Any) -> ApiCall[replies.RunStarted]:
+    def start_run(self, /, question: str, **how: Any) -> ApiCall[replies.RunStartedJson]:
         """Starts a run, which goes on by itself; `how`: options, language, strategy, sources, k,
         seed, limits, plan."""
         return ApiCall("POST", f"{_API}/runs", body={"question": question, **how})
 
     @Operation
-    def get_run(self, run: str) -> ApiCall[replies.RunReport]:
+    def get_run(self, run: str) -> ApiCall[replies.RunReportJson]:
         """The run with its answer, citations and evidence, as far as it is."""
         return ApiCall("GET", _path("runs", run))
 
     @Operation
-    def list_runs(self, *, before: str = "", limit: int = 20) -> ApiCall[replies.RunList]:
+    def list_runs(self, *, before: str = "", limit: int = 20) -> ApiCall[replies.RunListJson]:
         """The workspace's runs, the newest first; `before`: the last page's `next`."""
         return ApiCall("GET", f"{_API}/runs", query={"before": before, "limit": limit})
 
     @Operation
-    def cancel_run(self, run: str) -> ApiCall[replies.RunReport]:
+    def cancel_run(self, run: str) -> ApiCall[replies.RunReportJson]:
         return ApiCall("POST", _path("runs", run, "cancel"))
 
     @Operation
@@ -102,7 +102,7 @@ class ApiOperations(ApiCalls):
         return ApiCall("GET", _path("runs", run, "export"), query={"to": to}, raw=True)
 
     @Operation
-    def list_studies(self, run: str) -> ApiCall[replies.StudyTable]:
+    def list_studies(self, run: str) -> ApiCall[replies.StudyTableJson]:
         """What the studies behind an answer state, as rows of quotes."""
         return ApiCall("GET", _path("runs", run, "studies"))
 
@@ -112,36 +112,36 @@ class ApiOperations(ApiCalls):
         return ApiCall("GET", f"/runs/{quote(run, safe='')}/report.html", raw=True)
 
     @Operation
-    def judge_run(self, run: str, verdict: str, note: str = "") -> ApiCall[replies.FeedbackView]:
+    def judge_run(self, run: str, verdict: str, note: str = "") -> ApiCall[replies.FeedbackJson]:
         """Says that an answer was helpful, wrong or unsafe."""
         body = {"verdict": verdict, "note": note}
         return ApiCall("POST", _path("runs", run, "feedback"), body=body)
 
     @Operation
-    def list_feedback(self, *, limit: int = 1_000) -> ApiCall[replies.FeedbackList]:
+    def list_feedback(self, *, limit: int = 1_000) -> ApiCall[replies.FeedbackListJson]:
         return ApiCall("GET", f"{_API}/feedback", query={"limit": limit})
 
     @Operation
-    def make_plan(self, /, question: str, **how: Any) -> ApiCall[replies.PlanView]:
+    def make_plan(self, /, question: str, **how: Any) -> ApiCall[replies.PlanJson]:
         """A source plan, which is not run; `how`: options, language, planner, sources, seed,
         limits."""
         return ApiCall("POST", f"{_API}/plan", body={"question": question, **how})
 
     @Operation
-    def create_thread(self, run: str = "") -> ApiCall[replies.ThreadView]:
+    def create_thread(self, run: str = "") -> ApiCall[replies.ThreadJson]:
         """A conversation; with `run`, one that goes on from that run."""
         return ApiCall("POST", f"{_API}/threads", body={"run_id": run})
 
     @Operation
-    def list_threads(self) -> ApiCall[replies.ThreadList]:
+    def list_threads(self) -> ApiCall[replies.ThreadListJson]:
         return ApiCall("GET", f"{_API}/threads")
 
     @Operation
-    def get_thread(self, thread: str) -> ApiCall[replies.ThreadView]:
+    def get_thread(self, thread: str) -> ApiCall[replies.ThreadJson]:
         return ApiCall("GET", _path("threads", thread))
 
     @Operation
-    def get_changes(self, thread: str) -> ApiCall[replies.ChangeList]:
+    def get_changes(self, thread: str) -> ApiCall[replies.ChangeListJson]:
         """What changed between the answers to questions that were asked again."""
         return ApiCall("GET", _path("threads", thread, "changes"))
 
@@ -150,7 +150,7 @@ class ApiOperations(ApiCalls):
         return ApiCall("DELETE", _path("threads", thread))
 
     @Operation
-    def rewrite_question(self, thread: str, question: str) -> ApiCall[replies.StandaloneView]:
+    def rewrite_question(self, thread: str, question: str) -> ApiCall[replies.StandaloneJson]:
         """How a question would be searched for after those of the thread."""
         body = {"question": question}
         return ApiCall("POST", _path("threads", thread, "standalone"), body=body)
@@ -158,7 +158,7 @@ class ApiOperations(ApiCalls):
     @Operation
     def ask_in_thread(
         self, /, thread: str, question: str, **how: Any
-    ) -> ApiCall[replies.TurnStarted]:
+    ) -> ApiCall[replies.TurnStartedJson]:
         """Starts the run that answers a turn; `how` as for `start_run`, standalone and after."""
         body = {"question": question, **how}
         return ApiCall("POST", _path("threads", thread, "turns"), body=body)
@@ -168,7 +168,9 @@ class ApiOperations(ApiCalls):
         return ApiCall("GET", _path("threads", thread, "export"), query={"to": to}, raw=True)
 
     @Operation
-    def search(self, /, query: str, *, k: int = 10, **how: Any) -> ApiCall[replies_kb.SearchResult]:
+    def search(
+        self, /, query: str, *, k: int = 10, **how: Any
+    ) -> ApiCall[replies_kb.SearchResultJson]:
         """The passages that these words find; `how`: sources, year_from, year_to, languages,
         kinds, trust, retracted."""
         return ApiCall("POST", f"{_API}/search", body={"query": query, "k": k, **how})
@@ -176,45 +178,45 @@ class ApiOperations(ApiCalls):
     @Operation
     def get_passage(
         self, passage: str, *, context: int = 0, snapshot: str = ""
-    ) -> ApiCall[replies_kb.PassageInContext]:
+    ) -> ApiCall[replies_kb.PassageInContextJson]:
         query = {"context": context, "snapshot": snapshot}
         return ApiCall("GET", _path("passages", passage), query=query)
 
     @Operation
-    def list_sources(self) -> ApiCall[replies_kb.SourceList]:
+    def list_sources(self) -> ApiCall[replies_kb.SourceListJson]:
         return ApiCall("GET", f"{_API}/sources")
 
     @Operation
-    def get_status(self) -> ApiCall[replies_kb.KbStatus]:
+    def get_status(self) -> ApiCall[replies_kb.KbStatusJson]:
         """The state of the knowledge base."""
         return ApiCall("GET", f"{_API}/kb")
 
     @Operation
-    def find_concepts(self, term: str) -> ApiCall[replies_kb.ConceptMatchList]:
+    def find_concepts(self, term: str) -> ApiCall[replies_kb.ConceptMatchListJson]:
         return ApiCall("GET", f"{_API}/graph/concepts", query={"term": term})
 
     @Operation
-    def get_concept(self, concept: str, *, limit: int = 50) -> ApiCall[replies_kb.ConceptView]:
+    def get_concept(self, concept: str, *, limit: int = 50) -> ApiCall[replies_kb.ConceptJson]:
         return ApiCall("GET", _path("graph", "concepts", concept), query={"limit": limit})
 
     @Operation
     def send_document(
         self, source: str, name: str, data: bytes
-    ) -> ApiCall[replies_kb.UploadReport]:
+    ) -> ApiCall[replies_kb.UploadReportJson]:
         """Sends a PDF, Word, XML, HTML or text file into a source that takes files."""
         return ApiCall("POST", _path("uploads", source), file=(name, data))
 
     @Operation
-    def list_documents(self, source: str) -> ApiCall[replies_kb.UploadList]:
+    def list_documents(self, source: str) -> ApiCall[replies_kb.UploadListJson]:
         return ApiCall("GET", _path("uploads", source))
 
     @Operation
-    def list_places(self) -> ApiCall[replies_kb.UploadPlaces]:
+    def list_places(self) -> ApiCall[replies_kb.UploadPlacesJson]:
         """The sources that take files, and which files."""
         return ApiCall("GET", f"{_API}/uploads")
 
     @Operation
-    def reread_document(self, source: str, name: str) -> ApiCall[replies_kb.UploadReport]:
+    def reread_document(self, source: str, name: str) -> ApiCall[replies_kb.UploadReportJson]:
         return ApiCall("POST", _path("uploads", source, name, "reread"))
 
     @Operation
@@ -222,35 +224,35 @@ class ApiOperations(ApiCalls):
         return ApiCall("DELETE", _path("uploads", source, name))
 
     @Operation
-    def list_evaluations(self) -> ApiCall[replies_kb.EvaluationList]:
+    def list_evaluations(self) -> ApiCall[replies_kb.EvaluationListJson]:
         return ApiCall("GET", f"{_API}/evaluations")
 
     @Operation
-    def get_evaluation(self, name: str) -> ApiCall[replies_kb.EvaluationView]:
+    def get_evaluation(self, name: str) -> ApiCall[replies_kb.EvaluationJson]:
         return ApiCall("GET", _path("evaluations", name))
 
     @Operation
     def get_samples(
         self, name: str, strategy: str, task: str
-    ) -> ApiCall[replies_kb.EvaluationSampleList]:
+    ) -> ApiCall[replies_kb.EvaluationSampleListJson]:
         query = {"strategy": strategy, "task": task}
         return ApiCall("GET", _path("evaluations", name, "samples"), query=query)
 
     @Operation
-    def get_transparency(self) -> ApiCall[replies.Transparency]:
+    def get_transparency(self) -> ApiCall[replies.TransparencyJson]:
         """Who it is for, what it is made of, and what it does not do."""
         return ApiCall("GET", f"{_API}/transparency")
 
     @Operation
-    def list_examples(self) -> ApiCall[replies.ExampleList]:
+    def list_examples(self) -> ApiCall[replies.ExampleListJson]:
         return ApiCall("GET", f"{_API}/examples")
 
     @Operation
-    def check_alive(self) -> ApiCall[replies.Health]:
+    def check_alive(self) -> ApiCall[replies.HealthJson]:
         return ApiCall("GET", "/healthz")
 
     @Operation
-    def check_ready(self) -> ApiCall[replies.Health]:
+    def check_ready(self) -> ApiCall[replies.HealthJson]:
         return ApiCall("GET", "/readyz")
 
     @Operation
@@ -288,7 +290,7 @@ class EventReader:
         return None
 
 
-def flat_metadata(hit: replies_kb.SearchHit) -> Json:
+def flat_metadata(hit: replies_kb.SearchHitJson) -> Json:
     """What the passage says of itself beside its text: title, source, section, year, address,
     licence, and whether it is a sample; its score and rank in this search."""
     passage: Any = hit["passage"]

@@ -28,7 +28,7 @@ from osler.client.calls import (
 from osler.errors import OslerError
 
 if TYPE_CHECKING:
-    from osler.client.replies import RunReport
+    from osler.client.replies import RunReportJson
 
 HOME = "http://127.0.0.1:8642"
 
@@ -57,7 +57,7 @@ class Client(ApiOperations, BlockingCalls, AbstractContextManager["Client"]):
     def __init__(self, url: str = HOME, *, key: str = "", timeout: float = 60.0) -> None:
         self._http = httpx2.Client(base_url=url, headers=_headers(key), timeout=timeout)
 
-    def ask(self, question: str, **how: Any) -> RunReport:
+    def ask(self, question: str, **how: Any) -> RunReportJson:
         """The finished run with its answer; `how` as for `start_run`. A run that fails has no
         answer: its `status` and `error` say why."""
         run = self.start_run(question, **how)["run_id"]
@@ -99,7 +99,7 @@ class AsyncClient(ApiOperations, AwaitedCalls, AbstractAsyncContextManager["Asyn
     def __init__(self, url: str = HOME, *, key: str = "", timeout: float = 60.0) -> None:
         self._http = httpx2.AsyncClient(base_url=url, headers=_headers(key), timeout=timeout)
 
-    async def ask(self, question: str, **how: Any) -> RunReport:
+    async def ask(self, question: str, **how: Any) -> RunReportJson:
         """As `Client.ask`."""
         run = (await self.start_run(question, **how))["run_id"]
         async for _ in self.stream_events(run):

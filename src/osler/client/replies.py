@@ -6,25 +6,25 @@ from __future__ import annotations
 
 from typing import Any, Literal, NotRequired, TypedDict
 
-class AnswerView(TypedDict):
+class AnswerJson(TypedDict):
     text: str
     option: str | None
-    statements: list[StatementView]
-    citations: list[CitationView]
+    statements: list[StatementJson]
+    citations: list[CitationJson]
     language: Literal["en", "zh"]
     authorship: Literal["extractive", "written"]
     note: str
-    sureness: SurenessView | None
+    sureness: SurenessJson | None
 
-class CautionView(TypedDict):
+class CautionJson(TypedDict):
     rule: Literal["retracted", "superseded", "newer-guideline", "amounts", "directions", "shared", "instruction", "contradicted", "reference"]
     text: str
-    evidence: list[QuotedView]
+    evidence: list[QuotedJson]
 
-class ChangeList(TypedDict):
-    changes: list[ChangeView]
+class ChangeListJson(TypedDict):
+    changes: list[ChangeJson]
 
-class ChangeView(TypedDict):
+class ChangeJson(TypedDict):
     question: str
     before: str
     after: str
@@ -34,45 +34,45 @@ class ChangeView(TypedDict):
     gone_passages: list[str]
     grounding: list[str]
 
-class ChangedView(TypedDict):
+class ChangedJson(TypedDict):
     number: int
     passage: str
     state: Literal["changed", "gone"]
 
-class CitationView(TypedDict):
+class CitationJson(TypedDict):
     span: list[int]
     number: int
     passage_id: str
     quote: str
     quote_span: list[int]
 
-class DangerView(TypedDict):
+class DangerJson(TypedDict):
     kinds: list[Literal["emergency", "self-harm"]]
     text: str
     rules: list[str]
     language: Literal["en", "zh"]
 
-class EvidenceView(TypedDict):
+class EvidenceJson(TypedDict):
     number: int
-    passage: PassageView
+    passage: PassageJson
     quote: str
     quote_span: list[int]
     use: str
     query: str
     rank: int
 
-class ExampleList(TypedDict):
-    examples: list[ExampleView]
+class ExampleListJson(TypedDict):
+    examples: list[ExampleJson]
 
-class ExampleView(TypedDict):
+class ExampleJson(TypedDict):
     question: str
     options: list[str]
     language: Literal["en", "zh"]
 
-class FeedbackList(TypedDict):
-    feedback: list[FeedbackView]
+class FeedbackListJson(TypedDict):
+    feedback: list[FeedbackJson]
 
-class FeedbackView(TypedDict):
+class FeedbackJson(TypedDict):
     kind: Literal["run", "card"]
     about: str
     verdict: Literal["helpful", "wrong", "unsafe", "accepted", "overridden"]
@@ -81,10 +81,10 @@ class FeedbackView(TypedDict):
     where: str
     at: str
 
-class Health(TypedDict):
+class HealthJson(TypedDict):
     status: Literal["ok", "ready"]
 
-class LocatorView(TypedDict):
+class LocatorJson(TypedDict):
     section: str
     page: int | None
     year: int | None
@@ -92,25 +92,25 @@ class LocatorView(TypedDict):
     code: str
     kind: str
 
-class ModelView(TypedDict):
+class ModelJson(TypedDict):
     kind: str
     name: str
     words_answers: bool
 
-class PassageView(TypedDict):
+class PassageJson(TypedDict):
     id: str
     source: str
     title: str
     text: str
-    locator: LocatorView
+    locator: LocatorJson
     licence: str
     language: Literal["en", "zh"]
     illustrative: bool
 
-class PlanView(TypedDict):
-    danger: DangerView | None
+class PlanJson(TypedDict):
+    danger: DangerJson | None
     question: str
-    queries: list[SourceQuery]
+    queries: list[SourceQueryJson]
     sources: list[str]
     text: str
     dropped: list[str]
@@ -118,7 +118,7 @@ class PlanView(TypedDict):
     snapshot: str
     notice: NotRequired[str]
 
-class ProofStepView(TypedDict):
+class ProofStepJson(TypedDict):
     n: int
     function: Literal["Retrieval", "Math", "Deduce", "Output"]
     step: str
@@ -128,65 +128,65 @@ class ProofStepView(TypedDict):
     passages: list[str]
     computed: str
 
-class QuotedView(TypedDict):
-    passage: PassageView
+class QuotedJson(TypedDict):
+    passage: PassageJson
     quote: str
     quote_span: list[int]
 
-class RunError(TypedDict):
+class RunErrorJson(TypedDict):
     code: str
     detail: str
 
-class RunList(TypedDict):
-    runs: list[RunSummary]
+class RunListJson(TypedDict):
+    runs: list[RunSummaryJson]
     next: str | None
 
-class RunReport(TypedDict):
-    danger: DangerView | None
+class RunReportJson(TypedDict):
+    danger: DangerJson | None
     run_id: str
     status: Literal["queued", "running", "finished", "failed", "cancelled", "interrupted"]
     created: str
     strategy: str
     question: str
     options: list[str]
-    answer: AnswerView | None
-    evidence: list[EvidenceView]
-    cautions: list[CautionView]
+    answer: AnswerJson | None
+    evidence: list[EvidenceJson]
+    cautions: list[CautionJson]
     grounding: Literal["grounded", "partly", "ungrounded", "abstained"] | None
     halt: Literal["converged", "budget", "no_evidence", "refused"] | None
     why: str
     decided: Literal["method", "reader", "fallback"] | None
-    steps: list[ProofStepView]
-    usage: UsageView | None
+    steps: list[ProofStepJson]
+    usage: UsageJson | None
     models: dict[str, str]
     notes_of: list[str]
     snapshot: str
     seconds: float | None
     events: int
     ahead: int
-    changed: list[ChangedView]
-    error: RunError | None
+    changed: list[ChangedJson]
+    error: RunErrorJson | None
     notice: NotRequired[str]
 
-class RunStarted(TypedDict):
-    danger: DangerView | None
+class RunStartedJson(TypedDict):
+    danger: DangerJson | None
     run_id: str
     status: Literal["queued", "running", "finished", "failed", "cancelled", "interrupted"]
     events: str
     notice: NotRequired[str]
 
-class RunSummary(TypedDict):
+class RunSummaryJson(TypedDict):
     run_id: str
     status: Literal["queued", "running", "finished", "failed", "cancelled", "interrupted"]
     created: str
     strategy: str
     question: str
 
-class SourceQuery(TypedDict):
+class SourceQueryJson(TypedDict):
     source: str
     query: str
 
-class SourceView(TypedDict):
+class SourceJson(TypedDict):
     source: str
     documents: int
     passages: int
@@ -197,15 +197,15 @@ class SourceView(TypedDict):
     trust: dict[str, int]
     latest: int
 
-class StandaloneView(TypedDict):
+class StandaloneJson(TypedDict):
     standalone: str
     rewritten_by: str
 
-class StatementView(TypedDict):
+class StatementJson(TypedDict):
     text: str
     cites: list[int]
 
-class StudyRowView(TypedDict):
+class StudyRowJson(TypedDict):
     title: str
     year: int | None
     design: str
@@ -219,46 +219,46 @@ class StudyRowView(TypedDict):
     quote: str
     passage: str
 
-class StudyTable(TypedDict):
-    rows: list[StudyRowView]
+class StudyTableJson(TypedDict):
+    rows: list[StudyRowJson]
 
-class SurenessView(TypedDict):
+class SurenessJson(TypedDict):
     probability: float
     by: str
 
-class ThreadList(TypedDict):
-    threads: list[ThreadView]
+class ThreadListJson(TypedDict):
+    threads: list[ThreadJson]
 
-class ThreadView(TypedDict):
+class ThreadJson(TypedDict):
     thread_id: str
     created: str
-    turns: list[TurnView]
+    turns: list[TurnJson]
     outdated: bool
 
-class Transparency(TypedDict):
+class TransparencyJson(TypedDict):
     notice: str
     version: str
     intended_users: str
     intended_use: str
     out_of_scope: list[str]
-    models: dict[str, ModelView]
+    models: dict[str, ModelJson]
     encoder: str
     strategies: list[str]
     strategy: str
     snapshot: str
-    sources: list[SourceView]
+    sources: list[SourceJson]
     limits: dict[str, int | float | None]
     known_limits: list[str]
 
-class TurnStarted(TypedDict):
-    danger: DangerView | None
+class TurnStartedJson(TypedDict):
+    danger: DangerJson | None
     run_id: str
     status: Literal["queued", "running", "finished", "failed", "cancelled", "interrupted"]
     events: str
     notice: NotRequired[str]
-    turn: TurnView
+    turn: TurnJson
 
-class TurnView(TypedDict):
+class TurnJson(TypedDict):
     standalone: str
     rewritten_by: str
     n: int
@@ -266,7 +266,7 @@ class TurnView(TypedDict):
     question: str
     created: str
 
-class UsageView(TypedDict):
+class UsageJson(TypedDict):
     calls: int
     prompt_tokens: int
     completion_tokens: int

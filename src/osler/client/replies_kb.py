@@ -6,79 +6,79 @@ from __future__ import annotations
 
 from typing import Any, Literal, NotRequired, TypedDict
 
-from osler.client.replies import PassageView, SourceView
+from osler.client.replies import PassageJson, SourceJson
 
-class ConceptMatch(TypedDict):
+class ConceptMatchJson(TypedDict):
     id: str
     name: str
 
-class ConceptMatchList(TypedDict):
+class ConceptMatchListJson(TypedDict):
     term: str
-    concepts: list[ConceptMatch]
+    concepts: list[ConceptMatchJson]
 
-class ConceptRelation(TypedDict):
+class ConceptRelationJson(TypedDict):
     subject: str
     subject_name: str
     predicate: str
     object: str
     object_name: str
 
-class ConceptView(TypedDict):
+class ConceptJson(TypedDict):
     id: str
     name: str
     names: list[str]
     types: list[str]
     definitions: list[list[str]]
-    relations: list[ConceptRelation]
+    relations: list[ConceptRelationJson]
 
-class EvaluationCell(TypedDict):
+class EvaluationCellJson(TypedDict):
     strategy: str
     task: str
     planned: int
     done: int
     failed: int
     missing: int
-    figures: dict[str, FigureView]
+    figures: dict[str, FigureJson]
     calibration_error: float | None
 
-class EvaluationJudged(TypedDict):
+class EvaluationJudgedJson(TypedDict):
     form: str
     judge: str
     strategy: str
     task: str
-    figures: dict[str, FigureView]
+    figures: dict[str, FigureJson]
     unread: int
 
-class EvaluationList(TypedDict):
-    evaluations: list[EvaluationSummary]
+class EvaluationListJson(TypedDict):
+    evaluations: list[EvaluationSummaryJson]
 
-class EvaluationMeasure(TypedDict):
+class EvaluationMeasureJson(TypedDict):
     name: str
     title: str
     percent: bool
     means: dict[str, float | None]
 
-class EvaluationPair(TypedDict):
+class EvaluationPairJson(TypedDict):
     task: str
     first: str
     second: str
     measure: str
-    change: FigureView
+    change: FigureJson
     test: str
     p: float
     corrected: float
     verdict: str
     unpaired: int
 
-class EvaluationPrinted(TypedDict):
+class EvaluationPrintedJson(TypedDict):
     place: str
     task: str
     strategy: str
     theirs: float
-    ours: FigureView
+    ours: FigureJson
     differs: str
 
-class EvaluationSample(TypedDict):
+class EvaluationSampleJson(TypedDict):
     strategy: str
     task: str
     id: str
@@ -89,10 +89,10 @@ class EvaluationSample(TypedDict):
     score: float | None
     why: str
 
-class EvaluationSampleList(TypedDict):
-    samples: list[EvaluationSample]
+class EvaluationSampleListJson(TypedDict):
+    samples: list[EvaluationSampleJson]
 
-class EvaluationSummary(TypedDict):
+class EvaluationSummaryJson(TypedDict):
     name: str
     experiment: str
     version: str
@@ -100,26 +100,26 @@ class EvaluationSummary(TypedDict):
     tasks: list[str]
     damaged: str
 
-class EvaluationView(TypedDict):
+class EvaluationJson(TypedDict):
     name: str
     head: str
     strategies: list[str]
     tasks: list[str]
-    measures: list[EvaluationMeasure]
-    cells: list[EvaluationCell]
-    compared: list[EvaluationPair]
-    printed: list[EvaluationPrinted]
-    judged: list[EvaluationJudged]
+    measures: list[EvaluationMeasureJson]
+    cells: list[EvaluationCellJson]
+    compared: list[EvaluationPairJson]
+    printed: list[EvaluationPrintedJson]
+    judged: list[EvaluationJudgedJson]
     left_out: list[str]
     facts: list[list[str]]
 
-class FigureView(TypedDict):
+class FigureJson(TypedDict):
     value: float
     low: float
     high: float
     n: int
 
-class KbStatus(TypedDict):
+class KbStatusJson(TypedDict):
     snapshot: str
     built: bool
     pending: int
@@ -131,13 +131,13 @@ class KbStatus(TypedDict):
     named_snapshots: int
     graph: bool
 
-class PassageInContext(TypedDict):
-    passage: PassageView
-    context: list[PassageView]
-    provenance: ProvenanceView | None
+class PassageInContextJson(TypedDict):
+    passage: PassageJson
+    context: list[PassageJson]
+    provenance: ProvenanceJson | None
     snapshot: str
 
-class ProvenanceView(TypedDict):
+class ProvenanceJson(TypedDict):
     document: str
     origin: str
     checksum: str
@@ -148,36 +148,36 @@ class ProvenanceView(TypedDict):
     retracted: bool
     version: int
 
-class SearchHit(TypedDict):
+class SearchHitJson(TypedDict):
     rank: int
     score: float
-    passage: PassageView
+    passage: PassageJson
 
-class SearchResult(TypedDict):
+class SearchResultJson(TypedDict):
     query: str
     snapshot: str
-    hits: list[SearchHit]
+    hits: list[SearchHitJson]
 
-class SourceList(TypedDict):
+class SourceListJson(TypedDict):
     snapshot: str
     searched: list[str]
-    sources: list[SourceView]
+    sources: list[SourceJson]
 
-class UploadList(TypedDict):
-    uploads: list[UploadView]
+class UploadListJson(TypedDict):
+    uploads: list[UploadJson]
 
-class UploadPlaces(TypedDict):
+class UploadPlacesJson(TypedDict):
     sources: list[str]
     endings: list[str]
     mib: int
 
-class UploadReport(TypedDict):
-    upload: UploadView
+class UploadReportJson(TypedDict):
+    upload: UploadJson
     documents: int
     passages: int
     drops: dict[str, int]
 
-class UploadView(TypedDict):
+class UploadJson(TypedDict):
     source: str
     name: str
     bytes: int

@@ -255,23 +255,30 @@ def create_app(site: ServerState) -> FastAPI:
     )
     app.state.site = site
     problems.install_handlers(app)
-    shown = (page.router, api.router, api.pages, evaluations.router, exports.router, threads.router)
-    for router in (
-        *shown,
-        feedback.router,
-        uploads.router,
-        root,
-        told,
-        chat.router,
-        responses.router,
-        clinic.router,
-        launch_page.pages,
-        launch_page.router,
-    ):
+    for router in _ROUTERS:
         app.include_router(router)
     app.router.routes.extend(served)
     _describe_schema(app)
     return app
+
+
+_ROUTERS = (
+    page.router,
+    api.router,
+    api.pages,
+    evaluations.router,
+    exports.router,
+    threads.router,
+    feedback.router,
+    uploads.router,
+    root,
+    told,
+    chat.router,
+    responses.router,
+    clinic.router,
+    launch_page.pages,
+    launch_page.router,
+)
 
 
 async def _warm_up(site: ServerState) -> None:

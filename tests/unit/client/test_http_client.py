@@ -77,7 +77,8 @@ def described_reply(operation: dict[str, Any]) -> str:
     content = operation["responses"][status].get("content", {})
     if "application/json" not in content or "$ref" not in str(content):
         return "bytes"
-    return str(content["application/json"]["schema"]["$ref"]).rpartition("/")[2]
+    form = str(content["application/json"]["schema"]["$ref"]).rpartition("/")[2]
+    return f"{form.removesuffix('View')}Json"
 
 
 def test_the_types_of_replies_are_those_of_the_api_s_description(place: ServedOsler) -> None:
