@@ -18,6 +18,8 @@ interface Given {
   rows: Row[];
 }
 
+const LONG = 40; // letters of a cell that is to be read as a sentence
+
 // A table that sorts by the column whose head is pressed; once more turns it round.
 export function SortedTable({ name, head, rows }: Given) {
   const [by, sort] = useState<number | null>(null);
@@ -46,7 +48,9 @@ export function SortedTable({ name, head, rows }: Given) {
           {(by === null ? rows : sorted(rows, by, down)).map((row, index) => (
             <tr key={index} title={row.title && plain(row.title)}>
               {row.cells.map(({ text, href }, column) => (
-                <td key={column}>{href ? <a href={href}>{plain(text)}</a> : plain(text)}</td>
+                <td key={column} className={text.length > LONG ? "long" : undefined}>
+                  {href ? <a href={href}>{plain(text)}</a> : plain(text)}
+                </td>
               ))}
             </tr>
           ))}
