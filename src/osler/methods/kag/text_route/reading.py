@@ -252,26 +252,34 @@ class _Reader:
             if found := re.search(pattern, text):
                 hops = self.known.nouns[found[related].lower()]
                 return found.start(), found.end(), _bare_name(found[subject]), hops
-        for relation, clause in _clause_patterns():
-            if found := clause.search(text):
+        for relation, clause in _clause_forms():
+            # Most forms have words that the text lacks; to compile them all takes most of a second.
+            said = all(piece in text for piece in clause.split("{}"))
+            if said and (found := _compile_clause(clause).search(text)):
                 hop = _typed_relation(relation, found[0])
                 return found.start(), found.end(), _bare_name(found[1]), (hop,)
         return None
 
 
 @cache
-def _clause_patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
-    """ "The city where X was born", by the forms of each relation; group 1 is the subject."""
-    led = rf"(?<!\w)(?:[Tt]he )?(?:[a-z]+ )?{_KIND},? (?:in which |of which |that |which |who )?"
-    readings = []
+def _clause_forms() -> tuple[tuple[str, str], ...]:
+    """The words of relative clauses by relation, with "{}" for the subject: "{} was born"."""
+    forms = []
     for relation in read_text_vocabulary().relations.values():
-        forms = [ask.pattern.replace("(.+)", _INSIDE) for ask in relation.asks]
-        short = [re.sub(r"^(?:where|who)\\ ", "", form) for form in forms]
-        readings += [
-            (relation.name, re.compile(rf"{led}{form}(?!\w)"))
-            for form in dict.fromkeys((*forms, *short))
+        whole = [
+            re.sub(r"\\(.)", r"\1", ask.pattern.replace("(.+)", "{}")) for ask in relation.asks
         ]
-    return tuple(readings)
+        short = [re.sub("^(?:where|who) ", "", form) for form in whole]
+        forms += [(relation.name, form) for form in dict.fromkeys((*whole, *short))]
+    return tuple(forms)
+
+
+@cache
+def _compile_clause(form: str) -> re.Pattern[str]:
+    """ "The city where X was born", by a form; group 1 is the subject."""
+    led = rf"(?<!\w)(?:[Tt]he )?(?:[a-z]+ )?{_KIND},? (?:in which |of which |that |which |who )?"
+    words = re.escape(form).replace(r"\{\}", _INSIDE)
+    return re.compile(rf"{led}{words}(?!\w)")
 
 
 def _typed_relation(name: str, words: str) -> str:

@@ -55,14 +55,23 @@ class TextRelation:
     nouns: tuple[str, ...]
     asks: tuple[re.Pattern[str], ...]
     """Whole questions and relative clauses; group 1 is the subject."""
-    says: tuple[re.Pattern[str], ...]
+    says: tuple[str, ...]
     """Best first; the group `answer` is the value, or `start` and `until` are two dates."""
     about: tuple[str, ...]
     """As `says`, before {subject} is filled in."""
 
+    def own_patterns(self) -> tuple[re.Pattern[str], ...]:
+        """`says`, compiled when a text is first read for it: all take a second."""
+        return _compile_all(self.says)
+
     def about_patterns(self, subject: str) -> list[re.Pattern[str]]:
         """The patterns for texts about something else that name `subject`."""
         return [re.compile(each.replace(_SUBJECT, re.escape(subject))) for each in self.about]
+
+
+@cache
+def _compile_all(patterns: tuple[str, ...]) -> tuple[re.Pattern[str], ...]:
+    return tuple(map(re.compile, patterns))
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +154,7 @@ def read_text_vocabulary() -> TextVocabulary:
             name,
             tuple(row["noun"]),
             tuple(_ask_pattern(each) for each in row.get("asks", ())),
-            tuple(map(re.compile, says)),
+            tuple(says),
             tuple(fill_pattern(each, countries, adjectives) for each in row.get("about", ())),
         )
     nouns.update({noun: tuple(path) for noun, path in tables["expand"].items()})

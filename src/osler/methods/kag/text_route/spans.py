@@ -39,7 +39,7 @@ def find_span(relation: TextRelation, subject: str, text: str, *, own: bool) -> 
 def _matches(
     relation: TextRelation, subject: str, text: str, *, own: bool
 ) -> Iterator[tuple[int, re.Match[str], str]]:
-    patterns = relation.says if own else relation.about_patterns(subject)
+    patterns = relation.own_patterns() if own else relation.about_patterns(subject)
     for n, pattern in enumerate(patterns):
         for found in pattern.finditer(text):
             if "start" in found.re.groupindex:
