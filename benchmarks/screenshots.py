@@ -208,7 +208,8 @@ def states(url: str, language: str) -> Iterator[PageState]:
     yield PageState("danger", f"runs/{asked(url, CRIES[language])}", ".danger")
     yield PageState("silent", f"runs/{asked(url, UNKNOWN[language])}", ".answer")
     yield PageState("runs", "runs", ".runs li")
-    yield PageState("compare", f"compare/{made['tc-rag']}/{made['rag']}", ".pair article + article .answer")
+    both = f"compare/{made['tc-rag']}/{made['rag']}"
+    yield PageState("compare", both, ".pair article + article .answer")
     yield PageState("threads", "threads", ".threads li")
     yield PageState("thread", f"threads/{old}", ".turn .answer")
     yield PageState("knowledge", f"knowledge?q={quote(SEARCH[language])}", ".hits li")
