@@ -4,8 +4,8 @@
 
 `answers`: LiveQA's letters and their judged answers, MEDIQA 2019's answers with grades, and
 Chinese case questions with the answers to the other questions of the case (the expert is English:
-what it does there is measured, not hoped). `supports`: HealthVer's and CovidFact's claims, each with
-its evidence. The simple rule stands beside. Prints a table in Markdown.
+what it does there is measured, not hoped). `supports`: HealthVer's and CovidFact's claims, each
+with its evidence. The simple rule stands beside. Prints a table in Markdown.
 """
 
 from __future__ import annotations
