@@ -119,7 +119,8 @@ def _by_id(rows: list[Row], of: str, way: str) -> dict[str, Row]:
 def boundary_figures(rows: list[Row]) -> Made:
     """The paper's rule (p at least .5, and stood by) beside always searching."""
     source = "The knowledge boundary: searches saved"
-    own = [one for one in rows if one["set"] == "research"]
+    # Once each: a run that goes on with further signals asks the same questions again.
+    own = list({one["id"]: one for one in rows if one["set"] == "research"}.values())
     kept = [bool(one["answer"] and one["checked"] and one["p"] >= 0.5) for one in own]
     searched = [one["searched right"] for one in own]
     pairs = zip(own, kept, strict=True)
