@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -29,6 +30,7 @@ from osler.retrieve.entity_names import (
     packaged_names,
 )
 from osler.retrieve.words import STOP_WORDS, content_terms
+from osler.sources.patients.identifiers.words import is_common, read_words
 from osler.text import has_cjk, split_sentences, split_words
 
 _WORD = re.compile(r"[^\W_]+")
@@ -79,6 +81,10 @@ _DESIGNATED = re.compile(
     re.IGNORECASE,
 )
 _ROMAN = {"i": "1", "ii": "2", "iii": "3", "iv": "4", "v": "5", "vi": "6", "vii": "7", "viii": "8"}
+_LATIN = re.compile(r"[A-Za-z]+")
+# Shorter words are abbreviations as often as names.
+_NAME = 6
+_ENDING = re.compile(r"(s|ed|ing|ly)$")
 _ABBREVIATION = re.compile(r"\b[A-Z]{4,6}(?=s?\b)")
 
 
@@ -107,8 +113,13 @@ class NamingRelevance:
         if entities := self.find_entities(query):
             # A question about a drug needs the drug, not only the disease that it is given for.
             needed = [one for one in entities if one.kind == DRUG] or entities
+            unknown = find_unknown_names(query, entities)
             return tuple(
-                float(any(text.has_any(entity.names) for entity in needed)) for text in read
+                float(
+                    any(text.has_any(entity.names) for entity in needed)
+                    and all(_has_word(word, stems) for word in unknown)
+                )
+                for text, stems in zip(read, _stem_texts([text.raw for text in read]), strict=True)
             )
         rare = self.rarity(words) if words else {}
         telling = {word: rare[word] for word in sorted(words, key=lambda word: -rare[word])}
@@ -214,6 +225,40 @@ def _is_respelt(word: str, other: str) -> bool:
         and short[same + 2 :] == long[same + 2 :]
     )
     return rest == long[same + 1 :] or swapped
+
+
+def find_unknown_names(question: str, known: Sequence[NamedEntity]) -> tuple[str, ...]:
+    """Telling English words that no open text has, in any spelling: names that nothing here knows.
+
+    Of "What does zorblaxine do in gout?" a passage on gout alone says nothing. Capitals within a
+    sentence are left to people's names, and endings of verbs and adverbs are no name's.
+    """
+    telling = set() if has_cjk(question) else set(telling_words(question))
+    telling -= {word for one in known for word in telling_words(one.written)}
+    words = [word for word in _LATIN.findall(question) if word.casefold() in telling]
+    return tuple(
+        word.casefold()
+        for at, word in enumerate(words)
+        if len(word) >= _NAME
+        and (word.islower() or (at == 0 and question.startswith(word)))
+        and not _ENDING.search(word)
+        and not is_common(word)
+        and not any(_is_respelt(word.casefold(), other) for other in _words_like(word.casefold()))
+    )
+
+
+def _words_like(word: str) -> list[str]:
+    """Words of open texts with the same first letter, of about the same length."""
+    lengths = range(len(word) - 1, len(word) + 2)
+    return [one for length in lengths for one in _words_by_shape().get((word[0], length), ())]
+
+
+@cache
+def _words_by_shape() -> Mapping[tuple[str, int], list[str]]:
+    shapes: dict[tuple[str, int], list[str]] = defaultdict(list)
+    for word in sorted(read_words()):
+        shapes[word[0], len(word)].append(word)
+    return shapes
 
 
 def with_definitions(texts: Sequence[str], query: str) -> list[str]:

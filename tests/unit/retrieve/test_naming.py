@@ -95,6 +95,16 @@ def test_a_known_name_is_enough_whatever_else_the_question_says() -> None:
     assert names_subject(question, text, "Amylase is an enzyme.") == [True, False]
 
 
+def test_a_name_that_nothing_knows_must_be_in_the_passage() -> None:
+    gout = "Gout is treated with allopurinol."
+    asked = "What does zorblaxine do in gout?"
+    assert names_subject(asked, gout, "In gout, zorblaxine lowers the urate.") == [False, True]
+    assert names_subject("Zorblaxine in gout?", gout) == [False]
+    # Slips, verbs, and people's names are no names of drugs.
+    for question in ("Which tretment does gout need?", "What forbids gout?", "Has Zbigniew gout?"):
+        assert names_subject(question, gout) == [True], question
+
+
 def test_a_case_in_several_sentences_has_no_one_subject() -> None:
     story = (
         "A woman of 58 kg has a deep vein thrombosis. Her creatinine is 160. Which dose of"
