@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _TIMED = 32
 
 _WORDS: dict[Language, str] = {
-    "en": "{:,} passages have no vector yet: they were searched by words alone.",
+    "en": "Passages without a vector yet, searched by words alone: {:,}.",
     "zh": "{:,} 个段落还没有向量：对它们只按词语检索。",
 }
 

@@ -86,7 +86,7 @@ def search(
 def _note_waiting(here: CliSession, settings: Settings) -> None:
     with open_kb(settings) as kb:
         if waiting := count_waiting(kb):
-            here.print_line(f"{waiting:,} passages have no vector yet: searched by words alone")
+            here.print_line(f"passages without a vector yet, searched by words alone: {waiting:,}")
 
 
 def get(

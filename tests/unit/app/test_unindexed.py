@@ -55,7 +55,7 @@ def test_before_any_vector_an_answer_is_found_by_words_and_says_so(
     done = answer_now(tmp_path, kb)
     assert done.solution is not None
     assert "lack of vitamin C" in done.solution.answer.text
-    assert "1 passages have no vector yet" in done.solution.answer.note
+    assert "searched by words alone: 1." in done.solution.answer.note
     assert done.folder is not None
     again = asyncio.run(replay(done.folder))
     assert again.solution == done.solution
