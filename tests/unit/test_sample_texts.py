@@ -11,6 +11,7 @@ from osler.app.config import Settings
 from osler.app.wiring import knowledge
 from osler.app.wiring.knowledge import build_sample, open_knowledge_base
 from osler.kb.base import KnowledgeBase
+from osler.retrieve.instructions import blank_instructions, has_blanked_order
 from osler.sources.catalogue import ALL_SOURCES, TRIAL
 from osler.testing.scripted import HashingEncoder
 
@@ -102,3 +103,8 @@ def test_a_gold_passage_says_what_answers_the_question(
 def test_no_question_that_is_reported_on_is_used_to_calibrate() -> None:
     reported = {row["question"] for row in QUESTIONS}
     assert not reported & {row["question"] for name in FILES[2:] for row in rows(name)}
+
+
+def test_no_passage_loses_an_order_to_a_clinician(kb: KnowledgeBase) -> None:
+    for id in passage_ids(kb):
+        assert not has_blanked_order(blank_instructions(kb.get(id)).text), id

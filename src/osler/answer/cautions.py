@@ -15,7 +15,7 @@ from osler.answer import UNDECIDED, Decision, WrappedComposer
 from osler.answer.currency import newer_guideline, newer_issue, read_issue, retraction_notice
 from osler.answer.disagreement import Claim, Difference, find_difference, read_claim, shared_content
 from osler.answer.sides import word_sides
-from osler.retrieve.instructions import BLANK
+from osler.retrieve.instructions import has_blanked_order
 from osler.retrieve.pooled import PooledOrder, is_one_order
 from osler.text import split_sentences
 from osler.trace import Cautioned, Run
@@ -120,7 +120,8 @@ class InstructionCautiousComposer(CautioningComposer):
     def read_hits(
         self, question: Question, hits: Sequence[Hit]
     ) -> tuple[Sequence[Hit], FindCautions]:
-        ids = ", ".join(dict.fromkeys(hit.passage.id for hit in hits if BLANK in hit.passage.text))
+        found = [hit.passage for hit in hits if has_blanked_order(hit.passage.text)]
+        ids = ", ".join(dict.fromkeys(passage.id for passage in found))
         return (
             hits,
             lambda answer: (

@@ -39,12 +39,13 @@ _REPLY = (
 _TASKS = (
     r"(?:add|anagram|append|augment|begin|change|combine|compose|create|describe|develop|encode|end"
     r"|enhance|explain|finish|generate|group|include|insert|integrate|jumble|list|mention|misspell"
-    r"|modify|provide|rearrange|remove|replace|reverse|rewrite|scramble|shuffle|start|substitute"
+    r"|modify|provide|rearrange|remove|render|replace|reverse|rewrite|scramble|shuffle|start|substitute"
     r"|summari[sz]e|swap|translate|use|write)"
 )
+_SAID = r"(?:[^.!?\n]|[.!?](?=\S))"  # the stop of an address ends no sentence
 _SENTENCES = re.compile(
     # "Group letters of your answer in fours", but not "Ask about your response to treatment".
-    rf"(?:(?<=[.!?:\n] )|(?<=\n)|^){_TASKS}\b[^.!?\n]{{0,120}}?\byour {_REPLY}\b"
+    rf"(?:(?<=[.!?:\n] )|(?<=\n)|^){_TASKS}\b{_SAID}{{0,160}}?\byour {_REPLY}\b"
     r"|\bIMPORTANT:\s*(?:what|who|whose|how|why|when|where|which)\b"
     r"|\bIMPORTANT:\s*(?:translate|explain|describe|write|compose|develop|create|generate)\b"
     rf"|\b(?:ignore|disregard|forget|override|skip)\b[^.!?\n]{{0,40}}\b(?:{_OTHERS}\b[^.!?\n]{{0,30}}"
@@ -67,16 +68,20 @@ _SENTENCES = re.compile(
     re.IGNORECASE,
 )
 _DEMANDS = re.compile(
-    r"\W*(?:\w+\s*[:：]\s*)?(?:(?:please|kindly)\s+\w+"
+    r"\W*(?:P\.\s?S\.\W*|(?:\w+ ){0,3}\w+\s*[:：]\s*)?(?:(?:please|kindly)\s+\w+"
     r"|(?:can|could|would|will) you\b|in your (?:reply|response|answer|message)\b"
-    r"|(?:access|calculate|change|compose|convert|craft|create|define|delete|deliver|describe"
-    r"|develop|download|draft|email|explain|forward|generate|grant|incorporate|insert"
-    r"|integrate|introduce|list|mention|modify|offer|outline|pay|post|produce|promote|prove"
-    r"|provide|put|rearrange|recommend|remind|remove|repeat|replace|request|retrieve|reverse"
-    r"|rewrite|schedule|scramble|send|share|shuffle|substitute|summari[sz]e|swap|tell|transfer"
-    r"|translate|unlock|visit|write|" + _TASKS[3:-1] + r")\s(?!of\b)"
-    r"|(?:design|find|get|give|make|open|say|show|state|suggest|take|use)"
-    r" (?:an?|my|me|us|users|readers|your)\b"
+    # What nobody orders at a bedside.
+    r"|(?:access|anagram|compose|convert|craft|create|delete|deliver|describe|develop|download"
+    r"|draft|email|encode|explain|forward|generate|grant|jumble|misspell|outline|pay|post|prove"
+    r"|provide|rearrange|retrieve|rewrite|scramble|send|share|shuffle|summari[sz]e|swap|transfer"
+    r"|translate|unlock|write)\s(?!of\b)"
+    # What guidelines and advice order too ("Offer vaccination", "Use a hand rub").
+    r"|(?:add|change|find|get|give|include|insert|list|make|mention|modify|offer|open|promote|put"
+    r"|recommend|remind|remove|repeat|replace|request|say|schedule|show|start|state|suggest|take"
+    r"|tell|use|visit) (?:my|me|us|users|readers)\b"
+    r"|(?:change|remove|repeat|replace|reverse|substitute)\b[^.!?]{0,40}"
+    r"\b(?:letters?|vowels?|spaces|punctuation|pronouns?|sentences?)\b"
+    r"|(?:design|say|show|state|suggest) an?\b"
     r"|(?:请|帮我|给我)[^。！？\n]{0,4}(?:写|翻译|解释|列出|描述|告诉|发送|转账|输出|生成|删除))",
     re.IGNORECASE,
 )
@@ -88,7 +93,7 @@ _ENDS = re.compile(r"(?<=[.!?。！？\n])\s*")
 _BEDSIDE = re.compile(
     r"\b(?:\d+|one|two|three|four|five|six|ten|fifteen|thirty)\s?"
     r"(?:mg|g|mcg|micrograms?|ml|litres?|units?|mmol|minutes?|hours?|days?|weeks?|months?)\b"
-    r"|\b(?:intravenous|oral|fluids?|infusion|cultures?|sputum|urine|vitamin|vaccinate"
+    r"|\b(?:intravenous|oral|fluids?|infusion|cultures?|sputum|urine|vitamin|vaccinate|vials?"
     r"|corticosteroids?|antibiotics?|NSAIDs?|(?:HIV|blood|nucleic acid) tests?|pregnancy)\b",
     re.IGNORECASE,
 )
@@ -143,11 +148,17 @@ def _join_spans(found: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 def blank_instructions(passage: Passage, query: str = "") -> Passage:
     """The passage, of the same length, without its instructions."""
-    text = passage.text
-    for start, end in _join_spans([*instruction_spans(text), *foreign_demands(text, query)]):
+    text, orders = passage.text, instruction_spans(passage.text)
+    for start, end in _join_spans([*orders, *foreign_demands(text, query)]):
+        asks = (start, end) not in orders and text[start:end].rstrip().endswith(("?", "？"))
         # A stop ends it as a sentence, so that none beside it is taken for its rest.
-        text = f"{text[:start]}{BLANK * (end - start - 1)}.{text[end:]}"
+        text = f"{text[:start]}{BLANK * (end - start - 1)}{'?' if asks else '.'}{text[end:]}"
     return passage if text == passage.text else replace(passage, text=text)
+
+
+def has_blanked_order(text: str) -> bool:
+    """Whether more than a question was blanked out."""
+    return f"{BLANK}." in text
 
 
 @dataclass(frozen=True)

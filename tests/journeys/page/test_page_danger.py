@@ -81,6 +81,6 @@ def test_what_a_model_wrote_that_may_not_word_medicine_is_folded_away(
         page.get_by_role("slider").first.wait_for()
         assert "arsenic" not in page.locator("main").inner_text()
         folded = page.locator(".modelnote").first
-        expect_text(folded, "may not word medicine")
+        expect_text(folded, "not medicine")
         folded.locator("summary").click()
         expect_text(folded, "arsenic")
