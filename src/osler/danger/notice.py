@@ -11,7 +11,7 @@ from typing import Any
 from osler.danger.classifier import KINDS as _KINDS
 from osler.danger.classifier import DangerClassifier
 from osler.danger.rules import DangerRules
-from osler.text import read_packaged_table
+from osler.text import has_cjk, read_packaged_table
 from osler.types import DangerKind, DangerNotice, Language
 
 ANYWHERE = "any"
@@ -24,6 +24,7 @@ _ADDITION = re.compile(
     r"(?:\w+\s+){0,2}\w+\s*\?",
     re.IGNORECASE,
 )
+_WORD = re.compile(r"[^\W\d_]{4}")
 
 _Words = dict[Language, str]
 
@@ -82,9 +83,15 @@ def find_signs(
 ) -> dict[str, DangerKind]:
     """The kind of danger by the name of each rule that applies, the classifier's included."""
     matched = {rule.name: rule.kind for rule in rules.match(text)}
-    if classifier is None or _ADDITION.fullmatch(text.strip()):
+    if classifier is None or _says_too_little(text):
         return matched
     return classifier.weigh_signs(text, matched, overrules=overrules)
+
+
+def _says_too_little(text: str) -> bool:
+    """An addition, or figures without a word ("BMI of 80 kg and 1.75 m?")."""
+    figures = re.search(r"\d", text) and not has_cjk(text) and not _WORD.search(text)
+    return bool(figures or _ADDITION.fullmatch(text.strip()))
 
 
 def _write_text(kinds: tuple[DangerKind, ...], contacts: Contacts, language: Language) -> str:
