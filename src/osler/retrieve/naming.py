@@ -88,6 +88,14 @@ _ENDING = re.compile(r"(s|ed|ing|ly)$")
 _ABBREVIATION = re.compile(r"\b[A-Z]{4,6}(?=s?\b)")
 
 
+_TOGETHER = re.compile(
+    r"\binteract|\btogether\b|\bco-?administ"
+    r"|\b(?:can|may|could|should|is it|safe)\b.*\b(?:with|while (?:on|taking)|alongside)\b"
+    r"|一起|合用|同服|同用|联用|相互作用",
+    re.IGNORECASE,
+)
+
+
 @dataclass(frozen=True)
 class NamingRelevance:
     """A `Relevance` in [0, 1]: 1 where a text names what the question is about, 0 where not.
@@ -114,9 +122,10 @@ class NamingRelevance:
             # A question about a drug needs the drug, not only the disease that it is given for.
             needed = [one for one in entities if one.kind == DRUG] or entities
             unknown = find_unknown_names(query, entities)
+            groups = _ask_for_both(query, needed)
             return tuple(
                 float(
-                    any(text.has_any(entity.names) for entity in needed)
+                    all(text.has_any(names) for names in groups)
                     and all(_has_word(word, stems) for word in unknown)
                 )
                 for text, stems in zip(read, _stem_texts([text.raw for text in read]), strict=True)
@@ -225,6 +234,19 @@ def _is_respelt(word: str, other: str) -> bool:
         and short[same + 2 :] == long[same + 2 :]
     )
     return rest == long[same + 1 :] or swapped
+
+
+def _ask_for_both(query: str, needed: Sequence[NamedEntity]) -> list[tuple[str, ...]]:
+    """Names of which a passage must have one of each group: all names together, but where it is
+    asked if two drugs may be given together, which no passage on one of them says."""
+    by_drug: dict[str, tuple[str, ...]] = {}
+    for one in needed:
+        key = one.written.casefold()
+        by_drug[key] = (*by_drug.get(key, ()), *one.names)
+    drugs = all(one.kind == DRUG for one in needed)
+    both = drugs and len(by_drug) == 2 and _TOGETHER.search(query)
+    groups = list(by_drug.values())
+    return groups if both else [tuple(name for names in groups for name in names)]
 
 
 def find_unknown_names(question: str, known: Sequence[NamedEntity]) -> tuple[str, ...]:

@@ -105,6 +105,20 @@ def test_a_name_that_nothing_knows_must_be_in_the_passage() -> None:
         assert names_subject(question, gout) == [True], question
 
 
+def test_whether_two_drugs_go_together_is_in_no_passage_on_one() -> None:
+    one, both = (
+        "Warfarin is an anticoagulant.",
+        "Ibuprofen raises the risk of bleeding on warfarin.",
+    )
+    for asked in (
+        "Can I take ibuprofen while on warfarin?",
+        "Does ibuprofen interact with warfarin?",
+        "Is it safe to take ibuprofen together with warfarin?",
+    ):
+        assert names_subject(asked, one, both) == [False, True], asked
+    assert names_subject("Is warfarin or ibuprofen an anticoagulant?", one) == [True]
+
+
 def test_a_case_in_several_sentences_has_no_one_subject() -> None:
     story = (
         "A woman of 58 kg has a deep vein thrombosis. Her creatinine is 160. Which dose of"

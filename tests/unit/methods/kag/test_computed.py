@@ -97,6 +97,8 @@ async def test_a_missing_input_of_a_question_with_options_is_looked_up_not_asked
         ("What is the BMI of a man of 1.75 m who lost 5 kg and now weighs 70 kg?", 22.86),
         ("What is the BMI of a man 5 feet 11 inches tall, 180 pounds?", 25.1),
         ("My patient weighs 70 kg and is 1.75 m tall. I need the BMI.", 22.86),
+        ("BMI of 70 kg and 1.75 m?", 22.86),
+        ("Weight 70 kg, height 1.75 m: BMI?", 22.86),
         ("已知INR2，肌酐3.1 mg/dL，胆红素25 mg/dL，求MELD。", 37.0),
         ("CrCl of a 70 yo man: 60 kg, creatinine 106 umol/L?", 48.64),
         ("身高1米75，体重140斤，体重指数是多少？", 22.86),

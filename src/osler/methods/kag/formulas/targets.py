@@ -31,7 +31,8 @@ _ABOUT = re.compile(
 )
 _VALUE_BEHIND = re.compile(
     r"\s*(?:\([^)]*\)\s*)?(?:is|was|of|=|:|：|为|是|<|>|≥|≤|below|above|under|over|less than|"
-    r"more than|小于|大于|低于|高于)?\s*(?:about\s+)?\d",
+    r"more than|小于|大于|低于|高于)?\s*(?:about\s+)?\d[\d.,]*(?P<unit>[\s-]?(?:kg(?![\w/])|cm\b|"
+    r"m(?![\w/])|lbs?\b|years?\b|y/?o\b|岁|公斤|千克|厘米|米))?",
     re.IGNORECASE,
 )
 # "30% of the body surface area": a measure, not what is asked for.
@@ -56,7 +57,7 @@ def find_target(formulas: Mapping[str, Formula], question: str) -> Formula | Non
     matches = [
         match
         for match in find_aliases(formulas, question)
-        if not _VALUE_BEHIND.match(question, match.end)
+        if not _has_value(formulas[match.formulas[0]], question, match)
         and not _SHARE_OF.search(question[: match.start])
         and not _is_finding(question, match)
     ]
@@ -118,6 +119,13 @@ def _alias_table(
     )
 
 
+def _has_value(formula: Formula, question: str, match: AliasMatch) -> bool:
+    """Whether the value stands behind the name; in "BMI of 80 kg and 1.75 m" the weight does."""
+    found = _VALUE_BEHIND.match(question, match.end)
+    unit = (found["unit"] or "").strip(" -") if found else ""
+    return found is not None and (not unit or unit == formula.unit)
+
+
 def _is_asked(question: str, match: AliasMatch) -> bool:
     """Whether the sentence with the name asks for its value."""
     start, end = _sentence_around(question, match)
@@ -127,7 +135,8 @@ def _is_asked(question: str, match: AliasMatch) -> bool:
     opens = not question[start : match.start].strip(" ,:：，") or sentence.rstrip().endswith(
         ("is", "is:", "为", "是", "为（ ）", "为( )")
     )
-    return bool(_ASKS.search(sentence)) or opens
+    closes = sentence[match.end - start :].strip() in ("?", "？")
+    return bool(_ASKS.search(sentence)) or opens or closes
 
 
 def _is_finding(question: str, match: AliasMatch) -> bool:
