@@ -57,6 +57,7 @@ async def test_what_cannot_be_computed_is_asked_back(case: dict[str, Any]) -> No
     [
         "At what creatinine clearance is metformin contraindicated in a 70-year-old 60 kg woman?",
         "What is the normal anion gap?",
+        "Does the waist tell more of diabetes than the body mass index?",
         "Which dose of enoxaparin for a 70-year-old 60 kg woman at a creatinine clearance of 25?",
         "What causes a high anion gap in a man with a bicarbonate of 10 mmol/L?",
         "What is the effect of age on creatinine clearance in women?",

@@ -135,7 +135,8 @@ def _is_asked(question: str, match: AliasMatch) -> bool:
     opens = not question[start : match.start].strip(" ,:：，") or sentence.rstrip().endswith(
         ("is", "is:", "为", "是", "为（ ）", "为( )")
     )
-    closes = sentence[match.end - start :].strip() in ("?", "？")
+    # "Weight 70 kg, height 1.75 m: BMI?"
+    closes = re.search(r"\d.*[:：]\s*$", question[start : match.start]) is not None
     return bool(_ASKS.search(sentence)) or opens or closes
 
 
