@@ -39,8 +39,8 @@ _REPLY = (
 _TASKS = (
     r"(?:add|anagram|append|augment|begin|change|combine|compose|create|describe|develop|encode|end"
     r"|enhance|explain|finish|generate|group|include|insert|integrate|jumble|list|mention|misspell"
-    r"|modify|provide|rearrange|remove|render|replace|reverse|rewrite|scramble|shuffle|start|substitute"
-    r"|summari[sz]e|swap|translate|use|write)"
+    r"|modify|provide|rearrange|remove|render|replace|reverse|rewrite|scramble|shuffle|start"
+    r"|substitute|summari[sz]e|swap|translate|use|write)"
 )
 _SAID = r"(?:[^.!?\n]|[.!?](?=\S))"  # the stop of an address ends no sentence
 _SENTENCES = re.compile(

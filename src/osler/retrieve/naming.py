@@ -123,13 +123,12 @@ class NamingRelevance:
             needed = [one for one in entities if one.kind == DRUG] or entities
             unknown = find_unknown_names(query, entities)
             groups = _ask_for_both(query, needed)
-            return tuple(
-                float(
-                    all(text.has_any(names) for names in groups)
-                    and all(_has_word(word, stems) for word in unknown)
-                )
-                for text, stems in zip(read, _stem_texts([text.raw for text in read]), strict=True)
-            )
+            named = [all(text.has_any(names) for names in groups) for text in read]
+            if unknown:
+                stems = _stem_texts([text.raw for text in read])
+                missing = [not all(_has_word(word, each) for word in unknown) for each in stems]
+                named = [a and not b for a, b in zip(named, missing, strict=True)]
+            return tuple(map(float, named))
         rare = self.rarity(words) if words else {}
         telling = {word: rare[word] for word in sorted(words, key=lambda word: -rare[word])}
         stems = _stem_texts([text.raw for text in read])

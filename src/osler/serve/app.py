@@ -60,7 +60,7 @@ from osler.text import read_packaged
 At = Annotated[ServerState, Depends(current_state)]
 Who = Annotated[Caller, Depends(current_caller)]
 root = APIRouter(tags=["operation"], responses=schemas.PROBLEMS)
-told = APIRouter(prefix="/api/v1", tags=["operation"], responses=schemas.PROBLEMS)
+operation = APIRouter(prefix="/api/v1", tags=["operation"], responses=schemas.PROBLEMS)
 
 _EXAMPLES = 4
 KNOWN_LIMITS = [
@@ -114,7 +114,7 @@ async def metrics(site: At) -> Response:
     return Response(site.metrics.render_text(), media_type=MEDIA)
 
 
-@told.get("/transparency")
+@operation.get("/transparency")
 async def transparency(site: At, caller: Who) -> schemas.Transparency:
     """Who it is for, what it is made of, and what it does not do."""
     settings = site.settings
@@ -150,7 +150,7 @@ async def transparency(site: At, caller: Who) -> schemas.Transparency:
     )
 
 
-@told.get("/examples")
+@operation.get("/examples")
 async def examples(site: At) -> schemas_evaluation.ExampleList:
     """Questions to try, where the sample texts that answer them are in the knowledge base."""
     kb = (await site.shelf.open_knowledge()).kb
@@ -272,7 +272,7 @@ _ROUTERS = (
     feedback.router,
     uploads.router,
     root,
-    told,
+    operation,
     chat.router,
     responses.router,
     clinic.router,
