@@ -1,31 +1,23 @@
 """An answer made of quotes, for models that must not word medicine.
 
-The gate (`answer/gate.py`) says which sentences are evidence; where there are none, the answer
-says that the evidence does not answer. The sentences quoted are those highest in relevance to the
-question, in the model's likelihood of the sentence as its answer, and in relevance to the words
-of a method that decided by itself; or those that the expert `answers` holds to answer. A method's
-words are never shown.
+The gate (`answer/gate.py`) says which sentences answer the question, and how likely. The likeliest
+are quoted; where none is likely enough, the nearest is shown and called so, or the answer says that
+the evidence does not say. A method's words are never shown.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
-from statistics import fmean, pstdev
+from dataclasses import dataclass
 from typing import ClassVar
 
 from osler.answer import NOTHING_SAID, UNDECIDED, Decision
-from osler.answer.gate import EvidenceGate, WeighedEvidence
+from osler.answer.gate import EvidenceGate
 from osler.answer.options import OptionChooser, OptionTexts
-from osler.answer.quoting import QuoteJudge
-from osler.answer.sentences import QuoteCandidate, add_sentences_before, quote_candidates
+from osler.answer.sentences import QuoteCandidate, add_neighbours
 from osler.answer.sureness import describe_sureness
 from osler.answer.verdicts import ChosenVerdict, VerdictChooser
-from osler.llm.core.ask import score_all
-from osler.llm.core.base import Likelihood, Message
-from osler.prompts import render_prompt
-from osler.retrieve.bridges import AND, is_looked_up, named_titles
+from osler.llm.core.base import Likelihood
 from osler.retrieve.pooled import PooledOrder, is_one_order
 from osler.trace import BudgetExceeded, Run
 from osler.types import Answer, Authorship, Hit, Language, Question, Statement
@@ -54,25 +46,24 @@ _SPENT = {
 }
 
 
+FURTHER = 0.5
+"""Least probability of a further quote, as a share of the first one's."""
+
+
 @dataclass(frozen=True)
 class ExtractiveComposer:
-    """Answers in quotes; without `model`, relevance alone ranks the sentences."""
+    """Answers in quotes; `model` only weighs options by their texts."""
 
     gate: EvidenceGate
     model: Likelihood | None = None
     statements: int = 3
-    shortlist: int = 8
-    """Number of most relevant sentences that are weighed by likelihood."""
+    """Quotes of an answer, at most."""
     options: OptionChooser | None = None
     """Chooser among options; `None` = `model`, by their texts."""
-    judge: QuoteJudge | None = None
-    """Chooses the sentences of questions that it can judge, without `model`."""
     order: PooledOrder | None = None
     """One order over hits of several searches, of which an option chooser reads the first."""
-    steps: bool = False
-    """Whether every document that a question of several hops leads to is quoted."""
     nearest: bool = True
-    """Whether the nearest sentence on the subject is quoted, and called so, where none answers."""
+    """Whether the nearest sentence is quoted, and called so, where none answers."""
     verdicts: VerdictChooser | None = None
     """Chooses among yes, no and maybe, where it can, before `options`."""
 
@@ -104,13 +95,9 @@ class ExtractiveComposer:
         )
         weighed = await self.gate.weigh_evidence(question, hits, query=query)
         sureness = weighed.sureness
-        # What was decided without a language model is quoted without one.
-        quoting = self if verdict is None else replace(self, model=None)
-        quotes = await quoting._choose_quotes(question, query, decision.words, weighed, hits, run)
+        quotes = choose_quotes(weighed.quotes, self.statements)
         notes = [NOTE[question.language]] if quotes else [nothing]
-        near: list[QuoteCandidate] = []
-        if self.nearest and chosen is None and not quotes:
-            near = await self._choose_nearest(question, weighed, hits)
+        near = choose_quotes(weighed.near, 1) if self.nearest and chosen is None else []
         notes += self._describe_choice(question, decision, verdict, chosen)
         if verdict is not None:
             sureness = verdict.sureness
@@ -167,109 +154,19 @@ class ExtractiveComposer:
             return OptionTexts(self.model)
         return self.options
 
-    async def _choose_quotes(
-        self,
-        question: Question,
-        query: str,
-        words: str,
-        weighed: WeighedEvidence,
-        hits: Sequence[Hit],
-        run: Run,
-    ) -> list[QuoteCandidate]:
-        best = await self._rank_quotes(question, query, words, weighed.quotes, hits, run)
-        if best and self.steps:
-            best += await self._quote_steps(question, best, hits)
-        return add_sentences_before(best)
 
-    async def _choose_nearest(
-        self, question: Question, weighed: WeighedEvidence, hits: Sequence[Hit]
-    ) -> list[QuoteCandidate]:
-        """The sentence nearest to an answer, of passages on the question's subject, if any."""
-        quotes = weighed.quotes or weighed.near
-        if weighed.quotes and self.judge is not None and self.judge.can_judge(question):
-            least = replace(self.judge, first=0.0, most=1)
-            quotes = await least.choose_quotes(question, question.text, quotes, hits) or quotes
-        return add_sentences_before(quotes[:1])
-
-    async def _quote_steps(
-        self, question: Question, best: Sequence[QuoteCandidate], hits: Sequence[Hit]
-    ) -> list[QuoteCandidate]:
-        """A sentence of each document that `best` does not quote and that was looked up by its
-        name, or is one of several that the question names."""
-        named = [one.id for one in named_titles(question.text, hits)]
-        looked_up = [hit for hit in hits if hit.query != question.text and is_looked_up(hit)]
-        if not looked_up and len(named) < 2:
-            return []
-        steps = [*(hit for hit in hits if hit.passage.id in named), *looked_up]
-        told = {one for quote in best for one in (quote.hit.passage.title, quote.hit.passage.id)}
-        quotes = []
-        for hit in steps:
-            # Of two names together a passage is sought, not a document.
-            whole = hit.passage.id if AND in hit.query else hit.passage.title
-            near = await quote_candidates(self.gate.relevance, question.text, [hit])
-            if near and whole not in told:
-                told |= {hit.passage.title, hit.passage.id}
-                quotes.append(near[0])
-        return quotes
-
-    async def _rank_quotes(
-        self,
-        question: Question,
-        query: str,
-        words: str,
-        found: list[QuoteCandidate],
-        hits: Sequence[Hit],
-        run: Run,
-    ) -> list[QuoteCandidate]:
-        judge = self.judge if self.judge is not None and self.judge.can_judge(question) else None
-        if found and judge:
-            quotes = await judge.choose_quotes(question, query, found, hits)
-            if quotes is not None:
-                return quotes
-        short = found[: self.shortlist]
-        if len(short) > self.statements:
-            short = await self._weigh_quotes(question, words, short, run)
-        best = short[: self.statements]
-        # Quotes of one passage read in its order.
-        order = {c.hit.passage.id: i for i, c in reversed(list(enumerate(best)))}
-        return sorted(best, key=lambda c: (order[c.hit.passage.id], c.start))
-
-    async def _weigh_quotes(
-        self, question: Question, words: str, short: list[QuoteCandidate], run: Run
-    ) -> list[QuoteCandidate]:
-        """Sorts by relevance, likelihood and nearness to the method's words, each in its own
-        standard deviations."""
-        signals = [[candidate.relevance for candidate in short]]
-        if words.strip():
-            texts = [candidate.text for candidate in short]
-            signals.append(list(await self.gate.relevance.relevance(words, texts)))
-        if self.model is not None:
-            with suppress(BudgetExceeded):  # the others rank, as without a model
-                signals.append(await _mean_likelihoods(self.model, question, short, run))
-        weights = [sum(one) for one in zip(*map(_standard_scores, signals), strict=True)]
-        return [short[i] for i in sorted(range(len(short)), key=lambda i: -weights[i])]
+def choose_quotes(found: Sequence[QuoteCandidate], most: int) -> list[QuoteCandidate]:
+    """At most `most` sentences, the likeliest first, none twice, with what they lean on."""
+    chosen: dict[str, QuoteCandidate] = {}
+    for one in found:
+        if len(chosen) == most or one.relevance < FURTHER * found[0].relevance:
+            break
+        # Two passages may say the same in the same words.
+        chosen.setdefault(" ".join(one.text.casefold().split()), one)
+    return add_neighbours(list(chosen.values()))
 
 
 def _introduce_nearest(near: Sequence[QuoteCandidate], language: Language) -> list[Statement]:
     """What stands before a quote that does not say what was asked; it has no citation."""
     passages = [one.hit.passage for one in near]
     return [Statement(_NEAREST[language].format(one.heading or one.id)) for one in passages]
-
-
-async def _mean_likelihoods(
-    model: Likelihood, question: Question, short: Sequence[QuoteCandidate], run: Run
-) -> list[float]:
-    """Mean log-probability per token of each sentence as the answer to the question."""
-    prompt = render_prompt(
-        "answer/documents", question.language, question=question.text, documents=[]
-    )
-    context = [Message("user", prompt.text)]
-    texts = [candidate.text for candidate in short]
-    scored = await score_all(model, context, texts, run, role="reader", prompt=prompt.identity)
-    return [fmean(token.logprob for token in one.tokens) for one in scored]
-
-
-def _standard_scores(values: Sequence[float]) -> list[float]:
-    """Standard scores of the values, which make two scales comparable."""
-    mean, spread = fmean(values), pstdev(values)
-    return [(value - mean) / spread if spread else 0.0 for value in values]

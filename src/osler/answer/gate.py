@@ -1,82 +1,93 @@
-"""The gate: which sentences of the hits are evidence for a question, or none at all.
+"""The gate: which sentences of the hits answer a question, and how likely any of them does.
 
-By the rule, passages that do not speak of the question's subject are left out. The others compete
-by their coverage of the question's rare words, and when the best passage covers too little and no
-sentence is relevant, nothing is evidence. The expert `answerable` says of each passage whether it
-answers, and how likely the evidence answers at all.
+Every sentence of the passages is weighed by the cosine of the question with "heading. sentence",
+plus half the cosine with its passage; of the best of them the judge reads question and sentence
+together. Checks about medicine (`osler.answer.checks`) take odds away. What is left is one
+probability on one scale for all sources: it orders the quotes, says how sure the answer is, and
+decides among an answer, the nearest passage, and none.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from math import exp
 
-from osler.answer.quoting import QuoteJudge
-from osler.answer.sentences import QuoteCandidate, quote_candidates
-from osler.retrieve.experts.answerable import AnswerableExpert, PassageSigns
-from osler.retrieve.naming import NAMED, has_no_one_subject, share_of_pairs
-from osler.retrieve.rerank import reranker_text
+from osler.answer.checks import CHECKS, PENALTY, AskedFacts, failed_checks
+from osler.answer.sentences import QuoteCandidate, quotable_spans
+from osler.kb.store.passages import indexed_text
+from osler.retrieve.asked import QuestionReader
+from osler.retrieve.experts.cards import ExpertCard
+from osler.retrieve.experts.judge import JudgedText
+from osler.sources.catalogue import GRAPH
+from osler.text import language_of, split_sentences
 from osler.types import Hit, Language, Question, Relevance, Sureness
+
+PASSAGE = 0.5
+"""Weight of a passage's relevance beside its sentence's."""
+READ = 16
+"""Sentences that the judge reads: the best by relevance."""
 
 
 @dataclass(frozen=True, slots=True)
-class QuoteThresholds:
-    """Thresholds below both of which the evidence does not answer; on the scorers' own scales."""
+class AnswerFit:
+    """From scores to the probability that a sentence answers, by logistic regression."""
 
-    coverage: float
-    """Least coverage of the question by the best passage."""
+    bias: float
     relevance: float
-    """Least relevance of the best sentence to the question."""
+    """Weight of a sentence's relevance with half its passage's."""
+    judged: float = 0.0
+    """Weight of the judge's logit."""
+
+    def find_logit(self, relevance: float, judged: float | None) -> float:
+        return self.bias + self.relevance * relevance + self.judged * (judged or 0.0)
+
+
+BY_RELEVANCE: Mapping[Language, AnswerFit] = {
+    "en": AnswerFit(-9.0, 8.0),
+    "zh": AnswerFit(-3.0, 5.0),
+}
+"""Without a judge. Fitted on questions by other hands (`benchmarks/plain.py`)."""
+
+
+def read_fits(card: ExpertCard) -> dict[Language, AnswerFit]:
+    """How the judge's logits make probabilities, by its card; other languages go without it."""
+    told = card.parameters
+    own = AnswerFit(told["bias"], told["relevance"], told["judged"])
+    return {**BY_RELEVANCE, **dict.fromkeys(card.languages, own)}
 
 
 @dataclass(frozen=True, slots=True)
 class WeighedEvidence:
-    """Sentences that are evidence, and how likely they answer the question."""
+    """Sentences that answer, and how likely they do."""
 
     quotes: list[QuoteCandidate]
-    """Most relevant first; empty when the hits do not answer."""
+    """The likeliest first; `relevance` is the probability. Empty when none is likely enough."""
     sureness: Sureness | None = None
-    """How likely the evidence answers; `None` where nothing can say."""
+    """Probability that the best sentence answers; `None` where nothing was found."""
     near: Sequence[QuoteCandidate] = ()
-    """Where nothing is evidence for a letter: sentences of passages that may answer it."""
-
-
-@dataclass(frozen=True, slots=True)
-class MeasuredPassage:
-    """A passage that may be evidence."""
-
-    hit: Hit
-    signs: PassageSigns
+    """Where nothing answers: what is nearest to an answer, if anything is near."""
 
 
 @dataclass(frozen=True)
 class EvidenceGate:
     """Decides which sentences are evidence for a question."""
 
-    coverage: Relevance
-    """Coverage of the question by a passage, in [0, 1]."""
     relevance: Relevance
-    """Relevance of a sentence to the question."""
-    least: Mapping[Language, QuoteThresholds]
-    margin: float = 0.85
-    """Least share of the best passage's coverage: excludes passages about other subjects."""
-    naming: Relevance | None = None
-    """Whether a passage names the question's drug, disease or test (`retrieve.naming`), from
-    `NAMED` on; `None` = every passage may be evidence."""
-    subject: Relevance | None = None
-    """Share of the question's subject that a text has (`naming.SubjectRelevance`)."""
-    search: Relevance | None = None
-    """How likely a passage supports an answer, by the expert `retrieve`."""
-    judge: QuoteJudge | None = None
-    """Judges the sentences of the passages, where it can."""
-    expert: AnswerableExpert | None = None
-    """Needs `subject` and `search`; `None` = nobody says how sure the evidence is."""
-    decides: bool = True
-    """Whether the expert decides; else it only says how sure, and the rule decides."""
-    least_sureness: float | None = None
-    """Least probability of an answer, as `osler calibrate` fitted it; `None` = none."""
-    faults: tuple[str, ...] = ()
-    """Why an expert that is set does not decide; for the reader."""
+    """Of a sentence or passage to the question: a cosine, or a share of words."""
+    reader: QuestionReader = QuestionReader()
+    judge: Relevance | None = None
+    """Logit that a sentence answers (`JudgedText`); `None` = relevance alone."""
+    fits: Mapping[Language, AnswerFit] = field(default_factory=lambda: dict(BY_RELEVANCE))
+    identity: str = "relevance"
+    """Name of what makes the probability, and of its weights."""
+    answers: float = 0.3
+    """Least probability of an answer."""
+    nearest: float = 0.1
+    """Least probability of what is shown as nearest."""
+    checks: tuple[str, ...] = tuple(CHECKS)
+    faults: tuple[str, ...] = field(default=())
+    """Why a part that is set is not in use; for the reader."""
 
     async def find_evidence(
         self, question: Question, hits: Sequence[Hit], *, query: str = ""
@@ -87,101 +98,76 @@ class EvidenceGate:
     async def weigh_evidence(
         self, question: Question, hits: Sequence[Hit], *, query: str = ""
     ) -> WeighedEvidence:
-        """Sentences of the passages that are evidence, most relevant first.
+        """Sentences of the passages that answer, the likeliest first.
 
-        None when the hits do not answer it. `query` replaces the question in scoring relevance.
+        `query` replaces the question where a sentence must bear out more than it, as an option;
+        the best sentence then counts as an answer in any case.
         """
-        expert = self._expert_for(question)
-        if expert is None or not hits:
-            return WeighedEvidence(await self._find_by_rule(question, hits, query))
-        # Where the rule decides, sentences are judged only to be quoted: it would double the cost.
-        seen = self if self.decides else replace(self, judge=None)
-        measured = await seen.measure_passages(question, hits)
-        logits = expert.weigh_passages(question.text, [one.signs for one in measured])
-        sureness = Sureness(expert.judge_evidence(logits), expert.identity)
-        if sureness.probability < (self.least_sureness or 0.0):
-            return WeighedEvidence([], sureness)
-        by_rule = [] if self.decides else await self._find_by_rule(question, hits, query)
-        if by_rule or (not self.decides and not has_no_one_subject(question.text)):
-            return WeighedEvidence(by_rule, sureness)
-        good = [
-            one.hit
-            for one, logit in zip(measured, logits, strict=True)
-            if expert.is_evidence(question.text, logit)
-        ]
-        found = await quote_candidates(self.relevance, query or question.text, good)
-        if self.decides:
+        found = await self.weigh_sentences(query or question.text, hits)
+        if not found:
+            return WeighedEvidence([])
+        best = found[0].relevance
+        sureness = Sureness(best, self.identity)
+        if best >= self.answers or (query and query != question.text):
             return WeighedEvidence(found, sureness)
-        return WeighedEvidence([], sureness, near=found)
+        return WeighedEvidence([], sureness, near=found if best >= self.nearest else ())
 
-    async def measure_passages(
-        self, question: Question, hits: Sequence[Hit]
-    ) -> list[MeasuredPassage]:
-        """What the expert knows of each passage; what it learns from.
-
-        Raises `ValueError` without `subject` or `search`.
-        """
-        if self.subject is None or self.search is None:
-            raise ValueError("nothing measures the share of the subject, or nothing searches")
-        texts = _read_texts(hits)
-        covered = await self.coverage.relevance(question.text, texts)
-        shares = await self.subject.relevance(question.text, texts)
-        searched = await self.search.relevance(
-            question.text, [reranker_text(hit.passage) for hit in hits]
-        )
-        judged: Mapping[str, float] = {}
-        if self.judge is not None and self.judge.can_judge(question):
-            judged = await self.judge.judge_passages(question.text, hits)
-        pairs = share_of_pairs(question.text, texts)
-        return [
-            MeasuredPassage(
-                hit,
-                PassageSigns(
-                    covered[at],
-                    shares[at],
-                    searched[at],
-                    pairs[at],
-                    judged.get(hit.passage.id, 0.0) if judged else None,
-                ),
-            )
-            for at, hit in enumerate(hits)
+    async def weigh_sentences(self, asked: str, hits: Sequence[Hit]) -> list[QuoteCandidate]:
+        """The sentences that are read, likeliest first; `relevance` is the probability."""
+        facts = AskedFacts(self.reader.read(asked))
+        found = (await self._rank_by_relevance(facts, _choose_texts(hits)))[:READ]
+        if not found:
+            return []
+        judged: Sequence[float | None] = [None] * len(found)
+        if self.judge is not None:
+            texts = [judged_text(one).to_line() for one in found]
+            judged = await self.judge.relevance(asked, texts)
+        weighed = [
+            replace(one, relevance=self._find_probability(facts, one, logit))
+            for one, logit in zip(found, judged, strict=True)
         ]
+        return sorted(weighed, key=lambda one: -one.relevance)
 
-    def _expert_for(self, question: Question) -> AnswerableExpert | None:
-        known = self.expert is not None and question.language in self.expert.languages
-        return self.expert if known and self.subject is not None and self.search else None
-
-    async def _find_by_rule(
-        self, question: Question, hits: Sequence[Hit], query: str
+    async def _rank_by_relevance(
+        self, facts: AskedFacts, hits: Sequence[Hit]
     ) -> list[QuoteCandidate]:
-        kept, best = await self._choose_passages(question, hits)
-        found = await quote_candidates(self.relevance, query or question.text, kept)
-        return found if self._passes_rule(question, best, found) else []
+        spans = [(hit, *span) for hit in hits for span in quotable_spans(hit)]
+        if not spans:
+            return []
+        texts = [f"{hit.passage.heading}. {hit.passage.text[a:b]}" for hit, a, b in spans]
+        passages = [indexed_text(hit.passage) for hit in hits]
+        scores = await self.relevance.relevance(facts.asked.written, [*texts, *passages])
+        whole = dict(zip([hit.passage.id for hit in hits], scores[len(texts) :], strict=True))
+        found = [
+            QuoteCandidate(hit, a, b, score + PASSAGE * whole[hit.passage.id])
+            for (hit, a, b), score in zip(spans, scores, strict=False)
+        ]
+        # Ties by rank and position keep the result deterministic.
+        return sorted(found, key=lambda one: (-one.relevance, one.hit.rank, one.start))
 
-    def _passes_rule(
-        self, question: Question, best: float, found: Sequence[QuoteCandidate]
-    ) -> bool:
-        least = self.least[question.language]
-        # Either signal suffices: coverage fails on paraphrases, relevance on long passages.
-        near = bool(found) and found[0].relevance >= least.relevance
-        return best >= least.coverage or near
-
-    async def _choose_passages(
-        self, question: Question, hits: Sequence[Hit]
-    ) -> tuple[list[Hit], float]:
-        """Hits about the subject that cover nearly as much as the best, and its coverage."""
-        hits = await self._about_subject(question, hits)
-        covered = await self.coverage.relevance(question.text, _read_texts(hits)) if hits else ()
-        best = max(covered, default=0.0)
-        kept = [h for h, v in zip(hits, covered, strict=True) if v >= self.margin * best]
-        return kept, best
-
-    async def _about_subject(self, question: Question, hits: Sequence[Hit]) -> Sequence[Hit]:
-        if self.naming is None or not hits:
-            return hits
-        named = await self.naming.relevance(question.text, _read_texts(hits))
-        return [hit for hit, value in zip(hits, named, strict=True) if value >= NAMED]
+    def _find_probability(
+        self, facts: AskedFacts, quote: QuoteCandidate, judged: float | None
+    ) -> float:
+        failed = failed_checks(facts, quote, self.checks)
+        fit = self.fits[language_of(facts.asked.written)]
+        logit = fit.find_logit(quote.relevance, judged) - PENALTY * len(failed)
+        return 1 / (1 + exp(-max(-30.0, min(30.0, logit))))
 
 
-def _read_texts(hits: Sequence[Hit]) -> list[str]:
-    return [f"{hit.passage.heading}. {hit.passage.text}" for hit in hits]
+def _choose_texts(hits: Sequence[Hit]) -> Sequence[Hit]:
+    """The hits without relations of the graph, which are no prose, where there are others."""
+    return [hit for hit in hits if hit.passage.source != GRAPH] or hits
+
+
+def judged_text(quote: QuoteCandidate) -> JudgedText:
+    """The sentence under its heading, between its neighbours."""
+    text = quote.hit.passage.text
+    spans = split_sentences(text)
+    before = next((span for span in reversed(spans) if span[1] <= quote.start), None)
+    after = next((span for span in spans if span[0] >= quote.end), None)
+    return JudgedText(
+        quote.text,
+        quote.hit.passage.heading,
+        text[slice(*before)] if before else "",
+        text[slice(*after)] if after else "",
+    )

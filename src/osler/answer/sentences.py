@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from osler.answer.statements import states_something
 from osler.text import split_sentences
-from osler.types import Evidence, Hit, Relevance
+from osler.types import Evidence, Hit
 
 _LEANS = {
     "en": re.compile(
@@ -25,6 +25,8 @@ _LEANS = {
 """How sentences begin that cannot be understood, or are misunderstood, without the one before."""
 _MOST_BEFORE = 2
 """Sentences that are brought with one."""
+_LONGEST_LIST = 400
+"""Characters of a list that is brought with its lead-in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,23 +44,6 @@ class QuoteCandidate:
         return Evidence(self.hit, self.start, self.end, use)
 
 
-async def quote_candidates(
-    scorer: Relevance, query: str, hits: Sequence[Hit], *, shortest: int = 30
-) -> list[QuoteCandidate]:
-    """All sentences of the hits with their relevance, most relevant first.
-
-    A sentence is scored together with its heading ("It is given intramuscularly" says little
-    alone). Sentences shorter than `shortest` characters (8 in Chinese) are headings and
-    fragments, and are left out; so is what states nothing (`answer.statements`).
-    """
-    spans = [(hit, *span) for hit in hits for span in quotable_spans(hit, shortest)]
-    texts = [f"{hit.passage.heading}. {hit.passage.text[start:end]}" for hit, start, end in spans]
-    scores = await scorer.relevance(query, texts) if texts else ()
-    found = [QuoteCandidate(*span, value) for span, value in zip(spans, scores, strict=True)]
-    # Ties by rank and position keep the result deterministic.
-    return sorted(found, key=lambda c: (-c.relevance, c.hit.rank, c.start))
-
-
 def quotable_spans(hit: Hit, shortest: int = 30) -> list[tuple[int, int]]:
     """Start and end of the sentences that are long enough and state something, in order."""
     text = hit.passage.text
@@ -70,14 +55,28 @@ def quotable_spans(hit: Hit, shortest: int = 30) -> list[tuple[int, int]]:
     ]
 
 
-def add_sentences_before(quotes: Sequence[QuoteCandidate]) -> list[QuoteCandidate]:
-    """The quotes; one that leans on the sentence before begins with that one.
+def add_neighbours(quotes: Sequence[QuoteCandidate]) -> list[QuoteCandidate]:
+    """The quotes; one that leans on the sentence before begins with that one, and one that leads in
+    a list ends with it.
 
-    "The others should take …" says who only with what stands before it. Nothing is brought over a
-    line break, nor what is quoted already.
+    "The others should take …" says who only with what stands before it. Nothing is brought before
+    over a line break, nor what is quoted already.
     """
     quoted = {(one.hit.passage.id, one.end) for one in quotes}
-    return [replace(one, start=_find_start(one, quoted)) for one in quotes]
+    return [replace(one, start=_find_start(one, quoted), end=_find_end(one)) for one in quotes]
+
+
+def _find_end(quote: QuoteCandidate) -> int:
+    """Where the list ends that the quote leads in; else the quote's own end."""
+    text, end = quote.hit.passage.text, quote.end
+    if not text[quote.start : end].rstrip().endswith((":", "：")):
+        return end
+    for start, stop in split_sentences(text):
+        if start >= quote.end:
+            if stop - quote.end > _LONGEST_LIST or "\n\n" in text[end:start]:
+                break
+            end = stop
+    return end
 
 
 def _find_start(quote: QuoteCandidate, quoted: set[tuple[str, int]]) -> int:

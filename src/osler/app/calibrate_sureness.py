@@ -22,7 +22,7 @@ from osler.evaluate.guarantee import (
     draw_one_per_question,
     fit_threshold,
 )
-from osler.retrieve.experts.answerable import ANSWERABLE, AnswerableExpert
+from osler.retrieve.experts.judge import JUDGE
 from osler.retrieve.experts.shelf import open_expert
 from osler.trace import Answered, Started
 from osler.types import Sureness
@@ -129,7 +129,7 @@ def fit_sureness(
 
     Raises `BadConfig` for answers of another expert than the one in use, and as `fit_threshold`.
     """
-    model = AnswerableExpert(open_expert(ANSWERABLE, settings.answer.gate_path)).identity
+    model = open_expert(JUDGE, settings.answer.judge_path).card.identity
     if others := sorted({one.sureness.by for one in graded} - {model}):
         raise BadConfig(
             f"the graded answers bear the sureness of {', '.join(others)}, not of {model}",

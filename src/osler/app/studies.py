@@ -31,7 +31,6 @@ from osler.evaluate.sigma import METRICS, Metric, SigmaOutcome, record_outcome
 from osler.kb.base import Progress
 from osler.llm.recording.tape import Tape
 from osler.methods.tcrag.machine import TuringMachine
-from osler.retrieve.naming import NamingRelevance, SubjectRelevance
 from osler.retrieve.relevance import CoverageRelevance
 from osler.retrieve.words import content_terms
 from osler.sources.catalogue import RESEARCH, WIKI
@@ -156,7 +155,7 @@ async def open_attacked_parts(settings: Settings, targets: Iterable[Target]) -> 
         """As `KnowledgeBase.rarity` has it."""
         return {t: log(1 + (len(every) - held[t] + 0.5) / (held[t] + 0.5)) for t in asked}
 
-    naming, encoder = NamingRelevance(term_rarity), load_encoder(settings)
+    encoder = load_encoder(settings)
     judge, faults = open_judge(settings)
     return Parts(
         await load_roles(settings, roles_of(settings)),
@@ -165,8 +164,6 @@ async def open_attacked_parts(settings: Settings, targets: Iterable[Target]) -> 
         CoverageRelevance(term_rarity),
         (RESEARCH, WIKI),
         pool=pool_relevance(settings, term_rarity, encoder, None),
-        naming=naming,
-        subject=SubjectRelevance(naming),
         judge=judge,
         faults=faults,
     )

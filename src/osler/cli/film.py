@@ -52,7 +52,6 @@ METRIC_MEANINGS = {
     "question-gain": "how much of the question's surprise the quotes leave",
     "option-entropy": "how undecided the evidence leaves the options",
     "sureness": "how likely the evidence does not answer the question",
-    "answers": "how likely no quote answers the question",
     "semantic-entropy": "how much several answers differ in meaning",
 }
 """What a state value says; lower is surer. Shown once in a film."""

@@ -128,7 +128,6 @@ StateMetric = Annotated[
         "question-gain",
         "option-entropy",
         "sureness",
-        "answers",
         "semantic-entropy",
     ]
     | None,

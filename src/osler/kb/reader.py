@@ -307,6 +307,12 @@ class KnowledgeBaseReader:
         with self.readers.borrow() as db:
             return lexicon.term_rarity(db, terms)
 
+    def near_terms(self, word: str) -> list[str]:
+        """Indexed terms that a misspelt word may have meant: they begin alike, and are about as
+        long."""
+        with self.readers.borrow() as db:
+            return lexicon.near_terms(db, word)
+
     def _score_passages(self, found: Ranking) -> list[Scored]:
         passages = self.get_passages(number for number, _ in found)
         scored = [(passages[number], score) for number, score in found if number in passages]

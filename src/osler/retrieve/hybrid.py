@@ -12,7 +12,7 @@ from osler.kb.search.base import EVERYTHING, PassageFilter, Ranking
 from osler.kb.search.vectors import Floats
 from osler.kb.store.passages import indexed_text
 from osler.retrieve import rank_hits, rrf, source_errors
-from osler.retrieve.experts.searching import SearchExpert, find_candidates
+from osler.retrieve.asked import AskedQuestion, BaseVocabulary, QuestionReader, asked_vector
 from osler.retrieve.words import content_terms
 from osler.text import language_of
 from osler.types import Hit, Passage, Retriever
@@ -20,19 +20,22 @@ from osler.types import Hit, Passage, Retriever
 
 @dataclass(frozen=True)
 class LexicalRetriever:
-    """Passages that share a content word with the query, by BM25; `[]` when it has none."""
+    """Passages that share a content word with the query, by BM25; `[]` when it has none.
+
+    With `reader` the query's names are searched for by their other names too.
+    """
 
     kb: KnowledgeBase
     within: PassageFilter = EVERYTHING
+    reader: QuestionReader | None = None
 
     async def search(self, query: str, *, k: int) -> list[Hit]:
         return await asyncio.to_thread(self._search_words, query, k)
 
     def _search_words(self, query: str, k: int) -> list[Hit]:
         with source_errors(self.kb, self.within.sources):
-            return rank_hits(
-                self.kb.by_words(content_terms(query), k=k, within=self.within), query, "lexical"
-            )
+            terms = content_terms(_read_query(self.reader, query).full)
+            return rank_hits(self.kb.by_words(terms, k=k, within=self.within), query, "lexical")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +74,8 @@ class HybridRetriever:
     encoder: Encoder
     within: PassageFilter = EVERYTHING
     fusion: Fusion = Fusion()
-    expert: SearchExpert | None = None
-    """Turns the query's vector, and orders what both rankings found in the fusion's place."""
+    reader: QuestionReader | None = None
+    """Says what is asked in the query, and by which other names."""
 
     async def search(self, query: str, *, k: int) -> list[Hit]:
         return await asyncio.to_thread(self.search_index, query, k)
@@ -80,20 +83,17 @@ class HybridRetriever:
     def search_index(self, query: str, k: int) -> list[Hit]:
         """What `search` gives, without waiting for another thread."""
         with source_errors(self.kb, self.within.sources):
-            vector = self._query_vector(query)
+            asked = _read_query(self.reader, query)
+            vector = self._query_vector(asked)
             dense, lexical = self.kb.rank_by_both(
-                content_terms(query),
+                content_terms(asked.full),
                 vector,
                 encoder=self.encoder.identity,
                 k=max(k, self.fusion.depth),
                 within=self.within,
             )
             near = {number for number, _ in dense}
-            if self.expert is None or vector is None:
-                found = self._fuse_rankings(dense, lexical, k)
-            else:
-                candidates = find_candidates(self.kb, query, vector, dense, lexical)
-                found = self._read_best(self.expert.rank_candidates(candidates), k)
+            found = self._fuse_rankings(dense, lexical, k)
             if isinstance(self.encoder, VectorMemory):
                 self._remember_vectors(self.encoder, {n: passage for n, passage, _ in found})
             return [
@@ -107,11 +107,10 @@ class HybridRetriever:
         texts = [indexed_text(found[number]) for number in vectors]
         memory.remember_passages(texts, list(vectors.values()))
 
-    def _query_vector(self, query: str) -> Floats | None:
-        if language_of(query) not in self.encoder.languages:
+    def _query_vector(self, asked: AskedQuestion) -> Floats | None:
+        if language_of(asked.text) not in self.encoder.languages:
             return None
-        vectors = self.encoder.encode([query], kind="query")
-        vector: Floats = (self.expert.turn_queries(vectors) if self.expert else vectors)[0]
+        vector: Floats = asked_vector(self.encoder, asked)[0]
         return vector
 
     def _fuse_rankings(
@@ -133,6 +132,10 @@ class HybridRetriever:
         return sorted(found, key=lambda row: (-row[2], row[1].id))[:k]
 
 
+def _read_query(reader: QuestionReader | None, query: str) -> AskedQuestion:
+    return reader.read(query) if reader else AskedQuestion(query, query)
+
+
 def _cut_ranking(fused: Ranking, k: int) -> Ranking:
     """The first `k`, and those after them with the same score as the last."""
     return [pair for pair in fused if pair[1] >= fused[k - 1][1]] if len(fused) > k else fused
@@ -143,7 +146,6 @@ def retriever_over(
     encoder: Encoder | None,
     within: PassageFilter = EVERYTHING,
     fusion: Fusion = Fusion(),
-    expert: SearchExpert | None = None,
 ) -> Retriever:
     """The text retriever over the passages that pass `within`: hybrid, or by words alone without an
     encoder or with dense weight 0.
@@ -153,9 +155,15 @@ def retriever_over(
     words count as much as meaning. Raises the errors of `KnowledgeBase.count_unindexed`.
     """
     waiting = kb.count_unindexed(encoder.identity if encoder else None)
+    reader = question_reader(kb)
     if encoder is None or fusion.dense_weight == 0 or not kb.has_most_vectors(encoder.identity):
-        return LexicalRetriever(kb, within)
+        return LexicalRetriever(kb, within, reader)
     if waiting:
         equal = max(fusion.dense_weight, fusion.lexical_weight)
         fusion = replace(fusion, dense_weight=equal, lexical_weight=equal)
-    return HybridRetriever(kb, encoder, within, fusion, None if waiting else expert)
+    return HybridRetriever(kb, encoder, within, fusion, reader)
+
+
+def question_reader(kb: KnowledgeBase) -> QuestionReader:
+    """What reads questions to a knowledge base: it mends spelling by the base's own words."""
+    return QuestionReader(BaseVocabulary(kb.term_rarity, kb.near_terms))

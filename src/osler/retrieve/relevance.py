@@ -9,6 +9,7 @@ from math import fsum
 from typing import TYPE_CHECKING
 
 from osler.kb.search.sparse import StemHasher, passage_vectors
+from osler.retrieve.asked import AskedQuestion, QuestionReader, asked_vector
 from osler.retrieve.words import content_terms, term_weight
 from osler.text import is_cjk, language_of
 from osler.types import Language, Relevance
@@ -22,9 +23,13 @@ TermRarity = Callable[[Sequence[str]], Mapping[str, float]]
 
 @dataclass(frozen=True)
 class EncoderRelevance:
-    """Cosine similarity of query and text, in [-1, 1]; for the languages of its encoder."""
+    """Cosine similarity of query and text, in [-1, 1]; for the languages of its encoder.
+
+    With `reader` the query is what is asked in it, with the other names of what it names.
+    """
 
     encoder: Encoder
+    reader: QuestionReader | None = None
 
     @property
     def languages(self) -> frozenset[Language]:
@@ -36,7 +41,8 @@ class EncoderRelevance:
         return await asyncio.to_thread(self._cosine_scores, query, list(texts))
 
     def _cosine_scores(self, query: str, texts: list[str]) -> tuple[float, ...]:
-        vector = self.encoder.encode([query], kind="query")[0]
+        asked = self.reader.read(query) if self.reader else AskedQuestion(query, query)
+        vector = asked_vector(self.encoder, asked)[0]
         return tuple(map(float, self.encoder.encode(texts, kind="passage") @ vector))
 
 

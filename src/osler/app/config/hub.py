@@ -85,17 +85,16 @@ class EmbedderSettings(SettingsSection):
 class RerankerSettings(SettingsSection):
     """The reranker of the passages that a search finds (Omni-RAG §5.1.2)."""
 
-    kind: Literal["none", "sentences", "answers", "hub", "openai"] = "none"
-    """Nobody; the encoder, sentence by sentence; the expert answers, which comes with Osler
-    (English); a cross-encoder for transformers (extra train), as ncbi/MedCPT-Cross-Encoder; or a
-    server's /rerank."""
+    kind: Literal["none", "sentences", "hub", "openai"] = "none"
+    """Nobody; the encoder, sentence by sentence; a cross-encoder for transformers (extra train), as
+    ncbi/MedCPT-Cross-Encoder; or a server's /rerank."""
     url: str = ""
     """The server, as "http://HOST:PORT/v1"."""
     name: str = ""
     """The model's name on the server, or its id on the hub."""
     revision: str = Field(default="", description=REVISION)
     path: OptionalPlace = None
-    """A model folder instead of a hub id; with answers, an expert of your own."""
+    """A model folder instead of a hub id."""
     key_file: OptionalPlace = KEY_FILE
     timeout_s: Real = Field(default=120.0, gt=0, le=86_400)
     """Seconds for one request to the server."""

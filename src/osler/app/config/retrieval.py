@@ -8,7 +8,6 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from osler.app.config.fields import (
     Names,
-    OptionalPlace,
     Real,
     SettingsSection,
     Whole,
@@ -26,11 +25,6 @@ class RetrieveSettings(SettingsSection):
     lexical_weight: Real = Field(default=0.7, ge=0, le=100, description="Weight of the word index.")
     depth: Whole = Field(default=64, ge=1, le=10_000)
     """Candidates that each index hands to the fusion."""
-    expert: Literal["retrieve", "off"] = "retrieve"
-    """The expert retrieve turns the vectors of English questions and orders what is found, with the
-    packaged encoder; off: reciprocal rank fusion."""
-    path: OptionalPlace = None
-    """Folder of an expert retrieve of your own."""
     year_from: Year = None
     """Only documents from this year on, or "none"."""
     year_to: Year = None

@@ -88,33 +88,18 @@ class KbSettings(SettingsSection):
 class AnswerSettings(SettingsSection):
     statements: Whole = Field(default=3, ge=1, le=50)
     """Sentences of an extractive answer, at most."""
-    coverage: Real = Field(default=0.49, ge=0, le=1)
-    """Share of an English question's words, by rarity, from which a passage answers it."""
-    coverage_zh: Real = Field(default=0.32, ge=0, le=1)
-    """The same of a Chinese question."""
-    relevance: Real = Field(default=0.5, ge=0, le=1)
-    """Cosine from which an English sentence is near enough without that share."""
-    relevance_zh: Real = Field(default=0.45, ge=0, le=1)
-    """The same for Chinese: a share of words, not a cosine."""
-    naming: bool = True
-    """Quote only passages that name the question's drug, disease or test, by any of its names;
-    false: coverage and relevance alone decide."""
+    answers_from: Real = Field(default=0.3, ge=0, le=1)
+    """Least probability of an answer; what is less likely is shown as nearest, or not at all."""
+    nearest_from: Real = Field(default=0.1, ge=0, le=1)
+    """Least probability of what is shown as nearest."""
     nearest: bool = True
-    """Where what was found is on the question's subject and no sentence of it answers, quote the
-    nearest one, after a sentence that says so; false: abstain."""
-    gate: Literal["answerable", "thresholds"] = "thresholds"
-    """What decides whether the passages found answer at all: coverage and relevance, or the expert
-    answerable (English questions about one subject). How sure an answer is the expert says either
-    way."""
-    gate_path: OptionalPlace = None
-    """Folder of an expert answerable of your own."""
-    quotes: Literal["answers", "likelihood"] = "answers"
-    """What chooses the sentences that are quoted: the expert answers (English questions about one
-    subject), one to five; or relevance and the language model's likelihood."""
-    quotes_path: OptionalPlace = None
-    """Folder of an expert answers of your own."""
-    candidates: Whole = Field(default=8, ge=1, le=1_000)
-    """Sentences that are weighed for an answer."""
+    """Where no sentence answers, quote the nearest one, after a sentence that says so; false:
+    abstain."""
+    judge: Literal["judge", "off"] = "judge"
+    """What reads question and sentence together (English): the expert judge; off: the cosine alone
+    orders sentences."""
+    judge_path: OptionalPlace = None
+    """Folder of an expert judge of your own."""
     options: Literal["texts", "letters", "written"] = "texts"
     """How an option is chosen where answers are quoted: by the likelihood of its text, by that of
     its letter, which only a strong model knows, or as the letter that the model writes, under a

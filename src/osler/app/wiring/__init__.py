@@ -24,7 +24,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import assert_never
 
-from osler.answer.quoting import QuoteJudge
 from osler.app.config import (
     AutoSettings,
     BaselineSettings,
@@ -71,14 +70,10 @@ class Parts:
     pool: Relevance | None = None
     """Of a passage to a question, where several searches are pooled: the configured reranker, or
     cosine and BM25 fused; `None` = `relevance` and `coverage`, fused."""
-    naming: Relevance | None = None
-    """Whether a passage names what a question is about; `None` where no knowledge is read."""
     unindexed: int = 0
     """Passages that still wait for their vector."""
-    subject: Relevance | None = None
-    """Share of a question's subject that a text has; `None` as with `naming`."""
-    judge: QuoteJudge | None = None
-    """Chooses the sentences that are quoted; `None` = relevance and likelihood do."""
+    judge: Relevance | None = None
+    """Reads question and sentence together; `None` = relevance alone orders sentences."""
     faults: tuple[str, ...] = ()
     """Why an expert that is set is not in use; for the reader."""
 

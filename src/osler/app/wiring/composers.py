@@ -11,7 +11,7 @@ from osler.answer.cautions import CautiousComposer, InstructionCautiousComposer
 from osler.answer.consistency import ConsistentComposer
 from osler.answer.current import CurrentComposer
 from osler.answer.extractive import ExtractiveComposer
-from osler.answer.gate import EvidenceGate, QuoteThresholds
+from osler.answer.gate import EvidenceGate, read_fits
 from osler.answer.options import OptionChooser, OptionLetters, OptionTexts
 from osler.answer.references import ReferenceCheckingComposer
 from osler.answer.rewriter import Rewriter
@@ -24,11 +24,9 @@ from osler.app.config import (
     TcRagSettings,
 )
 from osler.app.wiring import Parts, roles_of
-from osler.app.wiring.experts import OFF, expert_in_use, find_search_fault
 from osler.errors import ModelError
 from osler.llm.core.base import Likelihood, Sampling
-from osler.retrieve.experts.answerable import ANSWERABLE, AnswerableExpert
-from osler.retrieve.experts.searching import RETRIEVE
+from osler.retrieve.experts.judge import JUDGE
 from osler.retrieve.experts.shelf import open_expert
 from osler.retrieve.experts.supporting import SUPPORTS, SupportsExpert
 from osler.retrieve.instructions import BLANK
@@ -62,12 +60,9 @@ def answer_wording(settings: Settings, parts: Parts) -> Composer:
         evidence_gate(settings, parts),
         reader if isinstance(reader, Likelihood) else None,
         settings.answer.statements,
-        settings.answer.candidates,
         options=_option_chooser(settings, parts),
-        judge=parts.judge,
         order=parts.order,
         nearest=settings.answer.nearest,
-        steps=isinstance(settings.strategy, TcRagSettings) and settings.strategy.moves == "lean",
         verdicts=_verdict_chooser(settings, parts),
     )
 
@@ -112,35 +107,24 @@ def note_roles(settings: Settings) -> tuple[str, ...]:
 
 
 def evidence_gate(settings: Settings, parts: Parts) -> EvidenceGate:
-    """Builds the gate that decides which passages are evidence for a question."""
-    chosen = settings.answer
-    least: dict[Language, QuoteThresholds] = {
-        "en": QuoteThresholds(chosen.coverage, chosen.relevance),
-        "zh": QuoteThresholds(chosen.coverage_zh, chosen.relevance_zh),
-    }
-    naming = parts.naming if chosen.naming else None
-    unsearched = find_search_fault(settings)
-    faults = (*parts.faults, *unsearched)
-    gate = EvidenceGate(parts.coverage, parts.relevance, least, naming=naming, faults=faults)
-    # The expert reads what `retrieve` says of a passage: with another search it knows nothing.
-    off = unsearched or expert_in_use(settings, RETRIEVE) == OFF
-    if parts.subject is None or parts.pool is None or off:
-        return gate
-    try:
-        expert = AnswerableExpert(open_expert(ANSWERABLE, chosen.gate_path))
-    except ModelError as error:
-        return replace(gate, faults=(*faults, str(error)))
-    fitted = settings.calibration
-    known = fitted.sureness_model == expert.identity
-    return replace(
-        gate,
-        subject=parts.subject,
-        search=parts.pool,
-        judge=parts.judge,
-        expert=expert,
-        decides=chosen.gate == ANSWERABLE,
-        least_sureness=fitted.sureness if known else None,
+    """Builds the gate that decides which sentences are evidence for a question."""
+    chosen, fitted = settings.answer, settings.calibration
+    plain = EvidenceGate(
+        parts.relevance,
+        faults=parts.faults,
+        answers=chosen.answers_from,
+        nearest=chosen.nearest_from,
     )
+    if parts.judge is None:
+        return plain
+    try:
+        card = open_expert(JUDGE, chosen.judge_path).card
+    except ModelError as error:
+        return replace(plain, faults=(*plain.faults, str(error)))
+    gate = replace(plain, judge=parts.judge, fits=read_fits(card), identity=card.identity)
+    if fitted.sureness is None or fitted.sureness_model != gate.identity:
+        return gate
+    return replace(gate, answers=max(gate.answers, fitted.sureness))
 
 
 def sampling_of(settings: Settings) -> Sampling:

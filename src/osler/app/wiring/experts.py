@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import shutil
-from functools import cache
 from pathlib import Path
 
 from osler.app.config import Settings
 from osler.app.config.edit import write_keys
 from osler.errors import BadConfig, ModelError, translate_os_errors
 from osler.evaluate.trained_on import pass_on
-from osler.kb.encoders.base import Encoder, MiniLMEncoder
 from osler.kb.encoders.minilm import read_safetensors
 from osler.llm.local.weights import MINILM, locate_weights
 from osler.retrieve.experts.cards import CARD
 from osler.retrieve.experts.pair_graph import pair_graph
-from osler.retrieve.experts.searching import RETRIEVE, SearchExpert
 from osler.retrieve.experts.shelf import open_expert
 
 OFF, PACKAGED = "off", "packaged"
 SWITCHES = {
-    "retrieve": ("retrieve", "expert", "off", "path"),
-    "answers": ("answer", "quotes", "likelihood", "quotes_path"),
-    "answerable": ("answer", "gate", "thresholds", "gate_path"),
+    "judge": ("answer", "judge", "off", "judge_path"),
     "supports": ("answer", "verdicts", "likelihood", "verdicts_path"),
 }
 """For each expert: section and key of its setting, the value that gives the rule back, and the key
@@ -35,35 +30,8 @@ def expert_in_use(settings: Settings, name: str) -> str:
     if name not in SWITCHES:
         return ""
     section, key, _, place = SWITCHES[name]
-    if name == RETRIEVE and settings.embedder.kind != "packaged":
-        return OFF
     chosen = getattr(settings, section)
     return str(getattr(chosen, place) or PACKAGED) if getattr(chosen, key) == name else OFF
-
-
-def search_expert(settings: Settings, encoder: Encoder) -> SearchExpert | None:
-    """The expert `retrieve`; `None` where it is off, for another encoder than the packaged, and
-    where it cannot be used, as `find_search_fault` says."""
-    off = expert_in_use(settings, RETRIEVE) == OFF
-    if off or encoder.identity != MiniLMEncoder.identity or find_search_fault(settings):
-        return None
-    return _open_search_expert(settings.retrieve.path)
-
-
-def find_search_fault(settings: Settings) -> tuple[str, ...]:
-    """Why the expert `retrieve` cannot be used though it is set; for the reader."""
-    if expert_in_use(settings, RETRIEVE) == OFF:
-        return ()
-    try:
-        _open_search_expert(settings.retrieve.path)
-    except ModelError as error:
-        return (str(error),)
-    return ()
-
-
-@cache
-def _open_search_expert(folder: Path | None) -> SearchExpert:
-    return SearchExpert(open_expert(RETRIEVE, folder))
 
 
 def export_expert(name: str, folder: Path | None, out: Path) -> list[str]:

@@ -7,7 +7,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, assert_never
 
-from osler.answer.quoting import ANSWERS, QuoteJudge
 from osler.app.config import (
     EmbedderSettings,
     KagThinkerSettings,
@@ -17,7 +16,10 @@ from osler.app.config import (
 )
 from osler.errors import BadConfig, ModelError, read_text_file
 from osler.llm.core.base import LanguageModel
+from osler.retrieve.asked import QuestionReader
 from osler.retrieve.authority import AuthorityRetriever
+from osler.retrieve.experts.judge import JUDGE, JudgeExpert, JudgeRelevance
+from osler.retrieve.experts.shelf import open_expert
 from osler.retrieve.relevance import EncoderRelevance, OverlapRelevance, RelevanceByLanguage
 from osler.retrieve.rerank import BestSentence, RerankedRetriever
 from osler.sources.catalogue import EMR, GRAPH
@@ -27,7 +29,6 @@ if TYPE_CHECKING:
     from osler.kb.encoders.base import Encoder
     from osler.llm.server.connection import ServerClient
     from osler.llm.transformers.hub import Weights
-    from osler.retrieve.experts.answering import AnswersExpert
 
 
 def open_transformers_model(chosen: ModelSettings) -> LanguageModel:
@@ -99,8 +100,6 @@ def open_reranker(settings: Settings, encoder: Encoder) -> Relevance | None:
             return None
         case "sentences":
             return BestSentence(RelevanceByLanguage(EncoderRelevance(encoder), OverlapRelevance()))
-        case "answers":
-            return _open_answers(chosen.path)
         case "openai":
             from osler.retrieve.served_reranker import OpenAIReranker
 
@@ -119,22 +118,20 @@ def open_reranker(settings: Settings, encoder: Encoder) -> Relevance | None:
 
 
 @lru_cache(maxsize=4)
-def _open_answers(path: Path | None) -> AnswersExpert:
+def _open_judge(path: Path | None) -> JudgeExpert:
     """Opened once, since many questions share it."""
-    from osler.retrieve.experts.answering import AnswersExpert
-    from osler.retrieve.experts.shelf import open_expert
-
-    return AnswersExpert(open_expert(ANSWERS, path))
+    return JudgeExpert(open_expert(JUDGE, path))
 
 
-def open_judge(settings: Settings) -> tuple[QuoteJudge | None, tuple[str, ...]]:
-    """Opens the expert that chooses quotes, where the settings name it; else, or where it cannot
-    be used, none, with what the reader must know of it."""
-    chosen = settings.answer
-    if chosen.quotes != ANSWERS:
+def open_judge(
+    settings: Settings, reader: QuestionReader | None = None
+) -> tuple[Relevance | None, tuple[str, ...]]:
+    """Opens the judge of sentences, where the settings name it; else, or where it cannot be used,
+    none, with what the reader of answers must know of it."""
+    if settings.answer.judge != JUDGE:
         return None, ()
     try:
-        return QuoteJudge(_open_answers(chosen.quotes_path)), ()
+        return JudgeRelevance(_open_judge(settings.answer.judge_path), reader), ()
     except ModelError as error:
         return None, (str(error),)
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Literal
 from osler.app.config import Settings
 from osler.app.config.access import AccessSettings
 from osler.app.wiring import graphs, online_sources
-from osler.app.wiring.experts import search_expert
 from osler.app.wiring.hub import open_reranker, read_server_key, with_reranker
 from osler.app.wiring.models import encoder_relevance, load_encoder
 from osler.app.wiring.privacy import require_trusted_hosts, within_patients
@@ -22,12 +21,9 @@ from osler.graph.lookup import has_rapidfuzz
 from osler.kb.base import BuildResult, KnowledgeBase, Progress
 from osler.kb.search.base import BackendChoice, PassageFilter
 from osler.methods.omni.describe import SourceDescription
-from osler.retrieve.entity_names import GraphNames
-from osler.retrieve.experts.searching import SearchRelevance
 from osler.retrieve.graph import GraphRetriever
 from osler.retrieve.hybrid import Fusion, retriever_over
 from osler.retrieve.indexed import IndexedRetriever, NameRankings
-from osler.retrieve.naming import NamingRelevance
 from osler.retrieve.open_records import OPEN_RECORDS, OpenRecordRetriever
 from osler.retrieve.patients import SimilarPatients
 from osler.retrieve.pooled import FusedRelevance, PooledOrder
@@ -178,14 +174,6 @@ def make_retriever(
     return FusedRetriever(tuple(several), order=order)
 
 
-def subject_naming(settings: Settings, kb: KnowledgeBase) -> NamingRelevance:
-    """Builds what tells whether a passage names a question's subject: by the packaged names, and
-    by the concept graph's where there is one."""
-    graph = graphs.open_graph(settings)
-    tables = () if graph is None else (GraphNames(graph, graphs.open_recogniser(graph)),)
-    return NamingRelevance(kb.term_rarity, tables)
-
-
 def pool_relevance(
     settings: Settings, rarity: TermRarity, encoder: Encoder, second: Relevance | None
 ) -> Relevance:
@@ -193,12 +181,7 @@ def pool_relevance(
     of one search over all, by meaning and by words."""
     if second is not None:
         return second
-    words = WordRelevance(rarity)
-    fused = FusedRelevance(encoder_relevance(encoder), words)
-    expert = search_expert(settings, encoder)
-    if expert is None:
-        return fused
-    return SearchRelevance(expert, encoder, words, rarity, fused)
+    return FusedRelevance(encoder_relevance(encoder), WordRelevance(rarity))
 
 
 def _index_retriever(
@@ -208,7 +191,7 @@ def _index_retriever(
     fusion = Fusion(chosen.dense_weight, chosen.lexical_weight, float(chosen.rrf_k), chosen.depth)
     allowed, on = search_filter(settings, sources), set(settings.kb.indexes)
     if on == {"chunk"}:
-        return retriever_over(kb, encoder, allowed, fusion, search_expert(settings, encoder))
+        return retriever_over(kb, encoder, allowed, fusion)
     kb.require_built(encoder.identity)
     kinds = tuple(kind for kind in KINDS if kind in on)
     extractions = Extractions.of(kb)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from osler.answer.quoting import ANSWERS, QuoteJudge
 from osler.app.config import (
     OmniRagSettings,
     Role,
@@ -23,7 +22,6 @@ from osler.app.wiring.knowledge import (
     open_knowledge_base,
     pool_relevance,
     searched_sources,
-    subject_naming,
 )
 from osler.app.wiring.models import (
     LoadedModel,
@@ -41,9 +39,9 @@ from osler.llm.recording.players import TapePlayer, replay_model
 from osler.llm.recording.response_cache import ResponseCache
 from osler.llm.recording.tape import ModelAbilities, Tape
 from osler.methods.omni.describe import SourceDescription
-from osler.retrieve.asked_subject import WholeNaming
+from osler.retrieve.experts.judge import JUDGE
+from osler.retrieve.hybrid import question_reader
 from osler.retrieve.instructions import InstructionFreeRetriever
-from osler.retrieve.naming import SubjectRelevance
 from osler.retrieve.relevance import CoverageRelevance, OverlapRelevance
 from osler.types import Relevance, Retriever
 
@@ -98,7 +96,7 @@ def with_knowledge(
     return Parts(
         models,
         make_clean,
-        encoder_relevance(chosen),
+        encoder_relevance(chosen, question_reader(kb)),
         CoverageRelevance(kb.term_rarity),
         every,
         kb.snapshot,
@@ -109,10 +107,8 @@ def with_knowledge(
         )
         else (),
         pool_relevance(settings, kb.term_rarity, chosen, second),
-        WholeNaming(naming := subject_naming(settings, kb)),
         unindexed,
-        SubjectRelevance(naming),
-        *open_judge(settings),
+        *open_judge(settings, question_reader(kb)),
     )
 
 
@@ -147,9 +143,7 @@ def record_parts(parts: Parts, tape: Tape) -> Parts:
         relevance=WrappedRelevance("relevance", parts.relevance, tape),
         coverage=WrappedRelevance("coverage", parts.coverage, tape),
         pool=parts.pool and WrappedRelevance("pool", parts.pool, tape),
-        naming=parts.naming and WrappedRelevance("naming", parts.naming, tape),
-        subject=parts.subject and WrappedRelevance("subject", parts.subject, tape),
-        judge=parts.judge and replace(parts.judge, boundary=tape),
+        judge=parts.judge and WrappedRelevance(JUDGE, parts.judge, tape),
     )
 
 
@@ -168,9 +162,9 @@ def replay_parts(
     """
     player = TapePlayer(tape)
     # A scorer that the tape does not know was not there, or had nothing to score.
-    pool, naming, subject = (
+    pool, judge = (
         WrappedRelevance(name, None, player) if name in tape.scorers else None
-        for name in ("pool", "naming", "subject")
+        for name in ("pool", JUDGE)
     )
     return Parts(
         {
@@ -185,10 +179,8 @@ def replay_parts(
         carriers,
         offers,
         pool,
-        naming,
         unindexed,
-        subject,
-        QuoteJudge(None, boundary=player) if ANSWERS in tape.scorers else None,
+        judge,
     )
 
 
@@ -199,7 +191,6 @@ def _fused_settings(settings: Settings) -> Settings:
     if not isinstance(method, MedRagSettings | IMedRagSettings):
         return settings
     fusion = {
-        "expert": "off",
         "rrf_k": method.rrf_k,
         "dense_weight": 1.0,
         "lexical_weight": 1.0,

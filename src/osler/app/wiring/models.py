@@ -11,6 +11,7 @@ from osler.app.config import ModelSettings, Role, Settings
 from osler.app.wiring.hub import open_encoder, open_transformers_model, read_server_key
 from osler.kb.encoders.base import Encoder, VectorMemory
 from osler.llm.core.base import LanguageModel
+from osler.retrieve.asked import QuestionReader
 from osler.retrieve.relevance import EncoderRelevance, OverlapRelevance, RelevanceByLanguage
 from osler.types import Language, Relevance
 
@@ -132,5 +133,6 @@ def encoder_languages(settings: Settings) -> frozenset[Language]:
     return frozenset(chosen.languages)
 
 
-def encoder_relevance(encoder: Encoder) -> Relevance:
-    return RelevanceByLanguage(EncoderRelevance(encoder), OverlapRelevance())
+def encoder_relevance(encoder: Encoder, reader: QuestionReader | None = None) -> Relevance:
+    """Cosines in the encoder's languages, shares of words in others; `reader` reads queries."""
+    return RelevanceByLanguage(EncoderRelevance(encoder, reader), OverlapRelevance())

@@ -20,7 +20,6 @@ from osler.llm.core.base import Attentive, LanguageModel, Likelihood
 from osler.methods.tcrag.actions import parse_action
 from osler.methods.tcrag.dialect import parse_released
 from osler.methods.tcrag.evidence_values import (
-    AnswersMonitor,
     EvidenceGain,
     OptionEntropy,
     QuestionGain,
@@ -166,13 +165,6 @@ def state_monitor(metric: Metric, model: LanguageModel, parts: Parts) -> Monitor
             return EntropyMonitor(model)
         case "sureness":
             return SurenessMonitor()
-        case "answers":
-            if parts.judge is None:
-                raise CapabilityMissing(
-                    "the metric answers needs the expert answers, which is not in use",
-                    fix='set answer.quotes = "answers", or strategy.metric = "sureness"',
-                )
-            return AnswersMonitor(parts.judge)
         case "semantic-entropy":
             return SemanticEntropy(model, parts.relevance)
         case "attention":

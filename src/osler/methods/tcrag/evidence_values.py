@@ -13,14 +13,12 @@ from dataclasses import dataclass, field, replace
 from math import exp, log
 from statistics import fmean
 
-from osler.answer.quoting import QuoteJudge
 from osler.errors import CapabilityMissing
 from osler.llm.core.ask import complete, score_all
 from osler.llm.core.base import LanguageModel, Likelihood, Message, Sampling
 from osler.methods.tcrag.monitor import Draft, StateValue
 from osler.methods.tcrag.stack import MemoryStack
 from osler.prompts import render_prompt
-from osler.retrieve.experts.answering import LEAD, TextPair
 from osler.trace import Run
 from osler.types import Evidence, Hit, Question, Relevance
 
@@ -119,25 +117,6 @@ class SurenessMonitor:
     async def state_value(self, draft: Draft, memory: MemoryStack, run: Run) -> StateValue:
         sureness = draft.answer.sureness if draft.answer else None
         return StateValue(1 - sureness.probability if sureness else 1.0)
-
-
-@dataclass(frozen=True)
-class AnswersMonitor:
-    """How likely no quote of the answer answers the question, 0 to 1, by the expert `answers`; 1
-    for a text without quotes and a question that it cannot judge."""
-
-    judge: QuoteJudge
-    metric: str = "answers"
-
-    async def state_value(self, draft: Draft, memory: MemoryStack, run: Run) -> StateValue:
-        evidence = draft.answer.evidence if draft.answer else ()
-        if not evidence or not self.judge.can_judge(memory.question):
-            return StateValue(1.0)
-        pairs = [
-            TextPair(one.quote, one.passage.heading, one.passage.text[:LEAD]) for one in evidence
-        ]
-        shares = await self.judge.judge_texts(memory.question.text, pairs)
-        return StateValue(1 - max(shares, default=0.0))
 
 
 @dataclass(frozen=True)

@@ -33,13 +33,12 @@ Metric = Literal[
     "question-gain",
     "option-entropy",
     "sureness",
-    "answers",
     "semantic-entropy",
     "off",
 ]
 
 # Values of App. 8.5, by metric; "off" accepts every value below it, and the ablation gives 0.
-SIGMA = {"cppl": 10.0, "uct": 20.0, "sureness": 0.5, "answers": 0.5, "off": 1.0}
+SIGMA = {"cppl": 10.0, "uct": 20.0, "sureness": 0.5, "off": 1.0}
 """The paper's thresholds, for Qwen1.5-32B (App. 8.5); other models need their own. Those of
 sureness and answers are ours: more likely answered than not."""
 

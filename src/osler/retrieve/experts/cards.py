@@ -15,7 +15,7 @@ from osler.errors import ModelError
 from osler.types import Language
 
 CARD, WEIGHTS = "card.toml", "weights.safetensors"
-Family = Literal["pair", "linear", "search"]
+Family = Literal["pair", "linear"]
 
 
 def weights_name(number: int) -> str:
@@ -101,6 +101,11 @@ class ExpertCard(_CardPart):
     def fingerprint(self) -> str:
         """SHA-256 that stands for all weights files."""
         return hashlib.sha256(" ".join((self.weights, *self.further)).encode()).hexdigest()
+
+    @property
+    def identity(self) -> str:
+        """Name and weights: what a calibration was fitted to."""
+        return f"{self.name}@{self.weights[:12]}"
 
     @property
     def weight_files(self) -> dict[str, str]:

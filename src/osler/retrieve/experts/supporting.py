@@ -23,7 +23,6 @@ VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 EITHER, BESIDE, MAYBE = "yes or no", "yes or no beside maybe", "maybe"
 """Names of its models: "no" of questions without "maybe", and of those that offer it; "maybe"."""
 MODELS = (EITHER, BESIDE, MAYBE)
-FAVOUR = "favour_of_maybe"
 PASSAGES = 10
 """Passages that are read, as in training."""
 _LABEL = re.compile(r"\s*([A-Z][A-Z/& ]{3,60}):\s")
@@ -62,9 +61,8 @@ class SupportsExpert:
         return dict(zip(VERDICTS, map(float, shares), strict=False))
 
     def choose_verdict(self, shares: Mapping[Verdict, float]) -> Verdict:
-        """The likeliest verdict; "maybe" needs less, or it would never be said."""
-        favour = self.card.parameters.get(FAVOUR, 1.0)
-        return max(shares, key=lambda one: shares[one] * (favour if one == "maybe" else 1.0))
+        """The likeliest verdict."""
+        return max(shares, key=lambda one: shares[one])
 
 
 def join_shares(found: Mapping[str, Row], *, maybe: bool) -> Matrix:

@@ -1,0 +1,189 @@
+"""What is asked in what was typed: courtesies, letters, misspelt words and other names.
+
+A greeting and thanks are no part of a question. Of a letter the sentences that ask are searched
+for. A word that the knowledge base lacks is mended to the nearest of its words, which is told.
+Brands, lay words and abbreviations get the names that texts use beside them. All of this widens a
+search; nothing is filtered by it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from osler.kb.encoders.base import scale_to_unit
+from osler.kb.search.lexicon import stem_terms
+from osler.retrieve.entity_names import packaged_names
+from osler.retrieve.lexicon import Lexicon, OtherNames, packaged_lexicon
+from osler.sources.patients.identifiers.words import is_common
+from osler.text import has_cjk, language_of, split_sentences
+
+if TYPE_CHECKING:
+    from osler.kb.encoders.base import Encoder, Vectors
+
+_GREETING = re.compile(
+    r"^\W*(?:hi|hello|hey|dear|good (?:morning|afternoon|evening|day)|greetings)\b"
+    r"(?: (?:there|all|doctor|doc|dr|team|everyone|everybody|sir|madam|folks))*[\s,.!:;-]*",
+    re.IGNORECASE,
+)
+_THANKS = re.compile(
+    r"[\s,.!;-]*\b(?:many thanks|thanks|thank you|thx|cheers|ta|please help|much appreciated)\b"
+    r"(?: (?:so|very) much| in advance| a lot| for (?:your|any) (?:help|reply|answer|time))*[\s.!]*$",
+    re.IGNORECASE,
+)
+_COURTESY_ZH = re.compile(
+    r"^[\s，。！]*(?:您好|你好|医生好|医生您好|大夫好|大夫您好|请问一下|请问|想问一下|咨询一下)[\s，。！、:：]*"
+    r"|[\s，。！]*(?:谢谢|多谢|感谢)(?:您|你|了|医生|大夫|啦)*[\s。！]*$"
+)
+_ASKS = re.compile(
+    r"[?？]\s*$|^\W*(?:what|which|who|when|where|why|how|is|are|can|could|do|does|did|should|would|will|may)\b"
+    r"|\b(?:i (?:would|'d) like to know|i want to know|please (?:advise|tell|let me know|inform|send)"
+    r"|wondering|want(?:ed)? to know|need to know|looking for|any (?:information|info|advice|idea))\b",
+    re.IGNORECASE,
+)
+_LETTER = 60
+"""Words from which a text is a letter, of which the asking sentences are searched for."""
+_SHORTEST, _LIKE = 6, 0.86
+"""Letters from which a word may be misspelt, and the likeness of the word that was meant."""
+_WORD = re.compile(r"\b[A-Za-z]{6,}\b(?!['’]t)")
+_NAMES = 3
+"""Other names that are put beside a word."""
+
+
+class BaseVocabulary:
+    """The words of a knowledge base, for spelling: which of its terms are near to a word."""
+
+    def __init__(
+        self,
+        rarity: Callable[[Sequence[str]], Mapping[str, float]],
+        near: Callable[[str], Sequence[str]],
+    ) -> None:
+        """`rarity` gives inverse document frequencies; `near` terms that begin like a word."""
+        self._near = near
+        self._rarity = rarity
+
+    def mend_word(self, word: str) -> str:
+        """The term that a misspelt word meant; "" where it is known, or nothing is near."""
+        plain = word.casefold()
+        unknown, rarest = self._rarity([plain])[plain], self._rarity(["zq"])["zq"]
+        if unknown < rarest:
+            return ""
+        meant = get_close_matches(plain, self._near(plain), 1, _LIKE)
+        return _whole_word(meant[0]) if meant else ""
+
+
+@dataclass(frozen=True, slots=True)
+class AskedQuestion:
+    """What was typed, and what is searched for."""
+
+    written: str
+    text: str
+    """What is asked, spelt right and without courtesies; of a letter the sentences that ask."""
+    names: tuple[str, ...] = ()
+    """Other names of what it names."""
+    expanded: str = ""
+    """The text, each name followed by its other names in brackets; "" where there are none."""
+    mended: tuple[tuple[str, str], ...] = ()
+    """Words as typed, and as they were searched for."""
+
+    @property
+    def full(self) -> str:
+        """The text with other names, where it has any."""
+        return self.expanded or self.text
+
+
+@dataclass(frozen=True)
+class QuestionReader:
+    """Reads what was typed; with `vocabulary` misspelt words are mended."""
+
+    vocabulary: BaseVocabulary | None = None
+    lexicon: Lexicon | None = None
+    """`None` = the packaged one."""
+
+    def read(self, written: str) -> AskedQuestion:
+        """Never empty: what has no question in it is read as it stands. Blocks."""
+        return _read_remembered(self, written)
+
+    def _read(self, written: str) -> AskedQuestion:
+        text = find_question(written)
+        text, mended = self._mend_words(text)
+        found = self._find_names(text)
+        names = tuple(dict.fromkeys(name for one in found for name in one.names))
+        return AskedQuestion(written, text, names, _put_names(text, found), mended)
+
+    def _find_names(self, text: str) -> list[OtherNames]:
+        if has_cjk(text):
+            return _names_in_chinese(text)
+        return (self.lexicon or packaged_lexicon()).find_names(text)
+
+    def _mend_words(self, text: str) -> tuple[str, tuple[tuple[str, str], ...]]:
+        if self.vocabulary is None or language_of(text) != "en":
+            return text, ()
+        known = self.lexicon or packaged_lexicon()
+        mended = {}
+        for word in dict.fromkeys(_WORD.findall(text)):
+            if len(word) < _SHORTEST or is_common(word) or known.find_names(word):
+                continue
+            if meant := self.vocabulary.mend_word(word):
+                mended[word] = meant
+        for word, meant in mended.items():
+            text = re.sub(rf"\b{word}\b", meant, text)
+        return text, tuple(mended.items())
+
+
+@lru_cache(maxsize=512)
+def _read_remembered(reader: QuestionReader, written: str) -> AskedQuestion:
+    return reader._read(written)
+
+
+def _whole_word(stem: str) -> str:
+    """The known word with this stem, since the index holds stems; the stem where none is known."""
+    like = [word for word in packaged_lexicon().words if word.startswith(stem[:4])]
+    stems = stem_terms(like) if like else {}
+    return next((word for word in like if stems.get(word) == stem), stem)
+
+
+def asked_vector(encoder: Encoder, asked: AskedQuestion) -> Vectors:
+    """Shape (1, dimension): between the vectors of the question and of it with other names."""
+    vectors = encoder.encode([asked.text], kind="query")
+    if asked.expanded:
+        vectors = scale_to_unit(vectors + encoder.encode([asked.expanded], kind="query"))
+    return vectors
+
+
+def find_question(written: str) -> str:
+    """What is asked: without greeting and thanks; of a letter the sentences that ask."""
+    text = " ".join(written.split())
+    for courtesy in (_GREETING, _THANKS, _COURTESY_ZH):
+        text = courtesy.sub("", text).strip() or text
+    if len(text.split()) < _LETTER:
+        return text
+    sentences = [text[start:end] for start, end in split_sentences(text)]
+    asking = [one for one in sentences if _ASKS.search(one) and not _THANKS.fullmatch(one)]
+    # What is asked for stands in the asking sentence or before it; a lone "What is it?" needs both.
+    named = [one for one in sentences if packaged_names().find_entities(one)][:1]
+    kept = {*asking, *named}
+    return " ".join(one for one in sentences if one in kept) or text
+
+
+def _put_names(text: str, found: Sequence[OtherNames]) -> str:
+    """The text with other names in brackets behind each name; "" without any."""
+    if not found:
+        return ""
+    for one in sorted(found, key=lambda one: -one.end):
+        text = f"{text[: one.end]} ({', '.join(one.names[:_NAMES])}){text[one.end :]}"
+    return text
+
+
+def _names_in_chinese(text: str) -> list[OtherNames]:
+    found = []
+    for entity in packaged_names().find_entities(text):
+        start = text.find(entity.written)
+        others = tuple(n for n in entity.names if has_cjk(n) and n != entity.written)
+        if start >= 0 and others and has_cjk(entity.written):
+            found.append(OtherNames(start, start + len(entity.written), others))
+    return found

@@ -1,0 +1,174 @@
+"""`judge`: does this sentence, where it stands, answer this question?
+
+The packaged encoder with all its layers tuned reads question and sentence together: the sentence
+under its heading, between its neighbours.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from osler.errors import ModelError
+from osler.kb.encoders.base import WordPieces, open_session
+from osler.kb.encoders.minilm import read_safetensors
+from osler.llm.core.cache import derive_file
+from osler.llm.local.weights import MINILM, MINILM_TOKENIZER, locate_weights
+from osler.retrieve.experts.pair_graph import pair_graph, run_pairs
+from osler.retrieve.experts.pair_input import PairInput
+from osler.text import language_of, one_line
+from osler.types import Language
+
+if TYPE_CHECKING:
+    from osler.retrieve.asked import QuestionReader
+    from osler.retrieve.experts.shelf import ShelvedExpert
+
+JUDGE = "judge"
+"""Name of the expert, also on tapes."""
+QUESTION, HEADING, SENTENCE, NEIGHBOUR = 64, 40, 110, 20
+"""Word pieces that are read of each part."""
+_PARTS = "\x1e"
+_LEVELS = 2
+"""Levels of a heading that are read below the title."""
+_REVISION = 1
+"""Raise it with each change to what the graph computes: it is cached under this number."""
+_MOST_APART = 1.0
+"""Most by which a logit in 8 bits may differ from the exact one, on the pairs below."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedText:
+    """A sentence with what stands around it."""
+
+    sentence: str
+    heading: str = ""
+    before: str = ""
+    after: str = ""
+
+    def to_line(self) -> str:
+        """One text, as a `Relevance` takes it and a tape keeps it."""
+        parts = (self.heading, self.sentence, self.before, self.after)
+        return _PARTS.join(map(one_line, parts))
+
+    @classmethod
+    def of_line(cls, line: str) -> JudgedText:
+        """Reads what `to_line` wrote; a text without parts is a sentence alone."""
+        parts = line.split(_PARTS)
+        if len(parts) != 4:
+            return cls(line)
+        heading, sentence, before, after = parts
+        return cls(sentence, heading, before, after)
+
+    @property
+    def short_heading(self) -> str:
+        """The title and the last levels below it."""
+        title, *levels = self.heading.split(" > ")
+        return " > ".join((title, *levels[-_LEVELS:]))
+
+
+_CHECK = (
+    ("How is anaphylaxis treated?", JudgedText("Give adrenaline into the outer thigh.", "Allergy")),
+    ("How is anaphylaxis treated?", JudgedText("It is a reaction of rapid onset.", "Anaphylaxis")),
+    ("what causes scurvy", JudgedText("Scurvy is caused by a lack of vitamin C.", "", "Rare now.")),
+    ("what causes scurvy", JudgedText("Rickets is caused by a lack of vitamin D.", "Rickets")),
+    ("Is warfarin safe in pregnancy?", JudgedText("See the section on anticoagulants.")),
+)
+
+
+def read_judged(words: WordPieces, question: str, text: JudgedText) -> PairInput:
+    """[CLS] question [SEP] heading: sentence [SEP] before [SEP] after [SEP], the second in segment
+    1. Of a heading the end is kept, of the sentence before its end, of all else the beginning."""
+    asked = tuple(words.piece_ids(question)[:QUESTION])
+    heading = words.piece_ids(f"{text.short_heading}:")[-HEADING:] if text.heading else []
+    said = (*heading, *words.piece_ids(text.sentence)[:SENTENCE])
+    before = tuple(words.piece_ids(text.before)[-NEIGHBOUR:]) if text.before else ()
+    after = tuple(words.piece_ids(text.after)[:NEIGHBOUR]) if text.after else ()
+    ids = (words.first, *asked, words.last, *said, words.last)
+    segments = (0,) * (len(asked) + 2) + (1,) * (len(said) + 1)
+    if before or after:
+        ids = (*ids, *before, words.last, *after, words.last)
+        segments += (0,) * (len(before) + len(after) + 2)
+    return PairInput(ids, segments)
+
+
+class JudgeExpert:
+    """Logits that sentences answer. One object may be used from several threads."""
+
+    def __init__(
+        self, expert: ShelvedExpert, *, threads: int | None = None, cache: Path | None = None
+    ) -> None:
+        """Loads the graph from the cache, where it is built the first time, in seconds.
+
+        `threads` pairs are read side by side. Raises `ModelMissing` when the encoder's weights are
+        not there, and `ModelError` for an expert of another family and for a graph that strays
+        from the exact one on this machine.
+        """
+        card = expert.card
+        if card.family != "pair":
+            raise ModelError(f"the expert {card.name!r} is no pair model")
+        self.card = card
+        self.languages: frozenset[Language] = frozenset(card.languages)
+        self._words = WordPieces(locate_weights(MINILM_TOKENIZER, cache=cache))
+        tensors = expert.read_tensors()
+        name = f"expert-{card.name}-{card.fingerprint[:12]}.int8-{_REVISION}.onnx"
+        graph = derive_file(name, lambda draft: self._build(tensors, draft, cache), cache=cache)
+        self._session = open_session(graph, 1)
+        self._threads = threads or os.cpu_count() or 1
+        self._remembered = lru_cache(maxsize=4_096)(self._score_line)
+
+    def _build(self, tensors: Mapping[str, Any], draft: Path, cache: Path | None) -> None:
+        base = read_safetensors(locate_weights(MINILM, cache=cache))
+        small = pair_graph(base, tensors)
+        exact = self._check_logits(open_session(pair_graph(base, tensors, exact=True), 1))
+        rounded = self._check_logits(open_session(small, 1))
+        worst = max(abs(a - b) for a, b in zip(exact, rounded, strict=True))
+        if not worst <= _MOST_APART:
+            raise ModelError(
+                f"the expert {self.card.name!r} in 8 bits strays from the exact one on this"
+                f" machine: {worst:.2f} in the logit, at most {_MOST_APART} may be",
+                fix="use another version of onnxruntime, or `osler experts off`",
+            )
+        draft.write_bytes(small)
+
+    def _check_logits(self, session: Any) -> list[float]:
+        return run_pairs(session, [read_judged(self._words, *pair) for pair in _CHECK])
+
+    def _score_line(self, question: str, line: str) -> float:
+        pair = read_judged(self._words, question, JudgedText.of_line(line))
+        return run_pairs(self._session, [pair])[0]
+
+    def score_lines(self, question: str, lines: Sequence[str]) -> tuple[float, ...]:
+        """Logits, in order, that each line of a `JudgedText` answers the question."""
+
+        def score(line: str) -> float:
+            return self._remembered(question, line)
+
+        if self._threads == 1 or len(lines) < 2:
+            return tuple(map(score, lines))
+        # Reading two pairs side by side is faster than two threads on one small matrix.
+        with ThreadPoolExecutor(min(self._threads, len(lines))) as pool:
+            return tuple(pool.map(score, lines))
+
+
+@dataclass(frozen=True)
+class JudgeRelevance:
+    """The judge as a `Relevance` over lines of `JudgedText`; `reader` reads the question."""
+
+    expert: JudgeExpert
+    reader: QuestionReader | None = None
+
+    async def relevance(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
+        """Logits in order; 0 for all in a language that it was not trained on."""
+        if not texts or language_of(query) not in self.expert.languages:
+            return (0.0,) * len(texts)
+        return await asyncio.to_thread(self._score_texts, query, texts)
+
+    def _score_texts(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
+        asked = self.reader.read(query).full if self.reader else query
+        return self.expert.score_lines(asked, texts)
