@@ -19,6 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
+from osler.answer.in_danger import answer_below_notice
 from osler.app.audit.entries import HeldAnswer, begin_entry, end_entry
 from osler.app.config import Settings
 from osler.app.danger import announce_danger, danger_notice
@@ -312,7 +313,9 @@ async def _solve_question(
             notes_of=note_roles(settings),
         )
     )
-    solution = replace(await solver.solve(question, run), danger=danger)
+    solved = await solver.solve(question, run)
+    answer = answer_below_notice(solved.answer, question, danger)
+    solution = replace(solved, answer=answer, danger=danger)
     if shared := shared_cautions(
         settings, parts.sources, roles_of(settings), solution.answer.language
     ):

@@ -12,26 +12,16 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from osler.trace import Noted, Run
-from osler.types import Answer, Grounding, Language, Question, Solution
+from osler.types import Question, Solution
 
-REASONS: Mapping[str, Mapping[Language, str]] = {
-    "formula": {
-        "en": "it asks for the value of a verified formula",
-        "zh": "所问为已验证公式的数值",
-    },
-    "steps": {
-        "en": "it asks for several steps, each of which a rule reads",
-        "zh": "所问含多个步骤，各步均可按规则读出",
-    },
-    "verdict": {"en": "it is to be answered by yes or no", "zh": "所问以是或否作答"},
-    "options": {"en": "it has options", "zh": "所问附有选项"},
-    "fact": {"en": "it asks for what one search may find", "zh": "所问一次检索即可查得"},
+REASONS: Mapping[str, str] = {
+    "formula": "it asks for the value of a verified formula",
+    "steps": "it asks for several steps, each of which a rule reads",
+    "verdict": "it is to be answered by yes or no",
+    "options": "it has options",
+    "fact": "it asks for what one search may find",
 }
 """Why a question was solved as it was, by kind of question."""
-_SAID: Mapping[Language, str] = {
-    "en": "Solved by {method}: {reason}.",
-    "zh": "采用 {method}：{reason}。",
-}
 _VERDICTS = frozenset({"yes", "no", "maybe", "是", "否", "不确定"})
 
 
@@ -83,23 +73,10 @@ class AutoSolver:
                 continue
             solution = await route.solver.solve(question, run)
             if solution is not None:
-                return self._say_why(route, question.language, solution, run)
+                return self._say_why(route, solution, run)
         raise LookupError("no route answers this question")
 
-    def _say_why(
-        self, route: AutoRoute, language: Language, solution: Solution, run: Run
-    ) -> Solution:
-        reason = REASONS[route.kind]
-        run.emit(Noted(_SAID["en"].format(method=route.method, reason=reason["en"])))
-        said = _SAID[language].format(method=route.method, reason=reason[language])
-        answer = add_note(solution.answer, said)
-        return replace(
-            solution, answer=answer, why=f"{route.method} ({route.kind}); {solution.why}"
-        )
-
-
-def add_note(answer: Answer, said: str) -> Answer:
-    """The answer with a sentence after its note; an abstention's own note stays first."""
-    if answer.grounding is Grounding.ABSTAINED and not answer.note:
-        return answer
-    return replace(answer, note=f"{answer.note} {said}".strip())
+    def _say_why(self, route: AutoRoute, solution: Solution, run: Run) -> Solution:
+        """In the run and in the solution: the answer itself says nothing of methods."""
+        run.emit(Noted(f"Solved by {route.method}: {REASONS[route.kind]}."))
+        return replace(solution, why=f"{route.method} ({route.kind}); {solution.why}")
