@@ -19,13 +19,12 @@ from osler.answer import NOTHING_SAID, UNDECIDED, Decision
 from osler.answer.gate import EvidenceGate, WeighedEvidence
 from osler.answer.options import OptionChooser, OptionTexts
 from osler.answer.quoting import QuoteJudge
-from osler.answer.sentences import QuoteCandidate, add_sentences_before, quote_candidates
+from osler.answer.sentences import QuoteCandidate, add_sentences_before
 from osler.answer.sureness import describe_sureness
 from osler.answer.verdicts import ChosenVerdict, VerdictChooser
 from osler.llm.core.ask import score_all
 from osler.llm.core.base import Likelihood, Message
 from osler.prompts import render_prompt
-from osler.retrieve.bridges import AND, is_looked_up, named_titles
 from osler.retrieve.pooled import PooledOrder, is_one_order
 from osler.trace import BudgetExceeded, Run
 from osler.types import Answer, Authorship, Hit, Language, Question, Statement
@@ -69,8 +68,6 @@ class ExtractiveComposer:
     """Chooses the sentences of questions that it can judge, without `model`."""
     order: PooledOrder | None = None
     """One order over hits of several searches, of which an option chooser reads the first."""
-    steps: bool = False
-    """Whether every document that a question of several hops leads to is quoted."""
     nearest: bool = True
     """Whether the nearest sentence on the subject is quoted, and called so, where none answers."""
     verdicts: VerdictChooser | None = None
@@ -177,8 +174,6 @@ class ExtractiveComposer:
         run: Run,
     ) -> list[QuoteCandidate]:
         best = await self._rank_quotes(question, query, words, weighed.quotes, hits, run)
-        if best and self.steps:
-            best += await self._quote_steps(question, best, hits)
         return add_sentences_before(best)
 
     async def _choose_nearest(
@@ -190,27 +185,6 @@ class ExtractiveComposer:
             least = replace(self.judge, first=0.0, most=1)
             quotes = await least.choose_quotes(question, question.text, quotes, hits) or quotes
         return add_sentences_before(quotes[:1])
-
-    async def _quote_steps(
-        self, question: Question, best: Sequence[QuoteCandidate], hits: Sequence[Hit]
-    ) -> list[QuoteCandidate]:
-        """A sentence of each document that `best` does not quote and that was looked up by its
-        name, or is one of several that the question names."""
-        named = [one.id for one in named_titles(question.text, hits)]
-        looked_up = [hit for hit in hits if hit.query != question.text and is_looked_up(hit)]
-        if not looked_up and len(named) < 2:
-            return []
-        steps = [*(hit for hit in hits if hit.passage.id in named), *looked_up]
-        told = {one for quote in best for one in (quote.hit.passage.title, quote.hit.passage.id)}
-        quotes = []
-        for hit in steps:
-            # Of two names together a passage is sought, not a document.
-            whole = hit.passage.id if AND in hit.query else hit.passage.title
-            near = await quote_candidates(self.gate.relevance, question.text, [hit])
-            if near and whole not in told:
-                told |= {hit.passage.title, hit.passage.id}
-                quotes.append(near[0])
-        return quotes
 
     async def _rank_quotes(
         self,

@@ -20,8 +20,8 @@ REASONS: Mapping[str, Mapping[Language, str]] = {
         "zh": "所问为已验证公式的数值",
     },
     "steps": {
-        "en": "it asks for several steps, each of which a rule reads",
-        "zh": "所问含多个步骤，各步均可按规则读出",
+        "en": "it asks for several steps, which the concept graph answers whole",
+        "zh": "所问含多个步骤，概念图谱可完整回答",
     },
     "verdict": {"en": "it is to be answered by yes or no", "zh": "所问以是或否作答"},
     "options": {"en": "it has options", "zh": "所问附有选项"},

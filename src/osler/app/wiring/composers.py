@@ -21,7 +21,6 @@ from osler.app.config import (
     OmniRagSettings,
     Role,
     Settings,
-    TcRagSettings,
 )
 from osler.app.wiring import Parts, roles_of
 from osler.app.wiring.experts import OFF, expert_in_use, find_search_fault
@@ -67,7 +66,6 @@ def answer_wording(settings: Settings, parts: Parts) -> Composer:
         judge=parts.judge,
         order=parts.order,
         nearest=settings.answer.nearest,
-        steps=isinstance(settings.strategy, TcRagSettings) and settings.strategy.moves == "lean",
         verdicts=_verdict_chooser(settings, parts),
     )
 
