@@ -1,11 +1,11 @@
-"""A small adapter that takes questions apart, beside rules and the packaged model's outline.
+"""A small adapter that takes questions apart, beside the packaged model's outline.
 
     python benchmarks/decompose.py WORK --only data
     osler train alora WORK/data.jsonl --prompt kag/steps --invocation "<|im_end|>steps " \\
         --out WORK/a
     osler train gguf --adapter WORK/a --out WORK/steps.gguf
-    python benchmarks/decompose.py WORK --part dev --ways steps,base,rule
-    python benchmarks/decompose.py WORK [--ways steps,rule,outline]
+    python benchmarks/decompose.py WORK --part dev --ways steps,base
+    python benchmarks/decompose.py WORK [--ways steps,outline]
 
 One layout for training and asking: `decompose_letters.py`.
 
@@ -55,8 +55,6 @@ from osler.llm.local.model import LlamaCpp
 from osler.llm.local.quantise import default_gguf
 from osler.methods.kag.logical_forms import Deduce, Math, Retrieval
 from osler.methods.kag.outline import Outliner
-from osler.methods.kag.text_route.answering import write_text_plan
-from osler.methods.kag.text_route.reading import read_question
 from osler.trace import Run
 from osler.types import Question
 
@@ -114,13 +112,6 @@ def is_right(case: Case, answer: Any) -> bool:
     return bare(said) == bare(case.answer)
 
 
-def rule_plan(question: str) -> Plan | None:
-    """What the texts' route reads."""
-    for query in read_question(question)[:1]:
-        return from_forms(write_text_plan(query).steps)
-    return None
-
-
 def from_forms(forms: Sequence[Any]) -> Plan | None:
     steps: list[Step] = []
     numbers: dict[str, int] = {}
@@ -151,8 +142,6 @@ class Asker:
         self.lines = {row["completion"] for row in read_lines(work / "data.jsonl") if seen}
         self.relations: list[str] = json.loads((work / "relations.json").read_text("utf-8"))
         self.role = ""
-        if way == "rule":
-            return
         base, adapters = default_gguf(), []
         if way not in ("base", "outline"):
             file = work / f"{way}.gguf"
@@ -165,8 +154,6 @@ class Asker:
         )
 
     async def plan(self, case: Case, seed: int | None = None) -> Plan | None:
-        if self.way == "rule":
-            return rule_plan(case.question)
         heat = 0.0 if seed is None else HEAT
         if self.way == "outline":
             sampling = Sampling(heat, 200, seed=seed or 0, top=0)
@@ -197,7 +184,7 @@ async def ask(given: argparse.Namespace) -> None:
     for way in given.ways.split(","):
         asker = Asker(way, given.work, known)
         left = [case for case in cases if (way, case.set, case.id) not in done]
-        if way in ("outline", "rule"):
+        if way == "outline":
             left = [case for case in left if not case.graph]
         for start in range(0, len(left), AT_ONCE):
             part = left[start : start + AT_ONCE]
@@ -300,11 +287,13 @@ def table(work: Path, part: str) -> None:
     for row in rows:
         by_way.setdefault(row["way"], {})[f"{row['set']} {row['id']}"] = row
     for set_ in ("2wiki", "musique"):
-        for way in [way for way in by_way if way != "rule"]:
-            keys = [k for k in by_way[way] if k.startswith(set_) and k in by_way.get("rule", {})]
+        for way in [way for way in by_way if way != "outline"]:
+            keys = [k for k in by_way[way] if k.startswith(set_) and k in by_way.get("outline", {})]
             if keys:
-                ours, rule = ([float(by_way[w][k]["right"]) for k in keys] for w in (way, "rule"))
-                print(f"{set_}: right, {way} less rule, paired: {difference(rule, ours)}")
+                ours, base = (
+                    [float(by_way[w][k]["right"]) for k in keys] for w in (way, "outline")
+                )
+                print(f"{set_}: right, {way} less outline, paired: {difference(base, ours)}")
 
 
 def main() -> None:
@@ -317,8 +306,8 @@ def main() -> None:
     parser.add_argument("--phrases", type=int, default=1000, help="questions of our own phrases")
     parser.add_argument(
         "--ways",
-        default="rule,steps,outline",
-        help="rule, outline, base, or WAY of WORK/WAY.gguf; WAY+seen: whole plans of the training",
+        default="steps,outline",
+        help="outline, base, or WAY of WORK/WAY.gguf; WAY+seen: whole plans of the training",
     )
     parser.add_argument("--part", default="held", choices=("dev", "held"))
     parser.add_argument("--n", type=int, default=100, help="questions of each set")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import calendar
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
-
-from osler.methods.kag.text_route.spans import read_date
 
 COMPARED = ("latest", "earliest")
 OPERATIONS = (*COMPARED, "same", "both", "without", "count", "more", "fewer", "any")
@@ -97,6 +96,18 @@ def fill_results(text: str, found: Sequence[set[str]]) -> str:
     for n, values in enumerate(found, 1):
         text = text.replace(f"#{n}", min(values, default=""))
     return text
+
+
+def read_date(text: str) -> float | None:
+    """A date as years with their fraction; `None` for none."""
+    year = re.findall(r"\d{3,4}", text)
+    if not year:
+        return None
+    words = set(re.findall(r"[^\W\d_]+", text))
+    named = zip(calendar.month_name[1:], calendar.month_abbr[1:], strict=True)
+    month = next((n for n, names in enumerate(named) if words & set(names)), 0)
+    day = next((int(each) for each in re.findall(r"\b\d{1,2}(?!\d)", text)), 1)
+    return int(year[-1]) + month / 12 + (day - 1) / 372
 
 
 def compute(plan: Plan, sets: list[set[str]], starts: list[str]) -> set[str] | int | bool | None:

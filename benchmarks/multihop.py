@@ -7,23 +7,21 @@ DATA is the folder with `2wikimultihopqa`, `musique` and `hotpotqa`. The corpus 
 set is the knowledge base. Each question is answered in the ways named, and written to the log as it
 is done; a run that was stopped goes on where it stopped. `--table` only prints what the log holds;
 the plot shows how often an answer with such a least probability is right. `multihop_split.json`
-keeps the questions of 2wiki and musique that the texts' route was made with (dev) from the held-out
-ones (test), by hashes of their ids.
+keeps the questions of 2wiki and musique that may be learnt from (dev) from the held-out ones
+(test), by hashes of their ids.
 
 | way | what it is |
 |---|---|
-| thinker | kag-thinker as a user runs it: the texts' route, then the model's plan |
-| planned | the model's plan and its boundary, without the texts' route |
+| planned | the model's plan and its boundary |
 | no boundary | the plan of `planned` and the model, everything looked up |
 | rag | one search with the question, one answer from what was found |
 | rule | nothing is read: the first of two things named, "yes" to what asks yes or no |
 | direct | the model's own answer, always boxed: its least probability is calibrated |
 
 The answer is what the last step that has one says (the box), as the packaged model words no
-answers. Recall is of the first five passages: those that steps rest on, then those of
-the question's own search. EM and F1 as HotpotQA's script. Bounds (two lookups a plan, one search
-a lookup, two passages of 350 characters, 60 characters of reasoning) keep a question to seconds on
-one core.
+answers. Recall is of what the steps found; of `rag`, of the first five passages. EM and F1 as
+HotpotQA's script. Bounds (two lookups a plan, one search a lookup, two passages of 350 characters,
+60 characters of reasoning) keep a question to seconds on one core.
 """
 
 from __future__ import annotations
@@ -49,7 +47,6 @@ from osler.app.config import Settings
 from osler.app.wiring import Parts
 from osler.app.wiring.live import live_parts
 from osler.app.wiring.models import load_encoder
-from osler.app.wiring.strategies import build_solver
 from osler.errors import MalformedOutput
 from osler.evaluate.intervals import difference, mean, proportion
 from osler.kb.base import KnowledgeBase
@@ -73,7 +70,7 @@ from osler.trace import BoundaryChecked, FormSolved, FormsPlanned, Retrieved, Ru
 from osler.types import Answer, Hit, Question, Retriever
 
 SEED, K, REFERENCE, BRIEF = 0, 2, 350, 60
-WAYS = ("thinker", "planned", "no boundary", "rag", "rule", "direct")
+WAYS = ("planned", "no boundary", "rag", "rule", "direct")
 SPLIT = Path(__file__).with_name("multihop_split.json")
 SHOWN = 5
 """Passages that count for recall."""
@@ -241,8 +238,6 @@ class Bench:
         """The ways asked for; of `planned` and `no boundary` the plan is made once, so that the
         boundary alone tells them apart."""
         made = []
-        if "thinker" in self.ways:
-            made.append(await self.wired(item))
         if "planned" in self.ways:
             first, plan = await self.think(item, "planned", Outliner(self.speaker), tau=True)
             second, _ = await self.think(item, "no boundary", GivenForms(plan), tau=False)
@@ -257,25 +252,6 @@ class Bench:
         if "direct" in self.ways:
             made.append(await self.direct(item))
         return made
-
-    async def wired(self, item: Item) -> Row:
-        """The thinker as the settings build it."""
-        run, began, cpu = Run(seed=SEED), time.perf_counter(), time.process_time()
-        solver = build_solver(self.settings, self.parts)
-        await solver.solve(Question(item.id, item.question), run)
-        row = self.row(item, "thinker", run, began)
-        row.processor = round(time.process_time() - cpu, 2)
-        solved = [event for event in run.events if isinstance(event, FormSolved)]
-        row.answer = solved[-1].answer if solved else ""
-        row.steps = len(solved)
-        row.origin = next((e.origin for e in run.events if isinstance(e, FormsPlanned)), "")
-        own = [e for e in run.events if isinstance(e, Retrieved) and e.query == item.question]
-        ids = [
-            *(id for step in solved for id in step.passages),
-            *(hit.passage for each in own for hit in each.hits),
-        ]
-        row.recall = recall(list(dict.fromkeys(ids))[:SHOWN], item)
-        return row
 
     async def think(
         self, item: Item, way: str, planner: FormPlanner, *, tau: bool
@@ -461,9 +437,7 @@ def table(found: Sequence[Row]) -> None:
             if of:
                 print(line(name, way, of))
     for name in SETS:
-        with_it, without = (
-            [r for r in found if (r.set, r.way) == (name, way)] for way in WAYS[1:3]
-        )
+        with_it, without = ([r for r in found if (r.set, r.way) == (name, way)] for way in WAYS[:2])
         if with_it:
             decisions(name, with_it)
             more = difference([r.f1 for r in without], [r.f1 for r in with_it])
@@ -496,7 +470,7 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("--log", type=Path, default=Path("multihop.jsonl"))
     parser.add_argument("--set", nargs="+", choices=SETS, default=["2wiki", "musique"])
-    parser.add_argument("--ways", nargs="+", choices=WAYS, default=["thinker", "rag"])
+    parser.add_argument("--ways", nargs="+", choices=WAYS, default=["planned", "rag"])
     parser.add_argument("--part", choices=("dev", "test"), default="dev")
     parser.add_argument("--home", type=Path, help="folder of knowledge bases that are kept")
     parser.add_argument("--n", type=int, default=100)

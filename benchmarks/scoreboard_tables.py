@@ -95,25 +95,13 @@ def plan_figures(rows: list[Row]) -> Made:
 
 
 def step_figures(rows: list[Row]) -> Made:
-    """Plans for several steps: whether one can be read, and whether it leads to the answer."""
+    """Plans for several steps by an adapter: whether one can be read, and leads to the answer."""
     source = "Questions that chain relations, answered from texts"
     for of in dict.fromkeys(one["set"] for one in rows):
-        ways = {way: _by_id(rows, of, way) for way in ("rule", "steps")}
-        shared = set(ways["steps"]) & set(ways["rule"] or ways["steps"])
-        for ids in (shared, *([set(ways["rule"])] if len(ways["rule"]) > len(shared) else [])):
-            for way, name in (("rule", "rules"), ("steps", "adapter")):
-                if not ids <= set(ways[way]):
-                    continue
-                for key, title in (("valid", "readable"), ("right", "leads to the answer")):
-                    values = [ways[way][id][key] for id in sorted(ids)]
-                    opponent = "rules" if way == "steps" else ""
-                    yield figure(
-                        "planning", f"{of}, n {len(ids)}", name, title, values, opponent, source
-                    )
-
-
-def _by_id(rows: list[Row], of: str, way: str) -> dict[str, Row]:
-    return {one["id"]: one for one in rows if (one["set"], one["way"]) == (of, way)}
+        own = {one["id"]: one for one in rows if (one["set"], one["way"]) == (of, "steps")}
+        for key, title in (("valid", "readable"), ("right", "leads to the answer")):
+            values = [own[id][key] for id in sorted(own)]
+            yield figure("planning", f"{of}, n {len(own)}", "adapter", title, values, "", source)
 
 
 def boundary_figures(rows: list[Row]) -> Made:

@@ -16,7 +16,7 @@ from osler.types import Question, Solution
 
 REASONS: Mapping[str, str] = {
     "formula": "it asks for the value of a verified formula",
-    "steps": "it asks for several steps, each of which a rule reads",
+    "steps": "it asks for several steps, which the concept graph answers whole",
     "verdict": "it is to be answered by yes or no",
     "options": "it has options",
     "fact": "it asks for what one search may find",

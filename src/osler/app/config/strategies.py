@@ -114,10 +114,6 @@ class ThinkerFields(StrategySection):
     graph_sets: bool = True
     """A question of several steps that the concept graph answers whole is answered by it, with sets
     and without a model; false: it is planned as any other, as in the paper."""
-    text_steps: bool = True
-    """An English question that chains relations (the director of a film, the date of birth of a
-    person) is answered step by step from the sentences that state them, without a model; false: it
-    is planned as any other, as in the paper."""
     graph_first: bool = False
     """Texts are searched only where the graph finds nothing for the logical form (groups by
     priority, as in KAG 0.8); false: both, fused."""

@@ -21,7 +21,6 @@ from osler.app.config import (
     OmniRagSettings,
     Role,
     Settings,
-    TcRagSettings,
 )
 from osler.app.wiring import Parts, roles_of
 from osler.errors import ModelError

@@ -187,7 +187,7 @@ def build_auto(build: StrategyBuild, k: int) -> AutoSolver:
     """The routes in the order in which they are asked."""
     routes = [
         AutoRoute(kind, "kag-thinker", route)
-        for kind, found in thinking.rule_routes(build, k).items()
+        for kind, found in thinking.rule_routes(build).items()
         for route in found
     ]
     once = build_rag(build, k)

@@ -31,7 +31,6 @@ from osler.methods.kag.parse import read_plan
 from osler.methods.kag.planner import Decomposer, FormPlanner, GivenForms
 from osler.methods.kag.pool import QuestionQuotes, QuestionSearch
 from osler.methods.kag.solver import QuestionRoute, Thinker
-from osler.methods.kag.text_route import FactFinder, SpanFirst, TextRoute
 from osler.methods.kag.transcript import ReleasedTurns, TrainedTurns
 from osler.sources.catalogue import GRAPH
 from osler.types import Language
@@ -61,8 +60,7 @@ def build_thinker(build: StrategyBuild, chosen: KagThinkerSettings) -> Thinker |
     )
     none = chosen.boundary == "none"
     named = "" if none else boundary_tau(build.settings, chosen, build.reader.name)[1]
-    steps = SpanFirst(_fact_finder(build.parts), depth) if chosen.text_steps else depth
-    thinker = thinker_around(build, chosen, steps, named)
+    thinker = thinker_around(build, chosen, depth, named)
     if not chosen.forms:
         search = _question_search(chosen, build.parts)
         if search is None or not _quotes_unplanned(build, chosen):
@@ -169,29 +167,19 @@ def thinker_around(
     )
 
 
-def rule_routes(build: StrategyBuild, k: int) -> dict[str, tuple[QuestionRoute, ...]]:
+def rule_routes(build: StrategyBuild) -> dict[str, tuple[QuestionRoute, ...]]:
     """KAG-Thinker's routes without a model, by the kind of question that each is for; what they
     cannot answer whole they leave to others."""
-    chosen = KagThinkerSettings(own_search=k)
-    formula, *steps = _question_routes(build, chosen)
-    steps = [replace(r, leaves_unknown=True) if isinstance(r, TextRoute) else r for r in steps]
+    formula, *steps = _question_routes(build, KagThinkerSettings())
     return {"formula": (formula,), "steps": tuple(steps)}
 
 
 def _question_routes(build: StrategyBuild, chosen: KagThinkerSettings) -> Iterator[QuestionRoute]:
-    """What answers without a plan by a model: verified formulas, the concept graph where there is
-    one, and the texts."""
-    parts = build.parts
+    """What answers without a plan by a model: verified formulas, and the concept graph where there
+    is one."""
     if chosen.formulas:
-        yield QuestionCalculator(meaning=parts.relevance)
+        yield QuestionCalculator(meaning=build.parts.relevance)
     yield from _graph_route(build, chosen)
-    if chosen.decompose and chosen.text_steps:
-        yield TextRoute(
-            _fact_finder(parts),
-            build.composer,
-            _question_search(chosen, parts),
-            leaves_unknown=not _quotes_unplanned(build, chosen),
-        )
 
 
 def _graph_route(build: StrategyBuild, chosen: KagThinkerSettings) -> Iterator[GraphRoute]:
@@ -205,10 +193,6 @@ def _quotes_unplanned(build: StrategyBuild, chosen: KagThinkerSettings) -> bool:
     """Whether what no rule reads is searched as it stands, in place of a plan by the model."""
     is_asked = chosen.decompose and chosen.plans == "auto" and chosen.own_search > 0
     return is_asked and not build.may_write("planner")
-
-
-def _fact_finder(parts: Parts) -> FactFinder:
-    return FactFinder(parts.retriever("kag-thinker", parts.sources), parts.sources)
 
 
 def _question_search(chosen: KagThinkerSettings, parts: Parts) -> QuestionSearch | None:

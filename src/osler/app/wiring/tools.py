@@ -23,9 +23,7 @@ from osler.methods.tcrag.tools import (
     KG_NEAR,
     KNOWLEDGE_ORGANIZE,
     MEDICAL_NER,
-    NAME_RAG,
     SOURCES_OF,
-    NameTool,
     SearchTool,
     Tool,
 )
@@ -78,8 +76,7 @@ def make_tools(
     Raises `BadConfig` for a tool that is named and cannot be had.
     """
     if chosen.moves == "lean" and not chosen.tools:
-        whole = _whole_search(chosen, parts)
-        return (whole, NameTool(NAME_RAG, whole))
+        return (_whole_search(chosen, parts),)
     there: dict[str, Tool] = {tool.name: tool for tool in _search_tools(chosen, parts)}
     if not chosen.tools:
         return tuple(there.values())

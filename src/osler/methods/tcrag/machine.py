@@ -5,7 +5,7 @@ Departures from the paper, with their reasons, are rows of PAPERS.md#tc-rag.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol, assert_never
 
@@ -38,8 +38,8 @@ from osler.methods.tcrag.stack import LARGE, FrameKind, MemoryStack
 from osler.methods.tcrag.tools import (
     Tool,
     ToolCall,
-    ask_tools,
     number_passages,
+    try_tool,
 )
 from osler.prompts import render_prompt
 from osler.trace import BudgetExceeded, Noted, Popped, Pushed, Run, StateValued
@@ -153,8 +153,7 @@ class TuringMachine:
                     clamped = max(value, self.sigma)  # 17
                     self._push(memory, run, i, FrameKind.THOUGHT, text, clamped)  # 18
                 case ToolUse() as call:  # 19
-                    calls = offer.together or (call,)
-                    await self._observe_tools(calls, memory, tried, run, i)  # 20-21
+                    await self._observe_tool(call, memory, tried, run, i)  # 20-21
                 case Backtrack(reason):  # 22
                     tried.popped |= {hit.passage.id for hit in memory.top.hits}
                     self._pop(memory, run, i, "Backtrack", reason)  # 23-24
@@ -292,24 +291,17 @@ class TuringMachine:
         )
         return valued.value
 
-    async def _observe_tools(
-        self, calls: Sequence[ToolUse], memory: MemoryStack, tried: TriedMoves, run: Run, i: int
+    async def _observe_tool(
+        self, call: ToolUse, memory: MemoryStack, tried: TriedMoves, run: Run, i: int
     ) -> None:
-        """Asks independent tools at once; what they find is pushed in their order."""
+        tool = next(tool for tool in self.tools if tool.name == call.tool)
         question = memory.question
-        asked = [
-            (one.tool, ToolCall(one.query or question.text, question, memory.hits)) for one in calls
-        ]
-        found = await ask_tools(self.tools, asked, run)
-        for call, seen in zip(calls, found, strict=True):
-            tried.note_call(call, found=bool(seen.hits))
-            # Calls at once number their passages without each other's.
-            text = seen.text
-            if calls[1:] and seen.hits:
-                text = number_passages(seen.hits, memory.hits, question.language)
-            written, told = actions.render_action(call), f"{call.tool}: {text}"
-            memory.push(FrameKind.OBSERVATION, text, call=written, hits=seen.hits)
-            run.emit(Pushed(i, FrameKind.OBSERVATION, told, len(memory), seen.writer))
+        asked = ToolCall(call.query or question.text, question, memory.hits)
+        seen = await try_tool(tool, asked, run)
+        tried.note_call(call, found=bool(seen.hits))
+        written, told = actions.render_action(call), f"{call.tool}: {seen.text}"
+        memory.push(FrameKind.OBSERVATION, seen.text, call=written, hits=seen.hits)
+        run.emit(Pushed(i, FrameKind.OBSERVATION, told, len(memory), seen.writer))
 
     def _push(
         self,

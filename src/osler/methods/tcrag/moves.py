@@ -16,8 +16,6 @@ from typing import Protocol
 from osler.methods.tcrag.actions import Action, Backtrack, Conclusion, Move, ToolUse, move_of
 from osler.methods.tcrag.observations import ObservationJudge, is_contradicted, next_query
 from osler.methods.tcrag.stack import FrameKind, MemoryStack
-from osler.methods.tcrag.tools import NAME_RAG
-from osler.retrieve.bridges import missing_names
 from osler.types import Hit
 
 
@@ -27,8 +25,6 @@ class OfferedMoves:
     tools: frozenset[str]
     settled: Action | None = None
     """The action itself, where the policy leaves the model no choice; its text is empty."""
-    together: tuple[ToolUse, ...] = ()
-    """Independent calls that are made at once; the first of them is `settled`."""
 
 
 @dataclass
@@ -188,8 +184,7 @@ class GuidedMoves:
 class LeanMoves:
     """The cheapest sensible action at each step, without asking a model (PAPERS.md#tc-rag).
 
-    Names that the question asks through are looked up at once (`missing_names`). Then evidence that
-    was not refused is concluded from, so that a sure answer to most questions costs one search. An
+    Evidence that was not refused is concluded from, so that a sure answer costs one search. An
     observation that does not bear on the question is popped before anything is put on it, unless it
     confirms what was popped before; one that may bear on it stays, and is not concluded from before
     something else was asked. That is the next tool with the question itself, and at last the first
@@ -199,7 +194,7 @@ class LeanMoves:
     """
 
     tools: tuple[str, ...]
-    """In the order in which they are asked; `NAME_RAG` only for names that the question lacks."""
+    """In the order in which they are asked."""
     judge: ObservationJudge
 
     @property
@@ -210,22 +205,16 @@ class LeanMoves:
         self, memory: MemoryStack, tried: TriedMoves, *, last: bool
     ) -> OfferedMoves:
         settled = await self._settle_action(memory, tried, last=last)
-        together: tuple[ToolUse, ...] = ()
-        if isinstance(settled, Conclusion) and not last:
-            together = self._missing_names(memory, tried)
-            settled = together[0] if together else settled
         if settled is None:
             return OfferedMoves(frozenset(), frozenset())
         tools = frozenset({settled.tool} if isinstance(settled, ToolUse) else ())
-        return OfferedMoves(frozenset({move_of(settled)}), tools, settled, together)
+        return OfferedMoves(frozenset({move_of(settled)}), tools, settled)
 
     async def _settle_action(
         self, memory: MemoryStack, tried: TriedMoves, *, last: bool
     ) -> Action | None:
         top, bearing = memory.top, "sure"
-        judged = top.kind is FrameKind.OBSERVATION and not tried.is_confirmed(top.hits)
-        # What was asked for by its name was not found by its likeness to the question.
-        if judged and NAME_RAG not in top.call:
+        if top.kind is FrameKind.OBSERVATION and not tried.is_confirmed(top.hits):
             bearing = await self.judge.judge_bearing(memory.question, top.hits)
         if bearing == "noise":
             return Backtrack("")
@@ -233,23 +222,17 @@ class LeanMoves:
         call = None if last else self._next_call(memory, tried, again=again)
         if not memory.hits or tried.was_refused(memory):
             return call
-        if bearing == "unsure" and call and not self._missing_names(memory, tried):
+        if bearing == "unsure" and call:
             return call
         return Conclusion("")
 
-    def _missing_names(self, memory: MemoryStack, tried: TriedMoves) -> tuple[ToolUse, ...]:
-        """Look-ups of what the question asks through, once, over the first evidence."""
-        if NAME_RAG not in self.tools or NAME_RAG in tried.tools or not memory.hits:
-            return ()
-        return tuple(ToolUse(NAME_RAG, one) for one in missing_names(memory.question, memory.hits))
-
     def _next_call(self, memory: MemoryStack, tried: TriedMoves, *, again: bool) -> ToolUse | None:
-        searches = [name for name in self.tools if name != NAME_RAG and not tried.is_spent(name)]
+        searches = [name for name in self.tools if not tried.is_spent(name)]
         fresh = [name for name in searches if (name, "") not in tried.queries]
         if fresh:
             return ToolUse(fresh[0], "")
         query = next_query(memory.question) if again else ""
-        once = all(known == "" for tool, known in tried.queries if tool != NAME_RAG)
+        once = all(known == "" for _, known in tried.queries)
         if query and once and searches:
             return ToolUse(searches[0], query)
         # All was popped: what the question itself finds is what there is, and the gate judges it.

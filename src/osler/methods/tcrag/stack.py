@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from osler.retrieve.bridges import is_looked_up
 from osler.types import Hit, Question
 
 # Compares above every threshold, so that nothing converges before the first value.
@@ -93,11 +92,9 @@ class MemoryStack:
 
     @property
     def hits(self) -> tuple[Hit, ...]:
-        """The passages in memory now, each once, in order of arrival; one that was looked up by
-        its name as that search found it."""
+        """The passages in memory now, each once, in order of arrival."""
         seen: dict[str, Hit] = {}
         for frame in self.frames:
             for hit in frame.hits:
-                if hit.passage.id not in seen or is_looked_up(hit):
-                    seen[hit.passage.id] = hit
+                seen.setdefault(hit.passage.id, hit)
         return tuple(seen.values())

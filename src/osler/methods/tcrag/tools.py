@@ -5,18 +5,15 @@ A new tool is a name, one entry of `tools.toml`, and an object that implements `
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from osler.errors import KnowledgeBaseError, MalformedOutput, ModelError, SourceUnavailable
 from osler.retrieve import look_up
-from osler.retrieve.bridges import AND, is_looked_up
 from osler.sources.catalogue import BUILT_IN
 from osler.text import read_packaged_table
 from osler.trace import Noted, Run
-from osler.trace.ordered import gather_ordered
 from osler.types import Hit, Language, Question, Retriever, citation_mark
 
 DOC_RAG, KG_RAG, PEDIA_RAG, WEB_RAG, EMR_RAG = (
@@ -46,9 +43,6 @@ CARRIERS = (KG_CHAINS, KG_COMMUNITIES)
 
 ALL_RAG = "ALL_RAG"
 """One search over every source, as `rag` makes it; for moves that ask no model which source."""
-
-NAME_RAG = "NAME_RAG"
-"""A search for what has a name, which a question of several hops lacks; for lean moves."""
 
 PLANNED_RAG, KG_FORM = "PLANNED_RAG", "KG_FORM"
 """Tools of the unified system: a search whose sources Omni-RAG's planner chooses, and a lookup of
@@ -119,34 +113,6 @@ class SearchTool:
         if result.failed:
             return observe_failure(result.failed, language)
         return Observation(number_passages(result.hits, call.known, language), result.hits)
-
-
-@dataclass(frozen=True)
-class NameTool:
-    """A search that keeps only what its query names: documents that bear the name, or of a pair of
-    names the passages that have both. The hits bear the query as it was given."""
-
-    name: str
-    search: SearchTool
-    k: int = 2
-
-    async def call_tool(self, call: ToolCall, run: Run) -> Observation:
-        words = call.query.replace(AND, " ")
-        seen = await self.search.call_tool(replace(call, query=words), run)
-        named = [replace(hit, query=call.query) for hit in seen.hits]
-        kept = tuple(hit for hit in named if is_looked_up(hit))[: self.k]
-        if not seen.hits:
-            return seen
-        return Observation(number_passages(kept, call.known, call.question.language), kept)
-
-
-async def ask_tools(
-    tools: Iterable[Tool], asked: Sequence[tuple[str, ToolCall]], run: Run
-) -> list[Observation]:
-    """What the tools of these names found, in order; several are asked at once."""
-    named = {tool.name: tool for tool in tools}
-    works = [partial(try_tool, named[name], call) for name, call in asked]
-    return await gather_ordered(run, works) if works[1:] else [await works[0](run)]
 
 
 async def try_tool(tool: Tool, call: ToolCall, run: Run) -> Observation:

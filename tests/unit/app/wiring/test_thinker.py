@@ -20,7 +20,6 @@ from osler.methods.kag.focus import Focuser, LikenessFocuser
 from osler.methods.kag.outline import Outliner
 from osler.methods.kag.planner import Decomposer, GivenForms
 from osler.methods.kag.solver import Thinker
-from osler.methods.kag.text_route import SpanFirst, TextRoute
 from osler.methods.kag.transcript import ReleasedTurns, TrainedTurns
 from osler.retrieve.relevance import OverlapRelevance
 from osler.retrieve.search_server import SearchServer
@@ -57,9 +56,8 @@ def built(tmp_path: Path, **options: object) -> Thinker:
 
 
 def depth_of(solver: Thinker) -> DepthSolver:
-    assert isinstance(solver.depth, SpanFirst)
-    assert isinstance(solver.depth.depth, DepthSolver)
-    return solver.depth.depth
+    assert isinstance(solver.depth, DepthSolver)
+    return solver.depth
 
 
 def test_the_defaults_are_the_papers(tmp_path: Path) -> None:
@@ -137,8 +135,8 @@ def test_the_question_s_own_search_and_its_formula_are_settings(tmp_path: Path) 
     solver = built(tmp_path)
     assert solver.pool is not None
     assert solver.pool.k == 10
-    assert [type(route) for route in solver.routes] == [QuestionCalculator, TextRoute]
-    paper = built(tmp_path, own_search=0, formulas=False, text_steps=False)
+    assert [type(route) for route in solver.routes] == [QuestionCalculator]
+    paper = built(tmp_path, own_search=0, formulas=False)
     assert (paper.pool, paper.routes) == (None, ())
 
 
@@ -231,15 +229,17 @@ async def test_a_plan_that_was_edited_is_run_as_it_stands(
         "Boris Amsel": "Boris Amsel (born 12 June 1920 in Lund) is a Swedish director.",
     }
     passages = [Passage(f"w:{title}#0", text, "w", title) for title, text in pages.items()]
-    chosen = settings(tmp_path, forms=FORMS.format(asked=asked))
-    ready = replace(parts(KeyedModel({})), retriever=lambda *_: ScriptedRetriever({"": passages}))
+    chosen = settings(tmp_path, forms=FORMS.format(asked=asked), boundary="none")
+    boxed = [rf"<answer>\boxed{{{one}}}</answer>" for one in ("Boris Amsel", answer)]
+    model = KeyedModel({"from the references": boxed})
+    ready = replace(parts(model), retriever=lambda *_: ScriptedRetriever({"": passages}))
     run = Run()
     await build_solver(chosen, ready).solve(Question("q", "When was he born?"), run)
     (planned,) = [event for event in run.events if isinstance(event, FormsPlanned)]
     assert planned.origin == "user"
     solved = [event.answer for event in run.events if isinstance(event, FormSolved)]
     assert solved == ["Boris Amsel", answer, answer]
-    assert run.usage.calls == 0
+    assert model.asked == ["from the references"] * 2
 
 
 @pytest.mark.parametrize("forms", ["no plan", "Step1: Q\nAction1: Output(o7)"])
@@ -258,4 +258,4 @@ async def test_what_no_rule_reads_is_searched_as_it_stands_where_the_model_may_n
     assert solution.answer.evidence[0].quote == FACT.text
     planned = build_solver(settings(tmp_path, plans="model"), parts(KeyedModel({})))
     assert isinstance(planned, Thinker)
-    assert [type(route) for route in planned.routes] == [QuestionCalculator, TextRoute]
+    assert [type(route) for route in planned.routes] == [QuestionCalculator]

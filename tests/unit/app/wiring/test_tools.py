@@ -28,7 +28,6 @@ from osler.methods.tcrag.tools import (
     KG_COMMUNITIES,
     KG_NEAR,
     MEDICAL_NER,
-    NAME_RAG,
     UNIFIED,
 )
 from osler.retrieve.relevance import OverlapRelevance
@@ -102,9 +101,8 @@ def names(given: Settings, sources: tuple[str, ...]) -> list[str]:
 
 
 def test_the_names_that_can_be_set_are_those_that_are_told() -> None:
-    """Those of the unified system are its own: tc-rag has no planner, and no form, to ask. Names
-    are looked up by lean moves, which ask no model what to do."""
-    assert {*get_args(ToolName), *UNIFIED, NAME_RAG} == DESCRIPTIONS.keys()
+    """Those of the unified system are its own: tc-rag has no planner, and no form, to ask."""
+    assert {*get_args(ToolName), *UNIFIED} == DESCRIPTIONS.keys()
 
 
 def test_by_default_there_is_a_search_for_each_kind_of_source(tmp_path: Path) -> None:

@@ -16,9 +16,9 @@ from osler.methods.tcrag.monitor import SIGMA, Draft
 from osler.methods.tcrag.moves import LeanMoves, TriedMoves
 from osler.methods.tcrag.observations import ObservationJudge
 from osler.methods.tcrag.stack import MemoryStack
-from osler.methods.tcrag.tools import ALL_RAG, DOC_RAG, KG_RAG, NAME_RAG, NameTool, SearchTool
+from osler.methods.tcrag.tools import DOC_RAG, KG_RAG, SearchTool
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever
-from osler.trace import Popped, Pushed, Retrieved, Run, StateValued
+from osler.trace import Popped, Retrieved, Run, StateValued
 from osler.types import (
     Answer,
     Evidence,
@@ -34,6 +34,7 @@ QUESTION = Question("q", "What does amiodarone do to the INR of patients on warf
 USEFUL = Passage("guideline:inr#0", "Amiodarone raises the INR on warfarin.", "guideline", "INR")
 OTHER = Passage("book:inr#1", "With warfarin, amiodarone doubles bleeding.", "book", "INR")
 NOISE = Passage("wiki:tea#0", "Tea is drunk in many countries.", "wiki", "Tea")
+FILM = Passage("w#0", "The Sky was directed by Ann Roe.", "wiki", "The Sky")
 
 
 class Names:
@@ -194,64 +195,6 @@ async def test_a_text_that_no_expert_judges_is_not_sure() -> None:
     memory = MemoryStack(QUESTION)
     valued = await SurenessMonitor().state_value(Draft("amiodarone"), memory, Run())
     assert valued.value == 1.0
-
-
-FILM = Passage("w#0", "The Sky was directed by Ann Roe.", "wiki", "The Sky")
-MOON = Passage("w#1", "The Moon was directed by Bo Lee.", "wiki", "The Moon")
-ROE = Passage("w#2", "Ann Roe was born in 1900.", "wiki", "Ann Roe (director)")
-LEE = Passage("w#3", "Bo Lee was born in 1910.", "wiki", "Bo Lee")
-HOPS = Question("q", "Which film has the older director, The Sky or The Moon?")
-
-
-def several_hops() -> TuringMachine:
-    found: dict[str, Sequence[Passage]] = {
-        HOPS.text: [FILM, MOON],
-        "Ann Roe": [FILM, ROE],
-        "Bo Lee": [LEE, MOON],
-    }
-    search = SearchTool(ALL_RAG, ScriptedRetriever(found))
-    return replace(
-        lean(NOISE, NOISE, {}),
-        tools=(search, NameTool(NAME_RAG, search)),
-        moves=LeanMoves((ALL_RAG, NAME_RAG), ObservationJudge(replace(GATE, coverage=Anything()))),
-    )
-
-
-class Anything:
-    async def relevance(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
-        return (1.0,) * len(texts)
-
-
-async def test_names_that_a_question_asks_through_are_looked_up_at_once() -> None:
-    """Two independent calls are one step; what each found is a frame of its own, in order."""
-    run = Run()
-    solution = await several_hops().solve(HOPS, run)
-    assert [one.passage for one in solution.answer.evidence] == [FILM, MOON, ROE, LEE]
-    pushed = [e for e in run.events if isinstance(e, Pushed) and e.text.startswith(NAME_RAG)]
-    assert [(one.i, one.depth) for one in pushed] == [(2, 3), (2, 4)]
-    assert ["[3]" in pushed[0].text, "[4]" in pushed[1].text] == [True, True]
-    assert (run.usage.searches, run.usage.calls) == (3, 0)
-
-
-async def test_names_are_looked_up_in_the_place_of_a_second_search() -> None:
-    run = Run()
-    moves = LeanMoves((ALL_RAG, NAME_RAG), ObservationJudge(UNSURE))
-    solution = await replace(several_hops(), moves=moves).solve(HOPS, run)
-    assert [one.passage for one in solution.answer.evidence] == [FILM, MOON, ROE, LEE]
-    assert run.usage.searches == 3
-
-
-async def test_what_was_found_before_is_quoted_once_its_name_leads_to_it() -> None:
-    found: dict[str, Sequence[Passage]] = {
-        HOPS.text: [FILM, MOON, LEE],
-        "Ann Roe": [FILM, ROE],
-        "Bo Lee": [LEE, MOON],
-    }
-    search = SearchTool(ALL_RAG, ScriptedRetriever(found))
-    machine = replace(several_hops(), tools=(search, NameTool(NAME_RAG, search)))
-    memory = MemoryStack(HOPS)
-    await machine.solve_over(memory, Run())
-    assert [hit.query for hit in memory.hits] == [HOPS.text, HOPS.text, "Bo Lee", "Ann Roe"]
 
 
 async def test_a_tool_that_found_nothing_twice_is_not_asked_again() -> None:

@@ -540,7 +540,6 @@ def test_every_tool_is_told_in_both_languages() -> None:
         *tools.UNIFIED,
         tools.KG_NEAR,
         tools.ALL_RAG,
-        tools.NAME_RAG,
     }
     assert every == tools.DESCRIPTIONS.keys()
     assert all(told.keys() == {"en", "zh"} for told in tools.DESCRIPTIONS.values())

@@ -36,7 +36,7 @@ from osler.methods.kag.parse import read_plan
 from osler.methods.kag.planner import plan_event
 from osler.retrieve import look_up, rank_hits, search_errors
 from osler.sources.catalogue import GRAPH
-from osler.text import language_of
+from osler.text import has_cjk, language_of
 from osler.trace import FormSolved, Noted, Run
 from osler.types import (
     Answer,
@@ -162,7 +162,16 @@ class GraphSets:
         ids = {end for edge in edges for end in (edge.subject, edge.object)}
         known = [concept for id in ids if (concept := self.graph.get_concept(id))]
         names = " ".join(name.casefold() for concept in known for name in concept.names)
-        return all(word.casefold() in names for word in words)
+        return all(_begins_word(word.casefold(), names) for word in words)
+
+
+def _begins_word(word: str, text: str) -> bool:
+    """Whether a word of the text begins with it, so that "tension" is not found in "hypertension";
+    a number stands alone. Chinese has no spaces: there it stands anywhere."""
+    if has_cjk(word):
+        return word in text
+    end = r"(?!\w)" if word.isdigit() else ""
+    return re.search(rf"(?<!\w){re.escape(word)}{end}", text) is not None
 
 
 @dataclass(frozen=True)

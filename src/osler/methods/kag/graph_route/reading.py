@@ -144,7 +144,7 @@ class QuestionReader:
             # "Has more indications" says nothing of symptoms.
             if presents or not _HAS.fullmatch(text, cue.start, cue.end)
         )
-        qualifiers = tuple(word for word in unexplained if _qualifies(word, left, kinds))
+        qualifying = {at for word, at in unexplained if _qualifies(word, at, left, kinds)}
         return QuestionReading(
             text,
             language,
@@ -154,8 +154,8 @@ class QuestionReader:
             frozenset(name for name, _, _ in words if name != "empty"),
             sum(not _is_relative(match, left, relations) for match in _ASKING.finditer(text)),
             negations[0] if negations else -1,
-            tuple(word for word in unexplained if word not in qualifiers),
-            qualifiers,
+            tuple(word for word, at in unexplained if at not in qualifying),
+            tuple(word for word, at in unexplained if at in qualifying),
         )
 
     def _find_starts(self, text: str, vocabulary: Vocabulary) -> tuple[NamedStart, ...]:
@@ -199,9 +199,9 @@ def _opens_clause(one: NamedStart, text: str) -> bool:
     return one.name.islower() and clause is not None and not text[: one.start].endswith(" of ")
 
 
-def _qualifies(word: str, text: str, kinds: Sequence[KindCue]) -> bool:
-    """Whether a word says of a clause or a kind what its concept is called."""
-    end = text.find(word) + len(word)
+def _qualifies(word: str, start: int, text: str, kinds: Sequence[KindCue]) -> bool:
+    """Whether the word that stands there says of a clause or a kind what its concept is called."""
+    end = text.find(word, start) + len(word)
     clause = re.match(r"s? (?:that|which) ", text[end:])
     return clause is not None or any(cue.start - end in (0, 1) for cue in kinds)
 
@@ -265,12 +265,13 @@ def _group_relations(text: str, spans: Sequence[Span]) -> Iterator[RelationCue]:
         yield RelationCue(start, end, frozenset(names), passive)
 
 
-def _unexplained(rest: str, vocabulary: Vocabulary) -> Iterator[str]:
+def _unexplained(rest: str, vocabulary: Vocabulary) -> Iterator[tuple[str, int]]:
+    """Words of content, each with where it stands."""
     for match in _WORD.finditer(rest):
         word = match[0]
         if has_cjk(word):
             left = [char for char in word if char not in vocabulary.empty_zh]
             if left:
-                yield "".join(left)
+                yield "".join(left), match.start()
         elif word.casefold() not in STOP_WORDS and (len(word) > 1 or word.isdigit()):
-            yield word
+            yield word, match.start()

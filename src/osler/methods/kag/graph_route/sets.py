@@ -347,7 +347,11 @@ def compare_sets(
     return Comparison(best, tuple((s.origin, size) for s, size in zip(sets, sizes, strict=True)))
 
 
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTH = re.compile(
+    r"\b(?:(jan(?:uary)?)|(feb(?:ruary)?)|(mar(?:ch)?)|(apr(?:il)?)|(may)|(june?)|(july?)"
+    r"|(aug(?:ust)?)|(sep(?:t|tember)?)|(oct(?:ober)?)|(nov(?:ember)?)|(dec(?:ember)?))\b",
+    re.IGNORECASE,
+)
 
 
 def _read_size(found: ConceptSet) -> float:
@@ -358,7 +362,8 @@ def _read_size(found: ConceptSet) -> float:
     numbers = [float(number) for number in _NUMBER.findall(text.replace(",", ""))]
     if not numbers:
         raise BadCalculation(f"{text!r} is no amount and no date")
-    month = next((n for n, m in enumerate(_MONTHS, 1) if re.search(rf"\b{m}", text.casefold())), 0)
+    named = _MONTH.search(text)
+    month = named.lastindex or 0 if named else 0
     years = [number for number in numbers if number >= 32]
     if not month:
         return numbers[0] if not years or len(numbers) == 1 else years[0]

@@ -126,6 +126,8 @@ async def test_a_set_is_worked_out_and_each_member_is_cited(
         "Which drugs treat type 2 gammitis but not deltosis?",  # the number is not understood
         "Which drugs resemble a drug that resembles what apirol treats?",
         "Which symptoms does the delt condition that apirol treats show?",  # none is so called
+        "Which symptoms does the itis condition that apirol treats show?",  # inside "gammitis"
+        "Which symptoms does the gamm condition that apirol treats show in gamm?",
         "Which symptoms are shown by diseases that apirol prevents?",
         "二甲双胍的常见不良反应是什么？",
     ],
@@ -225,6 +227,37 @@ def test_numbers_verdicts_and_comparisons_keep_their_sets(graph: Graph) -> None:
     )
     assert isinstance(shared, Verdict)
     assert (shared.holds, shared.because.names) == (True, ("GEN2",))
+
+
+@pytest.mark.parametrize(
+    ("names", "latest"),
+    [
+        (("15 marks", "10 points"), "apirol"),  # "marks" is no March
+        (("May 1950", "3 March 1950"), "apirol"),
+        (("2 Sept. 1950", "Oct 1950"), "betanol"),
+    ],
+)
+def test_a_month_is_a_whole_word(tmp_path: Path, names: tuple[str, str], latest: str) -> None:
+    graph = Graph.create(tmp_path)
+    graph.add(
+        [
+            *named("Compound", "apirol", "betanol"),
+            *(Name(f"X:{n}", name, "X", 0) for n, name in enumerate(names)),
+            *(
+                Relation(f"X:{drug}", "told", f"X:{n}")
+                for n, drug in enumerate(("apirol", "betanol"))
+            ),
+        ]
+    )
+    found = run_plan(
+        graph,
+        "Retrieval(s=s1:drug['apirol'], p=p1:told, o=o1)",
+        "Retrieval(s=s2:drug['betanol'], p=p2:told, o=o2)",
+        "Math(content=['o1', 'o2'], target='latest')->m1",
+        "Output(m1)",
+    )
+    assert isinstance(found, Comparison)
+    assert found.best.origin == latest
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,9 @@
-"""The questions that the texts' route was made with, and those that it was measured on."""
+"""Questions of several hops that may be learnt from, and those that are held out."""
 
 import json
 from pathlib import Path
 
-SPLIT = Path(__file__).parents[5] / "benchmarks" / "multihop_split.json"
+SPLIT = Path(__file__).parents[3] / "benchmarks" / "multihop_split.json"
 
 
 def test_no_question_of_the_split_is_in_two_parts_or_twice() -> None:
