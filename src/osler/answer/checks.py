@@ -10,62 +10,47 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 from osler.answer.sentences import QuoteCandidate
 from osler.retrieve.asked import AskedQuestion
 from osler.retrieve.entity_names import DRUG, NonproprietaryNames, ReadText, packaged_names
 from osler.retrieve.lexicon import packaged_lexicon
+from osler.text import read_packaged_table
 
 PENALTY = 2.0
 """Taken from a sentence's logit for each check that it fails."""
-_AMOUNT_ASKED = re.compile(
-    r"\b(?:dos(?:e|es|age|ing)|how (?:much|many|strong|often|long|fast|high|low|far)|what (?:rate|level|volume|strength)"
-    r"|maximum|max|minimum|ceiling|cut-?off|threshold|limit|interval|mg|ml|units?|percentage|per cent)\b"
-    r"|剂量|用量|多少|几(?:次|片|天|周|月|年|毫克|岁|小时)|多久|多长时间|最大量|上限|下限|多高|多低",
-    re.IGNORECASE,
-)
-_AMOUNT = re.compile(
-    r"\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|twelve|half|third|quarter|once|twice|daily|weekly|monthly"
-    r"|hourly|nightly|annually|yearly|immediately|first|lifelong|life-long|indefinitely)\b|[一二两三四五六七八九十半]|每",
-    re.IGNORECASE,
-)
-_DOSE_ASKED = re.compile(
-    r"\bdos(?:e|es|age|ing)\b|\bhow (?:much|many)\b|\bmg\b|剂量|用量|多少|几片", re.IGNORECASE
-)
-_DOSED = re.compile(
-    r"\d\s*(?:mg|g|mcg|micrograms?|milligrams?|grams?|ml|mL|units?|IU|mmol|%|per cent|毫克|克|微克|毫升|单位|片|粒|丸|袋)(?![a-z])",
-    re.IGNORECASE,
-)
-_BACKGROUND = re.compile(
-    r"^\W*(?:background|introduction|objectives?|aims?|purpose|methods?|design|setting|participants|patients and methods|context"
-    r"|study selection|data sources?)\s*:|^\W*(?:the aims? of (?:this|the)|this (?:study|review|trial|article) (?:aim|was|examin|investigat|evaluat|assess)"
-    r"|we (?:aimed|sought|set out|investigated|hypothesi[sz]ed|conducted|performed|searched)|to (?:determine|evaluate|assess|investigate|examine|compare) )"
-    r"|^\W*(?:背景|目的|方法|引言)\s*[:：]",
-    re.IGNORECASE,
-)
-_CONDITIONS: Mapping[str, re.Pattern[str]] = {
-    name: re.compile(words, re.IGNORECASE)
-    for name, words in {
-        "pregnancy": r"\bpregnan|\bexpecting a (?:baby|boy|girl|child)|\btrimester|\bgestation|\bantenatal|\bprenatal|\bfetus|\bfoetus|\bfetal|\bbirth defects?|\bteratogen|妊娠|怀孕|孕",
-        "breastfeeding": r"\bbreast-?\s?feed|\bbreast ?milk|\blactat|\bnursing (?:her|him|my|the|a) ?(?:baby|son|daughter|infant|newborn|myself)?|哺乳|母乳|喂奶",
-        "children": r"\bchild|\bpa?ediatric|\binfant|\bbab(?:y|ies)\b|\bneonat|\bnewborn|\btoddler|\b(?:\d+|one|two|three|four|five|six|seven|eight|nine|ten)[- ](?:year|month|week)s?[- ]olds?\b|\bmy (?:son|daughter|little (?:boy|girl|one))|\badolescen|儿童|小儿|婴|新生儿|孩子|宝宝",
-        "kidney": r"\bkidneys?\b|\brenal|\begfr\b|\bglomerular|\bcreatinine|\bcrcl\b|\bckd\b|\bdialysis|肾",
-        "liver": r"\bliver|\bhepati(?:c|tis)|\bcirrho|肝",
-        "valve": r"\bmechanical (?:heart )?valve|机械瓣",
-    }.items()
-}
 _CELL = " | "
 """Between the cells of a table's row, of which the first names what the row is about."""
 _WITHOUT = re.compile(
     r"\b(?:without|no|not having|free of|absence of)\s+(?:an? |any |the )?((?:\w+[- ]){0,2}\w+)",
     re.IGNORECASE,
 )
-_BOTH = re.compile(
-    r"\b(?:interact|together|combin|alongside|mix(?:ing|ed)?|versus|vs\.?|compared (?:to|with)|better than|rather than|instead of)\b|\bor\b"
-    r"|\b(?:with|while (?:on|taking)|on top of|and)\b|一起|合用|同服|同用|联用|相互作用|还是|哪个",
-    re.IGNORECASE,
-)
+
+
+@dataclass(frozen=True)
+class CheckWords:
+    """The patterns of `checks.toml`."""
+
+    amount_asked: re.Pattern[str]
+    amount: re.Pattern[str]
+    dose_asked: re.Pattern[str]
+    background: re.Pattern[str]
+    both: re.Pattern[str]
+    conditions: Mapping[str, re.Pattern[str]]
+
+
+@cache
+def read_words() -> CheckWords:
+    """The patterns, compiled once."""
+
+    def compile_all(patterns: list[str]) -> re.Pattern[str]:
+        return re.compile("|".join(patterns), re.IGNORECASE)
+
+    table = read_packaged_table(__package__, "checks.toml")
+    conditions = {name: compile_all(words) for name, words in table.pop("conditions").items()}
+    words = {name: compile_all(patterns) for name, patterns in table.items()}
+    return CheckWords(**words, conditions=conditions)
 
 
 @dataclass(frozen=True)
@@ -119,19 +104,21 @@ class AskedFacts:
 
     @cached_property
     def conditions(self) -> list[str]:
-        return [name for name, words in _CONDITIONS.items() if words.search(self.asked.text)]
+        return [
+            name for name, words in read_words().conditions.items() if words.search(self.asked.text)
+        ]
 
     @cached_property
     def wants_amount(self) -> bool:
-        return _AMOUNT_ASKED.search(self.asked.text) is not None
+        return read_words().amount_asked.search(self.asked.text) is not None
 
     @cached_property
     def wants_dose(self) -> bool:
-        return bool(self.drugs) and _DOSE_ASKED.search(self.asked.text) is not None
+        return bool(self.drugs) and read_words().dose_asked.search(self.asked.text) is not None
 
     @cached_property
     def wants_both(self) -> bool:
-        return len(self.drugs) == 2 and _BOTH.search(self.asked.text) is not None
+        return len(self.drugs) == 2 and read_words().both.search(self.asked.text) is not None
 
 
 @dataclass(frozen=True)
@@ -158,9 +145,7 @@ class ReadQuote:
 
 def lacks_amount(facts: AskedFacts, quote: ReadQuote) -> bool:
     """An amount is asked for, and the sentence has none."""
-    if facts.wants_dose and not _DOSED.search(quote.sentence):
-        return not _AMOUNT.search(quote.sentence)
-    return facts.wants_amount and not _AMOUNT.search(quote.sentence)
+    return facts.wants_amount and read_words().amount.search(quote.sentence) is None
 
 
 def is_of_another_drug(facts: AskedFacts, quote: ReadQuote) -> bool:
@@ -178,8 +163,9 @@ def is_of_another_drug(facts: AskedFacts, quote: ReadQuote) -> bool:
 
 
 def lacks_condition(facts: AskedFacts, quote: ReadQuote) -> bool:
-    """It is asked about a state of the patient that stands neither in the sentence nor before it."""
-    return any(not _CONDITIONS[name].search(quote.near) for name in facts.conditions)
+    """It is asked about a state of the patient that stands not in the sentence, its heading or the
+    sentence before."""
+    return any(not read_words().conditions[name].search(quote.near) for name in facts.conditions)
 
 
 def names_one_of_two(facts: AskedFacts, quote: ReadQuote) -> bool:
@@ -192,7 +178,7 @@ def names_one_of_two(facts: AskedFacts, quote: ReadQuote) -> bool:
 
 def is_background(facts: AskedFacts, quote: ReadQuote) -> bool:
     """It says why or how a study was made, not what it found."""
-    return _BACKGROUND.match(quote.sentence) is not None
+    return read_words().background.match(quote.sentence) is not None
 
 
 def says_without(facts: AskedFacts, quote: ReadQuote) -> bool:

@@ -75,7 +75,7 @@ class EvidenceGate:
 
     relevance: Relevance
     """Of a sentence or passage to the question: a cosine, or a share of words."""
-    reader: QuestionReader = QuestionReader()
+    reader: QuestionReader = field(default_factory=QuestionReader)
     judge: Relevance | None = None
     """Logit that a sentence answers (`JudgedText`); `None` = relevance alone."""
     fits: Mapping[Language, AnswerFit] = field(default_factory=lambda: dict(BY_RELEVANCE))

@@ -22,7 +22,8 @@ _TAKEN = re.compile(
     re.IGNORECASE,
 )
 _POISONING = re.compile(
-    r"\boverdos|\bpoison|\btoxic|\bantidote|\bingest|\bacetylcysteine|\bactivated charcoal|过量|中毒|解毒|洗胃|活性炭",
+    r"\boverdos|\bpoison|\btoxic|\bantidote|\bingest|\bacetylcysteine|\bactivated charcoal"
+    r"|过量|中毒|解毒|洗胃|活性炭",
     re.IGNORECASE,
 )
 

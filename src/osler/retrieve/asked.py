@@ -32,17 +32,18 @@ _GREETING = re.compile(
 )
 _THANKS = re.compile(
     r"[\s,.!;-]*\b(?:many thanks|thanks|thank you|thx|cheers|ta|please help|much appreciated)\b"
-    r"(?: (?:so|very) much| in advance| a lot| for (?:your|any) (?:help|reply|answer|time))*[\s.!]*$",
+    r"(?: (?:so|very) much| in advance| a lot| for (?:your|any) (?:help|reply|answer|time))*"
+    r"[\s.!]*$",
     re.IGNORECASE,
 )
 _COURTESY_ZH = re.compile(
-    r"^[\s，。！]*(?:您好|你好|医生好|医生您好|大夫好|大夫您好|请问一下|请问|想问一下|咨询一下)[\s，。！、:：]*"
-    r"|[\s，。！]*(?:谢谢|多谢|感谢)(?:您|你|了|医生|大夫|啦)*[\s。！]*$"
+    r"^[\s，。！]*(?:您好|你好|医生好|医生您好|大夫好|大夫您好|请问一下|请问|想问一下|咨询一下)"
+    r"[\s，。！、:：]*|[\s，。！]*(?:谢谢|多谢|感谢)(?:您|你|了|医生|大夫|啦)*[\s。！]*$"
 )
 _ASKS = re.compile(
-    r"[?？]\s*$|^\W*(?:what|which|who|when|where|why|how|is|are|can|could|do|does|did|should|would|will|may)\b"
-    r"|\b(?:i (?:would|'d) like to know|i want to know|please (?:advise|tell|let me know|inform|send)"
-    r"|wondering|want(?:ed)? to know|need to know|looking for|any (?:information|info|advice|idea))\b",
+    r"[?？]\s*$|^\W*(?:what|which|who|when|where|why|how|is|are|can|could|do|does|did|should)\b"
+    r"|\b(?:i (?:would|'d) like to know|please (?:advise|tell|let me know|inform|send)|wondering"
+    r"|want(?:ed)? to know|need to know|looking for|any (?:information|info|advice|idea))\b",
     re.IGNORECASE,
 )
 _LETTER = 60

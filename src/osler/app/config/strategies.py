@@ -59,7 +59,8 @@ class MachineFields(StrategySection):
     without a threshold of the paper's: uct-mean (Eq. 5 as a mean), uct-entropy (over the whole
     vocabulary), low-prob (share of tokens of probability below 0.1), attention (share of tokens
     that later ones hardly attend to), sureness (how likely the evidence does not answer, by the
-    expert judge; its sigma is 0.5), gain and question-gain (how much likelier the evidence makes the answer, or the question),
+    expert judge; its sigma is 0.5), gain and question-gain (how much likelier the evidence makes the
+    answer, or the question),
     option-entropy, semantic-entropy (of sampled answers)."""
     sigma: RealLimit = None
     """A conclusion stands below it; "none" = 10 for cppl, 20 for uct (TC-RAG App. 8.5), or what was

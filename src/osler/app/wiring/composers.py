@@ -30,7 +30,7 @@ from osler.retrieve.experts.shelf import open_expert
 from osler.retrieve.experts.supporting import SUPPORTS, SupportsExpert
 from osler.retrieve.instructions import BLANK
 from osler.sources.catalogue import trust_of
-from osler.types import Hit, Language
+from osler.types import Hit
 
 
 def build_composer(settings: Settings, parts: Parts) -> Composer:

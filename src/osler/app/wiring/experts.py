@@ -7,7 +7,7 @@ from pathlib import Path
 
 from osler.app.config import Settings
 from osler.app.config.edit import write_keys
-from osler.errors import BadConfig, ModelError, translate_os_errors
+from osler.errors import BadConfig, translate_os_errors
 from osler.evaluate.trained_on import pass_on
 from osler.kb.encoders.minilm import read_safetensors
 from osler.llm.local.weights import MINILM, locate_weights
