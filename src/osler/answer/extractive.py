@@ -97,7 +97,9 @@ class ExtractiveComposer:
         sureness = weighed.sureness
         quotes = choose_quotes(weighed.quotes, self.statements)
         notes = [NOTE[question.language]] if quotes else [nothing]
-        near = choose_quotes(weighed.near, 1) if self.nearest and chosen is None else []
+        near = (
+            choose_quotes(weighed.near, self.statements) if self.nearest and chosen is None else []
+        )
         notes += self._describe_choice(question, decision, verdict, chosen)
         if verdict is not None:
             sureness = verdict.sureness
@@ -167,6 +169,6 @@ def choose_quotes(found: Sequence[QuoteCandidate], most: int) -> list[QuoteCandi
 
 
 def _introduce_nearest(near: Sequence[QuoteCandidate], language: Language) -> list[Statement]:
-    """What stands before a quote that does not say what was asked; it has no citation."""
-    passages = [one.hit.passage for one in near]
+    """What stands before quotes that may not say what was asked; it has no citation."""
+    passages = [one.hit.passage for one in near[:1]]
     return [Statement(_NEAREST[language].format(one.heading or one.id)) for one in passages]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import exp
+from math import exp, log
 
 from osler.answer.checks import CHECKS, PENALTY, AskedFacts, failed_checks
 from osler.answer.sentences import QuoteCandidate, quotable_spans
@@ -25,22 +25,38 @@ from osler.types import Hit, Language, Question, Relevance, Sureness
 
 PASSAGE = 0.5
 """Weight of a passage's relevance beside its sentence's."""
+_MOST = 20.0
+"""Logits beyond this are not told apart."""
 READ = 16
 """Sentences that the judge reads: the best by relevance."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerFit:
-    """From scores to the probability that a sentence answers, by logistic regression."""
+    """From scores to probabilities, by logistic regressions: that a sentence answers, and that the
+    best sentences do."""
 
     bias: float
     relevance: float
     """Weight of a sentence's relevance with half its passage's."""
     judged: float = 0.0
     """Weight of the judge's logit."""
+    slope: float = 1.0
+    """Of the best sentence's logit, for the answer as a whole."""
+    shift: float = 0.0
 
-    def find_logit(self, relevance: float, judged: float | None) -> float:
-        return self.bias + self.relevance * relevance + self.judged * (judged or 0.0)
+    def find_share(self, relevance: float, judged: float | None, failed: int) -> float:
+        """Probability that a sentence answers which fails so many checks."""
+        known = self.bias + self.relevance * relevance + self.judged * (judged or 0.0)
+        return _share_of(known - PENALTY * failed)
+
+    def find_sureness(self, best: float) -> float:
+        """Probability that the best sentences answer, from the best one's own."""
+        return _share_of(self.slope * log(best / (1 - best)) + self.shift)
+
+
+def _share_of(logit: float) -> float:
+    return 1 / (1 + exp(-max(-_MOST, min(_MOST, logit))))
 
 
 BY_RELEVANCE: Mapping[Language, AnswerFit] = {
@@ -53,7 +69,8 @@ BY_RELEVANCE: Mapping[Language, AnswerFit] = {
 def read_fits(card: ExpertCard) -> dict[Language, AnswerFit]:
     """How the judge's logits make probabilities, by its card; other languages go without it."""
     told = card.parameters
-    own = AnswerFit(told["bias"], told["relevance"], told["judged"])
+    names = ("bias", "relevance", "judged", "slope", "shift")
+    own = AnswerFit(*(told[name] for name in names))
     return {**BY_RELEVANCE, **dict.fromkeys(card.languages, own)}
 
 
@@ -81,9 +98,9 @@ class EvidenceGate:
     fits: Mapping[Language, AnswerFit] = field(default_factory=lambda: dict(BY_RELEVANCE))
     identity: str = "relevance"
     """Name of what makes the probability, and of its weights."""
-    answers: float = 0.3
+    answers: float = 0.6
     """Least probability of an answer."""
-    nearest: float = 0.1
+    nearest: float = 0.35
     """Least probability of what is shown as nearest."""
     checks: tuple[str, ...] = tuple(CHECKS)
     faults: tuple[str, ...] = field(default=())
@@ -106,11 +123,11 @@ class EvidenceGate:
         found = await self.weigh_sentences(query or question.text, hits)
         if not found:
             return WeighedEvidence([])
-        best = found[0].relevance
-        sureness = Sureness(best, self.identity)
-        if best >= self.answers or (query and query != question.text):
+        share = self.fits[question.language].find_sureness(found[0].relevance)
+        sureness = Sureness(share, self.identity)
+        if share >= self.answers or (query and query != question.text):
             return WeighedEvidence(found, sureness)
-        return WeighedEvidence([], sureness, near=found if best >= self.nearest else ())
+        return WeighedEvidence([], sureness, near=found if share >= self.nearest else ())
 
     async def weigh_sentences(self, asked: str, hits: Sequence[Hit]) -> list[QuoteCandidate]:
         """The sentences that are read, likeliest first; `relevance` is the probability."""
@@ -150,8 +167,7 @@ class EvidenceGate:
     ) -> float:
         failed = failed_checks(facts, quote, self.checks)
         fit = self.fits[language_of(facts.asked.written)]
-        logit = fit.find_logit(quote.relevance, judged) - PENALTY * len(failed)
-        return 1 / (1 + exp(-max(-30.0, min(30.0, logit))))
+        return fit.find_share(quote.relevance, judged, len(failed))
 
 
 def _choose_texts(hits: Sequence[Hit]) -> Sequence[Hit]:

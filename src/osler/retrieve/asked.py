@@ -48,8 +48,9 @@ _ASKS = re.compile(
 )
 _LETTER = 60
 """Words from which a text is a letter, of which the asking sentences are searched for."""
-_SHORTEST, _LIKE = 6, 0.86
-"""Letters from which a word may be misspelt, and the likeness of the word that was meant."""
+_SHORTEST, _LIKE, _ALIKE = 6, 0.86, 0.93
+"""Letters from which a word may be misspelt; likeness of the word of a knowledge base that was
+meant, and of one of the lexicon: names of drugs differ by little."""
 _WORD = re.compile(r"\b[A-Za-z]{6,}\b(?!['’]t)")
 _NAMES = 3
 """Other names that are put beside a word."""
@@ -99,7 +100,7 @@ class AskedQuestion:
 
 @dataclass(frozen=True)
 class QuestionReader:
-    """Reads what was typed; with `vocabulary` misspelt words are mended."""
+    """Reads what was typed; with `vocabulary` words are also mended to those of a knowledge base."""
 
     vocabulary: BaseVocabulary | None = None
     lexicon: Lexicon | None = None
@@ -122,18 +123,31 @@ class QuestionReader:
         return (self.lexicon or packaged_lexicon()).find_names(text)
 
     def _mend_words(self, text: str) -> tuple[str, tuple[tuple[str, str], ...]]:
-        if self.vocabulary is None or language_of(text) != "en":
+        if language_of(text) != "en":
             return text, ()
         known = self.lexicon or packaged_lexicon()
         mended = {}
         for word in dict.fromkeys(_WORD.findall(text)):
             if len(word) < _SHORTEST or is_common(word) or known.find_names(word):
                 continue
-            if meant := self.vocabulary.mend_word(word):
+            if meant := _mend_name(known, word) or self._mend_by_base(word):
                 mended[word] = meant
         for word, meant in mended.items():
             text = re.sub(rf"\b{word}\b", meant, text)
         return text, tuple(mended.items())
+
+    def _mend_by_base(self, word: str) -> str:
+        return self.vocabulary.mend_word(word) if self.vocabulary else ""
+
+
+def _mend_name(lexicon: Lexicon, word: str) -> str:
+    """The word of the lexicon that was meant; "" where none is that near."""
+    plain = word.casefold()
+    if plain in lexicon.drugs:
+        return ""
+    like = [one for one in lexicon.words if one[:2] == plain[:2]]
+    meant = get_close_matches(plain, like, 1, _ALIKE)
+    return meant[0] if meant and meant[0] != plain else ""
 
 
 @lru_cache(maxsize=512)

@@ -88,7 +88,10 @@ class FusedRetriever:
     async def search(self, query: str, *, k: int) -> list[Hit]:
         found = await gather([each.search(query, k=k) for each in self.several])
         if self.order is not None:
-            return list(await self.order.order_hits(query, _limit_graph(found, k)))[:k]
+            texts, relations = _part_relations(found, k)
+            ordered = await self.order.order_hits(query, texts, most=k - len(relations))
+            every = (*ordered, *relations)
+            return [replace(hit, rank=rank) for rank, hit in enumerate(every, 1)]
         first = {hit.passage.id: hit for hits in reversed(found) for hit in hits}
         fused = rrf([[hit.passage.id for hit in hits] for hits in found], k=self.constant)
         return [
@@ -97,15 +100,20 @@ class FusedRetriever:
         ]
 
 
-def _limit_graph(found: Sequence[Sequence[Hit]], k: int) -> list[Sequence[Hit]]:
-    """The lists, with the better half of `k` of the graph: beside it, texts must be read too.
+_RELATIONS = 5
+"""One of so many hits may be a relation of the graph, where texts are searched beside it."""
+
+
+def _part_relations(
+    found: Sequence[Sequence[Hit]], k: int
+) -> tuple[list[Sequence[Hit]], Sequence[Hit]]:
+    """The lists of texts, and the best relations of the graph, which stand behind them.
 
     A relation is one short line about little else than the names in the question, so every one of
-    ten lies nearer to it than the passage that answers.
+    ten lies nearer to it than the passage that answers; and it is no prose to quote.
     """
-    most = max(1, k // 2)
-    alone = all(hit.passage.source == GRAPH for hits in found for hit in hits)
-    return [
-        hits if alone or not hits or hits[0].passage.source != GRAPH else hits[:most]
-        for hits in found
-    ]
+    texts = [hits for hits in found if any(hit.passage.source != GRAPH for hit in hits)]
+    if not texts:
+        return [*found], ()
+    relations = [hit for hits in found for hit in hits if hit.passage.source == GRAPH]
+    return texts, relations[: k // _RELATIONS]
