@@ -1,7 +1,6 @@
-"""What is asked in what was typed: courtesies, letters, misspelt words and other names.
+"""What is asked in what was typed: courtesies, misspelt words and other names.
 
-A greeting and thanks are no part of a question. Of a letter the sentences that ask are searched
-for. A word that the knowledge base lacks is mended to the nearest of its words, which is told.
+A greeting and thanks are no part of a question. A word that the knowledge base lacks is mended to the nearest of its words, which is told.
 Brands, lay words and abbreviations get the names that texts use beside them. All of this widens a
 search; nothing is filtered by it.
 """
@@ -20,7 +19,7 @@ from osler.kb.search.lexicon import stem_terms
 from osler.retrieve.entity_names import packaged_names
 from osler.retrieve.lexicon import Lexicon, OtherNames, packaged_lexicon
 from osler.sources.patients.identifiers.words import is_common
-from osler.text import has_cjk, language_of, split_sentences
+from osler.text import has_cjk, language_of
 
 if TYPE_CHECKING:
     from osler.kb.encoders.base import Encoder, Vectors
@@ -40,14 +39,6 @@ _COURTESY_ZH = re.compile(
     r"^[\s，。！]*(?:您好|你好|医生好|医生您好|大夫好|大夫您好|请问一下|请问|想问一下|咨询一下)"
     r"[\s，。！、:：]*|[\s，。！]*(?:谢谢|多谢|感谢)(?:您|你|了|医生|大夫|啦)*[\s。！]*$"
 )
-_ASKS = re.compile(
-    r"[?？]\s*$|^\W*(?:what|which|who|when|where|why|how|is|are|can|could|do|does|did|should)\b"
-    r"|\b(?:i (?:would|'d) like to know|please (?:advise|tell|let me know|inform|send)|wondering"
-    r"|want(?:ed)? to know|need to know|looking for|any (?:information|info|advice|idea))\b",
-    re.IGNORECASE,
-)
-_LETTER = 60
-"""Words from which a text is a letter, of which the asking sentences are searched for."""
 _SHORTEST, _LIKE, _ALIKE = 6, 0.86, 0.93
 """Letters from which a word may be misspelt; likeness of the word of a knowledge base that was
 meant, and of one of the lexicon: names of drugs differ by little."""
@@ -84,7 +75,7 @@ class AskedQuestion:
 
     written: str
     text: str
-    """What is asked, spelt right and without courtesies; of a letter the sentences that ask."""
+    """What is asked, spelt right and without courtesies."""
     names: tuple[str, ...] = ()
     """Other names of what it names."""
     expanded: str = ""
@@ -111,7 +102,7 @@ class QuestionReader:
         return _read_remembered(self, written)
 
     def _read(self, written: str) -> AskedQuestion:
-        text = find_question(written)
+        text = strip_courtesies(written)
         text, mended = self._mend_words(text)
         found = self._find_names(text)
         names = tuple(dict.fromkeys(name for one in found for name in one.names))
@@ -170,19 +161,12 @@ def asked_vector(encoder: Encoder, asked: AskedQuestion) -> Vectors:
     return vectors
 
 
-def find_question(written: str) -> str:
-    """What is asked: without greeting and thanks; of a letter the sentences that ask."""
+def strip_courtesies(written: str) -> str:
+    """What was typed on one line, without greeting and thanks; these alone stay as they are."""
     text = " ".join(written.split())
     for courtesy in (_GREETING, _THANKS, _COURTESY_ZH):
         text = courtesy.sub("", text).strip() or text
-    if len(text.split()) < _LETTER:
-        return text
-    sentences = [text[start:end] for start, end in split_sentences(text)]
-    asking = [one for one in sentences if _ASKS.search(one) and not _THANKS.fullmatch(one)]
-    # What is asked for stands in the asking sentence or before it; a lone "What is it?" needs both.
-    named = [one for one in sentences if packaged_names().find_entities(one)][:1]
-    kept = {*asking, *named}
-    return " ".join(one for one in sentences if one in kept) or text
+    return text
 
 
 def _put_names(text: str, found: Sequence[OtherNames]) -> str:
