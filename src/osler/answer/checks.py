@@ -83,9 +83,20 @@ def find_drugs(text: str) -> list[DrugName]:
         if lexicon.drugs.issuperset(name.casefold() for name in one.names):
             classes = lexicon.find_classes(one.names)
             found.setdefault(written.casefold(), DrugName(written, (written, *one.names), classes))
-    for name in lexicon.find_drugs(text):
+    for start, end in lexicon.find_drugs(text):
+        name = text[start:end]
         found.setdefault(name.casefold(), DrugName(name, (name,), lexicon.find_classes([name])))
-    return list(found.values())
+    return _join_same(list(found.values()))
+
+
+def _join_same(drugs: Sequence[DrugName]) -> list[DrugName]:
+    """The drugs, one that is named twice once."""
+    kept: list[DrugName] = []
+    for drug in drugs:
+        names = {name.casefold() for name in drug.names}
+        if not any(names & {name.casefold() for name in other.names} for other in kept):
+            kept.append(drug)
+    return kept
 
 
 @dataclass(frozen=True)
@@ -118,7 +129,7 @@ class AskedFacts:
 
     @cached_property
     def wants_both(self) -> bool:
-        return len(self.drugs) == 2 and read_words().both.search(self.asked.text) is not None
+        return len(self.drugs) > 1 and read_words().both.search(self.asked.text) is not None
 
 
 @dataclass(frozen=True)
@@ -169,11 +180,11 @@ def lacks_condition(facts: AskedFacts, quote: ReadQuote) -> bool:
 
 
 def names_one_of_two(facts: AskedFacts, quote: ReadQuote) -> bool:
-    """Two drugs are asked about together, and the sentence under its heading does not name both."""
+    """Drugs are asked about together, and the sentence under its heading does not name two."""
     if not facts.wants_both:
         return False
     read = ReadText(quote.near)
-    return not all(drug.is_in(read) for drug in facts.drugs)
+    return sum(drug.is_in(read) for drug in facts.drugs) < 2
 
 
 def is_background(facts: AskedFacts, quote: ReadQuote) -> bool:

@@ -18,6 +18,7 @@ from osler.answer.sentences import QuoteCandidate, add_neighbours
 from osler.answer.sureness import describe_sureness
 from osler.answer.verdicts import ChosenVerdict, VerdictChooser
 from osler.llm.core.base import Likelihood
+from osler.retrieve.asked import find_mended
 from osler.retrieve.pooled import PooledOrder, is_one_order
 from osler.trace import BudgetExceeded, Run
 from osler.types import Answer, Authorship, Hit, Language, Question, Statement
@@ -40,6 +41,7 @@ _NEAREST = {
     "en": "What was found does not say this directly; nearest to it, under “{}”:",
     "zh": "检索到的内容没有直接回答这个问题；最接近的内容见“{}”：",
 }
+_SPELT = {"en": "Searched for: {}.", "zh": "已按以下词语检索：{}。"}
 _SPENT = {
     "en": "The run's budget was spent before everything was weighed ({}).",
     "zh": "运行预算已用尽，未能完成全部比较（{}）。",
@@ -100,6 +102,7 @@ class ExtractiveComposer:
         near = (
             choose_quotes(weighed.near, self.statements) if self.nearest and chosen is None else []
         )
+        notes += _describe_spelling(question, hits)
         notes += self._describe_choice(question, decision, verdict, chosen)
         if verdict is not None:
             sureness = verdict.sureness
@@ -155,6 +158,12 @@ class ExtractiveComposer:
         if self.options is None and self.model is not None:
             return OptionTexts(self.model)
         return self.options
+
+
+def _describe_spelling(question: Question, hits: Sequence[Hit]) -> list[str]:
+    """Which words were searched for in place of misspelt ones, for the reader."""
+    mended = find_mended(question.text, hits[0].query) if hits else []
+    return [_SPELT[question.language].format(", ".join(mended))] if mended else []
 
 
 def choose_quotes(found: Sequence[QuoteCandidate], most: int) -> list[QuoteCandidate]:

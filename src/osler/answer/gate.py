@@ -15,6 +15,7 @@ from math import exp, log
 
 from osler.answer.checks import CHECKS, PENALTY, AskedFacts, failed_checks
 from osler.answer.sentences import QuoteCandidate, quotable_spans
+from osler.errors import ModelError
 from osler.kb.store.passages import indexed_text
 from osler.retrieve.asked import QuestionReader
 from osler.retrieve.experts.cards import ExpertCard
@@ -25,6 +26,8 @@ from osler.types import Hit, Language, Question, Relevance, Sureness
 
 PASSAGE = 0.5
 """Weight of a passage's relevance beside its sentence's."""
+_FITTED = ("bias", "relevance", "judged", "slope", "shift")
+"""Parameters of a judge's card."""
 _MOST = 20.0
 """Logits beyond this are not told apart."""
 READ = 16
@@ -67,10 +70,16 @@ BY_RELEVANCE: Mapping[Language, AnswerFit] = {
 
 
 def read_fits(card: ExpertCard) -> dict[Language, AnswerFit]:
-    """How the judge's logits make probabilities, by its card; other languages go without it."""
-    told = card.parameters
-    names = ("bias", "relevance", "judged", "slope", "shift")
-    own = AnswerFit(*(told[name] for name in names))
+    """How the judge's logits make probabilities, by its card; other languages go without it.
+
+    Raises `ModelError` for a card without these numbers.
+    """
+    if lacking := [name for name in _FITTED if name not in card.parameters]:
+        raise ModelError(
+            f"the card of {card.name!r} lacks {', '.join(lacking)}",
+            fix=f"train it anew: osler experts train {card.name}",
+        )
+    own = AnswerFit(*(card.parameters[name] for name in _FITTED))
     return {**BY_RELEVANCE, **dict.fromkeys(card.languages, own)}
 
 

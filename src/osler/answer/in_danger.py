@@ -49,6 +49,7 @@ def answer_below_notice(answer: Answer, question: Question, notice: DangerNotice
         answer,
         statements=(Statement(_LEAD[answer.language]), *said),
         evidence=tuple(replace(one, use="nearest") for one in kept),
+        note="",
         sureness=None,
     )
 

@@ -1,15 +1,15 @@
 """What is asked in what was typed: courtesies, misspelt words and other names.
 
-A greeting and thanks are no part of a question. A word that the knowledge base lacks is mended to the nearest of its words, which is told.
-Brands, lay words and abbreviations get the names that texts use beside them. All of this widens a
-search; nothing is filtered by it.
+A greeting and thanks are no part of a question. A word that the knowledge base lacks is mended to
+the nearest of its words, and the reader sees which. Brands, lay words and abbreviations get the
+names that texts use beside them. All of this widens a search; nothing is filtered by it.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -43,6 +43,9 @@ _SHORTEST, _LIKE, _ALIKE = 6, 0.86, 0.93
 """Letters from which a word may be misspelt; likeness of the word of a knowledge base that was
 meant, and of one of the lexicon: names of drugs differ by little."""
 _WORD = re.compile(r"\b[A-Za-z]{6,}\b(?!['’]t)")
+_MARKS = " .,;:!?()'’\""
+_TOGETHER, _CLASSES = 2, 2
+"""Drugs from which their classes are searched for as well, and classes of each."""
 _NAMES = 3
 """Other names that are put beside a word."""
 
@@ -84,6 +87,11 @@ class AskedQuestion:
     """Words as typed, and as they were searched for."""
 
     @property
+    def spelt(self) -> str:
+        """What was typed, with the mended words."""
+        return replace_words(self.written, self.mended)
+
+    @property
     def full(self) -> str:
         """The text with other names, where it has any."""
         return self.expanded or self.text
@@ -91,7 +99,7 @@ class AskedQuestion:
 
 @dataclass(frozen=True)
 class QuestionReader:
-    """Reads what was typed; with `vocabulary` words are also mended to those of a knowledge base."""
+    """Reads what was typed; `vocabulary` mends words to those of a knowledge base."""
 
     vocabulary: BaseVocabulary | None = None
     lexicon: Lexicon | None = None
@@ -111,7 +119,8 @@ class QuestionReader:
     def _find_names(self, text: str) -> list[OtherNames]:
         if has_cjk(text):
             return _names_in_chinese(text)
-        return (self.lexicon or packaged_lexicon()).find_names(text)
+        lexicon = self.lexicon or packaged_lexicon()
+        return _add_classes(lexicon, text, lexicon.find_names(text))
 
     def _mend_words(self, text: str) -> tuple[str, tuple[tuple[str, str], ...]]:
         if language_of(text) != "en":
@@ -123,9 +132,7 @@ class QuestionReader:
                 continue
             if meant := _mend_name(known, word) or self._mend_by_base(word):
                 mended[word] = meant
-        for word, meant in mended.items():
-            text = re.sub(rf"\b{word}\b", meant, text)
-        return text, tuple(mended.items())
+        return replace_words(text, tuple(mended.items())), tuple(mended.items())
 
     def _mend_by_base(self, word: str) -> str:
         return self.vocabulary.mend_word(word) if self.vocabulary else ""
@@ -161,12 +168,48 @@ def asked_vector(encoder: Encoder, asked: AskedQuestion) -> Vectors:
     return vectors
 
 
+def replace_words(text: str, mended: Sequence[tuple[str, str]]) -> str:
+    """The text with each first word of a pair replaced by the second."""
+    for word, meant in mended:
+        text = re.sub(rf"\b{word}\b", meant, text)
+    return text
+
+
+def find_mended(typed: str, searched: str) -> list[str]:
+    """The words of a query that stand for misspelt ones of what was typed."""
+    pairs = list(zip(typed.split(), searched.split(), strict=False))
+    if len(pairs) < len(searched.split()) or len(pairs) < len(typed.split()):
+        return []
+    changed = [(one.strip(_MARKS), two.strip(_MARKS)) for one, two in pairs if one != two]
+    alike = all(get_close_matches(one.casefold(), [two], 1, _LIKE) for one, two in changed)
+    return [two for _, two in changed] if alike else []
+
+
 def strip_courtesies(written: str) -> str:
     """What was typed on one line, without greeting and thanks; these alone stay as they are."""
     text = " ".join(written.split())
     for courtesy in (_GREETING, _THANKS, _COURTESY_ZH):
         text = courtesy.sub("", text).strip() or text
     return text
+
+
+def _add_classes(lexicon: Lexicon, text: str, found: Sequence[OtherNames]) -> list[OtherNames]:
+    """The names, and for drugs that are asked about together their classes: texts on interactions
+    speak of classes."""
+    inside = [range(one.start, one.end) for one in found]
+    plain = [
+        OtherNames(start, end, ())
+        for start, end in lexicon.find_drugs(text)
+        if not any(start in one for one in inside)
+    ]
+    classes = {
+        one: lexicon.find_classes((text[one.start : one.end], *one.names))[:_CLASSES]
+        for one in (*found, *plain)
+    }
+    if sum(map(bool, classes.values())) < _TOGETHER:
+        return [*found]
+    widened = (replace(one, names=(*one.names, *more)) for one, more in classes.items())
+    return sorted((one for one in widened if one.names), key=lambda one: one.start)
 
 
 def _put_names(text: str, found: Sequence[OtherNames]) -> str:

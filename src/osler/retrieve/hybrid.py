@@ -34,8 +34,9 @@ class LexicalRetriever:
 
     def _search_words(self, query: str, k: int) -> list[Hit]:
         with source_errors(self.kb, self.within.sources):
-            terms = content_terms(_read_query(self.reader, query).full)
-            return rank_hits(self.kb.by_words(terms, k=k, within=self.within), query, "lexical")
+            asked = _read_query(self.reader, query)
+            found = self.kb.by_words(content_terms(asked.full), k=k, within=self.within)
+            return rank_hits(found, asked.spelt, "lexical")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,7 @@ class HybridRetriever:
             if isinstance(self.encoder, VectorMemory):
                 self._remember_vectors(self.encoder, {n: passage for n, passage, _ in found})
             return [
-                Hit(passage, score, rank, query, "dense" if number in near else "lexical")
+                Hit(passage, score, rank, asked.spelt, "dense" if number in near else "lexical")
                 for rank, (number, passage, score) in enumerate(found, 1)
             ]
 

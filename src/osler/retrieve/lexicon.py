@@ -41,9 +41,9 @@ class Lexicon:
     longest: int
     """Words of the longest entry."""
 
-    def find_drugs(self, text: str) -> list[str]:
-        """Names of substances that the text has, as it writes them, the longest first."""
-        return [match[0] for match in self._drug_pattern.finditer(text)]
+    def find_drugs(self, text: str) -> list[tuple[int, int]]:
+        """Where the text names substances; of two names in one place the longer."""
+        return [match.span() for match in self._drug_pattern.finditer(text)]
 
     @cached_property
     def _drug_pattern(self) -> re.Pattern[str]:
