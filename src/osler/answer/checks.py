@@ -1,7 +1,7 @@
 """Checks about medicine: what a sentence must have, beside relevance, to answer a question.
 
-Each is a rule about what is asked and not about a data set, and each takes away odds of an answer
-(`PENALTY`), so that a sentence which fails one may still be the nearest. Their ablations are in
+Each is a rule about what is asked and not about a data set. One that fails counts against a
+sentence (`osler.answer.gate`), which may still be the nearest. Their ablations are in
 `benchmarks/LOG.md`.
 """
 
@@ -18,8 +18,6 @@ from osler.retrieve.entity_names import DRUG, NonproprietaryNames, ReadText, pac
 from osler.retrieve.lexicon import packaged_lexicon
 from osler.text import read_packaged_table
 
-PENALTY = 2.0
-"""Taken from a sentence's logit for each check that it fails."""
 _CELL = " | "
 """Between the cells of a table's row, of which the first names what the row is about."""
 _WITHOUT = re.compile(

@@ -2,18 +2,18 @@
 
 Every sentence of the passages is weighed by the cosine of the question with "heading. sentence",
 plus half the cosine with its passage; of the best of them the judge reads question and sentence
-together. Checks about medicine (`osler.answer.checks`) take odds away. What is left is one
-probability on one scale for all sources: it orders the quotes, says how sure the answer is, and
-decides among an answer, the nearest passage, and none.
+together, and checks about medicine (`osler.answer.checks`) count against them. So they are ordered,
+and the probability of the first, on one scale for all sources, says how sure the answer is and
+decides among an answer, the nearest passages, and none.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import exp, log
+from math import exp
 
-from osler.answer.checks import CHECKS, PENALTY, AskedFacts, failed_checks
+from osler.answer.checks import CHECKS, AskedFacts, failed_checks
 from osler.answer.sentences import QuoteCandidate, quotable_spans
 from osler.errors import ModelError
 from osler.kb.store.passages import indexed_text
@@ -26,45 +26,40 @@ from osler.types import Hit, Language, Question, Relevance, Sureness
 
 PASSAGE = 0.5
 """Weight of a passage's relevance beside its sentence's."""
-_FITTED = ("bias", "relevance", "judged", "slope", "shift")
+CHECK = 0.25
+"""What a failed check takes from a sentence in the order, where relevance lies about 1."""
+_FITTED = ("ordered", "bias", "relevance", "judged", "failed")
 """Parameters of a judge's card."""
-_MOST = 20.0
-"""Logits beyond this are not told apart."""
 READ = 16
 """Sentences that the judge reads: the best by relevance."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerFit:
-    """From scores to probabilities, by logistic regressions: that a sentence answers, and that the
-    best sentences do."""
+    """How scores make an order of sentences, and the probability that they answer."""
 
+    ordered: float
+    """Weight of the judge's logit beside relevance in the order."""
     bias: float
+    """Of the logistic regression, as what follows."""
     relevance: float
-    """Weight of a sentence's relevance with half its passage's."""
-    judged: float = 0.0
-    """Weight of the judge's logit."""
-    slope: float = 1.0
-    """Of the best sentence's logit, for the answer as a whole."""
-    shift: float = 0.0
+    judged: float
+    failed: float
+    """Taken for each check that the sentence fails."""
 
-    def find_share(self, relevance: float, judged: float | None, failed: int) -> float:
-        """Probability that a sentence answers which fails so many checks."""
-        known = self.bias + self.relevance * relevance + self.judged * (judged or 0.0)
-        return _share_of(known - PENALTY * failed)
+    def find_place(self, relevance: float, judged: float, failed: int) -> float:
+        """By which sentences are ordered: the higher, the better."""
+        return relevance + self.ordered * judged - CHECK * failed
 
-    def find_sureness(self, best: float) -> float:
-        """Probability that the best sentences answer, from the best one's own."""
-        return _share_of(self.slope * log(best / (1 - best)) + self.shift)
-
-
-def _share_of(logit: float) -> float:
-    return 1 / (1 + exp(-max(-_MOST, min(_MOST, logit))))
+    def find_share(self, relevance: float, judged: float, failed: int) -> float:
+        """Probability that the sentence, standing first, answers with those behind it."""
+        logit = self.bias + self.relevance * relevance + self.judged * judged
+        return 1 / (1 + exp(self.failed * failed - logit))
 
 
 BY_RELEVANCE: Mapping[Language, AnswerFit] = {
-    "en": AnswerFit(-9.0, 8.0),
-    "zh": AnswerFit(-3.0, 5.0),
+    "en": AnswerFit(0.0, -1.0, 2.4, 0.0, 1.6),
+    "zh": AnswerFit(0.0, -0.6, 3.0, 0.0, 1.2),
 }
 """Without a judge. Fitted on questions by other hands (`benchmarks/plain.py`)."""
 
@@ -132,7 +127,7 @@ class EvidenceGate:
         found = await self.weigh_sentences(query or question.text, hits)
         if not found:
             return WeighedEvidence([])
-        share = self.fits[question.language].find_sureness(found[0].relevance)
+        share = found[0].relevance
         sureness = Sureness(share, self.identity)
         if share >= self.answers or (query and query != question.text):
             return WeighedEvidence(found, sureness)
@@ -144,15 +139,23 @@ class EvidenceGate:
         found = (await self._rank_by_relevance(facts, _choose_texts(hits)))[:READ]
         if not found:
             return []
-        judged: Sequence[float | None] = [None] * len(found)
+        judged: Sequence[float] = [0.0] * len(found)
         if self.judge is not None:
             texts = [judged_text(one).to_line() for one in found]
             judged = await self.judge.relevance(asked, texts)
-        weighed = [
-            replace(one, relevance=self._find_probability(facts, one, logit))
-            for one, logit in zip(found, judged, strict=True)
-        ]
-        return sorted(weighed, key=lambda one: -one.relevance)
+        return self._weigh_found(facts, found, judged)
+
+    def _weigh_found(
+        self, facts: AskedFacts, found: Sequence[QuoteCandidate], judged: Sequence[float]
+    ) -> list[QuoteCandidate]:
+        """The sentences in their order, with their probabilities."""
+        fit = self.fits[language_of(facts.asked.written)]
+        weighed = []
+        for one, logit in zip(found, judged, strict=True):
+            scores = (one.relevance, logit, len(failed_checks(facts, one, self.checks)))
+            share = replace(one, relevance=fit.find_share(*scores))
+            weighed.append((fit.find_place(*scores), share))
+        return [one for _, one in sorted(weighed, key=lambda pair: -pair[0])]
 
     async def _rank_by_relevance(
         self, facts: AskedFacts, hits: Sequence[Hit]
@@ -170,13 +173,6 @@ class EvidenceGate:
         ]
         # Ties by rank and position keep the result deterministic.
         return sorted(found, key=lambda one: (-one.relevance, one.hit.rank, one.start))
-
-    def _find_probability(
-        self, facts: AskedFacts, quote: QuoteCandidate, judged: float | None
-    ) -> float:
-        failed = failed_checks(facts, quote, self.checks)
-        fit = self.fits[language_of(facts.asked.written)]
-        return fit.find_share(quote.relevance, judged, len(failed))
 
 
 def _choose_texts(hits: Sequence[Hit]) -> Sequence[Hit]:
