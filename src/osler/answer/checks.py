@@ -14,12 +14,21 @@ from functools import cache, cached_property
 
 from osler.answer.sentences import QuoteCandidate
 from osler.retrieve.asked import AskedQuestion
-from osler.retrieve.entity_names import DRUG, NonproprietaryNames, ReadText, packaged_names
+from osler.retrieve.entity_names import (
+    DRUG,
+    NonproprietaryNames,
+    ReadText,
+    fold_words,
+    packaged_names,
+)
 from osler.retrieve.lexicon import packaged_lexicon
-from osler.text import read_packaged_table
+from osler.retrieve.naming import find_respelt, telling_words
+from osler.retrieve.words import STOP_WORDS
+from osler.text import read_packaged_table, split_sentences
 
 _CELL = " | "
 """Between the cells of a table's row, of which the first names what the row is about."""
+_ARTICLE = re.compile(r"^(?:an?|the) ", re.IGNORECASE)
 _WITHOUT = re.compile(
     r"\b(?:without|no|not having|free of|absence of)\s+(?:an? |any |the )?((?:\w+[- ]){0,2}\w+)",
     re.IGNORECASE,
@@ -35,7 +44,10 @@ class CheckWords:
     dose_asked: re.Pattern[str]
     background: re.Pattern[str]
     both: re.Pattern[str]
+    relates: re.Pattern[str]
     conditions: Mapping[str, re.Pattern[str]]
+    frames: Sequence[re.Pattern[str]]
+    """Sentences that ask one thing of one subject, whose name is the group `name` or `before`."""
 
 
 @cache
@@ -47,8 +59,13 @@ def read_words() -> CheckWords:
 
     table = read_packaged_table(__package__, "checks.toml")
     conditions = {name: compile_all(words) for name, words in table.pop("conditions").items()}
+    aspect = f"(?:{'|'.join(table.pop('aspects'))})"
+    frames = [
+        re.compile(frame.replace("ASPECT", aspect), re.IGNORECASE)
+        for frame in table.pop("subject_frames")
+    ]
     words = {name: compile_all(patterns) for name, patterns in table.items()}
-    return CheckWords(**words, conditions=conditions)
+    return CheckWords(**words, conditions=conditions, frames=frames)
 
 
 @dataclass(frozen=True)
@@ -97,6 +114,21 @@ def _join_same(drugs: Sequence[DrugName]) -> list[DrugName]:
     return kept
 
 
+def find_subjects(text: str) -> list[str]:
+    """Names of what the sentences ask one thing of; none of what is asked in other ways."""
+    found = []
+    for start, end in split_sentences(text):
+        sentence = text[start:end].strip(" ?.!")
+        for frame in read_words().frames:
+            if match := frame.fullmatch(sentence):
+                name = next(one for one in match.groupdict().values() if one)
+                bare = _ARTICLE.sub("", name).strip()
+                if not read_words().relates.search(bare) and telling_words(bare):
+                    found.append(bare)
+                break
+    return found
+
+
 @dataclass(frozen=True)
 class AskedFacts:
     """What a question asks for, as far as the checks look at it."""
@@ -116,6 +148,11 @@ class AskedFacts:
         return [
             name for name, words in read_words().conditions.items() if words.search(self.asked.text)
         ]
+
+    @cached_property
+    def subjects(self) -> list[tuple[str, tuple[str, ...]]]:
+        """Each subject that is asked about by itself, with its other names."""
+        return [(name, _other_names(name)) for name in find_subjects(self.asked.text)]
 
     @cached_property
     def wants_amount(self) -> bool:
@@ -202,9 +239,33 @@ def says_without(facts: AskedFacts, quote: ReadQuote) -> bool:
     return False
 
 
+def is_of_another_subject(facts: AskedFacts, quote: ReadQuote) -> bool:
+    """One thing is asked of one subject, which the passage does not name whole: forms of a disease,
+    and look-alikes, share most of its name."""
+    text = ReadText(f"{quote.heading}. {quote.passage}")
+    return any(not _names_whole(name, others, text) for name, others in facts.subjects)
+
+
+def _other_names(name: str) -> tuple[str, ...]:
+    """Names of the lexicon and the tables that stand for the whole name."""
+    lexicon = packaged_lexicon().find_names(name)
+    whole = (one.names for one in lexicon if one.end - one.start >= len(name) - 1)
+    known = packaged_names().find_entities(name)
+    tables = (one.names for one in known if len(one.written) >= len(name) - 1)
+    return tuple(dict.fromkeys(other for names in (*whole, *tables) for other in names))
+
+
+def _names_whole(name: str, others: Sequence[str], text: ReadText) -> bool:
+    if text.has_name(name) or text.has_any(others):
+        return True
+    words = [word for word in fold_words(name) if word not in STOP_WORDS]
+    return all(word in text.words or find_respelt(word, text.words) for word in words)
+
+
 CHECKS: Mapping[str, Callable[[AskedFacts, ReadQuote], bool]] = {
     "amount": lacks_amount,
     "another drug": is_of_another_drug,
+    "another subject": is_of_another_subject,
     "condition": lacks_condition,
     "both": names_one_of_two,
     "background": is_background,
