@@ -6,7 +6,7 @@ One knowledge base of guidelines, books, encyclopaedia articles, abstracts and M
 searched by words. Graded set, by rule: the subjects of MedQuAD that head passages of two grades of
 evidence or more; asked is their treatment, and a passage whose heading names the subject gains
 1 + its grade (0 to 4). The grade is that by which the order is made: the set says how far up the
-order brings what it counts as better, and not whether it is. Plain sets: those of `retrieval.py`.
+order brings what it counts as better, and not whether it is. Plain sets: those of `published.py`.
 Questions are split in halves by a hash; the weights are chosen on `dev`. Judged set (`judged.tsv`,
 of test's questions, named by their hash): ten passages of 40 questions each, relevance and
 authority graded 0 to 3 by a reader who saw neither source grade nor order; a passage gains their
@@ -26,7 +26,7 @@ from itertools import chain
 from pathlib import Path
 
 from corpora import DATA
-from retrieval import DEPTH, Asked, every_question, names, write_passages
+from published import DEPTH, Asked, every_question, names, write_passages
 
 from osler.evaluate.intervals import mean
 from osler.evaluate.metrics.retrieval import ndcg

@@ -33,8 +33,9 @@ from typing import Any
 
 import multihop
 import numpy as np
+from corpora import DATA
+from held_out import build_2wiki, half_of, of_research, settings_of
 from sklearn.linear_model import LogisticRegression
-from state_values import DATA, build_2wiki, half_of, of_research, settings_of
 
 from osler.app.config import Settings
 from osler.app.wiring.live import live_parts

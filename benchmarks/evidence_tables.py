@@ -3,7 +3,7 @@
     python benchmarks/evidence_tables.py [--data FOLDER]
 
 The first ten questions of PubMedQA, by a hash, whose five nearest abstracts (by words, among all
-passages of `retrieval.py`) state an effect. Each number of the table must stand in the quote of its
+passages of `published.py`) state an effect. Each number of the table must stand in the quote of its
 row, and the quote at its characters of the passage; sizes in the sentence that states them.
 """
 
@@ -18,7 +18,7 @@ from itertools import islice
 from pathlib import Path
 
 from corpora import DATA
-from retrieval import every_question, write_passages
+from published import every_question, write_passages
 
 from osler.answer.evidence_table import flat_rows, tabulate_studies
 from osler.kb.base import KnowledgeBase

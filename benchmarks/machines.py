@@ -24,9 +24,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from state_values import (
-    DATA,
-    ROOT,
+from corpora import DATA
+from held_out import (
     Asked,
     names_of,
     of_2wiki,
@@ -52,7 +51,7 @@ STRATEGIES: dict[str, dict[str, Any]] = {
     "lean": {"kind": "tc-rag", "moves": "lean", "metric": "sureness"},
     "guided": {"kind": "tc-rag"},
 }
-SOURCES = ("pubmedqa", "bioasq", "medquad")
+SPLIT = Path(__file__).with_name("machines_split.json")
 Result = dict[str, Any]
 
 
@@ -73,9 +72,9 @@ async def ask_one(solver: Solver, asked: Asked) -> Result:
 
 def choose_questions(data: Path, questions: int, hops: int) -> list[Asked]:
     """Open questions of the held-out list, and of 2Wiki, in one shuffled order."""
-    held_out = set(json.loads((ROOT / "benchmarks/machines_split.json").read_text())["held_out"])
+    held_out = set(json.loads(SPLIT.read_text())["held_out"])
     chance = random.Random(0)
-    every = [one for one in of_research(data, SOURCES) if hash_of(one.question.id) in held_out]
+    every = [one for one in of_research(data) if hash_of(one.question.id) in held_out]
     opened = [replace(one, question=replace(one.question, options=())) for one in every]
     chosen = chance.sample(opened, min(questions, len(opened)))
     chosen += chance.sample(of_2wiki(data), hops)

@@ -11,8 +11,8 @@
 | steps | `asked.jsonl` of `decompose.py` |
 | boundary | `boundary.jsonl` of `boundary.py` |
 
-`retrieval.py --figures` writes its table itself; `scoreboard/copied.csv` has what stands in
-`LOG.md` alone, each line under the heading that it names.
+`scoreboard/retrieval.csv` was written by a bench that is no longer here; `scoreboard/copied.csv`
+has what stands in `LOG.md` alone, each line under the heading that it names.
 """
 
 from __future__ import annotations

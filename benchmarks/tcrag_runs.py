@@ -136,7 +136,6 @@ async def main(given: argparse.Namespace) -> None:
                 "home": Path(folder),
                 "model": {"threads": 1},
                 "strategy": {"kind": "tc-rag", "max_loop": given.steps, "k": 3},
-                "answer": {"candidates": 4},
             }
         )
         build_sample(settings)

@@ -62,25 +62,24 @@ async def loaded_questions(home: Path) -> list[tuple[float, float]]:
     return times[1:]
 
 
-async def expert_calls(home: Path) -> list[tuple[float, float]]:
-    """Wall and processor seconds of all that the experts `answers` and `answerable` do for each
-    English calibration question: judging what was found, and choosing the quotes."""
+async def judge_calls(home: Path) -> list[tuple[float, float]]:
+    """Wall and processor seconds of what the judge and the checks do for each English calibration
+    question: all that the gate does beyond the cosine."""
     settings = Settings.model_validate({"home": home, "strategy": {"kind": "rag"}})
     cache, times = ResourceCache(settings), []
     try:
         parts = await cache.parts_for(settings)
         gate, search = evidence_gate(settings, parts), parts.retriever("rag", parts.sources)
-        if parts.judge is None or gate.expert is None:
-            raise SystemExit("the experts are not in use")
+        if gate.judge is None:
+            raise SystemExit("the judge is not in use")
+        plain = replace(gate, judge=None, checks=())
         for question in packaged_questions():
             if question.language != "en":
                 continue
             hits = await search.search(question.text, k=10)
-            found = await gate.weigh_evidence(question, hits)
-            seen = await replace(gate, judge=None).measure_passages(question, hits)
+            await plain.weigh_evidence(question, hits)
             began, spent = time.perf_counter(), time.process_time()
-            gate.expert.weigh_passages(question.text, [one.signs for one in seen])
-            await parts.judge.choose_quotes(question, question.text, found.quotes, hits)
+            await gate.weigh_evidence(question, hits)
             times.append((time.perf_counter() - began, time.process_time() - spent))
     finally:
         cache.close()
@@ -93,15 +92,15 @@ def main() -> int:
     given = parser.parse_args()
     fresh = [fresh_process(given.home) for _ in range(FRESH)]
     loaded = asyncio.run(loaded_questions(given.home))
-    experts = asyncio.run(expert_calls(given.home))
+    judge = asyncio.run(judge_calls(given.home))
     print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     for name, times in (
         ("fresh process", fresh),
         ("after loading", loaded),
-        ("expert calls", experts),
+        ("judge and checks", judge),
     ):
         wall, spent = (statistics.median(column) for column in zip(*times, strict=True))
-        print(f"{name:<14} n {len(times)}: median {wall:.2f} s, of processor {spent:.2f} s")
+        print(f"{name:<16} n {len(times)}: median {wall:.2f} s, of processor {spent:.2f} s")
     return 0
 
 

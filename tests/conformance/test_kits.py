@@ -7,7 +7,7 @@ import pytest
 
 from osler.answer import Composer
 from osler.answer.extractive import ExtractiveComposer
-from osler.answer.gate import EvidenceGate, QuoteThresholds
+from osler.answer.gate import EvidenceGate
 from osler.answer.written import WrittenComposer
 from osler.errors import ModelMissing
 from osler.kb.base import KnowledgeBase
@@ -186,11 +186,7 @@ class Endless(ScriptedModel):
         return "Endless()"
 
 
-GATE = EvidenceGate(
-    CoverageRelevance(lambda terms: dict.fromkeys(terms, 1.0)),
-    OverlapRelevance(),
-    {"en": QuoteThresholds(0.3, 0.9), "zh": QuoteThresholds(0.3, 0.9)},
-)
+GATE = EvidenceGate(OverlapRelevance())
 TOOLS = frozenset({DOC_RAG})
 
 

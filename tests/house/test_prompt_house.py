@@ -48,14 +48,8 @@ def callers(name: str) -> set[str]:
     return set().union(*(strings().get(one, ()) for one in named if re.fullmatch(one, name)))
 
 
-# The context in which sentences, options and answers are weighed is one wording with three uses.
-SHARED = {
-    "answer/documents": {
-        "answer/options.py",
-        "answer/extractive.py",
-        "methods/tcrag/evidence_values.py",
-    }
-}
+# The context in which options and answers are weighed is one wording with two uses.
+SHARED = {"answer/documents": {"answer/options.py", "methods/tcrag/evidence_values.py"}}
 
 
 @pytest.mark.parametrize("name", NAMES)

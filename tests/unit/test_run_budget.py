@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from osler.answer.extractive import ExtractiveComposer
-from osler.answer.gate import EvidenceGate, QuoteThresholds
+from osler.answer.gate import EvidenceGate
 from osler.answer.written import WrittenComposer
 from osler.llm.core.ask import complete
 from osler.llm.core.base import Completion, Message, Sampling, Scored
@@ -43,7 +43,7 @@ def found() -> ScriptedRetriever:
 
 def machine(script: ScriptedModel, *, quotes: bool = False) -> TuringMachine:
     tools = (SearchTool(DOC_RAG, found(), ("book",)),)
-    gate = EvidenceGate(OverlapRelevance(), OverlapRelevance(), {"en": QuoteThresholds(0.0, 0.0)})
+    gate = EvidenceGate(OverlapRelevance(), answers=0.0)
     composer = ExtractiveComposer(gate, script, statements=1) if quotes else WrittenComposer()
     moves = AnyMove(frozenset({DOC_RAG}))
     return TuringMachine(script, tools, Cppl(script), composer, moves, sigma=1.5)

@@ -208,6 +208,11 @@ def is_of_another_drug(facts: AskedFacts, quote: ReadQuote) -> bool:
     return not any(drug.is_in(near, itself=exact) for drug in facts.drugs)
 
 
+def names_another_drug(facts: AskedFacts, quote: ReadQuote) -> bool:
+    """It names a drug, and none of those asked about: worse than one that names no drug."""
+    return is_of_another_drug(facts, quote) and bool(find_drugs(quote.sentence))
+
+
 def lacks_condition(facts: AskedFacts, quote: ReadQuote) -> bool:
     """It is asked about a state of the patient that stands not in the sentence, its heading or the
     sentence before."""
@@ -265,6 +270,7 @@ def _names_whole(name: str, others: Sequence[str], text: ReadText) -> bool:
 CHECKS: Mapping[str, Callable[[AskedFacts, ReadQuote], bool]] = {
     "amount": lacks_amount,
     "another drug": is_of_another_drug,
+    "another drug by name": names_another_drug,
     "another subject": is_of_another_subject,
     "condition": lacks_condition,
     "both": names_one_of_two,

@@ -30,6 +30,8 @@ CHECK = 0.25
 """What a failed check takes from a sentence in the order, where relevance lies about 1."""
 _FITTED = ("ordered", "bias", "relevance", "judged", "failed")
 """Parameters of a judge's card."""
+_LARGEST = 700.0
+"""Of what `exp` makes a float."""
 READ = 16
 """Sentences that the judge reads: the best by relevance."""
 
@@ -54,14 +56,14 @@ class AnswerFit:
     def find_share(self, relevance: float, judged: float, failed: int) -> float:
         """Probability that the sentence, standing first, answers with those behind it."""
         logit = self.bias + self.relevance * relevance + self.judged * judged
-        return 1 / (1 + exp(self.failed * failed - logit))
+        return 1 / (1 + exp(min(self.failed * failed - logit, _LARGEST)))
 
 
 BY_RELEVANCE: Mapping[Language, AnswerFit] = {
     "en": AnswerFit(0.0, -1.0, 2.4, 0.0, 1.6),
     "zh": AnswerFit(0.0, -0.6, 3.0, 0.0, 1.2),
 }
-"""Without a judge. Fitted on questions by other hands (`benchmarks/plain.py`)."""
+"""Without a judge. Fitted on questions by other hands (`benchmarks/plain`)."""
 
 
 def read_fits(card: ExpertCard) -> dict[Language, AnswerFit]:
@@ -136,7 +138,7 @@ class EvidenceGate:
     async def weigh_sentences(self, asked: str, hits: Sequence[Hit]) -> list[QuoteCandidate]:
         """The sentences that are read, likeliest first; `relevance` is the probability."""
         facts = AskedFacts(self.reader.read(asked))
-        found = (await self._rank_by_relevance(facts, _choose_texts(hits)))[:READ]
+        found = (await self.rank_by_relevance(facts, _choose_texts(hits)))[:READ]
         if not found:
             return []
         judged: Sequence[float] = [0.0] * len(found)
@@ -157,7 +159,7 @@ class EvidenceGate:
             weighed.append((fit.find_place(*scores), share))
         return [one for _, one in sorted(weighed, key=lambda pair: -pair[0])]
 
-    async def _rank_by_relevance(
+    async def rank_by_relevance(
         self, facts: AskedFacts, hits: Sequence[Hit]
     ) -> list[QuoteCandidate]:
         spans = [(hit, *span) for hit in hits for span in quotable_spans(hit)]

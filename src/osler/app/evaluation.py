@@ -41,7 +41,7 @@ from osler.trace import Solver
 
 # Keeps a finished run with its tape; returns its name below `runs/` of the log folder.
 KeepRun = Callable[[Settings, Parts, Tape, SolvedRun], str]
-# Stands for every strategy, with what follows it for each: "all:answer.candidates=1".
+# Stands for every strategy, with what follows it for each: "all:answer.statements=1".
 ALL = "all"
 # What a method may need that is not there, in words, and how to get it.
 _LACKS = {

@@ -34,6 +34,7 @@ _KB = {
 _EVAL = {
     **make_verbs("evaluate_results", "judge", "agree", "ratings"),
     **make_verbs("evaluate", "run", "tasks"),
+    **make_verbs("evaluate_natural", "natural"),
     **make_verbs("evaluate_results", "report", "compare", "merge", "show"),
     **make_verbs("evaluate", "export", "experiments"),
 }

@@ -13,23 +13,12 @@ from osler.cli.session import CliSession
 if TYPE_CHECKING:
     from osler.train.experts.jobs import ExpertJob
 
-ExpertName = Annotated[
-    str, typer.Argument(help="Name of the expert: answers, answerable, retrieve, supports.")
-]
+ExpertName = Annotated[str, typer.Argument(help="Name of the expert: judge, supports.")]
 ExpertFolder = Annotated[
     Path | None, typer.Option(help="An expert of your own; else the one that comes with Osler.")
 ]
 TrainingData = Annotated[
     Path, typer.Option(help="Folder that holds the data sets, as published, at any depth.")
-]
-CorpusShare = Annotated[
-    float | None,
-    typer.Option(
-        min=0.01,
-        max=1,
-        help="Of retrieve and answerable: share of the questions, with their documents, to use;"
-        " else all, and in measuring what the card says.",
-    ),
 ]
 WorkFolder = Annotated[
     Path | None, typer.Option(help="Folder of checkpoints: a stopped training goes on there.")
@@ -75,17 +64,14 @@ def train(
         int | None, typer.Option(min=1, help="Steps of a pair model, instead of the default.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same expert.")] = 0,
-    share: CorpusShare = None,
     threads: Annotated[int, typer.Option(min=1, help="Threads that compute.")] = 1,
 ) -> None:
-    """Train an expert on the train part of the data (extra train for answers).
+    """Train an expert on the train part of the data (extra train for judge).
 
     The dev part calibrates it; the test part is not read. A stopped training goes on when the
     same command is given again.
     """
-    job = _open_job(
-        name, data, split, out, work, threads=threads, steps=steps, seed=seed, share=share or 1.0
-    )
+    job = _open_job(name, data, split, out, work, threads=threads, steps=steps, seed=seed)
     with show_progress(here) as report:
         card = job.train(report)
     from osler.cli.expert_pages import card_page
@@ -107,11 +93,10 @@ def evaluate(
         int | None, typer.Option(min=1, help="At most so many questions of each task.")
     ] = None,
     work: WorkFolder = None,
-    share: CorpusShare = None,
     threads: Annotated[int, typer.Option(min=1, help="Threads that compute.")] = 1,
 ) -> None:
     """Measure an expert on the test part, beside the rule that it replaces, with intervals."""
-    job = _open_job(name, data, split, folder, work, threads=threads, share=share)
+    job = _open_job(name, data, split, folder, work, threads=threads)
     with show_progress(here) as report:
         card = job.evaluate(report, limit=limit)
     from osler.cli.expert_pages import card_page
@@ -169,11 +154,8 @@ def _open_job(
     threads: int,
     steps: int | None = None,
     seed: int = 0,
-    share: float | None = None,
 ) -> ExpertJob:
     from osler.train.experts.jobs import make_job
 
     work = work or out.with_name(f"{out.name}.work")
-    return make_job(
-        name, data, split, out, work, threads=threads, steps=steps, seed=seed, share=share
-    )
+    return make_job(name, data, split, out, work, threads=threads, steps=steps, seed=seed)

@@ -128,7 +128,7 @@ class QuestionReader:
         known = self.lexicon or packaged_lexicon()
         mended = {}
         for word in dict.fromkeys(_WORD.findall(text)):
-            if len(word) < _SHORTEST or is_common(word) or known.find_names(word):
+            if len(word) < _SHORTEST or is_common(word) or _is_name(known, word):
                 continue
             if meant := _mend_name(known, word) or self._mend_by_base(word):
                 mended[word] = meant
@@ -138,11 +138,16 @@ class QuestionReader:
         return self.vocabulary.mend_word(word) if self.vocabulary else ""
 
 
+def _is_name(lexicon: Lexicon, word: str) -> bool:
+    """Whether a word is a name that is known, which no other drug's name may take the place of."""
+    if lexicon.find_names(word) or word.casefold() in lexicon.drugs:
+        return True
+    return bool(packaged_names().find_entities(word))
+
+
 def _mend_name(lexicon: Lexicon, word: str) -> str:
     """The word of the lexicon that was meant; "" where none is that near."""
     plain = word.casefold()
-    if plain in lexicon.drugs:
-        return ""
     like = [one for one in lexicon.words if one[:2] == plain[:2]]
     meant = get_close_matches(plain, like, 1, _ALIKE)
     return meant[0] if meant and meant[0] != plain else ""
@@ -186,11 +191,15 @@ def find_mended(typed: str, searched: str) -> list[str]:
 
 
 def strip_courtesies(written: str) -> str:
-    """What was typed on one line, without greeting and thanks; these alone stay as they are."""
+    """What was typed on one line, without greetings and thanks; these alone stay as they are."""
     text = " ".join(written.split())
-    for courtesy in (_GREETING, _THANKS, _COURTESY_ZH):
-        text = courtesy.sub("", text).strip() or text
-    return text
+    while True:
+        left = text
+        for courtesy in (_GREETING, _THANKS, _COURTESY_ZH):
+            left = courtesy.sub("", left).strip() or left
+        if left == text:
+            return text
+        text = left
 
 
 def _add_classes(lexicon: Lexicon, text: str, found: Sequence[OtherNames]) -> list[OtherNames]:

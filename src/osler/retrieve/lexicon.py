@@ -29,9 +29,10 @@ class OtherNames:
     names: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Lexicon:
-    """Rows of `lexicon.tsv` by what people type, in lower case."""
+    """Rows of `lexicon.tsv` by what people type, in lower case. Equal only to itself, so that a
+    reader of questions can be remembered by it."""
 
     means: Mapping[str, tuple[str, ...]]
     classes: Mapping[str, tuple[str, ...]]

@@ -1,249 +1,376 @@
-"""The gate with its expert: another disease is no evidence, and the answer says how sure it is."""
+"""The gate: one probability for each sentence, and three outcomes by it."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Sequence
-from dataclasses import replace
-from pathlib import Path
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
-import numpy as np
 import pytest
 
-from osler.answer.extractive import ExtractiveComposer
-from osler.answer.gate import EvidenceGate, QuoteThresholds
-from osler.answer.quoting import QuoteJudge
+from osler.answer import NOTHING_SAID
+from osler.answer.extractive import FURTHER, NOTE, ExtractiveComposer
+from osler.answer.gate import (
+    BY_RELEVANCE,
+    CHECK,
+    READ,
+    AnswerFit,
+    EvidenceGate,
+    judged_text,
+    read_fits,
+)
+from osler.answer.sentences import QuoteCandidate
 from osler.answer.sureness import describe_sureness
-from osler.retrieve.experts.answerable import FEATURES, AnswerableExpert
-from osler.retrieve.experts.answering import TextPair
-from osler.retrieve.experts.cards import CARD, WEIGHTS, ExpertCard, render_card
-from osler.retrieve.experts.shelf import open_expert
-from osler.retrieve.naming import NamingRelevance, SubjectRelevance
-from osler.retrieve.relevance import CoverageRelevance, OverlapRelevance
-from osler.trace import Run
-from osler.train.experts.linear import write_safetensors
-from osler.types import Hit, Passage, Question, Sureness
+from osler.errors import ModelError
+from osler.retrieve.experts.cards import ExpertCard
+from osler.retrieve.experts.judge import JudgedText
+from osler.retrieve.relevance import OverlapRelevance
+from osler.testing.scripted import ScriptedModel
+from osler.trace import Asked, Run
+from osler.types import Answer, Grounding, Hit, Language, Locator, Passage, Question
 
-WEIGHTED = {"subject": 6.0, "whole subject": 4.0, "coverage": 2.0}
-BIAS = -9.0
+SCURVY = "Scurvy is a lack of vitamin C in the diet."
+GUMS = "Bleeding gums are an early symptom of scurvy."
+JOINTS = "Swollen joints follow in scurvy after weeks."
+SAILORS = "Sailors feared scurvy for three centuries."
+TEXT = f"{SAILORS} {GUMS} {SCURVY} {JOINTS} What are the symptoms of scurvy? See the page on gums."
+ASKED = Question("q", "What are the symptoms of scurvy?")
+SURE: Mapping[str, float] = {GUMS: 3.0, JOINTS: 2.0, SCURVY: -1.0, SAILORS: -4.0}
+FAILED = 1.6
+ALONE = AnswerFit(ordered=9.0, bias=0.0, relevance=0.0, judged=1.0, failed=FAILED)
+"""The judge's logit orders, and is the probability's."""
 
 
-@pytest.fixture
-def expert(tmp_path: Path) -> AnswerableExpert:
-    """Linear over three of the features."""
-    tensors = {
-        "mean": np.zeros(len(FEATURES), np.float32),
-        "scale": np.ones(len(FEATURES), np.float32),
-        "weights": np.array([[WEIGHTED.get(name, 0.0) for name in FEATURES]], np.float32),
-        "bias": np.array([BIAS], np.float32),
-    }
-    write_safetensors(tensors, tmp_path / WEIGHTS)
-    card = ExpertCard(
-        name="answerable",
-        question="Does it?",
-        family="linear",
+@dataclass
+class KnownJudge:
+    """A judge that knows its sentences."""
+
+    logits: Mapping[str, float] = field(default_factory=lambda: SURE)
+    asked: list[tuple[str, list[JudgedText]]] = field(default_factory=list)
+
+    async def relevance(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
+        read = [JudgedText.of_line(text) for text in texts]
+        self.asked.append((query, read))
+        return tuple(self.logits.get(one.sentence, -9.0) for one in read)
+
+
+@dataclass(frozen=True)
+class KnownRelevance:
+    """A relevance that knows what stands in a text."""
+
+    parts: Mapping[str, float]
+
+    async def relevance(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
+        return tuple(sum(v for part, v in self.parts.items() if part in text) for text in texts)
+
+
+def hit(
+    text: str,
+    number: int = 0,
+    title: str = "Scurvy",
+    source: str = "web",
+    section: str = "",
+    language: Language = "en",
+) -> Hit:
+    locator = Locator(section=section)
+    passage = Passage(f"{source}:a#{number}", text, source, title, locator, language=language)
+    return Hit(passage, 1.0, number + 1, "q", source)
+
+
+def judging(judge: KnownJudge | None = None, **changes: object) -> EvidenceGate:
+    gate = EvidenceGate(
+        OverlapRelevance(),
+        judge=judge or KnownJudge(),
+        fits={"en": ALONE, "zh": ALONE},
+        identity="judge@1",
+    )
+    return replace(gate, **changes)  # type: ignore[arg-type]
+
+
+def chance(logit: float) -> float:
+    return 1 / (1 + math.exp(-logit))
+
+
+async def test_sentences_are_quoted_in_the_order_of_their_probability() -> None:
+    weighed = await judging().weigh_evidence(ASKED, [hit(TEXT)])
+    assert [one.text for one in weighed.quotes] == [GUMS, JOINTS, SCURVY, SAILORS]
+    wanted = [chance(SURE[one.text]) for one in weighed.quotes]
+    assert [one.relevance for one in weighed.quotes] == pytest.approx(wanted)
+
+
+async def test_the_sureness_is_the_best_sentence_s_probability_by_name() -> None:
+    weighed = await judging().weigh_evidence(ASKED, [hit(TEXT)])
+    assert weighed.sureness is not None
+    assert weighed.sureness.probability == weighed.quotes[0].relevance
+    assert weighed.sureness.by == "judge@1"
+
+
+@pytest.mark.parametrize(
+    ("probability", "answered", "near"),
+    [
+        (0.9, True, False),
+        (0.31, True, False),
+        (0.29, False, True),
+        (0.11, False, True),
+        (0.09, False, False),
+        (0.001, False, False),
+    ],
+)
+async def test_one_probability_decides_among_answer_nearest_and_nothing(
+    probability: float, answered: bool, near: bool
+) -> None:
+    judge = KnownJudge({GUMS: math.log(probability / (1 - probability))})
+    weighed = await judging(judge, answers=0.3, nearest=0.1).weigh_evidence(ASKED, [hit(TEXT)])
+    assert bool(weighed.quotes) is answered
+    assert bool(weighed.near) is near
+    assert weighed.sureness is not None
+    assert weighed.sureness.probability == pytest.approx(probability)
+
+
+@pytest.mark.parametrize("source", ["web", "book", "guideline", "research", "wiki"])
+async def test_the_floor_is_the_same_in_every_source(source: str) -> None:
+    judge = KnownJudge({GUMS: 0.0})
+    weighed = await judging(judge).weigh_evidence(ASKED, [hit(TEXT, source=source)])
+    assert weighed.quotes == []
+    assert weighed.near[0].text == GUMS
+
+
+async def test_without_hits_there_is_nothing_and_no_sureness() -> None:
+    for hits in ([], [hit("")], [hit("Why?")], [hit("word")]):
+        weighed = await judging().weigh_evidence(ASKED, hits)
+        assert (weighed.quotes, weighed.near, weighed.sureness) == ([], (), None)
+
+
+async def test_with_an_option_the_best_sentence_counts_in_any_case() -> None:
+    judge = KnownJudge({GUMS: -6.0})
+    gate = judging(judge)
+    asked = f"{ASKED.text} bleeding gums"
+    weighed = await gate.weigh_evidence(ASKED, [hit(TEXT)], query=asked)
+    assert weighed.quotes[0].text == GUMS
+    assert judge.asked[0][0] == asked
+    assert (await gate.weigh_evidence(ASKED, [hit(TEXT)], query=ASKED.text)).quotes == []
+
+
+async def test_a_sentence_that_fails_a_check_loses_odds_and_stays_nearest() -> None:
+    dose = Question("q", "What is the dose of vitamin C in scurvy?")
+    plain = "Vitamin C heals scurvy in most patients."
+    amount = "Vitamin C 500 mg a day heals scurvy in most."
+    fit = replace(ALONE, ordered=0.4 * CHECK)
+    gate = judging(KnownJudge({plain: 2.0, amount: 0.5}), relevance=KnownRelevance({}))
+    gate = replace(gate, fits={"en": fit})
+    found = await gate.weigh_sentences(dose.text, [hit(f"{plain} {amount}")])
+    assert [one.text for one in found] == [amount, plain]
+    assert found[0].relevance == pytest.approx(chance(0.5))
+    assert found[1].relevance == pytest.approx(chance(2.0 - FAILED))
+    unchecked = await replace(gate, checks=()).weigh_sentences(
+        dose.text, [hit(f"{plain} {amount}")]
+    )
+    assert [one.text for one in unchecked] == [plain, amount]
+    assert unchecked[0].relevance == pytest.approx(chance(2.0))
+
+
+async def test_order_and_probability_weigh_the_judge_apart() -> None:
+    relevance = KnownRelevance({GUMS: 1.0, JOINTS: 0.5})
+    gate = EvidenceGate(
+        relevance,
+        judge=KnownJudge({GUMS: 0.0, JOINTS: 1.0}),
+        fits={"en": AnswerFit(ordered=0.1, bias=-1.0, relevance=0.0, judged=2.0, failed=0.0)},
+    )
+    found = await gate.weigh_sentences(ASKED.text, [hit(f"{GUMS} {JOINTS}")])
+    assert [one.text for one in found] == [GUMS, JOINTS]
+    assert [one.relevance for one in found] == pytest.approx([chance(-1.0), chance(1.0)])
+
+
+async def test_the_judge_reads_the_sentence_in_its_place() -> None:
+    judge = KnownJudge()
+    passage = hit(f"{SAILORS} {GUMS} {SCURVY}", section="Signs")
+    await judging(judge).weigh_evidence(ASKED, [passage])
+    ((asked, read),) = judge.asked
+    assert asked == ASKED.text
+    by_sentence = {one.sentence: one for one in read}
+    assert by_sentence[GUMS] == JudgedText(GUMS, passage.passage.heading, SAILORS, SCURVY)
+    assert by_sentence[SAILORS].before == by_sentence[SCURVY].after == ""
+
+
+def test_a_sentence_s_neighbours_are_whole_sentences() -> None:
+    passage = hit(f"{SAILORS} Why? {GUMS}")
+    start = passage.passage.text.index(GUMS)
+    quote = QuoteCandidate(passage, start, start + len(GUMS), 0.0)
+    assert judged_text(quote) == JudgedText(GUMS, passage.passage.heading, "Why?", "")
+
+
+async def test_the_judge_reads_only_the_most_relevant_sentences() -> None:
+    judge = KnownJudge()
+    many = " ".join(f"Scurvy had symptoms in the year {n} of the sea." for n in range(2 * READ))
+    hits = [hit(f"{many} {GUMS}")]
+    found = await judging(judge).weigh_sentences(ASKED.text, hits)
+    assert len(found) == len(judge.asked[0][1]) == READ
+
+
+async def test_a_sentence_is_weighed_with_half_its_passage() -> None:
+    texts = {"Oranges": 0.4, "One of them is ripe": 0.3, "A second one is ripe": 0.3}
+    gate = EvidenceGate(KnownRelevance(texts))
+    hits = [
+        hit("A second one is ripe today in the garden.", 0, "Pears"),
+        hit("Oranges grow here in the south. One of them is ripe today in the garden.", 1, "Fruit"),
+    ]
+    found = await gate.weigh_sentences("Which is ripe?", hits)
+    assert [one.text.split()[0] for one in found] == ["Oranges", "One", "A"]
+    fit = BY_RELEVANCE["en"]
+    # 0.4 and half of 0.7; 0.3 and half of 0.7; 0.3 and half of 0.3.
+    wanted = [fit.find_share(one, 0.0, 0) for one in (0.75, 0.65, 0.45)]
+    assert [one.relevance for one in found] == pytest.approx(wanted)
+
+
+async def test_ties_are_broken_by_rank_and_place() -> None:
+    gate = EvidenceGate(KnownRelevance({}))
+    hits = [hit(f"{GUMS} {JOINTS}", 1), hit(SCURVY, 0)]
+    found = await gate.weigh_sentences(ASKED.text, hits)
+    assert [one.text for one in found] == [SCURVY, GUMS, JOINTS]
+
+
+async def test_relations_of_the_graph_are_quoted_only_where_there_is_no_prose() -> None:
+    relation = "Relation: (Scurvy, may_be_treated_by, Vitamin C) in the symptoms of scurvy"
+    graph, prose = hit(relation, 0, source="graph"), hit(GUMS, 1)
+    judge = KnownJudge({relation: 5.0, GUMS: 1.0})
+    both = await judging(judge).find_evidence(ASKED, [graph, prose])
+    assert [one.text for one in both] == [GUMS]
+    alone = await judging(judge).find_evidence(ASKED, [graph])
+    assert [one.text for one in alone] == [relation]
+
+
+async def test_without_a_judge_relevance_alone_orders_and_decides() -> None:
+    gate = EvidenceGate(KnownRelevance({GUMS: 1.0, SAILORS: 0.1}))
+    weighed = await gate.weigh_evidence(ASKED, [hit(TEXT)])
+    assert weighed.quotes[0].text == GUMS
+    assert weighed.sureness is not None
+    assert weighed.sureness.by == "relevance"
+
+
+PARAMETERS = {"ordered": 0.5, "bias": -1.0, "relevance": 2.0, "judged": 3.0, "failed": 0.7}
+
+
+def card_of(parameters: Mapping[str, float]) -> ExpertCard:
+    return ExpertCard(
+        name="judge",
+        question="?",
+        family="pair",
         replaces="a rule",
         languages=("en",),
         made="here",
         seed=0,
         date="2026-01-01",
         split="",
-        weights=hashlib.sha256((tmp_path / WEIGHTS).read_bytes()).hexdigest(),
-        features=FEATURES,
-        parameters={"threshold": 0.5},
+        weights="0" * 64,
+        parameters=parameters,
     )
-    (tmp_path / CARD).write_text(render_card(card), encoding="utf-8")
-    return AnswerableExpert(open_expert("answerable", tmp_path))
 
 
-def make_gate(expert: AnswerableExpert | None, **changes: float) -> EvidenceGate:
-    def rarity(words: object) -> dict[str, float]:
-        return dict.fromkeys(words, 5.0)  # type: ignore[call-overload, no-any-return]
-
-    naming = NamingRelevance(rarity)
-    gate = EvidenceGate(
-        CoverageRelevance(rarity),
-        OverlapRelevance(),
-        {"en": QuoteThresholds(0.49, 0.5), "zh": QuoteThresholds(0.3, 0.4)},
-        naming=naming,
-        subject=SubjectRelevance(naming),
-        search=OverlapRelevance(),
-        expert=expert,
-    )
-    return replace(gate, **changes)  # type: ignore[arg-type]
+@pytest.mark.parametrize("lacking", PARAMETERS)
+def test_a_card_without_one_of_the_numbers_is_refused_and_says_which(lacking: str) -> None:
+    numbers = {name: value for name, value in PARAMETERS.items() if name != lacking}
+    with pytest.raises(ModelError, match=f"'judge' lacks {lacking}"):
+        read_fits(card_of(numbers))
 
 
-def hits(*texts: tuple[str, str]) -> list[Hit]:
-    return [
-        Hit(Passage(f"book:{n}#0", text, "book", title), 1.0, n, "q", "book")
-        for n, (title, text) in enumerate(texts, 1)
-    ]
-
-
-QUESTION = Question("q", "Is glycogen storage disease type IV inherited?")
-RIGHT = (
-    "Glycogen storage disease type 4",
-    "Glycogen storage disease type IV is inherited in an autosomal recessive pattern.",
-)
-LOOK_ALIKE = (
-    "Glycogen storage disease type 6",
-    "Glycogen storage disease type VI is inherited in an autosomal recessive pattern.",
-)
-
-
-async def test_a_look_alike_is_refused_where_the_rule_quotes_it(expert: AnswerableExpert) -> None:
-    found = hits(LOOK_ALIKE)
-    assert await make_gate(None).find_evidence(QUESTION, found)
-    weighed = await make_gate(expert).weigh_evidence(QUESTION, found)
-    assert weighed.quotes == []
-    assert weighed.sureness is not None
-    assert weighed.sureness.probability < 0.5
-
-
-async def test_where_the_rule_decides_the_expert_only_says_how_sure(
-    expert: AnswerableExpert,
-) -> None:
-    gate = replace(make_gate(expert), decides=False)
-    weighed = await gate.weigh_evidence(QUESTION, hits(LOOK_ALIKE))
-    assert weighed.quotes == await make_gate(None).find_evidence(QUESTION, hits(LOOK_ALIKE))
-    assert weighed.sureness is not None
-    assert weighed.sureness.probability < 0.5
-
-
-async def test_only_passages_that_answer_are_quoted(expert: AnswerableExpert) -> None:
-    weighed = await make_gate(expert).weigh_evidence(QUESTION, hits(LOOK_ALIKE, RIGHT))
-    assert {quote.hit.passage.title for quote in weighed.quotes} == {RIGHT[0]}
-    assert weighed.sureness is not None
-    assert weighed.sureness.probability > 0.5
-    assert weighed.sureness.by == expert.identity
-    assert expert.identity.startswith("answerable@")
-
-
-async def test_below_the_calibrated_sureness_nothing_is_quoted(expert: AnswerableExpert) -> None:
-    strict = await make_gate(expert, least_sureness=0.9999).weigh_evidence(QUESTION, hits(RIGHT))
-    assert strict.quotes == []
-    assert strict.sureness is not None
-    assert await make_gate(expert, least_sureness=0.1).find_evidence(QUESTION, hits(RIGHT))
-
-
-LETTER = Question(
-    "q",
-    "Dear doctor, my father has tremor. He is old. What helps against his tremor at night?",
-)
-TREMOR = ("Tremor", "Against tremor at night a small dose of propranolol helps many patients.")
-
-
-async def test_a_letter_has_a_threshold_of_its_own(expert: AnswerableExpert) -> None:
-    expert.threshold, expert.letter_threshold = 1.0, 0.0
-    by_rule = await make_gate(None).find_evidence(LETTER, hits(TREMOR))
-    assert await make_gate(expert).find_evidence(LETTER, hits(TREMOR)) == by_rule != []
-    expert.threshold, expert.letter_threshold = 0.0, 1.0
-    assert await make_gate(expert).find_evidence(LETTER, hits(TREMOR)) == []
-
-
-async def test_a_letter_that_the_rule_refuses_may_still_be_shown_what_is_nearest(
-    expert: AnswerableExpert,
-) -> None:
-    # The rule refuses what covers too little, where no sentence is near.
-    gate = replace(make_gate(expert), least={"en": QuoteThresholds(1.1, 1.1)}, decides=False)
-    expert.letter_threshold = 0.0
-    weighed = await gate.weigh_evidence(LETTER, hits(TREMOR))
-    assert weighed.quotes == []
-    assert [one.text for one in weighed.near] == [TREMOR[1]]
-    answer = await ExtractiveComposer(gate).conclude(LETTER, hits(TREMOR), "", Run())
-    assert [one.use for one in answer.evidence] == ["nearest"]
-    assert answer.is_silent
-    expert.letter_threshold = 1.0
-    assert (await gate.weigh_evidence(LETTER, hits(TREMOR))).near == []
-    expert.threshold = 0.0
-    assert (await gate.weigh_evidence(QUESTION, hits(RIGHT))).near == ()
-
-
-async def test_without_the_search_s_expert_the_rule_decides(expert: AnswerableExpert) -> None:
-    expert.threshold = 1.0
-    weighed = await replace(make_gate(expert), search=None).weigh_evidence(QUESTION, hits(RIGHT))
-    assert weighed.sureness is None
-    assert weighed.quotes == await make_gate(None).find_evidence(QUESTION, hits(RIGHT))
-
-
-class KnownJudge:
-    """Holds one sentence to answer."""
-
-    def can_judge(self, question: str) -> bool:
-        return True
-
-    def judge_texts(self, question: str, texts: Sequence[TextPair]) -> list[float]:
-        return [0.9 if one.text == RIGHT[1] else 0.1 for one in texts]
-
-    judge_quotes = judge_texts
-
-
-async def test_each_passage_is_measured_by_search_judge_and_words(
-    expert: AnswerableExpert,
-) -> None:
-    gate = replace(make_gate(expert), judge=QuoteJudge(KnownJudge()))
-    right, alike = await gate.measure_passages(QUESTION, hits(RIGHT, LOOK_ALIKE))
-    assert (right.signs.answers, alike.signs.answers) == (0.9, 0.1)
-    assert right.signs.search > 0
-    assert (right.signs.pairs or 0) > (alike.signs.pairs or 0)
-    (unjudged,) = await make_gate(expert).measure_passages(QUESTION, hits(RIGHT))
-    assert unjudged.signs.answers is None
-
-
-async def test_chinese_keeps_the_rule_and_has_no_sureness(expert: AnswerableExpert) -> None:
-    question = Question("q", "白癜风的病因是什么？", language="zh")
-    text = "白癜风的病因与自身免疫有关。"
-    found = [Hit(Passage("book:1#0", text, "book", "白癜风", language="zh"), 1.0, 1, "q", "book")]
-    weighed = await make_gate(expert).weigh_evidence(question, found)
-    assert weighed.sureness is None
-    assert weighed.quotes == await make_gate(None).find_evidence(question, found)
+async def test_chinese_is_weighed_by_its_own_fit() -> None:
+    fits = read_fits(card_of(PARAMETERS))
+    assert fits["en"] == AnswerFit(0.5, -1.0, 2.0, 3.0, 0.7)
+    assert fits["zh"] == BY_RELEVANCE["zh"]
+    question = Question("q", "坏血病的病因是什么？", language="zh")
+    text = "坏血病的病因是缺乏维生素C。"
+    gate = EvidenceGate(OverlapRelevance(), fits=fits, judge=KnownJudge({text: 9.0}))
+    weighed = await gate.weigh_evidence(question, [hit(text, title="坏血病", language="zh")])
+    assert [one.text for one in weighed.quotes] == [text]
 
 
 @pytest.mark.parametrize(
-    "texts",
-    [
-        [],
-        [("", "Yes.")],
-        [("", "word")],
-        [
-            (
-                "Glycogen storage disease type 4",
-                " ".join(["It is inherited from both parents."] * 9000),
-            )
-        ],
-    ],
+    "text",
+    ["Why", "为什么 diabetes 糖尿病 causes?", "Is it? " * 2_000, "", "? ?", "\ud83d 7 | 7", "(((*"],
 )
-async def test_no_one_and_very_long_passages_are_weighed(
-    expert: AnswerableExpert, texts: list[tuple[str, str]]
-) -> None:
-    weighed = await make_gate(expert).weigh_evidence(QUESTION, hits(*texts))
+async def test_odd_questions_are_weighed_and_never_an_error(text: str) -> None:
+    weighed = await judging().weigh_evidence(Question("q", text), [hit(TEXT)])
     assert weighed.sureness is None or 0 <= weighed.sureness.probability <= 1
 
 
-@pytest.mark.parametrize(
-    "text", ["Why", "为什么 diabetes 糖尿病 causes?", "Is it? " * 2_000, "type type type IV"]
-)
-async def test_odd_questions_are_weighed(expert: AnswerableExpert, text: str) -> None:
-    weighed = await make_gate(expert).weigh_evidence(Question("q", text), hits(RIGHT, TREMOR))
-    assert weighed.sureness is None or 0 <= weighed.sureness.probability <= 1
+async def test_very_long_passages_are_weighed() -> None:
+    long = " ".join(["It is inherited from both parents."] * 3_000)
+    assert await judging(nearest=0.0, answers=0.0).find_evidence(ASKED, [hit(long)])
 
 
-async def test_the_answer_says_how_sure_it_is_in_words_and_number(
-    expert: AnswerableExpert,
-) -> None:
-    answer = await ExtractiveComposer(make_gate(expert)).conclude(QUESTION, hits(RIGHT), "", Run())
-    assert answer.sureness is not None
-    assert describe_sureness(answer.sureness, "en") in answer.note
+@pytest.mark.parametrize("logit", [-1e9, 1e9, float("inf"), float("-inf")])
+async def test_a_probability_is_one_whatever_the_judge_says(logit: float) -> None:
+    (found,) = await judging(KnownJudge({GUMS: logit})).weigh_sentences(ASKED.text, [hit(GUMS)])
+    assert 0 <= found.relevance <= 1
+
+
+# What becomes of it in an answer
+
+
+async def answer(judge: KnownJudge, text: str = TEXT, **changes: object) -> tuple[Answer, Run]:
+    run = Run()
+    composer = ExtractiveComposer(judging(judge), ScriptedModel([]))
+    composer = replace(composer, **changes)  # type: ignore[arg-type]
+    return await composer.conclude(ASKED, [hit(text)], "", run), run
+
+
+async def test_an_answer_quotes_the_likeliest_and_those_half_as_likely() -> None:
+    given, run = await answer(KnownJudge({GUMS: 3.0, JOINTS: 0.5, SCURVY: -0.5}))
+    assert [one.text for one in given.statements] == [GUMS, JOINTS]
+    assert chance(-0.5) < FURTHER * chance(3.0) < chance(0.5)
+    assert given.grounding is Grounding.GROUNDED
+    assert not given.is_silent
+    assert not [one for one in run.events if isinstance(one, Asked)]
+
+
+async def test_an_answer_says_how_sure_it_is_in_a_word() -> None:
+    given, _ = await answer(KnownJudge())
+    assert given.sureness is not None
+    assert given.note == f"{NOTE['en']} {describe_sureness(given.sureness, 'en')}"
+    assert "%" not in given.note
+
+
+async def test_no_more_is_quoted_than_the_settings_say_and_nothing_twice() -> None:
+    one, _ = await answer(KnownJudge(), statements=1)
+    assert [each.text for each in one.statements] == [GUMS]
+    same, _ = await answer(KnownJudge(), f"{GUMS} {GUMS.upper()} {GUMS}")
+    assert len(same.statements) == 1
+
+
+async def test_where_nothing_answers_the_nearest_is_quoted_and_called_so() -> None:
+    given, _ = await answer(KnownJudge({GUMS: 0.2, JOINTS: -1.6}))
+    lead, quote = given.statements
+    assert lead.text == (
+        "What was found does not say this directly; nearest to it, under “Scurvy”:"
+    )
+    assert (lead.cites, quote.text, quote.cites) == ((), GUMS, (1,))
+    assert [one.use for one in given.evidence] == ["nearest"]
+    assert given.grounding is Grounding.PARTLY
+    assert given.is_silent
+    assert given.sureness is None
+    assert given.note == NOTHING_SAID["en"]
+
+
+async def test_where_nothing_is_near_or_the_nearest_is_not_wanted_the_answer_abstains() -> None:
+    unsure, _ = await answer(KnownJudge({GUMS: 0.2}), nearest=False)
+    far, _ = await answer(KnownJudge({}))
+    for given in (unsure, far):
+        assert (given.statements, given.evidence) == ((), ())
+        assert given.grounding is Grounding.ABSTAINED
+        assert given.note == NOTHING_SAID["en"]
+
+
+async def test_a_lead_in_brings_its_list() -> None:
+    lead = "The symptoms of scurvy are these:"
+    text = f"{lead}\n- bleeding gums\n- swollen joints\n\nSailors knew it well in those days."
+    given, _ = await answer(KnownJudge({lead: 2.0}), text)
+    assert given.statements[0].text.endswith("swollen joints")
+    assert "Sailors" not in given.statements[0].text
 
 
 async def test_an_expert_that_cannot_be_used_is_named_in_the_answer() -> None:
-    gate = replace(make_gate(None), faults=("weights are damaged",))
-    answer = await ExtractiveComposer(gate).conclude(QUESTION, hits(RIGHT), "", Run())
-    assert "rule decided in an expert's place: weights are damaged" in answer.note
-    assert answer.sureness is None
-
-
-@pytest.mark.parametrize(("probability", "said"), [(1.0, "99"), (0.0, "1"), (0.834, "83")])
-def test_an_estimate_is_never_certain(probability: float, said: str) -> None:
-    assert f"{said} %" in describe_sureness(Sureness(probability, "x"), "en")
-    assert f"{said}%" in describe_sureness(Sureness(probability, "x"), "zh")
+    gate = EvidenceGate(KnownRelevance({GUMS: 1.0}), faults=("weights are damaged",))
+    given = await ExtractiveComposer(gate).conclude(ASKED, [hit(TEXT)], "", Run())
+    assert "rule decided in an expert's place: weights are damaged" in given.note
+    assert given.sureness is not None
+    assert given.sureness.by == "relevance"

@@ -3,10 +3,10 @@
 import pytest
 
 from osler.answer.extractive import ExtractiveComposer
-from osler.answer.gate import EvidenceGate, QuoteThresholds
+from osler.answer.gate import EvidenceGate
 from osler.answer.options import OptionLetters, OptionTexts, letter_grammar
 from osler.llm.core.base import Message, Sampling
-from osler.retrieve.relevance import CoverageRelevance, OverlapRelevance
+from osler.retrieve.relevance import OverlapRelevance
 from osler.testing.scripted import ScriptedModel, TextOnly
 from osler.trace import Asked, Noted, Run
 from osler.types import Hit, Language, Passage, Question
@@ -66,13 +66,7 @@ async def test_no_letter_is_no_option_and_it_is_said() -> None:
 
 @pytest.mark.parametrize("language", ["en", "zh"])
 async def test_an_answer_says_how_its_option_was_chosen(language: Language) -> None:
-    least: dict[Language, QuoteThresholds] = {
-        "en": QuoteThresholds(0.0, 0.0),
-        "zh": QuoteThresholds(0.0, 0.0),
-    }
-    gate = EvidenceGate(
-        CoverageRelevance(lambda terms: dict.fromkeys(terms, 1.0)), OverlapRelevance(), least
-    )
+    gate = EvidenceGate(OverlapRelevance())
     question = Question("q", "Which drug?", ("a", "b"), language)
     model = ScriptedModel([], scores={"B": 0.9})
     quoting = ExtractiveComposer(gate, model, options=OptionLetters(model))

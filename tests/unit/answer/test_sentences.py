@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from osler.answer.sentences import QuoteCandidate, add_sentences_before
+from osler.answer.sentences import QuoteCandidate, add_neighbours
 from osler.types import Hit, Language, Passage
 
 GLOBULIN = "Ⅲ级暴露者给人狂犬病免疫球蛋白20 IU/kg。"
@@ -22,7 +22,7 @@ def quote(text: str, part: str, language: Language = "en") -> QuoteCandidate:
 
 
 def test_who_may_still_be_given_it_is_quoted_with_what_is_given() -> None:
-    (found,) = add_sentences_before([quote(RABIES, RABIES[RABIES.index("首剂") :], "zh")])
+    (found,) = add_neighbours([quote(RABIES, RABIES[RABIES.index("首剂") :], "zh")])
     assert found.text == RABIES[RABIES.index(GLOBULIN) :]
 
 
@@ -38,12 +38,12 @@ def test_who_may_still_be_given_it_is_quoted_with_what_is_given() -> None:
     ],
 )
 def test_a_clause_brings_what_it_is_said_of(text: str, part: str) -> None:
-    assert add_sentences_before([quote(text, part, "zh")])[0].text == text
+    assert add_neighbours([quote(text, part, "zh")])[0].text == text
 
 
 def test_they_are_quoted_with_their_name() -> None:
     part = "They may be resumed after breast-feeding."
-    assert add_sentences_before([quote(STATINS, part)])[0].text.startswith("Statins are stopped")
+    assert add_neighbours([quote(STATINS, part)])[0].text.startswith("Statins are stopped")
 
 
 def test_what_is_quoted_already_is_not_quoted_twice() -> None:
@@ -51,9 +51,9 @@ def test_what_is_quoted_already_is_not_quoted_twice() -> None:
         quote(STATINS, "They may be resumed after breast-feeding."),
         quote(STATINS, "Statins are stopped in pregnancy."),
     ]
-    assert add_sentences_before(both) == both
+    assert add_neighbours(both) == both
 
 
 @pytest.mark.parametrize("part", ["Statins are stopped in pregnancy.", "These lower cholesterol."])
 def test_nothing_is_brought_to_what_stands_alone_or_over_a_line_break(part: str) -> None:
-    assert add_sentences_before([quote(STATINS, part)])[0].text == part
+    assert add_neighbours([quote(STATINS, part)])[0].text == part

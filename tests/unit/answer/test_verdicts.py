@@ -4,14 +4,14 @@ import pytest
 
 from osler.answer import Decision
 from osler.answer.extractive import ExtractiveComposer
-from osler.answer.gate import EvidenceGate, QuoteThresholds
+from osler.answer.gate import EvidenceGate
 from osler.answer.verdicts import VerdictChooser
 from osler.retrieve.experts.shelf import open_expert
 from osler.retrieve.experts.supporting import SUPPORTS, SupportsExpert
-from osler.retrieve.relevance import CoverageRelevance, OverlapRelevance
+from osler.retrieve.relevance import OverlapRelevance
 from osler.testing.scripted import ScriptedModel
 from osler.trace import Asked, Run
-from osler.types import Hit, Language, Locator, Passage, Question, Relevance
+from osler.types import Hit, Locator, Passage, Question, Relevance
 
 ASKED = "Does aspirin prevent stroke in healthy adults?"
 HELPS = "CONCLUSIONS: Aspirin significantly reduced stroke and is effective and safe in adults."
@@ -19,13 +19,7 @@ FAILS = (
     "CONCLUSIONS: Aspirin did not prevent stroke in healthy adults. There was no significant"
     " difference, and it had no benefit."
 )
-LEAST: dict[Language, QuoteThresholds] = {
-    "en": QuoteThresholds(0.3, 0.9),
-    "zh": QuoteThresholds(0.3, 0.9),
-}
-GATE = EvidenceGate(
-    CoverageRelevance(lambda terms: dict.fromkeys(terms, 1.0)), OverlapRelevance(), LEAST
-)
+GATE = EvidenceGate(OverlapRelevance())
 
 
 class Near(Relevance):
@@ -89,8 +83,8 @@ async def test_the_choice_asks_no_model_and_the_answer_says_how_sure_it_is(
     run, model = Run(), ScriptedModel([], scores={"yes": 0.9})
     composer = ExtractiveComposer(GATE, model, verdicts=chooser)
     question = Question("q", ASKED, ("yes", "no", "maybe"))
-    # More sentences than are quoted: without a judge a model would weigh them, in seconds.
-    more = [f"Stroke came to {n} of the adults who took aspirin." for n in range(4)]
+    # More sentences than are quoted: a model that weighed them would take seconds.
+    more = [f"Aspirin does not prevent {n} strokes in healthy adults: no." for n in range(4)]
     answer = await composer.conclude(question, hits(" ".join([FAILS, *more])), "", run)
     assert answer.option == "B"
     assert len(answer.evidence) == composer.statements
@@ -104,7 +98,8 @@ async def test_what_a_method_decided_by_itself_stands(chooser: VerdictChooser) -
     question = Question("q", ASKED, ("yes", "no"))
     answer = await composer.conclude(question, hits(FAILS), "", Run(), decision=Decision("A"))
     assert answer.option == "A"
-    assert answer.sureness is None
+    assert answer.sureness is not None
+    assert answer.sureness.by == "relevance", "of the quotes, not of the choice"
 
 
 async def test_where_the_expert_is_damaged_the_rule_chooses_and_the_answer_says_so() -> None:

@@ -20,14 +20,14 @@ from osler.errors import BadConfig, BadQuestion
 from osler.trace import StateValued
 
 TODAY = date(2026, 11, 22)
-GRADED = [GradedState(0.1 + n / 1000, "answers", "m", True) for n in range(80)] + [
-    GradedState(0.6 + n / 1000, "answers", "m", False) for n in range(20)
+GRADED = [GradedState(0.1 + n / 1000, "sureness", "m", True) for n in range(80)] + [
+    GradedState(0.6 + n / 1000, "sureness", "m", False) for n in range(20)
 ]
 
 
 def fitted(graded: list[GradedState], risk: float = 0.1) -> tuple[Any, Any]:
     return fit_guaranteed_sigma(
-        graded, "answers", risk=risk, confidence=0.95, questions="g.jsonl", today=TODAY
+        graded, "sureness", risk=risk, confidence=0.95, questions="g.jsonl", today=TODAY
     )
 
 
@@ -44,8 +44,8 @@ def test_the_values_that_passed_converge_and_no_other() -> None:
     [
         (GRADED[:5], "5 graded answers; 29 are needed"),
         (GRADED[:60], "all 60 graded answers are right"),
-        ([GradedState(0.5, "cppl", "m", True), *GRADED], "bear values of cppl, not of answers"),
-        ([GradedState(0.5, "answers", "other", True), *GRADED], "several models: m, other"),
+        ([GradedState(0.5, "cppl", "m", True), *GRADED], "bear values of cppl, not of sureness"),
+        ([GradedState(0.5, "sureness", "other", True), *GRADED], "several models: m, other"),
         ([GradedState(1 - g.value, g.metric, g.model, g.right) for g in GRADED], "no threshold"),
     ],
 )
@@ -65,7 +65,7 @@ def test_the_bound_holds_on_answers_that_no_fit_saw() -> None:
         rights = [chance.random() < 0.7 for _ in range(n)]
         return [
             GradedState(
-                chance.betavariate(2, 6) if r else chance.betavariate(5, 4), "answers", "m", r
+                chance.betavariate(2, 6) if r else chance.betavariate(5, 4), "sureness", "m", r
             )
             for r in rights
         ]
@@ -84,7 +84,7 @@ def test_the_bound_holds_on_answers_that_no_fit_saw() -> None:
 
 
 def test_graded_answers_are_read_with_their_state(tmp_path: Path) -> None:
-    state = {"metric": "answers", "value": 0.2, "sigma": 0.9, "halted": True}
+    state = {"metric": "sureness", "value": 0.2, "sigma": 0.9, "halted": True}
     rows: list[dict[str, Any]] = [
         {"state": state, "models": {"planner": "m"}, "right": True},
         {"state": {**state, "halted": False}, "models": {"planner": "m"}},
@@ -92,7 +92,7 @@ def test_graded_answers_are_read_with_their_state(tmp_path: Path) -> None:
     ]
     path = tmp_path / "g.jsonl"
     path.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    assert read_graded_states(path) == [GradedState(0.2, "answers", "m", True)]
+    assert read_graded_states(path) == [GradedState(0.2, "sureness", "m", True)]
     path.write_text(json.dumps({**rows[0], "right": "yes"}), encoding="utf-8")
     with pytest.raises(BadQuestion, match="not graded"):
         read_graded_states(path)
@@ -102,7 +102,7 @@ def test_graded_answers_are_read_with_their_state(tmp_path: Path) -> None:
 
 
 def test_a_question_that_was_asked_twice_counts_once(tmp_path: Path) -> None:
-    state = {"metric": "answers", "value": 0.2, "sigma": 0.9, "halted": True}
+    state = {"metric": "sureness", "value": 0.2, "sigma": 0.9, "halted": True}
     row = {"state": state, "models": {"planner": "m"}, "right": True}
     lines = [json.dumps({**row, "question": f"q{n // 2}"}) for n in range(40)]
     path = tmp_path / "g.jsonl"
@@ -123,12 +123,12 @@ def test_a_run_says_what_its_sigma_promises(tmp_path: Path) -> None:
     path = tmp_path / "osler.toml"
     write_calibration(values, path)
     settings = load({}, cwd=tmp_path, env={}).settings
-    chosen = TcRagSettings(metric="answers")
+    chosen = TcRagSettings(metric="sureness")
     limit = halting_threshold(settings, chosen, "m")
     assert limit.sigma == values.sigma
     assert limit.basis.startswith("at most 10% wrong with 95% confidence, by 100 graded answers")
     # A later quantile takes the promise away.
-    write_calibration(SigmaFit(0.4, "answers", "m", 0.9, 24, "2026-11-22", "packaged"), path)
+    write_calibration(SigmaFit(0.4, "sureness", "m", 0.9, 24, "2026-11-22", "packaged"), path)
     later = load({}, cwd=tmp_path, env={}).settings
     assert "wrong" not in halting_threshold(later, chosen, "m").basis
     assert halting_threshold(Settings(), chosen, "m").sigma == 0.5

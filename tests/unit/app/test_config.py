@@ -446,7 +446,7 @@ def test_any_settings_survive_being_shown_and_loaded(
         {
             "kb": {"path": f"/{path}"},
             "retrieve": RetrieveSettings(k=k, dense_weight=weight),
-            "answer": AnswerSettings(coverage=share),
+            "answer": AnswerSettings(answers_from=share),
             "strategy": DirectSettings(),
         }
     )

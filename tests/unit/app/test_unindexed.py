@@ -38,7 +38,7 @@ def settings_at(folder: Path) -> Settings:
         kb=KbSettings(path=folder / "kb"),
         runs=RunsSettings(path=folder / "runs"),
         strategy=RagSettings(kind="rag"),
-        answer=AnswerSettings(coverage=0.1, relevance=0.0, naming=False),
+        answer=AnswerSettings(answers_from=0.0, nearest_from=0.0),
     )
 
 

@@ -47,7 +47,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, passage: Passage) -> list[Settings]:
         )
 
     monkeypatch.setattr("osler.app.runs.live_parts", live)
-    monkeypatch.setenv("OSLER__ANSWER__COVERAGE", "0.2")
+    monkeypatch.setenv("OSLER__ANSWER__ANSWERS_FROM", "0.2")
     return seen
 
 

@@ -43,7 +43,7 @@ def opened(monkeypatch: pytest.MonkeyPatch, passage: Passage) -> list[Settings]:
 
     monkeypatch.setattr("osler.app.runs.live_parts", live)
     monkeypatch.setattr(ResourceCache, "parts_for", cached)
-    monkeypatch.setenv("OSLER__ANSWER__COVERAGE", "0.2")
+    monkeypatch.setenv("OSLER__ANSWER__ANSWERS_FROM", "0.2")
     return seen
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from osler.app.feedback import Feedback, FeedbackStore, Verdict
-from osler.retrieve.experts.answerable import ANSWERABLE, AnswerableExpert
+from osler.retrieve.experts.judge import JUDGE
 from osler.retrieve.experts.shelf import open_expert
 from osler.trace import Answered, to_line
 from osler.types import Answer, Halt, Solution, Statement, Sureness
@@ -17,7 +17,7 @@ from osler.types import Answer, Halt, Solution, Statement, Sureness
 
 @pytest.fixture(scope="module")
 def model() -> str:
-    return AnswerableExpert(open_expert(ANSWERABLE)).identity
+    return open_expert(JUDGE).card.identity
 
 
 def write_answers(path: Path, by: str, rights: int, wrongs: int, **changes: Any) -> Path:
@@ -107,11 +107,11 @@ def test_readers_verdicts_grade_the_answers(osler: Any, folder: Path, model: str
     assert 0.3 < shown["calibration.sureness"] < 0.4
 
 
-TC_RAG = ("--set", "strategy.kind=tc-rag", "--set", "strategy.metric=answers")
+TC_RAG = ("--set", "strategy.kind=tc-rag", "--set", "strategy.metric=sureness")
 
 
 def test_for_tc_rag_the_bound_is_on_sigma(osler: Any, folder: Path) -> None:
-    state = {"metric": "answers", "sigma": 1.5, "halted": True}
+    state = {"metric": "sureness", "sigma": 1.5, "halted": True}
     lines = [
         {"state": {**state, "value": n / 100}, "models": {"planner": "m"}, "right": n < 80}
         for n in range(100)

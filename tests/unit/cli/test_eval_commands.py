@@ -116,7 +116,7 @@ def test_all_stands_for_every_strategy_that_model_and_knowledge_base_can_serve(
     def here(flags: Mapping[str, object], preset: str | None) -> Settings:
         return load(flags, cwd=folder, env=os.environ, preset=preset).settings
 
-    labels, left_out = labels_of(["rag", "all:answer.candidates=1"], here)
+    labels, left_out = labels_of(["rag", "all:answer.statements=1"], here)
     assert labels[0] == "rag"
     known = {label.partition(":")[0] for label in labels}
     assert known == STRATEGIES.keys() - {"dragin", "hykge", "self-rag"}

@@ -88,8 +88,7 @@ def test_packaged_experts_are_listed(osler: Call) -> None:
     found = json.loads(osler("experts", "list", "--json").stdout)["experts"]
     assert [one["name"] for one in found] == [one.card.name for one in packaged_experts()]
     used = {one["name"] for one in found if one["use"] not in ("", "off")}
-    assert "supports" in used, "in use by default"
-    assert "answerable" not in used, "it says how sure, and the rule decides"
+    assert used == {"judge", "supports"}, "in use by default"
 
 
 @pytest.mark.parametrize("name", [one.card.name for one in packaged_experts()])
@@ -100,21 +99,17 @@ def test_a_packaged_expert_is_shown_with_its_figures(osler: Call, name: str) -> 
 
 
 def test_use_and_off_write_one_setting_and_keep_the_rest(osler: Call, folder: Path) -> None:
-    if "answers" not in {one.card.name for one in packaged_experts()}:
-        pytest.skip("this version comes without the expert answers")
     file = folder / "osler.toml"
-    file.write_text(
-        '# mine\n[retrieve]\nk = 7\n\n[answer]\n#quotes = "likelihood"\nstatements = 2\n'
-    )
-    assert osler("experts", "use", "answers").exit_code == 0
+    file.write_text('# mine\n[retrieve]\nk = 7\n\n[answer]\n#judge = "off"\nstatements = 2\n')
+    assert osler("experts", "use", "judge").exit_code == 0
     used = tomllib.loads(file.read_text())
-    assert used["answer"] == {"quotes": "answers", "quotes_path": "none", "statements": 2}
+    assert used["answer"] == {"judge": "judge", "judge_path": "none", "statements": 2}
     assert used["retrieve"] == {"k": 7}
     assert "# mine" in file.read_text()
     listed = json.loads(osler("experts", "list", "--json").stdout)["experts"]
-    assert {one["name"]: one["use"] for one in listed}["answers"] == "packaged"
-    assert osler("experts", "off", "answers").exit_code == 0
-    assert tomllib.loads(file.read_text())["answer"]["quotes"] == "likelihood"
+    assert {one["name"]: one["use"] for one in listed}["judge"] == "packaged"
+    assert osler("experts", "off", "judge").exit_code == 0
+    assert tomllib.loads(file.read_text())["answer"]["judge"] == "off"
 
 
 def test_an_expert_that_nothing_uses_cannot_be_put_in_use(

@@ -59,9 +59,8 @@ class MachineFields(StrategySection):
     without a threshold of the paper's: uct-mean (Eq. 5 as a mean), uct-entropy (over the whole
     vocabulary), low-prob (share of tokens of probability below 0.1), attention (share of tokens
     that later ones hardly attend to), sureness (how likely the evidence does not answer, by the
-    expert judge; its sigma is 0.5), gain and question-gain (how much likelier the evidence makes the
-    answer, or the question),
-    option-entropy, semantic-entropy (of sampled answers)."""
+    expert judge; its sigma is 0.5), gain and question-gain (how much likelier the evidence makes
+    the answer, or the question), option-entropy, semantic-entropy (of sampled answers)."""
     sigma: RealLimit = None
     """A conclusion stands below it; "none" = 10 for cppl, 20 for uct (TC-RAG App. 8.5), or what was
     fitted to the packaged model; the variants need one that is set or calibrated."""
@@ -256,7 +255,7 @@ class UnifiedSettings(MachineFields, ThinkerFields, PlannerFields):
 
 
 class AutoSettings(SettingsSection):
-    """The cheapest method for each question, by what is asked; the answer says which and why."""
+    """The cheapest method for each question, by what is asked; the run says which and why."""
 
     kind: Literal["auto"] = "auto"
     k: Whole = Field(default=10, ge=1, le=200)

@@ -2,8 +2,7 @@
 
 Eq. 4 asks how likely the text is after the query alone, so that fluent words over the wrong
 passages are as sure as a true quote. These compare the model with and without the evidence, or
-ask an expert whether the evidence answers. Lower is surer, as everywhere. Measured beside cppl by
-`benchmarks/state_values.py`.
+ask the gate how sure the evidence answers. Lower is surer, as everywhere.
 """
 
 from __future__ import annotations

@@ -7,12 +7,9 @@
 | `pair_input` | question and text as one sequence of word pieces |
 | `packing` | changes of the encoder's matrices in three bits a number |
 | `pair_graph` | the pair model as an ONNX graph: packaged encoder, its changes, head |
-| `answer_cues` | what `answers` weighs beside the pair model: names, words, length |
-| `answering` | `answers`: does this text answer this question? |
+| `judge` | `judge`: does this sentence, where it stands, answer this question? |
 | `cues` | what a sentence says by its words: negation, hedges, directions |
 | `supporting` | `supports`: does this evidence say yes, no, or nothing of it? |
-| `answerable` | `answerable`: does what was found answer this question at all? |
-| `searching` | `retrieve`: where the answer lies among all passages |
 
 Training is `osler.train.experts`. An expert replaces a rule only where a setting names it.
 """

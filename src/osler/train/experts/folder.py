@@ -17,7 +17,7 @@ class ExpertFolderJob:
 
     data: Path
     split: Path
-    """The same for every expert, so that the same questions are held out; `answers` makes it."""
+    """The same for every expert, so that the same questions are held out; `judge` makes it."""
     out: Path
     """The expert's folder: weights and card."""
     work: Path

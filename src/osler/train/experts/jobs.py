@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Literal, Protocol, assert_never, get_args
 
 from osler.jobs.runner import Progress
-from osler.retrieve.experts.cards import CARD, ExpertCard, read_card
+from osler.retrieve.experts.cards import ExpertCard
 from osler.train import choose_named
 
-ExpertKind = Literal["answers", "supports", "retrieve", "answerable"]
+ExpertKind = Literal["judge", "supports"]
 EXPERT_KINDS: tuple[ExpertKind, ...] = get_args(ExpertKind)
 
 
@@ -33,35 +33,22 @@ def make_job(
     threads: int = 1,
     steps: int | None = None,
     seed: int = 0,
-    share: float | None = None,
 ) -> ExpertJob:
-    """The job of an expert; without `share` that of the card in `out`, or 1.
+    """The job of an expert.
 
     Raises `BadConfig` for a name that has no job.
     """
     kind = choose_named(name, EXPERT_KINDS, "expert")
-    if share is None:
-        share = read_card(out).parameters.get("share", 1.0) if (out / CARD).is_file() else 1.0
     match kind:
-        case "answers":
-            from osler.train.experts.answers_job import AnswersJob
-            from osler.train.experts.pair_training import PairRecipe
+        case "judge":
+            from osler.train.experts.judge_job import JudgeJob
+            from osler.train.experts.judge_training import JudgeRecipe
 
-            recipe = PairRecipe(steps=steps or PairRecipe().steps, seed=seed)
-            return AnswersJob(data, split, out, work, recipe, threads)
+            recipe = JudgeRecipe(steps=steps or JudgeRecipe().steps, seed=seed)
+            return JudgeJob(data, split, out, work, recipe, threads)
         case "supports":
             from osler.train.experts.supports_job import SupportsJob
 
             return SupportsJob(data, split, out, work, seed, threads)
-        case "retrieve":
-            from osler.train.experts.query_map import MapRecipe
-            from osler.train.experts.retrieve_job import RetrieveJob
-
-            map_recipe = MapRecipe(steps=steps or MapRecipe().steps, seed=seed)
-            return RetrieveJob(data, split, out, work, map_recipe, threads, share)
-        case "answerable":
-            from osler.train.experts.answerable_job import AnswerableJob
-
-            return AnswerableJob(data, split, out, work, seed, threads, share)
         case _ as never:
             assert_never(never)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from osler.llm.core.cache import write_whole
-from osler.retrieve.experts.cards import weights_name
+from osler.retrieve.experts.cards import MeasuredFigure, weights_name
 from osler.retrieve.experts.linear import LinearModel
 
 if TYPE_CHECKING:
@@ -129,3 +129,9 @@ def write_safetensors(tensors: Mapping[str, NDArray[Any]], path: Path) -> None:
         out.write(struct.pack("<Q", len(text)) + text)
         for name in sorted(tensors):
             out.write(np.ascontiguousarray(tensors[name]).tobytes())
+
+
+def figure_of(estimate: object) -> MeasuredFigure:
+    """An estimate for a card, to four digits."""
+    value, low, high = (round(float(getattr(estimate, key)), 4) for key in ("value", "low", "high"))
+    return MeasuredFigure(value=value, low=low, high=high)

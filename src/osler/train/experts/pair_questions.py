@@ -5,8 +5,6 @@
 | MedQuAD (CC BY 4.0) | the answer to the very question | the other answers of its page |
 | BioASQ (CC BY 2.5) | a gold snippet | |
 | PubMedQA (MIT) | the authors' conclusion | background and methods of the abstract |
-
-Neighbours of other questions are added by `hard_negatives`.
 """
 
 from __future__ import annotations

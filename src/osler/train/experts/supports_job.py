@@ -27,7 +27,6 @@ from osler.retrieve.experts.linear import LinearModel
 from osler.retrieve.experts.shelf import open_expert
 from osler.retrieve.experts.supporting import (
     EITHER,
-    FAVOUR,
     MAYBE,
     MODELS,
     SUPPORTS,
@@ -46,8 +45,12 @@ from osler.train.experts.claims import (
     read_claims,
 )
 from osler.train.experts.folder import ExpertFolderJob
-from osler.train.experts.linear import fit_linear, tensors_of, write_safetensors
-from osler.train.experts.pair_evaluation import figure_of
+from osler.train.experts.linear import (
+    figure_of,
+    fit_linear,
+    tensors_of,
+    write_safetensors,
+)
 from osler.train.experts.pair_questions import LICENCES
 from osler.train.experts.splits import PARTS, DataSplit, Part, read_split
 
@@ -70,10 +73,6 @@ DOUBTS = [
 RIDGES = (30.0, 60.0, 125.0, 250.0, 500.0)
 FOLDS = 10
 SLOPES = tuple(0.5 + 0.1 * step for step in range(26))
-FAVOURS = tuple(1.0 + 0.1 * step for step in range(31))
-MAYBE_RECALL = 0.2
-"""Recall of "maybe" in cross-validation for which its favour is chosen: more than the .15 that is
-wanted, for with so few of them it falls on questions that chose nothing."""
 _WEAK = (
     "it reads the wording of the evidence, not its content: a sentence about something else counts"
     " as far as it is near the question",
@@ -275,8 +274,6 @@ class FittedModels:
             slope = min(SLOPES, key=lambda one: _surprise(shares, gold, one))
             raised = raise_shares(shares, slope)
             parameters[slope_name(maybe)] = slope
-            if maybe:
-                parameters[FAVOUR] = choose_favour(raised, gold)
             for i, row in zip(own, raised, strict=True):
                 judged[i] = dict(zip(VERDICTS, map(float, row), strict=False))
         return cls(ridges, parameters, judged)
@@ -296,16 +293,6 @@ def _surprise(shares: Matrix, gold: Sequence[int], slope: float) -> float:
         return 0.0
     raised = raise_shares(shares, slope)
     return -float(np.log(raised[np.arange(len(gold)), list(gold)]).mean())
-
-
-def choose_favour(shares: Matrix, gold: Sequence[int]) -> float:
-    """The least favour with which "maybe" is recalled often enough; the most where none does."""
-    maybe = VERDICTS.index("maybe")
-    own = shares[[i for i, verdict in enumerate(gold) if verdict == maybe]]
-    for favour in FAVOURS:
-        if ((own * [1.0, 1.0, favour]).argmax(1) == maybe).mean() >= MAYBE_RECALL:
-            return favour
-    return FAVOURS[-1]
 
 
 def calibration_of(judged: Sequence[JudgedClaim]) -> dict[str, float]:

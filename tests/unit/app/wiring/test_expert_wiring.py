@@ -1,4 +1,4 @@
-"""The packaged expert `answers`: it chooses quotes, and is a reranker where the settings say so."""
+"""The packaged expert `judge` in the gate: in use by default, off by a setting, never silently."""
 
 import shutil
 from collections.abc import Callable
@@ -6,62 +6,96 @@ from pathlib import Path
 
 import pytest
 
-from osler.answer.quoting import QuoteJudge
 from osler.app.config import Settings
-from osler.app.wiring.experts import (
-    _open_search_expert,
-    expert_in_use,
-    find_search_fault,
-    search_expert,
-)
-from osler.app.wiring.hub import _open_answers, open_judge, open_reranker
-from osler.errors import ModelMissing
-from osler.kb.encoders.base import MiniLMEncoder
-from osler.retrieve.experts.answering import AnswersExpert
+from osler.app.wiring import Parts
+from osler.app.wiring.composers import evidence_gate
+from osler.app.wiring.experts import expert_in_use
+from osler.app.wiring.hub import _open_judge, open_judge
+from osler.retrieve.asked import QuestionReader
 from osler.retrieve.experts.cards import CARD, WEIGHTS, read_card, render_card
-from osler.retrieve.experts.shelf import packaged_folder
+from osler.retrieve.experts.judge import JUDGE, JudgedText, JudgeRelevance
+from osler.retrieve.experts.shelf import open_expert, packaged_folder
+from osler.retrieve.relevance import OverlapRelevance
 from osler.testing.conformance import RelevanceKit
+from osler.testing.scripted import ScriptedRetriever
 from osler.types import Relevance
 
 
 @pytest.fixture(scope="module")
-def encoder() -> MiniLMEncoder:
-    return MiniLMEncoder(threads=1)
+def packaged() -> Relevance:
+    judge, faults = open_judge(Settings(), QuestionReader())
+    assert faults == ()
+    assert judge is not None
+    return judge
 
 
-def settings_of(**reranker: object) -> Settings:
-    return Settings.model_validate({"reranker": reranker})
-
-
-@pytest.fixture(scope="module")
-def packaged(encoder: MiniLMEncoder) -> Relevance:
-    found = open_reranker(settings_of(kind="answers"), encoder)
-    assert isinstance(found, AnswersExpert)
-    return found
-
-
-class TestPackagedAnswers(RelevanceKit):
+class TestPackagedJudge(RelevanceKit):
     @pytest.fixture
     def scorer(self, packaged: Relevance) -> Relevance:
         return packaged
 
 
-def test_by_default_it_chooses_quotes_and_orders_no_search(encoder: MiniLMEncoder) -> None:
-    assert open_reranker(Settings(), encoder) is None
-    assert expert_in_use(Settings(), "answers") == "packaged"
-    judge, faults = open_judge(Settings())
-    assert isinstance(judge, QuoteJudge)
-    assert faults == ()
-    off = Settings.model_validate({"answer": {"quotes": "likelihood"}})
-    assert expert_in_use(off, "answers") == "off"
+def parts_of(judge: Relevance | None, *faults: str) -> Parts:
+    return Parts(
+        {},
+        lambda *_: ScriptedRetriever({}),
+        OverlapRelevance(),
+        OverlapRelevance(),
+        ("book",),
+        judge=judge,
+        faults=faults,
+    )
+
+
+def choose(**answer: object) -> Settings:
+    return Settings.model_validate({"answer": answer})
+
+
+def test_by_default_the_judge_reads_sentences(packaged: Relevance) -> None:
+    assert expert_in_use(Settings(), JUDGE) == "packaged"
+    assert isinstance(packaged, JudgeRelevance)
+    card = open_expert(JUDGE).card
+    gate = evidence_gate(Settings(), parts_of(packaged))
+    assert gate.judge is packaged
+    assert gate.identity == card.identity
+    assert card.identity.startswith("judge@")
+    assert gate.fits["en"].judged == card.parameters["judged"]
+    assert gate.fits["zh"].judged == 0
+
+
+def test_where_it_is_off_relevance_alone_decides() -> None:
+    off = choose(judge="off")
+    assert expert_in_use(off, JUDGE) == "off"
     assert open_judge(off) == (None, ())
+    gate = evidence_gate(off, parts_of(None))
+    assert (gate.judge, gate.identity, gate.faults) == (None, "relevance", ())
 
 
-def test_without_its_weights_the_rule_chooses_and_says_so(tmp_path: Path) -> None:
-    chosen = Settings.model_validate({"answer": {"quotes_path": str(tmp_path / "mine")}})
-    judge, faults = open_judge(chosen)
+def test_the_gate_has_the_floors_of_the_settings(packaged: Relevance) -> None:
+    for judge in (packaged, None):
+        gate = evidence_gate(choose(answers_from=0.7, nearest_from=0.2), parts_of(judge))
+        assert (gate.answers, gate.nearest) == (0.7, 0.2)
+
+
+@pytest.mark.parametrize(("least", "other", "wanted"), [(0.6, False, 0.6), (0.6, True, 0.3)])
+def test_a_calibrated_sureness_raises_the_floor_of_the_judge_that_it_was_fitted_to(
+    packaged: Relevance, least: float, other: bool, wanted: float
+) -> None:
+    model = "judge@other" if other else open_expert(JUDGE).card.identity
+    fitted = {"sureness": least, "sureness_model": model}
+    settings = Settings.model_validate({"calibration": fitted, "answer": {"answers_from": 0.3}})
+    assert evidence_gate(settings, parts_of(packaged)).answers == wanted
+    low = Settings.model_validate({"calibration": {**fitted, "sureness": 0.1}})
+    assert evidence_gate(low, parts_of(packaged)).answers == low.answer.answers_from
+
+
+def test_without_its_weights_relevance_decides_and_says_so(tmp_path: Path) -> None:
+    judge, faults = open_judge(choose(judge_path=str(tmp_path / "mine")))
     assert judge is None
-    assert "there is no expert 'answers'" in faults[0]
+    assert "there is no expert 'judge'" in faults[0]
+    gate = evidence_gate(choose(), parts_of(judge, *faults))
+    assert gate.faults == faults
+    assert gate.identity == "relevance"
 
 
 def break_weights(folder: Path) -> None:
@@ -76,40 +110,19 @@ def change_base(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("spoil", [break_weights, change_base])
-@pytest.mark.parametrize("name", ["answers", "retrieve"])
-def test_where_an_expert_cannot_be_used_the_rule_takes_over_and_says_so(
-    name: str, spoil: Callable[[Path], None], encoder: MiniLMEncoder, tmp_path: Path
+def test_where_the_judge_cannot_be_used_relevance_takes_over_and_says_so(
+    spoil: Callable[[Path], None], tmp_path: Path
 ) -> None:
-    mine = tmp_path / name
-    shutil.copytree(packaged_folder() / name, mine)
-    places = {"answers": ("answer", "quotes_path"), "retrieve": ("retrieve", "path")}
-    section, key = places[name]
-    chosen = Settings.model_validate({section: {key: str(mine)}})
-    assert find_faults(chosen, name, encoder) == (True, ())
+    mine = tmp_path / JUDGE
+    shutil.copytree(packaged_folder() / JUDGE, mine)
+    chosen = choose(judge_path=str(mine))
+    _open_judge.cache_clear()
+    assert open_judge(chosen)[1] == ()
     spoil(mine)
-    used, faults = find_faults(chosen, name, encoder)
-    assert not used
-    assert name in faults[0]
-
-
-def find_faults(
-    settings: Settings, name: str, encoder: MiniLMEncoder
-) -> tuple[bool, tuple[str, ...]]:
-    """Whether the expert is used, and what the reader must know of it."""
-    _open_answers.cache_clear()
-    _open_search_expert.cache_clear()
-    if name == "retrieve":
-        return search_expert(settings, encoder) is not None, find_search_fault(settings)
-    judge, faults = open_judge(settings)
-    return judge is not None, faults
-
-
-def test_a_folder_of_one_s_own_takes_the_place_of_the_packaged_one(
-    encoder: MiniLMEncoder, tmp_path: Path
-) -> None:
-    chosen = settings_of(kind="answers", path=str(tmp_path / "mine"))
-    with pytest.raises(ModelMissing, match="there is no expert 'answers'"):
-        open_reranker(chosen, encoder)
+    _open_judge.cache_clear()
+    judge, faults = open_judge(chosen)
+    assert judge is None
+    assert JUDGE in faults[0]
 
 
 @pytest.mark.parametrize(
@@ -117,23 +130,25 @@ def test_a_folder_of_one_s_own_takes_the_place_of_the_packaged_one(
     [
         (
             "How is gout treated?",
-            "Gout. Attacks are treated with colchicine, with steroids or with naproxen.",
-            "Gout. It runs in families, and men have it more often than women do.",
+            "Attacks are treated with colchicine, with steroids or with naproxen.",
+            "It runs in families, and men have it more often than women do.",
         ),
         (
             "What are the symptoms of scurvy?",
-            "Scurvy. The symptoms of scurvy are bleeding gums, bruises and slow healing.",
-            "Scurvy. Sailors of the eighteenth century were given lemons against it.",
+            "The symptoms of scurvy are bleeding gums, bruises and slow healing.",
+            "Sailors of the eighteenth century were given lemons against it.",
         ),
         (
             "What causes malaria?",
-            "Malaria. It is caused by parasites of the genus Plasmodium, which mosquitoes carry.",
-            "Malaria. Thank you for your question about malaria.",
+            "It is caused by parasites of the genus Plasmodium, which mosquitoes carry.",
+            "Thank you for your question about malaria.",
         ),
     ],
 )
 async def test_what_answers_stands_before_what_is_only_about_the_subject(
     packaged: Relevance, question: str, right: str, wrong: str
 ) -> None:
-    first, second = await packaged.relevance(question, [right, wrong])
-    assert first > 2 * second
+    subject = question.rstrip("?").split()[-1].title()
+    lines = [JudgedText(one, subject).to_line() for one in (right, wrong)]
+    first, second = await packaged.relevance(question, lines)
+    assert first > second

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import get_args
 
 import pytest
 
-from osler.answer.quoting import QuoteJudge
 from osler.app.config import Settings, TcRagSettings
 from osler.app.wiring import Parts
 from osler.app.wiring.composers import note_roles
@@ -48,13 +46,7 @@ def built(given: Settings, model: LanguageModel | None = None) -> TuringMachine:
 
 @pytest.mark.parametrize("metric", [one for one in get_args(Metric) if one != "attention"])
 def test_each_metric_has_its_monitor(metric: Metric) -> None:
-    parts = replace(parts_of(), judge=QuoteJudge(None))
-    assert state_monitor(metric, ScriptedModel([]), parts).metric == metric
-
-
-def test_an_expert_that_is_not_in_use_values_nothing() -> None:
-    with pytest.raises(CapabilityMissing, match="expert answers"):
-        state_monitor("answers", ScriptedModel([]), parts_of())
+    assert state_monitor(metric, ScriptedModel([]), parts_of()).metric == metric
 
 
 def test_a_model_that_may_not_write_has_no_semantic_entropy() -> None:

@@ -56,6 +56,8 @@ def settings(home: Path, **strategy: object) -> Settings:
             "home": home,
             "kb": KbSettings(path=home / "kb"),
             "model": server,
+            # The texts are scored by shares of words here, which are lower than cosines.
+            "answer": {"answers_from": 0.1},
             "strategy": {"kind": "tc-rag", "metric": "off", **strategy},
         }
     )

@@ -2,7 +2,7 @@
 
 from osler.answer import Composer
 from osler.answer.extractive import ExtractiveComposer
-from osler.answer.gate import EvidenceGate, QuoteThresholds
+from osler.answer.gate import EvidenceGate
 from osler.answer.written import WrittenComposer
 from osler.errors import SourceUnavailable
 from osler.methods.baselines.episode import MethodDeps
@@ -18,11 +18,7 @@ CHOICE = Question("q", OPEN.text, ("aspirin", "adrenaline"))
 PASSAGE = Passage(
     "book:a#0", "Adrenaline is the drug that treats anaphylaxis first.", "book", "Help"
 )
-GATE = EvidenceGate(
-    OverlapRelevance(),
-    OverlapRelevance(),
-    {"en": QuoteThresholds(0.3, 0.9), "zh": QuoteThresholds(0.3, 0.9)},
-)
+GATE = EvidenceGate(OverlapRelevance())
 QUOTING = ExtractiveComposer(GATE)
 
 

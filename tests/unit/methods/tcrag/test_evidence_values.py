@@ -8,11 +8,9 @@ from math import log
 
 import pytest
 
-from osler.answer.quoting import QuoteJudge
 from osler.errors import CapabilityMissing
 from osler.llm.core.base import Message, Scored
 from osler.methods.tcrag.evidence_values import (
-    AnswersMonitor,
     EvidenceGain,
     OptionEntropy,
     QuestionGain,
@@ -22,7 +20,6 @@ from osler.methods.tcrag.evidence_values import (
 )
 from osler.methods.tcrag.monitor import Draft
 from osler.methods.tcrag.stack import FrameKind, MemoryStack
-from osler.retrieve.experts.answering import TextPair
 from osler.testing.scripted import ScriptedModel, tokens_of
 from osler.trace import Run
 from osler.types import Answer, Evidence, Hit, Passage, Question, Statement
@@ -111,31 +108,6 @@ async def test_evidence_that_speaks_for_one_option_takes_entropy_away() -> None:
 async def test_an_open_question_has_no_entropy_over_options() -> None:
     with pytest.raises(CapabilityMissing, match="options"):
         await OptionEntropy(ScriptedModel([])).state_value(Draft(SAID), memory(), Run())
-
-
-class Judge:
-    """Holds what names a drug to answer."""
-
-    def can_judge(self, question: str) -> bool:
-        return "tea" not in question
-
-    def judge_texts(self, question: str, texts: Sequence[TextPair]) -> list[float]:
-        return [0.9 if "warfarin" in text.text else 0.2 for text in texts]
-
-    judge_quotes = judge_texts
-
-
-async def test_the_surest_quote_counts() -> None:
-    monitor = AnswersMonitor(QuoteJudge(Judge()))
-    answer = Answer(
-        (Statement(SAID, (1, 2)),),
-        (*quoted(OTHER, OTHER.text).evidence, *quoted(PASSAGE, SAID).evidence),
-    )
-    value = (await monitor.state_value(Draft(SAID, answer=answer), memory(), Run())).value
-    assert value == pytest.approx(0.1)
-    unjudged = memory(Question("q", "What is tea?"))
-    assert (await monitor.state_value(Draft(SAID, answer=answer), unjudged, Run())).value == 1.0
-    assert (await monitor.state_value(Draft(SAID), memory(), Run())).value == 1.0
 
 
 class SameFirstWord:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from osler.answer import UNDECIDED, Decision
-from osler.answer.gate import EvidenceGate, QuoteThresholds, WeighedEvidence
+from osler.answer.gate import EvidenceGate, WeighedEvidence
 from osler.methods.tcrag.actions import ToolUse
 from osler.methods.tcrag.evidence_values import SurenessMonitor
 from osler.methods.tcrag.machine import TuringMachine
@@ -44,7 +44,7 @@ class Names:
         return tuple(1.0 if "warfarin" in text else 0.0 for text in texts)
 
 
-GATE = EvidenceGate(Names(), Names(), {"en": QuoteThresholds(0.5, 0.5)})
+GATE = EvidenceGate(Names())
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ class UnsureGate(EvidenceGate):
         return WeighedEvidence([], Sureness(0.9 if sure else 0.3, "test@0"))
 
 
-UNSURE = UnsureGate(Names(), Names(), GATE.least)
+UNSURE = UnsureGate(Names())
 
 
 async def test_what_may_be_noise_stays_and_another_search_is_made_before_the_conclusion() -> None:

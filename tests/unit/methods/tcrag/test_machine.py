@@ -12,7 +12,7 @@ from math import log
 import pytest
 
 from osler.answer import UNDECIDED, Decision
-from osler.answer.gate import EvidenceGate, QuoteThresholds
+from osler.answer.gate import EvidenceGate
 from osler.answer.written import WrittenComposer
 from osler.errors import CapabilityMissing, SourceUnavailable
 from osler.llm.core.base import Completion, Message, Sampling
@@ -448,7 +448,7 @@ class Plain:
 
 async def test_guided_moves_withhold_only_what_makes_no_sense() -> None:
     tools = frozenset({DOC_RAG, KG_RAG})
-    gate = EvidenceGate(Plain(), Plain(), {"en": QuoteThresholds(0.5, 0.5)})
+    gate = EvidenceGate(Plain())
     guided = GuidedMoves(AnyMove(tools), ObservationJudge(gate), long=40)
     memory = MemoryStack(QUESTION)
     start = await guided.offer_moves(memory, TriedMoves(), last=False)
@@ -482,7 +482,7 @@ async def test_guided_moves_withhold_only_what_makes_no_sense() -> None:
 
 
 async def test_a_thought_that_the_evidence_contradicts_is_popped_before_anything_else() -> None:
-    gate = EvidenceGate(Plain(), Plain(), {"en": QuoteThresholds(0.5, 0.5)})
+    gate = EvidenceGate(Plain())
     guided = GuidedMoves(AnyMove(frozenset({DOC_RAG})), ObservationJudge(gate))
     dose = replace(INTERACTION, text="Halve the warfarin dose to 2 mg a day with amiodarone.")
     memory = MemoryStack(QUESTION)
@@ -502,7 +502,7 @@ async def test_a_thought_that_the_evidence_contradicts_is_popped_before_anything
 
 async def test_a_run_with_nothing_left_to_try_ends_and_says_so() -> None:
     tools = frozenset({DOC_RAG})
-    never = EvidenceGate(Plain(), Plain(), {"en": QuoteThresholds(0.5, 0.5)})
+    never = EvidenceGate(Plain())
     script = ScriptedModel(
         ["Tool_Use: DOC_RAG", "Conclusion: unsure", "Thought: hm", "Thought: hm"], scores={}
     )

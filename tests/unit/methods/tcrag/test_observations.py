@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from osler.answer.gate import EvidenceGate, QuoteThresholds, WeighedEvidence
+from osler.answer.gate import EvidenceGate, WeighedEvidence
 from osler.methods.tcrag.observations import ObservationJudge, next_query
-from osler.types import Hit, Language, Passage, Question, Sureness
+from osler.types import Hit, Passage, Question, Sureness
 
 QUESTION = Question("q", "What does amiodarone do to warfarin?")
 NEAR = Passage("book:inr#0", "Amiodarone slows the clearance of warfarin.", "book", "INR")
@@ -39,8 +39,7 @@ class SureGate(EvidenceGate):
         return WeighedEvidence(quotes, Sureness(self.sure, "test@0") if hits else None)
 
 
-LEAST: dict[Language, QuoteThresholds] = {"en": QuoteThresholds(0.5, 0.5)}
-RULE = EvidenceGate(Cosine(0.9), Cosine(0.9), LEAST)
+RULE = EvidenceGate(Cosine(0.9))
 
 
 def hits(*passages: Passage) -> list[Hit]:
@@ -53,13 +52,13 @@ def hits(*passages: Passage) -> list[Hit]:
 async def test_how_sure_an_observation_is_counts_whatever_the_rule_quotes(
     sure: float, bearing: str
 ) -> None:
-    judge = ObservationJudge(SureGate(Cosine(0.9), Cosine(0.9), LEAST, sure=sure))
+    judge = ObservationJudge(SureGate(Cosine(0.9), sure=sure))
     assert await judge.judge_bearing(QUESTION, hits(NEAR, FAR)) == bearing
     assert await judge.is_noise(QUESTION, hits(NEAR, FAR)) is (bearing == "noise")
 
 
 async def test_nothing_found_is_noise() -> None:
-    gate = SureGate(Cosine(0.9), Cosine(0.9), LEAST, sure=0.9)
+    gate = SureGate(Cosine(0.9), sure=0.9)
     assert await ObservationJudge(gate).is_noise(QUESTION, [])
 
 

@@ -16,7 +16,7 @@ from typing import Literal
 
 import pytest
 
-from osler.answer.gate import EvidenceGate, QuoteThresholds
+from osler.answer.gate import EvidenceGate
 from osler.answer.written import WrittenComposer
 from osler.cli.film import draw_film
 from osler.errors import ModelUnreachable, SourceUnavailable
@@ -115,9 +115,7 @@ class Names:
         return tuple(float("arfarin" in text) for text in texts)
 
 
-GATE = EvidenceGate(
-    Names(), Names(), {"en": QuoteThresholds(0.5, 0.5), "zh": QuoteThresholds(0.5, 0.5)}
-)
+GATE = EvidenceGate(Names())
 
 
 @dataclass(frozen=True)

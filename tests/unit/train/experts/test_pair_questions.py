@@ -5,13 +5,10 @@ import json
 import tarfile
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from osler.errors import MalformedSource
-from osler.train.experts.hard_negatives import add_hard_negatives
-from osler.train.experts.pair_batches import PairSampler
-from osler.train.experts.pair_questions import CandidateText, PairQuestion, read_pair_questions
+from osler.train.experts.pair_questions import PairQuestion, read_pair_questions
 
 PAGE = """<?xml version="1.0"?>
 <Document id="{id}" source="GHR" url="https://example.org">
@@ -110,62 +107,3 @@ def test_background_and_methods_do_not_answer_and_results_are_left_out(data: Pat
 def test_a_folder_without_any_set_is_refused(tmp_path: Path) -> None:
     with pytest.raises(MalformedSource, match="holds none of MedQuAD"):
         read_pair_questions(tmp_path)
-
-
-class WordEncoder:
-    """Vectors of word counts, so that texts with the same words are near each other."""
-
-    identity, dimension, languages = "words", 64, frozenset({"en"})
-
-    def encode(self, texts: list[str], *, kind: str) -> np.ndarray:
-        rows = np.full((len(texts), self.dimension), 1e-3, np.float32)
-        for row, text in enumerate(texts):
-            for word in text.lower().replace("?", "").replace(".", "").split():
-                rows[row, sum(word.encode()) % self.dimension] += 1
-        found: np.ndarray = rows / np.linalg.norm(rows, axis=1, keepdims=True)
-        return found
-
-
-def asked(id: str, text: str, answer: str, kind: str = "", page: str = "") -> PairQuestion:
-    documents = (page or id,)
-    return PairQuestion(id, text, "medquad", documents, (CandidateText(answer),), (), kind)
-
-
-def test_the_nearest_answers_of_the_same_kind_about_another_subject_are_hard_negatives() -> None:
-    questions = [
-        asked("a", "How is gout treated?", "Gout is treated with colchicine.", "treatment"),
-        asked("b", "How is lupus treated?", "Lupus is treated with colchicine.", "treatment"),
-        asked("c", "What is rickets?", "Rickets is a disease of bone.", "information"),
-    ]
-    first, *_ = add_hard_negatives(questions, WordEncoder())  # type: ignore[arg-type]
-    assert [text.text for text in first.wrong] == ["Lupus is treated with colchicine."]
-    assert first.wrong[0].why == "another subject"
-
-
-def test_an_answer_of_its_own_page_is_no_hard_negative() -> None:
-    questions = [
-        asked("a", "How is gout treated?", "Gout is treated with rest.", page="p"),
-        asked("b", "Who treats gout in winter?", "Gout is treated by doctors.", page="p"),
-    ]
-    assert all(not one.wrong for one in add_hard_negatives(questions, WordEncoder()))  # type: ignore[arg-type]
-
-
-def test_the_answer_to_the_same_question_elsewhere_is_no_hard_negative() -> None:
-    questions = [
-        asked("a", "How is gout treated?", "Gout is treated with rest."),
-        asked("b", "How is gout treated?", "Colchicine and rest help in gout."),
-    ]
-    assert all(not one.wrong for one in add_hard_negatives(questions, WordEncoder()))  # type: ignore[arg-type]
-
-
-def test_a_step_is_the_same_each_time_and_its_first_text_is_right(data: Path) -> None:
-    questions = read_pair_questions(data)
-    rights = {text.text for one in questions for text in one.right}
-    sampler = PairSampler(questions, rows=4, texts=5, seed=3)
-    assert sampler.draw_step(7) == sampler.draw_step(7)
-    assert sampler.draw_step(7) != sampler.draw_step(8)
-    for step in range(20):
-        for row in sampler.draw_step(step):
-            assert len(row.texts) == 5
-            assert any(row.texts[0].text in right for right in rights)
-            assert row.texts[0].text not in {text.text for text in row.texts[1:]}

@@ -1,0 +1,112 @@
+"""Questions that no packaged expert learnt from, and knowledge bases that they are asked of.
+
+Of the experts' test part (`experts/split.json`): PubMedQA, BioASQ and MedQuAD, over all their
+passages; and 2WikiMultihopQA, over its own corpus.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import multihop
+
+from osler.app.config import Settings
+from osler.app.wiring.knowledge import open_or_create
+from osler.app.wiring.models import load_encoder
+from osler.sources.catalogue import WIKI
+from osler.train.experts.searches import document_name, open_corpus, read_searches
+from osler.train.experts.splits import read_split
+from osler.types import Hit, Question
+
+SPLIT = Path(__file__).parent / "experts" / "split.json"
+SETS = ("pubmedqa", "bioasq", "medquad")
+
+
+@dataclass(frozen=True)
+class Asked:
+    set: str
+    question: Question
+    gold: frozenset[str]
+    """Names of documents."""
+    right: str = ""
+    """Letter; empty for open questions."""
+
+
+def of_research(data: Path, sets: Sequence[str] = SETS) -> list[Asked]:
+    """Questions that no expert learnt from, of PubMedQA, BioASQ, MedQuAD."""
+    split = read_split(SPLIT)
+    labels = {**_pubmedqa_labels(data), **_bioasq_labels(data)}
+    found = []
+    for one in split.choose_items(read_searches(data), "test"):
+        if one.source in sets:
+            said = labels.get(one.id.partition(":")[2], "")
+            options = ("yes", "no", "maybe")[: 3 if one.source == "pubmedqa" else 2]
+            chosen = options if said in options else ()
+            letter = "ABC"[options.index(said)] if chosen else ""
+            found.append(Asked(one.source, Question(one.id, one.text, chosen), one.gold, letter))
+    return found
+
+
+def _pubmedqa_labels(data: Path) -> dict[str, str]:
+    folder = data / "A_questions/pubmedqa"
+    return {
+        id: record["final_decision"]
+        for name in ("test_set", "ori_pqal_rest")
+        for id, record in json.loads((folder / f"{name}.json").read_text("utf-8")).items()
+    }
+
+
+def _bioasq_labels(data: Path) -> dict[str, str]:
+    path = data / "A_questions/bioasq/bioasq_yesno_golden.json"
+    return {
+        one["id"]: str(one["exact_answer"]).casefold()
+        for one in json.loads(path.read_text("utf-8"))["questions"]
+    }
+
+
+def of_2wiki(data: Path) -> list[Asked]:
+    items, _ = multihop.items_2wiki(data / "A_questions/multihop/2wikimultihopqa")
+    return [Asked("2wiki", Question(f"2wiki:{i.id}", i.question), frozenset(i.gold)) for i in items]
+
+
+def build_2wiki(settings: Settings, data: Path) -> None:
+    _, corpus = multihop.items_2wiki(data / "A_questions/multihop/2wikimultihopqa")
+    file = settings.home / "2wiki.jsonl"
+    lines = [
+        json.dumps({"id": str(n), "title": one["title"], "content": one["text"]})
+        for n, one in enumerate(corpus)
+    ]
+    file.write_text("\n".join(lines), encoding="utf-8")
+    with open_or_create(settings) as kb:
+        kb.add([file], source=WIKI)
+        kb.build(load_encoder(settings))
+
+
+def names_of(hit: Hit) -> set[str]:
+    return {document_name(hit.passage), hit.passage.id, hit.passage.heading}
+
+
+def half_of(id: str) -> str:
+    return ("dev", "test")[hashlib.sha256(id.encode()).digest()[0] % 2]
+
+
+def settings_of(work: Path, name: str, kb: Path | None) -> Settings:
+    home = kb if kb and name == "research" else work / name
+    home.mkdir(parents=True, exist_ok=True)
+    return Settings.model_validate(
+        {"home": home, "model": {"threads": 1}, "strategy": {"kind": "rag"}}
+    )
+
+
+def require_built(settings: Settings, name: str, data: Path) -> None:
+    if settings.kb.path.exists():
+        return
+    if name == "2wiki":
+        build_2wiki(settings, data)
+    else:
+        encoder = load_encoder(settings)
+        open_corpus(data, settings.kb.path.parent, encoder, read_searches(data)).close()

@@ -1,0 +1,86 @@
+"""The numbers of the gate that are fitted: a probability for the first quote, on the dev half.
+
+A logistic regression over the best sentence's cosine, logit and failed checks; right is a first
+quote that answers, of questions with and without an answer alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from osler.answer.gate import AnswerFit
+from osler.app.natural.asking import AskedRow
+from osler.errors import BadConfig
+from osler.retrieve.experts.cards import CARD, read_card, render_card
+
+ORDERS = (0.0, 0.02, 0.04, 0.0625, 0.09, 0.12, 0.16, 0.24)
+"""Weights of the logit beside relevance that are tried."""
+_RIDGE = 0.5
+
+
+def fit_card(folder: Path, rows: Sequence[AskedRow]) -> AnswerFit:
+    """Fits on the rows of the default way, and writes the numbers onto the card in the folder.
+
+    Raises `BadConfig` where the rows have no scores.
+    """
+    kept = [row for row in rows if row.way == "default" and row.weighed]
+    if not kept:
+        raise BadConfig(
+            "the log has no scores", fix="ask the dev half first: osler eval natural --half dev"
+        )
+    fit = fit_answers(kept)
+    card = read_card(folder)
+    numbers = {
+        name: round(getattr(fit, name), 4)
+        for name in ("ordered", "bias", "relevance", "judged", "failed")
+    }
+    changed = card.model_copy(update={"parameters": {**card.parameters, **numbers}})
+    (folder / CARD).write_text(render_card(changed), encoding="utf-8")
+    return fit
+
+
+def fit_answers(rows: Sequence[AskedRow]) -> AnswerFit:
+    """The weight of the logit that puts most right sentences first, each set counting as much, and
+    the probability of being right of what then stands first."""
+    best = max(ORDERS, key=lambda ordered: (round(share_right(rows, ordered), 3), -ordered))
+    firsts = [(row, first_of(row, best)) for row in rows]
+    features = np.array(
+        [[1.0, one["relevance"], one["judged"], -len(one["failed"])] for _, one in firsts]
+    )
+    right = np.array([bool(one["right"]) and row.answerable is not False for row, one in firsts])
+    bias, relevance, judged, failed = fit_logistic(features, right.astype(float))
+    return AnswerFit(best, bias, relevance, judged, failed)
+
+
+def share_right(rows: Sequence[AskedRow], ordered: float) -> float:
+    """The mean over the sets of the share of answerable questions whose first sentence is right."""
+    found: dict[str, list[bool]] = {}
+    for row in rows:
+        if row.answerable:
+            found.setdefault(row.set, []).append(bool(first_of(row, ordered)["right"]))
+    return float(np.mean([np.mean(one) for one in found.values()]))
+
+
+def first_of(row: AskedRow, ordered: float) -> dict:  # type: ignore[type-arg]
+    """The sentence that stands first with this weight of the logit."""
+    place = AnswerFit(ordered, 0, 0, 0, 0).find_place
+    read = row.weighed[:16]
+    return dict(
+        max(read, key=lambda one: place(one["relevance"], one["judged"], len(one["failed"])))  # type: ignore[arg-type]
+    )
+
+
+def fit_logistic(rows: np.ndarray, right: np.ndarray) -> list[float]:
+    """Weights of a ridge logistic regression by Newton's method; the first is not shrunk."""
+    shrink = np.full(rows.shape[1], _RIDGE)
+    shrink[0] = 0.0
+    weights = np.zeros(rows.shape[1])
+    for _ in range(50):
+        shares = 1 / (1 + np.exp(-rows @ weights))
+        slope = rows.T @ (right - shares) - shrink * weights
+        curve = (rows * (shares * (1 - shares))[:, None]).T @ rows + np.diag(shrink)
+        weights = weights + np.linalg.solve(curve, slope)
+    return [float(one) for one in weights]

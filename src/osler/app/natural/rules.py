@@ -1,0 +1,125 @@
+"""The opponents: rules of ten lines, as anybody would write them over the same passages.
+
+`cosine` is the simple rule that every part of the gate must beat: ten passages by reciprocal ranks
+of BM25 and cosine, and of all their sentences the one with the best cosine of question and "title:
+section. sentence" plus half the cosine with its passage. It never refuses.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import log
+
+import numpy as np
+
+from osler.kb.base import KnowledgeBase
+from osler.kb.encoders.base import Encoder
+from osler.kb.store.passages import indexed_text
+from osler.sources.catalogue import EMR, GRAPH
+from osler.types import Passage
+
+READ, RANKED, CONSTANT = 10, 64, 60
+"""Passages that are read, hits of each ranking, and the constant of reciprocal ranks."""
+K1, B = 1.2, 0.75
+_CUT = 6
+"""Letters of a word that are compared."""
+_SENTENCE = re.compile(r"(?<=[.:;?])\s+(?=[A-Z])|(?<=[。；？！])")
+_SHORTEST = 15
+
+
+@dataclass(frozen=True)
+class SimpleRules:
+    """BM25 and cosine over all passages of a base, without a line of what answers in Osler."""
+
+    kb: KnowledgeBase
+    encoder: Encoder
+
+    @cached_property
+    def passages(self) -> list[Passage]:
+        """All passages but patients' and those of the concept graph."""
+        found = [p for s in self.kb.sources for d in self.kb.read_documents(s) for p in d]
+        return [one for one in found if one.source not in (EMR, GRAPH)]
+
+    @cached_property
+    def _words(self) -> tuple[list[Counter[str]], dict[str, float], np.ndarray]:
+        counted = [Counter(cut_words(indexed_text(one))) for one in self.passages]
+        seen = Counter(word for one in counted for word in one)
+        rare = {w: log(1 + (len(counted) - n + 0.5) / (n + 0.5)) for w, n in seen.items()}
+        return counted, rare, np.array([sum(one.values()) for one in counted], float)
+
+    @cached_property
+    def _holders(self) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for number, one in enumerate(self._words[0]):
+            for word in one:
+                found.setdefault(word, []).append(number)
+        return found
+
+    @cached_property
+    def _vectors(self) -> np.ndarray:
+        return self.encoder.encode([indexed_text(one) for one in self.passages], kind="passage")
+
+    def rank_by_words(self, question: str) -> list[int]:
+        """Numbers of the passages by BM25, best first."""
+        counted, rare, lengths = self._words
+        scores: dict[int, float] = {}
+        for word in dict.fromkeys(cut_words(question)):
+            for number in self._holders.get(word, ()):
+                n = counted[number][word]
+                norm = K1 * (1 - B + B * lengths[number] / lengths.mean())
+                scores[number] = scores.get(number, 0) + rare[word] * n * (K1 + 1) / (n + norm)
+        return sorted(scores, key=lambda number: (-scores[number], number))[:RANKED]
+
+    def first_passage(self, question: str) -> list[tuple[str, str]]:
+        """Id and text of BM25's first passage."""
+        ranked = self.rank_by_words(question)[:1]
+        return [(self.passages[n].id, self.passages[n].text) for n in ranked]
+
+    def best_sentences(self, question: str, most: int = 3) -> list[tuple[str, str]]:
+        """Ids of passages and their sentences, the highest cosine first."""
+        asked = self.encoder.encode([question], kind="query")[0]
+        near = self._vectors @ asked
+        ranks = (self.rank_by_words(question), list(np.argsort(-near, kind="stable")[:RANKED]))
+        fused: dict[int, float] = {}
+        for ranked in ranks:
+            for rank, number in enumerate(ranked, 1):
+                fused[int(number)] = fused.get(int(number), 0) + 1 / (CONSTANT + rank)
+        read = sorted(fused, key=lambda number: (-fused[number], number))[:READ]
+        said = [(n, sentence) for n in read for sentence in cut_sentences(self.passages[n].text)]
+        if not said:
+            return []
+        texts = [f"{_title_of(self.passages[n])}. {sentence}" for n, sentence in said]
+        scores = self.encoder.encode(texts, kind="passage") @ asked
+        scores = scores + 0.5 * np.array([near[n] for n, _ in said])
+        best = np.argsort(-scores, kind="stable")[:most]
+        return [(self.passages[said[i][0]].id, said[i][1]) for i in best]
+
+
+def _title_of(passage: Passage) -> str:
+    return passage.heading.replace(" > ", ": ", 1)
+
+
+def cut_words(text: str) -> list[str]:
+    """Words in lower case, cut at six letters; of Chinese, pairs of characters."""
+    words = re.findall(r"[a-z0-9]+|[\u4e00-\u9fff]+", text.casefold())
+    found = []
+    for word in words:
+        if word[0] >= "\u4e00":
+            found += [word[at : at + 2] for at in range(max(1, len(word) - 1))]
+        else:
+            found.append(word[:_CUT])
+    return found
+
+
+def cut_sentences(text: str) -> Sequence[str]:
+    """Sentences by marks before a capital, and by Chinese ones."""
+    return [one for one in _SENTENCE.split(text) if len(one) > _SHORTEST or has_chinese(one)]
+
+
+def has_chinese(text: str) -> bool:
+    """Whether a text has a Chinese character."""
+    return re.search(r"[\u4e00-\u9fff]", text) is not None

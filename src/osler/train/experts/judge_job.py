@@ -1,0 +1,180 @@
+"""Making and measuring the judge, from data as published and labels to a folder with its card."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from osler.errors import BadConfig
+from osler.evaluate.intervals import difference, mean
+from osler.evaluate.trained_on import list_questions
+from osler.jobs.runner import Progress
+from osler.kb.encoders.base import MiniLMEncoder
+from osler.llm.transformers.hub import import_extra
+from osler.retrieve.experts.cards import ExpertCard, ExpertData, ExpertFigure
+from osler.retrieve.experts.judge import JUDGE, JudgeExpert
+from osler.retrieve.experts.shelf import BASE, open_expert
+from osler.train.experts.folder import ExpertFolderJob
+from osler.train.experts.judge_cases import (
+    COVIDQA,
+    LABELLED,
+    JudgedCase,
+    covid_cases,
+    open_texts,
+    pair_cases,
+    part_of_document,
+    read_labels,
+)
+from osler.train.experts.judge_training import JudgeModel, JudgeRecipe, train_judge
+from osler.train.experts.linear import figure_of, write_shards
+from osler.train.experts.pair_questions import LICENCES, PairQuestion, read_pair_questions
+from osler.train.experts.splits import (
+    PARTS,
+    DataSplit,
+    Part,
+    make_split,
+    read_split,
+    write_split,
+)
+
+LABELS = "judge_labels.jsonl"
+"""Name of the file of labels, beside the split."""
+PARAMETERS = {"ordered": 0.0625, "bias": -1.0, "relevance": 2.0, "judged": 0.4, "failed": 1.6}
+"""Before `osler eval natural --fit` has fitted them."""
+_WEAK = (
+    "English only: Chinese questions keep the cosine",
+    "it judges whether a sentence answers, not whether it is true",
+    "what a text is about it knows by names and words; checks of names stand beside it",
+)
+_SETS = {**LICENCES, COVIDQA: "Apache-2.0", LABELLED: "texts CC BY 4.0 and free; labels Apache-2.0"}
+
+
+@dataclass(frozen=True)
+class JudgeJob(ExpertFolderJob):
+    """Trains and measures the judge."""
+
+    recipe: JudgeRecipe = field(default_factory=JudgeRecipe)
+    threads: int = 1
+
+    @property
+    def labels(self) -> Path:
+        return self.split.parent / LABELS
+
+    def read_cases(self, part: Part) -> list[JudgedCase]:
+        """The cases of a part of all sets. Raises `BadConfig` for a split of other data."""
+        split, questions = self._read_split()
+        chosen = split.choose_items(questions, part)
+        cases = pair_cases([one for one in chosen if not _is_navigation(one)], self.recipe.seed)
+        cases += [one for one in covid_cases(self.data) if part_of_document(one.document) == part]
+        if self.labels.is_file():
+            with open_texts(self.data, self.work) as kb:
+                cases += read_labels(self.labels, kb, part)
+        elif part == "train":
+            raise BadConfig(f"{self.labels} is not there", fix="give the split of the benchmarks")
+        return cases
+
+    def _read_split(self) -> tuple[DataSplit, list[PairQuestion]]:
+        questions = read_pair_questions(self.data)
+        if not self.split.is_file():
+            write_split(make_split(questions), self.split)
+        return read_split(self.split), questions
+
+    def train(self, progress: Progress | None = None) -> ExpertCard:
+        """Trains on the train part; dev is followed for the log. Writes weights and card."""
+        self.work.mkdir(parents=True, exist_ok=True)
+        learnt, dev = self.read_cases("train"), self.read_cases("dev")
+        followed = [one for one in dev if one.source == LABELLED][:100] or dev[:100]
+        model = train_judge(
+            learnt,
+            self.recipe,
+            self.work,
+            progress=progress,
+            measure_dev=lambda model: _dev_accuracy(model, followed),
+            threads=self.threads,
+        )
+        hashes = write_shards(model.export_deltas(), self.out)
+        card = self.start_card(
+            JUDGE,
+            question="Does this sentence, where it stands, answer this question?",
+            family="pair",
+            replaces="the cosine of question and sentence",
+            seed=self.recipe.seed,
+            base=BASE,
+            weights=hashes[0],
+            further=tuple(hashes[1:]),
+            weak=_WEAK,
+            default=True,
+            parameters=PARAMETERS,
+            data=self._count_cases(learnt, dev),
+        )
+        list_questions(self.out, (one.question for one in (*learnt, *dev)))
+        return self.write_card(card)
+
+    def _count_cases(
+        self, learnt: Sequence[JudgedCase], dev: Sequence[JudgedCase]
+    ) -> tuple[ExpertData, ...]:
+        found = {"train": learnt, "dev": dev, "test": self.read_cases("test")}
+        counts = Counter((one.source, part) for part in PARTS for one in found[part])
+        return tuple(
+            ExpertData(name=name, licence=licence, **{p: counts[name, p] for p in PARTS})
+            for name, licence in _SETS.items()
+        )
+
+    def evaluate(self, progress: Progress | None = None, *, limit: int | None = None) -> ExpertCard:
+        """Share of test questions whose answering sentence stands first among those of its case,
+        beside the cosine; the figures go onto the card."""
+        cases = [one for one in self.read_cases("test") if 1.0 in one.worth and 0.0 in one.worth]
+        judge = JudgeExpert(open_expert(JUDGE, self.out), threads=self.threads)
+        encoder = MiniLMEncoder(threads=self.threads)
+        figures = []
+        for name in _SETS:
+            own = [one for one in cases if one.source == name]
+            own = own[:: max(1, len(own) // limit)][:limit] if limit else own
+            if not own:
+                continue
+            ours, theirs = [], []
+            for number, case in enumerate(own, 1):
+                lines = [text.to_line() for text in case.texts]
+                ours.append(_is_first(case, judge.score_lines(case.question, lines)))
+                said = [f"{text.heading}. {text.sentence}" for text in case.texts]
+                asked = encoder.encode([case.question], kind="query")[0]
+                near = encoder.encode(said, kind="passage") @ asked
+                theirs.append(_is_first(case, [float(one) for one in near]))
+                if progress is not None:
+                    progress(f"measuring {name}", number, len(own))
+            figures.append(
+                ExpertFigure(
+                    on=f"{name}, test",
+                    measure="an answering sentence is first",
+                    n=len(own),
+                    expert=figure_of(mean(ours)),
+                    rule="cosine",
+                    rule_figure=figure_of(mean(theirs)),
+                    gain=figure_of(difference(theirs, ours)),
+                )
+            )
+        card = open_expert(JUDGE, self.out).card
+        return self.write_card(card.model_copy(update={"figures": tuple(figures)}))
+
+
+def _is_navigation(one: PairQuestion) -> bool:
+    """Whether a list of links is its answer: no quote should be one."""
+    return one.right[0].text.startswith("These resources address")
+
+
+def _is_first(case: JudgedCase, scores: Sequence[float]) -> float:
+    return float(case.worth[max(range(len(scores)), key=scores.__getitem__)] == 1)
+
+
+def _dev_accuracy(model: JudgeModel, cases: Sequence[JudgedCase]) -> float:
+    """Share of the cases with an answering sentence that have one first."""
+    torch = import_extra("torch")
+    firsts = []
+    with torch.no_grad():
+        for case in cases:
+            if 1.0 in case.worth and 0.0 in case.worth:
+                scores = model.score_pairs([(case.question, text) for text in case.texts])
+                firsts.append(_is_first(case, scores.tolist()))
+    return sum(firsts) / max(1, len(firsts))

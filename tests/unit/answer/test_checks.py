@@ -1,0 +1,193 @@
+"""Checks about medicine: what counts against a sentence as an answer, and what does not."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from osler.answer.checks import CHECKS, AskedFacts, failed_checks, find_drugs, find_subjects
+from osler.answer.sentences import QuoteCandidate
+from osler.retrieve.asked import QuestionReader
+from osler.types import Hit, Passage
+
+READER = QuestionReader()
+
+
+def fails(
+    check: str, question: str, sentence: str, *, title: str = "", before: str = "", after: str = ""
+) -> bool:
+    text = " ".join(filter(None, (before, sentence, after)))
+    hit = Hit(Passage("book:a#0", text, "book", title), 1.0, 1, "q", "book")
+    start = text.index(sentence)
+    quote = QuoteCandidate(hit, start, start + len(sentence), 1.0)
+    return failed_checks(AskedFacts(READER.read(question)), quote, [check]) == [check]
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence", "failed"),
+    [
+        ("How much aspirin is given in stroke?", "Aspirin is given early in stroke.", True),
+        ("How much aspirin is given in stroke?", "Aspirin 300 mg is given in stroke.", False),
+        ("How often is it given?", "It is given twice daily.", False),
+        ("Why is aspirin given in stroke?", "Aspirin is given early in stroke.", False),
+        ("阿司匹林的剂量是多少？", "卒中后应尽早服用阿司匹林。", True),
+        ("阿司匹林的剂量是多少？", "卒中后服用阿司匹林300 mg。", False),
+    ],
+)
+def test_where_an_amount_is_asked_for_a_sentence_has_one(
+    question: str, sentence: str, failed: bool
+) -> None:
+    assert fails("amount", question, sentence) is failed
+
+
+@pytest.mark.parametrize(
+    ("sentence", "title", "failed", "by_name"),
+    [
+        ("Amoxicillin may cause a rash.", "", False, False),
+        ("It may cause a rash in children.", "Amoxicillin", False, False),
+        ("It may cause a rash in children.", "Antibiotics", True, False),
+        ("Doxycycline may cause a rash.", "Antibiotics", True, True),
+        ("Penicillins may cause a rash.", "Antibiotics", False, False),
+    ],
+)
+def test_a_sentence_about_another_drug_counts_less_and_least_where_it_names_one(
+    sentence: str, title: str, failed: bool, by_name: bool
+) -> None:
+    asked = "Can amoxicillin cause a rash?"
+    assert fails("another drug", asked, sentence, title=title) is failed
+    assert fails("another drug by name", asked, sentence, title=title) is by_name
+
+
+def test_the_dose_of_a_drug_is_that_of_no_other_one_of_its_class() -> None:
+    asked, other = "What is the dose of amoxicillin?", "Doxycycline: 100 mg daily."
+    assert fails("another drug", asked, other, title="Amoxicillin and doxycycline")
+    assert fails("another drug", asked, "Penicillins are given daily.", title="Penicillins")
+    assert not fails("another drug", asked, "500 mg three times daily.", title="Amoxicillin")
+
+
+def test_a_question_without_a_drug_is_answered_by_any() -> None:
+    assert not fails("another drug", "How is gout treated?", "Colchicine relieves an attack.")
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("Is warfarin safe in pregnancy?", "Warfarin harms the fetus."),
+        ("Can I take it while breastfeeding?", "It passes into breast milk."),
+        ("What is the dose for my 5-year-old?", "Children take half a tablet."),
+        ("Is metformin safe with kidney disease?", "Stop it when the eGFR falls below 30."),
+        ("May I take it with cirrhosis?", "It is not given in hepatic failure."),
+        ("孕妇能用华法林吗？", "妊娠期禁用华法林。"),
+    ],
+)
+def test_a_state_of_the_patient_is_spoken_of_near_the_sentence(asked: str, said: str) -> None:
+    plain = "It is taken once a day with water."
+    assert fails("condition", asked, plain)
+    assert not fails("condition", asked, said)
+    assert not fails("condition", asked, plain, title=said)
+    assert not fails("condition", asked, plain, before=said)
+    assert fails("condition", asked, plain, before=f"{said} Take care of it.")
+    assert not fails("condition", "How is it taken?", plain)
+
+
+def test_two_drugs_that_are_asked_about_together_are_both_named() -> None:
+    asked = "Can I take ibuprofen with warfarin?"
+    assert fails("both", asked, "Ibuprofen relieves pain and fever.")
+    assert not fails("both", asked, "Ibuprofen with warfarin raises the risk of bleeding.")
+    assert not fails("both", asked, "NSAIDs raise the risk of bleeding.", title="Warfarin")
+    assert not fails("both", "Can I take ibuprofen?", "Ibuprofen relieves pain and fever.")
+
+
+@pytest.mark.parametrize(
+    ("sentence", "failed"),
+    [
+        ("OBJECTIVE: To see whether aspirin prevents stroke.", True),
+        ("The aim of this study was to see whether aspirin prevents stroke.", True),
+        ("We searched three databases for trials of aspirin.", True),
+        ("目的：探讨阿司匹林的作用。", True),
+        ("RESULTS: Aspirin prevented strokes.", False),
+        ("Aspirin prevented strokes in this study.", False),
+    ],
+)
+def test_why_a_study_was_made_is_no_finding(sentence: str, failed: bool) -> None:
+    assert fails("background", "Does aspirin prevent stroke?", sentence) is failed
+
+
+def test_patients_without_what_this_one_has_are_others() -> None:
+    asked = "How is cystitis treated in a man with diabetes and fever?"
+    assert fails("without", asked, "In patients without diabetes, three days are enough.")
+    assert not fails("without", asked, "In patients with diabetes seven days are given.")
+    assert not fails("without", asked, "In men without asthma, seven days are given.")
+    healthy = "How is cystitis treated in a man without diabetes and fever?"
+    assert not fails("without", healthy, "In patients without diabetes, three days are enough.")
+
+
+@pytest.mark.parametrize(
+    ("question", "subjects"),
+    [
+        ("What are the symptoms of alpha-mannosidosis?", ["alpha-mannosidosis"]),
+        ("What is an aneurysm?", ["aneurysm"]),
+        ("Is glycogen storage disease type IV inherited?", ["glycogen storage disease type IV"]),
+        ("gout treatment", ["gout"]),
+        ("How is gout treated?", ["gout"]),
+        ("What is the dose of aspirin after a stroke?", []),
+        ("What are the symptoms of gout and pseudogout?", []),
+        ("Can gout be inherited from my mother?", []),
+        ("", []),
+    ],
+)
+def test_what_one_thing_is_asked_of_is_read(question: str, subjects: list[str]) -> None:
+    assert find_subjects(question) == subjects
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence", "failed"),
+    [
+        (
+            "What are the symptoms of alpha-mannosidosis?",
+            "Beta-mannosidosis causes deafness.",
+            True,
+        ),
+        (
+            "What are the symptoms of alpha-mannosidosis?",
+            "Alpha-mannosidosis causes deafness.",
+            False,
+        ),
+        ("Is Lowe syndrome inherited?", "Down syndrome is rarely inherited.", True),
+        ("What is a heart attack?", "Myocardial infarction is the death of muscle.", False),
+        ("What is a tumour?", "A tumor is a growth of cells.", False),
+        ("Does alpha-mannosidosis cause deafness in most?", "Beta-mannosidosis does.", False),
+    ],
+)
+def test_what_is_asked_of_one_subject_needs_a_passage_that_names_it_whole(
+    question: str, sentence: str, failed: bool
+) -> None:
+    assert fails("another subject", question, sentence) is failed
+
+
+def test_the_passage_or_its_heading_may_name_the_subject() -> None:
+    asked, said = "What are the symptoms of gout?", "The big toe is red and swollen."
+    assert fails("another subject", asked, said)
+    assert not fails("another subject", asked, said, title="Gout")
+    assert not fails("another subject", asked, said, after="Gout is common.")
+
+
+def test_a_drug_is_found_once_by_any_of_its_names() -> None:
+    (found,) = find_drugs("Tylenol (paracetamol) helps.")
+    assert {"paracetamol"} <= {name.casefold() for name in found.names}
+    assert find_drugs("Tea helps.") == []
+
+
+TEXT = st.text(max_size=80) | st.sampled_from(
+    ["What is the dose of aspirin?", "孕妇能用华法林吗？", "No fever. (((", "Is gout inherited?"]
+)
+
+
+@given(TEXT, TEXT.filter(str.strip), TEXT)
+def test_checks_never_raise_and_name_themselves(asked: str, said: str, title: str) -> None:
+    hit = Hit(Passage("book:a#0", said, "book", title), 1.0, 1, "q", "book")
+    quote = QuoteCandidate(hit, 0, len(said), 1.0)
+    found = failed_checks(AskedFacts(READER.read(asked)), quote)
+    assert set(found) <= set(CHECKS)
+    assert failed_checks(AskedFacts(READER.read(asked)), quote, ()) == []
