@@ -138,7 +138,7 @@ class EvidenceGate:
     async def weigh_sentences(self, asked: str, hits: Sequence[Hit]) -> list[QuoteCandidate]:
         """The sentences that are read, likeliest first; `relevance` is the probability."""
         facts = AskedFacts(self.reader.read(asked))
-        found = (await self.rank_by_relevance(facts, _choose_texts(hits)))[:READ]
+        found = (await self.rank_by_relevance(facts, hits))[:READ]
         if not found:
             return []
         judged: Sequence[float] = [0.0] * len(found)
@@ -162,6 +162,7 @@ class EvidenceGate:
     async def rank_by_relevance(
         self, facts: AskedFacts, hits: Sequence[Hit]
     ) -> list[QuoteCandidate]:
+        hits = _choose_texts(hits)
         spans = [(hit, *span) for hit in hits for span in quotable_spans(hit)]
         if not spans:
             return []

@@ -30,8 +30,10 @@ _TAG = re.compile(r"<answer>([^<]*)", re.IGNORECASE)
 _TEMPLATE = re.compile(r"…|\.\.\.?\s*$")
 _SLASHES = re.compile(r"\W*[A-Za-z](?:\s*/\s*[A-Za-z])+\W*")
 
+# "BE" in capitals are two letters.
 _LINK = (
-    r"(?:[\s*_:：=]|is\b|are\b|be\b|would\b|should\b|option\b|choice\b|letter\b|是|为|应|该|选|项)"
+    r"(?:[\s*_:：=]|is\b|are\b|(?-i:be\b)|would\b|should\b|option\b|choice\b|letter\b"
+    r"|是|为|应|该|选|项)"
 )
 _NAMED = re.compile(
     r"(?:\banswers?[\s*_]*(?::|：|=|is\b|are\b|would\b|should\b)"

@@ -42,7 +42,7 @@ def natural(
 ) -> None:
     """Ask natural questions of their own texts: right, first right, refused, and how sure."""
     from osler.app.natural.asking import WAYS, NaturalLog, NaturalTrial
-    from osler.app.natural.questions import SETS
+    from osler.app.natural.questions import SETS, NaturalPlaces
     from osler.app.natural.tables import measure_ways
     from osler.errors import BadConfig
     from osler.train import choose_named
@@ -54,7 +54,9 @@ def natural(
     part, log = choose_named(half, halves, "half"), NaturalLog(log_dir)
     asked = [choose_named(way, tuple(WAYS), "way") for way in ways.split(",")]
     if fit is None:
-        trial = NaturalTrial(data, benchmarks, homes, log, part, limit, part == "dev")
+        answer = here.load_settings().answer
+        at = NaturalPlaces(data, benchmarks, homes)
+        trial = NaturalTrial(at, log, part, limit, part == "dev", answer)
         with show_progress(here) as report:
             asyncio.run(trial.run(names, asked, report))
     else:

@@ -16,10 +16,18 @@ from typing import Literal
 from osler.answer.checks import AskedFacts, failed_checks
 from osler.answer.gate import EvidenceGate, judged_text
 from osler.app.config import Settings
+from osler.app.config.settings import AnswerSettings
 from osler.app.natural.bases import open_base
-from osler.app.natural.questions import SETS, Half, NaturalQuestion, NaturalSet
+from osler.app.natural.questions import (
+    SETS,
+    Half,
+    NaturalPlaces,
+    NaturalQuestion,
+    NaturalSet,
+)
 from osler.app.natural.rules import SimpleRules
 from osler.app.runs import ask
+from osler.app.wiring import Parts
 from osler.app.wiring.composers import evidence_gate
 from osler.app.wiring.resource_cache import ResourceCache
 from osler.jobs.runner import Progress
@@ -85,17 +93,16 @@ class NaturalLog:
 class NaturalTrial:
     """What is asked, of which data, and where it is written."""
 
-    data: Path
-    benchmarks: Path
-    homes: Path
+    at: NaturalPlaces
     log: NaturalLog
     half: Half
     limit: int | None = None
     keeps_weighed: bool = False
+    answer: AnswerSettings = field(default_factory=AnswerSettings)
 
     def questions_of(self, one: NaturalSet) -> list[NaturalQuestion]:
         """The set's questions in this half, at most `limit`, evenly from all."""
-        found = one.read(self.data, self.benchmarks, self.half)
+        found = one.read(self.at, self.half)
         if self.limit is None or len(found) <= self.limit:
             return found
         return [found[at * len(found) // self.limit] for at in range(self.limit)]
@@ -107,11 +114,12 @@ class NaturalTrial:
         for name in sets:
             one = SETS[name]
             known = {(row.way, row.id) for row in self.log.read(name, self.half)}
-            asked = [(way, q) for way in ways for q in self.questions_of(one)]
+            settings = open_base(one.base, self.at, self.answer, progress)
+            questions = self.questions_of(one)
+            asked = [(way, q) for way in ways for q in questions]
             missing = [(way, q) for way, q in asked if (way, q.id) not in known]
             if not missing:
                 continue
-            settings = open_base(one.base, self.data, self.homes, progress)
             asker = NaturalAsker(one.name, settings, self.keeps_weighed)
             try:
                 for number, (way, question) in enumerate(missing, 1):
@@ -129,6 +137,7 @@ class NaturalAsker:
         self.name, self.settings, self.keeps_weighed = name, settings, keeps_weighed
         self._cache = ResourceCache(settings)
         self._rules: SimpleRules | None = None
+        self._parts: dict[Way, Parts] = {}
 
     def close(self) -> None:
         self._cache.close()
@@ -137,11 +146,8 @@ class NaturalAsker:
         """Asks one question in one way."""
         if way in ("cosine", "bm25"):
             return await self._ask_rule(way, question)
-        changes = {"answer": {"judge": "off"}} if way == "off" else {}
-        settings = Settings.model_validate(
-            {**self.settings.model_dump(), "runs": {"keep": False}, **changes}
-        )
-        parts = await self._cache.parts_for(settings)
+        parts = await self._parts_of(way)
+        settings = self._settings_of(way)
         asked = Question(question.id, question.text, language=question.language)
         finished = await ask(settings, asked, parts=parts)
         answer = finished.solution.answer if finished.solution else Answer()
@@ -166,6 +172,18 @@ class NaturalAsker:
             quotes,
             weighed,
         )
+
+    def _settings_of(self, way: Way) -> Settings:
+        answer = {**self.settings.answer.model_dump(), "judge": "off" if way == "off" else "judge"}
+        return Settings.model_validate(
+            {**self.settings.model_dump(), "runs": {"keep": False}, "answer": answer}
+        )
+
+    async def _parts_of(self, way: Way) -> Parts:
+        """The parts of a way, made once."""
+        if way not in self._parts:
+            self._parts[way] = await self._cache.parts_for(self._settings_of(way))
+        return self._parts[way]
 
     async def _ask_rule(self, way: Way, question: NaturalQuestion) -> AskedRow:
         held = await self._cache.open_knowledge()

@@ -4,9 +4,8 @@
 |---|---|
 | sample | what comes with Osler |
 | open | MedQuAD's pages, research, nursing textbooks and guidelines, as `osler kb add` reads them |
-| consumer | the answers of K-QA and MedicationQA, among 1,700 passages of MedQuAD and a textbook |
+| consumer | the answers of K-QA and MedicationQA, among 1,700 answers of MedQuAD |
 | covid | the articles of COVID-QA |
-| published | MedQuAD's answers and research without any question, as the experts' split has them |
 """
 
 from __future__ import annotations
@@ -17,7 +16,8 @@ from itertools import islice
 from pathlib import Path
 
 from osler.app.config import Settings
-from osler.app.natural.questions import kqa_answers, medication_answers
+from osler.app.config.settings import AnswerSettings
+from osler.app.natural.questions import NaturalPlaces, kqa_answers, medication_answers
 from osler.app.wiring.knowledge import build_sample
 from osler.app.wiring.models import load_encoder
 from osler.evaluate.datasets.base import read_json
@@ -26,31 +26,31 @@ from osler.kb.base import KnowledgeBase
 from osler.text import one_line
 from osler.train.experts.judge_cases import add_corpora
 from osler.train.experts.pair_questions import find_data_file, read_medquad_pages
-from osler.train.experts.searches import open_corpus, read_searches
 
 _AMONG = 1_700
 """Answers of MedQuAD among those of the consumers' sets."""
 
 
-def open_base(name: str, data: Path, homes: Path, progress: Progress | None = None) -> Settings:
+def open_base(
+    name: str, at: NaturalPlaces, answer: AnswerSettings, progress: Progress | None = None
+) -> Settings:
     """The settings of a home with this base, which is made where it is not there.
 
     A build that was stopped goes on."""
-    home = homes / name
+    home = at.homes / name
     home.mkdir(parents=True, exist_ok=True)
-    settings = Settings.model_validate({"home": home, "audit": {"log": "off"}})
+    settings = Settings.model_validate(
+        {"home": home, "audit": {"log": "off"}, "answer": answer.model_dump()}
+    )
     encoder = load_encoder(settings)
     if name == "sample":
         build_sample(settings, progress)
-        return settings
-    if name == "published":
-        open_corpus(data, home, encoder, read_searches(data), progress).close()
         return settings
     path = home / "kb"
     if not path.is_dir():
         draft = home / "kb.partial"
         with KnowledgeBase.create(draft) as kb:
-            BASES[name](kb, data, home)
+            BASES[name](kb, at.data, home)
         draft.rename(path)
     with KnowledgeBase.open(path) as kb:
         kb.build(encoder, progress=progress)
@@ -76,8 +76,6 @@ def _add_consumer(kb: KnowledgeBase, data: Path, home: Path) -> None:
         for number, _, _, answer in page.pairs
     )
     _add_records(kb, (*own, *islice(others, 0, _AMONG * 4, 4)), home, "web")
-    if book := find_data_file(data, "pharmacology.collection.xml"):
-        kb.add([book, book.parent / "openstax_nursing_cnxml.tar.gz"], source="book")
 
 
 def _add_covid(kb: KnowledgeBase, data: Path, home: Path) -> None:
@@ -106,4 +104,4 @@ BASES: Mapping[str, Callable[[KnowledgeBase, Path, Path], None]] = {
     "consumer": _add_consumer,
     "covid": _add_covid,
 }
-"""Name → what adds its texts; `sample` and `published` are made elsewhere."""
+"""Name → what adds its texts; `sample` is made elsewhere."""

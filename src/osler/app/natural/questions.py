@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from osler.errors import MalformedSource
 from osler.evaluate.datasets.base import hash_id, read_json
 from osler.evaluate.datasets.longform import medication_rows
+from osler.kb.base import KnowledgeBase
 from osler.text import one_line, split_sentences
 from osler.train.experts.judge_cases import part_of_document
 from osler.train.experts.pair_questions import find_data_file
@@ -26,6 +27,21 @@ from osler.types import Language
 Half = Literal["dev", "test"]
 PLAIN_FOLDER = "plain"
 SPLIT_FILE = "experts/split.json"
+_LONE_NAME = re.compile(r"[A-Za-z][A-Za-z' -]{6,40}")
+_ABSENT = 120
+"""Absent diseases of a half."""
+_ABSENT_FORMS = (
+    "What are the treatments for {} ?",
+    "how do i know if i have {}",
+    "What causes {}?",
+    "Is {} inherited?",
+)
+_ABSENT_IN_TWO = (
+    "Hello. What can be done against {}? Thank you.",
+    "My son has {}. What treatment is there?",
+    "I was told that I have {}. How long will it last?",
+    "My mother is 70 and has {}. What are the symptoms?",
+)
 _DEV = 0.35
 """Share of a published set that may be tuned on."""
 
@@ -52,10 +68,24 @@ class NaturalQuestion:
         if any(said in text or text in said for text in map(fold, self.gold)):
             return True
         if self.key:
-            return all(
+            groups = (
                 any(re.search(one, quote, re.IGNORECASE) for one in group) for group in self.key
             )
-        return not self.gold and document in self.documents
+            return all(groups)
+        return bool(not self.gold and document in self.documents)
+
+
+@dataclass(frozen=True, slots=True)
+class NaturalPlaces:
+    """Folders: the published data, the benchmarks, and the homes of the bases."""
+
+    data: Path
+    benchmarks: Path
+    homes: Path
+
+
+QuestionReaderOf: TypeAlias = Callable[[NaturalPlaces, Half], list[NaturalQuestion]]
+"""The questions of a half."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +95,7 @@ class NaturalSet:
     name: str
     base: str
     about: str
-    read: Callable[[Path, Path, Half], list[NaturalQuestion]]
-    """Folder of the data, folder of the benchmarks, half → the questions."""
+    read: QuestionReaderOf
 
 
 def fold(text: str) -> str:
@@ -84,11 +113,11 @@ def _read_lines(path: Path) -> Iterator[Mapping[str, Any]]:
             raise MalformedSource(f"{path}:{number}: no JSON: {error}") from error
 
 
-def read_plain(prefix: str, base: str = "") -> Callable[[Path, Path, Half], list[NaturalQuestion]]:
+def read_plain(prefix: str, base: str = "") -> QuestionReaderOf:
     """A reader of the plain questions whose files begin so; `base` keeps those of one corpus."""
 
-    def read(data: Path, benchmarks: Path, half: Half) -> list[NaturalQuestion]:
-        folder = benchmarks / PLAIN_FOLDER
+    def read(at: NaturalPlaces, half: Half) -> list[NaturalQuestion]:
+        folder = at.benchmarks / PLAIN_FOLDER
         files = sorted(folder.glob(f"{prefix}-*-{half}.jsonl"))
         if not files:
             raise MalformedSource(
@@ -113,14 +142,15 @@ def _plain_question(row: Mapping[str, Any]) -> NaturalQuestion:
 
 def in_half(id: str, half: Half) -> bool:
     """Whether a question of a published set belongs to a half: by the hash of its id."""
-    return (int(hash_of(id), 16) < _DEV * 16**DIGITS) == (half == "dev")
+    early = int(hash_of(id), 16) < _DEV * float(16**DIGITS)
+    return early == (half == "dev")
 
 
-def read_kqa(data: Path, benchmarks: Path, half: Half) -> list[NaturalQuestion]:
+def read_kqa(at: NaturalPlaces, half: Half) -> list[NaturalQuestion]:
     """K-QA: patients' questions with a physician's answer."""
     return [
         NaturalQuestion(f"kqa:{id}", question, gold=(answer,))
-        for id, question, answer in kqa_answers(data)
+        for id, question, answer in kqa_answers(at.data)
         if in_half(f"kqa:{id}", half)
     ]
 
@@ -135,11 +165,11 @@ def kqa_answers(data: Path) -> list[tuple[str, str, str]]:
     ]
 
 
-def read_medication(data: Path, benchmarks: Path, half: Half) -> list[NaturalQuestion]:
+def read_medication(at: NaturalPlaces, half: Half) -> list[NaturalQuestion]:
     """MedicationQA: consumers' questions about drugs, each with an answer from a page."""
     return [
         NaturalQuestion(f"medicationqa:{id}", question, gold=(answer,))
-        for id, question, answer, _ in medication_answers(data)
+        for id, question, answer, _ in medication_answers(at.data)
         if in_half(f"medicationqa:{id}", half)
     ]
 
@@ -156,9 +186,9 @@ def medication_answers(data: Path) -> list[tuple[str, str, str, str]]:
     return found
 
 
-def read_covid(data: Path, benchmarks: Path, half: Half) -> list[NaturalQuestion]:
+def read_covid(at: NaturalPlaces, half: Half) -> list[NaturalQuestion]:
     """COVID-QA: right is the sentence that holds the answer's span; articles divide the halves."""
-    path = find_data_file(data, "covid_qa.json")
+    path = find_data_file(at.data, "covid_qa.json")
     found = []
     for article in read_json(path)["data"] if path else ():
         for paragraph in article["paragraphs"]:
@@ -167,29 +197,62 @@ def read_covid(data: Path, benchmarks: Path, half: Half) -> list[NaturalQuestion
             spans = split_sentences(paragraph["context"])
             for asked in paragraph["qas"]:
                 for answer in asked["answers"][:1]:
-                    at = answer["answer_start"]
-                    gold = next((paragraph["context"][a:b] for a, b in spans if a <= at < b), "")
+                    start = answer["answer_start"]
+                    gold = next((paragraph["context"][a:b] for a, b in spans if a <= start < b), "")
                     if gold:
                         id, text = f"covid:{asked['id']}", one_line(asked["question"])
                         found.append(NaturalQuestion(id, text, gold=(gold,)))
     return found
 
 
-def read_health_search(data: Path, benchmarks: Path, half: Half) -> list[NaturalQuestion]:
+def read_health_search(at: NaturalPlaces, half: Half) -> list[NaturalQuestion]:
     """HealthSearchQA: what people search for; nobody said what answers."""
-    path = find_data_file(data / "A_questions" / "healthsearchqa", "questions.jsonl")
+    path = find_data_file(at.data / "A_questions" / "healthsearchqa", "questions.jsonl")
     rows = list(_read_lines(path)) if path else []
     ids = [(f"healthsearch:{hash_id(row['question'])}", row["question"]) for row in rows]
     return [NaturalQuestion(id, text, answerable=None) for id, text in ids if in_half(id, half)]
 
 
-def read_searched(source: str) -> Callable[[Path, Path, Half], list[NaturalQuestion]]:
+def read_absent(
+    forms: Sequence[str],
+) -> QuestionReaderOf:
+    """Questions about diseases of the Disease Ontology that no text of the open corpora names."""
+
+    def read(at: NaturalPlaces, half: Half) -> list[NaturalQuestion]:
+        path = find_data_file(at.data, "doid.obo")
+        terms = path.read_text(encoding="utf-8").split("[Term]") if path else []
+        names = [found for found in map(_names_of_term, terms) if found]
+        own = [one for one in names if in_half(f"absent:{one[0]}", half)]
+        with KnowledgeBase.open(at.homes / "open" / "kb") as kb:
+            read = (p.text for s in kb.sources for d in kb.read_documents(s) for p in d)
+            texts = fold(" ".join(read))
+        absent = [one[0] for one in own if not any(name.casefold() in texts for name in one)]
+        chosen = absent[:: max(1, len(absent) // _ABSENT)][:_ABSENT]
+        return [
+            NaturalQuestion(
+                f"absent:{name}", forms[number % len(forms)].format(name), answerable=False
+            )
+            for number, name in enumerate(chosen)
+        ]
+
+    return read
+
+
+def _names_of_term(term: str) -> list[str]:
+    """The name and exact synonyms of a disease that is named as people name one; else none."""
+    name = re.search(r"^name: (.+)$", term, re.MULTILINE)
+    if name is None or "is_obsolete: true" in term or not _LONE_NAME.fullmatch(name[1]):
+        return []
+    return [name[1], *re.findall(r'^synonym: "(.+?)" EXACT', term, re.MULTILINE)]
+
+
+def read_searched(source: str) -> QuestionReaderOf:
     """Questions of MedQuAD, BioASQ or PubMedQA with their gold documents, by the split of the
     experts."""
 
-    def read(data: Path, benchmarks: Path, half: Half) -> list[NaturalQuestion]:
-        split = read_split(benchmarks / SPLIT_FILE)
-        own = [one for one in read_searches(data) if one.source == source]
+    def read(at: NaturalPlaces, half: Half) -> list[NaturalQuestion]:
+        split = read_split(at.benchmarks / SPLIT_FILE)
+        own = [one for one in read_searches(at.data) if one.source == source]
         return [
             NaturalQuestion(one.id, one.text, documents=one.gold)
             for one in split.choose_items(own, half)
@@ -213,9 +276,10 @@ SETS: Mapping[str, NaturalSet] = {
         NaturalSet("kqa", "consumer", "patients' questions, physicians' answers", read_kqa),
         NaturalSet("covidqa", "covid", "experts' questions over articles", read_covid),
         NaturalSet("healthsearchqa", "open", "what people search for", read_health_search),
-        NaturalSet("medquad", "published", "MedQuAD's own wording", read_searched("medquad")),
-        NaturalSet("bioasq", "published", "BioASQ", read_searched("bioasq")),
-        NaturalSet("pubmedqa", "published", "PubMedQA", read_searched("pubmedqa")),
+        NaturalSet("absent", "open", "diseases that no text names", read_absent(_ABSENT_FORMS)),
+        NaturalSet("absent-two", "open", "these in two sentences", read_absent(_ABSENT_IN_TWO)),
+        NaturalSet("medquad", "open", "MedQuAD's own wording", read_searched("medquad")),
+        NaturalSet("bioasq", "open", "BioASQ's own wording", read_searched("bioasq")),
     )
 }
 """By name, in the order of the tables."""

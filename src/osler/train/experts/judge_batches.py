@@ -13,7 +13,7 @@ from functools import cached_property
 
 from osler.retrieve.asked import QuestionReader
 from osler.retrieve.experts.judge import JudgedText
-from osler.train.experts.judge_cases import COVIDQA, LABELLED, JudgedCase
+from osler.train.experts.judge_cases import COVIDQA, LABELLED, SEARCHED, JudgedCase
 from osler.train.experts.judge_voices import ask_plainly, change_voice
 from osler.train.experts.pair_questions import BIOASQ, MEDQUAD, PUBMEDQA
 
@@ -25,6 +25,8 @@ MIX: Mapping[str, float] = {
     COVIDQA: 0.12,
 }
 """Shares of the sets in a step, whatever their sizes."""
+_SEARCHED_MIX: Mapping[str, float] = {**MIX, LABELLED: 0.3, SEARCHED: 0.35, COVIDQA: 0.1}
+"""The same in the last cycle, with what searches found."""
 _PLAINLY = 0.6
 """Share of MedQuAD's questions that are asked in plain words."""
 _ASKED_IN_HEADING = 0.4
@@ -50,19 +52,22 @@ class JudgeSampler:
     rows: int = 6
     texts: int = 4
     seed: int = 0
+    searched_from: int = 0
+    """Step from which what searches found is read too: sentences near to an answer."""
     reader: QuestionReader = field(default_factory=QuestionReader)
 
     @cached_property
     def by_set(self) -> dict[str, list[JudgedCase]]:
         """The cases of each set that has any."""
-        found = {name: [one for one in self.cases if one.source == name] for name in MIX}
+        found = {name: [one for one in self.cases if one.source == name] for name in _SEARCHED_MIX}
         return {name: cases for name, cases in found.items() if cases}
 
     def draw_step(self, step: int) -> list[JudgeRow]:
         """Rows of one step; the same step of the same seed is the same."""
         chance = random.Random(f"{self.seed}:{step}")
-        shares = [MIX[name] for name in self.by_set]
-        sets = chance.choices(list(self.by_set), shares, k=self.rows)
+        mix = MIX if step < self.searched_from else _SEARCHED_MIX
+        names = [name for name in self.by_set if name in mix]
+        sets = chance.choices(names, [mix[name] for name in names], k=self.rows)
         return [self._draw_row(chance.choice(self.by_set[name]), chance) for name in sets]
 
     def _draw_row(self, case: JudgedCase, chance: random.Random) -> JudgeRow:

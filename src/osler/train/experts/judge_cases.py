@@ -28,7 +28,9 @@ from osler.train.experts.pair_questions import (
 from osler.train.experts.splits import DIGITS, Part, hash_of
 from osler.types import Passage
 
-LABELLED, COVIDQA = "labelled", "covid-qa"
+LABELLED, SEARCHED, COVIDQA = "labelled", "searched", "covid-qa"
+"""Labels of sentences of the passage that a question was written for, of what a search found, and
+spans."""
 CORPORA: Mapping[str, tuple[str, ...]] = {
     "web": ("MedQuAD_xml.tar.gz",),
     "research": ("bioasq_snippets.jsonl", "pubmedqa_contexts.jsonl"),
@@ -104,20 +106,42 @@ def text_at(passage: Passage, start: int, end: int) -> JudgedText:
     )
 
 
-def read_labels(path: Path, kb: KnowledgeBase, part: str = "train") -> list[JudgedCase]:
+def read_labels(
+    path: Path, kb: KnowledgeBase, part: str = "train", data: Path | None = None
+) -> list[JudgedCase]:
     """The labelled questions of a part, with their texts.
 
-    Raises `MalformedSource` where a text is not what was labelled.
+    A question of a published set stands there as a digest, and is read from the set in `data`.
+    Raises `MalformedSource` where a text is not what was labelled, or a question is not there.
     """
     cases = []
+    published = published_questions(data) if data else {}
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         row = json.loads(line)
         if row["part"] != part:
             continue
+        asked = row.get("question") or published.get(row["digest"])
+        if asked is None:
+            raise MalformedSource(
+                f"{path.name}:{number}: its question is in no set below the data",
+                fix="name the folder with K-QA and MeQSum",
+            )
         texts = [_labelled_text(kb, one, f"{path.name}:{number}") for one in row["texts"]]
         worth = tuple(float(one["worth"]) for one in row["texts"])
-        cases.append(JudgedCase(row["question"], LABELLED, tuple(texts), worth, row["document"]))
+        source = SEARCHED if row["made"] == "searched" else LABELLED
+        cases.append(JudgedCase(asked, source, tuple(texts), worth, row["document"]))
     return cases
+
+
+def published_questions(data: Path) -> dict[str, str]:
+    """Questions of K-QA and of MeQSum that nobody answered there, by their digest."""
+    found = {}
+    for name, key in (("questions.jsonl", "Question"), ("meqsum.jsonl", "question")):
+        for path in sorted(data.rglob(name)):
+            for line in path.read_text(encoding="utf-8").splitlines():
+                if asked := json.loads(line).get(key):
+                    found[digest_of(asked)] = asked
+    return found
 
 
 def _labelled_text(kb: KnowledgeBase, row: Mapping[str, Any], place: str) -> JudgedText:

@@ -20,6 +20,7 @@ from osler.train.experts.folder import ExpertFolderJob
 from osler.train.experts.judge_cases import (
     COVIDQA,
     LABELLED,
+    SEARCHED,
     JudgedCase,
     covid_cases,
     open_texts,
@@ -48,7 +49,8 @@ _WEAK = (
     "it judges whether a sentence answers, not whether it is true",
     "what a text is about it knows by names and words; checks of names stand beside it",
 )
-_SETS = {**LICENCES, COVIDQA: "Apache-2.0", LABELLED: "texts CC BY 4.0 and free; labels Apache-2.0"}
+_LABELS = "texts CC BY 4.0 or free, questions and labels Apache-2.0"
+_SETS = {**LICENCES, COVIDQA: "Apache-2.0", **dict.fromkeys((LABELLED, SEARCHED), _LABELS)}
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ class JudgeJob(ExpertFolderJob):
         cases += [one for one in covid_cases(self.data) if part_of_document(one.document) == part]
         if self.labels.is_file():
             with open_texts(self.data, self.work) as kb:
-                cases += read_labels(self.labels, kb, part)
+                cases += read_labels(self.labels, kb, part, self.data)
         elif part == "train":
             raise BadConfig(f"{self.labels} is not there", fix="give the split of the benchmarks")
         return cases

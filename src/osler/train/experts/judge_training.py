@@ -40,13 +40,16 @@ _TOGETHER = 8
 class JudgeRecipe:
     """What the weights depend on, beside the data."""
 
-    steps: int = 700
+    steps: int = 800
+    cycle: int = 450
+    """Steps after which the learning rate begins anew (Loshchilov & Hutter 2017), and what searches
+    found is read too."""
     rows: int = 6
     """Questions of a step."""
     texts: int = 4
     """Sentences of a question."""
     rate: float = 6e-5
-    """Learning rate of the encoder; it rises over a twentieth of the steps and falls to 0."""
+    """Learning rate of the encoder; in each cycle it rises over a twentieth and falls to 0."""
     head_rate: float = 1e-3
     pairwise: float = 0.5
     """Weight of the logistic loss beside the softmax."""
@@ -174,7 +177,7 @@ def train_judge(
     optimizer = torch.optim.AdamW(model.parameters(), weight_decay=0.01)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda s: _rate_at(s, recipe))
     begun = _resume_training(work / CHECKPOINT, recipe, model, optimizer, schedule)
-    sampler = JudgeSampler(cases, recipe.rows, recipe.texts, recipe.seed)
+    sampler = JudgeSampler(cases, recipe.rows, recipe.texts, recipe.seed, recipe.cycle)
     for step in range(begun, recipe.steps):
         loss = _loss_of(model, sampler.draw_step(step), recipe)
         if not torch.isfinite(loss):
@@ -197,9 +200,11 @@ def train_judge(
 
 
 def _rate_at(step: int, recipe: JudgeRecipe) -> float:
-    """Share of the learning rate: a rise over a twentieth of the steps, then a line to 0."""
-    warm = max(1, recipe.steps // 20)
-    return min((step + 1) / warm, (recipe.steps - step) / max(1, recipe.steps - warm))
+    """Share of the learning rate: a rise over a twentieth of a cycle's steps, then a line to 0."""
+    begins = step - step % recipe.cycle
+    length = min(recipe.cycle, recipe.steps - begins)
+    warm, done = max(1, length // 20), step - begins
+    return min((done + 1) / warm, (length - done) / max(1, length - warm))
 
 
 def _loss_of(model: JudgeModel, rows: Sequence[JudgeRow], recipe: JudgeRecipe) -> Any:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from osler.answer.extractive import ExtractiveComposer
 from osler.app.config import Settings
 from osler.app.wiring import Parts
 from osler.app.wiring.composers import evidence_gate
@@ -18,7 +19,8 @@ from osler.retrieve.experts.shelf import open_expert, packaged_folder
 from osler.retrieve.relevance import OverlapRelevance
 from osler.testing.conformance import RelevanceKit
 from osler.testing.scripted import ScriptedRetriever
-from osler.types import Relevance
+from osler.trace import Run
+from osler.types import Hit, Passage, Question, Relevance
 
 
 @pytest.fixture(scope="module")
@@ -152,3 +154,20 @@ async def test_what_answers_stands_before_what_is_only_about_the_subject(
     lines = [JudgedText(one, subject).to_line() for one in (right, wrong)]
     first, second = await packaged.relevance(question, lines)
     assert first > second
+
+
+async def test_what_treats_another_disease_is_not_quoted_beside_the_right_sentence(
+    packaged: Relevance,
+) -> None:
+    right = "Adrenaline is the first drug that treats anaphylaxis."
+    other = "Colchicine is the drug that treats gout first."
+    hits = [
+        Hit(Passage(f"book:{n}#0", text, "book", ""), 1.0, n, "q", "book")
+        for n, text in enumerate((other, right), 1)
+    ]
+    composer = ExtractiveComposer(evidence_gate(Settings(), parts_of(packaged)))
+    asked = Question("q", "Which drug treats anaphylaxis first?")
+    answer = await composer.conclude(asked, hits, "", Run())
+    assert [one.text for one in answer.statements] == [right]
+    alone = await composer.conclude(asked, hits[:1], "", Run())
+    assert alone.is_silent

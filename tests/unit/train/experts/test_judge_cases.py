@@ -1,0 +1,171 @@
+"""What the judge learns from: labels by place, pages, spans, and voices."""
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from osler.errors import MalformedSource
+from osler.kb.base import KnowledgeBase
+from osler.retrieve.experts.judge import JudgedText
+from osler.train.experts.judge_batches import JudgeSampler
+from osler.train.experts.judge_cases import (
+    COVIDQA,
+    LABELLED,
+    SEARCHED,
+    JudgedCase,
+    covid_cases,
+    digest_of,
+    pair_cases,
+    part_of_document,
+    read_labels,
+)
+from osler.train.experts.judge_voices import ask_plainly, change_voice
+from osler.train.experts.pair_questions import MEDQUAD, CandidateText, PairQuestion
+
+TEXT = "Gout is painful. Colchicine treats an attack. Drink enough."
+
+
+@pytest.fixture
+def base(tmp_path: Path) -> KnowledgeBase:
+    page = tmp_path / "pages.jsonl"
+    page.write_text(json.dumps({"id": "gout", "title": "Gout", "content": TEXT}) + "\n")
+    kb = KnowledgeBase.create(tmp_path / "kb")
+    kb.add([page], source="web")
+    return kb
+
+
+def label(sentence: str, worth: float, digest: str = "") -> dict[str, object]:
+    start = TEXT.index(sentence)
+    return {
+        "passage": "web:gout#0",
+        "start": start,
+        "end": start + len(sentence),
+        "digest": digest or digest_of(sentence),
+        "worth": worth,
+    }
+
+
+def write_labels(path: Path, *texts: dict[str, object]) -> Path:
+    row = {"question": "what helps gout", "part": "train", "document": "web:gout", "made": "read"}
+    path.write_text(json.dumps({**row, "texts": texts}) + "\n", encoding="utf-8")
+    return path
+
+
+def test_labels_are_read_with_what_stands_around_each_sentence(
+    base: KnowledgeBase, tmp_path: Path
+) -> None:
+    file = write_labels(
+        tmp_path / "labels.jsonl",
+        label("Colchicine treats an attack.", 1.0),
+        label("Gout is painful.", 0.0),
+    )
+    (case,) = read_labels(file, base)
+    assert case.texts[0] == JudgedText(
+        "Colchicine treats an attack.", "Gout", "Gout is painful.", "Drink enough."
+    )
+    assert case.worth == (1.0, 0.0)
+    assert read_labels(file, base, "dev") == []
+
+
+def test_a_text_that_is_not_what_was_labelled_is_refused(
+    base: KnowledgeBase, tmp_path: Path
+) -> None:
+    file = write_labels(tmp_path / "labels.jsonl", label("Gout is painful.", 0.0, "0" * 12))
+    with pytest.raises(MalformedSource, match=r"labels.jsonl:1.*another text"):
+        read_labels(file, base)
+
+
+def test_an_answer_s_first_sentences_stand_against_those_of_its_page_and_of_others() -> None:
+    gout = PairQuestion(
+        "medquad:1",
+        "How is gout treated?",
+        MEDQUAD,
+        ("medquad:gout",),
+        (
+            CandidateText(
+                "Colchicine treats an acute attack of gout. Rest of the joint helps as well in gout."
+                " A third sentence that is not taken.",
+                "Gout",
+            ),
+        ),
+        (CandidateText("Gout is a disease of the joints in adults.", "Gout", "same page"),),
+        "treatment",
+    )
+    lupus = PairQuestion(
+        "medquad:2",
+        "How is lupus treated?",
+        MEDQUAD,
+        ("medquad:lupus",),
+        (CandidateText("Lupus is treated with hydroxychloroquine.", "Lupus"),),
+        (),
+        "treatment",
+    )
+    case, _ = pair_cases([gout, lupus])
+    assert [text.sentence for text in case.texts_worth(1, 1)] == [
+        "Colchicine treats an acute attack of gout.",
+        "Rest of the joint helps as well in gout.",
+    ]
+    assert case.texts[0].heading == "Gout > How is gout treated?"
+    assert {text.sentence for text in case.texts_worth(0, 0)} == {
+        "Gout is a disease of the joints in adults.",
+        "Lupus is treated with hydroxychloroquine.",
+    }
+
+
+def test_the_sentence_of_a_span_answers_and_its_neighbours_are_left_out(tmp_path: Path) -> None:
+    sentences = [f"Sentence number {word} stands in this article here." for word in "abcdefgh"]
+    text = "A title of an article\n" + " ".join(sentences)
+    asked = {
+        "id": 1,
+        "question": "Which one?",
+        "answers": [{"text": "number d", "answer_start": text.index("number d")}],
+    }
+    content = {"data": [{"paragraphs": [{"context": text, "document_id": 5, "qas": [asked]}]}]}
+    (tmp_path / "covid_qa.json").write_text(json.dumps(content))
+    (case,) = covid_cases(tmp_path)
+    assert [text.sentence for text in case.texts_worth(1, 1)] == [sentences[3]]
+    assert sentences[2] not in {text.sentence for text in case.texts}
+    assert case.document == "covid-qa:5"
+    assert part_of_document(case.document) == part_of_document("covid-qa:5")
+
+
+def case_of(source: str, name: str) -> JudgedCase:
+    texts = (JudgedText(f"{name} answers.", name), JudgedText(f"{name} is rare.", name))
+    return JudgedCase(f"what about {name}?", source, texts, (1.0, 0.0), name)
+
+
+def test_a_step_is_the_same_each_time_and_its_rows_are_full() -> None:
+    cases = [case_of(LABELLED, "gout"), case_of(COVIDQA, "virus"), case_of(COVIDQA, "lungs")]
+    sampler = JudgeSampler(cases, rows=4, texts=3, seed=3)
+    assert sampler.draw_step(7) == sampler.draw_step(7)
+    assert sampler.draw_step(7) != sampler.draw_step(8)
+    for step in range(20):
+        for row in sampler.draw_step(step):
+            assert len(row.texts) == len(row.worth) == 3
+            assert row.worth[0] == 1.0
+            assert row.texts[0].sentence.endswith("answers.")
+
+
+def test_what_a_search_found_joins_in_the_second_cycle_alone() -> None:
+    cases = [case_of(LABELLED, "gout"), case_of(SEARCHED, "found")]
+    sampler = JudgeSampler(cases, rows=8, texts=2, searched_from=5)
+    asked = [{row.question for row in sampler.draw_step(step)} for step in range(12)]
+    assert not any("found" in text for early in asked[:5] for text in early)
+    assert any("found" in text for late in asked[5:] for text in late)
+
+
+def test_voices_change_how_it_is_asked_and_not_what() -> None:
+    chance = random.Random(0)
+    asked = "What is the dose of adrenaline in anaphylaxis?"
+    said = {change_voice(asked, chance) for _ in range(200)}
+    assert len(said) > 20
+    for one in said:
+        words = set(one.casefold().replace("?", "").split())
+        assert len(words & set(asked.casefold().replace("?", "").split())) >= 5
+
+
+def test_a_page_s_question_is_asked_in_plain_words() -> None:
+    assert "gout" in ask_plainly("Symptoms", "gout", random.Random(1))
+    assert ask_plainly("unheard of", "gout", random.Random(1)) == ""
