@@ -18,7 +18,7 @@ from osler.answer.sentences import QuoteCandidate, add_neighbours
 from osler.answer.sureness import describe_sureness
 from osler.answer.verdicts import ChosenVerdict, VerdictChooser
 from osler.llm.core.base import Likelihood
-from osler.retrieve.asked import find_mended
+from osler.retrieve.asked import asks_something, find_mended
 from osler.retrieve.pooled import PooledOrder, is_one_order
 from osler.trace import BudgetExceeded, Run
 from osler.types import Answer, Authorship, Hit, Language, Question, Statement
@@ -40,6 +40,11 @@ _FAULT = {
 _NEAREST = {
     "en": "What was found does not say this directly; nearest to it, under “{}”:",
     "zh": "检索到的内容没有直接回答这个问题；最接近的内容见“{}”：",
+}
+_NO_QUESTION = {
+    "en": "There is no question in this. Ask about a disease, a drug or a treatment, as in: What is"
+    " the dose of adrenaline in anaphylaxis?",
+    "zh": "这里没有问题。请就疾病、药物或治疗提问，例如：过敏性休克时肾上腺素的剂量是多少？",
 }
 _SPELT = {"en": "Searched for: {}.", "zh": "已按以下词语检索：{}。"}
 _SPENT = {
@@ -81,6 +86,8 @@ class ExtractiveComposer:
         *,
         decision: Decision = UNDECIDED,
     ) -> Answer:
+        if not asks_something(question.text):
+            return Answer(note=_NO_QUESTION[question.language], language=question.language)
         nothing = NOTHING_SAID[question.language]
         if decision.option is None and decision.words == nothing:
             return Answer(note=nothing, language=question.language)

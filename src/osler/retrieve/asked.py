@@ -18,6 +18,7 @@ from osler.kb.encoders.base import scale_to_unit
 from osler.kb.search.lexicon import stem_terms
 from osler.retrieve.entity_names import packaged_names
 from osler.retrieve.lexicon import Lexicon, OtherNames, packaged_lexicon
+from osler.retrieve.words import content_terms
 from osler.sources.patients.identifiers.words import is_common
 from osler.text import has_cjk, language_of
 
@@ -200,6 +201,14 @@ def strip_courtesies(written: str) -> str:
         if left == text:
             return text
         text = left
+
+
+def asks_something(written: str) -> bool:
+    """Whether there is a word to search for, beside greetings and thanks."""
+    text = " ".join(written.split())
+    for courtesy in (_GREETING, _THANKS, _COURTESY_ZH):
+        text = courtesy.sub("", text)
+    return any(not term.replace(".", "").isdigit() for term in content_terms(text))
 
 
 def _add_classes(lexicon: Lexicon, text: str, found: Sequence[OtherNames]) -> list[OtherNames]:

@@ -14,6 +14,7 @@ from osler.retrieve.asked import (
     BaseVocabulary,
     QuestionReader,
     asked_vector,
+    asks_something,
     strip_courtesies,
 )
 from osler.retrieve.lexicon import Lexicon
@@ -276,3 +277,14 @@ def test_mending_only_changes_the_words_that_it_tells_of(written: str, words: li
     for typed, meant in asked.mended:
         assert typed in plain
         assert meant in asked.text
+
+
+@pytest.mark.parametrize(
+    ("typed", "asks"),
+    [
+        *((one, False) for one in ("Thanks", "hello doctor", "? ?", "123 45", "谢谢医生", "您好")),
+        *((one, True) for one in ("warfarin", "Good morning. What is gout?", "痛风", "K+ 6.8")),
+    ],
+)
+def test_courtesies_marks_and_figures_ask_nothing(typed: str, asks: bool) -> None:
+    assert asks_something(typed) is asks

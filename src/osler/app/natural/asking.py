@@ -42,7 +42,7 @@ WAYS: Mapping[Way, str] = {
     "bm25": "BM25's first passage",
 }
 Outcome = Literal["answer", "nearest", "refused"]
-_WEIGHED = 40
+_WEIGHED = 24
 """Sentences whose scores are kept."""
 
 
