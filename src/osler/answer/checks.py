@@ -29,6 +29,8 @@ from osler.text import read_packaged_table, split_sentences
 _CELL = " | "
 """Between the cells of a table's row, of which the first names what the row is about."""
 _ARTICLE = re.compile(r"^(?:an?|the) ", re.IGNORECASE)
+_SHORTEST = 5
+"""Letters of what a patient may be without."""
 _WITHOUT = re.compile(
     r"\b(?:without|no|not having|free of|absence of)\s+(?:an? |any |the )?((?:\w+[- ]){0,2}\w+)",
     re.IGNORECASE,
@@ -234,14 +236,20 @@ def is_background(facts: AskedFacts, quote: ReadQuote) -> bool:
 
 def says_without(facts: AskedFacts, quote: ReadQuote) -> bool:
     """It speaks of patients without what the question says the patient has."""
-    asked = f" {facts.asked.text.casefold()} "
-    for found in _WITHOUT.finditer(quote.sentence):
-        what = found[1].casefold()
-        if f" {what} " in asked and not re.search(
-            rf"\b(?:without|no|not)\b[^.]*{re.escape(what)}", asked
-        ):
-            return True
-    return False
+    lacking = (found[1].casefold().split() for found in _WITHOUT.finditer(quote.sentence))
+    return any(
+        _is_said_to_be_there(" ".join(words[:most]), facts.asked.text.casefold())
+        for words in lacking
+        for most in range(1, len(words) + 1)
+    )
+
+
+def _is_said_to_be_there(what: str, asked: str) -> bool:
+    """Whether a question names something, and not as what is not there."""
+    named = rf"\b{re.escape(what)}\b"
+    if len(what) < _SHORTEST or not re.search(named, asked):
+        return False
+    return not re.search(rf"\b(?:without|no|not)\b[^.]*{named}", asked)
 
 
 def is_of_another_subject(facts: AskedFacts, quote: ReadQuote) -> bool:
@@ -278,6 +286,16 @@ CHECKS: Mapping[str, Callable[[AskedFacts, ReadQuote], bool]] = {
     "without": says_without,
 }
 """Name → whether a sentence fails."""
+
+
+DECIDES = "another subject"
+"""The check that counts as several: what is about something else is no answer, however near."""
+_AS_MUCH_AS = 6
+
+
+def weigh_failures(names: Sequence[str]) -> int:
+    """How much the failed checks count together."""
+    return len(names) + (_AS_MUCH_AS - 1) * (DECIDES in names)
 
 
 def failed_checks(

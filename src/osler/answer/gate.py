@@ -11,9 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import exp
+from math import exp, fsum
 
-from osler.answer.checks import CHECKS, AskedFacts, failed_checks
+from osler.answer.checks import CHECKS, AskedFacts, failed_checks, weigh_failures
 from osler.answer.sentences import QuoteCandidate, quotable_spans
 from osler.errors import ModelError
 from osler.kb.store.passages import indexed_text
@@ -28,7 +28,7 @@ PASSAGE = 0.5
 """Weight of a passage's relevance beside its sentence's."""
 CHECK = 0.25
 """What a failed check takes from a sentence in the order, where relevance lies about 1."""
-_FITTED = ("ordered", "bias", "relevance", "judged", "failed")
+_FITTED = ("ordered", "bias", "relevance", "judged", "failed", "margin")
 """Parameters of a judge's card."""
 _LARGEST = 700.0
 """Of what `exp` makes a float."""
@@ -48,20 +48,23 @@ class AnswerFit:
     judged: float
     failed: float
     """Taken for each check that the sentence fails."""
+    margin: float
+    """Of how far its relevance lies above the mean of the sentences that were read."""
 
     def find_place(self, relevance: float, judged: float, failed: int) -> float:
         """By which sentences are ordered: the higher, the better."""
         return relevance + self.ordered * judged - CHECK * failed
 
-    def find_share(self, relevance: float, judged: float, failed: int) -> float:
+    def find_share(self, relevance: float, judged: float, failed: int, margin: float) -> float:
         """Probability that the sentence, standing first, answers with those behind it."""
         logit = self.bias + self.relevance * relevance + self.judged * judged
-        return 1 / (1 + exp(min(self.failed * failed - logit, _LARGEST)))
+        logit += self.margin * margin - self.failed * failed
+        return 1 / (1 + exp(min(-logit, _LARGEST)))
 
 
 BY_RELEVANCE: Mapping[Language, AnswerFit] = {
-    "en": AnswerFit(0.0, -1.0, 2.4, 0.0, 1.6),
-    "zh": AnswerFit(0.0, -0.6, 3.0, 0.0, 1.2),
+    "en": AnswerFit(0.0, -3.465, 2.905, 0.0, 0.315, 5.786),
+    "zh": AnswerFit(0.0, -1.25, 1.6, 0.0, 0.3, 0.88),
 }
 """Without a judge. Fitted on questions by other hands (`benchmarks/plain`)."""
 
@@ -104,9 +107,9 @@ class EvidenceGate:
     fits: Mapping[Language, AnswerFit] = field(default_factory=lambda: dict(BY_RELEVANCE))
     identity: str = "relevance"
     """Name of what makes the probability, and of its weights."""
-    answers: float = 0.6
+    answers: float = 0.4
     """Least probability of an answer."""
-    nearest: float = 0.35
+    nearest: float = 0.17
     """Least probability of what is shown as nearest."""
     checks: tuple[str, ...] = tuple(CHECKS)
     faults: tuple[str, ...] = field(default=())
@@ -152,11 +155,13 @@ class EvidenceGate:
     ) -> list[QuoteCandidate]:
         """The sentences in their order, with their probabilities."""
         fit = self.fits[language_of(facts.asked.written)]
+        usual = fsum(one.relevance for one in found) / len(found)
         weighed = []
         for one, logit in zip(found, judged, strict=True):
-            scores = (one.relevance, logit, len(failed_checks(facts, one, self.checks)))
-            share = replace(one, relevance=fit.find_share(*scores))
-            weighed.append((fit.find_place(*scores), share))
+            failed = weigh_failures(failed_checks(facts, one, self.checks))
+            scores = (one.relevance, logit, failed)
+            share = fit.find_share(*scores, one.relevance - usual)
+            weighed.append((fit.find_place(*scores), replace(one, relevance=share)))
         return [one for _, one in sorted(weighed, key=lambda pair: -pair[0])]
 
     async def rank_by_relevance(

@@ -119,6 +119,9 @@ def test_patients_without_what_this_one_has_are_others() -> None:
     assert fails("without", asked, "In patients without diabetes, three days are enough.")
     assert not fails("without", asked, "In patients with diabetes seven days are given.")
     assert not fails("without", asked, "In men without asthma, seven days are given.")
+    valve = "Which anticoagulant suits atrial fibrillation with a mechanical valve?"
+    other = "Offer a direct oral anticoagulant to patients without a mechanical valve and stenosis."
+    assert fails("without", valve, other)
     healthy = "How is cystitis treated in a man without diabetes and fever?"
     assert not fails("without", healthy, "In patients without diabetes, three days are enough.")
 

@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from osler.answer.checks import AskedFacts, failed_checks
 from osler.answer.gate import EvidenceGate, judged_text
@@ -62,7 +62,7 @@ class AskedRow:
     sure: float | None = None
     quotes: Sequence[tuple[str, str]] = ()
     """Id of the passage, and the text."""
-    weighed: Sequence[Mapping[str, object]] = field(default=())
+    weighed: Sequence[Mapping[str, Any]] = field(default=())
     """Of the sentences that the gate read: cosine, logit, failed checks, right or not."""
 
 
@@ -156,7 +156,7 @@ class NaturalAsker:
         right = [
             question.is_right(quote, name) for (_, quote), name in zip(quotes, names, strict=True)
         ]
-        weighed: Sequence[Mapping[str, object]] = ()
+        weighed: Sequence[Mapping[str, Any]] = ()
         if self.keeps_weighed and way == "default":
             hits = await parts.retriever("rag", parts.sources).search(question.text, k=10)
             weighed = await weigh(evidence_gate(settings, parts), question, hits)
@@ -220,7 +220,7 @@ def outcome_of(answer: Answer) -> Outcome:
 
 async def weigh(
     gate: EvidenceGate, question: NaturalQuestion, hits: Sequence[Hit]
-) -> list[Mapping[str, object]]:
+) -> list[Mapping[str, Any]]:
     """What the gate knows of each of the first sentences that it could read."""
     facts = AskedFacts(gate.reader.read(question.text))
     found = (await gate.rank_by_relevance(facts, hits))[:_WEIGHED]

@@ -6,12 +6,14 @@ quote that answers, of questions with and without an answer alike.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from osler.answer.gate import AnswerFit
+from osler.answer.checks import weigh_failures
+from osler.answer.gate import READ, AnswerFit
 from osler.app.natural.asking import AskedRow
 from osler.errors import BadConfig
 from osler.retrieve.experts.cards import CARD, read_card, render_card
@@ -35,7 +37,7 @@ def fit_card(folder: Path, rows: Sequence[AskedRow]) -> AnswerFit:
     card = read_card(folder)
     numbers = {
         name: round(getattr(fit, name), 4)
-        for name in ("ordered", "bias", "relevance", "judged", "failed")
+        for name in ("ordered", "bias", "relevance", "judged", "failed", "margin")
     }
     changed = card.model_copy(update={"parameters": {**card.parameters, **numbers}})
     (folder / CARD).write_text(render_card(changed), encoding="utf-8")
@@ -48,11 +50,19 @@ def fit_answers(rows: Sequence[AskedRow]) -> AnswerFit:
     best = max(ORDERS, key=lambda ordered: (round(share_right(rows, ordered), 3), -ordered))
     firsts = [(row, first_of(row, best)) for row in rows]
     features = np.array(
-        [[1.0, one["relevance"], one["judged"], -len(one["failed"])] for _, one in firsts]
+        [
+            [
+                1.0,
+                one["relevance"],
+                one["judged"],
+                -weigh_failures(one["failed"]),
+                margin_of(row, one),
+            ]
+            for row, one in firsts
+        ]
     )
     right = np.array([bool(one["right"]) and row.answerable is not False for row, one in firsts])
-    bias, relevance, judged, failed = fit_logistic(features, right.astype(float))
-    return AnswerFit(best, bias, relevance, judged, failed)
+    return AnswerFit(best, *fit_logistic(features, right.astype(float)))
 
 
 def share_right(rows: Sequence[AskedRow], ordered: float) -> float:
@@ -64,13 +74,22 @@ def share_right(rows: Sequence[AskedRow], ordered: float) -> float:
     return float(np.mean([np.mean(one) for one in found.values()]))
 
 
-def first_of(row: AskedRow, ordered: float) -> dict:  # type: ignore[type-arg]
+def first_of(row: AskedRow, ordered: float) -> Mapping[str, Any]:
     """The sentence that stands first with this weight of the logit."""
-    place = AnswerFit(ordered, 0, 0, 0, 0).find_place
-    read = row.weighed[:16]
+    place = AnswerFit(ordered, 0, 0, 0, 0, 0).find_place
+    read = row.weighed[:READ]
     return dict(
-        max(read, key=lambda one: place(one["relevance"], one["judged"], len(one["failed"])))  # type: ignore[arg-type]
+        max(
+            read,
+            key=lambda one: place(one["relevance"], one["judged"], weigh_failures(one["failed"])),
+        )
     )
+
+
+def margin_of(row: AskedRow, first: Mapping[str, Any]) -> float:
+    """How far a sentence's relevance lies above the mean of those that were read."""
+    read = [one["relevance"] for one in row.weighed[:READ]]
+    return float(first["relevance"] - np.mean(read))
 
 
 def fit_logistic(rows: np.ndarray, right: np.ndarray) -> list[float]:

@@ -18,6 +18,7 @@ import numpy as np
 
 from osler.kb.base import KnowledgeBase
 from osler.kb.encoders.base import Encoder
+from osler.kb.search.vectors import Floats
 from osler.kb.store.passages import indexed_text
 from osler.sources.catalogue import EMR, GRAPH
 from osler.types import Passage
@@ -59,10 +60,6 @@ class SimpleRules:
                 found.setdefault(word, []).append(number)
         return found
 
-    @cached_property
-    def _vectors(self) -> np.ndarray:
-        return self.encoder.encode([indexed_text(one) for one in self.passages], kind="passage")
-
     def rank_by_words(self, question: str) -> list[int]:
         """Numbers of the passages by BM25, best first."""
         counted, rare, lengths = self._words
@@ -82,21 +79,31 @@ class SimpleRules:
     def best_sentences(self, question: str, most: int = 3) -> list[tuple[str, str]]:
         """Ids of passages and their sentences, the highest cosine first."""
         asked = self.encoder.encode([question], kind="query")[0]
-        near = self._vectors @ asked
-        ranks = (self.rank_by_words(question), list(np.argsort(-near, kind="stable")[:RANKED]))
+        ranks = (self.rank_by_words(question), self._rank_by_vectors(asked))
         fused: dict[int, float] = {}
         for ranked in ranks:
             for rank, number in enumerate(ranked, 1):
-                fused[int(number)] = fused.get(int(number), 0) + 1 / (CONSTANT + rank)
-        read = sorted(fused, key=lambda number: (-fused[number], number))[:READ]
-        said = [(n, sentence) for n in read for sentence in cut_sentences(self.passages[n].text)]
+                fused[number] = fused.get(number, 0) + 1 / (CONSTANT + rank)
+        best = sorted(fused, key=lambda number: (-fused[number], number))[:READ]
+        read = [self.passages[number] for number in best]
+        said = [(n, one) for n, passage in enumerate(read) for one in cut_sentences(passage.text)]
         if not said:
             return []
-        texts = [f"{_title_of(self.passages[n])}. {sentence}" for n, sentence in said]
+        texts = [f"{_title_of(read[n])}. {sentence}" for n, sentence in said]
         scores = self.encoder.encode(texts, kind="passage") @ asked
+        near = self.encoder.encode([indexed_text(one) for one in read], kind="passage") @ asked
         scores = scores + 0.5 * np.array([near[n] for n, _ in said])
-        best = np.argsort(-scores, kind="stable")[:most]
-        return [(self.passages[said[i][0]].id, said[i][1]) for i in best]
+        order = np.argsort(-scores, kind="stable")[:most]
+        return [(read[said[i][0]].id, said[i][1]) for i in order]
+
+    def _rank_by_vectors(self, asked: Floats) -> list[int]:
+        """Numbers of the passages by cosine; those without a vector, as Chinese ones, have none."""
+        found = self.kb.by_vector(asked, encoder=self.encoder.identity, k=RANKED)
+        return [self._numbers[one.id] for one, _ in found if one.id in self._numbers]
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {one.id: number for number, one in enumerate(self.passages)}
 
 
 def _title_of(passage: Passage) -> str:

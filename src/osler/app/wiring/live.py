@@ -96,7 +96,7 @@ def with_knowledge(
     return Parts(
         models,
         make_clean,
-        encoder_relevance(chosen, question_reader(kb)),
+        encoder_relevance(chosen, question_reader(kb), kb.term_rarity),
         CoverageRelevance(kb.term_rarity),
         every,
         kb.snapshot,

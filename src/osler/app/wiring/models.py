@@ -12,7 +12,13 @@ from osler.app.wiring.hub import open_encoder, open_transformers_model, read_ser
 from osler.kb.encoders.base import Encoder, VectorMemory
 from osler.llm.core.base import LanguageModel
 from osler.retrieve.asked import QuestionReader
-from osler.retrieve.relevance import EncoderRelevance, OverlapRelevance, RelevanceByLanguage
+from osler.retrieve.relevance import (
+    CoverageRelevance,
+    EncoderRelevance,
+    OverlapRelevance,
+    RelevanceByLanguage,
+    TermRarity,
+)
 from osler.types import Language, Relevance
 
 _ENGINES_WORDS = {"grammar": "GBNF", "schema": "JSON schema"}
@@ -133,6 +139,9 @@ def encoder_languages(settings: Settings) -> frozenset[Language]:
     return frozenset(chosen.languages)
 
 
-def encoder_relevance(encoder: Encoder, reader: QuestionReader | None = None) -> Relevance:
+def encoder_relevance(
+    encoder: Encoder, reader: QuestionReader | None = None, rarity: TermRarity | None = None
+) -> Relevance:
     """Cosines in the encoder's languages, shares of words in others; `reader` reads queries."""
-    return RelevanceByLanguage(EncoderRelevance(encoder, reader), OverlapRelevance())
+    other = CoverageRelevance(rarity) if rarity else OverlapRelevance()
+    return RelevanceByLanguage(EncoderRelevance(encoder, reader), other)

@@ -44,7 +44,8 @@ def make_job(
             from osler.train.experts.judge_job import JudgeJob
             from osler.train.experts.judge_training import JudgeRecipe
 
-            recipe = JudgeRecipe(steps=steps or JudgeRecipe().steps, seed=seed)
+            cycles = (steps,) if steps else JudgeRecipe().cycles
+            recipe = JudgeRecipe(cycles=cycles, seed=seed)
             return JudgeJob(data, split, out, work, recipe, threads)
         case "supports":
             from osler.train.experts.supports_job import SupportsJob

@@ -40,10 +40,9 @@ _TOGETHER = 8
 class JudgeRecipe:
     """What the weights depend on, beside the data."""
 
-    steps: int = 800
-    cycle: int = 450
-    """Steps after which the learning rate begins anew (Loshchilov & Hutter 2017), and what searches
-    found is read too."""
+    cycles: tuple[int, ...] = (450, 350, 450)
+    """Steps after each of which the learning rate begins anew (Loshchilov & Hutter 2017); from the
+    second on what searches found is read too."""
     rows: int = 6
     """Questions of a step."""
     texts: int = 4
@@ -54,6 +53,11 @@ class JudgeRecipe:
     pairwise: float = 0.5
     """Weight of the logistic loss beside the softmax."""
     seed: int = 0
+
+    @property
+    def steps(self) -> int:
+        """Steps of all cycles."""
+        return sum(self.cycles)
 
 
 class JudgeModel:
@@ -177,7 +181,7 @@ def train_judge(
     optimizer = torch.optim.AdamW(model.parameters(), weight_decay=0.01)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda s: _rate_at(s, recipe))
     begun = _resume_training(work / CHECKPOINT, recipe, model, optimizer, schedule)
-    sampler = JudgeSampler(cases, recipe.rows, recipe.texts, recipe.seed, recipe.cycle)
+    sampler = JudgeSampler(cases, recipe.rows, recipe.texts, recipe.seed, recipe.cycles[0])
     for step in range(begun, recipe.steps):
         loss = _loss_of(model, sampler.draw_step(step), recipe)
         if not torch.isfinite(loss):
@@ -201,10 +205,13 @@ def train_judge(
 
 def _rate_at(step: int, recipe: JudgeRecipe) -> float:
     """Share of the learning rate: a rise over a twentieth of a cycle's steps, then a line to 0."""
-    begins = step - step % recipe.cycle
-    length = min(recipe.cycle, recipe.steps - begins)
-    warm, done = max(1, length // 20), step - begins
-    return min((done + 1) / warm, (length - done) / max(1, length - warm))
+    done = step
+    for length in recipe.cycles:
+        if done < length:
+            break
+        done -= length
+    warm = max(1, length // 20)
+    return max(0.0, min((done + 1) / warm, (length - done) / max(1, length - warm)))
 
 
 def _loss_of(model: JudgeModel, rows: Sequence[JudgeRow], recipe: JudgeRecipe) -> Any:
@@ -243,7 +250,8 @@ def _resume_training(
     if not path.is_file():
         return 0
     content = torch.load(path, weights_only=True)
-    if content["recipe"] != asdict(recipe):
+    kept = content["recipe"] | {"cycles": tuple(content["recipe"]["cycles"])}
+    if kept != asdict(recipe):
         raise ModelError(
             f"{path} is of a training with other settings", fix="choose another --work folder"
         )

@@ -83,7 +83,9 @@ def rules(tmp_path_factory: pytest.TempPathFactory) -> SimpleRules:
     page.write_text("\n".join(lines) + "\n")
     kb = KnowledgeBase.create(folder / "kb")
     kb.add([page], source="web")
-    return SimpleRules(kb, MiniLMEncoder(threads=1))
+    encoder = MiniLMEncoder(threads=1)
+    kb.build(encoder)
+    return SimpleRules(kb, encoder)
 
 
 def test_the_simple_rule_quotes_the_sentence_with_the_best_cosine(rules: SimpleRules) -> None:

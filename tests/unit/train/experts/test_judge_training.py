@@ -32,7 +32,7 @@ CASES = [
     )
     for name, drug in (("gout", "colchicine"), ("asthma", "steroids"), ("uveitis", "drops"))
 ]
-TINY = JudgeRecipe(steps=4, cycle=3, rows=2, texts=3)
+TINY = JudgeRecipe(cycles=(3, 1), rows=2, texts=3)
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +93,7 @@ def test_a_finished_training_is_not_done_again(trained: tuple[JudgeModel, Path])
 
 def test_a_checkpoint_of_another_recipe_is_refused(trained: tuple[JudgeModel, Path]) -> None:
     with pytest.raises(ModelError, match="other settings"):
-        train_judge(CASES, JudgeRecipe(steps=5, cycle=3, rows=2, texts=3), trained[1])
+        train_judge(CASES, JudgeRecipe(cycles=(3, 2), rows=2, texts=3), trained[1])
 
 
 def test_all_layers_and_the_head_are_learnt_and_the_words_are_not(
@@ -108,7 +108,7 @@ def test_all_layers_and_the_head_are_learnt_and_the_words_are_not(
 def test_a_training_tells_what_answers_from_what_does_not(tmp_path: Path) -> None:
     import torch
 
-    recipe = JudgeRecipe(steps=40, cycle=40, rows=3, texts=3, rate=2e-4)
+    recipe = JudgeRecipe(cycles=(40,), rows=3, texts=3, rate=2e-4)
     model = train_judge(CASES, recipe, tmp_path)
     with torch.no_grad():
         for case in CASES:
