@@ -92,7 +92,10 @@ _COMMAND = re.compile(
 )
 _APOSTROPHE = str.maketrans("’‘＇", "'''")
 
-_SHOWN = r"(?:above|given|provided|supplied|available|retrieved|listed|cited|present|following|two|three)"
+_SHOWN = (
+    r"(?:above|given|provided|supplied|available|retrieved|listed|cited|present|following|two"
+    r"|three)"
+)
 _REFERENCES = (
     rf"(?:{_SHOWN}\s+)*+(?:references?|documents?|passages?|context|texts?|excerpts?|snippets?"
     r"|sources?|search results?|materials?|information|evidence|literature|abstracts?)"

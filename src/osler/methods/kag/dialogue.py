@@ -34,7 +34,7 @@ from osler.methods.kag.logical_forms import (
     Retrieval,
 )
 from osler.methods.kag.output import nearest_option
-from osler.methods.kag.parse import read_plan, read_search
+from osler.methods.kag.parse import read_plan_tolerantly, read_search
 from osler.methods.kag.planner import plan_event
 from osler.methods.kag.pool import merge_hits
 from osler.methods.kag.sandbox import run_calculation
@@ -87,13 +87,13 @@ class DialogueThinker:
     async def _plan(self, question: Question, chat: list[Message], run: Run) -> LogicalPlan:
         reply = await self._ask(chat, self.turns.plan_turn(question), run)
         try:
-            plan = read_plan(reply.text)
+            reading = read_plan_tolerantly(reply.text)
         except MalformedOutput as error:
             plan = LogicalPlan.single_retrieval(question.text)
             run.emit(plan_event(plan, "fallback", (f"no plan could be read: {error.message}",)))
             return plan
-        run.emit(plan_event(plan, "planner"))
-        return plan
+        run.emit(plan_event(reading.plan, "planner", reading.mended))
+        return reading.plan
 
     async def _solve_steps(
         self,

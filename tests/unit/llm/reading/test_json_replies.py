@@ -8,7 +8,7 @@ GOOD = {"name": "aspirin", "doses": [1, 2]}
 
 FOUND = {
     "alone": '{"name": "aspirin", "doses": [1, 2]}',
-    "prose before and after": 'Sure! Here it is: {"name": "aspirin", "doses": [1, 2]} Hope it helps!',
+    "prose before and after": 'Sure! {"name": "aspirin", "doses": [1, 2]} Hope it helps!',
     "fenced": '```json\n{"name": "aspirin", "doses": [1, 2]}\n```',
     "fenced after prose": 'Here:\n\n```json\n{"name": "aspirin", "doses": [1, 2]}\n```\nDone.',
     "trailing commas": '{"name": "aspirin", "doses": [1, 2,],}',
