@@ -172,7 +172,7 @@ def _describe_input(wanted: NumberInput | FlagInput | ChoiceInput) -> str:
 def choice_grammar(offered: Sequence[Formula]) -> Grammar:
     """`{"formula": …, "inputs": {…}}` of one of the formulas, or of none; an input may be null."""
     none = {"formula": {"const": "none"}, "inputs": {"const": {}}}
-    arms = [
+    arms: list[dict[str, Any]] = [
         {"formula": {"const": formula.id}, "inputs": _inputs_schema(formula)} for formula in offered
     ]
     objects = [{"type": "object", "properties": arm, "required": [*arm]} for arm in (*arms, none)]
