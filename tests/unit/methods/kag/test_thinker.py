@@ -263,6 +263,21 @@ async def test_answers_are_filled_into_the_steps_that_wait_for_them() -> None:
     assert solution.why == "5 of 5 steps answered"
 
 
+async def test_a_plan_whose_steps_found_nothing_has_not_converged() -> None:
+    refusals = ["Unfortunately, the references do not mention this."]
+    model = KeyedModel(
+        {
+            "decompose the user question": [FILM_PLAN],
+            "Answer the last question": [f"Ann died in 1988 [1]. {box('Hit Parade')}"],
+            "analyze the relationship": [YES],
+            "": refusals,
+        }
+    )
+    solution = await thinker(model, ANYTHING).solve(FILMS, Run())
+    assert solution.why.startswith("0 of 5 steps answered")
+    assert solution.halt is not Halt.CONVERGED
+
+
 async def test_events_of_concurrent_steps_are_told_in_the_order_of_the_plan() -> None:
     in_order, reversed_ = Run(), Run()
     await thinker(film_model(), ANYTHING).solve(FILMS, in_order)
