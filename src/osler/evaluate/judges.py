@@ -15,9 +15,11 @@ from typing import TypeVar
 from osler.errors import MalformedOutput
 from osler.evaluate.metrics.rubric import DIMENSIONS
 from osler.evaluate.metrics.several import Entailment
-from osler.llm.core.ask import ask, score_all
-from osler.llm.core.base import Completion, LanguageModel, Likelihood, Message, Sampling
+from osler.llm.core.ask import score_all
+from osler.llm.core.base import Completion, LanguageModel, Likelihood, Message
 from osler.llm.core.grammar import Grammar, Node, alt, seq
+from osler.llm.core.judging import ask_judge, judge_sampling
+from osler.llm.core.speaker import Speaker
 from osler.llm.reading.verdicts import (
     after_reasoning,
     read_letter,
@@ -118,15 +120,8 @@ class Judge:
     async def _ask_model(
         self, prompt: RenderedPrompt, parse: Callable[[Completion], T], grammar: Grammar, run: Run
     ) -> T | None:
-        # Temperature 0: a judgement must repeat.
-        sampling = Sampling(0.0, top=0, grammar=grammar if self.constrains else None)
-        messages = [Message("user", prompt.text)]
-        try:
-            return await ask(
-                self.model, messages, parse, sampling, run, role="judge", prompt=prompt.identity
-            )
-        except MalformedOutput:
-            return None
+        judge = Speaker(self.model, "judge", judge_sampling(), self.constrains)
+        return await ask_judge(judge, prompt, parse, run, grammar=grammar)
 
 
 def marks_grammar(dimensions: Sequence[str]) -> Grammar:

@@ -256,3 +256,29 @@ def test_the_grammar_allows_what_is_read() -> None:
     for reply in ("<answer>1, 3</answer>", "<answer>none</answer>", "Why.\n<answer>2</answer>"):
         assert held.accepts_prefix(reply)
     assert not held.accepts_prefix("<answer>4")
+
+
+EXPLORED = explored(["d1#0", "d2#0"], ["d1#0"])
+MANNERS = {
+    "fenced": "```\n<answer>1</answer>\n```",
+    "bold": "**Answer:** 1",
+    "closing words": "<answer>1</answer>\n\nLet me know if I can help further!",
+    "JSON": 'Here: {"answer": [1]}',
+}
+
+
+@pytest.mark.parametrize("manner", MANNERS)
+async def test_a_judge_by_lists_is_read_in_one_call_in_every_manner(manner: str) -> None:
+    model = KeyedModel({"": [MANNERS[manner]]})
+    judged = await judge_case(LLMJudge(Speaker(model, "judge")), EXPLORED)
+    assert {verdict.positive for verdict in judged.verdicts} >= {True}
+    assert None not in {verdict.positive for verdict in judged.verdicts}
+    assert (judged.usage.calls, judged.unread) == (judged.asked, ())
+
+
+async def test_a_verdict_that_cannot_be_read_is_asked_again_once_and_told_with_the_reply() -> None:
+    model = KeyedModel({"": ["It depends."]})
+    judged = await judge_case(LLMJudge(Speaker(model, "judge")), EXPLORED)
+    assert judged.usage.calls == 2 * judged.asked
+    assert all("got 'It depends.'" in unread for unread in judged.unread)
+    assert len(judged.unread) == judged.asked

@@ -151,13 +151,14 @@ async def ask(
     *,
     role: str,
     prompt: str,
+    repairs: int = REPAIRS,
 ) -> T:
     """Returns the parsed reply; a malformed one is shown to the model with what was expected.
 
-    Raises `MalformedOutput` after `REPAIRS` further tries.
+    Raises `MalformedOutput` after `repairs` further tries.
     """
     turns, wrong = list(messages), ""
-    for attempt in range(REPAIRS + 1):
+    for attempt in range(repairs + 1):
         completion = await complete(
             model, turns, sampling, run, role=role, prompt=prompt, repaired=wrong
         )
@@ -165,7 +166,7 @@ async def ask(
             return parse(completion)
         except MalformedOutput as error:
             explained = _explain_error(error, completion, sampling)
-            if attempt == REPAIRS:
+            if attempt == repairs:
                 raise explained from error
         wrong = explained.message
         # From the first turns each time: a second repair does not carry the first one along.
