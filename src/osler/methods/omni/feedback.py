@@ -88,7 +88,11 @@ class DocumentJudge:
         )
         try:
             return await self.speaker.ask(
-                prompt, lambda reply: read_feedback(reply.text), run, grammar=feedback_grammar()
+                prompt,
+                lambda reply: read_feedback(reply.text),
+                run,
+                grammar=feedback_grammar(),
+                repairs=1,
             )
         except MalformedOutput as error:
             run.emit(Noted(f"a plan could not be judged: {error.message}"))

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from osler.answer import Composer
 from osler.answer.option_reading import written_option
-from osler.llm.core.ask import complete
+from osler.llm.core.ask import complete, repair_messages
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
-from osler.prompts import RenderedPrompt, render_prompt, render_question_prompt
+from osler.prompts import RenderedPrompt, render_question_prompt
 from osler.trace import BudgetExceeded, Run
 from osler.types import Answer, Hit, Question, citation_mark
 
@@ -49,23 +49,19 @@ class Reader:
             reply = await self._ask([Message("user", prompt.text)], prompt, run)
         except BudgetExceeded:
             return ""
-        return await self._with_option(question, prompt, reply.text, run)
+        return await self._with_option(question, prompt, reply, run)
 
     async def _with_option(
-        self, question: Question, prompt: RenderedPrompt, draft: str, run: Run
+        self, question: Question, prompt: RenderedPrompt, drafted: Completion, run: Run
     ) -> str:
         """The draft with an option that can be read: it is asked for once more where it has none,
         as the released code does."""
+        draft = drafted.text
         if not question.options or not draft.strip() or written_option(draft, question):
             return draft
         letters = ", ".join(question.letters)
         wrong = f"expected <answer>X</answer> with one of {letters}, at the end"
-        again = render_prompt("llm/repair", question.language, wrong=wrong, thought=False, limit=0)
-        asked = [
-            Message("user", prompt.text),
-            Message("assistant", draft),
-            Message("user", again.text),
-        ]
+        asked = repair_messages([Message("user", prompt.text)], drafted, wrong, self.sampling)
         try:
             reply = await self._ask(asked, prompt, run, repaired=wrong)
         except BudgetExceeded:

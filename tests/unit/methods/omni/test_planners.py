@@ -428,7 +428,7 @@ async def test_the_judge_reads_the_documents_of_each_query() -> None:
 
 async def test_a_verdict_that_cannot_be_read_is_worth_nothing_and_noted() -> None:
     run = Run()
-    judge = DocumentJudge(Speaker(ScriptedModel(["good"] * 3), "judge"))
+    judge = DocumentJudge(Speaker(ScriptedModel(["good"] * 2), "judge"))
     said = await judge.evaluate_documents(CHOICE, {}, TEXTS, run)
     assert (said.score, said.suggestion) == (0, "")
     assert "got 'good'" in said.unread
