@@ -1,7 +1,8 @@
 """Reading the option that a text chose: one letter, or several.
 
 Omni-RAG's program takes the first `<answer>`, else a leading letter, else "Answer: X". Here the
-tags are read first, then boxes, then what is stated in words; of one shape every occurrence is
+tags are read first, then boxes, JSON, what is stated in words, and at last a letter alone on the
+last line; of one shape every occurrence is
 read, since models echo the form that they were given. Where the readings of a shape name
 different letters, nothing is read: a guess between them would be ours, not the model's.
 """
@@ -12,6 +13,7 @@ import re
 from collections.abc import Callable, Iterator
 
 from osler.llm.core.spans import boxed_spans, strip_types
+from osler.llm.reading.verdicts import json_verdicts, lone_last_line
 from osler.types import Question
 
 Letters = frozenset[str]
@@ -26,7 +28,8 @@ _LOOSE_LIST = re.compile(rf"{_RUN}(?:(?:\s*{_JOIN})*{_RUN})*")
 _WORD = re.compile(r"[A-Za-z]+")
 _JOINERS = frozenset({"AND", "OR"})
 
-_TAG = re.compile(r"<answer>([^<]*)", re.IGNORECASE)
+# One that is never closed ends with its line: what comes later is talk.
+_TAG = re.compile(r"<answer>(?:([^<]*)</|\s*([^<\n]*))", re.IGNORECASE)
 _TEMPLATE = re.compile(r"…|\.\.\.?\s*$")
 _SLASHES = re.compile(r"\W*[A-Za-z](?:\s*/\s*[A-Za-z])+\W*")
 
@@ -98,7 +101,7 @@ def _whole_words(words: str) -> re.Pattern[str]:
 
 def _readings(text: str, question: Question) -> list[Letters]:
     """What the first shape that can be read says, once for each of its occurrences."""
-    for shape in (_tagged, _boxed, _stated):
+    for shape in (_tagged, _boxed, _in_json, _stated, _alone):
         if found := [letters for letters in shape(text, question) if letters]:
             return found
     return []
@@ -108,7 +111,7 @@ Shape = Callable[[str, Question], Iterator[Letters]]
 
 
 def _tagged(text: str, question: Question) -> Iterator[Letters]:
-    contents = [match.group(1) for match in _TAG.finditer(text)]
+    contents = [match[1] or match[2] or "" for match in _TAG.finditer(text)]
     plain = [content for content in contents if not _TEMPLATE.search(content)]
     # "A/B/C/D" beside another answer is the form that the prompt showed.
     chosen = [content for content in plain if not _SLASHES.fullmatch(content)] or plain
@@ -119,6 +122,18 @@ def _tagged(text: str, question: Question) -> Iterator[Letters]:
 def _boxed(text: str, question: Question) -> Iterator[Letters]:
     for box in boxed_spans(text):
         yield _read_content(strip_types(text, box), question)
+
+
+def _in_json(text: str, question: Question) -> Iterator[Letters]:
+    for said in json_verdicts(text):
+        yield _read_content(said, question)
+
+
+def _alone(text: str, question: Question) -> Iterator[Letters]:
+    """Letters that stand alone on the last line."""
+    line = lone_last_line(text) or ""
+    if _LOOSE_LIST.fullmatch(line):
+        yield _letters_at(_LOOSE_LIST, line, question)
 
 
 def _read_content(content: str, question: Question) -> Letters:

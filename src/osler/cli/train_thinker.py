@@ -224,7 +224,7 @@ def evaluate_data(
             "usage": asdict(made.usage),
         },
     )
-    if shares.good < shares.n:
+    if shares.bad[tables.ALL]:
         raise typer.Exit(ABSTAINED)
 
 

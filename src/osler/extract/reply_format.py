@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, TypeVar
@@ -25,6 +26,7 @@ from osler.extract.items import Unit
 from osler.extract.schema import Schema
 from osler.llm.core.base import Completion
 from osler.llm.core.grammar import Grammar, from_schema
+from osler.llm.reading.json_replies import json_values
 from osler.text import one_line
 from osler.types import Language
 
@@ -219,22 +221,33 @@ def read_reply(wire: type[W], reply: Completion) -> tuple[W, bool]:
     Raises `MalformedOutput` for other text than JSON of this schema, unless it was cut: then the
     complete entries before the cut are kept, and of a summary its complete sentences.
     """
-    text = _strip_fence(reply.text)
+    values = list(_written_values(wire, reply.text))
+    for value in values[:-1]:
+        with suppress(Invalid):
+            return wire.model_validate_json(value), False
     try:
-        return wire.model_validate_json(text), False
+        return wire.model_validate_json(values[-1]), False
     except Invalid as error:
         if reply.finish != "length":
             raise _malformed_reply(wire, reply, error) from error
-        return _salvage_reply(wire, reply, text, error), True
+        return _salvage_reply(wire, reply, error), True
 
 
-def _salvage_reply(wire: type[W], reply: Completion, text: str, error: Invalid) -> W:
-    try:
-        # Partial JSON of a cut reply; the validator decides what of it is usable.
-        held = from_json(text, allow_partial="trailing-strings") if text else {}
-    except ValueError as broken:
-        raise _malformed_reply(wire, reply, error) from broken
-    if not isinstance(held, dict):
+def _written_values(wire: type[BaseModel], text: str) -> Iterator[str]:
+    """The JSON of a reply as models write it: the object, or the bare list of its only field; the
+    last first. At the end the first of them again, or the text, for what is wrong with it."""
+    objects = [json.dumps(value) for value in json_values(text)]
+    yield from reversed(objects)
+    # Inside an object a list is a field's.
+    if len(wire.model_fields) == 1 and 0 <= text.find("[") < text.find("{"):
+        (field,) = wire.model_fields
+        yield from (json.dumps({field: value}) for value in json_values(text, "["))
+    yield objects[0] if objects else text.strip()
+
+
+def _salvage_reply(wire: type[W], reply: Completion, error: Invalid) -> W:
+    held = _partial_object(wire, reply.text)
+    if held is None:
         raise _malformed_reply(wire, reply, error) from error
     for kept in _whole_parts(wire, held):
         try:
@@ -242,6 +255,18 @@ def _salvage_reply(wire: type[W], reply: Completion, text: str, error: Invalid) 
         except Invalid:
             continue
     raise _malformed_reply(wire, reply, error) from error
+
+
+def _partial_object(wire: type[BaseModel], text: str) -> dict[str, Any] | None:
+    """The first object with a field of the schema, which may lack its end; {} of an empty text."""
+    if not text.strip():
+        return {}
+    for brace in re.finditer(r"\{", text):
+        with suppress(ValueError):
+            held = from_json(text[brace.start() :], allow_partial="trailing-strings")
+            if isinstance(held, dict) and held.keys() & wire.model_fields.keys():
+                return held
+    return None
 
 
 def _whole_parts(wire: type[BaseModel], held: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -261,11 +286,3 @@ def _malformed_reply(wire: type[BaseModel], reply: Completion, error: Invalid) -
     place = ".".join(map(str, first["loc"]))
     what = f"{first['msg']} at {place}" if place else str(first["msg"])
     return MalformedOutput(reply.text, expected=f"JSON of {wire.__name__}: {what}")
-
-
-def _strip_fence(text: str) -> str:
-    """Removes the Markdown fence that unconstrained models put around JSON."""
-    inner = text.strip()
-    if inner.startswith("```"):
-        inner = inner.partition("\n")[2].removesuffix("```")
-    return inner.strip()

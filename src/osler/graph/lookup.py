@@ -21,6 +21,8 @@ from osler.graph.store import Graph, Rows
 _COMPARED = 100
 # The least likeness, in [0, 1], of a name that counts as found.
 _LEAST = 0.6
+# The least share of a text's words, by rarity, that a name has to count as near.
+_LEAST_SHARED = 1 / 3
 # Concepts looked at for one word; a word that more concepts have is too frequent to help.
 _MOST_HOLDERS = 300_000
 _MISSPELT = "names that are misspelt cannot be looked up: rapidfuzz is not installed"
@@ -71,6 +73,35 @@ class Lookup:
                     best[head] = likeness, name
         ids = self.graph.ids_of(best)
         ranked = sorted(best.items(), key=lambda pair: (-pair[1][0], ids[pair[0]]))
+        return [NamedConcept(ids[n], name, "fuzzy", score) for n, (score, name) in ranked[:k]]
+
+    def find_by_words(self, text: str, *, k: int = 10) -> list[NamedConcept]:
+        """The `k` concepts whose names share most of the words of `text`, rare ones before common
+        ones; needs no extra. `score` is the share of both, at least a third of the text's."""
+        units, words = split_units(text), self._load_words()
+        holders = {
+            unit: words.find_holders([unit], corrected=False) for unit in dict.fromkeys(units)
+        }
+        # A word that no name has is as rare as one can be.
+        rarest = float(np.log(1 + words.total))
+        weight = {unit: found[0][0] if found else rarest for unit, found in holders.items()}
+        whole = sum(weight.values())
+        likely = _likely_concepts(
+            sorted(
+                (each for found in holders.values() for each in found),
+                key=lambda pair: (-pair[0], len(pair[1])),
+            )
+        )
+        scored: dict[int, tuple[float, str]] = {}
+        for number, names in self.graph.names_of(likely).items():
+            for name in names:
+                own = set(split_units(name))
+                shared = sum(weight[unit] for unit in own & weight.keys()) / whole
+                score = shared * (1 + len(own & weight.keys()) / max(1, len(own))) / 2
+                if shared >= _LEAST_SHARED and score > scored.get(number, (0.0, ""))[0]:
+                    scored[number] = score, name
+        ids = self.graph.ids_of(scored)
+        ranked = sorted(scored.items(), key=lambda pair: (-pair[1][0], ids[pair[0]]))
         return [NamedConcept(ids[n], name, "fuzzy", score) for n, (score, name) in ranked[:k]]
 
     def find_sharing(self, text: str) -> list[tuple[float, Concepts]]:

@@ -1,7 +1,8 @@
 """The search server of KAG-Thinker's released code: POST `/search` {query, top_n, return_score}.
 
 It answers with a list of documents, each with `contents` whose first line is its title, and with
-their scores.
+their scores; or, as FlashRAG's and Search-R1's servers do, with a list of `{"document": …,
+"score": …}`, one list for each query, which may stand under `result`.
 """
 
 from __future__ import annotations
@@ -53,8 +54,31 @@ class SearchServer:
         )
 
 
+def _is_scored(each: Any) -> bool:
+    return isinstance(each, dict) and isinstance(each.get("document"), dict | str)
+
+
+def _as_document(said: dict[str, Any] | str) -> dict[str, Any]:
+    """A document with `contents`; a bare text is its contents."""
+    if isinstance(said, str):
+        return {"contents": said}
+    if "contents" in said:
+        return said
+    title, text = str(said.get("title", "")), str(said.get("text") or said.get("content") or "")
+    return {**said, "contents": f"{title}\n{text}" if title else text}
+
+
 def _read_reply(reply: Any) -> tuple[list[dict[str, Any]], list[float]]:
     """Documents and scores. Raises `SourceUnavailable` for a reply of another form."""
+    if isinstance(reply, dict) and isinstance(reply.get("result"), list):
+        reply = reply["result"]
+    # A list for each query: one was asked.
+    if isinstance(reply, list) and len(reply) == 1 and isinstance(reply[0], list):
+        reply = reply[0]
+    if isinstance(reply, list) and reply and all(_is_scored(each) for each in reply):
+        scored = [each.get("score") for each in reply]
+        whole = None if None in scored else scored
+        reply = [[_as_document(each["document"]) for each in reply], whole]
     paired = isinstance(reply, list) and len(reply) == 2 and isinstance(reply[0], list)
     documents: Any = reply[0] if paired else reply
     scores: Any = reply[1] if paired else None

@@ -47,6 +47,11 @@ MANY = Question("many", "Which diagnosis?", tuple(f"diagnosis {n}" for n in rang
         ("答案是b", "B"),
         ("Adrenaline.", "B"),
         ("Answer: A is the one that acts", "A"),
+        ('{"answer": "B"}', "B"),
+        ('Adrenaline acts at once.\n```json\n{"reason": "it acts", "answer": "B",}\n```', "B"),
+        ("Adrenaline acts at once.\n\nB", "B"),
+        ("Adrenaline acts at once.\n\n**(B)**", "B"),
+        ("<answer>B\n\nI hope this helps!", "B"),
     ],
 )
 def test_a_letter_is_read_in_every_shape_that_readers_write(reply: str, letter: str) -> None:

@@ -27,6 +27,7 @@ from osler.evaluate.record import (
     SampleRecord,
 )
 from osler.evaluate.report import build_report, render_html, render_markdown
+from osler.llm.core.judging import unread_verdicts
 from osler.testing.scripted import ScriptedModel, TextOnly
 from osler.trace import FormNode, FormsPlanned, Run
 from osler.types import Question
@@ -125,9 +126,11 @@ def test_what_the_grammar_of_marks_lets_through_is_read() -> None:
 
 
 async def test_a_verdict_that_cannot_be_read_is_none_and_is_paid_for_too() -> None:
-    model, run = ScriptedModel(["perhaps"] * 3), Run()
+    model, run = ScriptedModel(["perhaps"] * 2), Run()
     assert await Judge(model).is_right(Question("q", "Who?"), ["Ann"], "Bob", run) is None
-    assert run.usage.calls == 3
+    assert run.usage.calls == 2
+    (unread,) = unread_verdicts(run)
+    assert "got 'perhaps'" in unread
 
 
 async def test_entailment_is_a_probability_where_the_model_scores() -> None:
@@ -178,7 +181,7 @@ async def test_stability_pairs_runs_that_differ_in_their_seed_alone(log: Path) -
     assert found[0].values == {"stable": 1.0, "alike": 1.0}
     assert found[1].values == {"alike": 1.0}
     (row,) = build_report(log).judged
-    assert (row.unread, row.usage.calls) == (1, 4)
+    assert (row.unread, row.usage.calls) == (1, 3)
     assert "What for hives?" in model.seen[0][-1].content
 
 

@@ -6,6 +6,8 @@ import asyncio
 import json
 from typing import Any
 
+import pytest
+
 from osler.extract.items import (
     UNANCHORED,
     Entity,
@@ -208,3 +210,30 @@ def test_a_key_changes_with_text_title_prompt_schema_and_model() -> None:
     }
     assert len(keys) == 7
     assert base.result_key(Passage("other:m#7", TEXT, "other", "Metformin")) in keys
+
+
+DRUG = entities(entity("metformin"))
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        f"Here are the entities:\n\n{DRUG}\n\nLet me know if you need more!",
+        f"Sure!\n```json\n{DRUG}\n```\nHope this helps.",
+        DRUG.replace("]}]}", "],},],}"),
+        DRUG.replace('"', "'"),
+        DRUG.replace('{"entities": ', '{\n  // the drugs\n  "entities": '),
+        DRUG.removeprefix('{"entities": ').removesuffix("}"),
+    ],
+    ids=["prose", "fence and prose", "trailing commas", "single quotes", "comment", "bare list"],
+)
+def test_json_is_read_whatever_a_model_puts_around_it(reply: str) -> None:
+    (drug,) = read(ScriptedModel([reply]), "entities").items
+    assert drug == Entity("Metformin", "Drug", 0, 9)
+
+
+def test_of_a_reply_that_was_cut_behind_prose_the_complete_entries_are_kept() -> None:
+    whole = entities(entity("metformin"), entity("Nausea", "Symptom"))
+    reply = f"Here they are: {whole[: whole.index('Nausea') + 3]}"
+    found = read(ScriptedModel([reply], cut={0}), "entities")
+    assert [item.name for item in found.items if isinstance(item, Entity)] == ["Metformin"]

@@ -58,3 +58,19 @@ async def test_a_reply_of_another_form_is_a_source_that_is_down(reply: object) -
 async def test_a_server_that_is_gone_is_a_source_that_is_down() -> None:
     with serve_posts(lambda asked: None) as place, pytest.raises(SourceUnavailable):
         await server(place.url).search("who", k=2)
+
+
+@pytest.mark.parametrize("wrapped", ["result", "nested", "plain"])
+async def test_a_server_of_flashrag_or_search_r1_is_read(wrapped: str) -> None:
+    listed = [
+        {"document": DOCUMENTS[0], "score": 0.9},
+        {"document": {"id": "7", "title": "Anna Holm", "text": "His mother."}, "score": 0.5},
+    ]
+    reply = {"result": {"result": [listed]}, "nested": [listed], "plain": listed}[wrapped]
+    with serve_posts(lambda asked: PostReply(reply)) as place:
+        hits = await server(place.url).search("who", k=2)
+    assert [(hit.passage.title, hit.score) for hit in hits] == [
+        ("Red Kite", 0.9),
+        ("Anna Holm", 0.5),
+    ]
+    assert hits[1].passage.id == "wiki:7#0"

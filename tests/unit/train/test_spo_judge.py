@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from osler.answer.written import WrittenComposer
-from osler.errors import CapabilityMissing, MalformedOutput
+from osler.errors import CapabilityMissing
 from osler.evaluate.record import Gold, Sample
 from osler.llm.core.base import Sampling
 from osler.llm.core.speaker import Speaker
@@ -40,7 +40,6 @@ from osler.train.spo.units import (
     by_list,
     by_set,
     numbers_grammar,
-    read_numbers,
 )
 from osler.types import Question
 
@@ -252,29 +251,34 @@ def test_lists_end_when_every_query_is_decided() -> None:
     assert (set(found), asked, len(shown[0])) == ({True}, 1, 1)  # of two, one is the better half
 
 
-@pytest.mark.parametrize(
-    ("reply", "named"),
-    [
-        ("<answer>1, 3</answer>", [1, 3]),
-        ("First [2]. <answer>[2] and [3]</answer>", [2, 3]),
-        ("<answer>none</answer>", []),
-        ("<answer>无</answer>", []),
-        ("<answer>1、3</answer>", [1, 3]),
-        ("<answer>1, 3", [1, 3]),
-    ],
-)
-def test_numbers_of_documents_are_read(reply: str, named: list[int]) -> None:
-    assert [n for n, yes in enumerate(read_numbers(reply, 3), 1) if yes] == named
-
-
-@pytest.mark.parametrize("reply", ["", "1, 3", "<answer>4</answer>", "<answer>yes</answer>"])
-def test_what_names_no_document_is_malformed(reply: str) -> None:
-    with pytest.raises(MalformedOutput):
-        read_numbers(reply, 3)
-
-
 def test_the_grammar_allows_what_is_read() -> None:
     held = numbers_grammar(3, 100)
     for reply in ("<answer>1, 3</answer>", "<answer>none</answer>", "Why.\n<answer>2</answer>"):
         assert held.accepts_prefix(reply)
     assert not held.accepts_prefix("<answer>4")
+
+
+EXPLORED = explored(["d1#0", "d2#0"], ["d1#0"])
+MANNERS = {
+    "fenced": "```\n<answer>1</answer>\n```",
+    "bold": "**Answer:** 1",
+    "closing words": "<answer>1</answer>\n\nLet me know if I can help further!",
+    "JSON": 'Here: {"answer": [1]}',
+}
+
+
+@pytest.mark.parametrize("manner", MANNERS)
+async def test_a_judge_by_lists_is_read_in_one_call_in_every_manner(manner: str) -> None:
+    model = KeyedModel({"": [MANNERS[manner]]})
+    judged = await judge_case(LLMJudge(Speaker(model, "judge")), EXPLORED)
+    assert {verdict.positive for verdict in judged.verdicts} >= {True}
+    assert None not in {verdict.positive for verdict in judged.verdicts}
+    assert (judged.usage.calls, judged.unread) == (judged.asked, ())
+
+
+async def test_a_verdict_that_cannot_be_read_is_asked_again_once_and_told_with_the_reply() -> None:
+    model = KeyedModel({"": ["It depends."]})
+    judged = await judge_case(LLMJudge(Speaker(model, "judge")), EXPLORED)
+    assert judged.usage.calls == 2 * judged.asked
+    assert all("got 'It depends.'" in unread for unread in judged.unread)
+    assert len(judged.unread) == judged.asked

@@ -9,7 +9,7 @@ from osler.app.config import Settings
 from osler.app.config.baselines import HyKgeSettings
 from osler.errors import BadConfig, UnknownPassage
 from osler.sources.catalogue import GRAPH
-from osler.types import Passage, Retriever
+from osler.types import Passage, Relevance, Retriever
 
 if TYPE_CHECKING:
     from osler.graph.link import Recogniser
@@ -77,13 +77,17 @@ FORMS = "kag-thinker/forms"
 
 
 def form_retriever(
-    settings: Settings, search: Callable[[tuple[str, ...]], Retriever], sources: tuple[str, ...]
+    settings: Settings,
+    search: Callable[[tuple[str, ...]], Retriever],
+    sources: tuple[str, ...],
+    likeness: Relevance | None = None,
 ) -> Retriever:
-    """Takes forms as they are written. `search` makes what searches some of `sources` by words."""
+    """Takes forms as they are written. `search` makes what searches some of `sources` by words;
+    `likeness` compares names that the graph lacks with its own."""
     from osler.methods.kag.hybrid import FormsAsQueries, FormsAsWords, HybridGraph
 
     graph = open_graph(settings)
     if graph is None:
         return FormsAsQueries(FormsAsWords(search((GRAPH,))))
     texts = tuple(source for source in sources if source != GRAPH)
-    return FormsAsQueries(HybridGraph(graph, search(texts) if texts else None))
+    return FormsAsQueries(HybridGraph(graph, search(texts) if texts else None, likeness))

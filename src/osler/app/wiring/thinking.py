@@ -27,7 +27,7 @@ from osler.methods.kag.logical_forms import LogicalPlan
 from osler.methods.kag.notation import render_plan
 from osler.methods.kag.outline import Outliner
 from osler.methods.kag.output import AnswerFinisher
-from osler.methods.kag.parse import read_plan
+from osler.methods.kag.parse import read_plan_tolerantly
 from osler.methods.kag.planner import Decomposer, FormPlanner, GivenForms
 from osler.methods.kag.pool import QuestionQuotes, QuestionSearch
 from osler.methods.kag.solver import QuestionRoute, Thinker
@@ -75,13 +75,14 @@ def build_thinker(build: StrategyBuild, chosen: KagThinkerSettings) -> Thinker |
 def _read_forms(text: str) -> LogicalPlan:
     """Raises `BadConfig` for a text that is no plan, and for one whose steps refer to none."""
     try:
-        plan = read_plan(text)
+        reading = read_plan_tolerantly(text)
     except MalformedOutput as error:
         fix = "write it as \"Step1: …\\nAction1: Retrieval(s=s1:film['X'], p=p1:director, o=o1)\""
         raise BadConfig(f"strategy.forms is no plan: {error.message}", fix=fix) from error
-    if problems := find_dependencies(plan).problems:
+    # What is mended for a model is a mistake of a user, who can say what was meant.
+    if problems := (*reading.mended, *find_dependencies(reading.plan).problems):
         raise BadConfig(f"strategy.forms: {'; '.join(problems)}", fix="mend the plan")
-    return plan
+    return reading.plan
 
 
 def _build_dialogue(build: StrategyBuild, chosen: KagThinkerSettings) -> DialogueThinker:
@@ -153,7 +154,9 @@ def thinker_around(
         asked = make_speaker(build, "planner")
         # A small model's likeliest outline is its best; chance only repeats itself.
         likeliest = replace(asked, sampling=replace(build.sampling, temperature=0.0))
-        planner = Decomposer(asked) if build.may_write("planner") else Outliner(likeliest)
+        planner = (
+            Decomposer(asked, example=True) if build.may_write("planner") else Outliner(likeliest)
+        )
     return Thinker(
         planner,
         depth,

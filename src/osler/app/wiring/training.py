@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Literal, Protocol, assert_never, get_args
@@ -24,6 +24,7 @@ from osler.errors import BadConfig
 from osler.jobs.runner import Progress
 from osler.kb.base import KnowledgeBase
 from osler.llm.core.base import Sampling
+from osler.llm.core.judging import judge_sampling
 from osler.llm.core.speaker import Speaker
 from osler.methods.omni import solver as omni
 from osler.methods.omni.describe import SourceDescription
@@ -190,7 +191,8 @@ async def build_signal(
             return FallbackSignal(GoldDocuments(), _coverage_signal(settings, least))
         case "model" | "likelihood":
             ready = (await load_roles(settings, ["judge"]))["judge"]
-            sampling = replace(_sampling_of(settings, 300), temperature=0.0)
+            chosen = settings.sampling
+            sampling = judge_sampling(chosen.max_tokens, seed=chosen.seed)
             speaker = Speaker(ready.model, "judge", sampling, ready.constrains)
             if by == "model":
                 return LLMJudge(speaker, unit)

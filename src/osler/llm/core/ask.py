@@ -151,13 +151,14 @@ async def ask(
     *,
     role: str,
     prompt: str,
+    repairs: int = REPAIRS,
 ) -> T:
     """Returns the parsed reply; a malformed one is shown to the model with what was expected.
 
-    Raises `MalformedOutput` after `REPAIRS` further tries.
+    Raises `MalformedOutput` after `repairs` further tries.
     """
     turns, wrong = list(messages), ""
-    for attempt in range(REPAIRS + 1):
+    for attempt in range(repairs + 1):
         completion = await complete(
             model, turns, sampling, run, role=role, prompt=prompt, repaired=wrong
         )
@@ -165,11 +166,11 @@ async def ask(
             return parse(completion)
         except MalformedOutput as error:
             explained = _explain_error(error, completion, sampling)
-            if attempt == REPAIRS:
+            if attempt == repairs:
                 raise explained from error
         wrong = explained.message
         # From the first turns each time: a second repair does not carry the first one along.
-        turns = _repair_messages(messages, completion, wrong, sampling)
+        turns = repair_messages(messages, completion, wrong, sampling)
         # Another seed: at temperature 0 as above it the same reply would come again.
         sampling = replace(sampling, seed=sampling.seed + 1)
     raise AssertionError("unreachable: the last attempt returns or raises")
@@ -192,10 +193,10 @@ def _explain_error(
     return MalformedOutput(error.reply, expected=error.expected, why=why)
 
 
-def _repair_messages(
+def repair_messages(
     messages: Sequence[Message], completion: Completion, wrong: str, sampling: Sampling
 ) -> list[Message]:
-    """Appends the bad reply and a complaint to the conversation; roles alternate."""
+    """Appends the bad reply and what is wrong with it to the conversation; roles alternate."""
     question = next((m.content for m in reversed(messages) if m.role == "user"), "")
     complaint = render_prompt(
         "llm/repair",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from osler.llm.core.ask import ask
+from osler.llm.core.ask import REPAIRS, ask
 from osler.llm.core.base import Adapted, Completion, LanguageModel, Message, Sampling
 from osler.llm.core.grammar import Grammar
 from osler.prompts import RenderedPrompt
@@ -38,6 +38,7 @@ class Speaker:
         grammar: Grammar | None = None,
         top: int = 0,
         shown: Sequence[Message] = (),
+        repairs: int = REPAIRS,
     ) -> T:
         """Returns the parsed reply to one prompt. Raises `MalformedOutput` after the repairs of
         `ask`.
@@ -56,7 +57,14 @@ class Speaker:
         before = [Message("system", self.system)] if self.system else []
         messages = [*before, *shown, Message("user", prompt.text)]
         return await ask(
-            self.model, messages, parse, sampling, run, role=self.role, prompt=prompt.identity
+            self.model,
+            messages,
+            parse,
+            sampling,
+            run,
+            role=self.role,
+            prompt=prompt.identity,
+            repairs=repairs,
         )
 
 

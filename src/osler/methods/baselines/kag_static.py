@@ -25,6 +25,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
 from osler.answer import UNDECIDED
+from osler.llm.reading.refusals import is_non_answer
 from osler.methods.baselines.episode import Episode, EpisodeMethod
 from osler.methods.baselines.replies import json_in
 from osler.trace import Run
@@ -77,9 +78,11 @@ class KagStatic(EpisodeMethod):
         for task in plan:
             query = fill_query(task.query, answers)
             filled = replace(task, query=query, form=fill_query(task.form, answers))
-            answers[task.name] = await self._answer_task(episode, filled, steps)
-            steps.append(f"#{task.name} {query} {answers[task.name]}")
-            episode.draft = answers[task.name]
+            answer = await self._answer_task(episode, filled, steps)
+            steps.append(f"#{task.name} {query} {answer or 'unknown'}")
+            # "unknown" is no answer, and fills no later query.
+            if answer:
+                answers[task.name] = episode.draft = answer
         episode.conclude_text(
             await episode.ask_text(
                 "baselines/kag_answer", steps=steps, documents=episode.list_documents()
@@ -100,7 +103,22 @@ class KagStatic(EpisodeMethod):
             if result:
                 return result
             episode.note(f"#{task.name} {task.executor} has no result: it is looked up")
-        documents = episode.list_documents(await self._look_up_task(episode, task))
+        hits = await self._look_up_task(episode, task)
+        reply = await self._read_step(episode, task, steps, hits)
+        if not is_non_answer(reply):
+            return reply
+        # KAG solves a task that came to nothing once more, with what the question itself finds.
+        episode.note(f"#{task.name} has no answer: it is looked up again with the question")
+        wider = await episode.search(f"{task.query} {episode.question.text}")
+        known = {hit.passage.id for hit in hits}
+        fresh = [hit for hit in wider if hit.passage.id not in known]
+        again = await self._read_step(episode, task, steps, [*fresh, *hits]) if fresh else ""
+        return "" if is_non_answer(again) else again
+
+    async def _read_step(
+        self, episode: Episode, task: PlannedTask, steps: Sequence[str], hits: Sequence[Hit]
+    ) -> str:
+        documents = episode.list_documents(hits)
         reply = await episode.ask_text(
             "baselines/kag_step", question=task.query, steps=steps, documents=documents
         )

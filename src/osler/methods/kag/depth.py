@@ -192,10 +192,13 @@ class DepthSolver:
         self, forms: Sequence[Retrieval], words: str, run: Run
     ) -> list[LookupResult]:
         assert self.graph is not None, "asked only where there is a graph"  # noqa: S101
-        return [
-            await look_up(BoundFormRetriever(self.graph, form), words, run, k=self.k)
-            for form in forms
-        ]
+        results = []
+        for form in forms:
+            found = await look_up(BoundFormRetriever(self.graph, form), words, run, k=self.k)
+            if found.hits and not _names_subject(form, found.hits):
+                run.emit(Noted(f"{form.s.name!r} is not in the graph: nearest names are looked up"))
+            results.append(found)
+        return results
 
     async def reason_answer(
         self,
@@ -235,6 +238,14 @@ class DepthSolver:
         except MalformedOutput as error:
             run.emit(Noted(f"no further search: {error.message}"))
             return None
+
+
+def _names_subject(form: Retrieval, hits: Sequence[Hit]) -> bool:
+    """Whether what was found is of the form's own subject, and not of one that is named nearly
+    so."""
+    name = form.s.name.casefold()
+    texts = (f"{hit.passage.heading} {hit.passage.text}" for hit in hits)
+    return not name or any(name in text.casefold() for text in texts)
 
 
 def _search_or_answer(reply: Completion) -> PlanStep | str:

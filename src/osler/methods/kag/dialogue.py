@@ -16,6 +16,7 @@ from osler.errors import BadCalculation, MalformedOutput
 from osler.llm.core.ask import complete
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
 from osler.llm.core.spans import answer_span, tagged_span
+from osler.llm.reading.refusals import is_refusal
 from osler.methods.kag.boxed import answer_or_text, reply_answer
 from osler.methods.kag.dependencies import Dependencies, find_dependencies
 from osler.methods.kag.depth import SubAnswer
@@ -34,7 +35,7 @@ from osler.methods.kag.logical_forms import (
     Retrieval,
 )
 from osler.methods.kag.output import nearest_option
-from osler.methods.kag.parse import read_plan, read_search
+from osler.methods.kag.parse import read_plan_tolerantly, read_search
 from osler.methods.kag.planner import plan_event
 from osler.methods.kag.pool import merge_hits
 from osler.methods.kag.sandbox import run_calculation
@@ -87,13 +88,13 @@ class DialogueThinker:
     async def _plan(self, question: Question, chat: list[Message], run: Run) -> LogicalPlan:
         reply = await self._ask(chat, self.turns.plan_turn(question), run)
         try:
-            plan = read_plan(reply.text)
+            reading = read_plan_tolerantly(reply.text)
         except MalformedOutput as error:
             plan = LogicalPlan.single_retrieval(question.text)
             run.emit(plan_event(plan, "fallback", (f"no plan could be read: {error.message}",)))
             return plan
-        run.emit(plan_event(plan, "planner"))
-        return plan
+        run.emit(plan_event(reading.plan, "planner", reading.mended))
+        return reading.plan
 
     async def _solve_steps(
         self,
@@ -166,7 +167,10 @@ class DialogueThinker:
         for _ in range(self.searches):
             query = _search_words(reply)
             if query is None:
-                return SubAnswer(step.n, words, _answer_of(reply), hits, own=not hits)
+                text = _answer_of(reply)
+                if text or hits or not is_refusal(reply.text):
+                    return SubAnswer(step.n, words, text, hits, own=bool(text) and not hits)
+                query = words  # Table 2's refusal: "I need to retrieve external knowledge"
             found = await look_up(self.retriever, query, run, k=self.k, sources=self.sources)
             hits = merge_hits(hits, found.hits)
             listed = self.focuser.list_references(words, found.hits)
@@ -255,7 +259,11 @@ class DialogueThinker:
             return Solution(answer, Halt.BUDGET, f"{why}; spent: {cut}", run.usage, decided)
         if answer.is_silent:
             return Solution(answer, Halt.NO_EVIDENCE, why, run.usage, decided)
-        return Solution(answer, Halt.CONVERGED, why, run.usage, decided)
+        # The draft answers the question; without one, nothing that was answered does.
+        halt = (
+            Halt.CONVERGED if boxed or (plan.steps and solved == len(plan.steps)) else Halt.BUDGET
+        )
+        return Solution(answer, halt, why, run.usage, decided)
 
     async def _ask(self, chat: list[Message], turn: RenderedPrompt, run: Run) -> Completion:
         """The next turn of the chat, which grows by both sides of it."""

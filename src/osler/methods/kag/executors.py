@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from osler.errors import BadCalculation, MalformedOutput
 from osler.llm.core.base import Completion
+from osler.llm.core.grammar import Grammar, from_schema
 from osler.llm.core.speaker import Speaker
+from osler.llm.reading.json_replies import json_in
 from osler.methods.kag.boxed import answer_or_text, boxed_grammar
 from osler.methods.kag.formulas import (
     FORMULAS,
@@ -25,7 +27,6 @@ from osler.methods.kag.formulas.targets import nearest_formulas
 from osler.methods.kag.logical_forms import Deduce, Math
 from osler.methods.kag.sandbox import LACKING, run_calculation
 from osler.prompts import RenderedPrompt, render_prompt
-from osler.text import join_all_surrogates
 from osler.trace import Calculated, Noted, Run
 from osler.types import Language
 
@@ -35,7 +36,6 @@ _CODE = re.compile(
     r"<python>(.*?)(?:</python>|$)|```(?:python)?\s*\n(.*?)(?:```|$)", re.IGNORECASE | re.DOTALL
 )
 Chosen = tuple[Formula | None, dict[str, Given]]
-_OBJECT = re.compile(r"\{.*\}", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -75,14 +75,16 @@ class Calculator:
         )
         names = {formula.id: formula for formula in offered}
         try:
-            chosen, inputs = await self.speaker.ask(prompt, _choice_parser(names), run)
+            chosen, inputs = await self.speaker.ask(
+                prompt, _choice_parser(names), run, grammar=choice_grammar(offered)
+            )
         except MalformedOutput as error:
             run.emit(Noted(f"step {n}: no formula: {error.message}"))
             return ""
         if chosen is None:
             return ""
         try:
-            result = evaluate_formula(chosen, settle_bare_numbers(chosen, inputs))
+            result = evaluate_formula(chosen, settle_bare_numbers(chosen, inputs, content))
         except BadCalculation as error:
             run.emit(Calculated(n, "formula", chosen.id, "", error.message))
             # A program would only guess the unit.
@@ -167,16 +169,40 @@ def _describe_input(wanted: NumberInput | FlagInput | ChoiceInput) -> str:
             return f"{name} ({' or '.join(choices)})"
 
 
+def choice_grammar(offered: Sequence[Formula]) -> Grammar:
+    """`{"formula": …, "inputs": {…}}` of one of the formulas, or of none; an input may be null."""
+    none = {"formula": {"const": "none"}, "inputs": {"const": {}}}
+    arms: list[dict[str, Any]] = [
+        {"formula": {"const": formula.id}, "inputs": _inputs_schema(formula)} for formula in offered
+    ]
+    objects = [{"type": "object", "properties": arm, "required": [*arm]} for arm in (*arms, none)]
+    return from_schema({"anyOf": objects}, name="formula")
+
+
+def _inputs_schema(formula: Formula) -> dict[str, Any]:
+    names = [wanted.name for wanted in formula.inputs]
+    kinds = [{"anyOf": [*_input_schemas(wanted), {"type": "null"}]} for wanted in formula.inputs]
+    properties = dict(zip(names, kinds, strict=True))
+    return {"type": "object", "properties": properties, "required": names}
+
+
+def _input_schemas(wanted: NumberInput | FlagInput | ChoiceInput) -> list[dict[str, Any]]:
+    match wanted:
+        case NumberInput():
+            # As a text where it is told in another unit: "128 lb".
+            return [{"type": "number"}, {"type": "string", "maxLength": 20}]
+        case FlagInput():
+            return [{"type": "boolean"}]
+        case ChoiceInput(choices=choices):
+            return [{"enum": list(choices)}]
+
+
 def _choice_parser(names: Mapping[str, Formula]) -> Callable[[Completion], Chosen]:
     """A parser of `{"formula": …, "inputs": …}` for the formulas offered."""
 
     def parse(reply: Completion) -> Chosen:
         expected = 'one JSON object, {"formula": "…", "inputs": {…}}'
-        match = _OBJECT.search(reply.text)
-        try:
-            value = join_all_surrogates(json.loads(match[0])) if match else None
-        except (ValueError, RecursionError):
-            value = None
+        value = json_in(reply.text)
         if not isinstance(value, dict) or not isinstance(value.get("inputs", {}), dict):
             raise MalformedOutput(reply.text, expected=expected)
         if value.get("formula") in (None, "none"):
@@ -185,7 +211,9 @@ def _choice_parser(names: Mapping[str, Formula]) -> Callable[[Completion], Chose
             raise MalformedOutput(reply.text, expected=f"a formula of {', '.join(names)} or none")
         # Nested values are dropped: an input is a number, a text or a yes or no.
         given = {
-            k: v for k, v in value["inputs"].items() if isinstance(v, bool | int | float | str)
+            k: v
+            for k, v in value.get("inputs", {}).items()
+            if isinstance(v, bool | int | float | str)
         }
         return names[value["formula"]], given
 

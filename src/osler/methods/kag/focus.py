@@ -11,17 +11,26 @@ from osler.llm.core.base import Completion
 from osler.llm.core.grammar import Grammar, alt, free_text, maybe, seq
 from osler.llm.core.spans import tagged_span
 from osler.llm.core.speaker import Speaker
-from osler.llm.core.verdict import parse_verdict
+from osler.llm.reading.verdicts import read_verdict
 from osler.prompts import render_prompt
 from osler.retrieve.words import content_terms
 from osler.text import split_sentences
 from osler.trace import Run
 from osler.types import Hit, Language, Relevance
 
+_LABEL = r"(?:references?|documents?|passages?|sources?|资料|文献|文档)\s*"
+_N = r"\d{1,2}(?![\d.%]|\s*(?:mg|g|ml|years?|days?)\b)"
+_JOIN = r"\s*(?:,\s*and|,|，|、|&|and|or|nor|to|和|与|及|至|到|[-–])\s*"
+_INSIDE = rf"\s*{_N}(?:{_JOIN}{_N})*\s*"
+_BRACKETED = rf"[\[【]{_INSIDE}[\]】]"
+# Labelled or in square brackets; a bare number only where the sentence is about it.
 _NUMBER = re.compile(
-    r"(?:references?|资料)\s*[\[(（]?\s*(?:\d{1,2})(?:\s*(?:,|and|、|和)\s*(?:\d{1,2}))*",
+    rf"(?:{_LABEL}(?:{_BRACKETED}|[(（]{_INSIDE}[)）]|{_N})|{_BRACKETED})"
+    rf"(?:(?:{_JOIN})?{_BRACKETED}|{_JOIN}{_N})*"
+    rf"|^\s*{_N}(?:{_JOIN}{_N})*(?=\s+(?:is|are|do|does|answers?|says?|mentions?)\b)",
     re.IGNORECASE,
 )
+_RANGE = re.compile(r"(\d+)\s*[\])】]?\s*(?:[-–]|to|至|到)\s*[\[(【]?\s*(\d+)")
 _SENTENCE = re.compile(r"(?<=[.;!?])\s+|[。；！？\n]+")
 _CONTRAST = re.compile(
     r"\b(?:but|while|whereas|although|however)\b|[，,]?\s*(?:但|而|然而)", re.IGNORECASE
@@ -40,6 +49,11 @@ _DENIED_BEFORE = re.compile(
 )
 
 
+# "none of them except [1]" affirms it.
+_EXCEPTED = re.compile(
+    r"\b(?:none|no|nothing|neither)\b.*\b(?:except(?: for)?|other than|apart from|but)\s*$",
+    re.IGNORECASE,
+)
 _LIKENESS: dict[Language, str] = {
     "en": "Reference {n} is nearest to the question: likeness {score:.2f}, needed {least:.2f}.",
     "zh": "资料 {n} 与问题最接近：相似度 {score:.2f}，所需 {least:.2f}。",
@@ -73,7 +87,7 @@ class Focuser:
             span = tagged_span(reply.text, "reason")
             reason = reply.text[slice(*span)] if span else reply.text
             return Focus(
-                parse_verdict(reply.text), reason.strip(), relevant_references(reason, len(hits))
+                read_verdict(reply.text), reason.strip(), relevant_references(reason, len(hits))
             )
 
         try:
@@ -169,15 +183,22 @@ def relevant_references(reason: str, count: int) -> tuple[int, ...]:
         negated = False
         # From the last mention back: "reference 0 and reference 1 do not" denies both.
         for mention, start, end in reversed(list(zip(mentions, starts, ends, strict=True))):
-            numbers = {int(number) for number in re.findall(r"\d+", mention[0])}
+            numbers = _mentioned_numbers(mention[0])
             before, behind = sentence[start : mention.start()], sentence[mention.end() : end]
             if not _JOINS.fullmatch(behind):
                 negated = bool(_DENIED.search(_own_words(behind)))
             denies = negated or bool(_DENIED_BEFORE.search(before))
+            denies = denies and not _EXCEPTED.search(before)
             (denied if denies else affirmed).update(n for n in numbers if n < count)
     if affirmed:
         return tuple(sorted(affirmed))
     return tuple(n for n in range(count) if n not in denied) or tuple(range(count))
+
+
+def _mentioned_numbers(mention: str) -> set[int]:
+    """The numbers of a mention, those between the ends of a range too."""
+    ranges = (range(int(low), int(high) + 1) for low, high in _RANGE.findall(mention))
+    return {int(n) for n in re.findall(r"\d+", mention)} | {n for each in ranges for n in each}
 
 
 def _own_words(text: str) -> str:

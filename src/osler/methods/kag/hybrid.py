@@ -13,11 +13,12 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from osler.errors import MalformedOutput, SourceUnavailable
+from osler.errors import CapabilityMissing, MalformedOutput, SourceUnavailable
 from osler.graph.chains import rank_nearest
-from osler.graph.items import Edge
+from osler.graph.items import Edge, NamedConcept
 from osler.graph.link import Dictionary
 from osler.graph.lookup import Lookup
 from osler.graph.store import Graph
@@ -29,10 +30,12 @@ from osler.retrieve import rank_hits, rrf, search_errors
 from osler.retrieve.graph import find_forms
 from osler.retrieve.words import STOP_WORDS
 from osler.sources.catalogue import GRAPH
-from osler.types import Hit, Passage, Retriever
+from osler.types import Hit, Passage, Relevance, Retriever
 
 NAMES = 3
 """Concepts considered for one name, at most."""
+_NEAR_NAMES = 30
+"""Names with most words of one that the graph lacks, of which the nearest are considered."""
 NEAR = 50
 """Concepts of a walk that count for the ranking of passages."""
 # Word overlap below which two predicates count as different.
@@ -52,6 +55,8 @@ class HybridGraph:
 
     graph: Graph
     texts: Retriever | None = None
+    likeness: Relevance | None = None
+    """Orders names that share words with one that the graph lacks, by their vectors."""
 
     async def find_form(self, form: Retrieval, *, k: int) -> list[Hit]:
         """The best `k` hits. Raises `SourceUnavailable`."""
@@ -63,7 +68,7 @@ class HybridGraph:
         form = form if form.s.name else _reverse_form(form)
         if not form.s.name:
             return []
-        known = await asyncio.to_thread(self._subject_concepts, form.s.name)
+        known = await self._subject_concepts(form.s.name)
         # Steps 2 and 3: edges by predicate and type, filtered by constraints.
         edges = await self._answer_edges(form, [name for _, name in known])
         stated = await asyncio.to_thread(self._edge_passages, edges, {id for id, _ in known})
@@ -74,11 +79,27 @@ class HybridGraph:
         order = rrf([[p.id for p in stated], [p.id for p in texts]])
         return rank_hits([(every[id], score) for id, score in order[:k]], render_form(form), GRAPH)
 
-    def _subject_concepts(self, name: str) -> list[tuple[str, str]]:
-        """Concepts of a name: each id with a name that finds it exactly."""
-        exact = self.graph.find_exact(name)
-        found = exact or Lookup(self.graph).find(name, k=NAMES, fuzzy=True)
+    async def _subject_concepts(self, name: str) -> list[tuple[str, str]]:
+        """Concepts of a name: each id with a name that finds it exactly.
+
+        Of one that the graph lacks those with the nearest spelling, else with most of its words.
+        """
+        found = await asyncio.to_thread(self._near_concepts, name)
+        if len(found) > NAMES and self.likeness is not None:
+            scores = await self.likeness.relevance(name, [match.name for match in found])
+            order = sorted(range(len(found)), key=lambda i: -scores[i])
+            found = [found[i] for i in order]
         return [(match.concept, match.name) for match in found[:NAMES]]
+
+    def _near_concepts(self, name: str) -> list[NamedConcept]:
+        if exact := self.graph.find_exact(name):
+            return exact[:NAMES]
+        lookup = Lookup(self.graph)
+        # Spelling needs an extra, which no run may end for.
+        with suppress(CapabilityMissing):
+            if spelt := lookup.find_fuzzy(name, k=NAMES):
+                return spelt
+        return lookup.find_by_words(name, k=_NEAR_NAMES)
 
     async def _answer_edges(self, form: Retrieval, names: Sequence[str]) -> list[Edge]:
         """Edges that answer the form, best first: those of the asked type where there are any."""

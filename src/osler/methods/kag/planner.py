@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from osler.errors import MalformedOutput
+from osler.llm.core.base import Message
 from osler.llm.core.grammar import Grammar
-from osler.llm.core.speaker import Speaker
+from osler.llm.core.speaker import Speaker, find_adapter
 from osler.methods.kag.dependencies import find_dependencies
 from osler.methods.kag.grammar import plan_grammar
 from osler.methods.kag.logical_forms import LogicalPlan
 from osler.methods.kag.notation import render_form
-from osler.methods.kag.parse import read_plan
+from osler.methods.kag.parse import read_plan_tolerantly
 from osler.prompts import RenderedPrompt, render_prompt
 from osler.trace import FormNode, FormsPlanned, Run
-from osler.types import Question
+from osler.types import Language, Question
 
 DECOMPOSE = "kag/decompose"
 """The prompt of Table 1."""
@@ -37,10 +38,60 @@ class Decomposer:
     """Most steps under a grammar."""
     longest: int = 60
     """Characters of a name under a grammar."""
+    example: bool = False
+    """Whether the paper's worked example stands before the question: for untrained models."""
 
     async def decompose(self, question: Question, run: Run) -> LogicalPlan:
         grammar = plan_grammar(steps=self.steps, longest=self.longest)
-        return await ask_plan(DECOMPOSE, question, self.speaker, grammar, run)
+        # An adapter was trained on the prompt as it stands.
+        untrained = self.example and not find_adapter(self.speaker.model, _example_prompt("en"))
+        shown = example_turns(question.language) if untrained else ()
+        return await ask_plan(DECOMPOSE, question, self.speaker, grammar, run, shown=shown)
+
+
+EXAMPLES: Mapping[Language, tuple[str, str]] = {
+    "en": (
+        "Which film has the director who died first, Hit Parade Of 1947 or Khiladi 420?",
+        "<answer>Step1: Who is the director of Hit Parade Of 1947?\n"
+        "Action1: Retrieval(s=s1:film['Hit Parade Of 1947'], p=p1:director, o=o1:director)\n"
+        "Step2: When did #1 die?\n"
+        "Action2: Retrieval(s=o1, p=p2:deathtime, o=o2:deathtime)\n"
+        "Step3: Who is the director of Khiladi 420?\n"
+        "Action3: Retrieval(s=s2:film['Khiladi 420'], p=p3:director, o=o3:director)\n"
+        "Step4: When did #3 die?\n"
+        "Action4: Retrieval(s=o3, p=p4:deathtime, o=o4:deathtime)\n"
+        "Step5: Which film was directed by the director who died first according to #2 and #4?\n"
+        "Action5: Deduce(op=choice, content=['o2','o4'], target='which film was directed by the"
+        " director who died first according to o2 and o4')->o5</answer>",
+    ),
+    "zh": (
+        "《Hit Parade Of 1947》和《Khiladi 420》，哪部电影的导演先去世？",
+        "<answer>Step1: 《Hit Parade Of 1947》的导演是谁？\n"
+        "Action1: Retrieval(s=s1:电影['Hit Parade Of 1947'], p=p1:导演, o=o1:导演)\n"
+        "Step2: #1 何时去世？\n"
+        "Action2: Retrieval(s=o1, p=p2:去世时间, o=o2:去世时间)\n"
+        "Step3: 《Khiladi 420》的导演是谁？\n"
+        "Action3: Retrieval(s=s2:电影['Khiladi 420'], p=p3:导演, o=o3:导演)\n"
+        "Step4: #3 何时去世？\n"
+        "Action4: Retrieval(s=o3, p=p4:去世时间, o=o4:去世时间)\n"
+        "Step5: 根据 #2 和 #4，哪部电影的导演先去世？\n"
+        "Action5: Deduce(op=choice, content=['o2','o4'], target='根据o2和o4，哪部电影的导演先去世')"
+        "->o5</answer>",
+    ),
+}
+"""The worked example of the paper (§3.1.1), question and plan."""
+
+
+def example_turns(language: Language) -> list[Message]:
+    """The worked example as conversation turns."""
+    return [
+        Message("user", _example_prompt(language).text),
+        Message("assistant", EXAMPLES[language][1]),
+    ]
+
+
+def _example_prompt(language: Language) -> RenderedPrompt:
+    return plan_prompt(DECOMPOSE, Question("example", EXAMPLES[language][0], language=language))
 
 
 def plan_prompt(template: str, question: Question) -> RenderedPrompt:
@@ -60,18 +111,25 @@ async def ask_plan(
     run: Run,
     *,
     mend: Callable[[LogicalPlan], LogicalPlan] = lambda plan: plan,
+    shown: Sequence[Message] = (),
 ) -> LogicalPlan:
     """Asks for a plan with the prompt `template` and emits it, as `mend` changes it; when none can
     be read, the plan is a single retrieval of the question."""
     prompt = plan_prompt(template, question)
     try:
-        plan = await speaker.ask(prompt, lambda reply: read_plan(reply.text), run, grammar=grammar)
+        reading = await speaker.ask(
+            prompt,
+            lambda reply: read_plan_tolerantly(reply.text),
+            run,
+            grammar=grammar,
+            shown=shown,
+        )
     except MalformedOutput as error:
         plan = LogicalPlan.single_retrieval(question.text)
         run.emit(plan_event(plan, "fallback", (f"no plan could be read: {error.message}",)))
         return plan
-    plan = mend(plan)
-    run.emit(plan_event(plan, "planner"))
+    plan = mend(reading.plan)
+    run.emit(plan_event(plan, "planner", reading.mended))
     return plan
 
 

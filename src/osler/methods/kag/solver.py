@@ -207,8 +207,17 @@ class Thinker:
             return Solution(answer, Halt.NO_EVIDENCE, why, run.usage, decided)
         finished = len(done) == len(plan.steps) and not run.exhausted_bound and not run.spent
         finished = finished and not any(each.unsure for each in done)
+        finished = finished and _is_concluded(plan, answers)
         halt = Halt.CONVERGED if finished else Halt.BUDGET
         return Solution(answer, halt, why, run.usage, decided)
+
+
+def _is_concluded(plan: LogicalPlan, answers: Mapping[int, SubAnswer]) -> bool:
+    """Whether every step has an answer for which no other step waits: those decide the question."""
+    waits = find_dependencies(plan).waits
+    waited_for = {needed for each in waits.values() for needed in each}
+    last = [step.n for step in plan.steps if step.n not in waited_for]
+    return all(n in answers and answers[n].text for n in last)
 
 
 def _found_words(done: Sequence[SubAnswer]) -> str:

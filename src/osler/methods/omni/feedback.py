@@ -39,6 +39,8 @@ _LONGEST = 800
 class Feedback:
     score: int
     suggestion: str = ""
+    unread: str = ""
+    """Why no verdict could be read: then further plans would not be led by anything."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.score <= BEST:
@@ -86,11 +88,15 @@ class DocumentJudge:
         )
         try:
             return await self.speaker.ask(
-                prompt, lambda reply: read_feedback(reply.text), run, grammar=feedback_grammar()
+                prompt,
+                lambda reply: read_feedback(reply.text),
+                run,
+                grammar=feedback_grammar(),
+                repairs=1,
             )
         except MalformedOutput as error:
             run.emit(Noted(f"a plan could not be judged: {error.message}"))
-            return Feedback(0)
+            return Feedback(0, unread=error.message)
 
 
 def read_feedback(reply: str) -> Feedback:

@@ -31,8 +31,9 @@ from osler.llm.core.grammar import (
     seq,
     visible_char,
 )
+from osler.methods.omni.written_plans import find_written_plans
 from osler.sources.catalogue import ALL_SOURCES, GRAPH, SOURCES
-from osler.text import clean_text, one_line
+from osler.text import one_line
 from osler.trace import PlannedQuery
 
 MOST = 3
@@ -175,13 +176,18 @@ def parse_source_plan(
     "，" and "＜", one query per line, and copied placeholders (which are dropped). Keeps the first
     `at_most` queries of a source, and the first `longest` characters of each.
     """
-    reader = _PlanReader(at_most, min(longest, LONGEST), [], [])
-    seen = set()
-    for source, content in _tag_contents(reply, sources):
-        seen.add(source)
-        reader.read_tag(source, content)
-    missing = tuple(source for source in sources if source not in seen)
-    return PlanReading(SourcePlan.of(reader.kept), tuple(reader.dropped), missing)
+    whole = PlanReading(SourcePlan(), missing=tuple(sources))
+    for tags in find_written_plans(reply, sources):
+        reader = _PlanReader(at_most, min(longest, LONGEST), [], [])
+        for source, content in tags:
+            reader.read_tag(source, content)
+        seen = {source for source, _ in tags}
+        missing = tuple(source for source in sources if source not in seen)
+        # The last is the plan, and what stands before it an attempt; one that asks nothing after
+        # one that does is the form repeated.
+        if reader.kept or not whole.plan.queries:
+            whole = PlanReading(SourcePlan.of(reader.kept), tuple(reader.dropped), missing)
+    return whole
 
 
 def expect_source_plan(
@@ -235,23 +241,6 @@ def _split_term(source: str, item: str) -> tuple[str, str]:
     separator = next((mark for mark in (" , ", "，") if mark in item), " , ")
     term, _, text = item.partition(separator)
     return text, term
-
-
-def _tag_contents(reply: str, sources: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The content of each source's tag, in the order of the reply."""
-    names = {source.casefold(): source for source in sources}
-    # Longer names first: a source's name may be a prefix of another's.
-    either = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
-    tag = re.compile(rf"[<＜]\s*(/?)\s*({either})\s*(/?)\s*[>＞]", re.IGNORECASE)
-    tags = list(tag.finditer(clean_text(reply)))
-    for this, following in zip(tags, [*tags[1:], None], strict=False):
-        source = names.get(this[2].casefold())
-        if this[1] or source is None:
-            continue
-        inner = this.string[this.end() : following.start() if following else None]
-        if following is None and not this[3]:
-            inner = inner.split("\n\n")[0]  # unclosed: what comes later is talk
-        yield source, "" if this[3] else inner
 
 
 def _split_items(content: str) -> Iterator[str]:

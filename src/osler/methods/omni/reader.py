@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from osler.answer import Composer
-from osler.llm.core.ask import complete
-from osler.llm.core.base import LanguageModel, Message, Sampling
-from osler.prompts import render_question_prompt
+from osler.answer.option_reading import written_option
+from osler.llm.core.ask import complete, repair_messages
+from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
+from osler.prompts import RenderedPrompt, render_question_prompt
 from osler.trace import BudgetExceeded, Run
 from osler.types import Answer, Hit, Question, citation_mark
 
@@ -45,14 +46,38 @@ class Reader:
         else:
             prompt = render_question_prompt("omni/alone", question)
         try:
-            reply = await complete(
-                self.model,
-                [Message("user", prompt.text)],
-                self.sampling,
-                run,
-                role="reader",
-                prompt=prompt.identity,
-            )
+            reply = await self._ask([Message("user", prompt.text)], prompt, run)
         except BudgetExceeded:
             return ""
-        return reply.text
+        return await self._with_option(question, prompt, reply, run)
+
+    async def _with_option(
+        self, question: Question, prompt: RenderedPrompt, drafted: Completion, run: Run
+    ) -> str:
+        """The draft with an option that can be read: it is asked for once more where it has none,
+        as the released code does."""
+        draft = drafted.text
+        if not question.options or not draft.strip() or written_option(draft, question):
+            return draft
+        letters = ", ".join(question.letters)
+        wrong = f"expected <answer>X</answer> with one of {letters}, at the end"
+        asked = repair_messages([Message("user", prompt.text)], drafted, wrong, self.sampling)
+        try:
+            reply = await self._ask(asked, prompt, run, repaired=wrong)
+        except BudgetExceeded:
+            return draft
+        option = written_option(reply.text, question)
+        return f"{draft}\n<answer>{option}</answer>" if option else draft
+
+    async def _ask(
+        self, messages: list[Message], prompt: RenderedPrompt, run: Run, *, repaired: str = ""
+    ) -> Completion:
+        return await complete(
+            self.model,
+            messages,
+            self.sampling,
+            run,
+            role="reader",
+            prompt=prompt.identity,
+            repaired=repaired,
+        )

@@ -12,12 +12,13 @@ from functools import partial
 from math import exp
 from typing import Literal, Protocol
 
-from osler.errors import CapabilityMissing, MalformedOutput, OslerError
+from osler.errors import CapabilityMissing, OslerError
 from osler.extract import estimate_tokens
 from osler.llm.core.ask import score_all
 from osler.llm.core.base import Likelihood, Message
+from osler.llm.core.judging import ask_judge, unread_verdicts
 from osler.llm.core.speaker import Speaker
-from osler.llm.core.verdict import parse_verdict, verdict_grammar
+from osler.llm.reading.verdicts import read_numbers, read_verdict, verdict_grammar
 from osler.prompts import RenderedPrompt, render_question_prompt
 from osler.trace import Run
 from osler.train.spo.case import TrainingCase
@@ -31,7 +32,6 @@ from osler.train.spo.units import (
     by_list,
     by_set,
     numbers_grammar,
-    read_numbers,
 )
 from osler.types import Usage
 
@@ -71,6 +71,8 @@ class JudgedCase:
     usage: Usage = field(default_factory=Usage)
     asked: int = 0
     """Times that the judge was asked, whoever it is."""
+    unread: tuple[str, ...] = ()
+    """Of each verdict that could not be read what was expected, and the reply."""
 
     @property
     def key(self) -> str:
@@ -95,7 +97,7 @@ async def judge_case(signal: JudgingSignal, explored: ExploredCase, seed: int = 
     """The verdicts, with what they cost."""
     run = Run(f"judge.{explored.key}", seed)
     verdicts, asked = await signal.judge(explored, run)
-    return JudgedCase(explored.case, tuple(verdicts), run.usage, asked)
+    return JudgedCase(explored.case, tuple(verdicts), run.usage, asked, unread_verdicts(run))
 
 
 @dataclass(frozen=True)
@@ -124,28 +126,25 @@ class LLMJudge:
         self, explored: ExploredCase, run: Run, read: tuple[str, ...]
     ) -> Said:
         grammar = verdict_grammar(reason=self.speaker.reasoning)
-        try:
-            return await self.speaker.ask(
-                judging_prompt(explored, read),
-                lambda reply: parse_verdict(reply.text),
-                run,
-                grammar=grammar,
-            )
-        except MalformedOutput:
-            return None
+        return await ask_judge(
+            self.speaker,
+            judging_prompt(explored, read),
+            lambda reply: read_verdict(reply.text),
+            run,
+            grammar=grammar,
+        )
 
     async def _judge_each(
         self, explored: ExploredCase, run: Run, read: tuple[str, ...]
     ) -> Sequence[Said]:
-        try:
-            return await self.speaker.ask(
-                listing_prompt(explored, read),
-                lambda reply: read_numbers(reply.text, len(read)),
-                run,
-                grammar=numbers_grammar(len(read), self.speaker.reasoning),
-            )
-        except MalformedOutput:
-            return [None] * len(read)
+        said = await ask_judge(
+            self.speaker,
+            listing_prompt(explored, read),
+            lambda reply: read_numbers(reply.text, len(read)),
+            run,
+            grammar=numbers_grammar(len(read), self.speaker.reasoning),
+        )
+        return [None] * len(read) if said is None else said
 
 
 def verdicts_of(queries: Sequence[SearchedQuery], said: Sequence[Said]) -> list[QueryVerdict]:

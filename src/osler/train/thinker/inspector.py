@@ -10,10 +10,11 @@ from pathlib import Path
 from osler.errors import BadRun, MalformedOutput
 from osler.jobs.journal import LineFormat, append_line
 from osler.jobs.runner import Progress
-from osler.llm.core.ask import ask
-from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
+from osler.llm.core.base import Completion, LanguageModel
 from osler.llm.core.grammar import Grammar, Node, alt, seq
-from osler.llm.core.verdict import after_reasoning
+from osler.llm.core.judging import ask_judge, judge_sampling
+from osler.llm.core.speaker import Speaker
+from osler.llm.reading.verdicts import after_reasoning
 from osler.prompts import render_prompt
 from osler.trace import Run
 from osler.train.thinker.quality import (
@@ -43,7 +44,6 @@ class ModelInspector:
 
     model: LanguageModel
     constrains: bool = False
-    max_tokens: int = 500
 
     @property
     def name(self) -> str:
@@ -75,24 +75,15 @@ class ModelInspector:
             transcript=shorten_text(item.transcript),
             aspects=[(name, wording[item.language]) for name, wording in dimension.aspects.items()],
         )
-        grammar = aspects_grammar(dimension) if self.constrains else None
-        sampling = Sampling(0.0, self.max_tokens, top=0, grammar=grammar)
 
         def parse_verdicts(reply: Completion) -> tuple[dict[str, Verdict], str]:
             return parse_aspects(reply.text, dimension), _read_reason(reply.text)
 
-        try:
-            return await ask(
-                self.model,
-                [Message("user", prompt.text)],
-                parse_verdicts,
-                sampling,
-                run,
-                role="judge",
-                prompt=prompt.identity,
-            )
-        except MalformedOutput:
-            return dict.fromkeys(dimension.aspects), ""
+        judge = Speaker(self.model, "judge", judge_sampling(), self.constrains)
+        said = await ask_judge(
+            judge, prompt, parse_verdicts, run, grammar=aspects_grammar(dimension)
+        )
+        return (dict.fromkeys(dimension.aspects), "") if said is None else said
 
 
 @dataclass(frozen=True)

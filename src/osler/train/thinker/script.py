@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from osler.llm.core.ask import REPAIRS
 from osler.llm.core.base import Completion, Message
 from osler.llm.core.grammar import Grammar
 from osler.llm.core.speaker import Speaker
@@ -81,6 +82,7 @@ class RecordedSpeaker(Speaker):
         grammar: Grammar | None = None,
         top: int = 0,
         shown: Sequence[Message] = (),
+        repairs: int = REPAIRS,
     ) -> T:
         """Asks like `Speaker.ask`, and writes the exchange down."""
         replies: list[Completion] = []
@@ -92,7 +94,14 @@ class RecordedSpeaker(Speaker):
 
         try:
             value = await Speaker.ask(
-                self, prompt, record_reply, run, grammar=grammar, top=top, shown=shown
+                self,
+                prompt,
+                record_reply,
+                run,
+                grammar=grammar,
+                top=top,
+                shown=shown,
+                repairs=repairs,
             )
             read = True
             return value

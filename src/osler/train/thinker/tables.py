@@ -1,7 +1,7 @@
 """A judge of data against people: the paper's Tables 12 and 13, with agreement and kappa.
 
-A dimension that a judge does not decide counts as good: a filter keeps what nobody condemns.
-How often that happened stands beside.
+A dimension that a judge does not decide is neither good nor bad, and so no right verdict; how
+often that happened stands beside. A filter keeps it, since nobody condemns it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class AccuracyLine:
     domain: str
     dimension: str
     right: int
-    """Judged as people did."""
+    """Judged as people did; a verdict that was not decided is not right."""
     wrong: int
 
     @property
@@ -76,7 +76,7 @@ def validate_judge(items: Sequence[QualityItem], inspections: Sequence[Inspectio
 
 def _accuracy_line(pairs: Sequence[Pair], domain: str, dimension: str, good: bool) -> AccuracyLine:
     counted = [
-        judged_good(found, dimension) is good
+        machine_label(found, dimension) is good
         for item, found in pairs
         if item.domain == domain and human_label(item, dimension) is good
     ]
@@ -92,26 +92,23 @@ def human_label(item: QualityItem, dimension: str) -> bool | None:
     return True if len(item.labels) == len(DIMENSIONS) else None
 
 
-def judged_good(inspection: Inspection, dimension: str) -> bool:
-    verdict = inspection.good if dimension == ALL else inspection.dimension_verdict(dimension)
-    # Undecided counts as good: the filter would keep it.
-    return verdict is not False
+def machine_label(inspection: Inspection, dimension: str) -> bool | None:
+    """The judge's label; `None` = not decided."""
+    return inspection.good if dimension == ALL else inspection.dimension_verdict(dimension)
 
 
 def _bad_agreements(pairs: Sequence[Pair], dimension: str) -> Iterator[BadVerdictAgreement]:
     known = [
-        (label, inspection)
+        (label, machine_label(inspection, dimension))
         for item, inspection in pairs
         if (label := human_label(item, dimension)) is not None
     ]
     if not known:
         return
-    machine = [not judged_good(inspection, dimension) for _, inspection in known]
+    # "Bad" against the rest: what a filter throws away against what it keeps.
+    machine = [said is False for _, said in known]
     people = [not label for label, _ in known]
-    undecided = sum(
-        (inspection.good if dimension == ALL else inspection.dimension_verdict(dimension)) is None
-        for _, inspection in known
-    )
+    undecided = sum(said is None for _, said in known)
     # With two classes quadratic weights are Cohen's plain kappa.
     kappa = weighted_kappa([(int(m), int(p)) for m, p in zip(machine, people, strict=True)])
     yield BadVerdictAgreement(dimension, agreement(machine, people), kappa, undecided)
@@ -124,7 +121,7 @@ class VerdictShares:
     judge: str
     n: int
     good: int
-    """Samples without a bad dimension."""
+    """Samples that are good in every dimension."""
     bad: Mapping[str, int]
     """Bad samples by dimension."""
     undecided: Mapping[str, int]
@@ -146,7 +143,7 @@ def verdict_shares(inspections: Sequence[Inspection]) -> VerdictShares:
     return VerdictShares(
         inspections[0].judge,
         len(inspections),
-        sum(one.good is not False for one in inspections),
+        sum(one.good is True for one in inspections),
         _count_verdicts(inspections, False),
         _count_verdicts(inspections, None),
         dict(sorted(aspects.items(), key=lambda pair: (-pair[1], pair[0]))),
@@ -155,8 +152,8 @@ def verdict_shares(inspections: Sequence[Inspection]) -> VerdictShares:
 
 def _count_verdicts(inspections: Sequence[Inspection], verdict: bool | None) -> dict[str, int]:
     return {
-        name: sum(one.dimension_verdict(name) is verdict for one in inspections)
-        for name in DIMENSIONS
+        name: sum(machine_label(one, name) is verdict for one in inspections)
+        for name in (*DIMENSIONS, ALL)
     }
 
 
@@ -171,8 +168,8 @@ def render_report(shares: VerdictShares, against: Validation | None) -> str:
             "## Samples that people call good (Table 12)\n\n" + _paper_table(against.good),
             "## Samples that people call bad (Table 13)\n\nGood case: the judge found it bad, too."
             "\n\n" + _paper_table(against.bad),
-            '## Agreement\n\nOf "bad", over all labelled samples. What is not decided counts as'
-            " good.\n\n" + _held_table(against.held),
+            '## Agreement\n\nOf "bad", over all labelled samples. What is not decided is'
+            " kept.\n\n" + _held_table(against.held),
         ]
     return "\n\n".join(parts) + "\n"
 
@@ -180,9 +177,8 @@ def render_report(shares: VerdictShares, against: Validation | None) -> str:
 def _shares_table(shares: VerdictShares) -> str:
     rows = [
         [name.capitalize(), f"{shares.bad[name]:,}", f"{shares.undecided[name]:,}"]
-        for name in DIMENSIONS
+        for name in (*DIMENSIONS, ALL)
     ]
-    rows.append(["All", f"{shares.n - shares.good:,}", ""])
     table = _render_table(["Dimension", "bad", "not decided"], rows)
     if not shares.reasons:
         return table

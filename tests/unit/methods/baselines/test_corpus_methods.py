@@ -179,7 +179,8 @@ async def test_a_lookup_goes_by_its_form_and_by_the_hybrid_and_a_deduce_by_its_s
     model.finish()
     assert forms.asked == [FORM, MOTHERS.replace("{{1.output}}", "John II")]
     assert hybrid.asked == ["Who is his father?", "Who is the mother of John II?", "How old?"]
-    assert usual.asked == []
+    # What came to nothing is looked up once more, with the question.
+    assert usual.asked == [f"How old? {JOHN.text}"]
     step = model.seen[1][0].content
     assert step.index(FATHER.text) < step.index(MOTHER.text), "the graph's statement comes first"
     known = ("#1 Who is his father? John II", "#2 Who is the mother of John II? Elizabeth")
@@ -188,6 +189,23 @@ async def test_a_lookup_goes_by_its_form_and_by_the_hybrid_and_a_deduce_by_its_s
     notes = [event.text for event in run.events if isinstance(event, Noted)]
     assert "#4 Math has no result: it is looked up" in notes
     assert solution.answer.text.startswith("Elizabeth.")
+
+
+async def test_a_task_without_an_answer_is_looked_up_again_and_its_refusal_fills_no_query() -> None:
+    plan = {
+        "1": {"query": "Who is his father?"},
+        "2": {"query": "Who is the mother of {{1.output}}?", "dependent_task_ids": ["1"]},
+    }
+    refusal = "The documents do not mention this."
+    replies = [json.dumps(plan), refusal, "John II", refusal, "It is unknown. [1]"]
+    model = ScriptedModel(replies)
+    usual = ScriptedRetriever({"Who is his father? ": [MOTHER], "": []})
+    kit = MethodDeps(model, usual, WrittenComposer(), ("wiki",))
+    method = KagStatic(kit, None, ScriptedRetriever({"": [FATHER]}))
+    await method.solve(JOHN, Run())
+    model.finish()
+    assert "Who is the mother of John II?" in model.seen[3][0].content
+    assert "#2 Who is the mother of John II? unknown" in model.seen[4][0].content
 
 
 async def test_without_any_graph_the_static_pipeline_says_what_stands_in(play: Play) -> None:

@@ -188,3 +188,21 @@ Action2: Output(math1)</answer>"""
     _, run = await solve(model, TrainedTurns())
     assert model.chats[2][-1].content == "<result>42</result>"
     assert {e.n: e.answer for e in run.events if isinstance(e, FormSolved)} == {1: "42"}
+
+
+async def test_a_refusal_in_prose_is_no_answer_but_causes_the_search() -> None:
+    model = Checkpoint(
+        [
+            PLAN,
+            "Based on my internal knowledge, I can't answer this question, I need to retrieve"
+            " external knowledge.",
+            "Red Kite was directed by Peter Berg.",
+            "Unfortunately, the references do not mention this.",
+            "The references do not say.",
+            "<answer>\\boxed{unknown}</answer>",
+        ]
+    )
+    _, run = await solve(model, TrainedTurns())
+    solved = {e.n: (e.answer, e.passages) for e in run.events if isinstance(e, FormSolved)}
+    assert solved[1] == ("Red Kite was directed by Peter Berg.", (KITE.id,))
+    assert solved[2][0] == ""

@@ -1,5 +1,7 @@
 """Forms looked up in a real graph: one hop, nearly spelt names, conditions, a walk (§3.4)."""
 
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -64,6 +66,33 @@ async def test_the_answer_is_one_hop_away_by_the_predicate_in_words(graph: Graph
         "Relation: (scurvy, treated_by, ascorbic acid).",
         "Relation: (scurvy, treated_by, citrus fruit).",
     ]
+
+
+async def test_a_name_that_the_graph_lacks_falls_back_to_the_nearest_without_any_extra(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "rapidfuzz", None)
+    texts = await found(graph, form("the scurvy", "treated by"))
+    assert texts[0] == "Relation: (scurvy, treated_by, ascorbic acid)."
+    assert await found(graph, form("zorblaxine", "treated by")) == []
+
+
+async def test_of_names_that_share_words_the_one_with_the_nearest_vector_is_first(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "rapidfuzz", None)
+    lacking = [f"scurvy of type {n}" for n in range(4)]
+    graph.add([item for n, name in enumerate(lacking) for item in (Name(f"D:{n}", name),)])
+    graph.add([Relation("D:3", "treated_by", ACID)])
+    graph.build_arrays()
+
+    class Vectors:
+        async def relevance(self, query: str, texts: Sequence[str]) -> list[float]:
+            return [float(text.endswith("3")) for text in texts]
+
+    near = HybridGraph(graph, likeness=Vectors())
+    hits = await near.find_form(form("severe scurvy of sailors", "treated by"), k=1)
+    assert hits[0].passage.text == "Relation: (scurvy of type 3, treated_by, ascorbic acid)."
 
 
 async def test_a_type_narrows_it_and_one_that_nothing_has_does_not(graph: Graph) -> None:

@@ -17,7 +17,7 @@ from osler.methods.kag.logical_forms import (
     SpoNode,
 )
 from osler.methods.kag.notation import render_form, render_plan
-from osler.methods.kag.parse import MOST_STEPS, read_plan, read_search
+from osler.methods.kag.parse import MOST_STEPS, read_plan, read_plan_tolerantly, read_search
 from osler.methods.kag.reader import read_form
 
 FILMS = """<think>Two films, two directors, two dates.</think>
@@ -251,6 +251,30 @@ def test_an_unknown_operation_is_the_nearest_one_and_loses_no_plan(told: str, op
     plan = read_plan(f"Step1: x\nAction1: Deduce({told}content=['o1'], target='y')->o2")
     (step,) = plan.steps
     assert step.action == Deduce(Operation(op), ("o1",), "y", "o2")
+
+
+def test_one_bad_step_is_looked_up_in_its_words_and_loses_no_plan() -> None:
+    reading = read_plan_tolerantly(
+        "1. **Step1**: Who directed Solaris?\n   - **Action1**: Fly(to=moon)\n"
+        "2. **Step2**: When did #1 die?\n   - **Action2**: Retrieval(s=o1, p=p2:death, o=o2)"
+    )
+    first, second = reading.plan.steps
+    assert first.question == "Who directed Solaris?"
+    assert isinstance(first.action, Retrieval)
+    assert first.action.o.alias == "o1"
+    assert isinstance(second.action, Retrieval)
+    assert reading.mended == ("step 1's action could not be read: its words are looked up",)
+    assert find_dependencies(reading.plan).waits[2] == {1}
+
+
+def test_what_was_expected_comes_with_the_reply_that_was_not_read() -> None:
+    with pytest.raises(MalformedOutput, match="I would first look up"):
+        read_plan("I would first look up the film, then its director.")
+
+
+def test_a_plan_is_read_where_the_tag_holds_something_else() -> None:
+    reply = "Step1: What is it?\nAction1: Output(o1)\n\n<answer>see above</answer>"
+    assert len(read_plan(reply).steps) == 1
 
 
 def test_a_plan_of_two_hundred_steps_is_refused() -> None:

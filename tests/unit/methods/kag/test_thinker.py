@@ -1,6 +1,7 @@
 """KAG-Thinker on the paper's own cases, with scripted replies and the real sandbox."""
 
 import asyncio
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
@@ -14,7 +15,7 @@ from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
 from osler.llm.core.speaker import Speaker
 from osler.methods.kag.boundary import Boundary, GenerateThenAssess, NoBoundary
 from osler.methods.kag.depth import NOT_DRAWN, DepthSolver
-from osler.methods.kag.executors import Calculator, Deducer
+from osler.methods.kag.executors import Calculator, Deducer, choice_grammar
 from osler.methods.kag.focus import Focuser, compress_passage
 from osler.methods.kag.formulas import FORMULAS
 from osler.methods.kag.formulas.targets import nearest_formulas
@@ -186,6 +187,42 @@ async def test_a_bare_number_that_fits_two_units_is_computed_by_neither_formula_
     assert "Write a short Python" not in model.asked
 
 
+@pytest.mark.parametrize(
+    ("told", "weight"),
+    [
+        ("weight 58 kg", 58),
+        ("weight 128 lb", 128),  # copied as it stands: the text says in which unit
+        ("weight 128 lb", 58.06),  # converted, as the prompt asks
+    ],
+)
+async def test_a_formula_takes_the_bare_number_that_its_prompt_asks_for(
+    told: str, weight: float
+) -> None:
+    inputs = {"weight": weight, "height": 170}
+    chosen = f'Sure: {{"formula": "body-mass-index", "inputs": {json.dumps(inputs)},}}'
+    model = KeyedModel({"Which of these formulas": [chosen]})
+    run = Run()
+    form = Math((told, "height 170 cm"), "body mass index", "math1")
+    value = await Calculator(Speaker(model, "reader")).solve(1, form, form.content, "en", run)
+    assert value.startswith("20.")
+
+
+def test_the_choice_of_a_formula_is_a_format_that_servers_hold() -> None:
+    grammar = choice_grammar([FORMULAS["body-mass-index"], FORMULAS["child-pugh"]])
+    assert grammar.json_schema is not None
+    names = [wanted.name for wanted in FORMULAS["body-mass-index"].inputs]
+    for value in (58, 58.5, "128 lb", None):
+        inputs = dict.fromkeys(names, value)
+        assert grammar.accepts(json.dumps({"formula": "body-mass-index", "inputs": inputs}))
+    assert grammar.accepts('{"formula": "none", "inputs": {}}')
+    assert not grammar.accepts('{"formula": "apgar", "inputs": {}}')
+
+
+def test_what_shares_only_a_common_word_with_a_formula_does_not_offer_it() -> None:
+    for text in ("kidney function", "liver function", "risk score of a child"):
+        assert "maddrey" not in [formula.id for formula in nearest_formulas(FORMULAS, text)]
+
+
 FILMS = Question("films", "Which film has the director who died first, Hit Parade or Khiladi 420?")
 FILM_PLAN = """<answer>Step1: Who is the director of Hit Parade?
 Action1: Retrieval(s=s1:film['Hit Parade'], p=p1:director, o=o1:director)
@@ -224,6 +261,21 @@ async def test_answers_are_filled_into_the_steps_that_wait_for_them() -> None:
     assert solved == {1: "Ann", 2: "1988", 3: "Bob", 4: "2019", 5: "Hit Parade"}
     assert solution.answer.grounding is Grounding.GROUNDED
     assert solution.why == "5 of 5 steps answered"
+
+
+async def test_a_plan_whose_steps_found_nothing_has_not_converged() -> None:
+    refusals = ["Unfortunately, the references do not mention this."]
+    model = KeyedModel(
+        {
+            "decompose the user question": [FILM_PLAN],
+            "Answer the last question": [f"Ann died in 1988 [1]. {box('Hit Parade')}"],
+            "analyze the relationship": [YES],
+            "": refusals,
+        }
+    )
+    solution = await thinker(model, ANYTHING).solve(FILMS, Run())
+    assert solution.why.startswith("0 of 5 steps answered")
+    assert solution.halt is not Halt.CONVERGED
 
 
 async def test_events_of_concurrent_steps_are_told_in_the_order_of_the_plan() -> None:

@@ -84,6 +84,14 @@ def test_the_event_counts_the_queries_of_each_source_from_nought() -> None:
         ("<book/> q0", []),
         ("<book> age < 65 and BMI > 30 </book>", ["age < 65 and BMI > 30"]),
         ("<book> a </book> and again <book> b ; A </book>", ["a", "b"]),
+        ("<book> a </book> A better plan: <book> b </book>", ["b"]),
+        ("First: <book> a ; b ; c </book>\n<guideline> g </guideline>\n\nFinal plan:\n"
+         "<book> d </book>\n<guideline></guideline>", ["d"]),
+        ("<book> a </book>\n<guideline></guideline>\nThe form:\n<book> {search_query0} </book>\n"
+         "<guideline></guideline>", ["a"]),
+        ('```json\n{"book": ["q0", "q1"], "guideline": [],}\n```', ["q0", "q1"]),
+        ("**book**: q0 ; q1\n**guideline**: none", ["q0", "q1"]),
+        ("- **Book:**\n  - q0\n  - q1\n- **Guideline:** none", ["q0", "q1"]),
         ("I need no plan.", []),
     ],
 )  # fmt: skip

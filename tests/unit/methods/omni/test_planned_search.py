@@ -234,6 +234,24 @@ async def test_options_are_asked_for_where_there_are_some() -> None:
     assert "<answer>A/B/C/…</answer> (only one option can be chosen)" in model.seen[0][-1].content
 
 
+async def test_an_option_that_cannot_be_read_is_asked_for_once_more_and_the_draft_stays() -> None:
+    model = ScriptedModel([SAID, "Sure: the answer is (A)."])
+    solver = omni(model, Fixed(Proposal(SourcePlan((Query(BOOK, "b"),)))), book=book())
+    solution = await solver.solve(CHOICE, Run())
+    model.finish()
+    assert solution.answer.option == "A"
+    assert solution.answer.evidence
+    assert [message.role for message in model.seen[1]] == ["user", "assistant", "user"]
+
+
+async def test_an_option_that_stays_unread_is_asked_for_no_third_time() -> None:
+    model = ScriptedModel([SAID, "I stand by it."])
+    solver = omni(model, Fixed(Proposal(SourcePlan((Query(BOOK, "b"),)))), book=book())
+    solution = await solver.solve(CHOICE, Run())
+    model.finish()
+    assert solution.answer.option is None
+
+
 async def test_the_answer_says_which_source_was_missing() -> None:
     plan = SourcePlan((Query(BOOK, "b"), Query(WIKI, "w")))
     solver = omni(ScriptedModel([SAID]), Fixed(Proposal(plan)), book=book(), wiki=Down())

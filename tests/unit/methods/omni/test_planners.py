@@ -245,6 +245,17 @@ async def test_reflexion_ends_after_eight_rounds_with_the_best_plan_the_later_of
     assert len(proposal.found) == 8
 
 
+async def test_planning_ends_where_the_judge_cannot_be_read_since_nothing_leads_further() -> None:
+    for planner in (Reflexion, SeRTS):
+        model = KeyedModel({"documents": ["<think>Hmm"], "": ["<book> q </book>"]})
+        judge, run = DocumentJudge(Speaker(model, "judge")), Run()
+        offers = TEXTS[:1]
+        proposal = await planner(proposer(model, offers), library(), judge).plan(CHOICE, run)
+        assert texts(proposal.plan.queries) == [(BOOK, "q")]
+        assert len([event for event in run.events if isinstance(event, PlanScored)]) == 1
+        assert "could not be judged" in notes(run.events)[0]
+
+
 async def test_what_was_searched_while_planning_is_not_searched_again() -> None:
     same = ["<book> q </book>"] * 2
     run, found = Run(), library()
@@ -417,8 +428,10 @@ async def test_the_judge_reads_the_documents_of_each_query() -> None:
 
 async def test_a_verdict_that_cannot_be_read_is_worth_nothing_and_noted() -> None:
     run = Run()
-    judge = DocumentJudge(Speaker(ScriptedModel(["good"] * 3), "judge"))
-    assert await judge.evaluate_documents(CHOICE, {}, TEXTS, run) == Feedback(0)
+    judge = DocumentJudge(Speaker(ScriptedModel(["good"] * 2), "judge"))
+    said = await judge.evaluate_documents(CHOICE, {}, TEXTS, run)
+    assert (said.score, said.suggestion) == (0, "")
+    assert "got 'good'" in said.unread
     assert "could not be judged" in notes(run.events)[0]
 
 

@@ -88,24 +88,43 @@ class AmbiguousUnit(BadCalculation):
     """A number without a unit whose size fits several units, or none."""
 
 
-def settle_bare_numbers(formula: Formula, given: Mapping[str, Given]) -> dict[str, Given]:
+def settle_bare_numbers(
+    formula: Formula, given: Mapping[str, Given], known: Sequence[str] = ()
+) -> dict[str, Given]:
     """The inputs with numbers that have no unit brought into the formula's unit.
 
-    Raises `AmbiguousUnit` for a number whose size does not say which unit it is in.
+    A number that `known` tells with a unit is in that unit. One that stands nowhere in it was
+    converted by the model, into the unit that its prompt showed. Raises `AmbiguousUnit` for a
+    number that is told without a unit, and whose size does not say which it is in.
     """
     settled = dict(given)
+    told = find_quantities("\n".join(known))
     for wanted in formula.inputs:
         number = given.get(wanted.name)
         if isinstance(wanted, NumberInput) and isinstance(number, str):
             number = float(number) if _BARE.fullmatch(number) else number
         if isinstance(number, bool | str | None) or not isinstance(wanted, NumberInput):
             continue
-        value = _convert_quantity(wanted, Quantity(0, 0, float(number), "", f"{number:g}"))
+        same = [each for each in told if each.number == float(number)]
+        if told and not same:
+            settled[wanted.name] = float(number)
+            continue
+        unit = _told_unit(wanted, same)
+        value = _convert_quantity(wanted, Quantity(0, 0, float(number), unit, f"{number:g}"))
         if value.problem is not None and value.problem.kind == "unit":
             units = " or ".join(value.problem.values[1:])
             raise AmbiguousUnit(f"{formula.id}: is {wanted.name} {number:g} in {units}?")
         settled[wanted.name] = value.value
     return settled
+
+
+def _told_unit(wanted: NumberInput, same: Sequence[Quantity]) -> str:
+    """The unit in which a number is told, of those that the input may be in; "" for none, and for
+    two."""
+    units = {each.unit for each in same if each.unit and _in_unit(wanted, each.number, each.unit)}
+    if wanted.unit in units:
+        return wanted.unit
+    return units.pop() if len(units) == 1 else ""
 
 
 def read_slots(formula: Formula, text: str) -> SlotReading:

@@ -11,6 +11,39 @@ from osler.methods.kag.formulas.base import Formula
 from osler.methods.kag.formulas.lexicon import input_words, label_pattern
 from osler.retrieve.words import content_terms
 
+# Words of titles that name no subject: "kidney function" is no discriminant function.
+_SUBJECTLESS = frozenset(
+    [
+        "function",
+        "score",
+        "index",
+        "rate",
+        "ratio",
+        "formula",
+        "rule",
+        "total",
+        "age",
+        "scale",
+        "area",
+        "day",
+        "hour",
+        "hours",
+        "first",
+        "last",
+        "since",
+        "average",
+        "mean",
+        "expected",
+        "estimated",
+        "corrected",
+        "calculated",
+        "函数",
+        "评分",
+        "指数",
+        "公式",
+        "总量",
+    ]
+)
 _SENTENCE = re.compile(r"(?<=[?!？！。])\s*|(?<=\.)\s+(?=[A-Z\d])|[;；]\s*")
 _ASKS = re.compile(
     r"\b(?:what(?:'s|’s)?|how (?:much|many|high|large|big|long)|calculate|compute|estimate|"
@@ -95,8 +128,9 @@ def nearest_formulas(formulas: Mapping[str, Formula], text: str, *, most: int = 
     scored = []
     for formula in formulas.values():
         title = set(content_terms(f"{formula.title} {formula.title_zh}"))
-        if shared := len(wanted & title):
-            scored.append((shared / len(title), formula.id))
+        shared = wanted & title
+        if shared - _SUBJECTLESS:
+            scored.append((len(shared) / len(title), formula.id))
     scored.sort(key=lambda pair: -pair[0])
     return [formulas[id] for id in dict.fromkeys([*named, *(id for _, id in scored)])][:most]
 

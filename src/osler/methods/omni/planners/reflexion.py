@@ -53,7 +53,7 @@ class Reflexion:
                         said.suggestion,
                     )
                 )
-                if said.score == BEST:
+                if said.score == BEST or said.unread:
                     break
         except MalformedOutput as error:
             if not tried:

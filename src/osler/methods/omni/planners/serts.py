@@ -40,6 +40,8 @@ class PlanNode:
     visits: int = 0
     value: float = 0.0
     """Sum of the scores divided by 5, of this node and its descendants."""
+    unread: bool = False
+    """Whether the judge of its plan could not be read."""
 
     def uct(self, exploration: float) -> float:
         """UCB1 value. Raises `ValueError` for a root and for a node without visits."""
@@ -120,7 +122,7 @@ class SeRTS:
                 parent = self._select_node(tree.root)
                 node = await self._expand_node(tree, parent, number, proposer, question, run)
                 back_propagate(node)
-                if _node_score(node) == BEST:
+                if _node_score(node) == BEST or node.unread:
                     break
         except MalformedOutput as error:
             run.emit(Noted(f"no further plan for {source}: {error.message}"))
@@ -150,7 +152,8 @@ class SeRTS:
         tree.found |= results
         said = await self.evaluator.evaluate_documents(question, results, proposer.offers, run)
         tree.dropped[reading.plan] = reading.dropped
-        node = PlanNode(number, PlanAttempt(reading.plan, said.score, said.suggestion), parent)
+        attempt = PlanAttempt(reading.plan, said.score, said.suggestion)
+        node = PlanNode(number, attempt, parent, unread=bool(said.unread))
         parent.children.append(node)
         # One tree per source: the proposer has exactly one.
         (source,) = proposer.source_names
