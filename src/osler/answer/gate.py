@@ -109,7 +109,7 @@ class EvidenceGate:
     """Name of what makes the probability, and of its weights."""
     answers: float = 0.4
     """Least probability of an answer."""
-    nearest: float = 0.17
+    nearest: float = 0.12
     """Least probability of what is shown as nearest."""
     checks: tuple[str, ...] = tuple(CHECKS)
     faults: tuple[str, ...] = field(default=())

@@ -40,7 +40,7 @@ _TOGETHER = 8
 class JudgeRecipe:
     """What the weights depend on, beside the data."""
 
-    cycles: tuple[int, ...] = (450, 350, 450)
+    cycles: tuple[int, ...] = (450, 350)
     """Steps after each of which the learning rate begins anew (Loshchilov & Hutter 2017); from the
     second on what searches found is read too."""
     rows: int = 6
