@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from random import Random
 from typing import Any
 
 from osler.app.config import Role, Settings
 from osler.app.wiring import Parts
-from osler.app.wiring.models import LoadedModel
+from osler.app.wiring.models import LoadedModel, load_model
 from osler.app.wiring.strategies import build_solver
-from osler.llm.server.client import connect_server
-from osler.llm.server.connection import Endpoint
 from osler.methods.omni.describe import SourceDescription
 from osler.retrieve.relevance import OverlapRelevance
 from osler.testing.competent import CompetentModel
 from osler.testing.mannered import MODEL, Competent, serve_manners
 from osler.testing.manners import Manners
 from osler.testing.scripted import ScriptedRetriever
-from osler.testing.servers import FakeTime
 from osler.trace import Budget, Noted, Run
 from osler.types import Passage, Question, Solution
 
@@ -79,9 +75,7 @@ async def run_mannered(
         settings = Settings.model_validate(
             {"home": home, "strategy": strategy, "model": model_section, **sections}
         )
-        endpoint = Endpoint(base_url=place.url, model=MODEL, timeout_s=2.0)
-        model = await connect_server(endpoint, rng=Random(0), clock=FakeTime().clock)
-        parts = _parts_of(LoadedModel(model, model.constrains), passages)
+        parts = _parts_of(await load_model(settings.model), passages)
         before = len(place.bodies_of("/v1/chat/completions"))
         run = Run(budget=Budget(calls=60))
         solution = await build_solver(settings, parts).solve(question, run)
