@@ -42,7 +42,7 @@ from osler.evaluate.judges import parse_marks
 from osler.evaluate.labeled_questions import parse_labeled
 from osler.evaluate.record import RECORD_LINES
 from osler.kb.base import KnowledgeBase
-from osler.llm.core.verdict import parse_verdict
+from osler.llm.reading.verdicts import read_verdict
 from osler.llm.recording.tape import Tape
 from osler.methods.kag.parse import read_plan, read_search
 from osler.methods.omni.dossier import parse_saved_plan
@@ -210,7 +210,7 @@ REPLIES: dict[str, tuple[Callable[[str], object], tuple[str, ...]]] = {
     "feedback": (read_feedback, ("Yes\n1. iron", "No. Search: iron")),
     "passage": (read_passage, ("Passage: iron is given.",)),
     "terms": (parse_terms, ("iron; zinc\n- gold", "1. iron, 2. zinc")),
-    "verdict": (parse_verdict, ("Yes.", "no", "Verdict: yes")),
+    "verdict": (read_verdict, ("Yes.", "no", "Verdict: yes")),
     "marks": (lambda text: parse_marks(text, ("accuracy", "safety")), ("accuracy: 5\nsafety: 4",)),
     "question": (parse_question, ("Which?\nA. x\nB. y", "哪种？\nA、铁\nB、锌")),
     "labelled": (

@@ -25,9 +25,9 @@ from osler.answer.options import letter_grammar
 from osler.errors import MalformedOutput
 from osler.llm.core.base import Completion, Message, Sampling
 from osler.llm.core.grammar import Grammar, from_schema
-from osler.llm.core.verdict import parse_verdict, verdict_grammar
 from osler.llm.local.model import LlamaCpp
 from osler.llm.local.quantise import default_gguf
+from osler.llm.reading.verdicts import read_verdict, verdict_grammar
 from osler.methods.kag.grammar import form_grammar, plan_grammar
 from osler.methods.kag.parse import read_plan
 from osler.methods.kag.reader import read_form
@@ -92,7 +92,7 @@ CASES = [
         "Can the question be answered without documents? Write <answer>yes</answer> or"
         " <answer>no</answer>.",
         verdict_grammar(),
-        _reads(parse_verdict),
+        _reads(read_verdict),
     ),
     Case(
         "option letter",

@@ -19,9 +19,9 @@ from osler.answer.options import letter_grammar
 from osler.errors import ModelMissing
 from osler.llm.core.base import Message, Sampling
 from osler.llm.core.grammar import Grammar, from_schema
-from osler.llm.core.verdict import parse_verdict, verdict_grammar
 from osler.llm.local.model import LlamaCpp
 from osler.llm.local.quantise import default_gguf
+from osler.llm.reading.verdicts import read_verdict, verdict_grammar
 from osler.methods.kag.boundary import attempt_grammar
 from osler.methods.kag.grammar import form_grammar, plan_grammar, search_grammar
 from osler.methods.kag.logical_forms import Form, LogicalPlan
@@ -177,14 +177,14 @@ FORMATS = [
         verdict_grammar(),
         ("<answer>yes</answer>", "<answer>no</answer>"),
         ("yes", "<answer>yes/no</answer>", "</answer>Yes</answer>", "<answer>maybe</answer>"),
-        parse_verdict,
+        read_verdict,
     ),
     Format(
         "boxed verdict after reasoning",
         verdict_grammar(boxed=True, reason=80),
         (r"<answer>\boxed{True}</answer>", "It is so.\n<answer>\\boxed{False}</answer>"),
         (r"\boxed{True}", "<answer>True</answer>"),
-        parse_verdict,
+        read_verdict,
     ),
     Format(
         "letter",

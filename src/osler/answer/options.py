@@ -16,7 +16,7 @@ from osler.errors import MalformedOutput
 from osler.llm.core.ask import ask, score_all
 from osler.llm.core.base import Completion, LanguageModel, Likelihood, Message, Sampling, Scored
 from osler.llm.core.grammar import Grammar, Node, alt, maybe, seq
-from osler.llm.core.verdict import after_reasoning
+from osler.llm.reading.verdicts import after_reasoning
 from osler.prompts import render_prompt
 from osler.trace import Noted, Run
 from osler.types import Hit, Language, Question

@@ -18,7 +18,12 @@ from osler.evaluate.metrics.several import Entailment
 from osler.llm.core.ask import ask, score_all
 from osler.llm.core.base import Completion, LanguageModel, Likelihood, Message, Sampling
 from osler.llm.core.grammar import Grammar, Node, alt, seq
-from osler.llm.core.verdict import after_reasoning, parse_verdict, verdict_grammar
+from osler.llm.reading.verdicts import (
+    after_reasoning,
+    read_letter,
+    read_verdict,
+    verdict_grammar,
+)
 from osler.prompts import RenderedPrompt, render_prompt, render_question_prompt
 from osler.trace import Event, FormSolved, FormsPlanned, Run
 from osler.types import Language, Question
@@ -31,7 +36,6 @@ NO_DOCUMENTS = DIMENSIONS[:3]
 """The dimensions of an answer that rests on no document (Omni-RAG Table 5 prints "-" there)."""
 
 _MARKS = re.compile(r"<marks>([^<]*)", re.IGNORECASE)
-_RELATION = re.compile(r"<answer>\s*([ABC])\b")
 # Entails, contradicts, neither: as the prompt has them.
 _RELATIONS = "ABC"
 
@@ -83,7 +87,7 @@ class Judge:
 
     async def _ask_verdict(self, prompt: RenderedPrompt, run: Run) -> bool | None:
         grammar = verdict_grammar(reason=REASONING)
-        return await self._ask_model(prompt, lambda reply: parse_verdict(reply.text), grammar, run)
+        return await self._ask_model(prompt, lambda reply: read_verdict(reply.text), grammar, run)
 
     async def score_entailment(
         self, text: str, sentence: str, run: Run, language: Language = "en"
@@ -95,7 +99,9 @@ class Judge:
         prompt = render_prompt("evaluate/entails", language, text=text, sentence=sentence)
         if not isinstance(self.model, Likelihood):
             grammar = Grammar("relation", seq("<answer>", alt(*_RELATIONS), "</answer>"))
-            relation = await self._ask_model(prompt, _parse_relation, grammar, run)
+            relation = await self._ask_model(
+                prompt, lambda reply: read_letter(reply.text, _RELATIONS), grammar, run
+            )
             return (
                 None
                 if relation is None
@@ -145,13 +151,6 @@ def parse_marks(reply: str, dimensions: Sequence[str]) -> dict[str, int]:
         expected = f"<marks>{', '.join(f'{name} N' for name in dimensions)}</marks>, N from 1 to 5"
         raise MalformedOutput(reply, expected=expected)
     return {name: int(marks[0]) for name, marks in marked.items()}
-
-
-def _parse_relation(reply: Completion) -> str:
-    relations = _RELATION.findall(reply.text)
-    if not relations:
-        raise MalformedOutput(reply.text, expected="<answer>A</answer> with A, B or C")
-    return str(relations[-1])
 
 
 Shape = tuple[tuple[str, tuple[int, ...]], ...]

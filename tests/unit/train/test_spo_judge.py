@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from osler.answer.written import WrittenComposer
-from osler.errors import CapabilityMissing, MalformedOutput
+from osler.errors import CapabilityMissing
 from osler.evaluate.record import Gold, Sample
 from osler.llm.core.base import Sampling
 from osler.llm.core.speaker import Speaker
@@ -40,7 +40,6 @@ from osler.train.spo.units import (
     by_list,
     by_set,
     numbers_grammar,
-    read_numbers,
 )
 from osler.types import Question
 
@@ -250,27 +249,6 @@ def test_lists_end_when_every_query_is_decided() -> None:
 
     found, asked = asyncio.run(by_list(over, decide))
     assert (set(found), asked, len(shown[0])) == ({True}, 1, 1)  # of two, one is the better half
-
-
-@pytest.mark.parametrize(
-    ("reply", "named"),
-    [
-        ("<answer>1, 3</answer>", [1, 3]),
-        ("First [2]. <answer>[2] and [3]</answer>", [2, 3]),
-        ("<answer>none</answer>", []),
-        ("<answer>无</answer>", []),
-        ("<answer>1、3</answer>", [1, 3]),
-        ("<answer>1, 3", [1, 3]),
-    ],
-)
-def test_numbers_of_documents_are_read(reply: str, named: list[int]) -> None:
-    assert [n for n, yes in enumerate(read_numbers(reply, 3), 1) if yes] == named
-
-
-@pytest.mark.parametrize("reply", ["", "1, 3", "<answer>4</answer>", "<answer>yes</answer>"])
-def test_what_names_no_document_is_malformed(reply: str) -> None:
-    with pytest.raises(MalformedOutput):
-        read_numbers(reply, 3)
 
 
 def test_the_grammar_allows_what_is_read() -> None:

@@ -1,31 +1,12 @@
-"""Reads JSON and lists from replies that no grammar constrained."""
+"""Reads lists from replies that no grammar constrained."""
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
-from osler.text import join_all_surrogates
+from osler.llm.reading.json_replies import json_in
 
-_TOO_DEEP = 3
-"""Values nested too deep to be read, after which the rest of a text is left: each costs
-milliseconds, and an endless reply has thousands."""
-
-
-def json_in(text: str, opening: str = "{") -> Any:
-    """The last JSON value in the text that begins with `opening` ("{" or "["); else None.
-
-    The last, since models write examples before answers. Values inside others are not seen.
-    """
-    decoder, at, found, too_deep = json.JSONDecoder(strict=False), 0, None, 0
-    # After a value the search goes on behind it, so that nested values are skipped.
-    while too_deep < _TOO_DEEP and (at := text.find(opening, at)) >= 0:
-        try:
-            found, at = decoder.raw_decode(text, at)
-        except (ValueError, RecursionError) as error:
-            at += 1
-            too_deep += isinstance(error, RecursionError)
-    return join_all_surrogates(found)
+__all__ = ["clean_strings", "json_in", "read_list"]
 
 
 def clean_strings(value: Any) -> list[str]:

@@ -15,7 +15,7 @@ from osler.llm.core.base import Completion, Message, TokenScore
 from osler.llm.core.grammar import Grammar, alt
 from osler.llm.core.spans import Probability, answer_span, least_probability, span_tokens
 from osler.llm.core.speaker import Speaker
-from osler.llm.core.verdict import after_reasoning, parse_verdict, verdict_grammar
+from osler.llm.reading.verdicts import after_reasoning, read_verdict, verdict_grammar
 from osler.methods.kag.boxed import boxed_answer, reply_answer
 from osler.prompts import RenderedPrompt, render_prompt
 from osler.trace import BoundaryChecked, Noted, Run
@@ -186,7 +186,7 @@ class GenerateThenAssess:
         try:
             return await self.speaker.ask(
                 prompt,
-                lambda reply: parse_verdict(reply.text),
+                lambda reply: read_verdict(reply.text),
                 run,
                 grammar=verdict_grammar(boxed=True, reason=self.speaker.reasoning),
             )

@@ -11,7 +11,7 @@ from osler.llm.core.base import Completion
 from osler.llm.core.grammar import Grammar, alt, free_text, maybe, seq
 from osler.llm.core.spans import tagged_span
 from osler.llm.core.speaker import Speaker
-from osler.llm.core.verdict import parse_verdict
+from osler.llm.reading.verdicts import read_verdict
 from osler.prompts import render_prompt
 from osler.retrieve.words import content_terms
 from osler.text import split_sentences
@@ -73,7 +73,7 @@ class Focuser:
             span = tagged_span(reply.text, "reason")
             reason = reply.text[slice(*span)] if span else reply.text
             return Focus(
-                parse_verdict(reply.text), reason.strip(), relevant_references(reason, len(hits))
+                read_verdict(reply.text), reason.strip(), relevant_references(reason, len(hits))
             )
 
         try:

@@ -17,7 +17,7 @@ from osler.extract import estimate_tokens
 from osler.llm.core.ask import score_all
 from osler.llm.core.base import Likelihood, Message
 from osler.llm.core.speaker import Speaker
-from osler.llm.core.verdict import parse_verdict, verdict_grammar
+from osler.llm.reading.verdicts import read_numbers, read_verdict, verdict_grammar
 from osler.prompts import RenderedPrompt, render_question_prompt
 from osler.trace import Run
 from osler.train.spo.case import TrainingCase
@@ -31,7 +31,6 @@ from osler.train.spo.units import (
     by_list,
     by_set,
     numbers_grammar,
-    read_numbers,
 )
 from osler.types import Usage
 
@@ -127,7 +126,7 @@ class LLMJudge:
         try:
             return await self.speaker.ask(
                 judging_prompt(explored, read),
-                lambda reply: parse_verdict(reply.text),
+                lambda reply: read_verdict(reply.text),
                 run,
                 grammar=grammar,
             )

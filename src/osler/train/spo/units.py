@@ -12,14 +12,12 @@ most queries, and a query that is positive needs no further document.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Literal
 
-from osler.errors import MalformedOutput
 from osler.llm.core.grammar import Grammar, alt, repeat, seq
-from osler.llm.core.verdict import after_reasoning
+from osler.llm.reading.verdicts import after_reasoning
 from osler.train.spo.explore import SearchedQuery
 
 Unit = Literal["set", "document", "list"]
@@ -98,29 +96,6 @@ def _any_yes(said: Sequence[Said]) -> Said:
     if any(said):
         return True
     return None if None in said else False
-
-
-# Also an unclosed or closing tag first: small models mix up <answer> and </answer>.
-_TAGGED = re.compile(r"<\s*/?\s*answer\s*>([^<]*)", re.IGNORECASE)
-_NONE = re.compile(r"\s*(?:none|no|0|无|没有)?[.。]?\s*", re.IGNORECASE)
-_NUMBERS = re.compile(r"\s*\[?\d{1,3}\]?(?:\s*(?:,|，|、|;|and|和)\s*\[?\d{1,3}\]?)*[.。]?\s*")
-
-
-def read_numbers(reply: str, count: int) -> list[bool]:
-    """Reads, for each of `count` documents, whether the last `<answer>` names it.
-
-    Raises `MalformedOutput` where there is none, or a number that no document has.
-    """
-    tags = [text for text in _TAGGED.findall(reply) if text.strip()]
-    if tags and _NUMBERS.fullmatch(tags[-1]):
-        named = {int(number) for number in re.findall(r"\d+", tags[-1])}
-        if named <= set(range(1, count + 1)):
-            return [number in named for number in range(1, count + 1)]
-    if tags and _NONE.fullmatch(tags[-1]):
-        return [False] * count
-    raise MalformedOutput(
-        reply, expected=f"<answer>1, 3</answer> of documents 1 to {count}, or <answer>none</answer>"
-    )
 
 
 def numbers_grammar(count: int, reason: int) -> Grammar:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from osler.errors import MalformedOutput
 from osler.llm.core.speaker import Speaker
-from osler.llm.core.verdict import parse_verdict, verdict_grammar
+from osler.llm.reading.verdicts import read_verdict, verdict_grammar
 from osler.methods.kag.boundary import GenerateThenAssess
 from osler.prompts import render_prompt
 from osler.trace import BoundaryChecked, Run
@@ -53,7 +53,7 @@ class ConfirmedBoundary:
         try:
             return await self.confirmer.ask(
                 prompt,
-                lambda reply: parse_verdict(reply.text),
+                lambda reply: read_verdict(reply.text),
                 run,
                 grammar=verdict_grammar(boxed=True, reason=self.confirmer.reasoning),
             )

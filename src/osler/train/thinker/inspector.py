@@ -13,7 +13,7 @@ from osler.jobs.runner import Progress
 from osler.llm.core.ask import ask
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
 from osler.llm.core.grammar import Grammar, Node, alt, seq
-from osler.llm.core.verdict import after_reasoning
+from osler.llm.reading.verdicts import after_reasoning
 from osler.prompts import render_prompt
 from osler.trace import Run
 from osler.train.thinker.quality import (

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from osler.errors import MalformedOutput
 from osler.evaluate.metrics.words import exact_match, f1
-from osler.methods.kag.boxed import is_non_answer
+from osler.llm.reading.refusals import is_non_answer
 from osler.methods.kag.dependencies import REFERENCE, find_dependencies
 from osler.methods.kag.parse import read_plan, read_search
 from osler.retrieve.words import content_terms

@@ -5,7 +5,7 @@ import pytest
 from osler.errors import MalformedOutput
 from osler.llm.core.base import Completion
 from osler.llm.core.speaker import Speaker
-from osler.methods.kag.boxed import answer_or_text, is_non_answer
+from osler.methods.kag.boxed import answer_or_text
 from osler.methods.kag.focus import LikenessFocuser, LikenessScorer, relevant_references
 from osler.retrieve.relevance import OverlapRelevance
 from osler.testing.scripted import KeyedModel
@@ -37,31 +37,6 @@ def test_a_reference_is_relevant_where_it_is_said_to_be(
     reason: str, relevant: tuple[int, ...]
 ) -> None:
     assert relevant_references(reason, 3) == relevant
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "no_answer",
-        "No answer.",
-        "sample",
-        r"\scriptsize(2)",
-        "unknown",
-        "N/A",
-        "无",
-        "…",
-        "Unknown。",
-    ],
-)
-def test_a_non_answer_is_none(text: str) -> None:
-    assert is_non_answer(text)
-
-
-@pytest.mark.parametrize(
-    "text", ["none", "Na", "no", "0", "No sample was taken", r"\beta", "答案是阿司匹林"]
-)
-def test_an_answer_that_looks_like_none_is_one(text: str) -> None:
-    assert not is_non_answer(text)
 
 
 @pytest.mark.parametrize("text", ["", "<search>Step1: x", "<answer>", r"\boxed{", "a" * 601])
