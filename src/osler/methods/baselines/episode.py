@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from osler.answer import UNDECIDED, Composer, Decision
 from osler.answer.option_reading import named_option, written_option
+from osler.answer.silence import explain_silence, read_draft
 from osler.llm.core.ask import complete
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
 from osler.prompts import RenderedPrompt, render_question_prompt
@@ -228,6 +229,7 @@ class Episode:
 
     async def finish(self, converged: str) -> Solution:
         """Composes the answer and states why the method stopped, and who decided."""
+        self.draft = read_draft(self.draft, self.run)
         decision, decided = self._final_decision()
         answer = await self.kit.composer.conclude(
             self.question, self.hits, self.draft, self.run, decision=decision
@@ -305,7 +307,7 @@ async def write_draft(
         reply = await complete(model, messages, sampling, run, role=ROLE, prompt=rendered.identity)
     except BudgetExceeded:
         return ""
-    return reply.text
+    return read_draft(reply.text, run)
 
 
 def end_single_pass(
@@ -318,5 +320,5 @@ def end_single_pass(
     if run.spent:
         return Solution(answer, Halt.BUDGET, f"spent: {run.spent}", run.usage, decided)
     if answer.is_silent:
-        return Solution(answer, silent, why, run.usage, decided)
+        return explain_silence(Solution(answer, silent, why, run.usage, decided), run)
     return Solution(answer, Halt.CONVERGED, converged, run.usage, decided)
