@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from osler.llm.reading.answers import answer_words, declines
+from osler.llm.reading.refusals import is_refusal
 from osler.trace import Run
 from osler.types import Halt, Solution
 
@@ -19,12 +20,13 @@ _NOTES = {
 
 
 def read_draft(draft: str, run: Run) -> str:
-    """The answer in a model's draft; empty where it declines, which the run then knows."""
+    """The answer in a model's draft; empty where there is none, or the model declines, which the
+    run then knows."""
     said = answer_words(draft)
     if declines(said):
         run.unsaid = DECLINED
         return ""
-    return said
+    return "" if is_refusal(said) else said
 
 
 def explain_silence(solution: Solution, run: Run) -> Solution:

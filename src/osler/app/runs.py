@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from osler.answer.in_danger import answer_below_notice
-from osler.app.audit.entries import HeldAnswer, begin_entry, end_entry
 from osler.answer.silence import explain_silence
+from osler.app.audit.entries import HeldAnswer, begin_entry, end_entry
 from osler.app.config import Settings
 from osler.app.danger import announce_danger, danger_notice
 from osler.app.run_files import (

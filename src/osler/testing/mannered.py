@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from osler.testing.manners import THOUGHT, Manners, dress_reply, native_calls
@@ -108,7 +108,8 @@ class ManneredServer:
         reply = self.competent(turns, begun)
         if manners.grammar and "structured_outputs" in body:
             return "", _held_to(body["structured_outputs"]) or reply
-        text = dress_reply(reply, manners, prompt)
+        # Nobody is courteous within a sentence.
+        text = dress_reply(reply, replace(manners, chatter=manners.chatter and not begun), prompt)
         for stop in body.get("stop") or ():
             text = text.partition(stop)[0]
         # What continues a reply that has begun is past its thinking.

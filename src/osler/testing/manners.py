@@ -227,8 +227,8 @@ def _write_marks(text: str, manners: Manners) -> str:
 
 
 def _repeat_sentences(text: str) -> str:
-    """Each sentence of a text without tags three times, as a model in a loop writes."""
-    if _TAG.search(text) or "<" in text or "[[" in text:
+    """Each sentence of a plain text three times, as a model in a loop writes."""
+    if _TAG.search(text) or any(sign in text for sign in ("<", "[[", "\n")):
         return text
     spans = split_sentences(text)
     return " ".join(text[start:end].strip() for start, end in spans for _ in range(3)) or text

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from mannered_runs import IRON, run_mannered
+
 from osler.answer.silence import read_draft
 from osler.llm.reading.answers import answer_words, declines
 from osler.testing.manners import REFUSAL, Manners
@@ -19,8 +19,6 @@ DECLINED = [
     "I'm unable to help with that.",
     "Sorry, I can't assist with this request.",
     "As an AI language model, I cannot answer medical questions.",
-    "I don't have enough information to answer this.",
-    "The references do not mention this.",
     "抱歉，我无法回答医疗问题。请咨询医生。",
 ]
 ANSWERS = [
@@ -39,6 +37,16 @@ def test_a_model_that_declines_says_nothing(text: str) -> None:
     assert declines(text)
     assert read_draft(text, run) == ""
     assert run.unsaid == "the model declined to answer"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["I don't have enough information to answer this.", "The references do not mention this."],
+)
+def test_what_the_references_lack_is_no_answer_and_no_refusal(text: str) -> None:
+    run = Run()
+    assert read_draft(text, run) == ""
+    assert run.unsaid == ""
 
 
 @pytest.mark.parametrize("text", ANSWERS)

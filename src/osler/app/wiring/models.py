@@ -32,6 +32,8 @@ class LoadedModel:
     """Whether it takes a grammar."""
     formats: tuple[str, ...] = ("GBNF",)
     """What its replies can be held to, as engines call it."""
+    tells: bool = False
+    """Whether its replies were seen to come with log-probabilities."""
 
 
 async def load_roles(
@@ -75,7 +77,7 @@ async def load_model(chosen: ModelSettings, section: str = "model") -> LoadedMod
         served.allowance.tokens = chosen.thinking
         kinds = [kind.value for kind in dialects.ConstraintKind if kind in served.server.kinds]
         formats = tuple(_ENGINES_WORDS.get(kind, kind) for kind in kinds)
-        return LoadedModel(served, served.constrains, formats)
+        return LoadedModel(served, served.constrains, formats, served.server.logprobs)
     if chosen.kind == "transformers":
         opened = await asyncio.to_thread(open_transformers_model, chosen)
         opened.allowance.tokens = chosen.thinking

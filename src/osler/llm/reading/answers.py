@@ -6,7 +6,6 @@ import re
 
 from osler.llm.reading.debris import is_debris, without_debris
 from osler.llm.reading.marks import plain_marks
-from osler.llm.reading.refusals import is_refusal
 from osler.llm.reading.thinking import spoken_part
 from osler.text import split_sentences
 from osler.types import CITATION_MARK
@@ -23,9 +22,13 @@ _DECLINES = re.compile(
     rf"|won't|will not|must decline to)\s*{_HELPS}|我(?:无法|不能)(?:帮助|协助|提供|回答))",
     re.IGNORECASE,
 )
+_SHORT = 12
+"""Characters of a sentence that may well come twice."""
+_AGAIN = re.compile(r"(\[\d+\])(?:\s*\1)+")
 _INSTEAD = re.compile(
     r"\W*(?:please |you should |it is best to |i (?:recommend|suggest|advise) )"
-    r"|\W*(?:consult|see|talk to|speak (?:to|with)|contact)\b.*\b(?:professional|doctor|physician|provider)"
+    r"|\W*(?:consult|see|talk to|speak (?:to|with)|contact)\b.*"
+    r"\b(?:professional|doctor|physician|provider)"
     r"|\W*(?:i'm|i am) (?:not a doctor|an ai)\b|\W*请(?:咨询|联系)",
     re.IGNORECASE,
 )
@@ -34,7 +37,7 @@ _INSTEAD = re.compile(
 def answer_words(reply: str) -> str:
     """The reply's answer: no thinking, labels or courtesies, marks as the house's, no repeats."""
     said = without_debris(plain_marks(spoken_part(reply)))
-    return "\n".join(_without_repeats(said)).strip()
+    return _AGAIN.sub(r"\1", "\n".join(_without_repeats(said))).strip()
 
 
 def _without_repeats(text: str) -> list[str]:
@@ -53,9 +56,6 @@ def _without_repeats(text: str) -> list[str]:
     return lines
 
 
-_SHORT = 12
-
-
 def bare_words(sentence: str) -> str:
     """A sentence as it is compared: without marks, case and signs around it."""
     plain = CITATION_MARK.sub("", plain_marks(sentence))
@@ -63,12 +63,9 @@ def bare_words(sentence: str) -> str:
 
 
 def declines(text: str) -> bool:
-    """Whether a reply says nothing but that it does not answer, or will not."""
-    if not text.strip():
-        return False
+    """Whether a reply says nothing but that the model will not answer."""
     said = [text[start:end] for start, end in split_sentences(text)]
     said = [sentence for sentence in said if not is_debris(sentence)]
-    first = bool(said) and _DECLINES.match(said[0].replace("’", "'")) is not None
-    if first and all(_DECLINES.match(one) or _INSTEAD.match(one) for one in said[1:]):
-        return True
-    return is_refusal(text)
+    if not said or _DECLINES.match(said[0].replace("’", "'")) is None:
+        return False
+    return all(_DECLINES.match(one) or _INSTEAD.match(one) for one in said[1:])

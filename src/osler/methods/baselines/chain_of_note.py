@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from osler.methods.baselines.episode import Episode, EpisodeMethod
 
 _ANSWER = re.compile(
-    r"^\W*(?:final answer|answer|最终答案|答案)\W*[:：]\s*", re.IGNORECASE | re.MULTILINE
+    r"^\W*(?:final answer|answer|最终答案|答案)\W*[:：][*_\s]*", re.IGNORECASE | re.MULTILINE
 )
 
 

@@ -16,6 +16,7 @@ from osler.answer.option_reading import named_option, written_option
 from osler.answer.silence import explain_silence, read_draft
 from osler.llm.core.ask import complete
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
+from osler.llm.reading.answers import bare_words
 from osler.prompts import RenderedPrompt, render_question_prompt
 from osler.retrieve import look_up
 from osler.trace import BudgetExceeded, Noted, Run
@@ -201,7 +202,9 @@ class Episode:
         """
         question, said = self.question, answer.strip()
         letter = match_option(said, question)
-        words = " ".join(filter(None, (reason.strip(), said)))
+        # A reason that says the answer already says it once.
+        told = bare_words(said) in bare_words(reason) if said else False
+        words = " ".join(filter(None, (reason.strip(), "" if told else said)))
         self.decision = Decision(letter, words, tuple(hit.passage.id for hit in passages))
         if letter is None:
             self.draft = words
@@ -239,7 +242,7 @@ class Episode:
         solution = end_single_pass(
             answer, self.run, decided, converged=converged, silent=Halt.NO_EVIDENCE, why=why
         )
-        if self.capped and not self.run.spent:
+        if self.capped and not (self.run.spent or self.run.unsaid):
             return replace(solution, halt=Halt.BUDGET, why=self.capped)
         return solution
 

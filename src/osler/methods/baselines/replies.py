@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from osler.llm.reading.debris import without_debris
 from osler.llm.reading.json_replies import json_in
 
 __all__ = ["clean_strings", "json_in", "read_list"]
@@ -22,6 +23,7 @@ def read_list(text: str, most: int) -> list[str]:
     value = json_in(text, "[")
     found = clean_strings(value)
     if value != [] and not found:
-        lines = (line.strip().lstrip("-*•0123456789.、)） ").strip() for line in text.splitlines())
+        plain = without_debris(text).splitlines()
+        lines = (line.strip().lstrip("-*•0123456789.、)） ").strip() for line in plain)
         found = [line for line in lines if line and not line.endswith((":", "："))]
     return list(dict.fromkeys(found))[:most]
