@@ -11,12 +11,14 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from osler.prompts import load_prompt
+from osler.llm.core.base import Message
+from osler.llm.server.continuing import ask_to_continue
 from osler.testing.mannered import Turns
 from osler.text import split_sentences
 from osler.types import CITATION_MARK
 
-_GO_ON = load_prompt("llm/continue", "en").body.strip()
+# What a server that continues nothing is asked, as the client of models asks it.
+_GO_ON = ask_to_continue([Message("user", "?"), Message("assistant", "!")])[-1].content.strip()
 
 
 @dataclass(frozen=True)
@@ -38,14 +40,13 @@ class CompetentModel:
         if shown[-1].strip() == _GO_ON and len(shown) > 1:
             begun, shown = shown[-2], shown[:-1]
         prompt = "\n".join(shown[:-1] if begun else shown)
-        for words, reply in (*self.others, *self._replies()):
+        for words, reply in (*self.others, *self._replies(), *self._more_replies()):
             if words in prompt:
                 return _rest_of(reply(f"{prompt}\n{begun}"), begun)
         return self._answer_cited(prompt)
 
     def _replies(self) -> list[tuple[str, Callable[[str], str]]]:
         """Words that a prompt is known by, and the reply to it."""
-        named = f'["{self.query}"]'
         # The first reply whose words stand in the prompt is given.
         return [
             ("[Actions Pipeline Format]", self._act),
@@ -71,6 +72,10 @@ class CompetentModel:
             ),
             ("How far is the response supported", lambda p: "[Fully supported]"),
             ("How useful is the response", lambda p: "[Utility:5]"),
+        ]
+
+    def _more_replies(self) -> list[tuple[str, Callable[[str], str]]]:
+        return [
             (
                 "Write the notes first",
                 lambda p: f"Note 1: it bears on it.\nAnswer: {self._answer_cited(p)}",
@@ -105,7 +110,6 @@ class CompetentModel:
             ("Answer from the documents, in a few words", lambda p: self.short),
             ("The last sentence begins with: So the answer is", self._grown),
             ("So the answer is:", self._grown),
-            (named, lambda p: self.query),
         ]
 
     def _mark(self, prompt: str) -> str:
