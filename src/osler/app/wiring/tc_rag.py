@@ -149,16 +149,7 @@ def build_machine(
         )
     limit = halting_threshold(settings, chosen, planner.name)
     _require_metric(metric, planner, composer)
-    if metric == "sureness" and may_write(settings, "reader"):
-        raise CapabilityMissing(
-            "sureness is of quoted answers, and this reader's own words are the answer",
-            fix='set strategy.metric = "auto", or model.writes = "no"',
-        )
-    if metric == "semantic-entropy" and by_auto:
-        raise CapabilityMissing(
-            "semantic-entropy samples answers, and the planner's model may not word them",
-            fix='set strategy.metric = "sureness", or configure a model that may write',
-        )
+    _require_words(metric, settings)
     return TuringMachine(
         planner,
         tools,
@@ -243,6 +234,21 @@ def _require_metric(metric: Metric, planner: LanguageModel, composer: Composer) 
             f"{metric} needs the likelihood of the composed answer, and {planner.name} scores no"
             " given text",
             fix='set strategy.metric = "off", or let the planner\'s model word answers',
+        )
+
+
+def _require_words(metric: Metric, settings: Settings) -> None:
+    """Raises `CapabilityMissing` for a metric of quoted answers where the reader words them, and
+    for one of worded answers where the planner may not."""
+    if metric == "sureness" and may_write(settings, "reader"):
+        raise CapabilityMissing(
+            "sureness is of quoted answers, and this reader's own words are the answer",
+            fix='set strategy.metric = "auto", or model.writes = "no"',
+        )
+    if metric == "semantic-entropy" and not may_write(settings, "planner"):
+        raise CapabilityMissing(
+            "semantic-entropy samples answers, and the planner's model may not word them",
+            fix='set strategy.metric = "sureness", or configure a model that may write',
         )
 
 
