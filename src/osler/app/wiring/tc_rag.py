@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal, assert_never, cast
+from typing import Literal, assert_never
 
 from osler.answer import Composer
 from osler.answer.cautions import PooledComposer
@@ -78,11 +78,13 @@ def halting_threshold(settings: Settings, chosen: TcRagSettings, planner: str) -
     The usual one is the paper's, or what was fitted to the packaged model. Raises `BadConfig` for
     a metric that has none.
     """
+    # Before a model is known, "auto" is its first choice.
+    metric: Metric = "cppl" if chosen.metric == "auto" else chosen.metric
     if chosen.sigma is not None:
         return Threshold(chosen.sigma)
     fitted, note = settings.calibration, ""
-    if fitted.sigma is not None and chosen.metric != "off":
-        if (fitted.metric, fitted.model) == (chosen.metric, planner):
+    if fitted.sigma is not None and metric != "off":
+        if (fitted.metric, fitted.model) == (metric, planner):
             basis = f"calibrated on {fitted.n} questions, {fitted.date}"
             if fitted.risk:
                 basis = (
@@ -92,13 +94,12 @@ def halting_threshold(settings: Settings, chosen: TcRagSettings, planner: str) -
             return Threshold(fitted.sigma, basis)
         note = (
             f"the calibrated sigma {fitted.sigma:g} is for {fitted.metric} of {fitted.model},"
-            f" not for {chosen.metric} of {planner}: it is not used"
+            f" not for {metric} of {planner}: it is not used"
         )
     usual = PACKAGED_SIGMA if settings.model_for("planner").kind == "packaged" else SIGMA
-    metric = cast("Metric", chosen.metric)
     if metric not in usual:
         raise BadConfig(
-            f"{chosen.metric} has no usual sigma",
+            f"{metric} has no usual sigma",
             fix="set strategy.sigma, or fit one with osler calibrate",
         )
     return Threshold(usual[metric], note=note)
