@@ -200,7 +200,9 @@ def _require_monitored(settings: Settings) -> tuple[TcRagSettings, Metric]:
             "only a monitored TC-RAG has a sigma to calibrate",
             fix='set strategy.kind = "tc-rag" and strategy.metric = "cppl" or "uct"',
         )
-    return chosen, chosen.metric
+    # A sigma is fitted to one metric by name: the paper's first.
+    metric: Metric = "cppl" if chosen.metric == "auto" else chosen.metric
+    return chosen.model_copy(update={"metric": metric}), metric
 
 
 def fit_sigma(measured: StateValues, *, quantile: float, questions: str, today: date) -> SigmaFit:

@@ -213,8 +213,10 @@ def _calibrate_risk(
     named = str(file or "feedback")
     if file is not None and isinstance(chosen, TcRagSettings):
         states = read_graded_states(file)
+        # A sigma is fitted to one metric by name: the paper's first.
+        metric = "cppl" if chosen.metric == "auto" else chosen.metric
         found, kept = fit_guaranteed_sigma(
-            states, chosen.metric, risk=risk, confidence=confidence, questions=named, today=today
+            states, metric, risk=risk, confidence=confidence, questions=named, today=today
         )
         return found, kept, guaranteed_sigma_page(found, kept)
     graded = read_graded_answers(file) if file else judged

@@ -38,6 +38,9 @@ class Run:
     usage: Usage = field(default_factory=Usage)
     spent: str = field(default="", init=False)
     """The bound that refused or cut something short; empty when none did."""
+    unsaid: str = field(default="", init=False)
+    """Why the last reply of a model said nothing: it was cut while thinking, or declined; empty
+    where it spoke."""
     rng: random.Random = field(init=False)
     _cancelled: bool = field(default=False, init=False)
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from osler.answer import NOTHING_SAID
+from osler.answer.checks import DECIDES, weigh_failures
 from osler.answer.extractive import FURTHER, NOTE, ExtractiveComposer
 from osler.answer.gate import (
     BY_RELEVANCE,
@@ -37,7 +38,7 @@ TEXT = f"{SAILORS} {GUMS} {SCURVY} {JOINTS} What are the symptoms of scurvy? See
 ASKED = Question("q", "What are the symptoms of scurvy?")
 SURE: Mapping[str, float] = {GUMS: 3.0, JOINTS: 2.0, SCURVY: -1.0, SAILORS: -4.0}
 FAILED = 1.6
-ALONE = AnswerFit(ordered=9.0, bias=0.0, relevance=0.0, judged=1.0, failed=FAILED)
+ALONE = AnswerFit(ordered=9.0, bias=0.0, relevance=0.0, judged=1.0, failed=FAILED, margin=0.0)
 """The judge's logit orders, and is the probability's."""
 
 
@@ -174,11 +175,32 @@ async def test_order_and_probability_weigh_the_judge_apart() -> None:
     gate = EvidenceGate(
         relevance,
         judge=KnownJudge({GUMS: 0.0, JOINTS: 1.0}),
-        fits={"en": AnswerFit(ordered=0.1, bias=-1.0, relevance=0.0, judged=2.0, failed=0.0)},
+        fits={"en": AnswerFit(0.1, bias=-1.0, relevance=0.0, judged=2.0, failed=0.0, margin=0.0)},
     )
     found = await gate.weigh_sentences(ASKED.text, [hit(f"{GUMS} {JOINTS}")])
     assert [one.text for one in found] == [GUMS, JOINTS]
     assert [one.relevance for one in found] == pytest.approx([chance(-1.0), chance(1.0)])
+
+
+async def test_what_stands_out_from_the_sentences_beside_it_is_surer() -> None:
+    fit = AnswerFit(0.0, bias=0.0, relevance=0.0, judged=0.0, failed=0.0, margin=2.0)
+    gate = EvidenceGate(KnownRelevance({GUMS: 1.0, JOINTS: 0.5}), fits={"en": fit})
+    found = await gate.weigh_sentences(ASKED.text, [hit(GUMS), hit(JOINTS, 1)])
+    # With half its own passage: 1.5 and 0.75, in the mean 1.125.
+    wanted = [chance(2 * (1.5 - 1.125)), chance(2 * (0.75 - 1.125))]
+    assert [one.relevance for one in found] == pytest.approx(wanted)
+    (alone,) = await gate.weigh_sentences(ASKED.text, [hit(GUMS)])
+    assert alone.relevance == pytest.approx(0.5)
+
+
+async def test_what_is_about_another_subject_is_no_answer_however_near() -> None:
+    scurvy = "The symptoms of scurvy are bleeding gums."
+    asked = Question("q", "What are the symptoms of rickets?")
+    passage = hit(scurvy)
+    (found,) = await judging(KnownJudge({scurvy: 4.0})).weigh_sentences(asked.text, [passage])
+    assert found.relevance == pytest.approx(chance(4.0 - weigh_failures([DECIDES]) * FAILED))
+    assert weigh_failures([DECIDES, "amount"]) > 3 * weigh_failures(["amount", "both"]) / 2
+    assert (await judging(KnownJudge({scurvy: 4.0})).weigh_evidence(asked, [passage])).quotes == []
 
 
 async def test_the_judge_reads_the_sentence_in_its_place() -> None:
@@ -218,7 +240,8 @@ async def test_a_sentence_is_weighed_with_half_its_passage() -> None:
     assert [one.text.split()[0] for one in found] == ["Oranges", "One", "A"]
     fit = BY_RELEVANCE["en"]
     # 0.4 and half of 0.7; 0.3 and half of 0.7; 0.3 and half of 0.3.
-    wanted = [fit.find_share(one, 0.0, 0) for one in (0.75, 0.65, 0.45)]
+    scores = (0.75, 0.65, 0.45)
+    wanted = [fit.find_share(one, 0.0, 0, one - sum(scores) / 3) for one in scores]
     assert [one.relevance for one in found] == pytest.approx(wanted)
 
 
@@ -247,7 +270,14 @@ async def test_without_a_judge_relevance_alone_orders_and_decides() -> None:
     assert weighed.sureness.by == "relevance"
 
 
-PARAMETERS = {"ordered": 0.5, "bias": -1.0, "relevance": 2.0, "judged": 3.0, "failed": 0.7}
+PARAMETERS = {
+    "ordered": 0.5,
+    "bias": -1.0,
+    "relevance": 2.0,
+    "judged": 3.0,
+    "failed": 0.7,
+    "margin": 0.2,
+}
 
 
 def card_of(parameters: Mapping[str, float]) -> ExpertCard:
@@ -275,7 +305,7 @@ def test_a_card_without_one_of_the_numbers_is_refused_and_says_which(lacking: st
 
 async def test_chinese_is_weighed_by_its_own_fit() -> None:
     fits = read_fits(card_of(PARAMETERS))
-    assert fits["en"] == AnswerFit(0.5, -1.0, 2.0, 3.0, 0.7)
+    assert fits["en"] == AnswerFit(0.5, -1.0, 2.0, 3.0, 0.7, 0.2)
     assert fits["zh"] == BY_RELEVANCE["zh"]
     question = Question("q", "坏血病的病因是什么？", language="zh")
     text = "坏血病的病因是缺乏维生素C。"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from pydantic import Field, model_validator
 
@@ -17,6 +18,14 @@ from osler.app.config.hub import (
     Dtype,
     require_weights,
 )
+
+
+def _read_value(text: str) -> Any:
+    """A JSON value; a word that is none is a text."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text.strip()
 
 
 class ModelSettings(SettingsSection):
@@ -48,6 +57,12 @@ class ModelSettings(SettingsSection):
     """Context window, in tokens."""
     threads: Whole = Field(default=0, ge=0, le=1024)
     """Processor threads; 0 = one less than there are, at least 1."""
+    thinking: Whole = Field(default=2048, ge=0, le=65_536)
+    """Tokens that the model may think in each call besides those of its reply; they are asked for
+    once it was seen to think."""
+    request: tuple[str, ...] = ()
+    """More fields of each request to a server, as "name=JSON": "reasoning_effort=low", or
+    "chat_template_kwargs.enable_thinking=false" to switch thinking off."""
     writes: Literal["auto", "yes", "no"] = "auto"
     """Whether the model words answers, or they are quoted from passages; auto: yes, but never by
     the packaged model."""
@@ -65,7 +80,24 @@ class ModelSettings(SettingsSection):
             )
         if self.kind == "transformers":
             require_weights(self.path, self.name, self.revision)
+        if self.request and self.kind != "openai":
+            raise ValueError(f'request is sent to servers, and kind = "{self.kind}" is none')
+        if unread := [one for one in self.request if not one.partition("=")[0].strip(" .")]:
+            raise ValueError(f'request: "{unread[0]}" is no "name=JSON"')
         return self
+
+    @property
+    def request_fields(self) -> dict[str, Any]:
+        """The fields of `request`, those of a name with dots within one another."""
+        fields: dict[str, Any] = {}
+        for one in self.request:
+            name, _, value = one.partition("=")
+            *outer, last = name.strip().split(".")
+            place = fields
+            for part in outer:
+                place = place.setdefault(part, {})
+            place[last] = _read_value(value)
+        return fields
 
     @property
     def thread_count(self) -> int:

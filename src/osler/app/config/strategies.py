@@ -54,13 +54,15 @@ class StrategySection(SettingsSection):
 class MachineFields(StrategySection):
     """The memory stack and its monitor: TC-RAG, and the machine of the unified system."""
 
-    metric: Metric = "cppl"
-    """State value: conditional perplexity (Eq. 4), uncertainty (Eq. 5), or none (off). Variants
-    without a threshold of the paper's: uct-mean (Eq. 5 as a mean), uct-entropy (over the whole
-    vocabulary), low-prob (share of tokens of probability below 0.1), attention (share of tokens
-    that later ones hardly attend to), sureness (how likely the evidence does not answer, by the
-    expert judge; its sigma is 0.5), gain and question-gain (how much likelier the evidence makes
-    the answer, or the question), option-entropy, semantic-entropy (of sampled answers)."""
+    metric: Literal["auto", Metric] = "auto"
+    """State value: conditional perplexity (cppl, Eq. 4), uncertainty (uct, Eq. 5), or none (off);
+    auto: cppl where the planner's model scores given texts, else uct where it tells the
+    log-probabilities of its replies, else off. Variants without a threshold of the paper's:
+    uct-mean (Eq. 5 as a mean), uct-entropy (over the whole vocabulary), low-prob (share of tokens
+    of probability below 0.1), attention (share of tokens that later ones hardly attend to),
+    sureness (of quoted answers: how likely the evidence does not answer, by the expert judge; its
+    sigma is 0.5), gain and question-gain (how much likelier the evidence makes the answer, or the
+    question), option-entropy, semantic-entropy (of sampled answers)."""
     sigma: RealLimit = None
     """A conclusion stands below it; "none" = 10 for cppl, 20 for uct (TC-RAG App. 8.5), or what was
     fitted to the packaged model; the variants need one that is set or calibrated."""
@@ -175,9 +177,10 @@ class TcRagSettings(MachineFields):
     """The tools that are offered; empty = a search for each kind of source and for the concept
     graph. The released code's helpers are offered only when named (HYPOTHESIS_OUTPUT, MEDICAL_NER,
     KNOWLEDGE_ORGANIZE, FILTER)."""
-    dialect: Literal["paper", "released"] = "paper"
-    """How replies are read: by the paper's tags, or by the rules of the authors' program (Action,
-    Action Input, Final Answer)."""
+    dialect: Literal["tolerant", "paper", "released"] = "tolerant"
+    """How replies are read: tolerant, tags and tool calls in any dress, several actions in one
+    reply; paper, its tags, one action a reply; released, by the rules of the authors' program
+    (Action, Action Input, Final Answer)."""
 
 
 class KagThinkerSettings(ThinkerFields):

@@ -15,7 +15,6 @@ from osler.app.config import (
     Settings,
 )
 from osler.errors import BadConfig, ModelError, read_text_file
-from osler.llm.core.base import LanguageModel
 from osler.retrieve.asked import QuestionReader
 from osler.retrieve.authority import AuthorityRetriever
 from osler.retrieve.experts.judge import JUDGE, JudgeExpert, JudgeRelevance
@@ -29,9 +28,10 @@ if TYPE_CHECKING:
     from osler.kb.encoders.base import Encoder
     from osler.llm.server.connection import ServerClient
     from osler.llm.transformers.hub import Weights
+    from osler.llm.transformers.model import TransformersModel
 
 
-def open_transformers_model(chosen: ModelSettings) -> LanguageModel:
+def open_transformers_model(chosen: ModelSettings) -> TransformersModel:
     """Loads the weights now. Raises `ModelError`."""
     from osler.llm.transformers.model import open_transformers
 

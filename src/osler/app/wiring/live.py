@@ -131,7 +131,7 @@ def record_parts(parts: Parts, tape: Tape) -> Parts:
         attends = isinstance(ready.model, Attentive)
         adapters = sorted(ready.model.adapters) if isinstance(ready.model, Adapted) else ()
         tape.models[ready.model.name] = ModelAbilities(
-            scores, ready.constrains, attends, tuple(adapters)
+            scores, ready.constrains, attends, tuple(adapters), ready.tells
         )
         models[role] = replace(ready, model=wrap_model(ready.model, tape))
     return replace(
@@ -145,6 +145,11 @@ def record_parts(parts: Parts, tape: Tape) -> Parts:
         pool=parts.pool and WrappedRelevance("pool", parts.pool, tape),
         judge=parts.judge and WrappedRelevance(JUDGE, parts.judge, tape),
     )
+
+
+def _replayed_model(player: TapePlayer, name: str) -> LoadedModel:
+    able = player.abilities_of(name)
+    return LoadedModel(replay_model(player, name), able.constrains, tells=able.tells)
 
 
 def replay_parts(
@@ -167,10 +172,7 @@ def replay_parts(
         for name in ("pool", JUDGE)
     )
     return Parts(
-        {
-            role: LoadedModel(replay_model(player, name), player.abilities_of(name).constrains)
-            for role, name in names.items()
-        },
+        {role: _replayed_model(player, name) for role, name in names.items()},
         lambda name, sources: WrappedRetriever(name, None, player),
         WrappedRelevance("relevance", None, player),
         WrappedRelevance("coverage", None, player),

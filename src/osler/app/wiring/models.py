@@ -38,6 +38,8 @@ class LoadedModel:
     """Whether it takes a grammar."""
     formats: tuple[str, ...] = ("GBNF",)
     """What its replies can be held to, as engines call it."""
+    tells: bool = False
+    """Whether its replies were seen to come with log-probabilities."""
 
 
 async def load_roles(
@@ -75,13 +77,17 @@ async def load_model(chosen: ModelSettings, section: str = "model") -> LoadedMod
             api_key=read_server_key(chosen.key_file, section),
             timeout_s=chosen.timeout_s,
             section=section,
+            fields=chosen.request_fields,
         )
         served = await client.connect_server(endpoint)
+        served.allowance.tokens = chosen.thinking
         kinds = [kind.value for kind in dialects.ConstraintKind if kind in served.server.kinds]
         formats = tuple(_ENGINES_WORDS.get(kind, kind) for kind in kinds)
-        return LoadedModel(served, served.constrains, formats)
+        return LoadedModel(served, served.constrains, formats, served.server.logprobs)
     if chosen.kind == "transformers":
-        return LoadedModel(await asyncio.to_thread(open_transformers_model, chosen), False, ())
+        opened = await asyncio.to_thread(open_transformers_model, chosen)
+        opened.allowance.tokens = chosen.thinking
+        return LoadedModel(opened, False, ())
     return LoadedModel(await asyncio.to_thread(_load_embedded, chosen))
 
 
@@ -120,6 +126,7 @@ def _load_embedded(chosen: ModelSettings) -> LanguageModel:
         timeout_s=chosen.timeout_s,
         adapters=chosen.adapters,
     )
+    model.allowance.tokens = chosen.thinking if chosen.kind != "packaged" else 0
     # The packaged file was checked when it was made, and a quoted answer needs no language model.
     if chosen.kind != "packaged" or chosen.adapters:
         model.load()

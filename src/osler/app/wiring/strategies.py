@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Literal, assert_never
+from typing import Any, Literal, assert_never, cast
 
 from osler.answer.extractive import ExtractiveComposer
 from osler.app.config import (
@@ -34,6 +34,7 @@ from osler.methods.kag.boundary import Boundary, GenerateThenAssess, NoBoundary
 from osler.methods.kag.depth import Depth
 from osler.methods.kag.solver import Thinker
 from osler.methods.omni.dossier import SavedPlan
+from osler.methods.tcrag.monitor import Metric
 from osler.methods.tcrag.tools import Tool
 from osler.methods.unified.depth import MachineDepth, StateSignal
 from osler.methods.unified.search import FormTool, PlannedSearch, PlannedTool
@@ -50,6 +51,10 @@ _PAPERS: Mapping[str, Literal["both", "self-check", "likelihood", "none"]] = {
 
 def build_unified(build: StrategyBuild, chosen: UnifiedSettings) -> Thinker:
     """KAG-Thinker's solver around what `chosen` puts in its places."""
+    players = (build.parts.models[role] for role in ("planner", "reader"))
+    composed = not build.may_write("reader")
+    metric = tc_rag.choose_metric(chosen.metric, players, composed=composed)
+    chosen = chosen.model_copy(update={"metric": metric})
     as_thinker = thinking_settings(chosen)
     boundary, notes = _build_boundary(build, chosen)
     search = _build_search(build, chosen)
@@ -168,7 +173,7 @@ def _state_signal(
         why = f"{reader.name} scores no given text: the state value is no signal of the boundary"
         return None, [why]
     limit = tc_rag.halting_threshold(build.settings, machine_settings(chosen), reader.name)
-    monitor = tc_rag.state_monitor(chosen.metric, reader, build.parts)
+    monitor = tc_rag.state_monitor(cast("Metric", chosen.metric), reader, build.parts)
     return StateSignal(monitor, limit.sigma), [limit.note]
 
 

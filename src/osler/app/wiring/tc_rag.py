@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import assert_never
+from typing import Literal, assert_never
 
 from osler.answer import Composer
 from osler.answer.cautions import PooledComposer
@@ -14,6 +14,7 @@ from osler.app.config import (
 )
 from osler.app.wiring import Parts
 from osler.app.wiring.composers import build_composer, evidence_gate, may_write, sampling_of
+from osler.app.wiring.models import LoadedModel
 from osler.app.wiring.tools import make_tools as tools_of
 from osler.errors import BadConfig, CapabilityMissing
 from osler.llm.core.base import Attentive, LanguageModel, Likelihood
@@ -41,6 +42,8 @@ from osler.methods.tcrag.monitor import (
 )
 from osler.methods.tcrag.moves import AnyMove, GuidedMoves, LeanMoves, Moves
 from osler.methods.tcrag.observations import ObservationJudge
+from osler.methods.tcrag.steps import ActionReader
+from osler.methods.tcrag.tolerant import parse_tolerant
 from osler.methods.tcrag.tools import Tool
 
 # For the packaged model: nine in ten of its answers to the 24 calibration questions lie below.
@@ -51,6 +54,13 @@ PACKAGED_SIGMA = {**SIGMA, "cppl": 45.0, "uct": 32.0}
 _LONG, _SHORT = 600, 160
 # Likeliest tokens that are asked for at each place of a reply, where a metric reads its tokens.
 _TOP: Mapping[Metric, int] = {"uct": 1, "uct-mean": 1, "low-prob": 1, "uct-entropy": 20}
+
+
+_READERS: Mapping[str, ActionReader] = {
+    "tolerant": parse_tolerant,
+    "paper": parse_action,
+    "released": parse_released,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +78,13 @@ def halting_threshold(settings: Settings, chosen: TcRagSettings, planner: str) -
     The usual one is the paper's, or what was fitted to the packaged model. Raises `BadConfig` for
     a metric that has none.
     """
+    # Before a model is known, "auto" is its first choice.
+    metric: Metric = "cppl" if chosen.metric == "auto" else chosen.metric
     if chosen.sigma is not None:
         return Threshold(chosen.sigma)
     fitted, note = settings.calibration, ""
-    if fitted.sigma is not None and chosen.metric != "off":
-        if (fitted.metric, fitted.model) == (chosen.metric, planner):
+    if fitted.sigma is not None and metric != "off":
+        if (fitted.metric, fitted.model) == (metric, planner):
             basis = f"calibrated on {fitted.n} questions, {fitted.date}"
             if fitted.risk:
                 basis = (
@@ -82,15 +94,31 @@ def halting_threshold(settings: Settings, chosen: TcRagSettings, planner: str) -
             return Threshold(fitted.sigma, basis)
         note = (
             f"the calibrated sigma {fitted.sigma:g} is for {fitted.metric} of {fitted.model},"
-            f" not for {chosen.metric} of {planner}: it is not used"
+            f" not for {metric} of {planner}: it is not used"
         )
     usual = PACKAGED_SIGMA if settings.model_for("planner").kind == "packaged" else SIGMA
-    if chosen.metric not in usual:
+    if metric not in usual:
         raise BadConfig(
-            f"{chosen.metric} has no usual sigma",
+            f"{metric} has no usual sigma",
             fix="set strategy.sigma, or fit one with osler calibrate",
         )
-    return Threshold(usual[chosen.metric], note=note)
+    return Threshold(usual[metric], note=note)
+
+
+def choose_metric(
+    metric: Literal["auto", Metric], players: Iterable[LoadedModel], *, composed: bool
+) -> Metric:
+    """The metric as set; "auto": the paper's first that every one of these models can be valued by.
+
+    `composed`: an answer is worded by another than the model, whose tokens it has not.
+    """
+    if metric != "auto":
+        return metric
+    models = tuple(players)
+    if all(isinstance(ready.model, Likelihood) for ready in models):
+        return "cppl"
+    tells = all(ready.tells or isinstance(ready.model, Likelihood) for ready in models)
+    return "uct" if tells and not composed else "off"
 
 
 def build_machine(
@@ -106,6 +134,13 @@ def build_machine(
     `tools` and `compose` stand in the place of those that the settings name.
     """
     planner, summariser = parts.model_for("planner"), parts.model_for("summariser")
+    composer = compose or build_composer(settings, parts)
+    if chosen.moves == "lean":
+        composer = PooledComposer(composer, parts.order)
+    metric = choose_metric(
+        chosen.metric, (parts.models["planner"],), composed=composer.writes_answer
+    )
+    chosen = chosen.model_copy(update={"metric": metric})
     by_auto = not may_write(settings, "planner")
     guided = by_auto if chosen.moves == "auto" else chosen.moves != "any"
     longest = chosen.action_chars or (_SHORT if guided else _LONG)
@@ -114,19 +149,12 @@ def build_machine(
             chosen, parts, evidence_gate(settings, parts), sampling_of(settings), longest=longest
         )
     limit = halting_threshold(settings, chosen, planner.name)
-    composer = compose or build_composer(settings, parts)
-    if chosen.moves == "lean":
-        composer = PooledComposer(composer, parts.order)
-    _require_metric(chosen.metric, planner, composer)
-    if chosen.metric == "semantic-entropy" and by_auto:
-        raise CapabilityMissing(
-            "semantic-entropy samples answers, and the planner's model may not word them",
-            fix='set strategy.metric = "sureness", or configure a model that may write',
-        )
+    _require_metric(metric, planner, composer)
+    _require_words(metric, settings)
     return TuringMachine(
         planner,
         tools,
-        state_monitor(chosen.metric, planner, parts),
+        state_monitor(metric, planner, parts),
         composer,
         _machine_moves(
             settings, chosen, parts, tuple(tool.name for tool in tools), composer, guided=guided
@@ -143,9 +171,10 @@ def build_machine(
         template=chosen.tool_template,
         restore=chosen.restore,
         exhausted=chosen.exhausted,
-        read=parse_released if chosen.dialect == "released" else parse_action,
+        read=_READERS[chosen.dialect],
+        closes=chosen.dialect == "tolerant",
         # Reporting a reply's tokens can cost a second reading: only for metrics that read them.
-        sampling=replace(sampling_of(settings), top=_TOP.get(chosen.metric, 0)),
+        sampling=replace(sampling_of(settings), top=_TOP.get(metric, 0)),
     )
 
 
@@ -206,6 +235,21 @@ def _require_metric(metric: Metric, planner: LanguageModel, composer: Composer) 
             f"{metric} needs the likelihood of the composed answer, and {planner.name} scores no"
             " given text",
             fix='set strategy.metric = "off", or let the planner\'s model word answers',
+        )
+
+
+def _require_words(metric: Metric, settings: Settings) -> None:
+    """Raises `CapabilityMissing` for a metric of quoted answers where the reader words them, and
+    for one of worded answers where the planner may not."""
+    if metric == "sureness" and may_write(settings, "reader"):
+        raise CapabilityMissing(
+            "sureness is of quoted answers, and this reader's own words are the answer",
+            fix='set strategy.metric = "auto", or model.writes = "no"',
+        )
+    if metric == "semantic-entropy" and not may_write(settings, "planner"):
+        raise CapabilityMissing(
+            "semantic-entropy samples answers, and the planner's model may not word them",
+            fix='set strategy.metric = "sureness", or configure a model that may write',
         )
 
 

@@ -21,6 +21,7 @@ from osler.llm.core.base import (
     Scored,
 )
 from osler.llm.core.thinking import split_thinking
+from osler.llm.reading.thinking import silence_of
 from osler.prompts import render_prompt
 from osler.text import join_surrogates, language_of
 from osler.trace import Asked, Noted, Run
@@ -50,6 +51,7 @@ async def complete(
     completion = _make_loggable(
         split_thinking(await _call_within_budget(run, lambda: model.complete(messages, sampling)))
     )
+    completion = _note_silence(completion, run)
     # Paid before it is told: an event that ends the run must not hide what it cost.
     run.spend(completion.usage)
     run.emit(
@@ -64,6 +66,19 @@ async def complete(
         )
     )
     return completion
+
+
+def _note_silence(completion: Completion, run: Run) -> Completion:
+    """Records a reply that was cut while it thought, and takes thinking without marks for such."""
+    run.unsaid = ""
+    if silence_of(completion) != "cut":
+        return completion
+    count = completion.usage.completion_tokens
+    spent = f" after {count} tokens" if count else ""
+    run.unsaid = f"the model's reply was cut while thinking{spent}: raise model.thinking"
+    if not completion.text.strip():
+        return completion
+    return replace(completion, text="", thinking=completion.text, tokens=())
 
 
 def _make_loggable(completion: Completion) -> Completion:
@@ -166,7 +181,8 @@ async def ask(
             return parse(completion)
         except MalformedOutput as error:
             explained = _explain_error(error, completion, sampling)
-            if attempt == repairs:
+            # Who thinks to the limit again will do so once more.
+            if attempt == repairs or (run.unsaid and wrong):
                 raise explained from error
         wrong = explained.message
         # From the first turns each time: a second repair does not carry the first one along.

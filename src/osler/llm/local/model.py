@@ -24,6 +24,7 @@ from weakref import WeakKeyDictionary
 
 from osler.errors import CapabilityMissing, ModelError
 from osler.llm.core.align import decode_pieces, token_scores
+from osler.llm.core.allowance import ThinkingAllowance
 from osler.llm.core.base import Completion, Message, Sampling, Scored, TokenScore, raw_text
 from osler.llm.core.thinking import opens_thinking, split_thinking
 from osler.llm.local.engine import LlamaEngine
@@ -67,6 +68,7 @@ class LlamaCpp:
             slots=slots,
             adapters=adapters,
         )
+        self.allowance = ThinkingAllowance()
         self._slots = slots
         self._timeout_s = timeout_s
         self._threads = ThreadPoolExecutor(slots, thread_name_prefix="osler-llm")
@@ -98,8 +100,11 @@ class LlamaCpp:
             raise CapabilityMissing(
                 f"{self.name} has no adapter for {sampling.adapter}", fix="name it in the settings"
             )
-        return await self._run_stoppable(
-            lambda stop: self._complete_in_slot(messages, sampling, stop)
+        return await self.allowance.complete(
+            sampling,
+            lambda granted: self._run_stoppable(
+                lambda stop: self._complete_in_slot(messages, granted, stop)
+            ),
         )
 
     async def score(self, context: Sequence[Message] | str, text: str) -> Scored:

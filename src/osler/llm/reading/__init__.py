@@ -1,1 +1,17 @@
-"""Tolerant readers of what models write: one for each thing that is read, used by every method."""
+"""One tolerant reader of what models write, for every method.
+
+| Module | Reads |
+|---|---|
+| `tags` | Thought, Tool_Use, Conclusion … in any dress, in English and Chinese |
+| `actions` | the actions of a reply, several in order, and tool calls in every notation |
+| `thinking` | thinking wherever it stands, and replies that are nothing but cut thinking |
+| `answers` | the words of an answer, without what is about the reply itself |
+| `marks` | citation marks in every style, as numbers and places |
+| `debris` | words that are about the reply itself: labels, fences, courtesies |
+| `json_replies` | JSON anywhere in a reply, with comments, trailing commas, single quotes |
+| `refusals` | what says that nothing is known, in English and Chinese |
+| `verdicts` | yes and no, true and false, letters and numbers of documents |
+| `steps` | plans in every layout |
+
+Nothing here raises on any text. The papers' own dialects are strict and stay with their methods.
+"""

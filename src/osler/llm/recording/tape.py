@@ -108,6 +108,8 @@ class ModelAbilities:
     """Set when it showed its attention."""
     adapters: tuple[str, ...] = ()
     """Names of the prompts that it had adapters for."""
+    tells: bool = False
+    """Set when its replies came with log-probabilities."""
 
 
 @dataclass
@@ -218,7 +220,8 @@ class Tape:
 
 
 def _plain_abilities(able: ModelAbilities) -> dict[str, Any]:
-    return {name: value for name, value in asdict(able).items() if name != "adapters" or value}
+    late = {"adapters", "tells"}  # tapes from before had neither
+    return {name: value for name, value in asdict(able).items() if name not in late or value}
 
 
 def context_of(context: Sequence[Message] | str) -> str | tuple[Message, ...]:

@@ -16,7 +16,9 @@ from random import Random
 from typing import Any
 
 from osler.errors import CapabilityMissing, ModelError
+from osler.llm.core.allowance import ThinkingAllowance
 from osler.llm.core.base import Completion, Message, Sampling, Scored, raw_text
+from osler.llm.core.thinking import split_thinking
 from osler.llm.server import dialects, probe, raw_prompt, scoring
 from osler.llm.server.connection import (
     Clock,
@@ -26,6 +28,7 @@ from osler.llm.server.connection import (
     ServerClient,
     ServerSession,
 )
+from osler.llm.server.continuing import ask_to_continue, continue_reply
 from osler.llm.server.dialects import (
     TRAITS,
     ConstraintKind,
@@ -62,6 +65,7 @@ class OpenAIModel:
     def __init__(self, door: ServerClient, server: ServerProfile) -> None:
         self._door = door
         self.server = server
+        self.allowance = ThinkingAllowance(thinks=server.thinks)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r}, {self.server.dialect.value!r})"
@@ -83,12 +87,23 @@ class OpenAIModel:
         model's (under a grammar, or at a temperature) are scored anew where it can score,
         and left out where it cannot.
         """
-        read = await self._request_chat(messages, sampling, dialects.constraint_of(sampling))
-        return (
-            await self._score_unreported(messages, read.completion)
-            if read.unreported
-            else read.completion
+        return await self.allowance.complete(
+            sampling, lambda granted: self._complete_once(messages, sampling, granted)
         )
+
+    async def _complete_once(
+        self, messages: Sequence[Message], sampling: Sampling, granted: Sampling
+    ) -> Completion:
+        rule = dialects.constraint_of(granted)
+        try:
+            read = await self._request_chat(messages, granted, rule)
+        except RequestRefused as error:
+            # Room for thinking may be what the model's context lacks.
+            if granted.max_tokens == sampling.max_tokens or "context" not in str(error):
+                raise
+            read = await self._request_chat(messages, sampling, rule)
+        completion = read.completion
+        return await self._score_unreported(messages, completion) if read.unreported else completion
 
     async def _request_chat(
         self, messages: Sequence[Message], sampling: Sampling, rule: ReplyConstraint | None
@@ -102,7 +117,9 @@ class OpenAIModel:
         if (raw := raw_text(messages)) is not None:
             return await self._request_raw(raw, sampling, constraint)
         dialect, model = self.server.dialect, self._door.model
-        body = dialects.chat_body(self.server, model, messages, sampling, constraint)
+        turns = messages if TRAITS[dialect].continues else ask_to_continue(messages)
+        body = dialects.chat_body(self.server, model, turns, sampling, constraint)
+        body |= self._door.endpoint.fields
         path, root = dialects.chat_path(dialect)
         began = time.perf_counter()
         async with self._door.open() as line:
@@ -116,6 +133,9 @@ class OpenAIModel:
             # Read within the session, so that a reply that breaks the interface names the model.
             seconds = time.perf_counter() - began
             read = dialects.read_chat(gathered.reply, self.server, messages, sampling, seconds)
+            if len(turns) > len(messages):
+                begun = dialects.begun_text(messages)
+                read = replace(read, completion=continue_reply(read.completion, begun))
             return self._without_key(read)
 
     async def _request_raw(
@@ -231,7 +251,8 @@ async def _probe_first_reply(door: ServerClient, server: ServerProfile) -> Serve
             continue
         text, thought = read.completion.text, read.completion.thinking
         echoes = continues and text.startswith(_BEGUN.content)
-        return replace(server, logprobs=read.told > 0, echoes=echoes, thinks=bool(thought))
+        thinks = bool(thought or split_thinking(read.completion).thinking)
+        return replace(server, logprobs=read.told > 0, echoes=echoes, thinks=thinks)
 
 
 async def _probe_constraints(

@@ -316,7 +316,11 @@ def from_ollama(line: Any) -> Any:
         return line
     message, done = line["message"], bool(line.get("done"))
     choice: dict[str, Any] = {
-        "delta": {"content": message.get("content"), "reasoning_content": message.get("thinking")},
+        "delta": {
+            "content": message.get("content"),
+            "reasoning_content": message.get("thinking"),
+            "tool_calls": message.get("tool_calls"),
+        },
         "finish_reason": (line.get("done_reason") or "stop") if done else None,
     }
     if isinstance(line.get("logprobs"), list):
@@ -368,7 +372,9 @@ def _read_thought(message: Mapping[str, Any]) -> str:
 
 def _read_content(message: Mapping[str, Any], thought: str, finish: object) -> str:
     """Reads the content; it may be missing only where thinking used up the tokens."""
-    content = message.get("content")
+    content, calls = message.get("content"), replies.spell_calls(message)
+    if calls and (content is None or isinstance(content, str)):
+        return join_surrogates("\n".join(filter(None, (content, calls))))
     if content is None and thought and finish in ("length", "stop"):
         return ""
     if not isinstance(content, str):

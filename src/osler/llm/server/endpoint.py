@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import ssl
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import httpx2
 
@@ -53,6 +54,8 @@ class Endpoint:
     """Longest reply, after decompression."""
     section: str = "model"
     """Section of the settings that a fix names."""
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    """More fields of each chat, such as a switch of the model's thinking."""
 
     def __post_init__(self) -> None:
         try:

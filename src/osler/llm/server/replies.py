@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
 from typing import Any
@@ -106,6 +107,27 @@ def read_usage(reply: Mapping[str, Any], seconds: float) -> Usage:
     )
 
 
+def _call_parts(calls: Any) -> list[tuple[str, str]]:
+    """Names and arguments of a message's tool calls, as text; none of what is no list of them."""
+    parts = []
+    for call in calls if isinstance(calls, list) else ():
+        told = call.get("function") if isinstance(call, Mapping) else None
+        if isinstance(told, Mapping):
+            given = told.get("arguments") or ""
+            spelt = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+            parts.append((str(told.get("name") or ""), spelt))
+    return parts
+
+
+def spell_calls(message: Mapping[str, Any]) -> str:
+    """A message's native tool calls, as a model without a parser of its server's writes them."""
+    spelt = []
+    for name, arguments in _call_parts(message.get("tool_calls")):
+        call = f'{{"name": {json.dumps(name)}, "arguments": {arguments or "{}"}}}'
+        spelt += [f"<tool_call>\n{call}\n</tool_call>"] if name else []
+    return "\n".join(spelt)
+
+
 def longest_reply(max_tokens: int) -> int:
     """Returns the most characters of a reply of so many tokens; a longer one lost its bound."""
     return max_tokens * _LONGEST_TOKEN
@@ -166,6 +188,7 @@ class ChatGatherer:
         self._max_tokens = max_tokens
         self._translate = translate
         self._said: dict[str, list[str]] = {"content": [], "reasoning_content": [], "refusal": []}
+        self._calls: dict[Any, dict[str, str]] = {}
         self._length = 0
         self._entries: list[Any] = []
         self._finish: str | None = None
@@ -202,8 +225,10 @@ class ChatGatherer:
         if self._whole is not None:
             return self._whole
         texts = {key: "".join(pieces) for key, pieces in self._said.items() if pieces}
+        calls = {"tool_calls": [{"function": one} for one in self._calls.values()]}
+        message = {"role": "assistant", "content": None, **texts, **(calls if self._calls else {})}
         choice: dict[str, Any] = {
-            "message": {"role": "assistant", "content": None, **texts},
+            "message": message,
             "finish_reason": self._finish,
         }
         if self._entries:
@@ -219,6 +244,7 @@ class ChatGatherer:
             "reasoning_content", delta.get("reasoning_content") or delta.get("reasoning")
         )
         self._add_piece("refusal", delta.get("refusal"))
+        self._add_calls(delta.get("tool_calls"))
         logprobs = choice.get("logprobs")
         entries = logprobs.get("content") if isinstance(logprobs, Mapping) else None
         self._entries += entries if isinstance(entries, list) else []
@@ -232,6 +258,15 @@ class ChatGatherer:
             raise BadReply(f"an event's {key} is no text but {str(piece)[:80]}")
         self._said[key].append(piece)
         self._length += len(piece)
+
+    def _add_calls(self, pieces: Any) -> None:
+        """Calls come in pieces: the name first, then the arguments bit by bit."""
+        for number, (name, arguments) in enumerate(_call_parts(pieces)):
+            index = pieces[number].get("index", len(self._calls))
+            call = self._calls.setdefault(index, {"name": "", "arguments": ""})
+            call["name"] += name
+            call["arguments"] += arguments
+            self._length += len(name) + len(arguments)
 
     def _is_over(self) -> bool:
         if self._length <= self._most and len(self._entries) <= 2 * self._max_tokens:

@@ -22,6 +22,7 @@ from jinja2 import TemplateError
 
 from osler.errors import CapabilityMissing, ModelError
 from osler.llm.core.align import token_scores
+from osler.llm.core.allowance import ThinkingAllowance
 from osler.llm.core.base import Attended, Completion, Message, Sampling, Scored, raw_text
 from osler.llm.core.thinking import opens_thinking, split_thinking
 from osler.llm.core.token_bytes import TokenCodec
@@ -65,6 +66,7 @@ class TransformersModel:
         """
         self.pair = pair
         self.name = name
+        self.allowance = ThinkingAllowance()
         self._reuse = reuse
         self._pieces = TokenCodec(pair.tokenizer)
         config = pair.model.config.get_text_config()
@@ -86,8 +88,11 @@ class TransformersModel:
                 f"{self.name} cannot be held to a grammar",
                 fix='use the packaged model, a GGUF file with kind = "gguf", or a server',
             )
-        return await self._run_in_thread(
-            lambda check: self._complete_chat(messages, sampling, check)
+        return await self.allowance.complete(
+            sampling,
+            lambda granted: self._run_in_thread(
+                lambda check: self._complete_chat(messages, granted, check)
+            ),
         )
 
     async def score(self, context: Sequence[Message] | str, text: str) -> Scored:

@@ -15,11 +15,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from osler.errors import MalformedOutput
+from osler.llm.reading.verdicts import read_letter
 from osler.methods.baselines.episode import Episode, MethodDeps
 from osler.trace import Run, Solver
 from osler.types import Question, Solution
 
-_LETTER = re.compile(r"\b([ABC])\b")
+# "A" is an article as well.
+_LETTER = re.compile(r"\b([BC]|A(?=\W*$|[.:)*]))\b")
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,9 @@ class Adaptive:
 
 
 def classify_complexity(said: str) -> str:
-    """A, B or C; B where the reply names none."""
-    match = _LETTER.search(said)
-    return match.group(1) if match else "B"
+    """A, B or C; B where the reply names none, or several."""
+    try:
+        return read_letter(said, "ABC")
+    except MalformedOutput:
+        named = set(_LETTER.findall(said))
+    return named.pop() if len(named) == 1 else "B"

@@ -10,14 +10,10 @@ an answer from the model's own knowledge counts as ungrounded.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
+from osler.llm.reading.tags import content_span, find_tags
 from osler.methods.baselines.episode import Episode, EpisodeMethod
-
-_ANSWER = re.compile(
-    r"^\W*(?:final answer|answer|最终答案|答案)\W*[:：]\s*", re.IGNORECASE | re.MULTILINE
-)
 
 
 @dataclass(frozen=True)
@@ -32,5 +28,5 @@ class ChainOfNote(EpisodeMethod):
 
 def after_notes(text: str) -> str:
     """The answer after the notes; the whole text where no answer is marked."""
-    marks = list(_ANSWER.finditer(text))
-    return text[marks[-1].end() :].strip() if marks else text
+    marks = [tag for tag in find_tags(text) if tag.name == "conclusion"]
+    return text[slice(*content_span(text, marks[-1].end, len(text)))] if marks else text

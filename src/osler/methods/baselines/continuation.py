@@ -9,11 +9,15 @@ import re
 from collections.abc import Sequence
 
 from osler.llm.core.base import Completion, Message
+from osler.llm.reading.answers import bare_words
+from osler.llm.reading.debris import is_debris
 from osler.methods.baselines.episode import Episode, said_so_far
 from osler.prompts import RenderedPrompt
 from osler.text import split_sentences
 from osler.types import Hit, Language
 
+_SHORT = 20
+"""Characters of a piece that may well come twice."""
 _ANSWERED = re.compile(r"<answer>[^<]*</answer>|\banswer is\b|答案(?:是|为)", re.IGNORECASE)
 
 
@@ -47,6 +51,22 @@ def first_sentence(text: str) -> str:
     """The text up to the end of its first sentence, leading white space included."""
     spans = split_sentences(text)
     return text[: spans[0][1]] if spans else ""
+
+
+def next_sentence(text: str, draft: str) -> str:
+    """The first sentence of a continuation that is part of an answer; empty where it has come to
+    its end, or says again what the draft says."""
+    rest = text
+    while (sentence := first_sentence(rest)) and is_debris(sentence):
+        rest = rest[len(sentence) :]
+    known = {bare_words(draft[start:end]) for start, end in split_sentences(draft)}
+    return "" if bare_words(sentence) in known | {""} else sentence
+
+
+def repeats_text(text: str, draft: str) -> bool:
+    """Whether a piece of a continuation, of any length but a few words, is in the draft already."""
+    said = bare_words(text)
+    return len(said) > _SHORT and said in bare_words(draft)
 
 
 def join_sentences(text: str, more: str, language: Language) -> str:

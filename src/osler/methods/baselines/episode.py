@@ -13,8 +13,10 @@ from dataclasses import dataclass, field, replace
 
 from osler.answer import UNDECIDED, Composer, Decision
 from osler.answer.option_reading import named_option, written_option
+from osler.answer.silence import explain_silence, read_draft
 from osler.llm.core.ask import complete
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
+from osler.llm.reading.answers import bare_words
 from osler.prompts import RenderedPrompt, render_question_prompt
 from osler.retrieve import look_up
 from osler.trace import BudgetExceeded, Noted, Run
@@ -200,7 +202,9 @@ class Episode:
         """
         question, said = self.question, answer.strip()
         letter = match_option(said, question)
-        words = " ".join(filter(None, (reason.strip(), said)))
+        # A reason that says the answer already says it once.
+        told = bare_words(said) in bare_words(reason) if said else False
+        words = " ".join(filter(None, (reason.strip(), "" if told else said)))
         self.decision = Decision(letter, words, tuple(hit.passage.id for hit in passages))
         if letter is None:
             self.draft = words
@@ -228,6 +232,7 @@ class Episode:
 
     async def finish(self, converged: str) -> Solution:
         """Composes the answer and states why the method stopped, and who decided."""
+        self.draft = read_draft(self.draft, self.run)
         decision, decided = self._final_decision()
         answer = await self.kit.composer.conclude(
             self.question, self.hits, self.draft, self.run, decision=decision
@@ -237,7 +242,7 @@ class Episode:
         solution = end_single_pass(
             answer, self.run, decided, converged=converged, silent=Halt.NO_EVIDENCE, why=why
         )
-        if self.capped and not self.run.spent:
+        if self.capped and not (self.run.spent or self.run.unsaid):
             return replace(solution, halt=Halt.BUDGET, why=self.capped)
         return solution
 
@@ -305,7 +310,7 @@ async def write_draft(
         reply = await complete(model, messages, sampling, run, role=ROLE, prompt=rendered.identity)
     except BudgetExceeded:
         return ""
-    return reply.text
+    return read_draft(reply.text, run)
 
 
 def end_single_pass(
@@ -318,5 +323,5 @@ def end_single_pass(
     if run.spent:
         return Solution(answer, Halt.BUDGET, f"spent: {run.spent}", run.usage, decided)
     if answer.is_silent:
-        return Solution(answer, silent, why, run.usage, decided)
+        return explain_silence(Solution(answer, silent, why, run.usage, decided), run)
     return Solution(answer, Halt.CONVERGED, converged, run.usage, decided)

@@ -7,7 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from osler.methods.baselines.continuation import first_sentence, go_on, has_answer, join_sentences
+from osler.methods.baselines.continuation import (
+    go_on,
+    has_answer,
+    join_sentences,
+    next_sentence,
+    repeats_text,
+)
 from osler.methods.baselines.episode import Episode, EpisodeMethod
 from osler.trace import PlannedQuery, SourcesPlanned
 from osler.types import Question
@@ -58,10 +64,15 @@ class FixedLength(EpisodeMethod):
         for _ in range(0, self.length, self.window):
             hits = await episode.search(query)
             reply = await go_on(episode, hits, episode.draft, tokens=self.window)
-            episode.draft += reply.text
-            if reply.finish == "stop" or has_answer(episode.draft):
+            again = repeats_text(reply.text, episode.draft)
+            if again or reply.finish == "stop":
+                episode.draft += "" if again else reply.text
                 break
+            episode.draft += reply.text
             query = reply.text
+            # A window may end within the answer: it is over where its sentence is.
+            if has_answer(episode.draft) and episode.draft.rstrip().endswith((".", "。", ">")):
+                break
         return f"written with a search every {self.window} tokens"
 
 
@@ -85,7 +96,7 @@ class EverySentence(EpisodeMethod):
         for _ in range(self.sentences):
             hits = await episode.search(query)
             reply = await go_on(episode, hits, episode.draft, tokens=self.look_ahead)
-            query = first_sentence(reply.text)
+            query = next_sentence(reply.text, episode.draft)
             episode.draft = join_sentences(episode.draft, query, episode.question.language)
             if has_answer(query) or not query:
                 break

@@ -17,12 +17,12 @@ method is then a search a sentence. The loop ends after `rounds` sentences.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp
 from typing import Literal
 
 from osler.llm.core.base import Completion, TokenScore
-from osler.methods.baselines.continuation import first_sentence, go_on, has_answer, join_sentences
+from osler.methods.baselines.continuation import go_on, has_answer, join_sentences, next_sentence
 from osler.methods.baselines.episode import Episode, EpisodeMethod
 from osler.types import Hit
 
@@ -50,8 +50,8 @@ class Flare(EpisodeMethod):
     async def _next_sentence(self, episode: Episode, found: Sequence[Hit]) -> str:
         # §3.2.1: the tentative sentence, written without passages after the first.
         ahead = await go_on(episode, found, episode.draft, tokens=self.look_ahead, top=1)
-        sentence = first_sentence(ahead.text)
-        if not sentence:  # the text has come to its end
+        sentence = next_sentence(ahead.text, episode.draft)
+        if not sentence:  # the text has come to its end, or begins again
             return ""
         tokens = sentence_tokens(ahead, sentence)
         # Without log-probabilities every sentence counts as uncertain.
@@ -62,7 +62,7 @@ class Flare(EpisodeMethod):
         # A sentence of which nothing is left asks the question: `find` sees to it.
         fresh = await episode.search(query)
         anew = await go_on(episode, fresh, episode.draft, tokens=self.look_ahead)
-        return first_sentence(anew.text)
+        return next_sentence(anew.text, episode.draft)
 
 
 def _describe_least_sure(tokens: Sequence[TokenScore]) -> str:
@@ -72,8 +72,13 @@ def _describe_least_sure(tokens: Sequence[TokenScore]) -> str:
 
 
 def sentence_tokens(completion: Completion, sentence: str) -> tuple[TokenScore, ...]:
-    """The reply's tokens that lie in its first sentence."""
-    return tuple(token for token in completion.tokens if token.start < len(sentence))
+    """The reply's tokens that lie in the sentence, with their places in it."""
+    begin = max(0, completion.text.find(sentence))
+    return tuple(
+        replace(token, start=token.start - begin, end=token.end - begin)
+        for token in completion.tokens
+        if begin <= token.start < begin + len(sentence)
+    )
 
 
 def is_sure(tokens: Sequence[TokenScore], theta: float) -> bool:

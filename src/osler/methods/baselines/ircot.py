@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from osler.methods.baselines.continuation import first_sentence, has_answer, join_sentences
+from osler.methods.baselines.continuation import has_answer, join_sentences, next_sentence
 from osler.methods.baselines.episode import Episode, EpisodeMethod
 
 
@@ -46,4 +46,4 @@ class IRCoT(EpisodeMethod):
     async def _next_sentence(self, episode: Episode) -> str:
         prompt = episode.render("baselines/ircot", documents=episode.list_documents())
         reply = await episode.ask(prompt, begun=episode.draft, tokens=self.look_ahead)
-        return first_sentence(reply.text)
+        return next_sentence(reply.text, episode.draft)

@@ -17,11 +17,16 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from osler.llm.reading.answers import answer_words, declines
 from osler.methods.baselines.episode import Episode, EpisodeMethod
 from osler.text import split_sentences
 from osler.types import Hit
 
-_ACTION = re.compile(r"\b(Search|Lookup|Finish)\s*[\[［【](.*?)[\]］】]", re.IGNORECASE | re.DOTALL)
+# An answer may hold brackets of its own, such as citations.
+_ACTION = re.compile(
+    r"\b(Search|Lookup|Finish)\s*[\[［【]((?:[^\[\]［］【】]|[\[［【][^\[\]［］【】]*[\]］】])*)[\]］】]",
+    re.IGNORECASE,
+)
 _THOUGHT = re.compile(r"^\s*(?:Thought|思考)\s*\d*\s*[:：]\s*", re.IGNORECASE)
 _LABEL = re.compile(r"\n?\s*Action\s*\d*\s*[:：]?\s*$", re.IGNORECASE)
 
@@ -61,6 +66,9 @@ class ReAct(EpisodeMethod):
             begun = f"{trail}Thought {n}:"
             reply = await episode.ask(prompt, begun=begun, stop=(f"\nObservation {n}:",))
             turn, action = reply.text, _ACTION.search(reply.text)
+            episode.draft = _extract_thought(turn)
+            if declines(answer_words(turn)) or episode.run.unsaid:
+                break
             # As in the released code: ask again with the label "Action n:".
             if action is None:
                 turn = f"{_LABEL.sub('', turn.rstrip())}\nAction {n}:"

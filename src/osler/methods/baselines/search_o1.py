@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 from osler.llm.core.base import Completion
 from osler.llm.core.spans import boxed_span, strip_types
+from osler.llm.reading.thinking import spoken_part
 from osler.methods.baselines.episode import Episode, EpisodeMethod, match_option
 from osler.types import Question
 
@@ -87,7 +88,8 @@ def last_query(trail: str) -> str | None:
 def answer_of(trail: str, question: Question) -> tuple[str, str]:
     """The answer and the reasoning before it since the last result."""
     last = trail.rpartition(END_RESULT)[2].partition(BEGIN_QUERY)[0].strip()
-    last = last.rpartition("</think>")[2].strip() or last
+    # Thinking is no answer, however a reply ends.
+    last = spoken_part(last)
     box = boxed_span(last)
     if box:
         return strip_types(last, box), last[: box[0]].rpartition("\\boxed")[0]

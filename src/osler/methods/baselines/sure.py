@@ -19,13 +19,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
+from osler.errors import MalformedOutput
+from osler.llm.reading.debris import without_debris
+from osler.llm.reading.verdicts import read_verdict
 from osler.methods.baselines.episode import Episode, EpisodeMethod, match_option
 from osler.types import Question
 
 _MARK = re.compile(r"^\s*(?:[(（]?[a-zA-Z0-9][)）]|[0-9]+[.、:：]|[-*•])\s*")
-_TRUE = re.compile(r"\btrue\b|\byes\b|^\W*(?:是|对|正确|支持)", re.IGNORECASE)
-_FALSE = re.compile(r"\bfalse\b|\bno\b|\bnot\b|不|错误|无法", re.IGNORECASE)
-_WHICH = re.compile(r"([12])")
+_WHICH = re.compile(r"(?<![\d.])([12])(?![\d.]*\d)")
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,12 @@ class SuRe(EpisodeMethod):
         reply = await episode.ask_text(
             "baselines/sure_valid", answer=candidate, text=summary, tokens=16, temperature=0.0
         )
-        return _TRUE.search(reply) is not None and _FALSE.search(reply) is None
+        # The verdict is the word that was asked for, not what its reason says: "True. It does not
+        # contradict the passage."
+        try:
+            return read_verdict(reply)
+        except MalformedOutput:
+            return False
 
     async def _compare_pairs(
         self, episode: Episode, summaries: Sequence[str]
@@ -88,14 +94,14 @@ class SuRe(EpisodeMethod):
         reply = await episode.ask_text(
             "baselines/sure_rank", known=known, tokens=16, temperature=0.0
         )
-        match = _WHICH.search(reply)
-        return 0.5 if match is None else float(match.group(1) == "1")
+        named = set(_WHICH.findall(reply))
+        return float(named == {"1"}) if len(named) == 1 else 0.5
 
 
 def read_candidates(text: str, question: Question, most: int) -> list[str]:
     """Reads candidate answers, one per line or separated by commas; with options, the options'
     texts."""
-    lines = [part for part in re.split(r"[\n;；]+", text) if part.strip()]
+    lines = [part for part in re.split(r"[\n;；]+", without_debris(text)) if part.strip()]
     if len(lines) == 1:
         # A single line may be a comma-separated list.
         lines = re.split(r"[,，、]", lines[0])

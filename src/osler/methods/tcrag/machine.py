@@ -5,17 +5,16 @@ Departures from the paper, with their reasons, are rows of PAPERS.md#tc-rag.
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass, field, replace
-from typing import Literal, Protocol, assert_never
+from typing import Literal, assert_never
 
 from osler.answer import Composer, Decision, plain_text, spoken_text, who_decided
 from osler.answer.option_reading import written_option
+from osler.answer.silence import explain_silence, read_draft
 from osler.errors import CapabilityMissing, MalformedOutput
-from osler.llm.core.ask import ask, complete
-from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
+from osler.llm.core.ask import ask
+from osler.llm.core.base import Completion, LanguageModel, Sampling
 from osler.llm.core.grammar import Grammar
-from osler.llm.core.spans import span_tokens
 from osler.methods.tcrag import actions
 from osler.methods.tcrag.actions import (
     Backtrack,
@@ -35,41 +34,20 @@ from osler.methods.tcrag.conversation import (
 from osler.methods.tcrag.monitor import Draft, Monitor
 from osler.methods.tcrag.moves import Moves, OfferedMoves, TriedMoves
 from osler.methods.tcrag.stack import LARGE, FrameKind, MemoryStack
+from osler.methods.tcrag.steps import ActionReader, MachineStep, read_steps, write_summary
+from osler.methods.tcrag.tolerant import ask_conclusion
 from osler.methods.tcrag.tools import (
     Tool,
     ToolCall,
     number_passages,
     try_tool,
 )
-from osler.prompts import render_prompt
 from osler.trace import BudgetExceeded, Noted, Popped, Pushed, Run, StateValued
 from osler.types import Answer, Halt, Hit, Language, Question, Solution
 
 ROLE = "planner"
 COMPOSED = "of the composed answer"
 """Note on a state value that is not of the model's own text."""
-
-
-class ActionReader(Protocol):
-    """Parser of a reply into its one action. Raises `MalformedOutput`."""
-
-    def __call__(self, reply: str, *, tools: Collection[str]) -> ParsedAction: ...
-
-
-@dataclass(frozen=True, slots=True)
-class MachineStep:
-    """One decision, with the data to value and trace it."""
-
-    i: int
-    parsed: ParsedAction
-    completion: Completion
-    context: tuple[Message, ...]
-
-    def monitored_draft(self) -> Draft:
-        """The action's own text and tokens: its tag does not count for the state value (§5.2)."""
-        start, end = self.parsed.start, self.parsed.end
-        tokens = span_tokens(self.completion.tokens, (start, end))
-        return Draft(self.completion.text[start:end], tokens, self.context)
 
 
 @dataclass(frozen=True)
@@ -91,7 +69,8 @@ class TuringMachine:
     constrained: bool = False
     """Whether the engine takes a grammar."""
     read: ActionReader = actions.parse_action
-    """Parser of replies; `tcrag.dialect.parse_released` for the authors' dialect."""
+    """Parser of replies; `tcrag.dialect.parse_released` for the authors' dialect, `tcrag.tolerant`
+    for what models write."""
     summariser: LanguageModel | None = None
     """Model that writes summaries; `None` = the acting model, in its action, as in the paper."""
     basis: str = ""
@@ -108,6 +87,8 @@ class TuringMachine:
     exhausted: Literal["draft", "top"] = "draft"
     """What a run without a sure conclusion returns: the last Thought or Summary, or, as in line
     31, the top of the stack whatever it is."""
+    closes: bool = False
+    """Whether a run whose steps are spent asks for a Conclusion before it ends."""
     sampling: Sampling = field(default_factory=Sampling)
 
     async def solve(self, question: Question, run: Run) -> Solution:
@@ -124,7 +105,7 @@ class TuringMachine:
             return await self._best_effort(memory, run, f"spent: {spent}")
 
     async def _algorithm_1(self, memory: MemoryStack, run: Run) -> Solution:
-        question, tried = memory.question, TriedMoves()  # 2
+        tried, number = TriedMoves(), 0  # 2
         # The memory may hold earlier results besides the query: the trace shows them all.
         for depth, frame in enumerate(memory.frames, 1):
             run.emit(Pushed(0, frame.kind, frame.text, depth))
@@ -133,35 +114,50 @@ class TuringMachine:
             offer = await self.moves.offer_moves(memory, tried, last=i == self.max_loop)
             if not offer.moves:
                 return await self._best_effort(memory, run, "no sensible move is left")
-            if (step := await self._decide_action(memory, offer, i, run)) is None:  # 5
-                continue
-            match step.parsed.action:
-                case Conclusion(text):  # 6
-                    answer, value = await self._conclude_step(step, text, memory, run)  # 7
-                    if value < self.sigma:  # 8
-                        said = spoken_text(answer, question)
-                        self._push(memory, run, i, FrameKind.CONCLUSION, said, value, text)  # 9
-                        decision = Decision(written_option(text, question))
-                        return self._end_converged(answer, value, decision, run)  # 10, 31
-                    tried.refuse_evidence(memory)
-                    if text:  # a settled Conclusion has no words of its own
-                        own = await self._refused_value(step, answer, value, memory, run)
-                        self._push(memory, run, i, FrameKind.THOUGHT, text, own)  # 12-13
-                case Thought(text):  # 15
-                    value = await self._state_value(step, step.monitored_draft(), memory, run)  # 16
-                    # Only a Conclusion may end the loop, however sure a Thought is.
-                    clamped = max(value, self.sigma)  # 17
-                    self._push(memory, run, i, FrameKind.THOUGHT, text, clamped)  # 18
-                case ToolUse() as call:  # 19
-                    await self._observe_tool(call, memory, tried, run, i)  # 20-21
-                case Backtrack(reason):  # 22
-                    tried.popped |= {hit.passage.id for hit in memory.top.hits}
-                    self._pop(memory, run, i, "Backtrack", reason)  # 23-24
-                case Summary(text):  # 25
-                    await self._summarise_memory(memory, run, i, text)  # 26-27
-                case _ as never:
-                    assert_never(never)
+            steps = await self._decide_actions(memory, offer, number + 1, run)  # 5
+            number += max(1, len(steps))
+            for step in steps:
+                if (solution := await self._take_action(step, memory, tried, run)) is not None:
+                    return solution  # 10, 31
+            # Who was cut while thinking, or declines, will be so again.
+            if run.unsaid:
+                return await self._best_effort(memory, run, run.unsaid)
         return await self._best_effort(memory, run, f"max_loop {self.max_loop} is spent")  # 31
+
+    async def _take_action(
+        self, step: MachineStep, memory: MemoryStack, tried: TriedMoves, run: Run
+    ) -> Solution | None:
+        """One action of Algorithm 1; the solution where it ends the run."""
+        question, i = memory.question, step.i
+        match step.parsed.action:
+            case Conclusion(text):  # 6
+                answer, value = await self._conclude_step(step, text, memory, run)  # 7
+                if value < self.sigma:  # 8
+                    said = spoken_text(answer, question)
+                    self._push(memory, run, i, FrameKind.CONCLUSION, said, value, text)  # 9
+                    decision = Decision(written_option(text, question))
+                    return self._end_converged(answer, value, decision, run)  # 10, 31
+                tried.refuse_evidence(memory)
+                if text:  # a settled Conclusion has no words of its own
+                    own = await self._refused_value(step, answer, value, memory, run)
+                    self._push(memory, run, i, FrameKind.THOUGHT, text, own)  # 12-13
+            case Thought(text):  # 15
+                if self.closes and not read_draft(text, run) and run.unsaid:
+                    return None
+                value = await self._state_value(step, step.monitored_draft(), memory, run)  # 16
+                # Only a Conclusion may end the loop, however sure a Thought is.
+                clamped = max(value, self.sigma)  # 17
+                self._push(memory, run, i, FrameKind.THOUGHT, text, clamped)  # 18
+            case ToolUse() as call:  # 19
+                await self._observe_tool(call, memory, tried, run, i)  # 20-21
+            case Backtrack(reason):  # 22
+                tried.popped |= {hit.passage.id for hit in memory.top.hits}
+                self._pop(memory, run, i, "Backtrack", reason)  # 23-24
+            case Summary(text):  # 25
+                await self._summarise_memory(memory, run, i, text)  # 26-27
+            case _ as never:
+                assert_never(never)
+        return None
 
     async def first_value(
         self, question: Question, hits: tuple[Hit, ...], run: Run
@@ -177,20 +173,21 @@ class TuringMachine:
             FrameKind.OBSERVATION, text, call=actions.render_action(ToolUse(name, "")), hits=hits
         )
         offer = OfferedMoves(frozenset({Move.CONCLUSION}), frozenset())
-        step = await self._decide_action(memory, offer, 1, run)
-        if step is None or not isinstance(step.parsed.action, Conclusion):
-            return None
-        answer, value = await self._conclude_step(step, step.parsed.action.text, memory, run)
-        return None if answer.is_silent else value
+        for step in await self._decide_actions(memory, offer, 1, run):
+            if isinstance(conclusion := step.parsed.action, Conclusion):
+                answer, value = await self._conclude_step(step, conclusion.text, memory, run)
+                return None if answer.is_silent else value
+        return None
 
-    async def _decide_action(
+    async def _decide_actions(
         self, memory: MemoryStack, offer: OfferedMoves, i: int, run: Run
-    ) -> MachineStep | None:
-        """Asks for the next action; `None` for an unreadable reply, which still costs a step."""
+    ) -> tuple[MachineStep, ...]:
+        """Asks for the next actions, the first of which is step `i`; none for an unreadable reply,
+        which still costs a step."""
         prompt = render_act_prompt(memory.question, self.tools, self.moves, self._wording)
         context = stack_messages(prompt, memory, self._wording)
         if offer.settled is not None:
-            return MachineStep(i, ParsedAction(offer.settled, 0, 0), Completion(""), context)
+            return (MachineStep(i, ParsedAction(offer.settled, 0, 0), Completion(""), context),)
         # The tag of an observation is a stop text: the model must never write one itself. Each
         # step draws its own seed from the run, so that a replay repeats it.
         sampling = replace(
@@ -200,10 +197,8 @@ class TuringMachine:
             grammar=self._action_grammar(offer, memory.question.language),
         )
 
-        def parse(completion: Completion) -> MachineStep:
-            parsed = self.read(completion.text, tools=offer.tools)
-            self._check_allowed(parsed, offer, completion.text)
-            return MachineStep(i, parsed, completion, context)
+        def parse(completion: Completion) -> tuple[MachineStep, ...]:
+            return read_steps(self.read, completion, context, offer, i)
 
         try:
             return await ask(
@@ -212,12 +207,7 @@ class TuringMachine:
         except MalformedOutput as error:
             # A note quotes no model that may not word medicine; the calls have the reply.
             run.emit(Noted(f"step {i}: no reply could be read as {error.expected}"))
-            return None
-
-    def _check_allowed(self, parsed: ParsedAction, offer: OfferedMoves, reply: str) -> None:
-        move = actions.move_of(parsed.action)
-        if move not in offer.moves:
-            raise MalformedOutput(reply, expected=f"one of {', '.join(sorted(offer.moves))}")
+            return ()
 
     def _action_grammar(self, offer: OfferedMoves, language: Language) -> Grammar | None:
         if not self.constrained:
@@ -232,8 +222,10 @@ class TuringMachine:
     ) -> tuple[Answer, float]:
         """The answer of a Conclusion and its state value; an abstention gets at least sigma."""
         decision = Decision(written_option(text, memory.question))
+        # The paper's own dialect is taken at its word.
+        said = read_draft(text, run) if self.closes else text
         answer = await self.composer.conclude(
-            memory.question, memory.hits, text, run, decision=decision
+            memory.question, memory.hits, said, run, decision=decision
         )
         if answer.is_silent:
             run.emit(Noted("the evidence in memory does not answer the question"))
@@ -337,21 +329,13 @@ class TuringMachine:
         hits = memory.top.hits
         writer = ROLE
         if self.summariser is not None:
-            writer, text = "summariser", await self._write_summary(self.summariser, memory, run)
+            writer, text = (
+                "summariser",
+                await write_summary(self.summariser, memory, self.sampling, run),
+            )
         self._pop(memory, run, i, "Summary", "")
         memory.push(FrameKind.SUMMARY, text, hits=hits)
         run.emit(Pushed(i, FrameKind.SUMMARY, text, len(memory), writer))
-
-    async def _write_summary(self, model: LanguageModel, memory: MemoryStack, run: Run) -> str:
-        question = memory.question
-        prompt = render_prompt(
-            "tcrag/summarise", question.language, question=question.text, text=memory.top.text
-        )
-        asked = [Message("user", prompt.text)]
-        reply = await complete(
-            model, asked, self.sampling, run, role="summariser", prompt=prompt.identity
-        )
-        return " ".join(reply.text.split())
 
     def _end_converged(
         self, answer: Answer, value: float, decision: Decision, run: Run
@@ -367,6 +351,8 @@ class TuringMachine:
     async def _best_effort(self, memory: MemoryStack, run: Run, reason: str) -> Solution:
         """Answers without convergence, from what line 31 returns or from the last draft."""
         draft = self._last_draft(memory)
+        if self.closes:
+            draft = await self._closing_draft(memory, run) or read_draft(draft, run)
         decision = Decision(written_option(draft, memory.question))
         answer = await self.composer.conclude(
             memory.question, memory.hits, draft, run, decision=decision
@@ -374,7 +360,23 @@ class TuringMachine:
         silent = answer.is_silent and not run.spent
         halt = Halt.NO_EVIDENCE if silent else Halt.BUDGET
         decided = who_decided(self.composer, decision)
-        return Solution(answer, halt, f"not converged: {reason}", run.usage, decided)
+        solution = Solution(answer, halt, f"not converged: {reason}", run.usage, decided)
+        return explain_silence(solution, run)
+
+    async def _closing_draft(self, memory: MemoryStack, run: Run) -> str:
+        """What the model concludes when no step is left; empty where it is not asked."""
+        if not self.closes or run.spent or run.unsaid or not self.composer.uses_draft:
+            return ""
+        prompt = render_act_prompt(memory.question, self.tools, self.moves, self._wording)
+        context = stack_messages(prompt, memory, self._wording)
+        sampling = replace(self.sampling, seed=run.rng.getrandbits(31), top=0)
+        language = memory.question.language
+        try:
+            return await ask_conclusion(
+                self.model, context, sampling, run, role=ROLE, language=language
+            )
+        except BudgetExceeded:
+            return ""
 
     def _last_draft(self, memory: MemoryStack) -> str:
         frames = memory.frames[1:]  # the query alone is no conclusion

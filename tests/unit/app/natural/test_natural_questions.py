@@ -139,7 +139,7 @@ def test_the_fit_is_that_of_a_ridge_regression() -> None:
 def test_what_is_right_gets_the_higher_probability() -> None:
     rows = [row(str(n), right=n % 2 == 0, sure=0.9 if n % 2 == 0 else 0.3) for n in range(40)]
     fit = fit_answers(rows)
-    assert fit.find_share(0.9, 1.8, 0) > 0.7 > 0.3 > fit.find_share(0.3, 0.6, 0)
+    assert fit.find_share(0.9, 1.8, 0, 0.0) > 0.7 > 0.3 > fit.find_share(0.3, 0.6, 0, 0.0)
     assert share_right(rows, fit.ordered) == 0.5
 
 

@@ -87,8 +87,8 @@ async def test_of_names_that_share_words_the_one_with_the_nearest_vector_is_firs
     graph.build_arrays()
 
     class Vectors:
-        async def relevance(self, query: str, texts: Sequence[str]) -> list[float]:
-            return [float(text.endswith("3")) for text in texts]
+        async def relevance(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
+            return tuple(float(text.endswith("3")) for text in texts)
 
     near = HybridGraph(graph, likeness=Vectors())
     hits = await near.find_form(form("severe scurvy of sailors", "treated by"), k=1)

@@ -85,8 +85,8 @@ def test_an_answer_s_first_sentences_stand_against_those_of_its_page_and_of_othe
         ("medquad:gout",),
         (
             CandidateText(
-                "Colchicine treats an acute attack of gout. Rest of the joint helps as well in gout."
-                " A third sentence that is not taken.",
+                "Colchicine treats an acute attack of gout. Rest of the joint helps as well in"
+                " gout. A third sentence that is not taken.",
                 "Gout",
             ),
         ),

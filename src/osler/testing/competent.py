@@ -1,0 +1,208 @@
+"""A model that knows one answer and replies to each prompt as that prompt asks.
+
+It looks the answer up where it can, gives it once a passage that bears it out is shown, and cites
+that passage by its number. What it says is plain; `osler.testing.manners` gives it manners.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from osler.llm.core.base import Message
+from osler.llm.server.continuing import ask_to_continue
+from osler.testing.mannered import Turns
+from osler.text import split_sentences
+from osler.types import CITATION_MARK
+
+# What a server that continues nothing is asked, as the client of models asks it.
+_GO_ON = ask_to_continue([Message("user", "?"), Message("assistant", "!")])[-1].content.strip()
+
+
+@dataclass(frozen=True)
+class CompetentModel:
+    """Replies about one question."""
+
+    question: str = "What treats iron deficiency anaemia?"
+    answer: str = "Oral iron treats iron deficiency anaemia."
+    """The passage's own sentence."""
+    short: str = "oral iron"
+    query: str = "iron deficiency anaemia treatment"
+    others: Sequence[tuple[str, Callable[[str], str]]] = field(default=())
+    """More prompts: words of theirs, and what is replied; they come first."""
+
+    def __call__(self, turns: Turns, begun: str) -> str:
+        """The reply, or the rest of one that has begun."""
+        shown = [turn["content"] for turn in turns]
+        # Asked in a turn of the user's to go on: the turn before is what has begun.
+        if shown[-1].strip() == _GO_ON and len(shown) > 1:
+            begun, shown = shown[-2], shown[:-1]
+        prompt = "\n".join(shown[:-1] if begun else shown)
+        for words, reply in (*self.others, *self._replies(), *self._more_replies()):
+            if words in prompt:
+                return _rest_of(reply(f"{prompt}\n{begun}"), begun)
+        return self._answer_cited(prompt)
+
+    def _replies(self) -> list[tuple[str, Callable[[str], str]]]:
+        """Words that a prompt is known by, and the reply to it."""
+        # The first reply whose words stand in the prompt is given.
+        return [
+            ("[Actions Pipeline Format]", self._act),
+            ("Action can be three types", self._react),
+            ("<|begin_search_query|>", self._search_within),
+            (
+                "**Previous Reasoning Steps**",
+                lambda p: f"**Final Information**\n\n{self._answer_cited(p)}",
+            ),
+            ("Show your reasoning in <think>", lambda p: self._tagged(self.short)),
+            ("<search>", self._search_by_tags),
+            ("give 2 candidates", lambda p: f"{self.short}\nblood transfusion"),
+            (
+                "correctly support the prediction",
+                lambda p: str(self.short in p.split("Passage:")[0]),
+            ),
+            ("Which passage is more informative", self._rank),
+            ("How complex is this question?", lambda p: "B"),
+            ("Would external documents help", lambda p: "[Retrieval]"),
+            (
+                "Does the evidence provide useful",
+                lambda p: self._judge(p, "[Relevant]", "[Irrelevant]"),
+            ),
+            ("How far is the response supported", lambda p: "[Fully supported]"),
+            ("How useful is the response", lambda p: "[Utility:5]"),
+        ]
+
+    def _more_replies(self) -> list[tuple[str, Callable[[str], str]]]:
+        return [
+            (
+                "Write the notes first",
+                lambda p: f"Note 1: it bears on it.\nAnswer: {self._answer_cited(p)}",
+            ),
+            ("think step-by-step and generate your output in json", self._json_answer),
+            ("Organize your output in a json", self._json_answer),
+            ("## Queries", lambda p: f"## Analysis\nIt is open.\n\n## Queries\n1. {self.query}"),
+            ("Think step by step in two rationales", self._rationales),
+            ("Select the sources that are relevant", lambda p: "book"),
+            ("Write one search query to this source", lambda p: self.query),
+            (
+                "Write one query to it that would find",
+                lambda p: "iron deficiency anaemia , treated by",
+            ),
+            ("Strictly follow the knowledge", lambda p: self.answer),
+            ("Answer from this reasoning", lambda p: f"The answer is {self.short}."),
+            ("Write a scientific passage", lambda p: self.answer),
+            ("varied questions that this content answers", lambda p: json.dumps([self.question])),
+            (
+                "Which atomic questions",
+                lambda p: "[]" if self.answer in p else json.dumps([self.question]),
+            ),
+            ("Which to which one candidate", lambda p: "1"),
+            ("would help most to answer the question", lambda p: "1"),
+            ("extract named entities", lambda p: '["oral iron", "iron deficiency anaemia"]'),
+            ("construct an RDF", lambda p: '[["oral iron", "treats", "iron deficiency anaemia"]]'),
+            (
+                "select those that are relevant",
+                lambda p: '[["oral iron", "treats", "iron deficiency anaemia"]]',
+            ),
+            ("Break the problem into", lambda p: self._plan()),
+            ("Answer from the documents, in a few words", lambda p: self.short),
+            ("The last sentence begins with: So the answer is", self._grown),
+            ("So the answer is:", self._grown),
+        ]
+
+    def _mark(self, prompt: str) -> str:
+        """The mark of the passage that bears the answer out; empty where none is shown."""
+        found = re.search(rf"\[(\d+)\][^\n]*{re.escape(self.answer)}", prompt)
+        return f" [{found[1]}]" if found else ""
+
+    def _answer_cited(self, prompt: str) -> str:
+        return f"{self.answer}{self._mark(prompt)}"
+
+    def _judge(self, prompt: str, yes: str, no: str) -> str:
+        return yes if self.answer in prompt else no
+
+    def _rank(self, prompt: str) -> str:
+        one, _, two = prompt.partition("Passage 2:")
+        return f"Passage {2 if self.answer in two and self.answer not in one else 1}"
+
+    def _act(self, prompt: str) -> str:
+        seen = prompt.partition("[Start Conversation]")[2]
+        if self.answer in seen.partition("Tool_Observation:")[2]:
+            return f"Thought: I now know the final answer.\nConclusion: {self._answer_cited(seen)}"
+        tool = re.search(r"must be one of (\w+)", prompt)
+        name = tool[1] if tool else "DOC_RAG"
+        return (
+            "Thought: I should look up the relevant evidence.\n"
+            f"Tool_Use: {name}\nTool_Input: {self.query}"
+        )
+
+    def _react(self, prompt: str) -> str:
+        asked = prompt.rpartition(self.question)[2]
+        n = asked.count("\nObservation") + 1
+        if self.answer in asked:
+            finished = f"Finish[{self._answer_cited(asked)}]"
+            return f"Thought {n}: The passage says it.\nAction {n}: {finished}"
+        return f"Thought {n}: I need to look it up.\nAction {n}: Search[{self.query}]"
+
+    def _search_within(self, prompt: str) -> str:
+        asked = prompt.rpartition("# Question")[2]
+        found = asked.partition("<|begin_search_result|>")[2]
+        if self.answer in found:
+            mark = re.search(rf"{re.escape(self.answer)}\s*(\[\d+\])", found)
+            cited = f"{self.answer} {mark[1]}" if mark else self._answer_cited(found)
+            return f"The passages say it. {cited}"
+        return f"I need to look this up. <|begin_search_query|>{self.query}<|end_search_query|>"
+
+    def _search_by_tags(self, prompt: str) -> str:
+        asked = prompt.rpartition(self.question)[2]
+        if self.answer in asked:
+            box = (
+                "The final answer is \\boxed{" + self.short + "}"
+                if "\\boxed" in prompt
+                else self.short
+            )
+            return self._tagged(box)
+        return f"<think>I need to look it up.</think>\n<search>{self.query}</search>"
+
+    def _tagged(self, answer: str) -> str:
+        return f"<think>{self.answer}</think>\n<answer>{answer}</answer>"
+
+    def _json_answer(self, prompt: str) -> str:
+        said = self._answer_cited(prompt)
+        return json.dumps({"step_by_step_thinking": said, "answer_choice": self.short})
+
+    def _rationales(self, prompt: str) -> str:
+        return f"First, {self.answer}\nSecond, it is taken daily.\nThe answer is {self.short}."
+
+    def _plan(self) -> str:
+        form = "Retrieval(s=s1:drug, p=p1:treats, o=o1:disease['iron deficiency anaemia'])"
+        task = {"executor": "Retriever", "dependent_task_ids": [], "query": self.question}
+        return json.dumps({"1": {**task, "logical_form": form}})
+
+    def _grown(self, prompt: str) -> str:
+        return f"{self._answer_cited(prompt)} So the answer is: {self.short}."
+
+
+def _rest_of(reply: str, begun: str) -> str:
+    """What comes after `begun`: sentences that it has are left out, marked or not."""
+    written, rest = begun.rstrip(), reply
+    if not written:
+        return reply
+    said = CITATION_MARK.sub("", written)
+    for start, end in split_sentences(reply):
+        if CITATION_MARK.sub("", reply[start:end]).strip() not in said:
+            break
+        rest = reply[end:]
+    for length in range(min(len(rest), len(written)), 0, -1):
+        first = rest[:length].strip()
+        if first and written.endswith(first) and _begins(written, len(first)):
+            return rest[len(rest[:length].rstrip()) :]
+    return rest
+
+
+def _begins(written: str, length: int) -> bool:
+    """Whether the last `length` characters begin a line or a sentence of what was written."""
+    before = written[: len(written) - length]
+    return not before or before.endswith(("\n", " "))

@@ -1,0 +1,87 @@
+"""Why a model said nothing is told as it is."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mannered_runs import IRON, run_mannered
+
+from osler.answer.silence import read_draft
+from osler.llm.reading.answers import answer_words, declines
+from osler.testing.manners import REFUSAL, Manners
+from osler.trace import Run
+from osler.types import Halt
+
+SAID = IRON.text.split(". ")[0] + "."
+DECLINED = [
+    REFUSAL,
+    "I cannot provide medical advice. Please see a doctor.",
+    "I'm unable to help with that.",
+    "Sorry, I can't assist with this request.",
+    "As an AI language model, I cannot answer medical questions.",
+    "抱歉，我无法回答医疗问题。请咨询医生。",
+]
+ANSWERS = [
+    "Iron cannot help with this. Please take folate.",
+    "Patients cannot help with their care.",
+    "Sorry states are treated with iron.",
+    "Please take iron.",
+    "I'm sorry to hear that. Iron helps.",
+    "",
+]
+
+
+@pytest.mark.parametrize("text", DECLINED)
+def test_a_model_that_declines_says_nothing(text: str) -> None:
+    run = Run()
+    assert declines(text)
+    assert read_draft(text, run) == ""
+    assert run.unsaid == "the model declined to answer"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["I don't have enough information to answer this.", "The references do not mention this."],
+)
+def test_what_the_references_lack_is_no_answer_and_no_refusal(text: str) -> None:
+    run = Run()
+    assert read_draft(text, run) == ""
+    assert run.unsaid == ""
+
+
+@pytest.mark.parametrize("text", ANSWERS)
+def test_what_answers_does_not_decline(text: str) -> None:
+    assert not declines(text)
+
+
+@pytest.mark.parametrize(
+    ("reply", "words"),
+    [
+        ("**Answer:** Iron helps.[^1] I hope this helps!", "Iron helps.[1]"),
+        ("<think>Is it?</think>\nIron helps (Reference 2).", "Iron helps [2]."),
+        ("Iron helps the blood. [1] Iron helps the blood. [1]", "Iron helps the blood. [1]"),
+        ("- Yes.\n- Iron.\n- Yes.", "- Yes.\n- Iron.\n- Yes."),
+    ],
+)
+def test_an_answer_is_what_is_said_once(reply: str, words: str) -> None:
+    assert answer_words(reply) == words
+
+
+@pytest.mark.parametrize("where", ["text", "apart", "template"])
+@pytest.mark.parametrize("kind", ["rag", "cot", "direct", "search-o1", "fs-rag", "tc-rag"])
+async def test_cut_thinking_is_told_as_such(kind: str, where: Any, tmp_path: Path) -> None:
+    manners = Manners(thinking=where, thought_tokens=4000)
+    done = await run_mannered({"kind": kind}, manners, tmp_path)
+    assert "cut while thinking" in done.solution.why
+    assert done.solution.halt is Halt.BUDGET
+    assert "cut while it was thinking" in done.text
+    assert "Let me think" not in done.text
+    assert done.chats <= 4
+
+
+@pytest.mark.parametrize("kind", ["rag", "cot", "chain-of-note", "fs-rag", "react"])
+async def test_a_refusal_is_no_answer(kind: str, tmp_path: Path) -> None:
+    done = await run_mannered({"kind": kind}, Manners(refuses=True), tmp_path)
+    assert done.solution.answer.is_silent
+    assert "declined" in done.solution.why
+    assert "sorry" not in done.text
