@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from osler.answer.in_danger import answer_below_notice
+from osler.answer.written import say_unconfirmed
 from osler.app.audit.entries import HeldAnswer, begin_entry, end_entry
 from osler.app.config import Settings
 from osler.app.danger import announce_danger, danger_notice
@@ -313,7 +314,7 @@ async def _solve_question(
             notes_of=note_roles(settings),
         )
     )
-    solved = await solver.solve(question, run)
+    solved = say_unconfirmed(await solver.solve(question, run))
     answer = answer_below_notice(solved.answer, question, danger)
     solution = replace(solved, answer=answer, danger=danger)
     if shared := shared_cautions(
