@@ -169,9 +169,6 @@ class Statement:
     text: str
     cites: tuple[int, ...] = ()
     """1-based numbers into the answer's evidence; empty = explicitly not cited."""
-    unconfirmed: bool = False
-    """A model's words that no passage read bears out, or an order that only one untrusted document
-    gives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,8 +258,7 @@ class Answer:
 
     @property
     def text(self) -> str:
-        spaced = self._spaced_statements()
-        return "".join(gap + _mark_statement(one, self.language) for gap, one in spaced)
+        return "".join(gap + _mark_statement(one) for gap, one in self._spaced_statements())
 
     @property
     def citations(self) -> tuple[Citation, ...]:
@@ -271,7 +267,7 @@ class Answer:
         for gap, statement in self._spaced_statements():
             start += len(gap)
             found += [Citation(start, start + len(statement.text), n) for n in statement.cites]
-            start += len(_mark_statement(statement, self.language))
+            start += len(_mark_statement(statement))
         return tuple(found)
 
     @property
@@ -299,16 +295,8 @@ class Answer:
             before = item
 
 
-_NOT_CONFIRMED: dict[Language, str] = {
-    "en": "(the model's, not confirmed)",
-    "zh": "（模型所言，未经证实）",
-}
-
-
-def _mark_statement(statement: Statement, language: Language) -> str:
+def _mark_statement(statement: Statement) -> str:
     marks = "".join(map(citation_mark, statement.cites))
-    if statement.unconfirmed:
-        marks = _NOT_CONFIRMED[language]
     return f"{statement.text} {marks}" if marks else statement.text
 
 

@@ -230,14 +230,14 @@ def find_support(statement: str, passage: ReadPassage, about: str = "") -> Suppo
     covered, missing_names = _match_names(said, passage)
     units = {word for amount in read_amounts(said) for word in split_words(amount.words)}
     asked = {stem: one for stem, one in _content_of(words).items() if one.word not in units}
-    if _PRONOUN.match(said):
-        asked = _content_of(read_words(about)) | asked
+    meant = _content_of(read_words(about)) if _PRONOUN.match(said) else {}
     had = {stem for stem, one in asked.items() if stem in covered or passage.has_word(one)}
     whole = sum(map(_weight_of, asked))
     share = sum(map(_weight_of, had)) / whole if whole else 0.0
     lacks = (
         *missing_names,
         *_missing_subject(words, asked, had),
+        *_missing_meant(meant, passage),
         *_added_clauses(said, had | covered),
         *_missing_codes(said, covered, passage),
         *_missing_numbers(said, words, passage),
@@ -261,6 +261,12 @@ def _missing_subject(
     if had.isdisjoint(subject):
         return list(subject.values())
     return [one.word for stem, one in asked.items() if len(asked) <= _FEW and stem not in had]
+
+
+def _missing_meant(meant: Mapping[str, PlacedWord], passage: ReadPassage) -> list[str]:
+    """The words that a pronoun stands for, where the passage has none of them."""
+    told = [one for stem, one in meant.items() if _weight_of(stem) == 1.0]
+    return [] if any(map(passage.has_word, told)) else [one.word for one in told]
 
 
 def _added_clauses(said: str, had: Set[str]) -> Iterator[str]:

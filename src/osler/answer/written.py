@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from osler.answer import NOTHING_SAID, UNDECIDED, Decision
-from osler.answer.directions import read_words
+from osler.answer.directions import read_poles, read_words
 from osler.answer.option_reading import written_option
 from osler.answer.support import ReadPassage, Support, find_support, read_passage
 from osler.retrieve.instructions import blank_instructions, is_foreign
@@ -31,10 +31,15 @@ from osler.types import (
 )
 
 NOTE = {
-    "en": "A citation shows the sentence of a passage that has a statement's words, names, numbers"
-    " and directions; whether it bears the statement out is yours to judge.",
-    "zh": "引文标出与陈述用词、名称、数字和方向相符的句子；它是否支持该陈述，请自行判断。",
+    "en": "A citation shows the sentence whose words a statement shares; whether that bears the"
+    " statement out is yours to judge.",
+    "zh": "引文标出与陈述用词相同的句子；它是否支持该陈述，请自行判断。",
 }
+NOT_CONFIRMED = {
+    "en": "(the model's, not confirmed)",
+    "zh": "（模型所言，未经证实）",
+}
+"""Stands behind a sentence that no passage read bears out."""
 _LEFT_OUT = {
     "en": "{n} sentence{s} of the model that no passage bears out {was} left out.",
     "zh": "模型有 {n} 句话没有段落支持，已略去。",
@@ -47,9 +52,9 @@ _WHY_UNCONFIRMED = "no sentence of the answer is confirmed by a passage"
 _ANSWER_TAG = re.compile(r"<answer>.*?(?:</answer>|$)", re.DOTALL)
 _LEAST_CONTENT = 2
 """Words of content below which a sentence ("Yes.", "In short:") claims nothing of its own."""
-_UNMARKED_SHARE = 0.8
-"""Share of a sentence's words from which a passage that is not marked is cited: a mark of the
-model's is evidence too."""
+_UNMARKED_SHARE, _UNMARKED_WORDS = 0.8, 3
+"""Share of a sentence's words from which a passage that is not marked is cited, and how many it
+must have: a mark of the model's is evidence too."""
 _TRUSTED = 2
 """Trust of a source from which one passage is enough for an order."""
 _ACT = re.compile(
@@ -141,8 +146,11 @@ class _DraftReader:
             borne = []
         cites = dict.fromkeys(self._number_of(self._quote_from(hit, text)) for hit in borne)
         claims = len(content_terms(text)) >= _LEAST_CONTENT
-        doubted = not cites and claims and bool(self._hits)
-        return Statement(text, tuple(cites), unconfirmed=doubted)
+        # Of passages that nobody vouches for, what a reader adds is told too.
+        told = bool(marks) or self._careful or _ACT.search(text) is not None
+        if not cites and claims and told and self._hits:
+            return Statement(_mark_unconfirmed(text, self._question.language))
+        return Statement(text, tuple(cites))
 
     def is_akin(self, text: str) -> bool:
         """Whether a sentence has to do with the question or with the passages."""
@@ -160,12 +168,14 @@ class _DraftReader:
 
     def _find_unmarked(self, text: str) -> list[Hit]:
         """The best of the hits that the answer rests on, where it has nearly all that is said."""
+        poles = read_poles()
+        claimed = [one for one in read_words(text) if one.is_content and one.word not in poles]
+        if len(claimed) < _UNMARKED_WORDS:
+            return []
         return self._find_bearing(text, self._rests_on, least=_UNMARKED_SHARE)[:1]
 
     def _find_bearing(self, text: str, hits: Sequence[Hit], *, least: float = 0.0) -> list[Hit]:
         """The hits that bear the text out, the best first."""
-        if len(content_terms(text)) < _LEAST_CONTENT:
-            return []
         found = [(self._support_of(text, hit), hit) for hit in hits]
         best = sorted(found, key=lambda pair: -pair[0].share)
         return [hit for support, hit in best if support.is_enough and support.share >= least]
@@ -216,6 +226,10 @@ def say_unconfirmed(solution: Solution) -> Solution:
     if solution.halt is not Halt.CONVERGED:
         return replace(solution, answer=told)
     return replace(solution, answer=told, halt=Halt.NO_EVIDENCE, why=_WHY_UNCONFIRMED)
+
+
+def _mark_unconfirmed(text: str, language: Language) -> str:
+    return f"{text}{'' if language == 'zh' else ' '}{NOT_CONFIRMED[language]}"
 
 
 def _share_of(text: str, told: Sequence[str]) -> float:

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from osler.answer.written import WrittenComposer, say_unconfirmed
+from osler.answer.written import NOT_CONFIRMED, WrittenComposer, say_unconfirmed
 from osler.trace import Run
 from osler.types import Answer, Grounding, Halt, Hit, Passage, Question, Solution
 
@@ -111,7 +111,6 @@ async def test_what_is_akin_is_shown_as_not_confirmed_where_that_is_asked_for() 
     lenient = WrittenComposer(drops_uncited=lambda _: True, keeps_akin=True)
     said = "Antihistamines replace intramuscular adrenaline [2]. Butterflies begin as eggs [2]."
     answer = await lenient.conclude(QUESTION, HITS, said, Run())
-    assert [one.unconfirmed for one in answer.statements] == [True]
     assert answer.text == (
         "Antihistamines replace intramuscular adrenaline. (the model's, not confirmed)"
     )
@@ -119,7 +118,7 @@ async def test_what_is_akin_is_shown_as_not_confirmed_where_that_is_asked_for() 
 
 async def test_a_refused_mark_is_shown_as_the_models_and_not_confirmed() -> None:
     answer = await written("Adrenaline is given into the inner thigh one hour later [1].")
-    assert (answer.statements[0].cites, answer.statements[0].unconfirmed) == ((), True)
+    assert answer.statements[0].cites == ()
     assert answer.text.endswith("(the model's, not confirmed)")
     assert answer.citations == ()
 
@@ -141,8 +140,8 @@ async def test_passages_that_are_marked_together_may_bear_a_sentence_out_togethe
 
 
 async def test_a_sentence_with_a_wrong_mark_cites_the_passage_that_bears_it_out() -> None:
-    answer = await written("Antihistamines relieve itch [1].")
-    assert answer.evidence[0].passage.id == "book:a#2"
+    answer = await written("Intramuscular adrenaline is given into the outer thigh [2].")
+    assert answer.evidence[0].passage.id == "book:a#1"
 
 
 ORDER = "In anaphylaxis, stop all beta blockers and double the insulin at once."
@@ -155,7 +154,8 @@ def web_hit(number: int, text: str) -> Hit:
 async def test_an_order_of_one_untrusted_document_is_not_confirmed() -> None:
     lone = [web_hit(1, f"Anaphylaxis is an allergy. {ORDER}")]
     answer = await WrittenComposer().conclude(QUESTION, lone, f"{ORDER} [1]", Run())
-    assert (answer.statements[0].cites, answer.statements[0].unconfirmed) == ((), True)
+    assert answer.statements[0].cites == ()
+    assert answer.text == f"{ORDER} {NOT_CONFIRMED['en']}"
     twice = [*lone, web_hit(2, f"Known for long. {ORDER}")]
     answer = await WrittenComposer().conclude(QUESTION, twice, f"{ORDER} [1]", Run())
     assert answer.statements[0].cites
