@@ -20,7 +20,8 @@ from pathlib import Path
 
 from citation_cases import Case, draw, make_hit, make_swaps, make_wrong, read_gold
 
-from osler.answer.support import find_support, read_passage
+from osler.answer.read_passages import read_passage
+from osler.answer.support import find_support
 from osler.answer.verify import Verdict, weigh_claim
 from osler.evaluate.intervals import proportion
 from osler.retrieve.words import content_terms

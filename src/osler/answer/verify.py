@@ -33,7 +33,8 @@ from osler.answer.disagreement import (
     read_directions,
     shared_content,
 )
-from osler.answer.support import ReadPassage, find_support, read_passage
+from osler.answer.read_passages import ReadPassage, read_passage
+from osler.answer.support import find_support
 from osler.text import split_sentences
 from osler.types import Evidence, Hit, Language
 

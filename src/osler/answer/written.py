@@ -11,7 +11,8 @@ from typing import ClassVar
 from osler.answer import NOTHING_SAID, UNDECIDED, Decision
 from osler.answer.directions import read_poles, read_words
 from osler.answer.option_reading import written_option
-from osler.answer.support import ReadPassage, Support, find_support, read_passage
+from osler.answer.read_passages import ReadPassage, read_passage
+from osler.answer.support import Support, find_support
 from osler.retrieve.instructions import blank_instructions, is_foreign
 from osler.retrieve.words import content_terms
 from osler.sources.catalogue import trust_of

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from osler.answer.directions import read_poles, read_words
-from osler.answer.support import find_support, read_passage
+from osler.answer.read_passages import read_passage
+from osler.answer.support import find_support
 
 TRIAL = (
     "Atrial fibrillation was treated with apixaban in 812 patients for two years. "
