@@ -20,7 +20,7 @@ from osler.app.config import STRATEGIES
 from osler.testing.manners import CHATTER, THOUGHT, Manners
 from osler.types import Halt, Passage
 
-BARE = {"scores": False, "logprobs": False}
+BARE: Any = {"scores": False, "logprobs": False}
 MANNERS: Mapping[str, Manners] = {
     "thinks in the text": Manners(thinking="text"),
     "thinks apart": Manners(thinking="apart"),

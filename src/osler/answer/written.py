@@ -1,16 +1,21 @@
-"""Answers in a capable model's words, each sentence attributed to its passage."""
+"""Answers in a capable model's words, each sentence held against the passage that it cites."""
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from osler.answer import NOTHING_SAID, UNDECIDED, Decision
+from osler.answer.directions import read_poles, read_words
 from osler.answer.option_reading import written_option
-from osler.retrieve.instructions import is_foreign
+from osler.answer.read_passages import ReadPassage, read_passage
+from osler.answer.support import Support, find_support
+from osler.retrieve.instructions import blank_instructions, is_foreign
 from osler.retrieve.words import content_terms
+from osler.sources.catalogue import trust_of
 from osler.text import split_sentences
 from osler.trace import Run
 from osler.types import (
@@ -18,9 +23,11 @@ from osler.types import (
     Answer,
     Authorship,
     Evidence,
+    Halt,
     Hit,
     Language,
     Question,
+    Solution,
     Statement,
 )
 
@@ -29,27 +36,55 @@ NOTE = {
     " statement out is yours to judge.",
     "zh": "引文标出与陈述用词相同的句子；它是否支持该陈述，请自行判断。",
 }
+NOT_CONFIRMED = {
+    "en": "(the model's, not confirmed)",
+    "zh": "（模型所言，未经证实）",
+}
+"""Stands behind a sentence that no passage read bears out."""
 _LEFT_OUT = {
     "en": "{n} sentence{s} of the model that no passage bears out {was} left out.",
     "zh": "模型有 {n} 句话没有段落支持，已略去。",
 }
+_UNCONFIRMED = {
+    "en": "No passage confirms a sentence of this answer: it is the model's own.",
+    "zh": "没有段落能证实此回答中的任何一句：以下为模型自己的说法。",
+}
+_WHY_UNCONFIRMED = "no sentence of the answer is confirmed by a passage"
 _ANSWER_TAG = re.compile(r"<answer>.*?(?:</answer>|$)", re.DOTALL)
+_LEAST_CONTENT = 2
+"""Words of content below which a sentence ("Yes.", "In short:") claims nothing of its own."""
+_UNMARKED_SHARE, _UNMARKED_WORDS = 0.8, 3
+"""Share of a sentence's words from which a passage that is not marked is cited, and how many it
+must have: a mark of the model's is evidence too."""
+_TRUSTED = 2
+"""Trust of a source from which one passage is enough for an order."""
+_ACT = re.compile(
+    r"(?:^|[,;:.(]\s*|\b(?:should|must|can|may|please|and|then|or|not|to|always|never|now)\s+)"
+    r"(?:stop|give|take|double|triple|halve|start|switch|skip|discontinue|withhold|inject"
+    r"|administer|replace|swallow|drink|apply|omit"
+    r"|(?:increase|reduce|change|lower|raise) the dose)\b"
+    r"|停用|停药|停止|服用|给予|加倍|减半|注射|改用|换用|输注",
+    re.IGNORECASE,
+)
+"""An order to do something to a patient, or to oneself."""
 
 
 @dataclass(frozen=True)
 class WrittenComposer:
     """Statements are the draft's sentences; the mark [n] names the n-th hit.
 
-    A mark is accepted only when the passage has a sentence with `overlap` of the statement's
-    content words; an unmarked statement is attributed on the same terms. A statement without
-    such a sentence stays uncited, which lowers the answer's grounding, or is left out where
-    `drops_uncited` says so of the hits: a passage may hold an order that the model obeyed. Then a
-    sentence that has nothing to do with the rest of its passage, or with the question, bears out
-    nothing. Shared words are no proof, and the answer's note says so.
+    A mark is kept where the passage bears the sentence out (`support`), or the passages marked
+    together do; an unmarked sentence, and one whose marks are refused, cites the passage read that
+    bears it out best. The rest is the model's, and said to be not confirmed. So is an order that
+    only one document of an untrusted source gives: texts are made to be found and obeyed.
+
+    Where `drops_uncited` says so of the hits, orders in the passages bear out nothing, and a
+    sentence is left out that nothing bears out; with `keeps_akin` only one that has nothing to do
+    with the question or the passages. A sentence of the passage that it cites is always kept.
     """
 
-    overlap: float = 0.75
     drops_uncited: Callable[[Sequence[Hit]], bool] = lambda _: False
+    keeps_akin: bool = False
 
     uses_draft: ClassVar[bool] = True
     writes_answer: ClassVar[bool] = False
@@ -64,71 +99,143 @@ class WrittenComposer:
         decision: Decision = UNDECIDED,
     ) -> Answer:
         text = _ANSWER_TAG.sub("", draft).strip()
-        said_nothing = text.strip() in ("", NOTHING_SAID[question.language])
         option = decision.option
         if option is None and question.options:
             option = written_option(draft, question)
-        if said_nothing:
+        if text in ("", NOTHING_SAID[question.language]):
             note = NOTHING_SAID[question.language]
             return Answer(option=option, note=note, language=question.language)
-        evidence: list[Evidence] = []
-        rests_on = decision.select_hits(hits)
         drops = self.drops_uncited(hits)
-        akin_to = question.text if drops else None
-        statements = [
-            self._build_statement(part, hits, rests_on, evidence, akin_to)
-            for part in _split_draft(text)
-        ]
-        notes = [NOTE[question.language]] if evidence else []
-        if drops:
-            cited = [statement for statement in statements if statement.cites]
-            if dropped := len(statements) - len(cited):
-                notes.append(_word_left_out(dropped, question.language))
-            statements = cited
+        reader = _DraftReader(question, hits, decision.select_hits(hits), careful=drops)
+        read = await asyncio.to_thread(
+            lambda: [reader.read_part(one) for one in _split_draft(text)]
+        )
+        kept = [one for one in read if not drops or self._is_shown(one, reader)]
+        notes = [NOTE[question.language]] if reader.evidence else []
+        if dropped := len(read) - len(kept):
+            notes.append(_word_left_out(dropped, question.language))
         return Answer(
-            tuple(statements),
-            tuple(evidence),
+            tuple(kept),
+            tuple(reader.evidence),
             option,
             Authorship.WRITTEN,
             " ".join(notes),
             question.language,
         )
 
-    def _build_statement(
-        self,
-        part: str,
-        hits: Sequence[Hit],
-        rests_on: Sequence[Hit],
-        evidence: list[Evidence],
-        akin_to: str | None,
-    ) -> Statement:
+    def _is_shown(self, one: Statement, reader: _DraftReader) -> bool:
+        return bool(one.cites) or (self.keeps_akin and reader.is_akin(one.text))
+
+
+class _DraftReader:
+    """Reads the sentences of a draft as statements, and gathers what they cite."""
+
+    def __init__(
+        self, question: Question, hits: Sequence[Hit], rests_on: Sequence[Hit], *, careful: bool
+    ) -> None:
+        self.evidence: list[Evidence] = []
+        self._question, self._hits, self._rests_on = question, hits, rests_on
+        self._careful = careful
+
+    def read_part(self, part: str) -> Statement:
+        """A sentence with its marks as a statement with its citations."""
         text = CITATION_MARK.sub("", part).strip()
         marks = [int(number) for number in CITATION_MARK.findall(part)]
-        marked = [hits[n - 1] for n in marks if 1 <= n <= len(hits)]
-        cites = []
-        for quote in self._find_support(text, marked or rests_on, every=bool(marked)):
-            if akin_to is not None and _is_foreign(quote, akin_to):
-                continue
-            # Equal quotes share one number.
-            if quote not in evidence:
-                evidence.append(quote)
-            cites.append(evidence.index(quote) + 1)
+        marked = [self._hits[n - 1] for n in dict.fromkeys(marks) if 1 <= n <= len(self._hits)]
+        borne = self._confirm_marks(text, marked) or self._find_unmarked(text)
+        if borne and self._is_lone_order(text, borne):
+            borne = []
+        cites = dict.fromkeys(self._number_of(self._quote_from(hit, text)) for hit in borne)
+        claims = len(content_terms(text)) >= _LEAST_CONTENT
+        # Of passages that nobody vouches for, what a reader adds is told too.
+        told = bool(marks) or self._careful or _ACT.search(text) is not None
+        if not cites and claims and told and self._hits:
+            return Statement(_mark_unconfirmed(text, self._question.language))
         return Statement(text, tuple(cites))
 
-    def _find_support(self, text: str, hits: Sequence[Hit], *, every: bool) -> list[Evidence]:
-        """The best sentence of each hit (or of the best hit) with enough shared words."""
-        wanted = set(content_terms(text))
-        found = []
-        for hit in hits:
-            share, start, end = _nearest_sentence(wanted, hit)
-            if wanted and share >= self.overlap:
-                found.append((share, Evidence(hit, start, end, "answer")))
-        found.sort(key=lambda pair: -pair[0])
-        return [quote for _, quote in (found if every else found[:1])]
+    def is_akin(self, text: str) -> bool:
+        """Whether a sentence has to do with the question or with the passages."""
+        told = [self._question.text, *(self._passage_of(hit).whole for hit in self._hits)]
+        return not is_foreign(text, 0, len(text), " ".join(told)) and _share_of(text, told) > 0.5
+
+    def _confirm_marks(self, text: str, marked: Sequence[Hit]) -> list[Hit]:
+        """The marked hits that bear the text out, each alone, or all together."""
+        borne = self._find_bearing(text, marked)
+        if borne or len(marked) < 2:
+            return borne
+        together = "\n".join(self._passage_of(hit).whole for hit in marked)
+        support = find_support(text, read_passage("", together), self._question.text)
+        return list(marked) if support.is_enough else []
+
+    def _find_unmarked(self, text: str) -> list[Hit]:
+        """The best of the hits that the answer rests on, where it has nearly all that is said."""
+        poles = read_poles()
+        claimed = [one for one in read_words(text) if one.is_content and one.word not in poles]
+        if len(claimed) < _UNMARKED_WORDS:
+            return []
+        return self._find_bearing(text, self._rests_on, least=_UNMARKED_SHARE)[:1]
+
+    def _find_bearing(self, text: str, hits: Sequence[Hit], *, least: float = 0.0) -> list[Hit]:
+        """The hits that bear the text out, the best first."""
+        found = [(self._support_of(text, hit), hit) for hit in hits]
+        best = sorted(found, key=lambda pair: -pair[0].share)
+        return [hit for support, hit in best if support.is_enough and support.share >= least]
+
+    def _support_of(self, text: str, hit: Hit) -> Support:
+        passage = self._passage_of(hit)
+        if self._careful and not passage.has_sentences(read_words(text)):
+            quote = self._quote_from(hit, text)
+            # Led in by words of its own ("As ordered: …"), an order is no part of its passage.
+            if is_foreign(hit.passage.text, quote.start, quote.end, self._question.text):
+                return Support(0.0, ())
+        return find_support(text, passage, self._question.text)
+
+    def _passage_of(self, hit: Hit) -> ReadPassage:
+        one = hit.passage
+        text = blank_instructions(one, self._question.text).text if self._careful else one.text
+        return read_passage(one.heading, text)
+
+    def _is_lone_order(self, text: str, borne: Sequence[Hit]) -> bool:
+        """Whether it is an order that one document alone gives, of an untrusted source."""
+        if not _ACT.search(text):
+            return False
+        every = [*borne, *self._find_bearing(text, self._hits)]
+        documents = {hit.passage.id.partition("#")[0] for hit in every}
+        trusted = any(trust_of(hit.passage.source) >= _TRUSTED for hit in every)
+        return not trusted and len(documents) == 1
+
+    def _quote_from(self, hit: Hit, text: str) -> Evidence:
+        start, end = _nearest_sentence(text, hit.passage.text)
+        return Evidence(hit, start, end, "answer")
+
+    def _number_of(self, quote: Evidence) -> int:
+        # Equal quotes share one number.
+        if quote not in self.evidence:
+            self.evidence.append(quote)
+        return self.evidence.index(quote) + 1
 
 
-def _is_foreign(quote: Evidence, question: str) -> bool:
-    return is_foreign(quote.passage.text, quote.start, quote.end, question)
+def say_unconfirmed(solution: Solution) -> Solution:
+    """A written answer of which no passage confirms a sentence says so first, and has not
+    converged; any other is as it was."""
+    answer = solution.answer
+    confirmed = any(one.cites for one in answer.statements)
+    if answer.authorship is not Authorship.WRITTEN or confirmed or answer.is_silent:
+        return solution
+    said = Statement(_UNCONFIRMED[answer.language])
+    told = replace(answer, statements=(said, *answer.statements))
+    if solution.halt is not Halt.CONVERGED:
+        return replace(solution, answer=told)
+    return replace(solution, answer=told, halt=Halt.NO_EVIDENCE, why=_WHY_UNCONFIRMED)
+
+
+def _mark_unconfirmed(text: str, language: Language) -> str:
+    return f"{text}{'' if language == 'zh' else ' '}{NOT_CONFIRMED[language]}"
+
+
+def _share_of(text: str, told: Sequence[str]) -> float:
+    wanted = {*content_terms(text)}
+    return len(wanted & {*content_terms(" ".join(told))}) / max(1, len(wanted))
 
 
 def _word_left_out(n: int, language: Language) -> str:
@@ -153,10 +260,13 @@ def _split_draft(text: str) -> list[str]:
     return [part for part in parts if CITATION_MARK.sub("", part).strip()]
 
 
-def _nearest_sentence(wanted: set[str], hit: Hit) -> tuple[float, int, int]:
-    """The passage's sentence with the largest share of the wanted words, and that share."""
-    best = (0.0, 0, 0)
-    for start, end in split_sentences(hit.passage.text):
-        shared = len(wanted & set(content_terms(hit.passage.text[start:end])))
-        best = max(best, (shared / max(1, len(wanted)), start, end), key=lambda b: b[0])
-    return best
+def _nearest_sentence(text: str, passage: str) -> tuple[int, int]:
+    """The passage's sentence that shares most stems with the text, of equal ones the shortest."""
+    wanted = {one.stem for one in read_words(text) if one.is_content}
+
+    def shared(span: tuple[int, int]) -> tuple[int, int]:
+        start, end = span
+        said = {one.stem for one in read_words(passage[start:end])}
+        return len(wanted & said), start - end
+
+    return max(split_sentences(passage), key=shared)

@@ -21,6 +21,7 @@ from typing import Any, TypeVar
 
 from osler.answer.in_danger import answer_below_notice
 from osler.answer.silence import explain_silence
+from osler.answer.written import say_unconfirmed
 from osler.app.audit.entries import HeldAnswer, begin_entry, end_entry
 from osler.app.config import Settings
 from osler.app.danger import announce_danger, danger_notice
@@ -314,7 +315,7 @@ async def _solve_question(
             notes_of=note_roles(settings),
         )
     )
-    solved = explain_silence(await solver.solve(question, run), run)
+    solved = say_unconfirmed(explain_silence(await solver.solve(question, run), run))
     answer = answer_below_notice(solved.answer, question, danger)
     solution = replace(solved, answer=answer, danger=danger)
     if shared := shared_cautions(

@@ -82,3 +82,35 @@ WORDS = ("gout", "fever", "urate", "kidney", "crystals", "joints", "pain")
 def test_every_sentence_supports_itself(words: list[str]) -> None:
     sentence = "Colchicine acts on " + " and ".join(words) + "."
     assert held(sentence, sentence) == "supported"
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "In adults the maximum oral dose of ibuprofen is 4 g a day.",
+        "In adults the maximum oral dose of paracetamol is 3 g an hour.",
+        "In adults the minimum oral dose of paracetamol is 4 g a day.",
+        "In adults the maximum oral course of paracetamol is 4 g a day.",
+        "In adults the maximum oral dose of paracetamol is not 4 g a day.",
+    ],
+)
+def test_a_claim_with_one_word_swapped_is_never_supported(claim: str) -> None:
+    assert held(claim, DOSE) != "supported"
+
+
+def test_every_word_of_a_claim_must_stand_in_one_sentence() -> None:
+    said = "Colchicine relieves the pain of gout."
+    assert held(said, "Colchicine relieves the pain of acute gout.") == "not stated"
+    assert held("Colchicine relieves gout.", said) == "supported"
+    assert held("Colchicine relieves gout in the knee.", said) == "not stated"
+    assert held("Colchicine relieves gout.", "Colchicine is old. Gout has its own pain.") == (
+        "not stated"
+    )
+
+
+def test_the_heading_of_a_sentence_belongs_to_it() -> None:
+    passage = Passage(
+        "book:x#0", "The daily dose is 500 mg, swallowed whole.", "book", "Colchicine"
+    )
+    hit = Hit(passage, 1.0, 1, "", "test")
+    assert weigh_claim("The daily colchicine dose is 500 mg.", [hit], "en").verdict == "supported"

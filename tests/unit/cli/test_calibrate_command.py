@@ -25,6 +25,7 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> list[Settings]:
         none = QuestionValue(Question("x", "什么？", language="zh"), None)
         assert isinstance(settings.strategy, TcRagSettings)
         assert settings.strategy.metric != "off"
+        assert settings.strategy.metric != "auto"
         return StateValues("m", settings.strategy.metric, (*found, none))
 
     monkeypatch.setattr(calibrate, "measure_state_values", measure)

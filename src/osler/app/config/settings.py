@@ -113,9 +113,9 @@ class AnswerSettings(SettingsSection):
     """Leave out passages that more trusted ones contradict, by amounts and directions, and say
     so."""
     uncited: Literal["auto", "show", "drop"] = "auto"
-    """What becomes of a model's sentence that no passage bears out: show marks it as uncited, drop
-    leaves it out and says so, auto leaves it out where a passage that was read holds an order to a
-    program or comes from a source of trust 1."""
+    """What becomes of a model's sentence that no passage bears out: show marks it as not confirmed,
+    drop leaves it out and says so; auto does so where a passage that was read holds an order to a
+    program or is of a source of trust 1, if it has to do neither with them nor the question."""
     cautions: Literal["all", "currency", "none"] = "all"
     """What is said about the cited evidence, by rules and without a model: currency: retracted, of
     a newer edition, older than a guideline; all: also amounts and directions that differ."""

@@ -53,7 +53,8 @@ def answer_wording(settings: Settings, parts: Parts) -> Composer:
         # Where another model steers, its conclusion is only a draft.
         steering: Role = "reader" if isinstance(settings.strategy, OmniRagSettings) else "planner"
         alone = parts.models.get(steering, parts.models["reader"]).model.name == reader.name
-        written = WrittenComposer(drops_uncited=partial(_drops_uncited, settings.answer.uncited))
+        uncited = settings.answer.uncited
+        written = WrittenComposer(partial(_drops_uncited, uncited), keeps_akin=uncited == "auto")
         return written if alone else Rewriter(reader, sampling_of(settings), written)
     return ExtractiveComposer(
         evidence_gate(settings, parts),

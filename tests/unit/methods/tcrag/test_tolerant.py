@@ -15,7 +15,7 @@ from osler.types import Halt
 
 TOOLS = ("DOC_RAG", "KG_RAG")
 SAID = "Oral iron treats iron deficiency anaemia. [1]"
-BARE = {"scores": False, "logprobs": False}
+BARE: Any = {"scores": False, "logprobs": False}
 
 REPLIES = {
     "Thought: I look.\nTool_Use: DOC_RAG\nTool_Input: iron": (
@@ -51,8 +51,8 @@ async def run(manners: Manners, home: Path, **strategy: Any) -> ManneredRun:
     "manners",
     [
         Manners(),
-        *(Manners(tags=dress) for dress in ("bold", "headed", "fenced", "bulleted", "chinese")),  # type: ignore[arg-type]
-        *(Manners(calls=way) for way in ("native", "json", "tool_call", "function")),  # type: ignore[arg-type]
+        *(Manners(tags=dress) for dress in ("bold", "headed", "fenced", "bulleted", "chinese")),
+        *(Manners(calls=way) for way in ("native", "json", "tool_call", "function")),
         Manners(actions="invented"),
         Manners(chatter=True),
         Manners(continues=False, thinking="text", tags="bold", chatter=True, **BARE),

@@ -1,0 +1,167 @@
+"""A passage read once, so that any number of statements can be held against it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import takewhile
+
+from osler.answer.directions import PlacedWord, read_poles, read_words
+from osler.answer.disagreement import Amount, read_amounts
+from osler.retrieve.entity_names import ReadText, defined_abbreviations
+from osler.retrieve.lexicon import packaged_lexicon
+from osler.text import has_cjk, split_words
+
+_LEAST_ALIKE, _ENDING = 6, 4
+"""Letters that words of one stem share, and most that follow."""
+_JOINED = 4
+"""Words that may be written as one: "SARS-CoV-2"."""
+_NUMBER_WORDS = {
+    word: str(number)
+    for number, word in enumerate(
+        ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+    )
+}
+
+
+@dataclass(frozen=True, eq=False)
+class ReadPassage:
+    """A text with its heading, read once for any number of statements."""
+
+    heading: str
+    text: str
+
+    @cached_property
+    def whole(self) -> str:
+        return f"{self.heading.rstrip('.?! ')}.\n{self.text}" if self.heading else self.text
+
+    @cached_property
+    def words(self) -> tuple[PlacedWord, ...]:
+        return read_words(self.whole)
+
+    @cached_property
+    def by_stem(self) -> dict[str, list[PlacedWord]]:
+        found: dict[str, list[PlacedWord]] = defaultdict(list)
+        for one in self.words:
+            found[one.stem].append(one)
+        return found
+
+    @cached_property
+    def pointing(self) -> dict[str, list[PlacedWord]]:
+        """Axis → the words that point on it."""
+        found: dict[str, list[PlacedWord]] = defaultdict(list)
+        for one in self.words:
+            for axis in read_poles().get(one.word, ()):
+                found[axis].append(one)
+        return found
+
+    @cached_property
+    def amounts(self) -> list[Amount]:
+        return read_amounts(self.whole)
+
+    @cached_property
+    def numbers(self) -> dict[str, list[PlacedWord]]:
+        found: dict[str, list[PlacedWord]] = defaultdict(list)
+        for one in self.words:
+            if value := number_of(one.word):
+                found[value].append(one)
+        return found
+
+    @cached_property
+    def _beginnings(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = defaultdict(list)
+        for word in {one.word for one in self.words}:
+            found[word[:_LEAST_ALIKE]].append(word)
+        return found
+
+    @cached_property
+    def _joined(self) -> frozenset[str]:
+        said = [one.word for one in self.words]
+        return frozenset(
+            "".join(said[at : at + size])
+            for size in range(1, _JOINED + 1)
+            for at in range(len(said) - size + 1)
+        )
+
+    @cached_property
+    def _named(self) -> ReadText:
+        """The text with other names of what it names."""
+        others = packaged_lexicon().find_names(self.whole)
+        return ReadText("; ".join([self.whole, *(name for one in others for name in one.names)]))
+
+    @cached_property
+    def _abbreviations(self) -> dict[str, str]:
+        return defined_abbreviations([self.text, self.heading])
+
+    @cached_property
+    def _sentences(self) -> dict[int, frozenset[str]]:
+        found: dict[int, set[str]] = defaultdict(set)
+        for one in self.words:
+            found[one.sentence].add(one.stem)
+        return {number: frozenset(stems) for number, stems in found.items()}
+
+    def stems_of(self, sentence: int) -> frozenset[str]:
+        return self._sentences[sentence]
+
+    @cached_property
+    def _line(self) -> str:
+        return line_of(self.words)
+
+    def has_sentences(self, words: Sequence[PlacedWord]) -> bool:
+        """Whether the words are whole sentences of it, in a row."""
+        return bool(words) and line_of(words) in self._line
+
+    def has_word(self, one: PlacedWord) -> bool:
+        """Whether it has the word's stem, or one with the same beginning."""
+        if one.stem in self.by_stem or (len(one.word) > 4 and one.word in self._joined):
+            return True
+        return any(_are_alike(one.word, other) for other in self._alike(one.word))
+
+    def _alike(self, word: str) -> list[str]:
+        return self._beginnings.get(word[:_LEAST_ALIKE], []) if len(word) > _LEAST_ALIKE else []
+
+    def has_name(self, name: str) -> bool:
+        if self._named.has_name(name) or name in self._abbreviations:
+            return True
+        joined = "".join(split_words(name))
+        return (not has_cjk(name) and len(joined) > 4 and joined in self._joined) or any(
+            name.casefold() == long.casefold() for long in self._abbreviations.values()
+        )
+
+    def has_code(self, code: str) -> bool:
+        """Whether it has an abbreviation, or words in a row with its letters."""
+        joined = "".join(split_words(code))
+        forms = {joined, joined.removesuffix("s")}
+        return not forms.isdisjoint(self._joined) or self._named.has_initials(code)
+
+
+@lru_cache(maxsize=512)
+def read_passage(heading: str, text: str) -> ReadPassage:
+    return ReadPassage(heading, text)
+
+
+def number_of(word: str) -> str:
+    """The number that a word is, in one spelling; "" where it is none."""
+    plain = _NUMBER_WORDS.get(word, word)
+    return f"{float(plain):g}" if plain.replace(".", "", 1).isdecimal() else ""
+
+
+def line_of(words: Sequence[PlacedWord]) -> str:
+    """The words in a line, each sentence between bars."""
+    parts: list[str] = []
+    for at, one in enumerate(words):
+        if at == 0 or words[at - 1].sentence != one.sentence:
+            parts.append("|")
+        parts.append(one.word)
+    return f" {' '.join(parts)} | "
+
+
+def _are_alike(word: str, other: str) -> bool:
+    """Whether two words differ in their endings alone."""
+    longest = max(len(word), len(other))
+    same = sum(
+        1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(word, other, strict=False))
+    )
+    return same >= max(_LEAST_ALIKE, longest - _ENDING)

@@ -1,0 +1,105 @@
+"""Whether a passage bears out a statement: cases worked by hand, each beside its opposite."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from osler.answer.directions import read_poles, read_words
+from osler.answer.read_passages import read_passage
+from osler.answer.support import find_support
+
+TRIAL = (
+    "Atrial fibrillation was treated with apixaban in 812 patients for two years. "
+    "The rate of stroke was lower with apixaban than with warfarin (1.3 % and 1.6 % a year). "
+    "Major bleeding decreased by 31 %. Apixaban was not effective in patients with a mechanical "
+    "valve. Doses were halved in adults with chronic kidney disease (CKD) to 2.5 mg twice a day. "
+    "The drug was given after surgery and stopped before dental work."
+)
+PASSAGE = read_passage("Apixaban in atrial fibrillation", TRIAL)
+
+
+def holds(statement: str) -> bool:
+    return find_support(statement, PASSAGE).is_enough
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("Apixaban lowers the rate of stroke.", "Apixaban raises the rate of stroke."),
+        ("Apixaban reduced major bleeding.", "Apixaban increased major bleeding."),
+        ("Apixaban lowered stroke in AF.", "Rivaroxaban lowered stroke in AF."),
+        ("Stroke in atrial fibrillation was reduced.", "Stroke in asthma was reduced."),
+        ("Apixaban was given to 812 patients.", "Apixaban was given to 821 patients."),
+        ("Bleeding decreased by 31 %.", "Bleeding decreased by 13 %."),
+        ("Doses were halved to 2.5 mg in adults.", "Doses were halved to 5 mg in adults."),
+        ("Adults with CKD had their doses halved.", "Adults with COPD had their doses halved."),
+        ("Apixaban was given after surgery.", "Apixaban was given before surgery."),
+        (
+            "Apixaban is not effective in patients with a mechanical valve.",
+            "Apixaban is effective in patients with a mechanical valve.",
+        ),
+        (
+            "Apixaban does not work in mechanical valve patients.",
+            "Apixaban was not given after surgery.",
+        ),
+        ("No, major bleeding decreased.", "Major bleeding did not decrease."),
+    ],
+)
+def test_what_a_passage_says_is_borne_out_and_its_opposite_is_not(right: str, wrong: str) -> None:
+    assert holds(right), find_support(right, PASSAGE)
+    assert not holds(wrong), find_support(wrong, PASSAGE)
+
+
+def test_words_from_the_whole_passage_and_its_heading_count() -> None:
+    assert holds("In atrial fibrillation, apixaban lowers stroke and major bleeding decreases.")
+
+
+def test_a_statement_of_another_subject_is_not_borne_out() -> None:
+    assert not holds("Butterflies begin as eggs.")
+    assert not holds("Physiotherapy is given after surgery.")
+
+
+def test_a_statement_that_begins_with_a_pronoun_is_about_what_was_asked() -> None:
+    said = "It was given after surgery."
+    assert find_support(said, PASSAGE, "What is apixaban?").is_enough
+    assert not find_support(said, PASSAGE, "What does melatonin do for sleep?").is_enough
+
+
+def test_chinese_directions_and_negations_count() -> None:
+    passage = read_passage("高血压", "氨氯地平可降低血压。妊娠期不应使用依那普利。")
+    assert find_support("氨氯地平降低血压。", passage).is_enough
+    assert not find_support("氨氯地平升高血压。", passage).is_enough
+    assert find_support("妊娠期不应使用依那普利。", passage).is_enough
+    assert not find_support("妊娠期应使用依那普利。", passage).is_enough
+
+
+def test_what_is_lacking_is_named() -> None:
+    found = find_support("Rivaroxaban raised stroke by 44 %.", PASSAGE)
+    assert {"Rivaroxaban", "raised", "44 %"} <= {*found.lacks}
+
+
+def test_no_word_points_both_ways_on_one_axis() -> None:
+    assert all(pole.way in (1, -1) for axes in read_poles().values() for pole in axes.values())
+    assert read_poles()["increased"]["change"].way == 1
+    assert read_poles()["reduced"]["change"].way == -1
+
+
+def test_a_negation_ends_with_its_clause() -> None:
+    words = {one.word: one.negated for one in read_words("It doesn't work, but pain fell.")}
+    assert (words["work"], words["pain"]) == (True, False)
+
+
+SENTENCES = [one.strip() + "." for one in TRIAL.rstrip(".").split(". ")]
+
+
+@given(st.lists(st.sampled_from(SENTENCES), min_size=1, max_size=2, unique=True))
+def test_a_passages_own_sentences_are_borne_out(said: list[str]) -> None:
+    assert all(find_support(one, PASSAGE).is_enough for one in said)
+
+
+@given(st.text(max_size=300))
+def test_any_text_can_be_held_against_a_passage(text: str) -> None:
+    assert 0.0 <= find_support(text, PASSAGE).share <= 1.0
+    assert 0.0 <= find_support("Pain fell by 3 mg.", read_passage("", text)).share <= 1.0
