@@ -50,6 +50,8 @@ class CheckWords:
     conditions: Mapping[str, re.Pattern[str]]
     frames: Sequence[re.Pattern[str]]
     """Sentences that ask one thing of one subject, whose name is the group `name` or `before`."""
+    patient_frames: Sequence[re.Pattern[str]]
+    """Sentences that say what somebody has."""
 
 
 @cache
@@ -66,8 +68,9 @@ def read_words() -> CheckWords:
         re.compile(frame.replace("ASPECT", aspect), re.IGNORECASE)
         for frame in table.pop("subject_frames")
     ]
+    told = [re.compile(frame, re.IGNORECASE) for frame in table.pop("patient_frames")]
     words = {name: compile_all(patterns) for name, patterns in table.items()}
-    return CheckWords(**words, conditions=conditions, frames=frames)
+    return CheckWords(**words, conditions=conditions, frames=frames, patient_frames=told)
 
 
 @dataclass(frozen=True)
@@ -117,18 +120,28 @@ def _join_same(drugs: Sequence[DrugName]) -> list[DrugName]:
 
 
 def find_subjects(text: str) -> list[str]:
-    """Names of what the sentences ask one thing of; none of what is asked in other ways."""
-    found = []
-    for start, end in split_sentences(text):
-        sentence = text[start:end].strip(" ?.!")
-        for frame in read_words().frames:
-            if match := frame.fullmatch(sentence):
-                name = next(one for one in match.groupdict().values() if one)
-                bare = _ARTICLE.sub("", name).strip()
-                if not read_words().relates.search(bare) and telling_words(bare):
-                    found.append(bare)
-                break
-    return found
+    """Names of what the sentences ask one thing of; none of what is asked in other ways.
+
+    Where no sentence names what it asks about, it is what another says that somebody has.
+    """
+    words = read_words()
+    sentences = [text[start:end].strip(" ?.!") for start, end in split_sentences(text)]
+    if found := list(filter(None, (_name_in(words.frames, one) for one in sentences))):
+        return found
+    told = {one: _name_in(words.patient_frames, one) for one in sentences}
+    others = [one for one, name in told.items() if not name]
+    if not others or any(map(telling_words, others)):
+        return []
+    return list(filter(None, told.values()))
+
+
+def _name_in(frames: Sequence[re.Pattern[str]], sentence: str) -> str:
+    """The name that a frame has in the sentence; "" where none fits, or what it has is no name."""
+    match = next(filter(None, (frame.fullmatch(sentence) for frame in frames)), None)
+    if match is None:
+        return ""
+    bare = _ARTICLE.sub("", next(filter(None, match.groupdict().values()))).strip()
+    return bare if telling_words(bare) and not read_words().relates.search(bare) else ""
 
 
 @dataclass(frozen=True)
