@@ -59,14 +59,14 @@ must have: a mark of the model's is evidence too."""
 _TRUSTED = 2
 """Trust of a source from which one passage is enough for an order."""
 _ACT = re.compile(
-    r"(?:^|[,;:.(]\s*|\b(?:should|must|can|may|please|and|then|or|not|to|always|never|now)\s+)"
-    r"(?:stop|give|take|double|triple|halve|start|switch|skip|discontinue|withhold|inject"
-    r"|administer|replace|swallow|drink|apply|omit"
-    r"|(?:increase|reduce|change|lower|raise) the dose)\b"
+    r"\b(?:stop|give|take|double|triple|halve|start|switch|skip|discontinue|withhold|inject"
+    r"|administer|replace|swallow|drink|apply|omit|(?:increase|reduce|change|lower|raise) the dose"
+    r"|(?:should|must|may|can) (?:not |never |always )?be \w+(?:ed|en)|treated with"
+    r"|doses? (?:of|is|are))\b"
     r"|停用|停药|停止|服用|给予|加倍|减半|注射|改用|换用|输注",
     re.IGNORECASE,
 )
-"""An order to do something to a patient, or to oneself."""
+"""An order to do something to a patient or to oneself, or a dose."""
 
 
 @dataclass(frozen=True)
@@ -170,8 +170,10 @@ class _DraftReader:
     def _find_unmarked(self, text: str) -> list[Hit]:
         """The best of the hits that the answer rests on, where it has nearly all that is said."""
         poles = read_poles()
-        claimed = [one for one in read_words(text) if one.is_content and one.word not in poles]
-        if len(claimed) < _UNMARKED_WORDS:
+        content = [one for one in read_words(text) if one.is_content]
+        claimed = [one for one in content if one.word not in poles]
+        # A bare name is an answer; "The dose is lowered." may be said of anything.
+        if len(claimed) < min(_UNMARKED_WORDS, len(content)):
             return []
         return self._find_bearing(text, self._rests_on, least=_UNMARKED_SHARE)[:1]
 
