@@ -47,6 +47,7 @@ class CheckWords:
     background: re.Pattern[str]
     both: re.Pattern[str]
     relates: re.Pattern[str]
+    asked_of: re.Pattern[str]
     conditions: Mapping[str, re.Pattern[str]]
     frames: Sequence[re.Pattern[str]]
     """Sentences that ask one thing of one subject, whose name is the group `name` or `before`."""
@@ -130,7 +131,8 @@ def find_subjects(text: str) -> list[str]:
         return found
     told = {one: _name_in(words.patient_frames, one) for one in sentences}
     others = [one for one, name in told.items() if not name]
-    if not others or any(map(telling_words, others)):
+    further = (word for other in others for word in telling_words(other))
+    if not others or not all(map(words.asked_of.match, further)):
         return []
     return list(filter(None, told.values()))
 

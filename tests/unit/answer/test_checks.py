@@ -136,7 +136,7 @@ def test_patients_without_what_this_one_has_are_others() -> None:
         ("How is gout treated?", ["gout"]),
         ("Hello. What can be done against gout?", ["gout"]),
         ("My son is 9 and has Krabbe disease. What treatment is there?", ["Krabbe disease"]),
-        ("I was told that I have gout. What can I do?", ["gout"]),
+        ("I was told that I have gout. How long will it last?", ["gout"]),
         ("My wife has gout. Can she take ibuprofen?", []),
         ("What is the dose of aspirin after a stroke?", []),
         ("What are the symptoms of gout and pseudogout?", []),
