@@ -1,7 +1,7 @@
 """The gate: which sentences of the hits answer a question, and how likely any of them does.
 
 Every sentence of the passages is weighed by the cosine of the question with "heading. sentence",
-plus half the cosine with its passage; of the best of them the judge reads question and sentence
+plus half the cosine with its passage and a fifth of its share of the question's words; of the best of them the judge reads question and sentence
 together, and checks about medicine (`osler.answer.checks`) count against them. So they are ordered,
 and the probability of the first, on one scale for all sources, says how sure the answer is and
 decides among an answer, the nearest passages, and none.
@@ -26,6 +26,8 @@ from osler.types import Hit, Language, Question, Relevance, Sureness
 
 PASSAGE = 0.5
 """Weight of a passage's relevance beside its sentence's."""
+WORDS = 0.2
+"""Weight of the share of the question's words, rare ones counting most, that a sentence has."""
 CHECK = 0.25
 """What a failed check takes from a sentence in the order, where relevance lies about 1."""
 _FITTED = ("ordered", "bias", "relevance", "judged", "failed", "margin")
@@ -63,7 +65,7 @@ class AnswerFit:
 
 
 BY_RELEVANCE: Mapping[Language, AnswerFit] = {
-    "en": AnswerFit(0.0, -3.465, 2.905, 0.0, 0.315, 5.786),
+    "en": AnswerFit(0.0, -3.013, 2.297, 0.0, 0.3, 5.328),
     "zh": AnswerFit(0.0, -1.25, 1.6, 0.0, 0.3, 0.88),
 }
 """Without a judge. Fitted on questions by other hands (`benchmarks/plain`)."""
@@ -101,6 +103,8 @@ class EvidenceGate:
 
     relevance: Relevance
     """Of a sentence or passage to the question: a cosine, or a share of words."""
+    coverage: Relevance | None = None
+    """Of the question's words by a sentence; beside a cosine, which makes little of rare names."""
     reader: QuestionReader = field(default_factory=QuestionReader)
     judge: Relevance | None = None
     """Logit that a sentence answers (`JudgedText`); `None` = relevance alone."""
@@ -109,7 +113,7 @@ class EvidenceGate:
     """Name of what makes the probability, and of its weights."""
     answers: float = 0.4
     """Least probability of an answer."""
-    nearest: float = 0.12
+    nearest: float = 0.14
     """Least probability of what is shown as nearest."""
     checks: tuple[str, ...] = tuple(CHECKS)
     faults: tuple[str, ...] = field(default=())
@@ -174,13 +178,20 @@ class EvidenceGate:
         texts = [f"{hit.passage.heading}. {hit.passage.text[a:b]}" for hit, a, b in spans]
         passages = [indexed_text(hit.passage) for hit in hits]
         scores = await self.relevance.relevance(facts.asked.written, [*texts, *passages])
+        covered = await self._measure_words(facts, [hit.passage.text[a:b] for hit, a, b in spans])
         whole = dict(zip([hit.passage.id for hit in hits], scores[len(texts) :], strict=True))
         found = [
-            QuoteCandidate(hit, a, b, score + PASSAGE * whole[hit.passage.id])
-            for (hit, a, b), score in zip(spans, scores, strict=False)
+            QuoteCandidate(hit, a, b, score + words + PASSAGE * whole[hit.passage.id])
+            for (hit, a, b), score, words in zip(spans, scores, covered, strict=False)
         ]
         # Ties by rank and position keep the result deterministic.
         return sorted(found, key=lambda one: (-one.relevance, one.hit.rank, one.start))
+
+    async def _measure_words(self, facts: AskedFacts, said: Sequence[str]) -> Sequence[float]:
+        """What the words of a sentence add to its relevance; where that is of words, nothing."""
+        if self.coverage is None or language_of(facts.asked.written) != "en":
+            return [0.0] * len(said)
+        return [WORDS * one for one in await self.coverage.relevance(facts.text, said)]
 
 
 def _choose_texts(hits: Sequence[Hit]) -> Sequence[Hit]:

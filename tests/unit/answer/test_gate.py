@@ -84,6 +84,8 @@ def judging(judge: KnownJudge | None = None, **changes: object) -> EvidenceGate:
         judge=judge or KnownJudge(),
         fits={"en": ALONE, "zh": ALONE},
         identity="judge@1",
+        answers=0.6,
+        nearest=0.35,
     )
     return replace(gate, **changes)  # type: ignore[arg-type]
 

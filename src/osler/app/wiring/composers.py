@@ -111,6 +111,7 @@ def evidence_gate(settings: Settings, parts: Parts) -> EvidenceGate:
     chosen, fitted = settings.answer, settings.calibration
     plain = EvidenceGate(
         parts.relevance,
+        parts.coverage,
         faults=parts.faults,
         answers=chosen.answers_from,
         nearest=chosen.nearest_from,
