@@ -1,10 +1,11 @@
 """The gate: which sentences of the hits answer a question, and how likely any of them does.
 
 Every sentence of the passages is weighed by the cosine of the question with "heading. sentence",
-plus half the cosine with its passage and a fifth of its share of the question's words; of the best of them the judge reads question and sentence
-together, and checks about medicine (`osler.answer.checks`) count against them. So they are ordered,
-and the probability of the first, on one scale for all sources, says how sure the answer is and
-decides among an answer, the nearest passages, and none.
+plus half the cosine with its passage and a fifth of its share of the question's words; of the best
+of them the judge reads question and sentence together, and checks about medicine
+(`osler.answer.checks`) count against them. So they are ordered, and the probability of the first,
+on one scale for all sources, says how sure the answer is and decides among an answer, the nearest
+passages, and none.
 """
 
 from __future__ import annotations
