@@ -114,7 +114,7 @@ class EvidenceGate:
     """Name of what makes the probability, and of its weights."""
     answers: float = 0.4
     """Least probability of an answer."""
-    nearest: float = 0.14
+    nearest: float = 0.17
     """Least probability of what is shown as nearest."""
     checks: tuple[str, ...] = tuple(CHECKS)
     faults: tuple[str, ...] = field(default=())

@@ -90,7 +90,7 @@ class AnswerSettings(SettingsSection):
     """Sentences of an extractive answer, at most."""
     answers_from: Real = Field(default=0.4, ge=0, le=1)
     """Least probability of an answer; what is less likely is shown as nearest, or not at all."""
-    nearest_from: Real = Field(default=0.14, ge=0, le=1)
+    nearest_from: Real = Field(default=0.17, ge=0, le=1)
     """Least probability of what is shown as nearest."""
     nearest: bool = True
     """Where no sentence answers, quote the nearest one, after a sentence that says so; false:
