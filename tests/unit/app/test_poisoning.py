@@ -99,11 +99,11 @@ def test_the_study_asks_in_each_way_and_counts_what_the_defence_changes(
     )
     with KnowledgeBase.create(settings.kb.path) as kb:
         (tmp_path / "a.md").write_text(f"# Salbutamol\n\n{RIGHT}\n")
-        kb.add([tmp_path / "a.md"], source="web")
+        kb.add([tmp_path / "a.md"], source="book")
         kb.build(HashingEncoder())
 
     async def parts_of(given: Settings) -> Parts:
-        model = LoadedModel(FixedModel(RIGHT.replace("5 mg", "50 mg")), False, ())
+        model = LoadedModel(FixedModel(f"{RIGHT} [1]"), False, ())
         return with_knowledge(
             given, {"reader": model}, open_knowledge_base(given), HashingEncoder(), None
         )

@@ -126,8 +126,9 @@ def read_labels(
                 f"{path.name}:{number}: its question is in no set below the data",
                 fix="name the folder with K-QA and MeQSum",
             )
-        texts = [_labelled_text(kb, one, f"{path.name}:{number}") for one in row["texts"]]
-        worth = tuple(float(one["worth"]) for one in row["texts"])
+        place = f"{path.name}:{number}"
+        texts = [_labelled_text(kb, row["passages"], one, place) for one in row["texts"]]
+        worth = tuple(float(one[-1]) for one in row["texts"])
         source = SEARCHED if row["made"] == "searched" else LABELLED
         cases.append(JudgedCase(asked, source, tuple(texts), worth, row["document"]))
     return cases
@@ -144,11 +145,15 @@ def published_questions(data: Path) -> dict[str, str]:
     return found
 
 
-def _labelled_text(kb: KnowledgeBase, row: Mapping[str, Any], place: str) -> JudgedText:
-    found = text_at(kb.get(row["passage"]), row["start"], row["end"])
-    if digest_of(found.sentence) != row["digest"]:
+def _labelled_text(
+    kb: KnowledgeBase, passages: Sequence[str], label: Sequence[Any], place: str
+) -> JudgedText:
+    """`label`: number of the passage, start, end, digits of the digest, and what it is worth."""
+    at, start, end, digest, _ = label
+    found = text_at(kb.get(passages[at]), start, end)
+    if not digest_of(found.sentence).startswith(digest):
         raise MalformedSource(
-            f"{place}: {row['passage']} has another text than was labelled",
+            f"{place}: {passages[at]} has another text than was labelled",
             fix="use the corpora as they were published",
         )
     return found

@@ -147,14 +147,15 @@ def test_a_reader_that_scores_nothing_leaves_the_paper_its_two_signals(tmp_path:
         apart.sources,
         offers=apart.offers,
     )
-    solver = build_solver(settings(tmp_path), apart)
+    solver = build_solver(settings(tmp_path, metric="cppl"), apart)
     assert isinstance(solver, Thinker)
     found = machine_of(solver).boundary
     assert isinstance(found, GenerateThenAssess)
     assert found.state is None
     assert "scores no given text" in solver.note
     with pytest.raises(CapabilityMissing):
-        build_solver(settings(tmp_path), parts(hides))
+        build_solver(settings(tmp_path, metric="cppl"), parts(hides))
+    assert isinstance(build_solver(settings(tmp_path), parts(hides)), Thinker), "auto: none is"
 
 
 def test_a_planner_of_rounds_needs_a_judge(tmp_path: Path) -> None:

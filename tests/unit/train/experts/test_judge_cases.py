@@ -36,20 +36,15 @@ def base(tmp_path: Path) -> KnowledgeBase:
     return kb
 
 
-def label(sentence: str, worth: float, digest: str = "") -> dict[str, object]:
+def label(sentence: str, worth: float, digest: str = "") -> list[object]:
     start = TEXT.index(sentence)
-    return {
-        "passage": "web:gout#0",
-        "start": start,
-        "end": start + len(sentence),
-        "digest": digest or digest_of(sentence),
-        "worth": worth,
-    }
+    return [0, start, start + len(sentence), digest or digest_of(sentence)[:8], worth]
 
 
-def write_labels(path: Path, *texts: dict[str, object]) -> Path:
+def write_labels(path: Path, *texts: list[object]) -> Path:
     row = {"question": "what helps gout", "part": "train", "document": "web:gout", "made": "read"}
-    path.write_text(json.dumps({**row, "texts": texts}) + "\n", encoding="utf-8")
+    line = json.dumps({**row, "passages": ["web:gout#0"], "texts": texts})
+    path.write_text(line + "\n", encoding="utf-8")
     return path
 
 
@@ -72,7 +67,7 @@ def test_labels_are_read_with_what_stands_around_each_sentence(
 def test_a_text_that_is_not_what_was_labelled_is_refused(
     base: KnowledgeBase, tmp_path: Path
 ) -> None:
-    file = write_labels(tmp_path / "labels.jsonl", label("Gout is painful.", 0.0, "0" * 12))
+    file = write_labels(tmp_path / "labels.jsonl", label("Gout is painful.", 0.0, "0" * 8))
     with pytest.raises(MalformedSource, match=r"labels.jsonl:1.*another text"):
         read_labels(file, base)
 
