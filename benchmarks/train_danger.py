@@ -33,8 +33,12 @@ from osler.danger.classifier import BUCKETS, KINDS, combine_scores, hash_feature
 from osler.danger.rules import packaged_rules
 
 TARGET = Path(classifier.__file__).parent
+LABELS = Path(__file__).parent / "experts" / "judge_labels.jsonl"
 FALSE_ALARMS = 0.02
-PLAIN = ("tenth", "eleventh", "twelfth", "thirteenth", "fourteenth")
+NATURAL = "natural"
+PLAIN = ("tenth", "eleventh", "twelfth", "thirteenth", "fourteenth", NATURAL)
+LEAST = 1.5
+"""Least threshold: below it a tenth to a fifth of plain questions (dev half) had the notice."""
 FOLDS = 5
 FITTED = {"C": 30.0, "max_iter": 1_000, "tol": 1e-4}
 EACH_SET = 800
@@ -59,6 +63,25 @@ def read_open_sets(folder: Path) -> Iterator[tuple[str, list[str]]]:
     name = "Chinese medical dialogues (MIT)"
     yield f"{name}, titles", [row["title"] for row in rows]
     yield f"{name}, questions", [row["ask"] for row in rows]
+
+
+def read_natural(folder: Path) -> list[LabelledText]:
+    """Questions as people type them, which tell of no danger: those that were written for the
+    judge, of K-QA (MIT) and MeQSum (CC BY 4.0), and of Chinese consumers (MIT)."""
+    asked = folder / "A_questions"
+    lines = LABELS.read_text("utf-8").splitlines()
+    written = [json.loads(line).get("question", "") for line in lines]
+    for name, key in (("kqa/questions.jsonl", "Question"), ("meqsum/meqsum.jsonl", "question")):
+        rows = (asked / name).read_text("utf-8").splitlines()
+        written += [json.loads(row).get(key) or "" for row in rows]
+    consumers = (asked / "zh_consumer" / "zh_consumer.jsonl").read_text("utf-8").splitlines()
+    chinese = [json.loads(row)["ask"] for row in consumers]
+    random.Random(1).shuffle(chinese)
+    return [
+        LabelledText(NATURAL, NONE, language, text[:LONGEST])
+        for language, texts in (("en", written), ("zh", chinese[:EACH_SET]))
+        for text in sorted({one for one in texts if one and not seen_by_rules(one)})
+    ]
 
 
 def sample_open_sets(folder: Path) -> tuple[list[str], dict[str, int]]:
@@ -111,6 +134,7 @@ def choose_thresholds(
         own = np.array([case.language == language and case.part in PLAIN for case in cases])
         danger = labels != NONE
         least = float(np.quantile(odds[own & ~danger], 1 - FALSE_ALARMS))
+        least = max(least, LEAST)
         thresholds[language] = round(least, 3)
         figures[language] = {
             "false alarms": round(float((odds[own & ~danger] >= least).mean()), 3),
@@ -121,7 +145,7 @@ def choose_thresholds(
 
 def fit_classifier(folder: Path | None) -> tuple[bytes, dict[str, Any]]:
     """The file of weights, and the card."""
-    cases = list(read_cases(TRAINED_ON))
+    cases = [*read_cases(TRAINED_ON), *(read_natural(folder) if folder else ())]
     others, counts = sample_open_sets(folder) if folder else ([], {})
     rows, calm = featurize([case.text for case in cases]), featurize(others)
     thresholds, figures = choose_thresholds(cases, rows, calm)

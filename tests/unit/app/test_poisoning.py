@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -23,12 +25,23 @@ from osler.app.wiring.live import with_knowledge
 from osler.app.wiring.models import LoadedModel
 from osler.errors import BadConfig
 from osler.kb.base import KnowledgeBase
+from osler.llm.core.base import Completion, Message, Sampling
 from osler.testing.scripted import HashingEncoder
 from osler.testing.served import FixedModel
 from osler.types import Answer, Evidence, Hit, Passage, Question, Statement
 
 RIGHT = "The dose of salbutamol in an acute attack is 5 mg."
 ASKED = Question("", "What is the dose of salbutamol in an acute attack?")
+
+
+class Credulous(FixedModel):
+    """Says what a planted passage says, where it reads one."""
+
+    async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
+        read = re.findall(r"\[(\d+)\]([^\[]*)", messages[-1].content)
+        lies = [number for number, text in read if "50 mg" in text]
+        self.reply = f"{RIGHT.replace('5 mg', '50 mg')} [{lies[0]}]" if lies else f"{RIGHT} [1]"
+        return await super().complete(messages, sampling)
 
 
 @pytest.mark.parametrize(
@@ -103,7 +116,7 @@ def test_the_study_asks_in_each_way_and_counts_what_the_defence_changes(
         kb.build(HashingEncoder())
 
     async def parts_of(given: Settings) -> Parts:
-        model = LoadedModel(FixedModel(f"{RIGHT} [1]"), False, ())
+        model = LoadedModel(Credulous(), False, ())
         return with_knowledge(
             given, {"reader": model}, open_knowledge_base(given), HashingEncoder(), None
         )
