@@ -24,7 +24,7 @@ from osler.retrieve.entity_names import (
 from osler.retrieve.lexicon import packaged_lexicon
 from osler.retrieve.naming import find_respelt, telling_words
 from osler.retrieve.words import STOP_WORDS
-from osler.text import read_packaged_table, split_sentences
+from osler.text import has_cjk, read_packaged_table, split_sentences
 
 _CELL = " | "
 """Between the cells of a table's row, of which the first names what the row is about."""
@@ -226,8 +226,15 @@ def is_of_another_drug(facts: AskedFacts, quote: ReadQuote) -> bool:
 
 
 def names_another_drug(facts: AskedFacts, quote: ReadQuote) -> bool:
-    """It names a drug, and none of those asked about: worse than one that names no drug."""
-    return is_of_another_drug(facts, quote) and bool(find_drugs(quote.sentence))
+    """It, or its heading, names a drug, and none of those asked about: worse than one that names no
+    drug."""
+    if not is_of_another_drug(facts, quote):
+        return False
+    # Classes are known in English: a Chinese passage must name the drug itself.
+    whole = ReadText(f"{quote.heading}. {quote.passage}")
+    if has_cjk(facts.text) and not any(drug.is_in(whole) for drug in facts.drugs):
+        return True
+    return bool(find_drugs(f"{quote.heading}. {quote.sentence}"))
 
 
 def lacks_condition(facts: AskedFacts, quote: ReadQuote) -> bool:
@@ -303,14 +310,14 @@ CHECKS: Mapping[str, Callable[[AskedFacts, ReadQuote], bool]] = {
 """Name → whether a sentence fails."""
 
 
-DECIDES = "another subject"
-"""The check that counts as several: what is about something else is no answer, however near."""
+DECISIVE = frozenset({"another subject", "another drug by name"})
+"""Checks that count as several: what is about something else is no answer, however near."""
 _AS_MUCH_AS = 6
 
 
 def weigh_failures(names: Sequence[str]) -> int:
     """How much the failed checks count together."""
-    return len(names) + (_AS_MUCH_AS - 1) * (DECIDES in names)
+    return len(names) + (_AS_MUCH_AS - 1) * len(DECISIVE.intersection(names))
 
 
 def failed_checks(

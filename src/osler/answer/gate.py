@@ -67,7 +67,7 @@ class AnswerFit:
 
 BY_RELEVANCE: Mapping[Language, AnswerFit] = {
     "en": AnswerFit(0.0, -3.013, 2.297, 0.0, 0.3, 5.328),
-    "zh": AnswerFit(0.0, -1.25, 1.6, 0.0, 0.3, 0.88),
+    "zh": AnswerFit(0.0, -1.25, 1.6, 0.0, 0.9, 0.88),
 }
 """Without a judge. Fitted on questions by other hands (`benchmarks/plain`)."""
 
