@@ -82,7 +82,10 @@ forms: st.SearchStrategy[Form] = st.one_of(
     st.builds(Deduce, st.sampled_from(Operation), items, inside, aliases | st.just("")),
     st.builds(Output, st.lists(inside, min_size=1, max_size=3).map(tuple)),
 )
-questions = inside.filter(lambda text: not text.lstrip("-*#> ").lower().startswith(("step", "act")))
+# What begins with a mark of layout, or says nothing, is read as layout.
+questions = inside.filter(
+    lambda text: text[0].isalnum() and not text.lower().startswith(("step", "act"))
+)
 
 
 @st.composite

@@ -19,6 +19,7 @@ import pytest
 from osler.testing.servers import JSON, Answers, LoopbackReply, LoopbackRequest, json_reply
 
 Source = Literal["from life", "from documentation"]
+_GO_ON = "Your reply is not finished."
 
 
 class Recording:
@@ -60,10 +61,22 @@ class Recording:
         return json_reply(body, exchange["status"], kind=exchange["kind"])
 
     def _find_exchange(self, asked: LoopbackRequest) -> dict[str, Any] | None:
-        wanted = (asked.method, asked.path, asked.body)
-        exchanges = self.exchanges
-        same = (one for one in exchanges if (one["method"], one["path"], one["body"]) == wanted)
-        return next(same, None)
+        bodies = (asked.body, _without_request_to_go_on(asked.body))
+        for body in bodies:
+            wanted = (asked.method, asked.path, body)
+            for one in self.exchanges:
+                if (one["method"], one["path"], one["body"]) == wanted:
+                    return one
+        return None
+
+
+def _without_request_to_go_on(body: Any) -> Any:
+    """The body as it was recorded: before a user's turn asked for what comes next (`llm/continue`),
+    messages ended with the assistant's."""
+    messages = body.get("messages") if isinstance(body, dict) else None
+    if not messages or not str(messages[-1]["content"]).startswith(_GO_ON):
+        return body
+    return {**body, "messages": messages[:-1]}
 
 
 def record_answers(answer: Answers, recording: Recording) -> Answers:

@@ -24,7 +24,7 @@ from osler.testing.scripted import ScriptedModel, ScriptedRetriever
 from osler.trace import Answered, Event, Retrieved, Searched, read_events
 from osler.types import Halt, Hit, Passage, Question, Solution
 
-QUESTION = "Which drug is given first in anaphylaxis?"
+QUESTION = "Where is adrenaline given in anaphylaxis?"
 RAG = ("--strategy", "rag")
 
 
@@ -97,7 +97,7 @@ def test_the_film_and_the_cost_are_shown_where_they_are_asked_for(
     osler: Any, asked: list[Settings]
 ) -> None:
     result = osler("ask", QUESTION, *RAG, "--film")
-    assert "? Which drug is given first in anaphylaxis? (in guideline, k 10)" in result.stdout
+    assert "? Where is adrenaline given in anaphylaxis? (in guideline, k 10)" in result.stdout
     assert "halt       converged: read once" in result.stdout
     assert "(osler replay 2" in result.stdout
     assert result.stderr.startswith("rag, seed 0\n")
