@@ -82,10 +82,16 @@ forms: st.SearchStrategy[Form] = st.one_of(
     st.builds(Deduce, st.sampled_from(Operation), items, inside, aliases | st.just("")),
     st.builds(Output, st.lists(inside, min_size=1, max_size=3).map(tuple)),
 )
-# What begins with a mark of layout, or says nothing, is read as layout.
-questions = inside.filter(
-    lambda text: text[0].isalnum() and not text.lower().startswith(("step", "act"))
-)
+LAYOUT = " *_`#>-–—•"
+
+
+def is_plain(text: str) -> bool:
+    """Whether a question has no marks of layout around it: a reply's dress is no part of it."""
+    words = text.strip(LAYOUT) == text and text[0].isalnum()
+    return words and not text.lower().startswith(("step", "act"))
+
+
+questions = inside.filter(is_plain)
 
 
 @st.composite
@@ -126,7 +132,7 @@ class Drawn:
     def question(self) -> str:
         while True:
             text = self.inside()
-            if not text.lstrip("-*#> ").lower().startswith(("step", "act")):
+            if is_plain(text):
                 return text
 
     def inside(self) -> str:
