@@ -61,7 +61,9 @@ async def test_a_question_is_run_once_and_goes_through_the_larger_sigmas_from_it
     models: list[ScriptedModel],
 ) -> None:
     swept = await studies.sigma_sweep(settings(), [POSED], {"cppl": [40, 2, 10]})
-    assert len(models[0].seen) == 4, "the least sigma's own run and no more"
+    assert len(models[0].seen) == 5, (
+        "the least sigma's own run, its conclusion asked for at the end"
+    )
     assert [(o.sigma, o.halt, o.steps, o.right) for o in swept] == [
         (2, Halt.BUDGET, 4, True),
         (10, Halt.CONVERGED, 4, True),
@@ -83,7 +85,7 @@ async def test_where_the_model_sees_sigma_every_run_is_made_anew(
     models: list[ScriptedModel],
 ) -> None:
     await studies.sigma_sweep(settings(visible=True), [POSED], {"cppl": [2, 3]})
-    assert len(models[0].seen) == 8
+    assert len(models[0].seen) == 10
 
 
 async def test_only_tc_rag_is_studied() -> None:
