@@ -236,12 +236,13 @@ def read_reply(wire: type[W], reply: Completion) -> tuple[W, bool]:
 def _written_values(wire: type[BaseModel], text: str) -> Iterator[str]:
     """The JSON of a reply as models write it: the object, or the bare list of its only field; the
     last first. At the end the first of them again, or the text, for what is wrong with it."""
-    objects = [json.dumps(value) for value in json_values(text)]
+    objects = [json.dumps(value, default=list) for value in json_values(text)]
     yield from reversed(objects)
     # Inside an object a list is a field's.
     if len(wire.model_fields) == 1 and 0 <= text.find("[") < text.find("{"):
         (field,) = wire.model_fields
-        yield from (json.dumps({field: value}) for value in json_values(text, "["))
+        lists = json_values(text, "[")
+        yield from (json.dumps({field: value}, default=list) for value in lists)
     yield objects[0] if objects else text.strip()
 
 
@@ -266,6 +267,8 @@ def _partial_object(wire: type[BaseModel], text: str) -> dict[str, Any] | None:
             held = from_json(text[brace.start() :], allow_partial="trailing-strings")
             if isinstance(held, dict) and held.keys() & wire.model_fields.keys():
                 return held
+            if held == {} and text.lstrip().startswith("{"):
+                return {}  # cut before its first field
     return None
 
 
