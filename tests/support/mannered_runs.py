@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from osler.answer.silence import explain_silence
 from osler.app.config import Role, Settings
 from osler.app.wiring import Parts
 from osler.app.wiring.models import LoadedModel, load_model
@@ -78,7 +79,8 @@ async def run_mannered(
         parts = _parts_of(await load_model(settings.model), passages)
         before = len(place.bodies_of("/v1/chat/completions"))
         run = Run(budget=Budget(calls=60))
-        solution = await build_solver(settings, parts).solve(question, run)
+        solved = await build_solver(settings, parts).solve(question, run)
+        solution = explain_silence(solved, run)  # as whoever runs it for a user does
         return ManneredRun(solution, run, place.bodies_of("/v1/chat/completions")[before:])
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from osler.llm.core.base import Message
 from osler.llm.server.continuing import ask_to_continue
+from osler.testing.competent_parts import PartReplies
 from osler.testing.mannered import Turns
 from osler.text import split_sentences
 from osler.types import CITATION_MARK
@@ -40,10 +41,18 @@ class CompetentModel:
         if shown[-1].strip() == _GO_ON and len(shown) > 1:
             begun, shown = shown[-2], shown[:-1]
         prompt = "\n".join(shown[:-1] if begun else shown)
-        for words, reply in (*self.others, *self._replies(), *self._more_replies()):
-            if words in prompt:
-                return _rest_of(reply(f"{prompt}\n{begun}"), begun)
+        known = (*self.others, *self._replies(), *self._more_replies(), *self._part_replies())
+        # Of a conversation the last turn says what is asked now.
+        for asked in (*shown[-1:], prompt):
+            for words, reply in known:
+                if words in asked:
+                    return _rest_of(reply(f"{prompt}\n{begun}"), begun)
         return self._answer_cited(prompt)
+
+    def _part_replies(self) -> list[tuple[str, Callable[[str], str]]]:
+        parts = PartReplies(self.question, self.answer, self.short, self.query)
+        lists = (parts.of_thinker(), parts.of_planner(), parts.of_judge(), parts.of_extraction())
+        return [one for each in lists for one in each]
 
     def _replies(self) -> list[tuple[str, Callable[[str], str]]]:
         """Words that a prompt is known by, and the reply to it."""

@@ -135,10 +135,20 @@ _TAGS: Mapping[str, Callable[[re.Match[str]], str]] = {
 }
 
 
+_ANGLED = re.compile(r"<(?!think)(\w[\w-]*)>[^<]*</\1>")
+_ANGLED_TAGS: Mapping[str, str] = {
+    "bold": r"**\g<0>**",
+    "headed": r"### Answer\n\g<0>",
+    "bulleted": r"- \g<0>",
+    "chinese": r"答案：\g<0>",
+}
+
+
 def _dress_tags(text: str, manners: Manners) -> str:
-    if manners.tags == "fenced" and _TAG.search(text):
-        return f"```\n{text}\n```"
-    return _TAG.sub(_TAGS[manners.tags], text)
+    if manners.tags == "fenced":
+        return f"```\n{text}\n```" if _TAG.search(text) or _ANGLED.search(text) else text
+    tagged = _TAG.sub(_TAGS[manners.tags], text)
+    return _ANGLED.sub(_ANGLED_TAGS.get(manners.tags, r"\g<0>"), tagged)
 
 
 def _limit_actions(text: str, manners: Manners) -> str:
