@@ -39,6 +39,7 @@ class PartReplies:
                 "last question based on question, the first n sub-questions",
                 lambda p: f"{self.answer}{self.mark(p)} {_boxed(self.short)}",
             ),
+            ("<references>", self._solve),
             ("Think step by step, then wrap your answer", self._deduce),
             ("The sub-question is not answered yet", self._search_again),
             ("Answer the question from the references alone", self._solve),

@@ -79,6 +79,9 @@ class ProtocolSearch(EpisodeMethod):
             reply = await episode.ask(prompt, begun=trail, stop=self._stop_texts)
             trail += text_with_thinking(reply)
             name, text = last_action(trail)
+            if not (name or reply.text.strip() or self.protocol.retry):
+                episode.capped = ""  # it thought, and said nothing
+                break
             # A turn without an action ends the run unless the protocol retries.
             if name == "answer" or not (name or self.protocol.retry):
                 episode.capped = ""
