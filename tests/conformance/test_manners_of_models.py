@@ -47,6 +47,10 @@ MANNERS: Mapping[str, Manners] = {
     "references": Manners(marks="(Reference 1)"),
     "lists of marks": Manners(marks="[1,2]"),
     "ranges of marks": Manners(marks="[1–3]"),
+    "full-width steps": Manners(steps="full-width"),
+    "steps from zero": Manners(steps="zero-based"),
+    "bold steps": Manners(steps="bold"),
+    "says no more than is asked": Manners(terse=True),
     "repeats itself": Manners(repeats=True),
     "scores nothing": Manners(scores=False),
     "tells no log-probabilities": Manners(**BARE),
@@ -55,6 +59,20 @@ MANNERS: Mapping[str, Manners] = {
     "a small context": Manners(context=4096),
     "Ollama with Qwen3": Manners(
         thinking="text", tags="bold", chatter=True, continues=False, **BARE
+    ),
+    "DeepSeek-R1 on vLLM": Manners(
+        thinking="template", thought_tokens=900, tags="headed", marks="【1】", steps="bold", **BARE
+    ),
+    "a large model by its API": Manners(
+        thinking="apart",
+        calls="native",
+        json="fenced",
+        marks="(Reference 1)",
+        tags="bulleted",
+        steps="bold",
+        chatter=True,
+        continues=False,
+        **BARE,
     ),
 }
 CHECKPOINTS = {

@@ -48,6 +48,8 @@ class Manners:
     """Citations; the last two name the passage among others."""
     steps: Literal["plain", "full-width", "zero-based", "bold"] = "plain"
     """Numbers of a plan's steps."""
+    terse: bool = False
+    """Whether it leaves out all that stands before a tagged answer."""
     refuses: bool = False
     repeats: bool = False
     """Whether it says each thing again, and what was said before."""
@@ -67,6 +69,9 @@ class Manners:
     """Tokens of prompt and reply together."""
 
 
+_ANSWER = re.compile(r"<answer>(?:(?!<answer>).)*</answer>\s*$", re.DOTALL)
+
+
 def dress_reply(reply: str, manners: Manners, prompt: str) -> str:
     """The reply in the model's manner, without its thinking."""
     if manners.obeys and (order := ORDER.search(prompt)):
@@ -76,13 +81,19 @@ def dress_reply(reply: str, manners: Manners, prompt: str) -> str:
     if is_json(reply):
         dressed = _JSON[manners.json](reply)
         return _with_chatter(dressed, manners)
-    dressed = _limit_actions(reply, manners)
+    dressed = _limit_actions(_cut_to_answer(reply) if manners.terse else reply, manners)
     dressed = _write_marks(dressed, manners)
     dressed = _write_steps(dressed, manners)
     dressed = _write_calls(dressed, manners)
     if manners.repeats:
         dressed = _repeat_sentences(dressed)
     return _with_chatter(_dress_tags(dressed, manners), manners)
+
+
+def _cut_to_answer(reply: str) -> str:
+    """The tagged answer alone, of a reply that ends in one."""
+    tagged = _ANSWER.search(reply)
+    return tagged.group() if tagged else reply
 
 
 def is_json(text: str) -> bool:
