@@ -14,7 +14,7 @@ from tempfile import mkdtemp
 from typing import Any
 
 import pytest
-from mannered_runs import IRON, ManneredRun, run_mannered
+from osler.testing.mannered_runs import IRON, ManneredRun, run_mannered
 
 from osler.app.config import STRATEGIES
 from osler.errors import CapabilityMissing

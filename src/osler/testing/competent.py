@@ -31,6 +31,10 @@ class CompetentModel:
     """The passage's own sentence."""
     short: str = "oral iron"
     query: str = "iron deficiency anaemia treatment"
+    evidence: Sequence[str] = ()
+    """Sentences that bear the answer out together; empty = the answer itself."""
+    looked_up: Sequence[str] = ()
+    """For each of them a query that finds it; empty = `query` finds all."""
     others: Sequence[tuple[str, Callable[[str], str]]] = field(default=())
     """More prompts: words of theirs, and what is replied; they come first."""
 
@@ -49,8 +53,21 @@ class CompetentModel:
                     return _rest_of(reply(f"{prompt}\n{begun}"), begun)
         return self._answer_cited(prompt)
 
+    @property
+    def _parts(self) -> PartReplies:
+        told = (self.question, self.answer, self.short, self.query)
+        return PartReplies(*told, evidence=self.evidence, looked_up=self.looked_up)
+
+    def _sees(self, text: str) -> bool:
+        """Whether a text bears the answer out."""
+        return self._parts.sees(text)
+
+    def _next_query(self, text: str) -> str:
+        """A query for what the text lacks."""
+        return self._parts.next_query(text)
+
     def _part_replies(self) -> list[tuple[str, Callable[[str], str]]]:
-        parts = PartReplies(self.question, self.answer, self.short, self.query)
+        parts = self._parts
         lists = (parts.of_thinker(), parts.of_planner(), parts.of_judge(), parts.of_extraction())
         return [one for each in lists for one in each]
 
@@ -105,7 +122,7 @@ class CompetentModel:
             ("varied questions that this content answers", lambda p: json.dumps([self.question])),
             (
                 "Which atomic questions",
-                lambda p: "[]" if self.answer in p else json.dumps([self.question]),
+                lambda p: "[]" if self._sees(p) else json.dumps([self.question]),
             ),
             ("Which to which one candidate", lambda p: "1"),
             ("would help most to answer the question", lambda p: "1"),
@@ -122,35 +139,34 @@ class CompetentModel:
         ]
 
     def _mark(self, prompt: str) -> str:
-        """The mark of the passage that bears the answer out; empty where none is shown."""
-        found = re.search(rf"\[(\d+)\][^\n]*{re.escape(self.answer)}", prompt)
-        return f" [{found[1]}]" if found else ""
+        """The marks of the passages that bear the answer out; empty where none is shown."""
+        return self._parts.mark(prompt)
 
     def _answer_cited(self, prompt: str) -> str:
         return f"{self.answer}{self._mark(prompt)}"
 
     def _judge(self, prompt: str, yes: str, no: str) -> str:
-        return yes if self.answer in prompt else no
+        return yes if self._sees(prompt) else no
 
     def _rank(self, prompt: str) -> str:
         one, _, two = prompt.partition("Passage 2:")
-        return f"Passage {2 if self.answer in two and self.answer not in one else 1}"
+        return f"Passage {2 if self._sees(two) and not self._sees(one) else 1}"
 
     def _act(self, prompt: str) -> str:
         seen = prompt.partition("[Start Conversation]")[2]
-        if self.answer in seen.partition("Tool_Observation:")[2]:
+        if self._sees(seen.partition("Tool_Observation:")[2]):
             return f"Thought: I now know the final answer.\nConclusion: {self._answer_cited(seen)}"
         tool = re.search(r"must be one of (\w+)", prompt)
         name = tool[1] if tool else "DOC_RAG"
         return (
             "Thought: I should look up the relevant evidence.\n"
-            f"Tool_Use: {name}\nTool_Input: {self.query}"
+            f"Tool_Use: {name}\nTool_Input: {self._next_query(seen)}"
         )
 
     def _react(self, prompt: str) -> str:
         asked = prompt.rpartition(self.question)[2]
         n = asked.count("\nObservation") + 1
-        if self.answer in asked:
+        if self._sees(asked):
             finished = f"Finish[{self._answer_cited(asked)}]"
             return f"Thought {n}: The passage says it.\nAction {n}: {finished}"
         return f"Thought {n}: I need to look it up.\nAction {n}: Search[{self.query}]"
@@ -158,7 +174,7 @@ class CompetentModel:
     def _search_within(self, prompt: str) -> str:
         asked = prompt.rpartition("# Question")[2]
         found = asked.partition("<|begin_search_result|>")[2]
-        if self.answer in found:
+        if self._sees(found):
             mark = re.search(rf"{re.escape(self.answer)}\s*(\[\d+\])", found)
             cited = f"{self.answer} {mark[1]}" if mark else self._answer_cited(found)
             return f"The passages say it. {cited}"
@@ -166,7 +182,7 @@ class CompetentModel:
 
     def _search_by_tags(self, prompt: str) -> str:
         asked = prompt.rpartition(self.question)[2]
-        if self.answer in asked:
+        if self._sees(asked):
             box = (
                 "The final answer is \\boxed{" + self.short + "}"
                 if "\\boxed" in prompt

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +31,8 @@ class PartReplies:
     short: str
     query: str
     topic: str = "iron deficiency anaemia"
+    evidence: Sequence[str] = ()
+    looked_up: Sequence[str] = ()
 
     def of_thinker(self) -> list[tuple[str, Reply]]:
         """KAG-Thinker: it plans two steps, knows nothing by heart, and reads."""
@@ -77,10 +79,21 @@ class PartReplies:
             ("Rewrite the next question", lambda p: self.question),
         ]
 
+    def sees(self, text: str) -> bool:
+        """Whether a text bears the answer out."""
+        return all(sentence in text for sentence in self.evidence or (self.answer,))
+
     def mark(self, prompt: str) -> str:
-        """The mark of the passage that bears the answer out; empty where none is shown."""
-        found = re.search(rf"\[(\d+)\][^\n]*{re.escape(self.answer)}", prompt)
-        return f" [{found[1]}]" if found else ""
+        """The marks of the passages that bear the answer out; empty where none is shown."""
+        pieces = map(re.escape, self.evidence or (self.answer,))
+        found = (re.search(rf"\[(\d+)\][^\n]*{piece}", prompt) for piece in pieces)
+        numbers = dict.fromkeys(one[1] for one in found if one)
+        return " " + "".join(f"[{n}]" for n in numbers) if numbers else ""
+
+    def next_query(self, text: str) -> str:
+        """A query for what the text lacks."""
+        pairs = zip(self.evidence, self.looked_up, strict=False)
+        return next((query for sentence, query in pairs if sentence not in text), self.query)
 
     # KAG-Thinker
 
@@ -98,14 +111,16 @@ class PartReplies:
         return f"What is known names it.\n{_boxed(self.short if known else 'unknown')}"
 
     def _solve(self, prompt: str) -> str:
-        return _boxed(self.short if self.answer in prompt else "unknown")
+        return _boxed(self.short if self.sees(prompt) else "unknown")
 
     def _focus(self, prompt: str) -> str:
-        found = re.search(rf"^(\d+)\. .*{re.escape(self.answer)}", prompt, re.MULTILINE)
-        if found:
-            reason = f"Reference {found[1]} says what treats it."
-            return f"<answer>Yes</answer><reason>{reason}</reason>"
-        return "<answer>No</answer><reason>No reference says what treats it.</reason>"
+        if not self.sees(prompt):
+            return "<answer>No</answer><reason>The references do not say all of it.</reason>"
+        pieces = map(re.escape, self.evidence or (self.answer,))
+        found = (re.search(rf"^(\d+)\. .*{piece}", prompt, re.MULTILINE) for piece in pieces)
+        numbers = dict.fromkeys(one[1] for one in found if one)
+        said = " and ".join(f"reference {n}" for n in numbers)
+        return f"<answer>Yes</answer><reason>The answer stands in {said}.</reason>"
 
     def _check(self, prompt: str) -> str:
         right = self.short in prompt.rpartition("Answer:")[2].casefold()
@@ -113,27 +128,28 @@ class PartReplies:
 
     def _search_again(self, prompt: str) -> str:
         action = f"Retrieval(s=s1:disease['{self.topic}'], p=p1:therapy, o=o1:drug)"
-        return f"<search>Step: What is the {self.query}? Action: {action}</search>"
+        asked = self.next_query(prompt) if self.looked_up else f"What is the {self.query}?"
+        return f"<search>Step: {asked} Action: {action}</search>"
 
     # Omni-RAG
 
     def _source_plan(self, prompt: str) -> str:
         asked = {"medical_term0": f"{self.topic} , treated by"}
         named = dict(_SOURCE.findall(prompt))
+        queries = " ; ".join(self.looked_up) or self.query
         return "\n".join(
-            f"<{source}> {asked.get(first, self.query)} </{source}>"
-            for source, first in named.items()
+            f"<{source}> {asked.get(first, queries)} </{source}>" for source, first in named.items()
         )
 
     def _rate_plan(self, prompt: str) -> str:
-        score = 5 if self.answer in prompt else 1
+        score = 5 if self.sees(prompt) else 1
         said = "Keep to what was asked." if score == 5 else "Ask for the treatment."
         return f"<suggestion>{said}</suggestion>\n<score>{score}</score>"
 
     # Judges
 
     def _judge_set(self, prompt: str) -> str:
-        supports = self.answer in prompt.partition("# Documents")[2]
+        supports = self.sees(prompt.partition("# Documents")[2])
         said = "yes" if supports else "no"
         return f"The documents {'state' if supports else 'do not state'} it.\n{_tag(said)}"
 

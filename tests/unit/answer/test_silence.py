@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mannered_runs import IRON, run_mannered
+from osler.testing.mannered_runs import IRON, run_mannered
 
 from osler.answer.silence import read_draft
 from osler.llm.reading.answers import answer_words, declines

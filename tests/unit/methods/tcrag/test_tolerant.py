@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mannered_runs import ManneredRun, run_mannered
+from osler.testing.mannered_runs import ManneredRun, run_mannered
 
 from osler.errors import CapabilityMissing, MalformedOutput
 from osler.methods.tcrag.actions import Backtrack, Conclusion, Thought, ToolUse
