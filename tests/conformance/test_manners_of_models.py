@@ -14,10 +14,10 @@ from tempfile import mkdtemp
 from typing import Any
 
 import pytest
-from osler.testing.mannered_runs import IRON, ManneredRun, run_mannered
 
 from osler.app.config import STRATEGIES
 from osler.errors import CapabilityMissing
+from osler.testing.mannered_runs import IRON, ManneredRun, run_mannered
 from osler.testing.manners import CHATTER, THOUGHT, Manners
 from osler.types import Halt, Passage
 
