@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pytest
-from test_manners_of_models import MANNERS
+from manner_table import MANNERS
 
 from osler.answer.follow_up_model import reword_follow_up
 from osler.app.wiring.models import LoadedModel

@@ -191,7 +191,7 @@ class PartReplies:
         return f"I looked at {len(shown)} of them.\n{_tag(', '.join(numbers) or 'none')}"
 
     def _give_marks(self, prompt: str) -> str:
-        right = self.short.casefold() in prompt.partition("# Predicted Answer")[2].casefold()
+        right = self.short.casefold() in _section(prompt, "# Predicted Answer").casefold()
         each = 5 if right else 1
         names = ["relevance", "completeness", "proficiency"]
         names += ["interpretability"] if "# Retrieved Documents" in prompt else []
@@ -231,6 +231,11 @@ class PartReplies:
 
     def _summary(self) -> str:
         return _compact({"about": [self.topic], "text": self.answer})
+
+
+def _section(prompt: str, heading: str) -> str:
+    """What stands under a heading, up to the next."""
+    return prompt.partition(heading)[2].partition("\n# ")[0]
 
 
 def _boxed(answer: str) -> str:
