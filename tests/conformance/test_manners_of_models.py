@@ -44,6 +44,11 @@ ROWS: Mapping[str, dict[str, Any]] = {
 WORDS = "oral iron"
 DEBRIS = (THOUGHT, "<think", "think>", "```", "**", *CHATTER, "Sure!", "Tool_", "Thought:", "###")
 
+CARRIED = {*CHATTER, "```"}
+"""What no later prompt carries along."""
+WHOLE_PROMPTS = {"search-o1": CARRIED}
+"""Rows whose prompts show the reasoning before as it was written, as their papers do."""
+
 
 def cells() -> list[tuple[str, str]]:
     """Every row with an eighth of the manners, another one for the next; or all."""
@@ -76,6 +81,8 @@ async def test_the_answer_is_the_model_s_in_any_manner(row: str, manner: str) ->
     assert WORDS in done.solution.answer.text.casefold()
     assert done.solution.halt is Halt.CONVERGED
     assert not [debris for debris in DEBRIS if debris in done.text]
+    carried = CARRIED - WHOLE_PROMPTS.get(row, set())
+    assert not [words for words in carried if words in done.last_prompts]
     clean = await count_clean(row, MANNERS[manner])
     assert done.chats <= max(1.3 * clean, clean + 1)
 

@@ -3,8 +3,6 @@ of answers, and follow-up questions."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import pytest
 from manner_table import MANNERS
 
@@ -13,7 +11,7 @@ from osler.app.wiring.models import LoadedModel
 from osler.evaluate.judges import Judge
 from osler.evaluate.record import Gold, Sample
 from osler.extract.items import Entity, EntityRelation, KnowledgePoint
-from osler.extract.model import ModelExtractor
+from osler.extract.model import ModelExtractor, Unit
 from osler.llm.core.speaker import Speaker
 from osler.methods.omni.describe import SourceDescription
 from osler.testing.mannered_runs import IRON, QUESTION, TEA, connect_mannered
@@ -22,13 +20,13 @@ from osler.trace import Run
 from osler.train.spo.case import TrainingCase
 from osler.train.spo.explore import ExpertExplorer, ExploredCase, SearchedQuery
 from osler.train.spo.judge import LLMJudge
-from osler.train.spo.units import Unit
+from osler.train.spo.units import Unit as JudgedUnit
 
 SAID = "Oral iron treats iron deficiency anaemia."
 
 
 async def extract_items(ready: LoadedModel) -> None:
-    wanted = ("entities", "relations", "points", "summary")
+    wanted: tuple[Unit, ...] = ("entities", "relations", "points", "summary")
     extractor = ModelExtractor(ready.model, wanted=wanted, constrains=ready.constrains)
     (outcome,) = await extractor.extract([IRON])
     assert not outcome.failed, outcome.failed
@@ -61,7 +59,7 @@ def explored() -> ExploredCase:
 
 
 async def judge_queries(ready: LoadedModel) -> None:
-    units: tuple[Unit, ...] = ("set", "document", "list")
+    units: tuple[JudgedUnit, ...] = ("set", "document", "list")
     for unit in units:
         judge = LLMJudge(Speaker(ready.model, "judge", constrains=ready.constrains), unit)
         verdicts, _ = await judge.judge(explored(), Run())
@@ -90,7 +88,6 @@ PARTS = {
     "judges of answers": (judge_answers, 4),
     "follow-ups": (reword_question, 1),
 }
-CALLS: Mapping[str, int] = {part: calls for part, (_, calls) in PARTS.items()}
 
 
 @pytest.mark.parametrize("manner", MANNERS)

@@ -47,6 +47,14 @@ class ManneredRun:
         return len(self.requests)
 
     @property
+    def last_prompts(self) -> str:
+        """What the user's last turns said, one after another."""
+        turns = (
+            [turn for turn in one["messages"] if turn["role"] == "user"] for one in self.requests
+        )
+        return "\n".join(each[-1]["content"] for each in turns)
+
+    @property
     def text(self) -> str:
         """What a user is shown: the answer and its note."""
         answer = self.solution.answer

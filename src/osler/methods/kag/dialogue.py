@@ -16,6 +16,7 @@ from osler.errors import BadCalculation, MalformedOutput
 from osler.llm.core.ask import complete
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
 from osler.llm.core.spans import answer_span, tagged_span
+from osler.llm.reading.answers import answer_words
 from osler.llm.reading.refusals import is_refusal
 from osler.methods.kag.boxed import answer_or_text, reply_answer
 from osler.methods.kag.dependencies import Dependencies, find_dependencies
@@ -168,7 +169,7 @@ class DialogueThinker:
             query = _search_words(reply)
             if query is None:
                 text = _answer_of(reply)
-                if text or hits or not is_refusal(reply.text):
+                if text or hits or not is_refusal(answer_words(reply.text)):
                     return SubAnswer(step.n, words, text, hits, own=bool(text) and not hits)
                 query = words  # Table 2's refusal: "I need to retrieve external knowledge"
             found = await look_up(self.retriever, query, run, k=self.k, sources=self.sources)
