@@ -10,8 +10,8 @@ from osler.answer.follow_up_model import reword_follow_up
 from osler.app.wiring.models import LoadedModel
 from osler.evaluate.judges import Judge
 from osler.evaluate.record import Gold, Sample
-from osler.extract.items import Entity, EntityRelation, KnowledgePoint
-from osler.extract.model import ModelExtractor, Unit
+from osler.extract.items import Entity, EntityRelation, KnowledgePoint, Unit
+from osler.extract.model import ModelExtractor
 from osler.llm.core.speaker import Speaker
 from osler.methods.omni.describe import SourceDescription
 from osler.testing.mannered_runs import IRON, QUESTION, TEA, connect_mannered

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from osler.errors import MalformedOutput
+from osler.llm.reading.answers import answer_words
 from osler.llm.reading.debris import without_debris
 from osler.llm.reading.verdicts import read_verdict
 from osler.methods.baselines.episode import Episode, EpisodeMethod, match_option
@@ -63,7 +64,7 @@ class SuRe(EpisodeMethod):
         reply = await episode.ask_text(
             "baselines/sure_summary", answer=candidate, documents=episode.list_documents()
         )
-        return reply.strip()
+        return answer_words(reply)
 
     async def _is_valid(self, episode: Episode, candidate: str, summary: str) -> bool:
         reply = await episode.ask_text(
