@@ -1,4 +1,4 @@
-"""What the methods lose of an answer that their reader has: `osler.testing.gold_readers`.
+"""What the methods lose of an answer that their reader has: `GoldReader` of `osler.testing`.
 
     python -m benchmarks.gold_readers --data ../shared/data --limit 20
 
@@ -23,7 +23,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from osler.retrieve.words import content_terms
-from osler.testing.gold_readers import GoldReader
+from osler.testing.competent import GoldReader
 from osler.testing.mannered_runs import ManneredRun, run_mannered
 from osler.testing.manners import Manners
 from osler.text import split_sentences

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from osler.testing.gold_readers import GoldReader, key_sentence
+from osler.testing.competent import GoldReader, key_sentence
 from osler.testing.mannered_runs import ManneredRun, run_mannered
 from osler.testing.manners import Manners
 from osler.testing.scripted import ScriptedRetriever
