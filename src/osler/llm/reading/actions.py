@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from osler.llm.reading.debris import is_debris
+from osler.llm.reading.debris import is_debris, without_debris
 from osler.llm.reading.json_replies import read_json
 from osler.llm.reading.tags import Tag, content_span, find_tags
 
@@ -130,7 +130,7 @@ def _input_after(reply: str, following: list[Tag], limit: int) -> str:
         return ""
     end = following[1].start if len(following) > 1 else limit
     start, end = content_span(reply, following[0].end, end)
-    return reply[start:end]
+    return without_debris(reply[start:end])
 
 
 def _read_call(

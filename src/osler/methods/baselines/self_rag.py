@@ -29,6 +29,7 @@ from typing import Literal, Protocol
 from osler.errors import CapabilityMissing
 from osler.llm.core.ask import score_all
 from osler.llm.core.base import Likelihood, Message, Scored, TokenScore
+from osler.llm.reading.answers import answer_words
 from osler.methods.baselines.continuation import has_answer, join_sentences
 from osler.methods.baselines.episode import ROLE, Episode, EpisodeMethod, raw_prompt
 from osler.prompts import RenderedPrompt
@@ -222,7 +223,7 @@ class PromptedCritic:
             "baselines/self_rag_reflect",
             op=aspect,
             documents=[at.passage.passage.text] if at.passage else [],
-            text=at.segment,
+            text=answer_words(at.segment),
             names=", ".join(TOKENS[aspect]),
         )
         model = episode.kit.model
