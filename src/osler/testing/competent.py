@@ -40,7 +40,8 @@ class CompetentModel:
         if shown[-1].strip() == _GO_ON and len(shown) > 1:
             begun, shown = shown[-2], shown[:-1]
         prompt = "\n".join(shown[:-1] if begun else shown)
-        for words, reply in (*self.others, *self._replies(), *self._more_replies()):
+        known = (*self._replies(), *self._planned_replies(), *self._more_replies())
+        for words, reply in (*self.others, *known):
             if words in prompt:
                 return _rest_of(reply(f"{prompt}\n{begun}"), begun)
         return self._answer_cited(prompt)
@@ -72,6 +73,27 @@ class CompetentModel:
             ),
             ("How far is the response supported", lambda p: "[Fully supported]"),
             ("How useful is the response", lambda p: "[Utility:5]"),
+        ]
+
+    def _planned_replies(self) -> list[tuple[str, Callable[[str], str]]]:
+        """Of plans: their steps, the sources of a search, and what the steps come to."""
+        return [
+            ("decompose the user question", lambda p: self._steps()),
+            (
+                "Can you answer the following question step by step",
+                lambda p: "I can't answer this question, I need to retrieve external knowledge.",
+            ),
+            ("Analyze whether the answer", lambda p: self._boxed("True")),
+            (
+                "analyze the relationship between each reference",
+                lambda p: f"<answer>{self._judge(p, 'Yes', 'No')}</answer><reason>It says.</reason>",
+            ),
+            ("Answer the question from the references alone", lambda p: self._boxed(self.short)),
+            (
+                "Answer the last question based on",
+                lambda p: f"{self._answer_cited(p)}\n{self._boxed(self.short)}",
+            ),
+            ("please construct appropriate queries", lambda p: f"<book> {self.query} </book>"),
         ]
 
     def _more_replies(self) -> list[tuple[str, Callable[[str], str]]]:
@@ -175,6 +197,14 @@ class CompetentModel:
 
     def _rationales(self, prompt: str) -> str:
         return f"First, {self.answer}\nSecond, it is taken daily.\nThe answer is {self.short}."
+
+    def _steps(self) -> str:
+        form = "Retrieval(s=s1:drug, p=p1:treats, o=o1:disease['iron deficiency anaemia'])"
+        steps = f"Step1: {self.question}\nAction1: {form}\nStep2: Give #1.\nAction2: Output(s1)"
+        return f"<think>One fact is asked for.</think>\n<answer>{steps}</answer>"
+
+    def _boxed(self, answer: str) -> str:
+        return f"<answer>\\boxed{{{answer}}}</answer>"
 
     def _plan(self) -> str:
         form = "Retrieval(s=s1:drug, p=p1:treats, o=o1:disease['iron deficiency anaemia'])"

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from osler.testing.manners import THOUGHT, Manners, dress_reply, native_calls
+from osler.testing.prefix_cache import PrefixCache, template_tokens
 from osler.testing.scripted import tokens_of
 from osler.testing.servers import (
     HOLD,
@@ -48,6 +49,7 @@ class ManneredServer:
     chats: int = 0
     vocabulary: list[str] = field(default_factory=list)
     """Tokens by number, as they were met."""
+    cache: PrefixCache = field(default_factory=PrefixCache)
 
     def answer(self, asked: LoopbackRequest) -> LoopbackReply | bytes:
         manners = self.manners
@@ -145,8 +147,7 @@ class ManneredServer:
         finish: str,
     ) -> bytes:
         count = len(tokens_of(content + apart, PROBABILITY))
-        prompt = sum(len(tokens_of(turn["content"], 1.0)) for turn in body["messages"])
-        usage = {"prompt_tokens": prompt, "completion_tokens": count}
+        usage = {**self._read_prompt(body["messages"]), "completion_tokens": count}
         more: dict[str, Any] = {}
         if self.manners.logprobs and body.get("logprobs"):
             entries = [token_entry(t.text, t.logprob) for t in tokens_of(content, PROBABILITY)]
@@ -159,6 +160,12 @@ class ManneredServer:
         message |= {"tool_calls": calls} if calls else {}
         choice = {"index": 0, "message": message, "finish_reason": finish, **more}
         return json_reply({"choices": [choice], "usage": usage})
+
+    def _read_prompt(self, turns: Turns) -> dict[str, Any]:
+        tokens = template_tokens(turns)
+        cached = self.cache.read_prompt(tokens)
+        details = {"prompt_tokens_details": {"cached_tokens": cached}}
+        return {"prompt_tokens": len(tokens), **details}
 
     # Scores
 
@@ -209,7 +216,7 @@ def _chunks_of(
     calls: list[dict[str, Any]],
     finish: str,
     more: dict[str, Any],
-    usage: dict[str, int],
+    usage: dict[str, Any],
 ) -> list[dict[str, Any]]:
     """The reply as events; what is known of its tokens comes with the first."""
     chunks: list[dict[str, Any]] = []
