@@ -162,6 +162,14 @@ class Evidence:
         return self.passage.text[self.start : self.end]
 
 
+StatementKind = Literal["claim", "unconfirmed", "notice"]
+NOT_CONFIRMED = {
+    "en": "(the model's, not confirmed)",
+    "zh": "（模型所言，未经证实）",
+}
+"""Stands behind a sentence that no passage read bears out."""
+
+
 @dataclass(frozen=True, slots=True)
 class Statement:
     """One sentence of an answer and the numbers of the evidence it rests on."""
@@ -169,6 +177,15 @@ class Statement:
     text: str
     cites: tuple[int, ...] = ()
     """1-based numbers into the answer's evidence; empty = explicitly not cited."""
+    kind: StatementKind = "claim"
+    """unconfirmed: the model's own, which no passage read bears out; notice: said about the answer,
+    not in it."""
+
+    def shown_in(self, language: Language) -> str:
+        """The text, and that it is not confirmed where it is not."""
+        if self.kind != "unconfirmed":
+            return self.text
+        return f"{self.text}{'' if language == 'zh' else ' '}{NOT_CONFIRMED[language]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +275,12 @@ class Answer:
 
     @property
     def text(self) -> str:
-        return "".join(gap + _mark_statement(one) for gap, one in self._spaced_statements())
+        return "".join(gap + self._mark(one) for gap, one in self._spaced_statements())
+
+    @property
+    def claims(self) -> tuple[Statement, ...]:
+        """What is answered, without what is said about the answer."""
+        return tuple(one for one in self.statements if one.kind != "notice")
 
     @property
     def citations(self) -> tuple[Citation, ...]:
@@ -267,7 +289,7 @@ class Answer:
         for gap, statement in self._spaced_statements():
             start += len(gap)
             found += [Citation(start, start + len(statement.text), n) for n in statement.cites]
-            start += len(_mark_statement(statement))
+            start += len(self._mark(statement))
         return tuple(found)
 
     @property
@@ -294,10 +316,9 @@ class Answer:
             yield "" if before is None else "\n" if item or before else plain, statement
             before = item
 
-
-def _mark_statement(statement: Statement) -> str:
-    marks = "".join(map(citation_mark, statement.cites))
-    return f"{statement.text} {marks}" if marks else statement.text
+    def _mark(self, statement: Statement) -> str:
+        marks = "".join(map(citation_mark, statement.cites))
+        return f"{statement.text} {marks}" if marks else statement.shown_in(self.language)
 
 
 DangerKind = Literal["emergency", "self-harm"]
@@ -340,6 +361,14 @@ class DecidedBy(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Money:
+    """An amount in a currency of the settings."""
+
+    amount: float
+    currency: str
+
+
+@dataclass(frozen=True, slots=True)
 class Usage:
     """The cost of a run; usages add up with `+`."""
 
@@ -353,6 +382,8 @@ class Usage:
     searches: int = 0
     seconds: float = 0.0
     """Seconds spent in model calls, as the model reported them."""
+    money: Money | None = None
+    """What the calls cost; `None` where the price of one is not known."""
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
@@ -363,7 +394,16 @@ class Usage:
             self.scored_tokens + other.scored_tokens,
             self.searches + other.searches,
             self.seconds + other.seconds,
+            self._add_money(other),
         )
+
+    def _add_money(self, other: Usage) -> Money | None:
+        # What asked no model has no price to know.
+        if not self.calls or not other.calls:
+            return self.money or other.money
+        if self.money is None or other.money is None:
+            return None
+        return Money(self.money.amount + other.money.amount, self.money.currency)
 
     @property
     def tokens(self) -> int:

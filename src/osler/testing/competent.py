@@ -86,7 +86,9 @@ class CompetentModel:
             ("Analyze whether the answer", lambda p: self._boxed("True")),
             (
                 "analyze the relationship between each reference",
-                lambda p: f"<answer>{self._judge(p, 'Yes', 'No')}</answer><reason>It says.</reason>",
+                lambda p: (
+                    f"<answer>{self._judge(p, 'Yes', 'No')}</answer><reason>It says.</reason>"
+                ),
             ),
             ("Answer the question from the references alone", lambda p: self._boxed(self.short)),
             (

@@ -37,6 +37,7 @@ from osler.trace.events import (
     to_line,
 )
 from osler.trace.notes import split_note
+from osler.trace.prices import Price
 from osler.trace.proof import ProofStep, proof_steps
 from osler.trace.run import BudgetExceeded, Run, RunCancelled, Sink, Solver
 
@@ -62,6 +63,7 @@ __all__ = [
     "PlanScored",
     "PlannedQuery",
     "Popped",
+    "Price",
     "ProofStep",
     "Pushed",
     "Retrieved",

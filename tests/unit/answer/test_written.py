@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from osler.answer.written import NOT_CONFIRMED, WrittenComposer, say_unconfirmed
+from osler.answer.written import WrittenComposer, say_unconfirmed
 from osler.trace import Run
-from osler.types import Answer, Grounding, Halt, Hit, Passage, Question, Solution
+from osler.types import NOT_CONFIRMED, Answer, Grounding, Halt, Hit, Passage, Question, Solution
 
 QUESTION = Question("q", "How is anaphylaxis treated?")
 CHOICE = Question("q", "Which drug comes first?", ("adrenaline", "cetirizine"))
