@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from osler.app.wiring.strategies import build_solver
 from osler.methods.omni.describe import SourceDescription
 from osler.retrieve.relevance import OverlapRelevance
 from osler.testing.competent import CompetentModel
-from osler.testing.mannered import MODEL, Competent, serve_manners
+from osler.testing.mannered import MODEL, Competent, Turns, serve_manners
 from osler.testing.manners import Manners
 from osler.testing.scripted import ScriptedRetriever
 from osler.trace import Budget, Noted, Run
@@ -80,6 +81,34 @@ async def run_mannered(
         run = Run(budget=Budget(calls=60))
         solution = await build_solver(settings, parts).solve(question, run)
         return ManneredRun(solution, run, place.bodies_of("/v1/chat/completions")[before:])
+
+
+async def solve_in_turn(
+    strategy: dict[str, object],
+    manners: Manners,
+    home: Path,
+    asked: Sequence[tuple[Question, CompetentModel, tuple[Passage, ...]]],
+) -> list[ManneredRun]:
+    """Solves questions one after another with one server: each with the model that knows it, and
+    the passages that are found."""
+    turn: list[CompetentModel] = [asked[0][1]]
+
+    def answer_turn(turns: Turns, begun: str) -> str:
+        return turn[-1](turns, begun)
+
+    async with serve_manners(answer_turn, manners) as place:
+        section = {"kind": "openai", "url": place.url, "name": MODEL, "writes": "yes"}
+        settings = Settings.model_validate({"home": home, "strategy": strategy, "model": section})
+        ready, done = await load_model(settings.model), list[ManneredRun]()
+        for question, model, passages in asked:
+            turn.append(model)
+            before = len(place.bodies_of("/v1/chat/completions"))
+            run = Run(budget=Budget(calls=60))
+            solver = build_solver(settings, _parts_of(ready, passages))
+            solution = await solver.solve(question, run)
+            made = place.bodies_of("/v1/chat/completions")[before:]
+            done.append(ManneredRun(solution, run, made))
+    return done
 
 
 def _parts_of(ready: LoadedModel, passages: tuple[Passage, ...]) -> Parts:
