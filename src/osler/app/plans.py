@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from osler.app.config import Settings
 from osler.app.runs import open_planning
 from osler.app.wiring import Parts
-from osler.app.wiring.bounds import run_budget, run_prices
+from osler.app.wiring.bounds import make_run
 from osler.app.wiring.models import load_encoder
 from osler.app.wiring.planning import planner_name
 from osler.evaluate.intervals import Estimate, difference, proportion
@@ -134,8 +134,7 @@ async def _study_question(
 
 def _new_run(settings: Settings, parts: Parts) -> Run:
     """Every reading has the same chance and the same bounds."""
-    prices = run_prices(settings, parts.names)
-    return Run("plans", settings.sampling.seed, run_budget(settings), prices=prices)
+    return make_run(settings, parts.names, "plans")
 
 
 async def _reads_correctly(

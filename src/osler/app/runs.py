@@ -37,7 +37,7 @@ from osler.app.run_files import (
 )
 from osler.app.unindexed import note_unindexed
 from osler.app.wiring import Parts, roles_of
-from osler.app.wiring.bounds import run_budget, run_prices
+from osler.app.wiring.bounds import make_run, run_budget, run_prices
 from osler.app.wiring.composers import note_roles
 from osler.app.wiring.live import live_parts, record_parts, replay_parts
 from osler.app.wiring.planning import planner_name
@@ -270,13 +270,7 @@ async def replay(folder: Path, *, sink: Sink | None = None) -> FinishedRun:
         record.offers,
         record.unindexed,
     )
-    run = Run(
-        record.id,
-        settings.sampling.seed,
-        run_budget(settings),
-        sink=sink,
-        prices=run_prices(settings, parts.names),
-    )
+    run = make_run(settings, parts.names, record.id, sink)
     announce_danger(record.danger, run)
     solution = await _solve_question(
         settings, parts, record.question, run, record.plan, record.danger

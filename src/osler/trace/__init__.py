@@ -37,9 +37,8 @@ from osler.trace.events import (
     to_line,
 )
 from osler.trace.notes import split_note
-from osler.trace.prices import Price
 from osler.trace.proof import ProofStep, proof_steps
-from osler.trace.run import BudgetExceeded, Run, RunCancelled, Sink, Solver
+from osler.trace.run import BudgetExceeded, Price, Run, RunCancelled, Sink, Solver
 
 __all__ = [
     "SCHEMA",

@@ -1,4 +1,4 @@
-"""The run: its events, budget and cancellation; and the interface of solvers."""
+"""The run: its events, budget, prices and cancellation; and the interface of solvers."""
 
 from __future__ import annotations
 
@@ -9,12 +9,33 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
 from osler.trace.events import Budget, Event
-from osler.trace.prices import Price
-from osler.types import Question, Solution, Usage
+from osler.types import Money, Question, Solution, Usage
 
 Sink = Callable[[Any], None]
 # Tolerance for summed seconds: using up exactly the rest may miss the bound by a rounding error.
 _ROUNDING = 1e-9
+_MILLION = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What a million tokens of a model cost."""
+
+    read: float
+    cached: float
+    """Of prompt tokens that the server's prefix cache saved."""
+    written: float
+    currency: str
+
+    def cost_of(self, usage: Usage) -> Money:
+        """The cost of calls; tokens that are scored are read."""
+        read = usage.prompt_tokens - usage.cached_tokens + usage.scored_tokens
+        amount = (
+            read * self.read
+            + usage.cached_tokens * self.cached
+            + usage.completion_tokens * self.written
+        )
+        return Money(amount / _MILLION, self.currency)
 
 
 class BudgetExceeded(Exception):

@@ -6,7 +6,15 @@ from collections.abc import Mapping
 
 from osler.app.config import Role, Settings
 from osler.errors import BadConfig
-from osler.trace import Budget, Price
+from osler.trace import Budget, Price, Run, Sink
+
+
+def make_run(
+    settings: Settings, names: Mapping[Role, str], id: str, sink: Sink | None = None
+) -> Run:
+    """A run with the seed, the bounds and the prices of the settings; `names` are `Parts.names`."""
+    prices = run_prices(settings, names)
+    return Run(id, settings.sampling.seed, run_budget(settings), sink=sink, prices=prices)
 
 
 def run_budget(settings: Settings) -> Budget:
@@ -23,12 +31,15 @@ def run_prices(settings: Settings, names: Mapping[Role, str]) -> dict[str, Price
     table, found = settings.prices.table, dict[str, Price]()
     for role, identity in names.items():
         chosen = settings.model_for(role)
-        price = table.get(chosen.name) or table.get(identity)
-        if price is not None:
+        if price := table.get(chosen.name) or table.get(identity):
             found[identity] = price
         elif settings.budget.money is not None and chosen.kind == "openai":
-            raise BadConfig(
-                f"budget.money bounds nothing: {chosen.name} has no price",
-                fix=f'add "{chosen.name}=READ/CACHED/WRITTEN" to prices.models',
-            )
+            raise _refuse_unpriced(chosen.name)
     return found
+
+
+def _refuse_unpriced(name: str) -> BadConfig:
+    return BadConfig(
+        f"budget.money bounds nothing: {name} has no price",
+        fix=f'add "{name}=READ/CACHED/WRITTEN" to prices.models',
+    )
