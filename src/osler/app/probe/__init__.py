@@ -196,7 +196,7 @@ def _other_model(
     """Whether replies come from another model than was named."""
     served = first.served if first else ""
     named = [one for one in (*facts.models, served) if one]
-    if not named or any(_is_same(chosen.name, one) for one in named):
+    if not named or any(is_same_model(chosen.name, one) for one in named):
         return []
     # llama.cpp's server has one model, and answers to any name.
     status: Status = "warn" if _kind_of(talk) is Dialect.LLAMA_CPP else "fail"
@@ -209,7 +209,7 @@ _ADDED = re.compile(r"(?:[-@:.](?:\d{4,8}|\d{4}-\d\d-\d\d|latest|preview|v\d+))*
 """What hosts add to a model's name: a date, a version, "latest"."""
 
 
-def _is_same(asked: str, served: str) -> bool:
+def is_same_model(asked: str, served: str) -> bool:
     """Whether one name is the other with a folder before it, or a date or tag behind."""
     short, long = sorted((_bare_name(asked), _bare_name(served)), key=len)
     return long.startswith(short) and _ADDED.fullmatch(long.removeprefix(short)) is not None

@@ -78,7 +78,7 @@ _TOOLS = [
     }
 ]
 _PLAIN_TAG = re.compile(r"^(?:Thought|Tool_Use|Conclusion): ", re.MULTILINE)
-_BESIDE, _SLACK = 1.6, 0.1
+_BESIDE, _SLACK = 1.6, 0.05
 """Two calls are beside each other within so many times the seconds of one, and some more."""
 
 

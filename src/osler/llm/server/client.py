@@ -36,6 +36,7 @@ from osler.llm.server.dialects import (
     ReplyConstraint,
     ServerProfile,
 )
+from osler.llm.server.endpoint import join_fields
 from osler.llm.server.probe import DROPPABLE, unless_refused
 from osler.types import Usage
 
@@ -146,7 +147,7 @@ class OpenAIModel:
     ) -> tuple[Any, float]:
         dialect = self.server.dialect
         body = dialects.chat_body(self.server, self._door.model, turns, sampling, more)
-        body = dialects.join_fields(body, self._door.endpoint.fields)
+        body = join_fields(body, self._door.endpoint.fields)
         path, root = dialects.chat_path(dialect)
         began = time.perf_counter()
         try:

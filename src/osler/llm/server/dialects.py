@@ -247,16 +247,6 @@ def chat_body(
     return {name: value for name, value in body.items() if name not in server.without}
 
 
-def join_fields(body: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
-    """The body with more fields; those within a field of both are joined, as Ollama's options."""
-    joined = dict(body)
-    for name, value in more.items():
-        known = joined.get(name)
-        within = isinstance(known, Mapping) and isinstance(value, Mapping)
-        joined[name] = join_fields(known, value) if within else value
-    return joined
-
-
 def sampling_fields(dialect: Dialect) -> dict[str, Any]:
     """Switches off tail cutting: the paper samples by temperature alone."""
     match dialect:
