@@ -130,7 +130,7 @@ def _word_thinking(name: str, found: Findings) -> Check:
     if not thinking.place:
         return Check(name, "pass", "no")
     long = f"{'about' if thinking.ended else 'more than'} {thinking.tokens:,} tokens"
-    told = f"{_PLACES[thinking.place]}, {long} before an easy question"
+    told = f"{_PLACES[thinking.place]}, {long}"
     how = "shortened by" if thinking.shorter else "switched off by"
     off = f"{how} {', '.join(thinking.fields)}" if thinking.fields else "cannot be told not to"
     return Check(name, "pass", f"{told}; {off}")
