@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
-import re
 from pathlib import Path
 
 import pytest

@@ -1,4 +1,4 @@
-"""A server that is none, or whose replies are no answers: named with the fix, and nothing follows."""
+"""A server that is none, or whose replies are no answers: named, with the fix, and nothing more."""
 
 from __future__ import annotations
 
