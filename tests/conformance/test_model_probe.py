@@ -122,7 +122,9 @@ async def probe(manners: Manners, **section: Any) -> tuple[Findings, Advice]:
 
 def told_by(found: Findings) -> Expected:
     thinking = found.thinking or Thinking("text")
-    assert found.continues and found.tags and found.cites
+    assert found.continues
+    assert found.tags
+    assert found.cites
     assert found.formats is not None
     return Expected(
         found.continues,
@@ -156,9 +158,7 @@ async def test_each_question_is_answered_rightly(manner: str) -> None:
 
 async def test_thinking_is_measured_and_its_allowance_follows() -> None:
     for place in ("text", "apart", "hidden"):
-        found, advice = await probe(
-            Manners(thinking=place, thought_tokens=800, tells_not_to=False)  # type: ignore[arg-type]
-        )
+        found, advice = await probe(Manners(thinking=place, thought_tokens=800, tells_not_to=False))
         assert found.thinking
         assert 700 < found.thinking.tokens < 900
         assert advice.model["thinking"] == pytest.approx(4 * found.thinking.tokens, abs=512)
@@ -210,7 +210,7 @@ def _has_fields(body: Mapping[str, Any], fields: tuple[str, ...]) -> bool:
     place: Any = body
     for part in name.split("."):
         place = place.get(part, {})
-    return place != {}
+    return bool(place != {})
 
 
 async def test_the_file_loads_with_all_that_was_written(tmp_path: Path) -> None:

@@ -108,8 +108,10 @@ def join_fields(body: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, A
     joined = dict(body)
     for name, value in more.items():
         known = joined.get(name)
-        within = isinstance(known, Mapping) and isinstance(value, Mapping)
-        joined[name] = join_fields(known, value) if within else value
+        if isinstance(known, Mapping) and isinstance(value, Mapping):
+            joined[name] = join_fields(known, value)
+        else:
+            joined[name] = value
     return joined
 
 
