@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from osler.llm.reading.answers import answer_words, declines
+from osler.llm.reading.answers import DECLINED, answer_words, declines
 from osler.llm.reading.refusals import is_refusal
 from osler.trace import Run
 from osler.types import Halt, Solution
 
-DECLINED = "the model declined to answer"
 _NOTES = {
     "cut": {
         "en": "The model's reply was cut while it was thinking: it said nothing.",

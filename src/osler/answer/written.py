@@ -13,6 +13,8 @@ from osler.answer.directions import read_poles, read_words
 from osler.answer.option_reading import written_option
 from osler.answer.read_passages import ReadPassage, read_passage
 from osler.answer.support import Support, find_support
+from osler.llm.reading.answers import bare_words
+from osler.llm.reading.refusals import is_non_answer
 from osler.retrieve.instructions import blank_instructions, is_foreign
 from osler.retrieve.words import content_terms
 from osler.sources.catalogue import trust_of
@@ -93,7 +95,7 @@ class WrittenComposer:
         *,
         decision: Decision = UNDECIDED,
     ) -> Answer:
-        text = _ANSWER_TAG.sub("", draft).strip()
+        text = _worded_part(draft, question)
         option = decision.option
         if option is None and question.options:
             option = written_option(draft, question)
@@ -210,6 +212,19 @@ class _DraftReader:
         if quote not in self.evidence:
             self.evidence.append(quote)
         return self.evidence.index(quote) + 1
+
+
+def _worded_part(draft: str, question: Question) -> str:
+    """The draft without its tagged answer, which for a question with options is a letter; of an
+    open one it is kept where nothing before it says it."""
+    text = _ANSWER_TAG.sub("", draft).strip()
+    tagged = _ANSWER_TAG.findall(draft)
+    if question.options or not tagged:
+        return text
+    said = re.sub(r"</?answer>", "", tagged[-1]).strip()
+    if not said or bare_words(said) in bare_words(text) or is_non_answer(said):
+        return text
+    return f"{text} {said}".strip()
 
 
 def say_unconfirmed(solution: Solution) -> Solution:

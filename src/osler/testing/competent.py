@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from osler.llm.core.base import Message
 from osler.llm.server.continuing import ask_to_continue
+from osler.testing.competent_parts import PartReplies
 from osler.testing.mannered import Turns
 from osler.text import split_sentences
 from osler.types import CITATION_MARK
@@ -30,6 +31,10 @@ class CompetentModel:
     """The passage's own sentence."""
     short: str = "oral iron"
     query: str = "iron deficiency anaemia treatment"
+    evidence: Sequence[str] = ()
+    """Sentences that bear the answer out together; empty = the answer itself."""
+    looked_up: Sequence[str] = ()
+    """For each of them a query that finds it; empty = `query` finds all."""
     others: Sequence[tuple[str, Callable[[str], str]]] = field(default=())
     """More prompts: words of theirs, and what is replied; they come first."""
 
@@ -40,11 +45,31 @@ class CompetentModel:
         if shown[-1].strip() == _GO_ON and len(shown) > 1:
             begun, shown = shown[-2], shown[:-1]
         prompt = "\n".join(shown[:-1] if begun else shown)
-        known = (*self._replies(), *self._planned_replies(), *self._more_replies())
-        for words, reply in (*self.others, *known):
-            if words in prompt:
-                return _rest_of(reply(f"{prompt}\n{begun}"), begun)
+        known = (*self.others, *self._replies(), *self._more_replies(), *self._part_replies())
+        # Of a conversation the last turn says what is asked now.
+        for asked in (*shown[-1:], prompt):
+            for words, reply in known:
+                if words in asked:
+                    return _rest_of(reply(f"{prompt}\n{begun}"), begun)
         return self._answer_cited(prompt)
+
+    @property
+    def _parts(self) -> PartReplies:
+        told = (self.question, self.answer, self.short, self.query)
+        return PartReplies(*told, evidence=self.evidence, looked_up=self.looked_up)
+
+    def _sees(self, text: str) -> bool:
+        """Whether a text bears the answer out."""
+        return self._parts.sees(text)
+
+    def _next_query(self, text: str) -> str:
+        """A query for what the text lacks."""
+        return self._parts.next_query(text)
+
+    def _part_replies(self) -> list[tuple[str, Callable[[str], str]]]:
+        parts = self._parts
+        lists = (parts.of_thinker(), parts.of_planner(), parts.of_judge(), parts.of_extraction())
+        return [one for each in lists for one in each]
 
     def _replies(self) -> list[tuple[str, Callable[[str], str]]]:
         """Words that a prompt is known by, and the reply to it."""
@@ -75,29 +100,6 @@ class CompetentModel:
             ("How useful is the response", lambda p: "[Utility:5]"),
         ]
 
-    def _planned_replies(self) -> list[tuple[str, Callable[[str], str]]]:
-        """Of plans: their steps, the sources of a search, and what the steps come to."""
-        return [
-            ("decompose the user question", lambda p: self._steps()),
-            (
-                "Can you answer the following question step by step",
-                lambda p: "I can't answer this question, I need to retrieve external knowledge.",
-            ),
-            ("Analyze whether the answer", lambda p: self._boxed("True")),
-            (
-                "analyze the relationship between each reference",
-                lambda p: (
-                    f"<answer>{self._judge(p, 'Yes', 'No')}</answer><reason>It says.</reason>"
-                ),
-            ),
-            ("Answer the question from the references alone", lambda p: self._boxed(self.short)),
-            (
-                "Answer the last question based on",
-                lambda p: f"{self._answer_cited(p)}\n{self._boxed(self.short)}",
-            ),
-            ("please construct appropriate queries", lambda p: f"<book> {self.query} </book>"),
-        ]
-
     def _more_replies(self) -> list[tuple[str, Callable[[str], str]]]:
         return [
             (
@@ -120,7 +122,7 @@ class CompetentModel:
             ("varied questions that this content answers", lambda p: json.dumps([self.question])),
             (
                 "Which atomic questions",
-                lambda p: "[]" if self.answer in p else json.dumps([self.question]),
+                lambda p: "[]" if self._sees(p) else json.dumps([self.question]),
             ),
             ("Which to which one candidate", lambda p: "1"),
             ("would help most to answer the question", lambda p: "1"),
@@ -142,35 +144,34 @@ class CompetentModel:
         ]
 
     def _mark(self, prompt: str) -> str:
-        """The mark of the passage that bears the answer out; empty where none is shown."""
-        found = re.search(rf"\[(\d+)\][^\n]*{re.escape(self.answer)}", prompt)
-        return f" [{found[1]}]" if found else ""
+        """The marks of the passages that bear the answer out; empty where none is shown."""
+        return self._parts.mark(prompt)
 
     def _answer_cited(self, prompt: str) -> str:
         return f"{self.answer}{self._mark(prompt)}"
 
     def _judge(self, prompt: str, yes: str, no: str) -> str:
-        return yes if self.answer in prompt else no
+        return yes if self._sees(prompt) else no
 
     def _rank(self, prompt: str) -> str:
         one, _, two = prompt.partition("Passage 2:")
-        return f"Passage {2 if self.answer in two and self.answer not in one else 1}"
+        return f"Passage {2 if self._sees(two) and not self._sees(one) else 1}"
 
     def _act(self, prompt: str) -> str:
         seen = prompt.partition("[Start Conversation]")[2]
-        if self.answer in seen.partition("Tool_Observation:")[2]:
+        if self._sees(seen.partition("Tool_Observation:")[2]):
             return f"Thought: I now know the final answer.\nConclusion: {self._answer_cited(seen)}"
         tool = re.search(r"must be one of (\w+)", prompt)
         name = tool[1] if tool else "DOC_RAG"
         return (
             "Thought: I should look up the relevant evidence.\n"
-            f"Tool_Use: {name}\nTool_Input: {self.query}"
+            f"Tool_Use: {name}\nTool_Input: {self._next_query(seen)}"
         )
 
     def _react(self, prompt: str) -> str:
         asked = prompt.rpartition(self.question)[2]
         n = asked.count("\nObservation") + 1
-        if self.answer in asked:
+        if self._sees(asked):
             finished = f"Finish[{self._answer_cited(asked)}]"
             return f"Thought {n}: The passage says it.\nAction {n}: {finished}"
         return f"Thought {n}: I need to look it up.\nAction {n}: Search[{self.query}]"
@@ -178,7 +179,7 @@ class CompetentModel:
     def _search_within(self, prompt: str) -> str:
         asked = prompt.rpartition("# Question")[2]
         found = asked.partition("<|begin_search_result|>")[2]
-        if self.answer in found:
+        if self._sees(found):
             mark = re.search(rf"{re.escape(self.answer)}\s*(\[\d+\])", found)
             cited = f"{self.answer} {mark[1]}" if mark else self._answer_cited(found)
             return f"The passages say it. {cited}"
@@ -186,7 +187,7 @@ class CompetentModel:
 
     def _search_by_tags(self, prompt: str) -> str:
         asked = prompt.rpartition(self.question)[2]
-        if self.answer in asked:
+        if self._sees(asked):
             box = (
                 "The final answer is \\boxed{" + self.short + "}"
                 if "\\boxed" in prompt
@@ -204,14 +205,6 @@ class CompetentModel:
 
     def _rationales(self, prompt: str) -> str:
         return f"First, {self.answer}\nSecond, it is taken daily.\nThe answer is {self.short}."
-
-    def _steps(self) -> str:
-        form = "Retrieval(s=s1:drug, p=p1:treats, o=o1:disease['iron deficiency anaemia'])"
-        steps = f"Step1: {self.question}\nAction1: {form}\nStep2: Give #1.\nAction2: Output(s1)"
-        return f"<think>One fact is asked for.</think>\n<answer>{steps}</answer>"
-
-    def _boxed(self, answer: str) -> str:
-        return f"<answer>\\boxed{{{answer}}}</answer>"
 
     def _plan(self) -> str:
         form = "Retrieval(s=s1:drug, p=p1:treats, o=o1:disease['iron deficiency anaemia'])"

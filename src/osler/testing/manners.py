@@ -51,6 +51,8 @@ class Manners:
     """Citations; the last two name the passage among others."""
     steps: Literal["plain", "full-width", "zero-based", "bold"] = "plain"
     """Numbers of a plan's steps."""
+    terse: bool = False
+    """Whether it leaves out all that stands before a tagged answer."""
     refuses: bool = False
     repeats: bool = False
     """Whether it says each thing again, and what was said before."""
@@ -81,6 +83,9 @@ class Manners:
     """Tokens of prompt and reply together."""
 
 
+_ANSWER = re.compile(r"<answer>(?:(?!<answer>).)*</answer>\s*$", re.DOTALL)
+
+
 def dress_reply(reply: str, manners: Manners, prompt: str) -> str:
     """The reply in the model's manner, without its thinking."""
     if manners.obeys and (order := ORDER.search(prompt)):
@@ -90,13 +95,19 @@ def dress_reply(reply: str, manners: Manners, prompt: str) -> str:
     if is_json(reply):
         dressed = _JSON[manners.json](reply)
         return _with_chatter(dressed, manners)
-    dressed = _limit_actions(reply, manners)
+    dressed = _limit_actions(_cut_to_answer(reply) if manners.terse else reply, manners)
     dressed = _write_marks(dressed, manners)
     dressed = _write_steps(dressed, manners)
     dressed = _write_calls(dressed, manners)
     if manners.repeats:
         dressed = _repeat_sentences(dressed)
     return _with_chatter(_dress_tags(dressed, manners), manners)
+
+
+def _cut_to_answer(reply: str) -> str:
+    """The tagged answer alone, of a reply that ends in one."""
+    tagged = _ANSWER.search(reply)
+    return tagged.group() if tagged else reply
 
 
 def is_json(text: str) -> bool:
@@ -149,10 +160,20 @@ _TAGS: Mapping[str, Callable[[re.Match[str]], str]] = {
 }
 
 
+_ANGLED = re.compile(r"<(?!think)(\w[\w-]*)>[^<]*</\1>")
+_ANGLED_TAGS: Mapping[str, str] = {
+    "bold": r"**\g<0>**",
+    "headed": r"### Answer\n\g<0>",
+    "bulleted": r"- \g<0>",
+    "chinese": r"答案：\g<0>",
+}
+
+
 def _dress_tags(text: str, manners: Manners) -> str:
-    if manners.tags == "fenced" and _TAG.search(text):
-        return f"```\n{text}\n```"
-    return _TAG.sub(_TAGS[manners.tags], text)
+    if manners.tags == "fenced":
+        return f"```\n{text}\n```" if _TAG.search(text) or _ANGLED.search(text) else text
+    tagged = _TAG.sub(_TAGS[manners.tags], text)
+    return _ANGLED.sub(_ANGLED_TAGS.get(manners.tags, r"\g<0>"), tagged)
 
 
 def _limit_actions(text: str, manners: Manners) -> str:

@@ -229,3 +229,12 @@ async def test_a_woven_order_of_a_web_page_is_shown_as_not_confirmed(order: str)
     careful = WrittenComposer(drops_uncited=lambda _: True, keeps_akin=True)
     answer = await careful.conclude(QUESTION, hits, f"{order} [1]", Run())
     assert answer.text in ("", f"{order} {NOT_CONFIRMED['en']}")
+
+
+async def test_a_tagged_answer_to_an_open_question_is_kept_where_nothing_before_it_says_it() -> (
+    None
+):
+    assert (await written("<answer>oral iron</answer>")).text == "oral iron"
+    said = await written("Give oral iron. <answer>oral iron</answer>")
+    assert said.text.count("ral iron") == 1
+    assert "unknown" not in (await written("It is a drug. <answer>unknown</answer>")).text

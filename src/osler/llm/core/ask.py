@@ -21,6 +21,7 @@ from osler.llm.core.base import (
     Scored,
 )
 from osler.llm.core.thinking import split_thinking
+from osler.llm.reading.answers import DECLINED, answer_words, declines
 from osler.llm.reading.thinking import silence_of
 from osler.prompts import render_prompt
 from osler.text import join_surrogates, language_of
@@ -80,6 +81,14 @@ def _note_silence(completion: Completion, run: Run) -> Completion:
     if not completion.text.strip():
         return completion
     return replace(completion, text="", thinking=completion.text, tokens=())
+
+
+def note_decline(completion: Completion, run: Run) -> bool:
+    """Whether the reply declines to answer, which is then recorded."""
+    if not declines(answer_words(completion.text)):
+        return False
+    run.unsaid = DECLINED
+    return True
 
 
 def _make_loggable(completion: Completion) -> Completion:
@@ -193,8 +202,9 @@ async def ask(
             return parse(completion)
         except MalformedOutput as error:
             explained = _explain_error(error, completion, sampling)
-            # Who thinks to the limit again will do so once more.
-            if attempt == repairs or (run.unsaid and wrong):
+            declined = note_decline(completion, run)
+            # Who thinks to the limit again will do so once more, and who declines will at once.
+            if attempt == repairs or declined or (run.unsaid and wrong):
                 raise explained from error
         wrong = explained.message
         # From the first turns each time: a second repair does not carry the first one along.

@@ -22,6 +22,8 @@ _DECLINES = re.compile(
     rf"|won't|will not|must decline to)\s*{_HELPS}|我(?:无法|不能)(?:帮助|协助|提供|回答))",
     re.IGNORECASE,
 )
+DECLINED = "the model declined to answer"
+"""What a run notes of it."""
 _SHORT = 12
 """Characters of a sentence that may well come twice."""
 _AGAIN = re.compile(r"(\[\d+\])(?:\s*\1)+")

@@ -18,6 +18,8 @@ _LABEL = (
     r"|(?:以下|下面)是?(?:我的|最终)?(?:答案|回答|结论)|(?:最终)?(?:答案|回答|结论)(?:如下|是)?|解释|说明"
 )
 _LABELLED = re.compile(rf"^\W*(?:{_LABEL})\W*?[:：]\W*?(?=[^\W_]|\(|（|\[|<|\\|$)", re.IGNORECASE)
+_HEADING = re.compile(rf"^\s*#{{1,6}}\s*\**(?:{_LABEL})\**\s*$", re.IGNORECASE)
+"""A heading without a colon, which in a sentence would be one ("The answer")."""
 _COURTESY = re.compile(
     r"^\W*(?:"
     r"(?:sure|certainly|of course|absolutely|okay|ok|alright|great|great question|thank you"
@@ -47,7 +49,7 @@ def is_debris(text: str) -> bool:
     said = text.strip()
     if _ANSWER.search(said):
         return False
-    if _SIGNS.match(said) or _COURTESY.match(said):
+    if _SIGNS.match(said) or _COURTESY.match(said) or _HEADING.match(said):
         return True
     labelled = _LABELLED.match(said)
     return labelled is not None and not said[labelled.end() :].strip()

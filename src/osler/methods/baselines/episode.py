@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from osler.answer import UNDECIDED, Composer, Decision
 from osler.answer.option_reading import named_option, written_option
 from osler.answer.silence import explain_silence, read_draft
-from osler.llm.core.ask import complete
+from osler.llm.core.ask import complete, note_decline
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
 from osler.llm.reading.answers import bare_words
 from osler.prompts import RenderedPrompt, render_question_prompt
@@ -31,6 +31,8 @@ from osler.types import (
     citation_mark,
 )
 
+_SILENCES = 2
+"""Replies in succession that say nothing, after which a method asks no more."""
 ROLE = "reader"
 """Role of the model in every baseline."""
 _STATES = re.compile(
@@ -54,9 +56,13 @@ class MethodDeps:
     """Upper bound on passage text in one prompt: what a window of 8,192 tokens leaves for it."""
 
 
+class ModelSilent(Exception):
+    """Replies in succession said nothing: they were cut while thinking, or declined."""
+
+
 class Episode:
-    """One question being answered. As a context manager it swallows `BudgetExceeded`; `finish`
-    then reports the spent budget."""
+    """One question being answered. As a context manager it swallows `BudgetExceeded` and
+    `ModelSilent`; `finish` then reports the spent budget, or why the model said nothing."""
 
     def __init__(self, kit: MethodDeps, question: Question, run: Run) -> None:
         self.kit, self.question, self.run = kit, question, run
@@ -71,13 +77,14 @@ class Episode:
         """Whether the method leaves the answer to a reader of the passages found."""
         self.capped = ""
         """Reason why the method's own bound ended it without an answer; empty otherwise."""
+        self._silences = 0
 
     def __enter__(self) -> Episode:
         return self
 
     def __exit__(self, kind: object, error: object, trace: object) -> bool:
-        # Other errors propagate: only a spent budget is a normal end.
-        return isinstance(error, BudgetExceeded)
+        # Other errors propagate: only a spent budget and a model's silence are normal ends.
+        return isinstance(error, BudgetExceeded | ModelSilent)
 
     def note(self, text: str) -> None:
         """Says something of the method's way to whoever reads the trace."""
@@ -132,9 +139,18 @@ class Episode:
             top=top,
             seed=usual.seed + seed,
         )
-        return await complete(
+        reply = await complete(
             self.kit.model, messages, sampling, self.run, role=ROLE, prompt=prompt.identity
         )
+        self._mind_silence(reply)
+        return reply
+
+    def _mind_silence(self, reply: Completion) -> None:
+        """Ends the method where replies in succession say nothing: the next would not either."""
+        silent = note_decline(reply, self.run) or bool(self.run.unsaid)
+        self._silences = self._silences + 1 if silent else 0
+        if self._silences == _SILENCES:
+            raise ModelSilent(self.run.unsaid)
 
     async def search(
         self,

@@ -15,6 +15,7 @@ import re
 from dataclasses import dataclass
 
 from osler.answer import UNDECIDED
+from osler.llm.reading.answers import answer_words
 from osler.methods.baselines.episode import Episode, EpisodeMethod
 from osler.methods.baselines.medrag import conclude_json
 from osler.methods.baselines.replies import read_list
@@ -52,7 +53,7 @@ class IMedRag(EpisodeMethod):
         reply = await episode.ask_text(
             "baselines/i_medrag_reply", question=query, documents=documents
         )
-        return " ".join(reply.split())
+        return " ".join(answer_words(reply).split())
 
 
 def read_queries(text: str, most: int) -> list[str]:

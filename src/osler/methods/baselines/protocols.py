@@ -79,12 +79,15 @@ class ProtocolSearch(EpisodeMethod):
             reply = await episode.ask(prompt, begun=trail, stop=self._stop_texts)
             trail += text_with_thinking(reply)
             name, text = last_action(trail)
+            if not (name or reply.text.strip() or self.protocol.retry):
+                episode.capped = ""  # it thought, and said nothing
+                break
             # A turn without an action ends the run unless the protocol retries.
             if name == "answer" or not (name or self.protocol.retry):
                 episode.capped = ""
-                episode.conclude_answer(
-                    self._extract_answer(text if name else reply.text), last_thought(trail)
-                )
+                # An earlier turn's thought ("I need to look it up.") is no reason for the answer.
+                thought = last_thought(text_with_thinking(reply))
+                episode.conclude_answer(self._extract_answer(text if name else reply.text), thought)
                 break
             episode.draft = last_thought(trail)
             if turn == self.turns:

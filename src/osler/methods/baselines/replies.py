@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from osler.llm.reading.debris import is_debris
 from osler.llm.reading.json_replies import json_in
 
 __all__ = ["clean_strings", "json_in", "read_list"]
@@ -23,5 +24,5 @@ def read_list(text: str, most: int) -> list[str]:
     found = clean_strings(value)
     if value != [] and not found:
         lines = (line.strip().lstrip("-*•0123456789.、)） ").strip() for line in text.splitlines())
-        found = [line for line in lines if line and not line.endswith((":", "："))]
+        found = [line for line in lines if not line.endswith((":", "：")) and not is_debris(line)]
     return list(dict.fromkeys(found))[:most]

@@ -6,6 +6,7 @@ from osler.errors import MalformedOutput
 from osler.llm.core.base import Completion
 from osler.llm.core.grammar import Grammar, Node, free_text, seq
 from osler.llm.core.spans import answer_span, strip_types, tagged_span
+from osler.llm.reading.answers import declines
 from osler.llm.reading.refusals import is_non_answer, is_refusal
 from osler.llm.reading.verdicts import after_reasoning
 
@@ -48,7 +49,7 @@ def answer_or_text(completion: Completion) -> str:
     if answer_span(text) or tagged_span(text, "answer"):
         return reply_answer(completion)
     plain = " ".join(text.rpartition("</think>")[2].split())
-    if is_refusal(plain):
+    if is_refusal(plain) or declines(plain):
         return ""
     if not plain or len(plain) > _MOST_PLAIN or "<" in plain or "\\boxed" in plain:
         raise MalformedOutput(text, expected=r"<answer>\boxed{…}</answer>")

@@ -152,7 +152,8 @@ class DepthSolver:
                 # §3.3, reasoning: over the relevant references alone.
                 if text := await self.reason_answer(question, relevant, known, language, run):
                     return SubAnswer(step.n, question, text, tuple(relevant))
-            if run.exhausted_bound or turn == self.turns:
+            # Who was cut while thinking, or declines, will be so again.
+            if run.unsaid or run.exhausted_bound or turn == self.turns:
                 break
             # §3.1.2: a new logical form for what is still missing; a repeated one ends the loop.
             following = await self._next_step(question, asked, reason, language, run)
@@ -164,7 +165,9 @@ class DepthSolver:
             search = following
         # Nothing was sure: what the best of it says, or nothing at all.
         hits = tuple(seen.values())[: self.k]
-        text = await self.reason_answer(question, hits, known, language, run) if hits else ""
+        text = ""
+        if hits and not run.unsaid:
+            text = await self.reason_answer(question, hits, known, language, run)
         return SubAnswer(step.n, question, text, hits if text else ())
 
     async def _look_up(self, step: PlanStep, words: str, language: Language, run: Run) -> list[Hit]:

@@ -8,10 +8,10 @@ turns into the chat that no training sample has.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from osler.answer import Composer, Decision, who_decided
+from osler.answer.silence import read_draft
 from osler.errors import BadCalculation, MalformedOutput
 from osler.llm.core.ask import complete
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
@@ -245,9 +245,7 @@ class DialogueThinker:
         run: Run,
     ) -> Solution:
         hits = merge_hits(*(answer.hits for answer in done))
-        boxed = ""
-        with suppress(MalformedOutput):
-            boxed = reply_answer(Completion(draft)) if draft else ""
+        boxed = _final_answer(draft, run)
         worded = f"<answer>{boxed}</answer>" if question.options else boxed
         decision = Decision(words=boxed)
         answer = await self.composer.conclude(question, hits, worded, run, decision=decision)
@@ -259,10 +257,9 @@ class DialogueThinker:
             return Solution(answer, Halt.BUDGET, f"{why}; spent: {cut}", run.usage, decided)
         if answer.is_silent:
             return Solution(answer, Halt.NO_EVIDENCE, why, run.usage, decided)
-        # The draft answers the question; without one, nothing that was answered does.
-        halt = (
-            Halt.CONVERGED if boxed or (plan.steps and solved == len(plan.steps)) else Halt.BUDGET
-        )
+        # The draft answers the question, from steps that are answered; without one, nothing does.
+        finished = solved or not done if boxed else plan.steps and solved == len(plan.steps)
+        halt = Halt.CONVERGED if finished else Halt.BUDGET
         return Solution(answer, halt, why, run.usage, decided)
 
     async def _ask(self, chat: list[Message], turn: RenderedPrompt, run: Run) -> Completion:
@@ -286,6 +283,14 @@ def _search_words(reply: Completion) -> str | None:
         # A search in words alone: the checkpoint's action is not looked up here.
         inside = text.partition("<search>")[2].partition("</search>")[0]
         return " ".join(inside.split()) or None
+
+
+def _final_answer(draft: str, run: Run) -> str:
+    """The answer of the last turn; of one without a box its words, unless it declines."""
+    try:
+        return reply_answer(Completion(draft)) if draft else ""
+    except MalformedOutput:
+        return " ".join(read_draft(draft, run).split())
 
 
 def _answer_of(reply: Completion) -> str:

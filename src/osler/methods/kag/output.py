@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from osler.answer.silence import read_draft
 from osler.llm.core.spans import answer_span, strip_types
 from osler.llm.core.speaker import Speaker
 from osler.methods.kag.depth import SubAnswer
@@ -30,7 +31,7 @@ class AnswerFinisher:
         """The model's draft of the last answer, from the sub-answers and their passages."""
         prompt = answer_prompt(question, answers, hits)
         text = await self.speaker.ask(prompt, lambda reply: reply.text, run)
-        return _unbox_answer(text)
+        return read_draft(_unbox_answer(text), run)
 
 
 def answer_prompt(

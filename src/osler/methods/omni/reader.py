@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from osler.answer import Composer
 from osler.answer.option_reading import written_option
+from osler.answer.silence import read_draft
 from osler.llm.core.ask import complete, repair_messages
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
 from osler.prompts import RenderedPrompt, render_question_prompt
@@ -32,7 +33,7 @@ class Reader:
         """
         draft = ""
         if self.composer.uses_draft and (hits or alone):
-            draft = await self._write_draft(question, hits, run)
+            draft = read_draft(await self._write_draft(question, hits, run), run)
         return await self.composer.conclude(question, hits, draft, run)
 
     async def _write_draft(self, question: Question, hits: Sequence[Hit], run: Run) -> str:

@@ -259,7 +259,8 @@ async def test_answers_are_filled_into_the_steps_that_wait_for_them() -> None:
     solution = await thinker(film_model(), ANYTHING).solve(FILMS, run)
     solved = {e.n: e.answer for e in run.events if isinstance(e, FormSolved)}
     assert solved == {1: "Ann", 2: "1988", 3: "Bob", 4: "2019", 5: "Hit Parade"}
-    assert solution.answer.grounding is Grounding.GROUNDED
+    assert solution.answer.text == "Ann died in 1988. [1] Hit Parade"
+    assert solution.answer.grounding is Grounding.PARTLY
     assert solution.why == "5 of 5 steps answered"
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from osler.answer.silence import explain_silence
 from osler.app.config import Role, Settings
 from osler.app.wiring import Parts
 from osler.app.wiring.models import LoadedModel, load_model
@@ -17,8 +19,9 @@ from osler.testing.competent import CompetentModel
 from osler.testing.mannered import MODEL, Competent, Turns, serve_manners
 from osler.testing.manners import Manners
 from osler.testing.scripted import ScriptedRetriever
+from osler.testing.servers import LoopbackServer
 from osler.trace import Budget, Noted, Run
-from osler.types import Passage, Question, Solution
+from osler.types import Passage, Question, Retriever, Solution
 
 QUESTION = Question("q", "What treats iron deficiency anaemia?")
 IRON = Passage(
@@ -62,24 +65,21 @@ async def run_mannered(
     competent: Competent | None = None,
     question: Question = QUESTION,
     passages: tuple[Passage, ...] = (IRON, TEA),
+    retriever: Retriever | None = None,
     **sections: Any,
 ) -> ManneredRun:
     """Connects to the model as a user does, and solves the question."""
     async with serve_manners(competent or CompetentModel(), manners) as place:
-        model_section = {
-            "kind": "openai",
-            "url": place.url,
-            "name": MODEL,
-            "writes": "yes",
-            **sections.pop("model", {}),
-        }
+        model_section = {**_model_section(place.url), **sections.pop("model", {})}
         settings = Settings.model_validate(
             {"home": home, "strategy": strategy, "model": model_section, **sections}
         )
-        parts = _parts_of(await load_model(settings.model), passages)
+        found = retriever or ScriptedRetriever({"": list(passages)})
+        parts = _parts_of(await load_model(settings.model), found)
         before = len(place.bodies_of("/v1/chat/completions"))
         run = Run(budget=Budget(calls=60))
-        solution = await build_solver(settings, parts).solve(question, run)
+        solved = await build_solver(settings, parts).solve(question, run)
+        solution = explain_silence(solved, run)  # as whoever runs it for a user does
         return ManneredRun(solution, run, place.bodies_of("/v1/chat/completions")[before:])
 
 
@@ -97,25 +97,41 @@ async def solve_in_turn(
         return turn[-1](turns, begun)
 
     async with serve_manners(answer_turn, manners) as place:
-        section = {"kind": "openai", "url": place.url, "name": MODEL, "writes": "yes"}
-        settings = Settings.model_validate({"home": home, "strategy": strategy, "model": section})
+        settings = Settings.model_validate(
+            {"home": home, "strategy": strategy, "model": _model_section(place.url)}
+        )
         ready, done = await load_model(settings.model), list[ManneredRun]()
         for question, model, passages in asked:
             turn.append(model)
             before = len(place.bodies_of("/v1/chat/completions"))
             run = Run(budget=Budget(calls=60))
-            solver = build_solver(settings, _parts_of(ready, passages))
+            found = ScriptedRetriever({"": list(passages)})
+            solver = build_solver(settings, _parts_of(ready, found))
             solution = await solver.solve(question, run)
             made = place.bodies_of("/v1/chat/completions")[before:]
             done.append(ManneredRun(solution, run, made))
     return done
 
 
-def _parts_of(ready: LoadedModel, passages: tuple[Passage, ...]) -> Parts:
+@asynccontextmanager
+async def connect_mannered(
+    manners: Manners, competent: Competent | None = None
+) -> AsyncIterator[tuple[LoadedModel, LoopbackServer]]:
+    """A model of these manners, connected to as a user does, and its server."""
+    async with serve_manners(competent or CompetentModel(), manners) as place:
+        settings = Settings.model_validate({"model": _model_section(place.url)})
+        yield await load_model(settings.model), place
+
+
+def _model_section(url: str) -> dict[str, Any]:
+    return {"kind": "openai", "url": url, "name": MODEL, "writes": "yes"}
+
+
+def _parts_of(ready: LoadedModel, found: Retriever) -> Parts:
     roles: tuple[Role, ...] = ("planner", "reader", "summariser", "judge")
     return Parts(
         dict.fromkeys(roles, ready),
-        lambda user, sources: ScriptedRetriever({"": list(passages)}),
+        lambda user, sources: found,
         OverlapRelevance(),
         OverlapRelevance(),
         ("book",),

@@ -1,0 +1,219 @@
+r"""Replies of a competent model to what plans, judges, extracts and rewords.
+
+The prompts of KAG-Thinker, Omni-RAG, SPO data, judges, extraction and follow-ups: each is known by
+words of its own, and answered in the form it asks for.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from osler.methods.kag.boundary import REFUSAL
+
+Reply = Callable[[str], str]
+"""A prompt → the reply to it."""
+
+_SOURCE = re.compile(r"^<(\w[\w-]*)> \{(\w+)\}", re.MULTILINE)
+_LISTED = re.compile(r"^\[(\d+)\] (.*)$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class PartReplies:
+    """What the model says of one question, part by part."""
+
+    question: str
+    answer: str
+    """The passage's own sentence."""
+    short: str
+    query: str
+    topic: str = "iron deficiency anaemia"
+    evidence: Sequence[str] = ()
+    looked_up: Sequence[str] = ()
+
+    def of_thinker(self) -> list[tuple[str, Reply]]:
+        """KAG-Thinker: it plans two steps, knows nothing by heart, and reads."""
+        return [
+            (
+                "last question based on question, the first n sub-questions",
+                lambda p: f"{self.answer}{self.mark(p)} {_boxed(self.short)}",
+            ),
+            ("<references>", self._solve),
+            ("Think step by step, then wrap your answer", self._deduce),
+            ("The sub-question is not answered yet", self._search_again),
+            ("Answer the question from the references alone", self._solve),
+            ("analyze the relationship between each reference", self._focus),
+            ("Analyze whether the answer to the following question is correct", self._check),
+            ("Can you answer the following question", lambda p: REFUSAL["en"]),
+            ("Function Name: Retrieval", lambda p: self._steps()),
+        ]
+
+    def of_planner(self) -> list[tuple[str, Reply]]:
+        """Omni-RAG and SPO's exploring: queries for each source, and marks for what they find."""
+        return [
+            ("return all medical terminologies", lambda p: f"<term>{self.topic}</term>"),
+            ("Please write a passage that answers", lambda p: f"<passage>{self.answer}</passage>"),
+            ("using the additive 5-point scoring system", self._rate_plan),
+            ("# Query Format", self._source_plan),
+        ]
+
+    def of_judge(self) -> list[tuple[str, Reply]]:
+        """Judges of passages and of answers."""
+        return [
+            ("which of the # Documents support the # Gold Answer", self._judge_list),
+            ("judge whether the information in the # Documents supports", self._judge_set),
+            ("with the help of the reference answer, on a scale", self._give_marks),
+            ("say the same as one of the gold answers", self._grade),
+        ]
+
+    def of_extraction(self) -> list[tuple[str, Reply]]:
+        """Entities, relations and points of one passage."""
+        return [
+            ("medical entity extraction system", lambda p: self._entities()),
+            ("medical relationship extraction system", lambda p: self._relations()),
+            ("You extract knowledge points", lambda p: self._points()),
+            ("Summarise the text in one or two sentences", lambda p: self._summary()),
+            ("Rewrite the next question", lambda p: self.question),
+        ]
+
+    def sees(self, text: str) -> bool:
+        """Whether a text bears the answer out."""
+        return all(sentence in text for sentence in self.evidence or (self.answer,))
+
+    def mark(self, prompt: str) -> str:
+        """The marks of the passages that bear the answer out; empty where none is shown."""
+        pieces = map(re.escape, self.evidence or (self.answer,))
+        found = (re.search(rf"\[(\d+)\][^\n]*{piece}", prompt) for piece in pieces)
+        numbers = dict.fromkeys(one[1] for one in found if one)
+        return " " + "".join(f"[{n}]" for n in numbers) if numbers else ""
+
+    def next_query(self, text: str) -> str:
+        """A query for what the text lacks."""
+        pairs = zip(self.evidence, self.looked_up, strict=False)
+        return next((query for sentence, query in pairs if sentence not in text), self.query)
+
+    # KAG-Thinker
+
+    def _steps(self) -> str:
+        return (
+            "<answer>"
+            f"Step1: {self.question}\n"
+            f"Action1: Retrieval(s=s1:disease['{self.topic}'], p=p1:treatment, o=o1:drug)\n"
+            "Step2: Which drug is named in #1?\n"
+            "Action2: Deduce(op=extract, content=['o1'], target='the drug')->o2</answer>"
+        )
+
+    def _deduce(self, prompt: str) -> str:
+        known = self.short in prompt.partition("Known:")[2].casefold()
+        return f"What is known names it.\n{_boxed(self.short if known else 'unknown')}"
+
+    def _solve(self, prompt: str) -> str:
+        return _boxed(self.short if self.sees(prompt) else "unknown")
+
+    def _focus(self, prompt: str) -> str:
+        if not self.sees(prompt):
+            return "<answer>No</answer><reason>The references do not say all of it.</reason>"
+        pieces = map(re.escape, self.evidence or (self.answer,))
+        found = (re.search(rf"^(\d+)\. .*{piece}", prompt, re.MULTILINE) for piece in pieces)
+        numbers = dict.fromkeys(one[1] for one in found if one)
+        said = " and ".join(f"reference {n}" for n in numbers)
+        return f"<answer>Yes</answer><reason>The answer stands in {said}.</reason>"
+
+    def _check(self, prompt: str) -> str:
+        right = self.short in prompt.rpartition("Answer:")[2].casefold()
+        return f"It is well known.\n{_boxed(str(right))}"
+
+    def _search_again(self, prompt: str) -> str:
+        action = f"Retrieval(s=s1:disease['{self.topic}'], p=p1:therapy, o=o1:drug)"
+        asked = self.next_query(prompt) if self.looked_up else f"What is the {self.query}?"
+        return f"<search>Step: {asked} Action: {action}</search>"
+
+    # Omni-RAG
+
+    def _source_plan(self, prompt: str) -> str:
+        asked = {"medical_term0": f"{self.topic} , treated by"}
+        named = dict(_SOURCE.findall(prompt))
+        queries = " ; ".join(self.looked_up) or self.query
+        return "\n".join(
+            f"<{source}> {asked.get(first, queries)} </{source}>" for source, first in named.items()
+        )
+
+    def _rate_plan(self, prompt: str) -> str:
+        score = 5 if self.sees(prompt) else 1
+        said = "Keep to what was asked." if score == 5 else "Ask for the treatment."
+        return f"<suggestion>{said}</suggestion>\n<score>{score}</score>"
+
+    # Judges
+
+    def _judge_set(self, prompt: str) -> str:
+        supports = self.sees(prompt.partition("# Documents")[2])
+        said = "yes" if supports else "no"
+        return f"The documents {'state' if supports else 'do not state'} it.\n{_tag(said)}"
+
+    def _judge_list(self, prompt: str) -> str:
+        shown = _LISTED.findall(prompt.rpartition("# Documents")[2])
+        numbers = [n for n, text in shown if self.answer in text]
+        return f"I looked at {len(shown)} of them.\n{_tag(', '.join(numbers) or 'none')}"
+
+    def _give_marks(self, prompt: str) -> str:
+        right = self.short in prompt.partition("# Predicted Answer")[2].casefold()
+        each = 5 if right else 1
+        names = ["relevance", "completeness", "proficiency"]
+        names += ["interpretability"] if "# Retrieved Documents" in prompt else []
+        given = ", ".join(f"{name} {each}" for name in names)
+        return f"It {'names' if right else 'misses'} the treatment.\n<marks>{given}</marks>"
+
+    def _grade(self, prompt: str) -> str:
+        right = self.short in prompt.partition("Predicted answer:")[2].casefold()
+        said, verdict = ("the same", "yes") if right else ("another", "no")
+        return f"The drug is {said}.\n{_tag(verdict)}"
+
+    # Extraction
+
+    def _entities(self) -> str:
+        told = {"domain": "Haematology", "explain": "", "standard": "", "synonyms": []}
+        drug = {"name": _as_written(self.answer, self.short), "type": "Drug", **told}
+        disease = {"name": self.topic, "type": "Disease", **told}
+        return _compact({"entities": [drug, disease]})
+
+    def _relations(self) -> str:
+        drug = _as_written(self.answer, self.short)
+        said = {"subject": drug, "predicate": "is used to treat", "object": self.topic}
+        return _compact({"relations": [{**said, "constraint": ""}]})
+
+    def _points(self) -> str:
+        point = {
+            "name": f"Treatment of {self.topic}",
+            "type": "Fact",
+            "content": self.answer,
+            "structured": "",
+            "domain": "Haematology",
+            "core": [_as_written(self.answer, self.short), self.topic],
+            "questions": [self.question],
+            "extended": [],
+        }
+        return _compact({"points": [point]})
+
+    def _summary(self) -> str:
+        return _compact({"about": [self.topic], "text": self.answer})
+
+
+def _boxed(answer: str) -> str:
+    return f"<answer>\\boxed{{{answer}}}</answer>"
+
+
+def _tag(answer: str) -> str:
+    return f"<answer>{answer}</answer>"
+
+
+def _compact(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"))
+
+
+def _as_written(text: str, words: str) -> str:
+    """The words as the text has them, capitals included."""
+    found = re.search(re.escape(words), text, re.IGNORECASE)
+    return found[0] if found else words
