@@ -16,6 +16,7 @@ _NOTES = {
     },
     "declined": {"en": "The model declined to answer.", "zh": "模型拒绝回答。"},
 }
+"""What the reader is told, by the reason and the language of the answer."""
 
 
 def read_draft(draft: str, run: Run) -> str:
