@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from osler.answer.follow_up import LONGEST, REACH, Standalone, name_entities, rewrite_follow_up
 from osler.errors import ModelError
 from osler.llm.core.base import LanguageModel, Message, Sampling
-from osler.llm.core.thinking import split_thinking
+from osler.llm.reading.answers import answer_words
 from osler.prompts import render_prompt
 from osler.retrieve.entity_names import EntityNames
 from osler.retrieve.words import content_terms
@@ -48,7 +48,7 @@ async def reword_follow_up(
         reply = await model.complete([Message("user", prompt.text)], _SAMPLING)
     except ModelError:
         return by_rule
-    wording = split_thinking(reply).text.strip().strip('"“”「」*')
+    wording = answer_words(reply.text).strip('"“”「」*')
     if not keeps_to_conversation(wording, question, earlier[-REACH:], tables):
         return by_rule
     return Standalone(wording, "model")

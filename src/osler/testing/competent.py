@@ -31,6 +31,7 @@ class CompetentModel:
     """The passage's own sentence."""
     short: str = "oral iron"
     query: str = "iron deficiency anaemia treatment"
+    topic: str = "iron deficiency anaemia"
     evidence: Sequence[str] = ()
     """Sentences that bear the answer out together; empty = the answer itself."""
     looked_up: Sequence[str] = ()
@@ -55,7 +56,7 @@ class CompetentModel:
 
     @property
     def _parts(self) -> PartReplies:
-        told = (self.question, self.answer, self.short, self.query)
+        told = (self.question, self.answer, self.short, self.query, self.topic)
         return PartReplies(*told, evidence=self.evidence, looked_up=self.looked_up)
 
     def _sees(self, text: str) -> bool:
@@ -148,7 +149,7 @@ class CompetentModel:
         return self._parts.mark(prompt)
 
     def _answer_cited(self, prompt: str) -> str:
-        return f"{self.answer}{self._mark(prompt)}"
+        return f"{self._parts.says(prompt)}{self._mark(prompt)}"
 
     def _judge(self, prompt: str, yes: str, no: str) -> str:
         return yes if self._sees(prompt) else no
@@ -159,7 +160,7 @@ class CompetentModel:
 
     def _act(self, prompt: str) -> str:
         seen = prompt.partition("[Start Conversation]")[2]
-        if self._sees(seen.partition("Tool_Observation:")[2]):
+        if self._parts.sees(seen.partition("Tool_Observation:")[2], seen):
             return f"Thought: I now know the final answer.\nConclusion: {self._answer_cited(seen)}"
         tool = re.search(r"must be one of (\w+)", prompt)
         name = tool[1] if tool else "DOC_RAG"

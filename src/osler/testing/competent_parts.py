@@ -79,13 +79,26 @@ class PartReplies:
             ("Rewrite the next question", lambda p: self.question),
         ]
 
-    def sees(self, text: str) -> bool:
-        """Whether a text bears the answer out."""
-        return all(sentence in text for sentence in self.evidence or (self.answer,))
+    def wanted(self, prompt: str) -> Sequence[str]:
+        """The sentences that answer what a prompt asks: all, or those of one of the lookups."""
+        every = self.evidence or (self.answer,)
+        if self.question in prompt:
+            return every
+        pairs = zip(every, self.looked_up, strict=False)
+        return [sentence for sentence, query in pairs if query in prompt] or every
+
+    def says(self, prompt: str) -> str:
+        """The answer to what a prompt asks."""
+        part = self.looked_up and len(self.wanted(prompt)) < len(self.evidence)
+        return " ".join(self.wanted(prompt)) if part else self.answer
+
+    def sees(self, text: str, prompt: str = "") -> bool:
+        """Whether a text bears out the answer to what the prompt asks (itself, without one)."""
+        return all(sentence in text for sentence in self.wanted(prompt or text))
 
     def mark(self, prompt: str) -> str:
         """The marks of the passages that bear the answer out; empty where none is shown."""
-        pieces = map(re.escape, self.evidence or (self.answer,))
+        pieces = map(re.escape, self.wanted(prompt))
         found = (re.search(rf"\[(\d+)\][^\n]*{piece}", prompt) for piece in pieces)
         numbers = dict.fromkeys(one[1] for one in found if one)
         return " " + "".join(f"[{n}]" for n in numbers) if numbers else ""
@@ -93,11 +106,15 @@ class PartReplies:
     def next_query(self, text: str) -> str:
         """A query for what the text lacks."""
         pairs = zip(self.evidence, self.looked_up, strict=False)
-        return next((query for sentence, query in pairs if sentence not in text), self.query)
+        wanted = self.wanted(text)
+        lacking = (query for said, query in pairs if said in wanted and said not in text)
+        return next(lacking, self.query)
 
     # KAG-Thinker
 
     def _steps(self) -> str:
+        if self.looked_up:
+            return self._lookups()
         return (
             "<answer>"
             f"Step1: {self.question}\n"
@@ -106,24 +123,39 @@ class PartReplies:
             "Action2: Deduce(op=extract, content=['o1'], target='the drug')->o2</answer>"
         )
 
+    def _lookups(self) -> str:
+        """A step for each lookup, and one that concludes."""
+        lines = []
+        for n, query in enumerate(self.looked_up, 1):
+            lines += [f"Step{n}: {query}"]
+            lines += [f"Action{n}: Retrieval(s=s{n}:thing['part {n}'], p=p{n}:fact, o=o{n}:fact)"]
+        n = len(self.looked_up) + 1
+        known = ", ".join(f"'o{k}'" for k in range(1, n))
+        lines += [f"Step{n}: What follows from them?"]
+        lines += [f"Action{n}: Deduce(op=extract, content=[{known}], target='the answer')->o{n}"]
+        return "<answer>" + "\n".join(lines) + "</answer>"
+
     def _deduce(self, prompt: str) -> str:
-        known = self.short in prompt.partition("Known:")[2].casefold()
+        told = prompt.partition("Known:")[2]
+        known = self.short.casefold() in told.casefold() or self.sees(told, self.question)
         return f"What is known names it.\n{_boxed(self.short if known else 'unknown')}"
 
     def _solve(self, prompt: str) -> str:
-        return _boxed(self.short if self.sees(prompt) else "unknown")
+        part = self.says(prompt)
+        said = self.short if part == self.answer else part
+        return _boxed(said if self.sees(prompt) else "unknown")
 
     def _focus(self, prompt: str) -> str:
         if not self.sees(prompt):
             return "<answer>No</answer><reason>The references do not say all of it.</reason>"
-        pieces = map(re.escape, self.evidence or (self.answer,))
+        pieces = map(re.escape, self.wanted(prompt))
         found = (re.search(rf"^(\d+)\. .*{piece}", prompt, re.MULTILINE) for piece in pieces)
         numbers = dict.fromkeys(one[1] for one in found if one)
         said = " and ".join(f"reference {n}" for n in numbers)
         return f"<answer>Yes</answer><reason>The answer stands in {said}.</reason>"
 
     def _check(self, prompt: str) -> str:
-        right = self.short in prompt.rpartition("Answer:")[2].casefold()
+        right = self.short.casefold() in prompt.rpartition("Answer:")[2].casefold()
         return f"It is well known.\n{_boxed(str(right))}"
 
     def _search_again(self, prompt: str) -> str:
@@ -159,7 +191,7 @@ class PartReplies:
         return f"I looked at {len(shown)} of them.\n{_tag(', '.join(numbers) or 'none')}"
 
     def _give_marks(self, prompt: str) -> str:
-        right = self.short in prompt.partition("# Predicted Answer")[2].casefold()
+        right = self.short.casefold() in _section(prompt, "# Predicted Answer").casefold()
         each = 5 if right else 1
         names = ["relevance", "completeness", "proficiency"]
         names += ["interpretability"] if "# Retrieved Documents" in prompt else []
@@ -167,7 +199,7 @@ class PartReplies:
         return f"It {'names' if right else 'misses'} the treatment.\n<marks>{given}</marks>"
 
     def _grade(self, prompt: str) -> str:
-        right = self.short in prompt.partition("Predicted answer:")[2].casefold()
+        right = self.short.casefold() in prompt.partition("Predicted answer:")[2].casefold()
         said, verdict = ("the same", "yes") if right else ("another", "no")
         return f"The drug is {said}.\n{_tag(verdict)}"
 
@@ -187,7 +219,7 @@ class PartReplies:
     def _points(self) -> str:
         point = {
             "name": f"Treatment of {self.topic}",
-            "type": "Fact",
+            "type": "Factual",
             "content": self.answer,
             "structured": "",
             "domain": "Haematology",
@@ -199,6 +231,11 @@ class PartReplies:
 
     def _summary(self) -> str:
         return _compact({"about": [self.topic], "text": self.answer})
+
+
+def _section(prompt: str, heading: str) -> str:
+    """What stands under a heading, up to the next."""
+    return prompt.partition(heading)[2].partition("\n# ")[0]
 
 
 def _boxed(answer: str) -> str:

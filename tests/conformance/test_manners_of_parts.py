@@ -1,0 +1,112 @@
+"""What asks a model apart from answering meets the manners too: extraction, SPO data, the judges
+of answers, and follow-up questions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from manner_table import MANNERS
+
+from osler.answer.follow_up_model import reword_follow_up
+from osler.app.wiring.models import LoadedModel
+from osler.evaluate.judges import Judge
+from osler.evaluate.record import Gold, Sample
+from osler.extract.items import Entity, EntityRelation, KnowledgePoint
+from osler.extract.model import ModelExtractor
+from osler.llm.core.speaker import Speaker
+from osler.methods.omni.describe import SourceDescription
+from osler.testing.mannered_runs import IRON, QUESTION, TEA, connect_mannered
+from osler.testing.manners import Manners
+from osler.trace import Run
+from osler.train.spo.case import TrainingCase
+from osler.train.spo.explore import ExpertExplorer, ExploredCase, SearchedQuery
+from osler.train.spo.judge import LLMJudge
+from osler.train.spo.units import Unit
+
+SAID = "Oral iron treats iron deficiency anaemia."
+
+
+async def extract_items(ready: LoadedModel) -> None:
+    wanted = ("entities", "relations", "points", "summary")
+    extractor = ModelExtractor(ready.model, wanted=wanted, constrains=ready.constrains)
+    (outcome,) = await extractor.extract([IRON])
+    assert not outcome.failed, outcome.failed
+    found = outcome.found.items
+    assert {one.name for one in found if isinstance(one, Entity)} == {
+        "Oral iron",
+        "iron deficiency anaemia",
+    }
+    assert [one.object for one in found if isinstance(one, EntityRelation)] == [
+        "iron deficiency anaemia"
+    ]
+    assert [one.content for one in found if isinstance(one, KnowledgePoint)] == [SAID]
+
+
+async def explore_queries(ready: LoadedModel) -> None:
+    speaker = Speaker(ready.model, "planner", constrains=ready.constrains)
+    offers = (SourceDescription("book"), SourceDescription("wiki"))
+    queries = await ExpertExplorer(speaker).queries(QUESTION, offers, Run())
+    assert {query.source for query in queries} == {"book", "wiki"}
+    assert {query.wire for query in queries} == {"iron deficiency anaemia treatment"}
+
+
+def explored() -> ExploredCase:
+    case = TrainingCase(Sample("own", "short", QUESTION, Gold((), ("oral iron",))))
+    queries = (
+        SearchedQuery("book", "iron treatment", (IRON.id, TEA.id)),
+        SearchedQuery("book", "tea", (TEA.id,)),
+    )
+    return ExploredCase(case, queries, {one.id: f"{one.title}: {one.text}" for one in (IRON, TEA)})
+
+
+async def judge_queries(ready: LoadedModel) -> None:
+    units: tuple[Unit, ...] = ("set", "document", "list")
+    for unit in units:
+        judge = LLMJudge(Speaker(ready.model, "judge", constrains=ready.constrains), unit)
+        verdicts, _ = await judge.judge(explored(), Run())
+        assert [one.positive for one in verdicts] == [True, False], unit
+
+
+async def judge_answers(ready: LoadedModel) -> None:
+    judge = Judge(ready.model, ready.constrains)
+    for said, mark in ((SAID, 5), ("Leeches.", 1)):
+        marks = await judge.give_marks(QUESTION, SAID, said, [IRON.text], Run())
+        assert marks is not None
+        assert set(marks.values()) == {mark}
+        assert await judge.is_right(QUESTION, ["oral iron"], said, Run()) is (mark == 5)
+
+
+async def reword_question(ready: LoadedModel) -> None:
+    earlier = ["What is iron deficiency anaemia?"]
+    alone = await reword_follow_up(ready.model, "What treats it?", earlier)
+    assert (alone.text, alone.by) == (QUESTION.text, "model")
+
+
+PARTS = {
+    "extraction": (extract_items, 4),
+    "SPO queries": (explore_queries, 1),
+    "SPO verdicts": (judge_queries, 5),
+    "judges of answers": (judge_answers, 4),
+    "follow-ups": (reword_question, 1),
+}
+CALLS: Mapping[str, int] = {part: calls for part, (_, calls) in PARTS.items()}
+
+
+@pytest.mark.parametrize("manner", MANNERS)
+@pytest.mark.parametrize("part", PARTS)
+async def test_what_is_asked_for_is_read_in_any_manner(part: str, manner: str) -> None:
+    check, calls = PARTS[part]
+    async with connect_mannered(MANNERS[manner]) as (ready, place):
+        before = len(place.bodies_of("/v1/chat/completions"))
+        await check(ready)
+        asked = len(place.bodies_of("/v1/chat/completions")) - before
+    assert asked <= max(1.3 * calls, calls + 1)
+
+
+async def test_a_judge_that_is_cut_while_thinking_is_unread_and_never_a_guess() -> None:
+    async with connect_mannered(Manners(thinking="text", thought_tokens=9000)) as (ready, _):
+        judge = Judge(ready.model, ready.constrains)
+        assert await judge.give_marks(QUESTION, SAID, SAID, [IRON.text], Run()) is None
+        verdicts, _ = await LLMJudge(Speaker(ready.model, "judge")).judge(explored(), Run())
+        assert [one.positive for one in verdicts] == [None, None]
