@@ -1,5 +1,6 @@
 """Every call has room for thinking once a model was seen to think."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -35,6 +36,17 @@ async def test_a_call_of_16_tokens_holds_thinking(where: Any) -> None:
     assert most.count(16) <= 1
     assert set(most) <= {16, 16 + 2048}
     assert sum(reply.usage.calls for reply in replies) == len(most)
+
+
+async def test_a_reply_for_which_thinking_left_no_room_is_asked_for_again() -> None:
+    thinks = Manners(thinking="template", thought_tokens=8, continues=False, scores=False)
+    async with serve_manners(lambda turns, begun: "It does. " * 9, thinks) as place:
+        chosen = ModelSettings(kind="openai", url=place.url, name=MODEL)
+        model = (await load_model(chosen)).model
+        model.allowance.thinks = False  # connecting did not show it
+        reply = split_thinking(await model.complete(ASKED, replace(SHORT, max_tokens=30)))
+    assert reply.finish == "stop"
+    assert reply.text.strip().count("It does.") == 9
 
 
 async def test_a_model_that_does_not_think_is_asked_for_what_the_method_wants() -> None:

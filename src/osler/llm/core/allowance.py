@@ -30,8 +30,11 @@ class ThinkingAllowance:
         """The reply of `work` with room for thinking; where there are two tries, both are paid."""
         granted = self.thinks and self.tokens > 0
         reply = await work(self._grant_tokens(sampling) if granted else sampling)
-        self.thinks |= bool(split_thinking(reply).thinking)
-        if granted or not self.tokens or silence_of(reply) != "cut":
+        thought = bool(split_thinking(reply).thinking)
+        self.thinks |= thought
+        # Cut while it thought, or in a reply for which its thinking left no room.
+        cut = silence_of(reply) == "cut" or (thought and reply.finish == "length")
+        if granted or not self.tokens or not cut:
             return reply
         self.thinks = True
         again = await work(self._grant_tokens(sampling))

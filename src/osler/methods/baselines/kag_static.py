@@ -25,6 +25,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, get_args
 
 from osler.answer import UNDECIDED
+from osler.llm.reading.answers import answer_words
 from osler.llm.reading.refusals import is_non_answer
 from osler.methods.baselines.episode import Episode, EpisodeMethod
 from osler.methods.baselines.replies import json_in
@@ -122,7 +123,7 @@ class KagStatic(EpisodeMethod):
         reply = await episode.ask_text(
             "baselines/kag_step", question=task.query, steps=steps, documents=documents
         )
-        return " ".join(reply.split())
+        return " ".join(answer_words(reply).split())
 
     async def _look_up_task(self, episode: Episode, task: PlannedTask) -> list[Hit]:
         """The graph's statements by form, then the passages of the hybrid; each once."""
