@@ -23,7 +23,7 @@ PACKAGE = """\
 
 ::: {0}
     options:
-      members: false
+      members: {1}
       show_root_heading: false
 
 """
@@ -37,7 +37,10 @@ def module_pages() -> Iterator[tuple[str, str]]:
         modules = [one.stem for one in package.glob("*.py") if not one.stem.startswith("__")]
         if modules:
             below = "\n".join(f"::: {name}.{module}\n" for module in sorted(modules))
-            yield f"reference/python/{name}.md", PACKAGE.format(name) + below
+            # Other packages only pass on what their modules define.
+            own = any(getattr(osler, one).__module__ == name for one in osler.__all__)
+            page = PACKAGE.format(name, str(own).lower())
+            yield f"reference/python/{name}.md", page + below
 
 
 def _public(name: str) -> str:

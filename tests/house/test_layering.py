@@ -91,7 +91,7 @@ def test_every_part_has_its_layer() -> None:
 
 def test_only_core_modules_stand_loose_at_the_root() -> None:
     loose = {path.stem for path in SRC.glob("*.py")}
-    assert loose == {"__init__", "__main__", "types", "errors", "text", "questions"}
+    assert loose == {"__init__", "__main__", "errors", "text", "questions"}
 
 
 def test_imports_go_one_way_only() -> None:

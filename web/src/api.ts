@@ -43,6 +43,16 @@ export interface Danger {
   language: "en" | "zh";
 }
 
+export interface Usage {
+  calls: number;
+  prompt_tokens: number;
+  cached_tokens: number; // of prompt_tokens
+  completion_tokens: number;
+  scored_tokens: number;
+  searches: number;
+  money: { amount: number; currency: string } | null; // null where a price is not set
+}
+
 export interface Run {
   danger: Danger | null;
   run_id: string;
@@ -54,7 +64,7 @@ export interface Run {
   answer: {
     text: string;
     option: string | null;
-    statements: { text: string; cites: number[] }[];
+    statements: { text: string; cites: number[]; kind: "claim" | "unconfirmed" | "notice" }[];
     note: string;
     authorship: "extractive" | "written";
     sureness: { probability: number; by: string } | null; // null where nothing can say
@@ -66,7 +76,7 @@ export interface Run {
   why: string;
   decided: "method" | "reader" | "fallback" | null;
   steps: { n: number; function: string; step: string; answer: string; passages: string[]; computed: string }[];
-  usage: { calls: number; prompt_tokens: number; completion_tokens: number; searches: number } | null;
+  usage: Usage | null;
   models: Record<string, string>;
   seconds: number | null;
   snapshot: string;

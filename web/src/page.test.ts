@@ -3,6 +3,7 @@ import { asking, link, parsed } from "./place";
 import type { Event } from "./log";
 import { sorted } from "./parts/SortedTable";
 import { stepName } from "./parts/Waiting";
+import { costParts, shownMoney } from "./cost";
 import { highlighted, marked, plain, shortSeconds } from "./plain";
 import { tongue, WORDS } from "./words";
 
@@ -20,6 +21,18 @@ test("seconds are shown with the digits that matter", () => {
   const shown = [110.453, 10.04, 9.96, 3.249, 0.0531, 0].map((seconds) => shortSeconds(seconds, "?"));
   expect(shown).toEqual(["110", "10", "10", "3.2", "0.053", "0"]);
   expect([shortSeconds(null, "?"), shortSeconds(undefined, "–")]).toEqual(["?", "–"]);
+});
+
+test("the cost names calls, tokens and money, each only where it is known", () => {
+  const usage = { calls: 2, prompt_tokens: 1200, cached_tokens: 800, completion_tokens: 90, scored_tokens: 10, searches: 1, money: null };
+  expect(costParts(usage, WORDS.en)).toEqual(["2 model calls", "1,210 tokens read (800 cached), 90 written"]);
+  expect(costParts({ ...usage, cached_tokens: 0, money: { amount: 0.0123, currency: "EUR" } }, WORDS.zh)).toEqual([
+    "2 次模型调用",
+    "1,210 个词元读入, 90 写出",
+    "0.0123 EUR",
+  ]);
+  expect([costParts({ ...usage, calls: 0 }, WORDS.en), costParts(null, WORDS.en)]).toEqual([[], []]);
+  expect([0, 0.00001, 1234.5].map((amount) => shownMoney({ amount, currency: "EUR" }))).toEqual(["0.0000 EUR", "< 0.0001 EUR", "1,234.50 EUR"]);
 });
 
 test("an address is read as it was written, whatever is in it", () => {

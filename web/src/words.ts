@@ -101,6 +101,7 @@ const en = {
   foundBy: "found by",
   notUsed: "Found but not used",
   uncited: "no citation",
+  unconfirmed: "(the model's, not confirmed)",
   modelNote: "Note of the model: not medicine",
   grounding: "Cited",
   bySteps: "By these steps",
@@ -148,6 +149,10 @@ const en = {
   both: "in both",
   missing: "Page not found.",
   callsMade: "Model calls",
+  modelCalls: "model calls",
+  tokensRead: "tokens read",
+  tokensCached: "cached",
+  tokensWritten: "written",
   tokens: "Tokens",
   searchesMade: "Searches",
   halt: "Why it ended",
@@ -310,6 +315,7 @@ const zh: typeof en = {
   foundBy: "检索词",
   notUsed: "检索到但未采用",
   uncited: "没有引用",
+  unconfirmed: "（模型所言，未经证实）",
   modelNote: "模型笔记：并非医学内容",
   grounding: "引用情况",
   bySteps: "推理步骤",
@@ -357,6 +363,10 @@ const zh: typeof en = {
   both: "两者都有",
   missing: "没有这个页面。",
   callsMade: "模型调用次数",
+  modelCalls: "次模型调用",
+  tokensRead: "个词元读入",
+  tokensCached: "来自缓存",
+  tokensWritten: "写出",
   tokens: "词元数",
   searchesMade: "检索次数",
   halt: "结束原因",
@@ -539,7 +549,7 @@ const PICTURES: Record<string, [string, string]> = {
 
 // A run's note that a limit was reached, in words for a reader; any other as it is.
 const STOPPED = /^a model call was stopped: (\w+) [\d.]+ of ([\d.]+)$/;
-const LIMITS: Record<string, string> = { seconds: "秒数", calls: "模型调用次数", tokens: "词元数", searches: "检索次数" };
+const LIMITS: Record<string, string> = { seconds: "秒数", calls: "模型调用次数", tokens: "词元数", searches: "检索次数", money: "金额" };
 
 function noted(text: string, zh: boolean): string {
   const [, limit = "", most = ""] = STOPPED.exec(text) ?? [];

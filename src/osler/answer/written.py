@@ -38,11 +38,6 @@ NOTE = {
     " statement out is yours to judge.",
     "zh": "引文标出与陈述用词相同的句子；它是否支持该陈述，请自行判断。",
 }
-NOT_CONFIRMED = {
-    "en": "(the model's, not confirmed)",
-    "zh": "（模型所言，未经证实）",
-}
-"""Stands behind a sentence that no passage read bears out."""
 _LEFT_OUT = {
     "en": "{n} sentence{s} of the model that no passage bears out {was} left out.",
     "zh": "模型有 {n} 句话没有段落支持，已略去。",
@@ -152,7 +147,7 @@ class _DraftReader:
         # Of passages that nobody vouches for, what a reader adds is told too.
         told = bool(marks) or self._careful or _ACT.search(text) is not None
         if not cites and claims and told and self._hits:
-            return Statement(_mark_unconfirmed(text, self._question.language))
+            return Statement(text, kind="unconfirmed")
         return Statement(text, tuple(cites))
 
     def is_akin(self, text: str) -> bool:
@@ -239,15 +234,11 @@ def say_unconfirmed(solution: Solution) -> Solution:
     confirmed = any(one.cites for one in answer.statements)
     if answer.authorship is not Authorship.WRITTEN or confirmed or answer.is_silent:
         return solution
-    said = Statement(_UNCONFIRMED[answer.language])
+    said = Statement(_UNCONFIRMED[answer.language], kind="notice")
     told = replace(answer, statements=(said, *answer.statements))
     if solution.halt is not Halt.CONVERGED:
         return replace(solution, answer=told)
     return replace(solution, answer=told, halt=Halt.NO_EVIDENCE, why=_WHY_UNCONFIRMED)
-
-
-def _mark_unconfirmed(text: str, language: Language) -> str:
-    return f"{text}{'' if language == 'zh' else ' '}{NOT_CONFIRMED[language]}"
 
 
 def _share_of(text: str, told: Sequence[str]) -> float:

@@ -14,10 +14,11 @@ from osler.app.stored_plans import plan_once
 from osler.app.tasks import kind_of, read_task
 from osler.app.training_guard import count_trained_on, refuse_trained_on, trained_digests
 from osler.app.wiring import Parts, graphs
+from osler.app.wiring.bounds import run_budget, run_prices
 from osler.app.wiring.composers import note_roles
 from osler.app.wiring.live import live_parts, record_parts, remember_replies
 from osler.app.wiring.models import load_roles
-from osler.app.wiring.strategies import build_solver, run_budget
+from osler.app.wiring.strategies import build_solver
 from osler.errors import BadConfig
 from osler.evaluate import plan as planning
 from osler.evaluate.export import ExportedTask, Harness, export_tasks
@@ -248,6 +249,7 @@ async def prepare_strategy(
         accelerators,
         None if keep is None else partial(record_sample, keep),
         note_roles(settings),
+        run_prices(settings, parts.names),
     )
 
 

@@ -95,7 +95,7 @@ def helpful_questions(settings: Settings) -> Iterator[dict[str, Any]]:
 
 
 def _question_row(run: str, asked: Question, answer: Answer) -> Iterator[dict[str, Any]]:
-    words = " ".join(one.text for one in answer.statements)
+    words = " ".join(one.text for one in answer.claims)
     given = answer.option if asked.options else words
     if not given:
         return

@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 
 from osler.app.config import Settings
 from osler.app.runs import open_planning
+from osler.app.wiring import Parts
+from osler.app.wiring.bounds import make_run
 from osler.app.wiring.models import load_encoder
 from osler.app.wiring.planning import planner_name
-from osler.app.wiring.strategies import run_budget
 from osler.evaluate.intervals import Estimate, difference, proportion
 from osler.evaluate.labeled_questions import LabeledQuestion
 from osler.evaluate.planning import (
@@ -83,7 +84,7 @@ async def study_plans(
     solver, parts = await open_planning(settings)
     kept = _PlanOutcomes()
     for number, one in enumerate(posed, 1):
-        await _study_question(settings, solver, parts.sources, one, kept)
+        await _study_question(settings, solver, parts, one, kept)
         if progress:
             progress("questions", number, len(posed))
     return PlanStudyReport(
@@ -101,11 +102,11 @@ async def study_plans(
 async def _study_question(
     settings: Settings,
     solver: OmniRag,
-    sources: tuple[str, ...],
+    parts: Parts,
     one: LabeledQuestion,
     kept: _PlanOutcomes,
 ) -> None:
-    run = Run("plans", settings.sampling.seed, run_budget(settings))
+    run, sources = _new_run(settings, parts), parts.sources
     plan, found = SourcePlan(), {}
     began = time.perf_counter()
     try:
@@ -119,20 +120,21 @@ async def _study_question(
     kept.plans.append(plan)
     kept.events += run.events
     whole = save_plan(plan, sources, found, question=one.question)
-    began, reading = time.perf_counter(), _new_run(settings)
+    began, reading = time.perf_counter(), _new_run(settings, parts)
     kept.right[ALL].append(await _reads_correctly(solver, one, whole, reading))
     kept.seconds["read"] += time.perf_counter() - began
     kept.events += reading.events
     for source in sources:
         left = whole.without_source(source)
-        kept.right[source].append(await _reads_correctly(solver, one, left, _new_run(settings)))
-    alone = await solver.answer_from(one.question, {}, _new_run(settings), alone=True)
+        again = _new_run(settings, parts)
+        kept.right[source].append(await _reads_correctly(solver, one, left, again))
+    alone = await solver.answer_from(one.question, {}, _new_run(settings, parts), alone=True)
     kept.right[NONE].append(alone.answer.option == one.gold)
 
 
-def _new_run(settings: Settings) -> Run:
+def _new_run(settings: Settings, parts: Parts) -> Run:
     """Every reading has the same chance and the same bounds."""
-    return Run("plans", settings.sampling.seed, run_budget(settings))
+    return make_run(settings, parts.names, "plans")
 
 
 async def _reads_correctly(

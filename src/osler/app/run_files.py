@@ -62,6 +62,18 @@ def read_record(folder: Path) -> RunRecord:
         raise BadRun(f"{path} is damaged: {error.errors()[0]['msg']}") from error
 
 
+def run_folders(folder: Path) -> list[Path]:
+    """The runs in a folder, newest first: an id begins with its second, and within one the file
+    tells."""
+    # A run is written in a hidden folder and renamed when it is whole.
+    folders = [log.parent for log in folder.glob(f"*/{EVENTS}") if log.parent.name[0] != "."]
+    return sorted(folders, key=_age_key, reverse=True)
+
+
+def _age_key(run: Path) -> tuple[str, int]:
+    return run.name.rpartition("-")[0], (run / EVENTS).stat().st_mtime_ns
+
+
 # A rename is atomic within a file system: a reader sees the whole run or none.
 def write_run(folder: Path, record: RunRecord, events: Sequence[Event], tape: Tape) -> Path:
     """Writes beside, flushes, then moves: neither a reader nor a power cut finds half a run."""

@@ -37,11 +37,12 @@ from osler.app.run_files import (
 )
 from osler.app.unindexed import note_unindexed
 from osler.app.wiring import Parts, roles_of
+from osler.app.wiring.bounds import make_run, run_budget, run_prices
 from osler.app.wiring.composers import note_roles
 from osler.app.wiring.live import live_parts, record_parts, replay_parts
 from osler.app.wiring.planning import planner_name
 from osler.app.wiring.privacy import shared_cautions
-from osler.app.wiring.strategies import build_solver, run_budget
+from osler.app.wiring.strategies import build_solver
 from osler.errors import BadConfig, BadRun, OslerError
 from osler.llm.recording.tape import Tape
 from osler.methods.baselines.fixed_schedule import fixed_plan
@@ -127,6 +128,7 @@ async def ask(
     live = parts or await live_parts(settings)
     tape = Tape(date=when.isoformat(timespec="seconds"))
     parts = record_parts(live, tape)
+    run.prices = run_prices(settings, parts.names)
     if plan_only:
         await _propose_plan(build_solver(settings, parts, plan), parts, question, run)
         solution = None
@@ -229,6 +231,7 @@ async def plan_question(
     run = Run("plan", settings.sampling.seed, run_budget(settings), sink=sink)
     announce_danger(danger_notice(settings, question), run)
     solver, parts = await open_planning(settings, parts)
+    run.prices = run_prices(settings, parts.names)
     try:
         proposal = await solver.propose_plan(question, run)
     except BudgetExceeded as spent:
@@ -267,7 +270,7 @@ async def replay(folder: Path, *, sink: Sink | None = None) -> FinishedRun:
         record.offers,
         record.unindexed,
     )
-    run = Run(record.id, settings.sampling.seed, run_budget(settings), sink=sink)
+    run = make_run(settings, parts.names, record.id, sink)
     announce_danger(record.danger, run)
     solution = await _solve_question(
         settings, parts, record.question, run, record.plan, record.danger

@@ -11,11 +11,11 @@ from random import Random
 
 from osler.app.config import Settings, TcRagSettings
 from osler.app.wiring import Parts, no_retriever, roles_of
+from osler.app.wiring.bounds import make_run
 from osler.app.wiring.hub import open_judge
 from osler.app.wiring.knowledge import pool_relevance
 from osler.app.wiring.live import live_parts, record_parts, replay_parts
 from osler.app.wiring.models import encoder_relevance, load_encoder, load_roles
-from osler.app.wiring.strategies import run_budget
 from osler.app.wiring.tc_rag import build_machine
 from osler.errors import BadConfig, BadQuestion
 from osler.evaluate.attacks import (
@@ -34,7 +34,6 @@ from osler.methods.tcrag.machine import TuringMachine
 from osler.retrieve.relevance import CoverageRelevance
 from osler.retrieve.words import content_terms
 from osler.sources.catalogue import RESEARCH, WIKI
-from osler.trace import Run
 from osler.types import Retriever
 
 
@@ -114,7 +113,7 @@ async def _run_levels(
             given = record_parts(parts, tape)
         else:
             given = replay_parts(tape, parts.names, parts.sources, parts.snapshot, parts.carriers)
-        run = Run(posed.question.id, settings.sampling.seed, run_budget(settings))
+        run = make_run(settings, parts.names, posed.question.id)
         solution = await build_machine(under, strategy, given).solve(posed.question, run)
         found.append(record_outcome(posed, metric, sigma, solution, run.events))
     return found

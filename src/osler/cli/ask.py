@@ -85,6 +85,9 @@ def ask(
     plan_only: Annotated[
         bool, typer.Option("--plan-only", help="Show what would be searched, and stop.")
     ] = False,
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="Say what the answer may cost, and stop.")
+    ] = False,
     film: WithFilm = False,
     thread: ThreadName = None,
     standalone: AskedAs = None,
@@ -103,13 +106,16 @@ def ask(
     kind = strategy or ("omni-rag" if given else None)
     settings = here.load_settings(flags | ({"strategy.kind": kind} if kind else {}))
     if file is not None:
-        if question or option or given or thread:
+        if question or option or given or thread or estimate:
             raise BadQuestion("--file stands alone", fix="leave out the question and its options")
 
         ask_of_file(here, settings, file, trace)
         return
     asked = _pick_question(question, tuple(option or ()), given)
     # Verbs import what they run: `--help` and a usage error load neither numpy nor a model.
+    if estimate:
+        show_estimate(here, settings, asked)
+        return
     if thread is not None:
         from osler.cli.conversation import ask_in_thread
 
@@ -120,6 +126,18 @@ def ask(
     with watch_events(here, trace, first=first_step(settings), film=film) as sink:
         finished = asyncio.run(solve(settings, asked, sink=sink, plan_only=plan_only, plan=given))
     show_result(here, make_report(finished, asked), film=film)
+
+
+def show_estimate(here: CliSession, settings: Settings, question: Question) -> None:
+    """What the answer may cost, with what that rests on."""
+    from dataclasses import asdict
+
+    from osler.app.estimates import estimate_cost
+    from osler.cli.costs import estimate_rows
+    from osler.cli.runs import open_runs
+
+    found = asyncio.run(estimate_cost(settings, question, opens=open_runs(settings)))
+    here.show_result(estimate_rows(found), asdict(found))
 
 
 def replay(

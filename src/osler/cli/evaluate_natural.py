@@ -32,7 +32,7 @@ def natural(
         str, typer.Option(help="Ways: default, off (no judge), cosine, bm25.")
     ] = "default,cosine,bm25",
     half: Annotated[
-        str, typer.Option(help="dev may be tuned on; test is asked once, for what is reported.")
+        str, typer.Option(help="dev may be tuned on; seen chooses; test is asked once, for what is reported.")
     ] = "dev",
     limit: Annotated[int | None, typer.Option(min=1, help="Most questions of each set.")] = None,
     fit: Annotated[
@@ -50,7 +50,7 @@ def natural(
     names = list(SETS) if sets == "all" else sets.split(",")
     if unknown := [name for name in names if name not in SETS]:
         raise BadConfig(f"unknown sets {unknown}", fix=f"choose from {', '.join(SETS)}")
-    halves: tuple[Half, ...] = ("dev", "test")
+    halves: tuple[Half, ...] = ("dev", "seen", "test")
     part, log = choose_named(half, halves, "half"), NaturalLog(log_dir)
     asked = [choose_named(way, tuple(WAYS), "way") for way in ways.split(",")]
     if fit is None:

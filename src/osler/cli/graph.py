@@ -287,9 +287,9 @@ def _summarise_communities(here: CliSession, index: Communities, wanted: list[Co
 
 
 async def _write_summaries(here: CliSession, index: Communities, wanted: list[Community]) -> int:
+    from osler.app.wiring.bounds import run_budget, run_prices
     from osler.app.wiring.composers import may_write
     from osler.app.wiring.models import load_roles
-    from osler.app.wiring.strategies import run_budget
     from osler.errors import BadConfig, MalformedOutput
     from osler.retrieve.graph_summaries import CommunitySummariser
     from osler.trace import Run
@@ -300,9 +300,10 @@ async def _write_summaries(here: CliSession, index: Communities, wanted: list[Co
             "the packaged model is too small to write about medicine",
             fix="set roles.summariser, or model, to one that may",
         )
-    teller = CommunitySummariser((await load_roles(settings, ["summariser"]))["summariser"].model)
-    unusable = 0
-    async for one, summary in teller.summarise_all(index, wanted, Run(budget=run_budget(settings))):
+    model = (await load_roles(settings, ["summariser"]))["summariser"].model
+    prices = run_prices(settings, {"summariser": model.name})
+    run, unusable = Run(budget=run_budget(settings), prices=prices), 0
+    async for one, summary in CommunitySummariser(model).summarise_all(index, wanted, run):
         if isinstance(summary, MalformedOutput):
             unusable += 1
             here.print_line(f"{one.id}: {summary.message}")

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from osler.answer import NOTHING_SAID
+from osler.cli.costs import count_noun, format_cost, format_money
 from osler.cli.film import describe_plan, draw_film, planned_sources
 from osler.text import escape_controls
 from osler.trace import DangerNoticed, Event, ProofStep, Retrieved, proof_steps
@@ -25,7 +26,6 @@ from osler.types import (
     Passage,
     Question,
     Solution,
-    Usage,
 )
 
 ILLUSTRATIVE = "illustrative sample text, not a clinical reference"
@@ -100,6 +100,8 @@ def how_lines(report: RunPage) -> list[RenderableType]:
     parts = [report.strategy, *_how_it_ended(report)]
     if report.seconds is not None:
         parts.append(f"{report.seconds:.0f} s")
+    if report.solution is not None and report.solution.usage.money is not None:
+        parts.append(format_money(report.solution.usage.money))
     again = f"osler trace show {report.run}" if report.kept else "not kept"
     told = f"How: {'; '.join(parts)}" + (f" ({again})" if report.solution else "")
     return [
@@ -112,7 +114,7 @@ def _how_it_ended(report: RunPage) -> Iterator[str]:
     read = {hit.passage for one in report.events if isinstance(one, Retrieved) for hit in one.hits}
     sources = dict.fromkeys(sorted(id.partition(":")[0] for id in read))
     if read:
-        yield f"{_count_noun(len(read), 'passage')} of {', '.join(sources)} read"
+        yield f"{count_noun(len(read), 'passage')} of {', '.join(sources)} read"
     if report.solution is None:
         return
     answer, halt = report.solution.answer, report.solution.halt
@@ -224,18 +226,6 @@ def facts_block(report: RunPage) -> Iterator[Text]:
     yield _fact_line("run", f"{report.run}{again if solution is not None else ''}")
 
 
-def format_cost(usage: Usage, seconds: float | None) -> str:
-    tokens = (
-        f"{usage.prompt_tokens - usage.cached_tokens:,} read, {usage.cached_tokens:,} cached,"
-        f" {usage.completion_tokens:,} written, {usage.scored_tokens:,} scored"
-    )
-    counts = (
-        f"{_count_noun(usage.calls, 'call')}, {_count_noun(usage.searches, 'search', 'searches')}"
-    )
-    spent = usage.seconds if seconds is None else seconds
-    return f"{counts}; tokens: {tokens}; {spent:.1f} s"
-
-
 def short_page(report: RunPage) -> Group:
     """The answer alone, for `--quiet`."""
     if report.solution is None:
@@ -333,10 +323,6 @@ def _heading_text(text: str) -> Text:
 
 def _fact_line(name: str, value: str) -> Text:
     return Text(escape_controls(f"{name:<10} {' '.join(value.split())}"))
-
-
-def _count_noun(count: int, one: str, many: str = "") -> str:
-    return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
 def _space_blocks(blocks: Sequence[Sequence[RenderableType]]) -> Group:

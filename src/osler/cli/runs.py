@@ -47,7 +47,9 @@ def open_runs(settings: Settings) -> Opens:
 
 def list_runs(folder: Path, *, limit: int, opens: Opens = lambda _: True) -> list[ListedRun]:
     """The runs in `folder`, newest first; one that cannot be read is listed as such."""
-    return [_list_run(run) for run in islice(filter(opens, _run_folders(folder)), limit)]
+    from osler.app.run_files import run_folders
+
+    return [_list_run(run) for run in islice(filter(opens, run_folders(folder)), limit)]
 
 
 def find_run(word: str, folder: Path, opens: Opens = lambda _: True) -> Path:
@@ -55,7 +57,9 @@ def find_run(word: str, folder: Path, opens: Opens = lambda _: True) -> Path:
 
     Raises `BadRun` when it means none or several.
     """
-    runs = list(filter(opens, _run_folders(folder)))
+    from osler.app.run_files import run_folders
+
+    runs = list(filter(opens, run_folders(folder)))
     if word == LAST and runs:
         return runs[0] / EVENTS
     for given in (Path(word), Path(word) / EVENTS):
@@ -90,17 +94,6 @@ def read_report(path: Path) -> RunPage:
         events=events,
         question=start.question,
     )
-
-
-def _run_folders(folder: Path) -> list[Path]:
-    """Newest first: an id begins with its second, and within one the file tells."""
-    # A run is written in a hidden folder and renamed when it is whole.
-    folders = [log.parent for log in folder.glob(f"*/{EVENTS}") if log.parent.name[0] != "."]
-    return sorted(folders, key=_age_key, reverse=True)
-
-
-def _age_key(run: Path) -> tuple[str, int]:
-    return run.name.rpartition("-")[0], (run / EVENTS).stat().st_mtime_ns
 
 
 def _list_run(run: Path) -> ListedRun:

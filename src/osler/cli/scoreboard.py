@@ -23,7 +23,7 @@ def run(
     log_dir: LogDir,
     *,
     plan: Annotated[
-        str, typer.Option(help="small, full, or a file of your own; small needs no data.")
+        str, typer.Option(help="small, papers, full, or a file of your own; small needs no data.")
     ] = "small",
     data: Data = None,
     limit: Annotated[

@@ -26,8 +26,24 @@ def init(
     here: CliSession,
     path: Annotated[Path, typer.Argument(help="The file to write.")] = Path("osler.toml"),
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL", help="Ask this model server what it can do, and set what follows."
+        ),
+    ] = None,
+    name: Annotated[str, typer.Option(help="The model's name there, if it has several.")] = "",
 ) -> None:
-    """Write a commented osler.toml with every setting and its default."""
+    """Write a commented osler.toml with every setting and its default.
+
+    With --model it names that server's model, and has the settings that suit it. Exit code 1: the
+    server or its model cannot be used as it is; nothing is written then.
+    """
+    if model is not None:
+        from osler.cli.model_probe import init_with_model
+
+        init_with_model(here, path, model, name, force=force)
+        return
     from osler.app.config import write_template
 
     write_template(path, overwrite=force)
@@ -42,13 +58,28 @@ def doctor(
             "--all", help="Also what is right, what each model can do, and each strategy."
         ),
     ] = False,
+    model: Annotated[
+        bool,
+        typer.Option("--model", help="Ask the model's server ten questions, and nothing else."),
+    ] = False,
+    write: Annotated[
+        bool, typer.Option("--write", help="With --model: write the settings that follow.")
+    ] = False,
 ) -> None:
     """Check settings, knowledge base and models, and name the fix for each fault.
 
-    Each model is really asked. What is wrong comes first, then one line on the rest.
-    Exit code 1: a check failed.
+    Each model is really asked. What is wrong comes first, then one line on the rest. With --model,
+    a server's model is asked what it can do, in under a minute, and the settings that follow are
+    shown. Exit code 1: a check failed.
     """
+    if write and not model:
+        raise typer.BadParameter("it goes with --model", param_hint="--write")
     settings = here.load_settings()
+    if model:
+        from osler.cli.model_probe import probe_configured
+
+        probe_configured(here, settings, write=write)
+        return
     from osler.app.doctor import run_doctor
     from osler.cli.pages import doctor_page
 

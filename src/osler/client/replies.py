@@ -97,6 +97,10 @@ class ModelJson(TypedDict):
     name: str
     words_answers: bool
 
+class MoneyJson(TypedDict):
+    amount: float
+    currency: str
+
 class PassageJson(TypedDict):
     id: str
     source: str
@@ -204,6 +208,7 @@ class StandaloneJson(TypedDict):
 class StatementJson(TypedDict):
     text: str
     cites: list[int]
+    kind: Literal["claim", "unconfirmed", "notice"]
 
 class StudyRowJson(TypedDict):
     title: str
@@ -274,3 +279,4 @@ class UsageJson(TypedDict):
     scored_tokens: int
     searches: int
     seconds: float
+    money: MoneyJson | None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby, zip_longest
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -167,7 +167,9 @@ def outcome_of(
     solution: Solution, run: Run, notes: SearchNotes | None = None, accelerators: int = 0
 ) -> RecordedOutcome:
     """Extracts from a finished run all that a report needs."""
-    answer, found = solution.answer, found_of(run.events)
+    # Measures compare the words of the method, not those about them.
+    claims = tuple(replace(one, kind="claim") for one in solution.answer.claims)
+    answer, found = replace(solution.answer, statements=claims), found_of(run.events)
     known = notes.documents if notes else {}
     asked = {e.prompt for e in run.events if isinstance(e, Asked) and "@" in e.prompt}
     return RecordedOutcome(

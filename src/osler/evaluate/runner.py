@@ -14,13 +14,15 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
+from osler.answer.silence import explain_silence
+from osler.answer.written import say_unconfirmed
 from osler.evaluate.log import LogWriter, TriedSamples
 from osler.evaluate.record import RecordedOutcome, Sample, SampleKey, SampleRecord, outcome_of
 from osler.evaluate.searches import note_searches
 from osler.jobs.claims import Claims
 from osler.jobs.journal import failure_reason
 from osler.jobs.runner import Batch, JobRunner, Progress, make_batches
-from osler.trace import Answered, Budget, Run, Solver, Started
+from osler.trace import Answered, Budget, Price, Run, Solver, Started
 from osler.types import Question, Solution
 
 BATCH = 16
@@ -61,6 +63,8 @@ class ReadyStrategy:
     """A solver for one run, which writes down all that models and indexes say."""
     notes_of: tuple[str, ...] = ()
     """Roles whose model may not word medicine: `osler.trace.Started`."""
+    prices: Mapping[str, Price] = field(default_factory=dict)
+    """By model identity, where they are known."""
 
 
 @dataclass(frozen=True)
@@ -163,7 +167,12 @@ async def try_sample(
     """
     began, when = time.perf_counter(), datetime.now(UTC).isoformat(timespec="milliseconds")
     # One run per sample: events, budget and usage never mix between samples.
-    run = Run(id=f"{strategy}.{sample.task}.{sample.id}", seed=ready.seed, budget=ready.budget)
+    run = Run(
+        id=f"{strategy}.{sample.task}.{sample.id}",
+        seed=ready.seed,
+        budget=ready.budget,
+        prices=ready.prices,
+    )
     outcome, error, tape = RecordedOutcome(), "", ""
     solver, keep = ready.taped() if ready.taped else (ready.solver, None)
     try:
@@ -182,7 +191,7 @@ async def try_sample(
             )
         )
         with note_searches() as notes:
-            solution = await solver.solve(question, run)
+            solution = say_unconfirmed(explain_silence(await solver.solve(question, run), run))
         run.emit(Answered(solution))
         outcome = outcome_of(solution, run, notes, ready.accelerators)
         if keep is not None:

@@ -59,6 +59,8 @@ class RunLimits(RequestModel):
     tokens: Annotated[int, Field(ge=1, le=1_000_000_000, strict=True)] | None = None
     searches: Annotated[int, Field(ge=1, le=1_000_000_000, strict=True)] | None = None
     seconds: Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)] | None = None
+    money: Annotated[float, Field(gt=0, le=1_000_000_000, allow_inf_nan=False)] | None = None
+    """In the currency of the server's prices."""
 
 
 class SourceQuery(RequestModel):
@@ -113,6 +115,9 @@ class CitationView(ResponseModel):
 class StatementView(ResponseModel):
     text: str
     cites: list[int]
+    kind: Literal["claim", "unconfirmed", "notice"]
+    """unconfirmed: the model's own, which no passage read bears out; say so beside it, as
+    `answer.text` does. notice: said about the answer, not in it."""
 
 
 class SurenessView(ResponseModel):
@@ -188,14 +193,22 @@ class ProofStepView(ResponseModel):
     """The formula with its inputs, or the program."""
 
 
+class MoneyView(ResponseModel):
+    amount: float
+    currency: str
+
+
 class UsageView(ResponseModel):
     calls: int
     prompt_tokens: int
+    """`cached_tokens` among them."""
     completion_tokens: int
     cached_tokens: int
     scored_tokens: int
     searches: int
     seconds: float
+    money: MoneyView | None
+    """What the calls cost, by the server's prices; `null` where the price of one is not set."""
 
 
 class RunError(ResponseModel):

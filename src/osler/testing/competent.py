@@ -136,6 +136,11 @@ class CompetentModel:
                 lambda p: '[["oral iron", "treats", "iron deficiency anaemia"]]',
             ),
             ("Break the problem into", lambda p: self._plan()),
+            ("Count from one to five", lambda p: "one, two, three, four, five"),
+            (
+                "Look it up with the tool",
+                lambda p: f"Tool_Use: DOC_RAG\nTool_Input: {self.query}",
+            ),
             ("Answer from the documents, in a few words", lambda p: self.short),
             ("The last sentence begins with: So the answer is", self._grown),
             ("So the answer is:", self._grown),

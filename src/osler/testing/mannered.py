@@ -10,12 +10,15 @@ continues or scores speaks as vLLM does, any other as a server of no known kind.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from osler.testing import ollama
 from osler.testing.manners import THOUGHT, Manners, dress_reply, native_calls
+from osler.testing.prefix_cache import PrefixCache, template_tokens
 from osler.testing.scripted import tokens_of
 from osler.testing.servers import (
     HOLD,
@@ -48,16 +51,21 @@ class ManneredServer:
     chats: int = 0
     vocabulary: list[str] = field(default_factory=list)
     """Tokens by number, as they were met."""
+    cache: PrefixCache = field(default_factory=PrefixCache)
+    free_at: float = 0.0
+    """When the one slot has done all that it was given."""
 
     def answer(self, asked: LoopbackRequest) -> LoopbackReply | bytes:
         manners = self.manners
+        if manners.server == "Ollama":
+            return ollama.answer_as_ollama(asked, MODEL, manners.context, self._answer_in_time)
         as_vllm = manners.continues or manners.scores
         match asked.path:
             case "/v1/chat/completions":
-                self.chats += 1
-                return self._answer_chat(asked.body)
+                return self._answer_in_time(asked.body)
             case "/v1/models":
-                return json_reply({"data": [{"id": MODEL, "max_model_len": manners.context}]})
+                listed = {"id": manners.serves or MODEL, "max_model_len": manners.context}
+                return json_reply({"data": [listed]})
             case "/version" if as_vllm:
                 return json_reply({"version": "0.11.0"})
             case "/tokenize" if manners.scores:
@@ -68,6 +76,16 @@ class ManneredServer:
                 return json_reply({"error": "not here"}, 404)
 
     # Chats
+
+    def _answer_in_time(self, body: Mapping[str, Any]) -> LoopbackReply | bytes:
+        """The reply to a chat, after the seconds that it takes."""
+        self.chats += 1
+        reply = self._answer_chat(body)
+        if not self.manners.seconds or not isinstance(reply, bytes):
+            return reply
+        now, work = time.monotonic(), self.manners.seconds
+        self.free_at = (max(now, self.free_at) if self.manners.one_slot else now) + work
+        return LoopbackReply(reply, after=self.free_at - now)
 
     def _answer_chat(self, body: Mapping[str, Any]) -> LoopbackReply | bytes:
         if self.chats <= self.manners.faulty_calls and (fault := self._fail(body)) is not None:
@@ -106,21 +124,28 @@ class ManneredServer:
         goes_on = manners.continues and turns[-1]["role"] == "assistant"
         begun = turns[-1]["content"] if goes_on else ""
         reply = self.competent(turns, begun)
-        if manners.grammar and "structured_outputs" in body:
-            return "", _held_to(body["structured_outputs"]) or reply
+        if manners.grammar and (rule := _rule_of(body)):
+            return "", _held_to(rule) or reply
         # Nobody is courteous within a sentence.
         text = dress_reply(reply, replace(manners, chatter=manners.chatter and not begun), prompt)
         for stop in body.get("stop") or ():
             text = text.partition(stop)[0]
         # What continues a reply that has begun is past its thinking.
         thinks = manners.thinking != "none" and not begun and not self._is_told_not_to(body)
-        thought = f"{THOUGHT} " * (1 + manners.thought_tokens // len(tokens_of(THOUGHT, 1.0)))
+        long = manners.thought_tokens
+        if manners.shortens and body.get("reasoning_effort") == "low":
+            long //= 4
+        thought = f"{THOUGHT} " * (1 + long // len(tokens_of(THOUGHT, 1.0)))
+        if manners.silent:
+            text = ""
+        elif manners.endless:
+            text = f"{text} " * (1 + int(body.get("max_tokens") or 1_000))
         return (thought.strip() if thinks else ""), text
 
     def _is_told_not_to(self, body: Mapping[str, Any]) -> bool:
         fields = body.get("chat_template_kwargs") or {}
         told = fields.get("enable_thinking") is False or body.get("reasoning_effort") == "none"
-        return self.manners.tells_not_to and told
+        return self.manners.tells_not_to and (told or body.get("think") is False)
 
     def _send(self, body: Mapping[str, Any], thinking: str, text: str, most: int) -> bytes:
         thought, told, cut = _cut_at(thinking, text, most)
@@ -134,7 +159,8 @@ class ManneredServer:
             content = f"{opened}{thought}" + ("" if cut and not told else f"{closed}{told}")
         apart = thought if self.manners.thinking == "apart" else ""
         finish = "length" if cut else "tool_calls" if calls else "stop"
-        return self._form_reply(body, content, apart, calls, finish)
+        hidden = len(tokens_of(thought, 1.0)) if self.manners.thinking == "hidden" else 0
+        return self._form_reply(body, content, apart, calls, finish, hidden)
 
     def _form_reply(
         self,
@@ -143,22 +169,32 @@ class ManneredServer:
         apart: str,
         calls: list[dict[str, Any]],
         finish: str,
+        hidden: int,
     ) -> bytes:
-        count = len(tokens_of(content + apart, PROBABILITY))
-        prompt = sum(len(tokens_of(turn["content"], 1.0)) for turn in body["messages"])
-        usage = {"prompt_tokens": prompt, "completion_tokens": count}
+        count = len(tokens_of(content + apart, PROBABILITY)) + hidden
+        usage = {**self._read_prompt(body["messages"]), "completion_tokens": count}
+        if hidden:
+            usage["completion_tokens_details"] = {"reasoning_tokens": hidden}
+        named = {"model": self.manners.serves or MODEL}
         more: dict[str, Any] = {}
         if self.manners.logprobs and body.get("logprobs"):
             entries = [token_entry(t.text, t.logprob) for t in tokens_of(content, PROBABILITY)]
             more["logprobs"] = {"content": entries}
         if self.manners.streams and body.get("stream"):
-            return stream_reply(_chunks_of(content, apart, calls, finish, more, usage))
+            chunks = _chunks_of(content, apart, calls, finish, more, usage)
+            return stream_reply([named | chunk for chunk in chunks])
         absent = None if apart or calls else ""
         message: dict[str, Any] = {"role": "assistant", "content": content or absent}
         message |= {"reasoning_content": apart} if apart else {}
         message |= {"tool_calls": calls} if calls else {}
         choice = {"index": 0, "message": message, "finish_reason": finish, **more}
-        return json_reply({"choices": [choice], "usage": usage})
+        return json_reply({**named, "choices": [choice], "usage": usage})
+
+    def _read_prompt(self, turns: Turns) -> dict[str, Any]:
+        tokens = template_tokens(turns)
+        cached = self.cache.read_prompt(tokens)
+        details = {"prompt_tokens_details": {"cached_tokens": cached}}
+        return {"prompt_tokens": len(tokens), **details}
 
     # Scores
 
@@ -178,6 +214,15 @@ class ManneredServer:
         pieces = [self.vocabulary[one] for one in ids]
         values: list[float | None] = [None, *[-0.5 for _ in ids[1:]]]
         return {"choices": [{"logprobs": {"tokens": pieces, "token_logprobs": values}}]}
+
+
+def _rule_of(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The constraint of a request, as vLLM is told it; empty without one."""
+    if "format" in body:
+        return {"json": body["format"]}
+    if "response_format" in body:
+        return {"json": body["response_format"]["json_schema"]["schema"]}
+    return body.get("structured_outputs") or {}
 
 
 def _held_to(rule: Mapping[str, Any]) -> str:
@@ -209,7 +254,7 @@ def _chunks_of(
     calls: list[dict[str, Any]],
     finish: str,
     more: dict[str, Any],
-    usage: dict[str, int],
+    usage: dict[str, Any],
 ) -> list[dict[str, Any]]:
     """The reply as events; what is known of its tokens comes with the first."""
     chunks: list[dict[str, Any]] = []

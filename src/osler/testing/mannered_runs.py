@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,7 +16,7 @@ from osler.app.wiring.strategies import build_solver
 from osler.methods.omni.describe import SourceDescription
 from osler.retrieve.relevance import OverlapRelevance
 from osler.testing.competent import CompetentModel
-from osler.testing.mannered import MODEL, Competent, serve_manners
+from osler.testing.mannered import MODEL, Competent, Turns, serve_manners
 from osler.testing.manners import Manners
 from osler.testing.scripted import ScriptedRetriever
 from osler.testing.servers import LoopbackServer
@@ -89,6 +89,36 @@ async def run_mannered(
         solved = await build_solver(settings, parts).solve(question, run)
         solution = explain_silence(solved, run)  # as whoever runs it for a user does
         return ManneredRun(solution, run, place.bodies_of("/v1/chat/completions")[before:])
+
+
+async def solve_in_turn(
+    strategy: dict[str, object],
+    manners: Manners,
+    home: Path,
+    asked: Sequence[tuple[Question, CompetentModel, tuple[Passage, ...]]],
+) -> list[ManneredRun]:
+    """Solves questions one after another with one server: each with the model that knows it, and
+    the passages that are found."""
+    turn: list[CompetentModel] = [asked[0][1]]
+
+    def answer_turn(turns: Turns, begun: str) -> str:
+        return turn[-1](turns, begun)
+
+    async with serve_manners(answer_turn, manners) as place:
+        settings = Settings.model_validate(
+            {"home": home, "strategy": strategy, "model": _model_section(place.url)}
+        )
+        ready, done = await load_model(settings.model), list[ManneredRun]()
+        for question, model, passages in asked:
+            turn.append(model)
+            before = len(place.bodies_of("/v1/chat/completions"))
+            run = Run(budget=Budget(calls=60))
+            found = ScriptedRetriever({"": list(passages)})
+            solver = build_solver(settings, _parts_of(ready, found))
+            solution = await solver.solve(question, run)
+            made = place.bodies_of("/v1/chat/completions")[before:]
+            done.append(ManneredRun(solution, run, made))
+    return done
 
 
 @asynccontextmanager

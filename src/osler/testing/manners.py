@@ -30,12 +30,15 @@ ORDER = re.compile(
 class Manners:
     """The manners of a model and its server; the defaults are those of one that obeys."""
 
-    thinking: Literal["none", "text", "apart", "template"] = "none"
-    """In `<think>`, in `reasoning_content`, or with its end alone, since the template began it."""
+    thinking: Literal["none", "text", "apart", "template", "hidden"] = "none"
+    """In `<think>`, in `reasoning_content`, with its end alone, since the template began it, or
+    counted and not shown."""
     thought_tokens: int = 40
     """Tokens of its thinking; a call with fewer is cut while it thinks."""
     tells_not_to: bool = True
     """Whether a request can switch its thinking off."""
+    shortens: bool = False
+    """Whether `reasoning_effort = "low"` makes it think a quarter as long."""
     tags: Literal["plain", "bold", "headed", "fenced", "bulleted", "chinese"] = "plain"
     calls: Literal["tags", "native", "json", "tool_call", "function"] = "tags"
     """The notation of tool calls."""
@@ -62,6 +65,17 @@ class Manners:
     continues: bool = True
     """Whether a message of the assistant's is continued; else a new turn begins."""
     streams: bool = True
+    server: Literal["", "Ollama"] = ""
+    """Ollama speaks as Ollama does; else it is vLLM if it continues or scores, or of no kind."""
+    serves: str = ""
+    """Another model's name, which replies bear."""
+    endless: bool = False
+    """Whether no reply ends by itself."""
+    silent: bool = False
+    """Whether replies hold no word."""
+    seconds: float = 0.0
+    """Seconds of work for a chat; one after the other where it has one slot."""
+    one_slot: bool = False
     fault: Literal["", "slow", "cut", "429", "500", "wrong JSON"] = ""
     faulty_calls: int = 1_000_000
     """Chats, from the first, that the fault befalls."""

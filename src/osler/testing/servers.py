@@ -43,6 +43,8 @@ class LoopbackReply:
     sent: bytes = b""
     then: Literal["close", "hold", "drip"] = "close"
     drip: bytes = b" "
+    after: float = 0.0
+    """Seconds of work before the first byte."""
 
 
 # Never a word.
@@ -98,6 +100,8 @@ class LoopbackServer:
     async def _send_answer(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, answer: LoopbackReply
     ) -> None:
+        if answer.after:
+            await asyncio.sleep(answer.after)
         writer.write(answer.sent)
         await writer.drain()
         if answer.then == "close":

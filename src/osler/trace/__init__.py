@@ -38,7 +38,7 @@ from osler.trace.events import (
 )
 from osler.trace.notes import split_note
 from osler.trace.proof import ProofStep, proof_steps
-from osler.trace.run import BudgetExceeded, Run, RunCancelled, Sink, Solver
+from osler.trace.run import BudgetExceeded, Price, Run, RunCancelled, Sink, Solver
 
 __all__ = [
     "SCHEMA",
@@ -62,6 +62,7 @@ __all__ = [
     "PlanScored",
     "PlannedQuery",
     "Popped",
+    "Price",
     "ProofStep",
     "Pushed",
     "Retrieved",

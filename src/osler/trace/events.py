@@ -25,6 +25,8 @@ class Budget:
     tokens: int | None = None
     searches: int | None = None
     seconds: float | None = None
+    money: float | None = None
+    """In the currency of the prices."""
 
     @property
     def is_bounded(self) -> bool:

@@ -34,17 +34,21 @@ class OrderedEvents:
         # a prime, which keeps the steps of neighbouring seeds apart.
         seed = (self._run.seed * 1_000_003 + n) % 2**32
         lane = Run(
-            self._run.id, seed, self._run.budget, sink=lambda event: self._record_event(n, event)
+            self._run.id,
+            seed,
+            self._run.budget,
+            sink=lambda event: self._record_event(n, event),
+            prices=self._run.prices,
         )
         # Sequential under a budget: usage is handed on, not summed.
         if self._run.budget.is_bounded:
-            lane.usage = self._run.usage
+            lane.usage, lane.paid = self._run.usage, self._run.paid
         return lane
 
     def end_step(self, n: int, lane: Run) -> None:
         """Closes a step: adds its usage and lets the events of the next one through."""
         if self._run.budget.is_bounded:
-            self._run.usage = lane.usage
+            self._run.usage, self._run.paid = lane.usage, lane.paid
         else:
             self._run.spend(lane.usage)
         # The first refused bound is the one that the run reports.

@@ -1,19 +1,41 @@
-"""The run: its events, budget and cancellation; and the interface of solvers."""
+"""The run: its events, budget, prices and cancellation; and the interface of solvers."""
 
 from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
 from osler.trace.events import Budget, Event
-from osler.types import Question, Solution, Usage
+from osler.types import Money, Question, Solution, Usage
 
 Sink = Callable[[Any], None]
 # Tolerance for summed seconds: using up exactly the rest may miss the bound by a rounding error.
 _ROUNDING = 1e-9
+_MILLION = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What a million tokens of a model cost."""
+
+    read: float
+    cached: float
+    """Of prompt tokens that the server's prefix cache saved."""
+    written: float
+    currency: str
+
+    def cost_of(self, usage: Usage) -> Money:
+        """The cost of calls; tokens that are scored are read."""
+        read = usage.prompt_tokens - usage.cached_tokens + usage.scored_tokens
+        amount = (
+            read * self.read
+            + usage.cached_tokens * self.cached
+            + usage.completion_tokens * self.written
+        )
+        return Money(amount / _MILLION, self.currency)
 
 
 class BudgetExceeded(Exception):
@@ -36,6 +58,10 @@ class Run:
     """Called with each event as it happens, before the solver continues."""
     events: list[Event] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
+    prices: Mapping[str, Price] = field(default_factory=dict)
+    """By the model's identity; the cost of a model that is not here is not known."""
+    paid: float = field(default=0.0, init=False)
+    """Money spent on the calls whose price is known."""
     spent: str = field(default="", init=False)
     """The bound that refused or cut something short; empty when none did."""
     unsaid: str = field(default="", init=False)
@@ -57,15 +83,21 @@ class Run:
 
     def spend(self, usage: Usage) -> None:
         self.usage += usage
+        self.paid += usage.money.amount if usage.money else 0.0
+
+    def price_usage(self, model: str, usage: Usage) -> Usage:
+        """What calls of a model used, with what they cost where its price is known."""
+        price = self.prices.get(model)
+        return replace(usage, money=price.cost_of(usage)) if price else usage
 
     def require_budget(self, what: Literal["call", "search"], calls: int = 1) -> None:
         """Raises `BudgetExceeded` unless the budget allows one more search, or `calls` more model
         calls.
 
-        A search counts against `searches`; a model call against `calls`, `tokens` and `seconds`.
-        One call may overrun `tokens`, since its cost is known only afterwards.
+        A search counts against `searches`; a model call against all other bounds. One call
+        may overrun `tokens` and `money`, since its cost is known only afterwards.
         """
-        kinds = ("searches",) if what == "search" else ("calls", "tokens", "seconds")
+        kinds = ("searches",) if what == "search" else ("calls", "tokens", "seconds", "money")
         if (reached := self._reached_bound(kinds)) is not None:
             raise self.refuse_at_bound(reached)
         # A batch of calls is refused as a whole: half a comparison is worth nothing.
@@ -93,11 +125,12 @@ class Run:
     @property
     def exhausted_bound(self) -> str | None:
         """The bound that is reached, in words; `None` while there is room."""
-        return self._reached_bound(("calls", "tokens", "searches", "seconds"))
+        return self._reached_bound(("calls", "tokens", "searches", "seconds", "money"))
 
     def _reached_bound(self, kinds: Iterable[str]) -> str | None:
         for kind in kinds:
-            spent, limit = getattr(self.usage, kind), getattr(self.budget, kind)
+            limit = getattr(self.budget, kind)
+            spent = self.paid if kind == "money" else getattr(self.usage, kind)
             if limit is not None and spent >= limit - _ROUNDING:
                 return f"{kind} {spent:g} of {limit:g}"
         return None

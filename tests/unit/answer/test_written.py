@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from osler.answer.written import NOT_CONFIRMED, WrittenComposer, say_unconfirmed
+from osler.answer.written import WrittenComposer, say_unconfirmed
 from osler.trace import Run
-from osler.types import Answer, Grounding, Halt, Hit, Passage, Question, Solution
+from osler.types import NOT_CONFIRMED, Answer, Grounding, Halt, Hit, Passage, Question, Solution
 
 QUESTION = Question("q", "How is anaphylaxis treated?")
 CHOICE = Question("q", "Which drug comes first?", ("adrenaline", "cetirizine"))
@@ -158,6 +158,7 @@ async def test_an_order_of_one_untrusted_document_is_not_confirmed() -> None:
     answer = await WrittenComposer().conclude(QUESTION, lone, f"{ORDER} [1]", Run())
     assert answer.statements[0].cites == ()
     assert answer.text == f"{ORDER} {NOT_CONFIRMED['en']}"
+    assert (answer.statements[0].text, answer.statements[0].kind) == (ORDER, "unconfirmed")
     twice = [*lone, web_hit(2, f"Known for long. {ORDER}")]
     answer = await WrittenComposer().conclude(QUESTION, twice, f"{ORDER} [1]", Run())
     assert answer.statements[0].cites
@@ -171,6 +172,8 @@ async def test_what_is_said_first_where_nothing_is_confirmed() -> None:
     told = say_unconfirmed(unborne)
     assert told.answer.text.startswith("No passage confirms a sentence of this answer")
     assert told.halt is Halt.NO_EVIDENCE
+    assert [one.kind for one in told.answer.statements] == ["notice", "unconfirmed"]
+    assert [one.text for one in told.answer.claims] == ["Surgery is always required."]
     borne = Solution(await written("Antihistamines relieve itch [2]."), Halt.CONVERGED, "done")
     assert say_unconfirmed(borne) == borne
     spent = replace(unborne, halt=Halt.BUDGET)

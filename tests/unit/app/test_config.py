@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -340,10 +341,29 @@ def test_the_presets_of_kag_thinker_are_the_ways_to_run_it(tmp_path: Path) -> No
     assert spoken.model_for("reader").name == "kag-thinker-multiturn"
 
 
+FAMILIES = ("claude", "deepseek-r1", "gemma3", "gpt", "llama3", "medgemma", "qwen3")
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_family_s_preset_is_a_server_s_model_and_says_what_it_was_checked_against(
+    tmp_path: Path, name: str
+) -> None:
+    settings = loaded(tmp_path, preset=name).settings
+    assert settings.model.kind == "openai"
+    assert settings.model.request_fields is not None
+    assert settings.strategy == Settings().strategy
+    words = " ".join(line.strip("# ") for line in read_presets()[name].splitlines())
+    assert "Checked against documentation alone" in words
+    assert "No claim of quality" in words
+    # A layer nearer than a preset, as a file is, names the user's own.
+    mine = loaded(tmp_path, '[model]\nname = "mine"\n', preset=name).settings
+    assert (mine.model.name, mine.model.url) == ("mine", settings.model.url)
+
+
 def test_the_page_of_the_command_line_names_every_preset() -> None:
     page = (Path(__file__).parents[3] / "docs/guide/cli.md").read_text(encoding="utf-8")
     line = next(line for line in page.splitlines() if "a preset: `--profile`" in line)
-    assert {f"`{name}`" for name in read_presets()} <= set(line.replace(",", "").split())
+    assert {f"`{name}`" for name in read_presets()} <= set(re.findall(r"`[\w-]+`", line))
 
 
 def test_fast_searches_once_and_lets_no_model_write(tmp_path: Path) -> None:

@@ -192,6 +192,25 @@ def test_what_a_model_lacks_degrades_or_refuses_what_needs_it(
     assert all(reasons[name] for name, status in wanted.items() if status != "full")
 
 
+@pytest.mark.parametrize(
+    ("lacks", "status", "why"),
+    [
+        ({}, "full", ""),
+        ({"scores": False}, "full", ""),
+        ({"scores": False, "logprobs": "none"}, "degraded", "no state value: auto is off"),
+        ({"scores": False, "writes": False}, "degraded", "no state value: auto is off"),
+    ],
+)
+def test_auto_is_refused_by_no_model_and_says_where_it_is_off(
+    lacks: dict[str, Any], status: str, why: str
+) -> None:
+    told = {one.strategy: one for one in judge_strategies([replace(FULL, **lacks)])}
+    assert told["tc-rag, auto"].status == status
+    assert why in told["tc-rag, auto"].why
+    # Its state value is auto too, so no server without scores is refused.
+    assert told["unified"].status != "refused"
+
+
 def test_a_letter_needs_no_scores() -> None:
     reader = replace(FULL, writes=False, scores=False)
     texts, letters = alone(reader), alone(reader, options="written")

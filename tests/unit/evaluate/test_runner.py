@@ -23,7 +23,7 @@ from osler.jobs.claims import LEASE, Claims
 from osler.jobs.runner import HOPELESS
 from osler.testing.waiting import TaskBarrier
 from osler.trace import Answered, Run, Started
-from osler.types import Answer, Halt, Question, Solution
+from osler.types import Answer, Authorship, Halt, Question, Solution, Statement
 
 
 def samples(n: int, gold: str = "A") -> list[Sample]:
@@ -85,6 +85,29 @@ async def test_every_sample_is_tried_once_and_keeps_its_trace(tmp_path: Path, jo
     assert isinstance(first, Started)
     assert first.question == record.sample.question
     assert isinstance(last, Answered)
+
+
+class Unconfirmed(Counting):
+    """Answers in words of its own, which no passage bears out."""
+
+    async def solve(self, question: Question, run: Run) -> Solution:
+        said = (Statement("Yes, it is x.", kind="unconfirmed"),)
+        answer = Answer(said, authorship=Authorship.WRITTEN)
+        return Solution(answer, Halt.CONVERGED, "said so", run.usage)
+
+
+async def test_an_answer_that_nothing_confirms_ends_as_at_other_doors(tmp_path: Path) -> None:
+    await runner(tmp_path, Unconfirmed()).run(cells(1))
+    (record,) = read_records(tmp_path)
+    assert record.trace is not None
+    last = read_trace(tmp_path, record.trace)[-1]
+    assert isinstance(last, Answered)
+    assert last.solution.halt is Halt.NO_EVIDENCE
+    assert [one.kind for one in last.solution.answer.statements] == ["notice", "unconfirmed"]
+    outcome = record.outcome
+    assert outcome.halt == "no_evidence"
+    assert outcome.text == "Yes, it is x.", "what is said about an answer is not graded"
+    assert [one.text for one in outcome.statements] == ["Yes, it is x."]
 
 
 async def test_what_is_done_is_not_done_again(tmp_path: Path) -> None:

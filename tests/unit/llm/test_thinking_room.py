@@ -27,7 +27,7 @@ async def ask_twice(manners: Manners, **section: Any) -> tuple[list[Completion],
         return [split_thinking(await model.complete(ASKED, SHORT)) for _ in range(2)], place
 
 
-@pytest.mark.parametrize("where", ["text", "apart"])
+@pytest.mark.parametrize("where", ["text", "apart", "template", "hidden"])
 async def test_a_call_of_16_tokens_holds_thinking(where: Any) -> None:
     replies, place = await ask_twice(Manners(thinking=where, thought_tokens=100))
     assert [reply.text for reply in replies] == ["True", "True"]

@@ -307,3 +307,22 @@ def test_an_old_answer_says_that_its_evidence_changed_since(
     assert again["changed"] == [
         {"number": number, "passage": cited["passage_id"], "state": "changed"}
     ]
+
+
+def test_a_run_says_what_it_cost_and_which_words_nothing_confirms(tmp_path: Path) -> None:
+    model = FixedModel("Leeches cure it at once, as is known. [1]")
+    prices = {"currency": "EUR", "models": ["speaks=1/1/1000000"]}
+    with (
+        serve_osler(tmp_path, model=model, prices=prices) as place,
+        httpx2.Client(base_url=place.url) as client,
+    ):
+        run = start_run(client, limits={"money": 100.0})
+        read_stream(client, run)
+        shown = ended(place, client, run)
+    statements = shown["answer"]["statements"]
+    assert [one["kind"] for one in statements] == ["notice", "unconfirmed"]
+    assert statements[1]["text"] == "Leeches cure it at once, as is known."
+    assert "(the model's, not confirmed)" in shown["answer"]["text"]
+    written = shown["usage"]["completion_tokens"]
+    assert shown["usage"]["money"] == {"amount": written, "currency": "EUR"}
+    assert shown["halt"] == "no_evidence"

@@ -1,4 +1,5 @@
 import type { Evidence, Run } from "../api";
+import { costParts } from "../cost";
 import type { Told } from "../log";
 import { link } from "../place";
 import { plain, shortSeconds } from "../plain";
@@ -82,12 +83,12 @@ function Option({ run, letter }: { run: Run; letter: string }) {
   return <p className="option">{plain(text ? `${letter}. ${text}` : letter)}</p>;
 }
 
-type Said = { text: string; cites: number[]; run: Run; speak: Tongue; lit: Lit };
+type Said = NonNullable<Run["answer"]>["statements"][number] & { run: Run; speak: Tongue; lit: Lit };
 
-function Statement({ text, cites, run, speak, lit }: Said) {
+function Statement({ text, cites, kind, run, speak, lit }: Said) {
   return (
     <span className={cites.length ? "statement" : "statement uncited"} title={cites.length ? undefined : speak.words.uncited}>
-      <bdi>{plain(text)}</bdi>{" "}
+      <bdi>{plain(text)}</bdi> {kind === "unconfirmed" && <em className="small">{speak.words.unconfirmed} </em>}
       {cites.map((n) => (
         <Cite key={n} n={n} one={run.evidence.find((found) => found.number === n)} lit={lit} />
       ))}{" "}
@@ -121,6 +122,7 @@ function Facts({ run, speak }: { run: Run; speak: Tongue }) {
   const sure = run.answer?.sureness;
   const parts = [
     sure && `${words.sureness} ${speak.sure(sure.probability)} (${Math.min(99, Math.round(100 * sure.probability))} %)`,
+    ...costParts(run.usage, words),
     `${shortSeconds(run.seconds, "?")} ${words.seconds}`,
   ];
   return (

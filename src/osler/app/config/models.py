@@ -53,6 +53,8 @@ class ModelSettings(SettingsSection):
     slots: Whole = Field(default=1, ge=1, le=64)
     """Calls that the embedded engine works on at once; each has memory for a whole context
     window."""
+    parallel: Whole = Field(default=8, ge=1, le=64)
+    """Calls of a server that are under way at once; more wait for their turn."""
     context: Whole = Field(default=8192, ge=512, le=1_048_576)
     """Context window, in tokens."""
     threads: Whole = Field(default=0, ge=0, le=1024)

@@ -33,6 +33,8 @@ class BudgetSettings(SettingsSection):
     """Searches, at most."""
     seconds: RealLimit = None
     """Seconds spent in model calls, at most; one that takes longer is stopped."""
+    money: RealLimit = None
+    """Money, at most, in the currency of [prices]; every model on a server needs a price then."""
 
 
 _Switch = Annotated[

@@ -40,6 +40,7 @@ from osler.app.config.online_sources import (
     PubMedSettings,
     WebSettings,
 )
+from osler.app.config.prices import PriceSettings
 from osler.app.config.retrieval import RetrieveSettings
 from osler.app.config.runs import AuditSettings, BudgetSettings, RunsSettings
 from osler.app.config.serving import ServeSettings
@@ -196,6 +197,7 @@ class Settings(SettingsSection):
     calibration: CalibrationSettings = CalibrationSettings()
     """What `osler calibrate` wrote; not for the hand."""
     budget: BudgetSettings = Field(default=BudgetSettings(), description="Bounds of one run.")
+    prices: PriceSettings = Field(default=PriceSettings(), description="What tokens cost.")
     emr: PatientSettings = PatientSettings()
     """How patients are compared."""
     net: NetworkSettings = NetworkSettings()

@@ -22,10 +22,13 @@ from osler.types import Question
 _LEAST_FREE = 1_000_000_000
 
 
+Status = Literal["pass", "warn", "fail"]
+
+
 @dataclass(frozen=True, slots=True)
 class Check:
     name: str
-    status: Literal["pass", "warn", "fail"]
+    status: Status
     detail: str
     fix: str = ""
 

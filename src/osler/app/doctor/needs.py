@@ -11,6 +11,7 @@ from typing import Literal
 
 from osler.app.config import Role
 from osler.app.doctor.abilities import Ability
+from osler.app.wiring.tc_rag import metric_of
 from osler.methods.baselines.table import (
     ATTENTION,
     CHAINS,
@@ -71,7 +72,8 @@ def judge_strategies(
     return (*own, *(_judge_baseline(method, cast) for method in METHODS))
 
 
-_METRICS: tuple[Literal["cppl", "uct", "off"], ...] = ("cppl", "uct", "off")
+_Metric = Literal["auto", "cppl", "uct", "off"]
+_METRICS: tuple[_Metric, ...] = ("auto", "cppl", "uct", "off")
 
 
 def _make_verdict(name: str, needs: str, refused: str, degraded: Sequence[str]) -> StrategyVerdict:
@@ -139,8 +141,9 @@ def _quoted_answers(reader: Ability) -> str:
     return "answers are quoted by relevance alone, and no option is chosen"
 
 
-def _judge_tc_rag(metric: Literal["cppl", "uct", "off"], cast: _RolePlayers) -> StrategyVerdict:
+def _judge_tc_rag(metric: _Metric, cast: _RolePlayers) -> StrategyVerdict:
     needs = {
+        "auto": "a planner; cppl if it scores, else uct, else nothing is monitored",
         "cppl": "a planner that scores given texts",
         "uct": "a planner with exact log-probabilities; that scores, if answers are quoted",
         "off": "a planner; nothing is monitored",
@@ -151,7 +154,15 @@ def _judge_tc_rag(metric: Literal["cppl", "uct", "off"], cast: _RolePlayers) -> 
         down or _unreachable_role("reader", reader) or _missing_metric(metric, planner, reader)
     )
     free = "" if planner.constrains else _FREE
-    return _make_verdict(f"tc-rag, {metric}", needs, refused, (_quoted_answers(reader), free))
+    worse = (_unmonitored(metric, cast), _quoted_answers(reader), free)
+    return _make_verdict(f"tc-rag, {metric}", needs, refused, worse)
+
+
+def _unmonitored(metric: _Metric, cast: _RolePlayers) -> str:
+    """What "auto" comes to, where that is no state value."""
+    scores, tells = cast.planner.scores, cast.planner.logprobs == "exact"
+    found = metric_of(scores=scores, tells=tells, composed=not cast.reader.writes)
+    return "no state value: auto is off" if metric == "auto" and found == "off" else ""
 
 
 def _missing_metric(metric: str, planner: Ability, reader: Ability) -> str:
@@ -188,8 +199,8 @@ def _judge_omni(cast: _RolePlayers) -> StrategyVerdict:
 
 def _judge_unified(cast: _RolePlayers) -> StrategyVerdict:
     """The unified system has what its parts have, and lacks what they lack."""
-    needs = "what tc-rag (cppl), kag-thinker and omni-rag need"
-    parts = (_judge_tc_rag("cppl", cast), _judge_thinker(cast), _judge_omni(cast))
+    needs = "what tc-rag (auto), kag-thinker and omni-rag need"
+    parts = (_judge_tc_rag("auto", cast), _judge_thinker(cast), _judge_omni(cast))
     refused = next((part.why for part in parts if part.status == "refused"), "")
     silent = "" if cast.reader.scores else "the boundary has no state value for its third signal"
     reasons = [part.why for part in parts if part.status == "degraded"]

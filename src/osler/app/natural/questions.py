@@ -24,7 +24,8 @@ from osler.train.experts.searches import read_searches
 from osler.train.experts.splits import DIGITS, hash_of, read_split
 from osler.types import Language
 
-Half = Literal["dev", "test"]
+Half = Literal["dev", "seen", "test"]
+"""`seen`: plain questions whose figures were looked at more than once; other sets have none."""
 PLAIN_FOLDER = "plain"
 SPLIT_FILE = "experts/split.json"
 _LONE_NAME = re.compile(r"[A-Za-z][A-Za-z' -]{6,40}")
@@ -143,7 +144,7 @@ def _plain_question(row: Mapping[str, Any]) -> NaturalQuestion:
 def in_half(id: str, half: Half) -> bool:
     """Whether a question of a published set belongs to a half: by the hash of its id."""
     early = int(hash_of(id), 16) < _DEV * float(16**DIGITS)
-    return early == (half == "dev")
+    return half != "seen" and early == (half == "dev")
 
 
 def read_kqa(at: NaturalPlaces, half: Half) -> list[NaturalQuestion]:
@@ -255,7 +256,7 @@ def read_searched(source: str) -> QuestionReaderOf:
         own = [one for one in read_searches(at.data) if one.source == source]
         return [
             NaturalQuestion(one.id, one.text, documents=one.gold)
-            for one in split.choose_items(own, half)
+            for one in (split.choose_items(own, half) if half != "seen" else ())
         ]
 
     return read

@@ -48,7 +48,11 @@ from osler.types import Relevance, Retriever
 
 async def live_parts(settings: Settings) -> Parts:
     """The real models, and the real knowledge base where the strategy reads one."""
-    models = await load_roles(settings, roles_of(settings))
+    return parts_around(settings, await load_roles(settings, roles_of(settings)))
+
+
+def parts_around(settings: Settings, models: Mapping[Role, LoadedModel]) -> Parts:
+    """The real knowledge base around models that are there already."""
     if not reads_knowledge(settings):
         return without_knowledge(models)
     kb, chosen = open_knowledge_base(settings), load_encoder(settings)

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from osler.app.config import ModelSettings, Role, Settings
 from osler.app.wiring.hub import open_encoder, open_transformers_model, read_server_key
@@ -21,10 +22,14 @@ from osler.retrieve.relevance import (
 )
 from osler.types import Language, Relevance
 
+if TYPE_CHECKING:
+    from osler.llm.server.dialects import ConstraintKind
+    from osler.llm.server.endpoint import Endpoint
+
 _ENGINES_WORDS = {"grammar": "GBNF", "schema": "JSON schema"}
 
 # Settings of a model that do not change what it replies.
-_SERVES = ("key_file", "timeout_s", "slots", "threads", "writes")
+_SERVES = ("key_file", "timeout_s", "slots", "parallel", "threads", "writes")
 
 PACKAGED = "smollm2-135m-instruct-q8_0"
 
@@ -69,26 +74,41 @@ async def load_model(chosen: ModelSettings, section: str = "model") -> LoadedMod
     begins. Raises `ModelError`.
     """
     if chosen.kind == "openai":
-        from osler.llm.server import client, dialects
+        from osler.llm.server import client
 
-        endpoint = client.Endpoint(
-            base_url=chosen.url,
-            model=chosen.name,
-            api_key=read_server_key(chosen.key_file, section),
-            timeout_s=chosen.timeout_s,
-            section=section,
-            fields=chosen.request_fields,
-        )
+        endpoint = model_endpoint(chosen, section)
         served = await client.connect_server(endpoint)
         served.allowance.tokens = chosen.thinking
-        kinds = [kind.value for kind in dialects.ConstraintKind if kind in served.server.kinds]
-        formats = tuple(_ENGINES_WORDS.get(kind, kind) for kind in kinds)
+        formats = engine_formats(served.server.kinds)
         return LoadedModel(served, served.constrains, formats, served.server.logprobs)
     if chosen.kind == "transformers":
         opened = await asyncio.to_thread(open_transformers_model, chosen)
         opened.allowance.tokens = chosen.thinking
         return LoadedModel(opened, False, ())
     return LoadedModel(await asyncio.to_thread(_load_embedded, chosen))
+
+
+def engine_formats(kinds: frozenset[ConstraintKind]) -> tuple[str, ...]:
+    """What a server's replies can be held to, as engines call it, the most exact first."""
+    from osler.llm.server.dialects import ConstraintKind
+
+    found = [kind.value for kind in ConstraintKind if kind in kinds]
+    return tuple(_ENGINES_WORDS.get(kind, kind) for kind in found)
+
+
+def model_endpoint(chosen: ModelSettings, section: str = "model") -> Endpoint:
+    """The address of a server's model, with its key. Raises `BadConfig`."""
+    from osler.llm.server.endpoint import Endpoint
+
+    return Endpoint(
+        base_url=chosen.url,
+        model=chosen.name,
+        api_key=read_server_key(chosen.key_file, section),
+        timeout_s=chosen.timeout_s,
+        max_concurrency=chosen.parallel,
+        section=section,
+        fields=chosen.request_fields,
+    )
 
 
 def model_identity(chosen: ModelSettings) -> str:

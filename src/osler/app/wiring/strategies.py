@@ -38,7 +38,7 @@ from osler.methods.tcrag.monitor import Metric
 from osler.methods.tcrag.tools import Tool
 from osler.methods.unified.depth import MachineDepth, StateSignal
 from osler.methods.unified.search import FormTool, PlannedSearch, PlannedTool
-from osler.trace import Budget, Solver
+from osler.trace import Solver
 
 # The boundaries that KAG-Thinker has alone.
 _PAPERS: Mapping[str, Literal["both", "self-check", "likelihood", "none"]] = {
@@ -234,8 +234,3 @@ def build_solver(settings: Settings, parts: Parts, plan: SavedPlan | None = None
             return build_auto(build, k)
         case _ as never:
             assert_never(never)
-
-
-def run_budget(settings: Settings) -> Budget:
-    chosen = settings.budget
-    return Budget(chosen.calls, chosen.tokens, chosen.searches, chosen.seconds)

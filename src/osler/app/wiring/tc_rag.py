@@ -115,9 +115,15 @@ def choose_metric(
     if metric != "auto":
         return metric
     models = tuple(players)
-    if all(isinstance(ready.model, Likelihood) for ready in models):
+    scoring = [isinstance(ready.model, Likelihood) for ready in models]
+    telling = [scores or ready.tells for scores, ready in zip(scoring, models, strict=True)]
+    return metric_of(scores=all(scoring), tells=all(telling), composed=composed)
+
+
+def metric_of(*, scores: bool, tells: bool, composed: bool) -> Literal["cppl", "uct", "off"]:
+    """What "auto" comes to with a model that scores given texts, or tells log-probabilities."""
+    if scores:
         return "cppl"
-    tells = all(ready.tells or isinstance(ready.model, Likelihood) for ready in models)
     return "uct" if tells and not composed else "off"
 
 

@@ -54,7 +54,9 @@ def render_page(report: RunPage) -> str:
         report=report,
         solution=report.solution,
         answer=answer,
-        parts=[AnswerPart(s.text, s.cites) for s in answer.statements] if answer else [],
+        parts=[AnswerPart(s.shown_in(answer.language), s.cites) for s in answer.statements]
+        if answer
+        else [],
         sources=_cited_passages(answer) if answer else [],
         option=report.question.option_text(answer.option) if answer and answer.option else "",
         film=_film_of(report.events),

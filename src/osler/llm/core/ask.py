@@ -53,6 +53,7 @@ async def complete(
         split_thinking(await _call_within_budget(run, lambda: model.complete(messages, sampling)))
     )
     completion = _note_silence(completion, run)
+    completion = replace(completion, usage=_price_usage(model, completion.usage, run))
     # Paid before it is told: an event that ends the run must not hide what it cost.
     run.spend(completion.usage)
     run.emit(
@@ -130,8 +131,7 @@ async def score_all(
         run, lambda: base.score_all(model, context, texts), calls=len(texts)
     )
     for text, scored in zip(texts, scores, strict=True):
-        run.spend(scored.usage)
-        run.emit(Asked(role, "score", prompt, text, scored.usage))
+        _pay_score(model, prompt, text, scored.usage, run, role)
     return scores
 
 
@@ -140,9 +140,21 @@ async def attend(
 ) -> Attended:
     """Reads a text for its attention, paid for and traced as a scoring. Raises `BudgetExceeded`."""
     attended = await _call_within_budget(run, lambda: model.attend(context, text))
-    run.spend(attended.usage)
-    run.emit(Asked(role, "score", "", text, attended.usage))
+    _pay_score(model, "", text, attended.usage, run, role)
     return attended
+
+
+def _pay_score(
+    model: Likelihood | Attentive, prompt: str, text: str, usage: Usage, run: Run, role: str
+) -> None:
+    priced = _price_usage(model, usage, run)
+    run.spend(priced)
+    run.emit(Asked(role, "score", prompt, text, priced))
+
+
+def _price_usage(model: object, usage: Usage, run: Run) -> Usage:
+    # What scores alone has no name, and then no price.
+    return run.price_usage(model.name, usage) if isinstance(model, LanguageModel) else usage
 
 
 async def _call_within_budget(run: Run, call: Callable[[], Awaitable[T]], *, calls: int = 1) -> T:

@@ -36,7 +36,8 @@ def silence_of(completion: Completion) -> Silence:
         return "cut" if muses else ""
     if reply.thinking:
         return "cut" if cut else "thought"
-    return "empty"
+    # A hosted model's thinking is not shown: its tokens ended before it said a word.
+    return "cut" if cut and not reply.text else "empty"
 
 
 def spoken_part(text: str) -> str:

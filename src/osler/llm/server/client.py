@@ -36,6 +36,7 @@ from osler.llm.server.dialects import (
     ReplyConstraint,
     ServerProfile,
 )
+from osler.llm.server.endpoint import join_fields
 from osler.llm.server.probe import DROPPABLE, unless_refused
 from osler.types import Usage
 
@@ -116,27 +117,47 @@ class OpenAIModel:
             )
         if (raw := raw_text(messages)) is not None:
             return await self._request_raw(raw, sampling, constraint)
-        dialect, model = self.server.dialect, self._door.model
+        dialect = self.server.dialect
         turns = messages if TRAITS[dialect].continues else ask_to_continue(messages)
-        body = dialects.chat_body(self.server, model, turns, sampling, constraint)
-        body |= self._door.endpoint.fields
-        path, root = dialects.chat_path(dialect)
-        began = time.perf_counter()
         async with self._door.open() as line:
-            try:
-                gathered = await line.gather_stream(
-                    path, body, lambda: dialects.make_gatherer(dialect, sampling), root=root
-                )
-            except RequestRefused as error:
-                await self._explain_refusal(line, error)
-                raise
+            reply, seconds = await self._gather_reply(line, turns, sampling, constraint)
             # Read within the session, so that a reply that breaks the interface names the model.
-            seconds = time.perf_counter() - began
-            read = dialects.read_chat(gathered.reply, self.server, messages, sampling, seconds)
+            read = dialects.read_chat(reply, self.server, messages, sampling, seconds)
             if len(turns) > len(messages):
                 begun = dialects.begun_text(messages)
                 read = replace(read, completion=continue_reply(read.completion, begun))
             return self._without_key(read)
+
+    async def ask_whole(
+        self, messages: Sequence[Message], sampling: Sampling, more: Mapping[str, Any] | None = None
+    ) -> tuple[Any, float]:
+        """The whole reply as the server gave it, in the OpenAI interface's form, and its seconds.
+
+        `more`: further fields of the request, such as tools.
+        """
+        async with self._door.open() as line:
+            return await self._gather_reply(line, messages, sampling, more or {})
+
+    async def _gather_reply(
+        self,
+        line: ServerSession,
+        turns: Sequence[Message],
+        sampling: Sampling,
+        more: Mapping[str, Any],
+    ) -> tuple[Any, float]:
+        dialect = self.server.dialect
+        body = dialects.chat_body(self.server, self._door.model, turns, sampling, more)
+        body = join_fields(body, self._door.endpoint.fields)
+        path, root = dialects.chat_path(dialect)
+        began = time.perf_counter()
+        try:
+            gathered = await line.gather_stream(
+                path, body, lambda: dialects.make_gatherer(dialect, sampling), root=root
+            )
+        except RequestRefused as error:
+            await self._explain_refusal(line, error)
+            raise
+        return gathered.reply, time.perf_counter() - began
 
     async def _request_raw(
         self, prompt: str, sampling: Sampling, constraint: Mapping[str, Any]

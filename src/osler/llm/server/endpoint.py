@@ -103,6 +103,18 @@ class Clock:
     """Seconds since the epoch, for servers that name a date to wait for."""
 
 
+def join_fields(body: Mapping[str, Any], more: Mapping[str, Any]) -> dict[str, Any]:
+    """The body with more fields; those within a field of both are joined, as Ollama's options."""
+    joined = dict(body)
+    for name, value in more.items():
+        known = joined.get(name)
+        if isinstance(known, Mapping) and isinstance(value, Mapping):
+            joined[name] = join_fields(known, value)
+        else:
+            joined[name] = value
+    return joined
+
+
 def tls_fix(error: ssl.SSLError, section: str) -> str:
     if isinstance(error, ssl.SSLCertVerificationError):
         return (

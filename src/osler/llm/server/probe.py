@@ -40,10 +40,10 @@ async def identify_server(line: ServerSession, endpoint: Endpoint) -> ServerProf
     `ModelUnreachable`, and `KeyRefused`.
     """
     models = await unless_refused(line.request_json("/models", hasty=True))
-    dialect = await _identify_dialect(line, _model_entries(models))
+    dialect = await _identify_dialect(line, model_entries(models))
     if TRAITS[dialect].lists_models:
         check_model(models, endpoint)
-    entry = next((one for one in _model_entries(models) if one.get("id") == endpoint.model), {})
+    entry = next((one for one in model_entries(models) if one.get("id") == endpoint.model), {})
     known = entry.get("supported_parameters")
     # OpenRouter lists what each model takes; what is not on the list is left out from the start.
     without = DROPPABLE - set(known) if isinstance(known, list) else frozenset()
@@ -54,7 +54,7 @@ async def _identify_dialect(line: ServerSession, entries: list[Mapping[str, Any]
     """Detects the dialect by endpoints; where there is none of them, by the list of models."""
     for dialect, traits in TRAITS.items():
         for path in traits.endpoints:
-            reply = await _ask_root(line, path)
+            reply = await ask_root(line, path)
             if isinstance(reply, Mapping) and reply.get(traits.key):
                 return dialect
         if not traits.endpoints and any(traits.key in entry for entry in entries):
@@ -62,22 +62,23 @@ async def _identify_dialect(line: ServerSession, entries: list[Mapping[str, Any]
     return Dialect.GENERIC
 
 
-async def _ask_root(line: ServerSession, path: str) -> Any:
+async def ask_root(line: ServerSession, path: str, body: dict[str, Any] | None = None) -> Any:
     """Asks an endpoint outside `/v1`. A gateway may guard or break those it does not have."""
     try:
-        return await unless_refused(line.request_json(path, root=True, hasty=True))
+        return await unless_refused(line.request_json(path, body, root=True, hasty=True))
     except (KeyRefused, ServerBusy):
         return None
 
 
-def _model_entries(models: Any) -> list[Mapping[str, Any]]:
+def model_entries(models: Any) -> list[Mapping[str, Any]]:
+    """The entries of a list of models; none of what is no list."""
     listed = models.get("data") if isinstance(models, Mapping) else None
     return [one for one in listed if isinstance(one, Mapping)] if isinstance(listed, list) else []
 
 
 def check_model(models: Any, endpoint: Endpoint) -> None:
     """Raises `ModelError` that names the models of a list in which this one is not."""
-    known, model = [str(one.get("id")) for one in _model_entries(models)], endpoint.model
+    known, model = [str(one.get("id")) for one in model_entries(models)], endpoint.model
     if known and model not in known and f"{model}:latest" not in known:
         more = f" and {len(known) - _LISTED} more" if len(known) > _LISTED else ""
         named = ", ".join(known[:_LISTED])

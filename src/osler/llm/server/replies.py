@@ -193,6 +193,7 @@ class ChatGatherer:
         self._entries: list[Any] = []
         self._finish: str | None = None
         self._usage: Any = None
+        self._model: Any = None
         self._pieces = 0
         self._whole: Any = None
 
@@ -202,6 +203,7 @@ class ChatGatherer:
         if not isinstance(chunk, Mapping):
             raise BadReply(f"an event is no JSON object: {str(chunk)[:80]}")
         self._usage = chunk.get("usage") or self._usage
+        self._model = chunk.get("model") or self._model
         choices = chunk.get("choices")
         if not choices:
             return False
@@ -233,7 +235,8 @@ class ChatGatherer:
         }
         if self._entries:
             choice["logprobs"] = {"content": self._entries}
-        return {"choices": [choice], **({"usage": self._usage} if self._usage else {})}
+        about = {"usage": self._usage, "model": self._model}
+        return {"choices": [choice], **{name: told for name, told in about.items() if told}}
 
     def _add_choice(self, choice: Mapping[str, Any]) -> None:
         delta = choice.get("delta")

@@ -270,7 +270,7 @@ class EpisodeMethod(ABC):
     kit: MethodDeps
 
     async def solve(self, question: Question, run: Run) -> Solution:
-        converged = ""
+        converged = "written until the model said nothing more"
         with Episode(self.kit, question, run) as episode:
             converged = await self.run_episode(episode)
         return await episode.finish(converged)

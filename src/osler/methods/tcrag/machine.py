@@ -144,7 +144,7 @@ class TuringMachine:
             case Thought(text):  # 15
                 if self.closes and not read_draft(text, run) and run.unsaid:
                     return None
-                value = await self._state_value(step, step.monitored_draft(), memory, run)  # 16
+                value = await self._thought_value(step, memory, run)  # 16
                 # Only a Conclusion may end the loop, however sure a Thought is.
                 clamped = max(value, self.sigma)  # 17
                 self._push(memory, run, i, FrameKind.THOUGHT, text, clamped)  # 18
@@ -248,6 +248,13 @@ class TuringMachine:
             return value
         own = await self._state_value(step, step.monitored_draft(), memory, run, halts=False)
         return max(own, self.sigma)
+
+    async def _thought_value(self, step: MachineStep, memory: MemoryStack, run: Run) -> float:
+        """The value of a Thought; not asked for where the same reply acts on it: no model sees it
+        before the next action, and no Thought ends the loop."""
+        if step.acted_on and not self.visible:
+            return memory.state
+        return await self._state_value(step, step.monitored_draft(), memory, run)
 
     async def _state_value(
         self,

@@ -35,6 +35,8 @@ class MachineStep:
     parsed: ParsedAction
     completion: Completion
     context: tuple[Message, ...]
+    acted_on: bool = False
+    """Whether another action of the same reply comes after it."""
 
     def monitored_draft(self) -> Draft:
         """The action's own text and tokens: its tag does not count for the state value (§5.2)."""
@@ -60,7 +62,10 @@ def read_steps(
     if not allowed:
         expected = f"one of {', '.join(sorted(offer.moves))}"
         raise MalformedOutput(completion.text, expected=expected)
-    return tuple(MachineStep(n, one, completion, context) for n, one in enumerate(allowed, first))
+    return tuple(
+        MachineStep(first + n, one, completion, context, acted_on=n + 1 < len(allowed))
+        for n, one in enumerate(allowed)
+    )
 
 
 async def write_summary(

@@ -8,8 +8,9 @@ import pytest
 from osler.app.config import Role, Settings, load
 from osler.app.evaluation import strategy_settings
 from osler.app.wiring import Parts, roles_of
+from osler.app.wiring.bounds import run_budget
 from osler.app.wiring.models import LoadedModel, load_roles
-from osler.app.wiring.strategies import build_solver, run_budget
+from osler.app.wiring.strategies import build_solver
 from osler.errors import BadConfig, CapabilityMissing
 from osler.evaluate.experiments import experiment_names, read_experiment
 from osler.retrieve.relevance import OverlapRelevance

@@ -241,12 +241,12 @@ def test_a_claim_that_rests_on_scores_follows_them() -> None:
 
 
 def test_the_ablations_of_a_plan_stand_apart_from_whole_strategies() -> None:
-    for board in map(read_scoreboard, ("small", "full")):
+    for board in map(read_scoreboard, ("small", "full", "papers")):
         assert not any(map(is_ablation, board.strategies))
         assert all(map(is_ablation, board.ablations))
 
 
-@pytest.mark.parametrize("name", ["small", "full"])
+@pytest.mark.parametrize("name", ["small", "full", "papers"])
 def test_packaged_scoreboards_name_known_sets_and_say_how_long(name: str) -> None:
     board = read_scoreboard(name)
     assert len(set(board.labels)) == len(board.labels)

@@ -77,8 +77,8 @@ async def test_a_thought_and_the_action_after_it_are_two_steps(tmp_path: Path) -
         "Conclusion",
     ]
     assert [i for i, _ in kinds] == [0, 1, 2, 3, 4]
-    # Each Thought has its state value, as in line 16.
-    assert [event.i for event in done.run.events if isinstance(event, StateValued)] == [1, 3, 4]
+    # Line 16 values each Thought; one that its own reply acts on can change nothing by it.
+    assert [event.i for event in done.run.events if isinstance(event, StateValued)] == [4]
 
 
 async def test_the_paper_s_dialect_takes_one_action_a_reply(tmp_path: Path) -> None:

@@ -17,6 +17,9 @@ from enum import StrEnum
 from string import ascii_lowercase, ascii_uppercase
 from typing import Literal, Protocol
 
+from osler.types.cost import Money as Money
+from osler.types.cost import Usage as Usage
+
 Language = Literal["en", "zh"]
 
 LETTERS = ascii_uppercase + ascii_lowercase
@@ -162,6 +165,14 @@ class Evidence:
         return self.passage.text[self.start : self.end]
 
 
+StatementKind = Literal["claim", "unconfirmed", "notice"]
+NOT_CONFIRMED = {
+    "en": "(the model's, not confirmed)",
+    "zh": "（模型所言，未经证实）",
+}
+"""Stands behind a sentence that no passage read bears out."""
+
+
 @dataclass(frozen=True, slots=True)
 class Statement:
     """One sentence of an answer and the numbers of the evidence it rests on."""
@@ -169,6 +180,15 @@ class Statement:
     text: str
     cites: tuple[int, ...] = ()
     """1-based numbers into the answer's evidence; empty = explicitly not cited."""
+    kind: StatementKind = "claim"
+    """unconfirmed: the model's own, which no passage read bears out; notice: said about the answer,
+    not in it."""
+
+    def shown_in(self, language: Language) -> str:
+        """The text, and that it is not confirmed where it is not."""
+        if self.kind != "unconfirmed":
+            return self.text
+        return f"{self.text}{'' if language == 'zh' else ' '}{NOT_CONFIRMED[language]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +278,12 @@ class Answer:
 
     @property
     def text(self) -> str:
-        return "".join(gap + _mark_statement(one) for gap, one in self._spaced_statements())
+        return "".join(gap + self._mark(one) for gap, one in self._spaced_statements())
+
+    @property
+    def claims(self) -> tuple[Statement, ...]:
+        """What is answered, without what is said about the answer."""
+        return tuple(one for one in self.statements if one.kind != "notice")
 
     @property
     def citations(self) -> tuple[Citation, ...]:
@@ -267,7 +292,7 @@ class Answer:
         for gap, statement in self._spaced_statements():
             start += len(gap)
             found += [Citation(start, start + len(statement.text), n) for n in statement.cites]
-            start += len(_mark_statement(statement))
+            start += len(self._mark(statement))
         return tuple(found)
 
     @property
@@ -294,10 +319,9 @@ class Answer:
             yield "" if before is None else "\n" if item or before else plain, statement
             before = item
 
-
-def _mark_statement(statement: Statement) -> str:
-    marks = "".join(map(citation_mark, statement.cites))
-    return f"{statement.text} {marks}" if marks else statement.text
+    def _mark(self, statement: Statement) -> str:
+        marks = "".join(map(citation_mark, statement.cites))
+        return f"{statement.text} {marks}" if marks else statement.shown_in(self.language)
 
 
 DangerKind = Literal["emergency", "self-harm"]
@@ -337,39 +361,6 @@ class DecidedBy(StrEnum):
     """A reader of what the method found, to whom the method leaves the answer."""
     FALLBACK = "fallback"
     """A reader in the method's stead: the method came to no decision that could be read."""
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """The cost of a run; usages add up with `+`."""
-
-    calls: int = 0
-    """Model calls, completions and scorings alike."""
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    cached_tokens: int = 0
-    """Prompt tokens that the engine's prefix cache saved."""
-    scored_tokens: int = 0
-    searches: int = 0
-    seconds: float = 0.0
-    """Seconds spent in model calls, as the model reported them."""
-
-    def __add__(self, other: Usage) -> Usage:
-        return Usage(
-            self.calls + other.calls,
-            self.prompt_tokens + other.prompt_tokens,
-            self.completion_tokens + other.completion_tokens,
-            self.cached_tokens + other.cached_tokens,
-            self.scored_tokens + other.scored_tokens,
-            self.searches + other.searches,
-            self.seconds + other.seconds,
-        )
-
-    @property
-    def tokens(self) -> int:
-        """Tokens processed: read without the cache, written or scored."""
-        read = self.prompt_tokens - self.cached_tokens
-        return read + self.completion_tokens + self.scored_tokens
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,147 @@
+"""What an answer may cost: known, measured on former runs, or said to be unknown."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from osler.app.config import Settings
+from osler.app.estimates import CostRange, estimate_cost
+from osler.app.runs import ask
+from osler.app.wiring.live import parts_around
+from osler.app.wiring.models import LoadedModel
+from osler.cli.costs import estimate_rows
+from osler.kb.base import KnowledgeBase
+from osler.questions import parse_question
+from osler.testing.scripted import ScriptedModel
+from osler.types import Question
+
+QUESTION = parse_question("What causes scurvy?")
+SERVER = {"kind": "openai", "url": "http://127.0.0.1:9/v1", "name": "big"}
+PRICES = {"currency": "EUR", "models": ["big=2/0.5/1000000"]}
+
+
+def settings_at(home: Path, kind: str = "direct", **sections: Any) -> Settings:
+    tree = {"home": home, "model": SERVER, "strategy": {"kind": kind}, **sections}
+    return Settings.model_validate(tree)
+
+
+def fill_base(home: Path) -> None:
+    (home / "a.md").write_text("# Scurvy\n\nScurvy is caused by lack of vitamin C.\n")
+    with KnowledgeBase.create(home / "kb") as kb:
+        kb.add([home / "a.md"], source="book")
+
+
+def run_once(settings: Settings, reply: str, question: Question = QUESTION) -> None:
+    models = {"reader": LoadedModel(ScriptedModel([reply], name="big on 127.0.0.1:9"))}
+    parts = parts_around(settings, models)  # type: ignore[arg-type]
+    asyncio.run(ask(settings, question, parts=parts))
+
+
+def estimate(settings: Settings, **given: Any) -> Any:
+    return asyncio.run(estimate_cost(settings, QUESTION, **given))
+
+
+def test_before_any_run_the_first_prompt_is_all_that_is_known(tmp_path: Path) -> None:
+    found = estimate(settings_at(tmp_path))
+    assert found.calls == CostRange(1, 1), "direct makes one call"
+    assert found.prompt_tokens is not None
+    assert found.prompt_tokens.low == found.prompt_tokens.high > 5
+    assert found.completion_tokens == CostRange(0, 500)
+    assert (found.seconds, found.money, found.runs) == (None, None, 0)
+    assert "has not run here yet" in found.basis
+
+
+def test_of_a_method_of_many_calls_the_least_is_said(tmp_path: Path) -> None:
+    fill_base(tmp_path)
+    found = estimate(settings_at(tmp_path, "tc-rag"))
+    assert found.calls == CostRange(1, None)
+    assert found.completion_tokens is None
+    words = dict(estimate_rows(found))
+    assert words["model calls"] == "at least 1"
+    assert words["money"] == words["seconds in calls"] == "unknown"
+    bounded = estimate(settings_at(tmp_path, "tc-rag", budget={"calls": 9}))
+    assert bounded.calls == CostRange(1, 9)
+
+
+def test_former_runs_give_the_range(tmp_path: Path) -> None:
+    settings = settings_at(tmp_path, prices=PRICES)
+    run_once(settings, "Lack of it.")
+    run_once(settings, "Lack of vitamin C, which is found in fresh fruit.")
+    found = estimate(settings)
+    assert found.runs == 2
+    assert "2 former runs of direct with these settings" in found.basis
+    assert found.calls == CostRange(1, 1, 1)
+    least, most = found.completion_tokens.low, found.completion_tokens.high
+    assert 0 < least < most
+    assert found.money == CostRange(least, most, (least + most) / 2), "a unit for each token"
+    assert found.currency == "EUR"
+    words = dict(estimate_rows(found))
+    assert words["tokens written"].startswith(f"{least} to {most}, mostly about ")
+    assert words["money"].endswith("EUR")
+
+
+def test_a_run_on_another_model_tells_calls_but_neither_seconds_nor_money(tmp_path: Path) -> None:
+    run_once(settings_at(tmp_path), "Lack of it.")
+    other = {**SERVER, "name": "other"}
+    prices = {"currency": "EUR", "models": ["other=1/1/1"]}
+    found = estimate(settings_at(tmp_path, model=other, prices=prices))
+    assert "on other models" in found.basis
+    assert found.calls == CostRange(1, 1, 1)
+    assert (found.seconds, found.money) == (None, None)
+
+
+def test_runs_of_another_strategy_and_those_that_may_not_be_seen_do_not_count(
+    tmp_path: Path,
+) -> None:
+    run_once(settings_at(tmp_path, "cot"), "Lack of it.")
+    assert estimate(settings_at(tmp_path)).runs == 0
+    assert estimate(settings_at(tmp_path, "cot")).runs == 1
+    assert estimate(settings_at(tmp_path, "cot"), opens=lambda _: False).runs == 0
+
+
+def test_a_run_that_cannot_be_read_is_passed_over(tmp_path: Path) -> None:
+    run_once(settings_at(tmp_path), "Lack of it.")
+    (log,) = (tmp_path / "runs").glob("*/events.jsonl")
+    log.write_text("{", encoding="utf-8")
+    assert estimate(settings_at(tmp_path)).runs == 0
+
+
+def test_what_needs_no_model_costs_nothing(tmp_path: Path) -> None:
+    fill_base(tmp_path)
+    packaged = {"kind": "packaged"}
+    found = asyncio.run(
+        estimate_cost(
+            settings_at(tmp_path, "auto", model=packaged),
+            parse_question("What is the BMI of 80 kg and 1.75 m?"),
+        )
+    )
+    assert found.calls == CostRange(0, 0, 0)
+    assert "needed no model" in found.basis
+    assert found.money is None, "no price is set"
+
+
+@pytest.mark.parametrize("as_json", [True, False])
+def test_the_command_says_it_and_asks_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, as_json: bool
+) -> None:
+    from typer.testing import CliRunner
+
+    from osler.cli import app
+
+    monkeypatch.chdir(tmp_path)
+    for key, value in SERVER.items():
+        monkeypatch.setenv(f"OSLER__MODEL__{key.upper()}", value)
+    monkeypatch.setenv("OSLER__HOME", str(tmp_path / "home"))
+    words = ["ask", "What causes scurvy?", "--strategy", "direct", "--estimate"]
+    done = CliRunner().invoke(app, [*words, *["--json"] * as_json], catch_exceptions=False)
+    assert done.exit_code == 0, "the server is not there, and is not asked"
+    assert not (tmp_path / "home" / "runs").exists()
+    if as_json:
+        assert json.loads(done.stdout)["calls"] == {"low": 1, "high": 1, "usual": None}
+    else:
+        assert "based on" in done.stdout
