@@ -32,7 +32,10 @@ def natural(
         str, typer.Option(help="Ways: default, off (no judge), cosine, bm25.")
     ] = "default,cosine,bm25",
     half: Annotated[
-        str, typer.Option(help="dev may be tuned on; seen chooses; test is asked once, for what is reported.")
+        str,
+        typer.Option(
+            help="dev may be tuned on; seen chooses; test is asked once, for what is reported."
+        ),
     ] = "dev",
     limit: Annotated[int | None, typer.Option(min=1, help="Most questions of each set.")] = None,
     fit: Annotated[
