@@ -43,6 +43,7 @@ class CheckWords:
 
     amount_asked: re.Pattern[str]
     amount: re.Pattern[str]
+    dose: re.Pattern[str]
     dose_asked: re.Pattern[str]
     background: re.Pattern[str]
     both: re.Pattern[str]
@@ -207,8 +208,10 @@ class ReadQuote:
 
 
 def lacks_amount(facts: AskedFacts, quote: ReadQuote) -> bool:
-    """An amount is asked for, and the sentence has none."""
-    return facts.wants_amount and read_words().amount.search(quote.sentence) is None
+    """An amount is asked for, of a drug a dose, and the sentence has none."""
+    words = read_words()
+    amount = words.dose if facts.wants_dose else words.amount
+    return facts.wants_amount and amount.search(quote.sentence) is None
 
 
 def is_of_another_drug(facts: AskedFacts, quote: ReadQuote) -> bool:
@@ -244,11 +247,14 @@ def lacks_condition(facts: AskedFacts, quote: ReadQuote) -> bool:
 
 
 def names_one_of_two(facts: AskedFacts, quote: ReadQuote) -> bool:
-    """Drugs are asked about together, and the sentence under its heading does not name two."""
+    """Drugs are asked about together, and the sentence under its heading does not name two, or
+    stands under the name of another: it says what happens with that one."""
     if not facts.wants_both:
         return False
-    read = ReadText(quote.near)
-    return sum(drug.is_in(read) for drug in facts.drugs) < 2
+    if sum(drug.is_in(ReadText(quote.near)) for drug in facts.drugs) < 2:
+        return True
+    levels = [level for level in quote.heading.split(" > ") if find_drugs(level)]
+    return any(not any(drug.is_in(ReadText(one)) for drug in facts.drugs) for one in levels)
 
 
 def is_background(facts: AskedFacts, quote: ReadQuote) -> bool:

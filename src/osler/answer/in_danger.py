@@ -1,7 +1,8 @@
 """What is quoted below a notice to somebody in danger: never as the answer to them.
 
-The notice says whom to call. What the texts say of the matter stands below it, called so; to
-somebody who may have taken too much, or may harm themself, only what is about poisoning.
+The notice says whom to call. What the texts answer stands below it, called so, and nothing that is
+merely near; to somebody who may have taken too much, or may harm themself, only what is about
+poisoning.
 """
 
 from __future__ import annotations
@@ -34,9 +35,11 @@ def answer_below_notice(answer: Answer, question: Question, notice: DangerNotice
     quoted = answer.authorship is Authorship.EXTRACTIVE
     if notice is None or not quoted or not answer.evidence:
         return answer
-    kept = answer.evidence
     if "self-harm" in notice.kinds or _TAKEN.search(question.text):
-        kept = tuple(filter(_is_about_poisoning, kept))
+        kept = tuple(filter(_is_about_poisoning, answer.evidence))
+    else:
+        # Of a drooping face the ice pack that is laid on a drooping lid was the nearest sentence.
+        kept = tuple(one for one in answer.evidence if one.use != "nearest")
     if not kept:
         return Answer(note=NOTHING_SAID[answer.language], language=answer.language)
     numbers = {answer.evidence.index(one) + 1: n for n, one in enumerate(kept, 1)}

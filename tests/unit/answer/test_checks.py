@@ -91,6 +91,28 @@ def test_a_state_of_the_patient_is_spoken_of_near_the_sentence(asked: str, said:
     assert not fails("condition", "How is it taken?", plain)
 
 
+@pytest.mark.parametrize(
+    ("sentence", "failed"),
+    [
+        ("Spironolactone is started at 25 mg a day.", False),
+        ("Give spironolactone once daily.", False),
+        ("Take two tablets of spironolactone.", False),
+        ("Spironolactone is added if potassium is 4.5 mmol/L or less.", True),
+        ("Four groups of drugs lengthen life, spironolactone among them.", True),
+    ],
+)
+def test_a_dose_is_no_level_in_the_blood_and_no_count(sentence: str, failed: bool) -> None:
+    assert fails("amount", "usual dose of spironolactone in heart failure", sentence) is failed
+
+
+def test_what_two_drugs_do_with_a_third_is_no_answer() -> None:
+    asked = "Can I take ibuprofen with lisinopril and furosemide?"
+    lithium = "Drug interactions > Lithium > Diuretics, ACE inhibitors and NSAIDs"
+    assert fails("both", asked, "Loop diuretics have less effect.", title=lithium)
+    triple = "Drug interactions > Diuretics, ACE inhibitors and NSAIDs"
+    assert not fails("both", asked, "Together they can cause kidney injury.", title=triple)
+
+
 def test_two_drugs_that_are_asked_about_together_are_both_named() -> None:
     asked = "Can I take ibuprofen with warfarin?"
     assert fails("both", asked, "Ibuprofen relieves pain and fever.")

@@ -58,6 +58,15 @@ def test_what_is_quoted_stands_below_a_sentence_that_says_what_it_is_and_answers
     assert (found.note, found.sureness) == ("", None)
 
 
+def test_what_is_merely_nearest_is_not_shown_to_somebody_in_danger() -> None:
+    asked = Question("q", "My dad's face is drooping on one side, what do I do?")
+    lid = quoted("An ice pack laid on a drooping lid for two minutes often lifts it.")
+    near = replace(lid, evidence=tuple(replace(one, use="nearest") for one in lid.evidence))
+    found = answer_below_notice(near, asked, notice("emergency"))
+    assert (found.evidence, found.statements) == ((), ())
+    assert found.note == NOTHING_SAID["en"]
+
+
 @pytest.mark.parametrize(
     ("text", "kinds"),
     [
