@@ -38,9 +38,10 @@ _FAULT = {
     "zh": "某专家模型无法使用，改由简单规则判定：{}。",
 }
 _NEAREST = {
-    "en": "What was found does not say this directly; nearest to it, under “{}”:",
-    "zh": "检索到的内容没有直接回答这个问题；最接近的内容见“{}”：",
+    "en": "What was found does not say this directly; nearest to it, under {}:",
+    "zh": "检索到的内容没有直接回答这个问题；最接近的内容见{}：",
 }
+_BETWEEN = {"en": " and ", "zh": "和"}
 _NO_QUESTION = {
     "en": "There is no question in this. Ask about a disease, a drug or a treatment, as in: What is"
     " the dose of adrenaline in anaphylaxis?",
@@ -122,7 +123,7 @@ class ExtractiveComposer:
             notes.append(_SPENT[question.language].format(run.spent))
         return Answer(
             statements=(
-                *_introduce_nearest(near, question.language),
+                *introduce_nearest(near, question.language),
                 *(Statement(q.text, (n,)) for n, q in enumerate(quotes or near, 1)),
             ),
             evidence=tuple(q.as_evidence("nearest" if near else "answer") for q in quotes or near),
@@ -184,7 +185,8 @@ def choose_quotes(found: Sequence[QuoteCandidate], most: int) -> list[QuoteCandi
     return add_neighbours(list(chosen.values()))
 
 
-def _introduce_nearest(near: Sequence[QuoteCandidate], language: Language) -> list[Statement]:
+def introduce_nearest(near: Sequence[QuoteCandidate], language: Language) -> list[Statement]:
     """What stands before quotes that may not say what was asked; it has no citation."""
-    passages = [one.hit.passage for one in near[:1]]
-    return [Statement(_NEAREST[language].format(one.heading or one.id)) for one in passages]
+    places = dict.fromkeys(one.hit.passage.heading or one.hit.passage.id for one in near)
+    listed = _BETWEEN[language].join(f"“{place}”" for place in places)
+    return [Statement(_NEAREST[language].format(listed))] if near else []

@@ -35,11 +35,10 @@ def answer_below_notice(answer: Answer, question: Question, notice: DangerNotice
     quoted = answer.authorship is Authorship.EXTRACTIVE
     if notice is None or not quoted or not answer.evidence:
         return answer
+    # What is merely near misleads: of a drooping face the ice pack that is laid on a drooping lid.
+    kept = tuple(one for one in answer.evidence if one.use != "nearest")
     if "self-harm" in notice.kinds or _TAKEN.search(question.text):
-        kept = tuple(filter(_is_about_poisoning, answer.evidence))
-    else:
-        # Of a drooping face the ice pack that is laid on a drooping lid was the nearest sentence.
-        kept = tuple(one for one in answer.evidence if one.use != "nearest")
+        kept = tuple(filter(_is_about_poisoning, kept))
     if not kept:
         return Answer(note=NOTHING_SAID[answer.language], language=answer.language)
     numbers = {answer.evidence.index(one) + 1: n for n, one in enumerate(kept, 1)}

@@ -60,10 +60,20 @@ def add_neighbours(quotes: Sequence[QuoteCandidate]) -> list[QuoteCandidate]:
     a list ends with it.
 
     "The others should take …" says who only with what stands before it. Nothing is brought before
-    over a line break, nor what is quoted already.
+    over a line break, nor what is quoted above; what was brought is not quoted again below.
     """
-    quoted = {(one.hit.passage.id, one.end) for one in quotes}
-    return [replace(one, start=_find_start(one, quoted), end=_find_end(one)) for one in quotes]
+    found: list[QuoteCandidate] = []
+    for one in quotes:
+        if any(_holds(other, one) for other in found):
+            continue
+        quoted = {(other.hit.passage.id, other.end) for other in found}
+        found.append(replace(one, start=_find_start(one, quoted), end=_find_end(one)))
+    return found
+
+
+def _holds(whole: QuoteCandidate, part: QuoteCandidate) -> bool:
+    same = whole.hit.passage.id == part.hit.passage.id
+    return same and whole.start <= part.start and part.end <= whole.end
 
 
 def _find_end(quote: QuoteCandidate) -> int:

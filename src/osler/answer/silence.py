@@ -16,7 +16,7 @@ _NOTES = {
     },
     "declined": {"en": "The model declined to answer.", "zh": "模型拒绝回答。"},
 }
-"""What a reader is told, by cause and language."""
+"""The note that a reader sees, by cause and language."""
 
 
 def read_draft(draft: str, run: Run) -> str:

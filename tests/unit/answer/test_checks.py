@@ -183,6 +183,11 @@ def test_what_one_thing_is_asked_of_is_read(question: str, subjects: list[str]) 
             "Alpha-mannosidosis causes deafness.",
             False,
         ),
+        (
+            "Is amoxicillin or doxycycline better for lyme disease?",
+            "Doxycycline suits pneumonia in those allergic to penicillin.",
+            True,
+        ),
         ("Is Lowe syndrome inherited?", "Down syndrome is rarely inherited.", True),
         ("What is a heart attack?", "Myocardial infarction is the death of muscle.", False),
         ("What is a tumour?", "A tumor is a growth of cells.", False),

@@ -10,7 +10,7 @@ import pytest
 
 from osler.answer import NOTHING_SAID
 from osler.answer.checks import DECISIVE, weigh_failures
-from osler.answer.extractive import FURTHER, NOTE, ExtractiveComposer
+from osler.answer.extractive import FURTHER, NOTE, ExtractiveComposer, introduce_nearest
 from osler.answer.gate import (
     BY_RELEVANCE,
     CHECK,
@@ -367,6 +367,15 @@ async def test_no_more_is_quoted_than_the_settings_say_and_nothing_twice() -> No
     assert [each.text for each in one.statements] == [GUMS]
     same, _ = await answer(KnownJudge(), f"{GUMS} {GUMS.upper()} {GUMS}")
     assert len(same.statements) == 1
+
+
+def test_the_nearest_sentences_are_said_to_stand_where_they_stand() -> None:
+    hits = [
+        Hit(Passage(f"book:{one}#0", f"{one} is rare.", "book", one), 1.0, 1, "q", "book")
+        for one in ("Asthma", "Stroke", "Asthma")
+    ]
+    (lead,) = introduce_nearest([QuoteCandidate(one, 0, 6, 0.2) for one in hits], "en")
+    assert lead.text.endswith("under “Asthma” and “Stroke”:")
 
 
 async def test_where_nothing_answers_the_nearest_is_quoted_and_called_so() -> None:

@@ -47,11 +47,12 @@ def test_they_are_quoted_with_their_name() -> None:
 
 
 def test_what_is_quoted_already_is_not_quoted_twice() -> None:
-    both = [
-        quote(STATINS, "They may be resumed after breast-feeding."),
-        quote(STATINS, "Statins are stopped in pregnancy."),
-    ]
-    assert add_neighbours(both) == both
+    leaning = quote(STATINS, "They may be resumed after breast-feeding.")
+    named = quote(STATINS, "Statins are stopped in pregnancy.")
+    assert add_neighbours([named, leaning]) == [named, leaning]
+    # Standing first, it would be read without what it is said of.
+    (whole,) = add_neighbours([leaning, named])
+    assert whole.text == f"{named.text} {leaning.text}"
 
 
 @pytest.mark.parametrize("part", ["Statins are stopped in pregnancy.", "These lower cholesterol."])

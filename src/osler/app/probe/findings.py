@@ -66,7 +66,7 @@ class Findings:
     speed: float | None = None
     """Tokens a second, of one call alone."""
     beside: bool | None = None
-    """Whether two calls beside each other took about as long as one."""
+    """Whether two calls made at once ended at about the same time."""
     slots: int | None = None
     seconds: float = 0.0
     calls: int = 0
