@@ -33,7 +33,7 @@ _GREETING = re.compile(
 _THANKS = re.compile(
     r"[\s,.!;-]*\b(?:many thanks|thanks|thank you|thx|cheers|ta|please help|much appreciated)\b"
     r"(?: (?:so|very) much| in advance| a lot| for (?:your|any) (?:help|reply|answer|time))*"
-    r"[\s.!]*$",
+    r"(?:,? (?:doctor|doc|dr|nurse|all|everyone|everybody|team|sir|madam))*[\s.!]*$",
     re.IGNORECASE,
 )
 _COURTESY_ZH = re.compile(

@@ -282,7 +282,18 @@ def test_mending_only_changes_the_words_that_it_tells_of(written: str, words: li
 @pytest.mark.parametrize(
     ("typed", "asks"),
     [
-        *((one, False) for one in ("Thanks", "hello doctor", "? ?", "123 45", "谢谢医生", "您好")),
+        *(
+            (one, False)
+            for one in (
+                "Thanks",
+                "hello doctor",
+                "hi, thank you so much doctor",
+                "? ?",
+                "123 45",
+                "谢谢医生",
+                "您好",
+            )
+        ),
         *((one, True) for one in ("warfarin", "Good morning. What is gout?", "痛风", "K+ 6.8")),
     ],
 )
