@@ -1,11 +1,11 @@
 """The gate: which sentences of the hits answer a question, and how likely any of them does.
 
 Every sentence of the passages is weighed by the cosine of the question with "heading. sentence",
-plus half the cosine with its passage and a fifth of its share of the question's words; of the best
-of them the judge reads question and sentence together, and checks about medicine
-(`osler.answer.checks`) count against them. So they are ordered, and the probability of the first,
-on one scale for all sources, says how sure the answer is and decides among an answer, the nearest
-passages, and none.
+plus half the cosine with its passage and a fifth of its share of the question's words. To the best
+of them the cosine of an encoder that has learnt what answers is added (`match`), the judge reads
+question and sentence together, and checks about medicine (`osler.answer.checks`) count against
+them. So they are ordered, and the probability of the first, on one scale for all sources, says how
+sure the answer is and decides among an answer, the nearest passages, and none.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ WORDS = 0.2
 """Weight of the share of the question's words, rare ones counting most, that a sentence has."""
 CHECK = 0.25
 """What a failed check takes from a sentence in the order, where relevance lies about 1."""
-_FITTED = ("ordered", "bias", "relevance", "judged", "failed", "margin")
+_FITTED = ("ordered", "bias", "relevance", "judged", "failed", "margin", "check")
 """Parameters of a judge's card."""
 _LARGEST = 700.0
 """Of what `exp` makes a float."""
@@ -53,10 +53,12 @@ class AnswerFit:
     """Taken for each check that the sentence fails."""
     margin: float
     """Of how far its relevance lies above the mean of the sentences that were read."""
+    check: float = CHECK
+    """What a failed check takes from a sentence in the order."""
 
     def find_place(self, relevance: float, judged: float, failed: int) -> float:
         """By which sentences are ordered: the higher, the better."""
-        return relevance + self.ordered * judged - CHECK * failed
+        return relevance + self.ordered * judged - self.check * failed
 
     def find_share(self, relevance: float, judged: float, failed: int, margin: float) -> float:
         """Probability that the sentence, standing first, answers with those behind it."""
@@ -107,6 +109,9 @@ class EvidenceGate:
     coverage: Relevance | None = None
     """Of the question's words by a sentence; beside a cosine, which makes little of rare names."""
     reader: QuestionReader = field(default_factory=QuestionReader)
+    match: Relevance | None = None
+    """Cosine of the question and a sentence that is read, under its heading, by an encoder that
+    has learnt what answers; added to its relevance."""
     judge: Relevance | None = None
     """Logit that a sentence answers (`JudgedText`); `None` = relevance alone."""
     fits: Mapping[Language, AnswerFit] = field(default_factory=lambda: dict(BY_RELEVANCE))
@@ -146,7 +151,7 @@ class EvidenceGate:
     async def weigh_sentences(self, asked: str, hits: Sequence[Hit]) -> list[QuoteCandidate]:
         """The sentences that are read, likeliest first; `relevance` is the probability."""
         facts = AskedFacts(self.reader.read(asked))
-        found = (await self.rank_by_relevance(facts, hits))[:READ]
+        found = await self.read_best(facts, hits)
         if not found:
             return []
         judged: Sequence[float] = [0.0] * len(found)
@@ -154,6 +159,20 @@ class EvidenceGate:
             texts = [judged_text(one).to_line() for one in found]
             judged = await self.judge.relevance(asked, texts)
         return self._weigh_found(facts, found, judged)
+
+    async def read_best(
+        self, facts: AskedFacts, hits: Sequence[Hit], most: int = READ
+    ) -> list[QuoteCandidate]:
+        """The most relevant sentences, with what `match` makes of them in their relevance."""
+        found = (await self.rank_by_relevance(facts, hits))[:most]
+        if self.match is None or not found:
+            return found
+        texts = [f"{one.hit.passage.heading}. {one.text}" for one in found]
+        near = await self.match.relevance(facts.asked.written, texts)
+        return [
+            replace(one, relevance=one.relevance + more)
+            for one, more in zip(found, near, strict=True)
+        ]
 
     def _weigh_found(
         self, facts: AskedFacts, found: Sequence[QuoteCandidate], judged: Sequence[float]

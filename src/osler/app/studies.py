@@ -12,7 +12,7 @@ from random import Random
 from osler.app.config import Settings, TcRagSettings
 from osler.app.wiring import Parts, no_retriever, roles_of
 from osler.app.wiring.bounds import make_run
-from osler.app.wiring.hub import open_judge
+from osler.app.wiring.hub import open_judges
 from osler.app.wiring.knowledge import pool_relevance
 from osler.app.wiring.live import live_parts, record_parts, replay_parts
 from osler.app.wiring.models import encoder_relevance, load_encoder, load_roles
@@ -155,7 +155,7 @@ async def open_attacked_parts(settings: Settings, targets: Iterable[Target]) -> 
         return {t: log(1 + (len(every) - held[t] + 0.5) / (held[t] + 0.5)) for t in asked}
 
     encoder = load_encoder(settings)
-    judge, faults = open_judge(settings)
+    judge, match, faults = open_judges(settings)
     return Parts(
         await load_roles(settings, roles_of(settings)),
         no_retriever,
@@ -164,6 +164,7 @@ async def open_attacked_parts(settings: Settings, targets: Iterable[Target]) -> 
         (RESEARCH, WIKI),
         pool=pool_relevance(settings, term_rarity, encoder, None),
         judge=judge,
+        match=match,
         faults=faults,
     )
 

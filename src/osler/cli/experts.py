@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,7 +13,7 @@ from osler.cli.session import CliSession
 if TYPE_CHECKING:
     from osler.train.experts.jobs import ExpertJob
 
-ExpertName = Annotated[str, typer.Argument(help="Name of the expert: judge, supports.")]
+ExpertName = Annotated[str, typer.Argument(help="Name of the expert: judge, match, supports.")]
 ExpertFolder = Annotated[
     Path | None, typer.Option(help="An expert of your own; else the one that comes with Osler.")
 ]
@@ -65,13 +65,17 @@ def train(
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same expert.")] = 0,
     threads: Annotated[int, typer.Option(min=1, help="Threads that compute.")] = 1,
+    teacher: Annotated[
+        Path | None, typer.Option(help="Folder of the larger sentence encoder that teaches match.")
+    ] = None,
 ) -> None:
-    """Train an expert on the train part of the data (extra train for judge).
+    """Train an expert on the train part of the data (extra train for judge and match).
 
     The dev part calibrates it; the test part is not read. A stopped training goes on when the
     same command is given again.
     """
-    job = _open_job(name, data, split, out, work, threads=threads, steps=steps, seed=seed)
+    made = {"threads": threads, "steps": steps, "seed": seed, "teacher": teacher}
+    job = _open_job(name, data, split, out, work, **made)
     with show_progress(here) as report:
         card = job.train(report)
     from osler.cli.expert_pages import card_page
@@ -145,17 +149,9 @@ def _write_choice(here: CliSession, name: str, folder: Path | None, *, used: boo
 
 
 def _open_job(
-    name: str,
-    data: Path,
-    split: Path,
-    out: Path,
-    work: Path | None,
-    *,
-    threads: int,
-    steps: int | None = None,
-    seed: int = 0,
+    name: str, data: Path, split: Path, out: Path, work: Path | None, **made: Any
 ) -> ExpertJob:
+    """The job; what is `made` is as `make_job` takes it."""
     from osler.train.experts.jobs import make_job
 
-    work = work or out.with_name(f"{out.name}.work")
-    return make_job(name, data, split, out, work, threads=threads, steps=steps, seed=seed)
+    return make_job(name, data, split, out, work or out.with_name(f"{out.name}.work"), **made)

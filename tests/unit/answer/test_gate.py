@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from osler.answer import NOTHING_SAID
-from osler.answer.checks import DECISIVE, weigh_failures
+from osler.answer.checks import DECISIVE, AskedFacts, weigh_failures
 from osler.answer.extractive import FURTHER, NOTE, ExtractiveComposer, introduce_nearest
 from osler.answer.gate import (
     BY_RELEVANCE,
@@ -184,6 +184,20 @@ async def test_order_and_probability_weigh_the_judge_apart() -> None:
     assert [one.relevance for one in found] == pytest.approx([chance(-1.0), chance(1.0)])
 
 
+async def test_what_has_learnt_what_answers_is_added_for_the_sentences_that_are_read() -> None:
+    fit = AnswerFit(0.0, bias=0.0, relevance=1.0, judged=0.0, failed=0.0, margin=0.0)
+    match = KnownRelevance({f"Scurvy. {JOINTS}": 0.9, f"Scurvy. {GUMS}": 0.1})
+    gate = EvidenceGate(KnownRelevance({GUMS: 1.0, JOINTS: 0.5}), match=match, fits={"en": fit})
+    found = await gate.weigh_sentences(ASKED.text, [hit(GUMS), hit(JOINTS, 1)])
+    assert [one.text for one in found] == [JOINTS, GUMS]
+    assert [one.relevance for one in found] == pytest.approx(
+        [chance(0.75 + 0.9), chance(1.5 + 0.1)]
+    )
+    facts = AskedFacts(gate.reader.read(ASKED.text))
+    (best,) = await gate.read_best(facts, [hit(GUMS), hit(JOINTS, 1)], most=1)
+    assert (best.text, best.relevance) == (GUMS, pytest.approx(1.6))
+
+
 async def test_what_stands_out_from_the_sentences_beside_it_is_surer() -> None:
     fit = AnswerFit(0.0, bias=0.0, relevance=0.0, judged=0.0, failed=0.0, margin=2.0)
     gate = EvidenceGate(KnownRelevance({GUMS: 1.0, JOINTS: 0.5}), fits={"en": fit})
@@ -279,6 +293,7 @@ PARAMETERS = {
     "judged": 3.0,
     "failed": 0.7,
     "margin": 0.2,
+    "check": 0.4,
 }
 
 
@@ -307,7 +322,7 @@ def test_a_card_without_one_of_the_numbers_is_refused_and_says_which(lacking: st
 
 async def test_chinese_is_weighed_by_its_own_fit() -> None:
     fits = read_fits(card_of(PARAMETERS))
-    assert fits["en"] == AnswerFit(0.5, -1.0, 2.0, 3.0, 0.7, 0.2)
+    assert fits["en"] == AnswerFit(0.5, -1.0, 2.0, 3.0, 0.7, 0.2, 0.4)
     assert fits["zh"] == BY_RELEVANCE["zh"]
     question = Question("q", "坏血病的病因是什么？", language="zh")
     text = "坏血病的病因是缺乏维生素C。"

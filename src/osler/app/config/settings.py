@@ -97,10 +97,12 @@ class AnswerSettings(SettingsSection):
     """Where no sentence answers, quote the nearest one, after a sentence that says so; false:
     abstain."""
     judge: Literal["judge", "off"] = "judge"
-    """What reads question and sentence together (English): the expert judge; off: the cosine alone
-    orders sentences."""
+    """What reads question and sentence together (English): the expert judge, beside the encoder
+    match; off: the cosine of the packaged encoder alone orders sentences."""
     judge_path: OptionalPlace = None
     """Folder of an expert judge of your own."""
+    match_path: OptionalPlace = None
+    """Folder of an expert match of your own."""
     options: Literal["texts", "letters", "written"] = "texts"
     """How an option is chosen where answers are quoted: by the likelihood of its text, by that of
     its letter, which only a strong model knows, or as the letter that the model writes, under a

@@ -223,7 +223,7 @@ async def weigh(
 ) -> list[Mapping[str, Any]]:
     """What the gate knows of each of the first sentences that it could read."""
     facts = AskedFacts(gate.reader.read(question.text))
-    found = (await gate.rank_by_relevance(facts, hits))[:_WEIGHED]
+    found = await gate.read_best(facts, hits, _WEIGHED)
     texts = [judged_text(one).to_line() for one in found]
     judged = await gate.judge.relevance(question.text, texts) if gate.judge else [0.0] * len(found)
     return [

@@ -20,6 +20,8 @@ from osler.retrieve.experts.cards import CARD, read_card, render_card
 
 ORDERS = (0.0, 0.015, 0.03, 0.045, 0.06, 0.09, 0.12, 0.16)
 """Weights of the logit beside relevance that are tried."""
+CHECKS = (0.15, 0.25, 0.35, 0.5)
+"""What a failed check takes in the order, of those that are tried."""
 LEAST_FAILED = 0.3
 """Least that a failed check takes: what is right fails one now and then, but a check is no gain."""
 _RIDGE = 0.5
@@ -39,7 +41,7 @@ def fit_card(folder: Path, rows: Sequence[AskedRow]) -> AnswerFit:
     card = read_card(folder)
     numbers = {
         name: round(getattr(fit, name), 4)
-        for name in ("ordered", "bias", "relevance", "judged", "failed", "margin")
+        for name in ("ordered", "bias", "relevance", "judged", "failed", "margin", "check")
     }
     changed = card.model_copy(update={"parameters": {**card.parameters, **numbers}})
     (folder / CARD).write_text(render_card(changed), encoding="utf-8")
@@ -47,9 +49,10 @@ def fit_card(folder: Path, rows: Sequence[AskedRow]) -> AnswerFit:
 
 
 def fit_answers(rows: Sequence[AskedRow]) -> AnswerFit:
-    """The weight of the logit that puts most right sentences first, and
-    the probability of being right of what then stands first."""
-    best = max(ORDERS, key=lambda ordered: (round(share_right(rows, ordered), 3), -ordered))
+    """The weights of the logit and of failed checks that put most right sentences first, and the
+    probability of being right of what then stands first."""
+    tried = [AnswerFit(ordered, 0, 0, 0, 0, 0, check) for ordered in ORDERS for check in CHECKS]
+    best = max(tried, key=lambda one: (round(share_right(rows, one), 3), -one.ordered, -one.check))
     firsts = [(row, first_of(row, best)) for row in rows]
     features = np.array(
         [
@@ -65,25 +68,23 @@ def fit_answers(rows: Sequence[AskedRow]) -> AnswerFit:
     )
     right = np.array([bool(one["right"]) and row.answerable is not False for row, one in firsts])
     bias, relevance, judged, failed, margin = fit_logistic(features, right.astype(float))
-    return AnswerFit(best, bias, relevance, judged, max(failed, LEAST_FAILED), margin)
+    least = max(failed, LEAST_FAILED)
+    return AnswerFit(best.ordered, bias, relevance, judged, least, margin, best.check)
 
 
-def share_right(rows: Sequence[AskedRow], ordered: float) -> float:
-    """The share of answerable questions whose first sentence is right."""
+def share_right(rows: Sequence[AskedRow], fit: AnswerFit) -> float:
+    """The share of answerable questions whose first sentence is right in this order."""
     asked = [row for row in rows if row.answerable]
-    return float(np.mean([bool(first_of(row, ordered)["right"]) for row in asked]))
+    return float(np.mean([bool(first_of(row, fit)["right"]) for row in asked]))
 
 
-def first_of(row: AskedRow, ordered: float) -> Mapping[str, Any]:
-    """The sentence that stands first with this weight of the logit."""
-    place = AnswerFit(ordered, 0, 0, 0, 0, 0).find_place
-    read = row.weighed[:READ]
-    return dict(
-        max(
-            read,
-            key=lambda one: place(one["relevance"], one["judged"], weigh_failures(one["failed"])),
-        )
-    )
+def first_of(row: AskedRow, fit: AnswerFit) -> Mapping[str, Any]:
+    """The sentence that stands first in this order."""
+
+    def find_place(one: Mapping[str, Any]) -> float:
+        return fit.find_place(one["relevance"], one["judged"], weigh_failures(one["failed"]))
+
+    return dict(max(row.weighed[:READ], key=find_place))
 
 
 def margin_of(row: AskedRow, first: Mapping[str, Any]) -> float:

@@ -74,6 +74,8 @@ class Parts:
     """Passages that still wait for their vector."""
     judge: Relevance | None = None
     """Reads question and sentence together; `None` = relevance alone orders sentences."""
+    match: Relevance | None = None
+    """Of a sentence under its heading to a question; there with the judge alone."""
     faults: tuple[str, ...] = ()
     """Why an expert that is set is not in use; for the reader."""
 

@@ -123,7 +123,7 @@ def evidence_gate(settings: Settings, parts: Parts) -> EvidenceGate:
         fits = read_fits(card)
     except ModelError as error:
         return replace(plain, faults=(*plain.faults, str(error)))
-    gate = replace(plain, judge=parts.judge, fits=fits, identity=card.identity)
+    gate = replace(plain, judge=parts.judge, match=parts.match, fits=fits, identity=card.identity)
     if fitted.sureness is None or fitted.sureness_model != gate.identity:
         return gate
     return replace(gate, answers=max(gate.answers, fitted.sureness))

@@ -17,11 +17,13 @@ from osler.retrieve.experts.shelf import open_expert
 
 OFF, PACKAGED = "off", "packaged"
 SWITCHES = {
-    "judge": ("answer", "judge", "off", "judge_path"),
-    "supports": ("answer", "verdicts", "likelihood", "verdicts_path"),
+    "judge": ("answer", "judge", "judge", "off", "judge_path"),
+    "match": ("answer", "judge", "judge", "off", "match_path"),
+    "supports": ("answer", "verdicts", "supports", "likelihood", "verdicts_path"),
 }
-"""For each expert: section and key of its setting, the value that gives the rule back, and the key
-of its folder."""
+"""For each expert: section and key of its setting, the value that puts it in use, the one that
+gives the rule back, and the key of its folder. The judge and the encoder beside it are used
+together."""
 GRAPH = "model.onnx"
 
 
@@ -29,9 +31,9 @@ def expert_in_use(settings: Settings, name: str) -> str:
     """How an expert is set: "packaged", its folder, "off", or "" where nothing uses it yet."""
     if name not in SWITCHES:
         return ""
-    section, key, _, place = SWITCHES[name]
+    section, key, on, _, place = SWITCHES[name]
     chosen = getattr(settings, section)
-    return str(getattr(chosen, place) or PACKAGED) if getattr(chosen, key) == name else OFF
+    return str(getattr(chosen, place) or PACKAGED) if getattr(chosen, key) == on else OFF
 
 
 def export_expert(name: str, folder: Path | None, out: Path) -> list[str]:
@@ -62,6 +64,6 @@ def write_choice(path: Path, name: str, folder: Path | None, *, used: bool) -> s
         raise BadConfig(
             f"nothing uses an expert {name!r} yet", fix=f"choose one of {', '.join(SWITCHES)}"
         )
-    section, key, off, place = SWITCHES[name]
-    values = {key: name if used else off, place: str(folder) if used and folder else "none"}
+    section, key, on, off, place = SWITCHES[name]
+    values = {key: on if used else off, place: str(folder) if used and folder else "none"}
     return f"[{section}] {', '.join(write_keys(path, section, values))}"

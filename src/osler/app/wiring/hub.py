@@ -18,6 +18,7 @@ from osler.errors import BadConfig, ModelError, read_text_file
 from osler.retrieve.asked import QuestionReader
 from osler.retrieve.authority import AuthorityRetriever
 from osler.retrieve.experts.judge import JUDGE, JudgeExpert, JudgeRelevance
+from osler.retrieve.experts.matching import MATCH, MatchEncoder, MatchRelevance
 from osler.retrieve.experts.shelf import open_expert
 from osler.retrieve.relevance import EncoderRelevance, OverlapRelevance, RelevanceByLanguage
 from osler.retrieve.rerank import BestSentence, RerankedRetriever
@@ -123,17 +124,26 @@ def _open_judge(path: Path | None) -> JudgeExpert:
     return JudgeExpert(open_expert(JUDGE, path))
 
 
-def open_judge(
+@lru_cache(maxsize=4)
+def _open_match(path: Path | None) -> MatchEncoder:
+    return MatchEncoder(open_expert(MATCH, path))
+
+
+def open_judges(
     settings: Settings, reader: QuestionReader | None = None
-) -> tuple[Relevance | None, tuple[str, ...]]:
-    """Opens the judge of sentences, where the settings name it; else, or where it cannot be used,
-    none, with what the reader of answers must know of it."""
-    if settings.answer.judge != JUDGE:
-        return None, ()
+) -> tuple[Relevance | None, Relevance | None, tuple[str, ...]]:
+    """Opens the judge of sentences and the encoder that is weighed beside it, where the settings
+    name them; else, or where one of them cannot be used, neither, with what the reader of answers
+    must know of it."""
+    chosen = settings.answer
+    if chosen.judge != JUDGE:
+        return None, None, ()
     try:
-        return JudgeRelevance(_open_judge(settings.answer.judge_path), reader), ()
+        judge = JudgeRelevance(_open_judge(chosen.judge_path), reader)
+        match = MatchRelevance(_open_match(chosen.match_path), reader)
     except ModelError as error:
-        return None, (str(error),)
+        return None, None, (str(error),)
+    return judge, match, ()
 
 
 def search_server(settings: Settings) -> Retriever | None:

@@ -15,7 +15,7 @@ from osler.app.config.baselines import ChainOfKnowledgeSettings, IMedRagSettings
 from osler.app.wiring import CHAINS, Parts, graphs, no_retriever, reads_knowledge, roles_of, tools
 from osler.app.wiring.corpus import corpus_carriers, corpus_retriever
 from osler.app.wiring.graphs import FORMS, form_retriever
-from osler.app.wiring.hub import open_judge, open_reranker, search_server, with_reranker
+from osler.app.wiring.hub import open_judges, open_reranker, search_server, with_reranker
 from osler.app.wiring.knowledge import (
     describe_sources,
     make_retriever,
@@ -40,6 +40,7 @@ from osler.llm.recording.response_cache import ResponseCache
 from osler.llm.recording.tape import ModelAbilities, Tape
 from osler.methods.omni.describe import SourceDescription
 from osler.retrieve.experts.judge import JUDGE
+from osler.retrieve.experts.matching import MATCH
 from osler.retrieve.hybrid import question_reader
 from osler.retrieve.instructions import InstructionFreeRetriever
 from osler.retrieve.relevance import CoverageRelevance, OverlapRelevance
@@ -112,7 +113,7 @@ def with_knowledge(
         else (),
         pool_relevance(settings, kb.term_rarity, chosen, second),
         unindexed,
-        *open_judge(settings, question_reader(kb)),
+        *open_judges(settings, question_reader(kb)),
     )
 
 
@@ -148,6 +149,7 @@ def record_parts(parts: Parts, tape: Tape) -> Parts:
         coverage=WrappedRelevance("coverage", parts.coverage, tape),
         pool=parts.pool and WrappedRelevance("pool", parts.pool, tape),
         judge=parts.judge and WrappedRelevance(JUDGE, parts.judge, tape),
+        match=parts.match and WrappedRelevance(MATCH, parts.match, tape),
     )
 
 
@@ -171,9 +173,9 @@ def replay_parts(
     """
     player = TapePlayer(tape)
     # A scorer that the tape does not know was not there, or had nothing to score.
-    pool, judge = (
+    pool, judge, match = (
         WrappedRelevance(name, None, player) if name in tape.scorers else None
-        for name in ("pool", JUDGE)
+        for name in ("pool", JUDGE, MATCH)
     )
     return Parts(
         {role: _replayed_model(player, name) for role, name in names.items()},
@@ -187,6 +189,7 @@ def replay_parts(
         pool,
         unindexed,
         judge,
+        match,
     )
 
 

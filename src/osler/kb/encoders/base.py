@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from osler.kb.encoders.minilm import Tensors
+
     Vectors: TypeAlias = NDArray[np.float32]
 
 Kind = Literal["query", "passage"]
@@ -177,7 +179,7 @@ class MiniLMEncoder:
         tokenizer = locate_weights(MINILM_TOKENIZER, cache=cache)
 
         def make_graph(draft: Path) -> None:
-            build_graph(locate_weights(MINILM, cache=cache), tokenizer, draft)
+            build_graph(read_safetensors(locate_weights(MINILM, cache=cache)), tokenizer, draft)
 
         graph = derive_file(_GRAPH_NAME, make_graph, cache=cache)
         # One core is left to the process that waits for the vectors.
@@ -186,19 +188,18 @@ class MiniLMEncoder:
 
     def encode(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
         """Encodes texts; the model treats queries and passages alike."""
-        return _encode_texts(self._session, self._tokenizer, texts)
+        return encode_texts(self._session, self._tokenizer, texts)
 
 
-def build_graph(weights: Path, tokenizer: Path, target: Path) -> None:
+def build_graph(tensors: Tensors, tokenizer: Path, target: Path) -> None:
     """Writes the 8-bit graph to `target` if it agrees with the float32 one on ten texts.
 
     Raises `ModelError` when it does not.
     """
-    tensors = read_safetensors(weights)
     small = int8_graph(tensors)
     words = WordPieces(tokenizer)
-    exact = _encode_texts(open_session(float32_graph(tensors), 1), words, _CHECK)
-    rounded = _encode_texts(open_session(small, 1), words, _CHECK)
+    exact = encode_texts(open_session(float32_graph(tensors), 1), words, _CHECK)
+    rounded = encode_texts(open_session(small, 1), words, _CHECK)
     worst = float((exact * rounded).sum(axis=1).min())
     if not worst >= _LEAST_COSINE:
         raise ModelError(
@@ -264,7 +265,8 @@ class WordPieces:
         return [self.first, *self.piece_ids(text)[: MAX_TOKENS - 2], self.last]
 
 
-def _encode_texts(session: Any, words: WordPieces, texts: Sequence[str]) -> Vectors:
+def encode_texts(session: Any, words: WordPieces, texts: Sequence[str]) -> Vectors:
+    """A vector each, float32 of shape (texts, `DIMENSION`), by a graph of `build_graph`."""
     import numpy as np
 
     vectors = np.empty((len(texts), DIMENSION), np.float32)

@@ -15,7 +15,7 @@ from osler.errors import ModelError
 from osler.types import Language
 
 CARD, WEIGHTS = "card.toml", "weights.safetensors"
-Family = Literal["pair", "linear"]
+Family = Literal["pair", "encoder", "linear"]
 
 
 def weights_name(number: int) -> str:

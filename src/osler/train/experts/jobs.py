@@ -9,7 +9,7 @@ from osler.jobs.runner import Progress
 from osler.retrieve.experts.cards import ExpertCard
 from osler.train import choose_named
 
-ExpertKind = Literal["judge", "supports"]
+ExpertKind = Literal["judge", "match", "supports"]
 EXPERT_KINDS: tuple[ExpertKind, ...] = get_args(ExpertKind)
 
 
@@ -33,8 +33,9 @@ def make_job(
     threads: int = 1,
     steps: int | None = None,
     seed: int = 0,
+    teacher: Path | None = None,
 ) -> ExpertJob:
-    """The job of an expert.
+    """The job of an expert; `teacher` is the folder of the larger encoder of `match`.
 
     Raises `BadConfig` for a name that has no job.
     """
@@ -47,6 +48,12 @@ def make_job(
             cycles = (steps,) if steps else JudgeRecipe().cycles
             recipe = JudgeRecipe(cycles=cycles, seed=seed)
             return JudgeJob(data, split, out, work, recipe, threads)
+        case "match":
+            from osler.train.experts.match_job import MatchJob
+            from osler.train.experts.match_training import MatchRecipe
+
+            learnt = MatchRecipe(steps=steps or MatchRecipe().steps, seed=seed)
+            return MatchJob(data, split, out, work, teacher, learnt, threads)
         case "supports":
             from osler.train.experts.supports_job import SupportsJob
 

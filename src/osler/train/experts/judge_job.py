@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from osler.errors import BadConfig
 from osler.evaluate.intervals import difference, mean
 from osler.evaluate.trained_on import list_questions
 from osler.jobs.runner import Progress
-from osler.kb.encoders.base import MiniLMEncoder
+from osler.kb.encoders.base import Encoder, MiniLMEncoder
 from osler.llm.transformers.hub import import_extra
 from osler.retrieve.experts.cards import ExpertCard, ExpertData, ExpertFigure
 from osler.retrieve.experts.judge import JUDGE, JudgeExpert
@@ -42,7 +42,15 @@ from osler.train.experts.splits import (
 
 LABELS = "judge_labels.jsonl"
 """Name of the file of labels, beside the split."""
-PARAMETERS = {"ordered": 0.0625, "bias": -1.0, "relevance": 2.0, "judged": 0.4, "failed": 1.6}
+PARAMETERS = {
+    "ordered": 0.05,
+    "bias": -1.0,
+    "relevance": 1.0,
+    "judged": 0.4,
+    "failed": 1.6,
+    "margin": 2.0,
+    "check": 0.35,
+}
 """Before `osler eval natural --fit` has fitted them."""
 _WEAK = (
     "English only: Chinese questions keep the cosine",
@@ -50,7 +58,13 @@ _WEAK = (
     "what a text is about it knows by names and words; checks of names stand beside it",
 )
 _LABELS = "texts CC BY 4.0 or free, questions and labels Apache-2.0"
-_SETS = {**LICENCES, COVIDQA: "Apache-2.0", **dict.fromkeys((LABELLED, SEARCHED), _LABELS)}
+SETS: Mapping[str, str] = {
+    **LICENCES,
+    COVIDQA: "Apache-2.0",
+    **dict.fromkeys((LABELLED, SEARCHED), _LABELS),
+}
+"""The sets by their licences, in the order of a card."""
+CaseScores = Callable[[JudgedCase], Sequence[float]]
 
 
 @dataclass(frozen=True)
@@ -121,31 +135,54 @@ class JudgeJob(ExpertFolderJob):
         counts = Counter((one.source, part) for part in PARTS for one in found[part])
         return tuple(
             ExpertData(name=name, licence=licence, **{p: counts[name, p] for p in PARTS})
-            for name, licence in _SETS.items()
+            for name, licence in SETS.items()
         )
 
     def evaluate(self, progress: Progress | None = None, *, limit: int | None = None) -> ExpertCard:
         """Share of test questions whose answering sentence stands first among those of its case,
         beside the cosine; the figures go onto the card."""
-        cases = [one for one in self.read_cases("test") if 1.0 in one.worth and 0.0 in one.worth]
         judge = JudgeExpert(open_expert(JUDGE, self.out), threads=self.threads)
-        encoder = MiniLMEncoder(threads=self.threads)
-        figures = []
-        for name in _SETS:
-            own = [one for one in cases if one.source == name]
-            own = own[:: max(1, len(own) // limit)][:limit] if limit else own
-            if not own:
-                continue
-            ours, theirs = [], []
-            for number, case in enumerate(own, 1):
-                lines = [text.to_line() for text in case.texts]
-                ours.append(_is_first(case, judge.score_lines(case.question, lines)))
-                said = [f"{text.heading}. {text.sentence}" for text in case.texts]
-                asked = encoder.encode([case.question], kind="query")[0]
-                near = encoder.encode(said, kind="passage") @ asked
-                theirs.append(_is_first(case, [float(one) for one in near]))
-                if progress is not None:
-                    progress(f"measuring {name}", number, len(own))
+
+        def score_case(case: JudgedCase) -> Sequence[float]:
+            return judge.score_lines(case.question, [text.to_line() for text in case.texts])
+
+        figures = measure_first(self.read_cases("test"), score_case, limit, progress)
+        card = open_expert(JUDGE, self.out).card
+        return self.write_card(card.model_copy(update={"figures": figures}))
+
+
+def score_by_cosine(encoder: Encoder) -> CaseScores:
+    """The cosines of a case's sentences, each under its heading, with its question."""
+
+    def score_case(case: JudgedCase) -> Sequence[float]:
+        asked = encoder.encode([case.question], kind="query")[0]
+        said = [f"{text.heading}. {text.sentence}" for text in case.texts]
+        return [float(one) for one in encoder.encode(said, kind="passage") @ asked]
+
+    return score_case
+
+
+def measure_first(
+    cases: Sequence[JudgedCase],
+    score_case: CaseScores,
+    limit: int | None,
+    progress: Progress | None,
+) -> tuple[ExpertFigure, ...]:
+    """For each set, at most `limit` cases of it: the share of the cases whose answering sentence
+    stands first, beside the packaged encoder's cosine."""
+    rule = score_by_cosine(MiniLMEncoder())
+    cases = [one for one in cases if 1.0 in one.worth and 0.0 in one.worth]
+    figures = []
+    for name in SETS:
+        own = [one for one in cases if one.source == name]
+        own = own[:: max(1, len(own) // limit)][:limit] if limit else own
+        ours, theirs = [], []
+        for number, case in enumerate(own, 1):
+            ours.append(_is_first(case, score_case(case)))
+            theirs.append(_is_first(case, rule(case)))
+            if progress is not None:
+                progress(f"measuring {name}", number, len(own))
+        if own:
             figures.append(
                 ExpertFigure(
                     on=f"{name}, test",
@@ -157,8 +194,7 @@ class JudgeJob(ExpertFolderJob):
                     gain=figure_of(difference(theirs, ours)),
                 )
             )
-        card = open_expert(JUDGE, self.out).card
-        return self.write_card(card.model_copy(update={"figures": tuple(figures)}))
+    return tuple(figures)
 
 
 def _is_navigation(one: PairQuestion) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,20 +18,24 @@ from osler.errors import ModelError
 from osler.jobs.runner import Progress
 from osler.kb.encoders.base import WordPieces
 from osler.kb.encoders.minilm import DIMENSION, HEADS, LAYERS, read_safetensors
-from osler.llm.core.cache import write_whole
 from osler.llm.local.weights import MINILM, MINILM_TOKENIZER, locate_weights
 from osler.llm.transformers.hub import import_extra, silence_transformers
 from osler.retrieve.experts.judge import JudgedText, read_judged
 from osler.retrieve.experts.packing import pack_delta
 from osler.retrieve.experts.pair_graph import HEAD_BIAS, HEAD_WEIGHT
 from osler.retrieve.experts.pair_input import PairInput
+from osler.train.experts.checkpoints import (
+    CHECKPOINT,
+    TRAINING_LOG,
+    keep_checkpoint,
+    resume_training,
+)
 from osler.train.experts.judge_batches import JudgeRow, JudgeSampler
 from osler.train.experts.judge_cases import JudgedCase
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-CHECKPOINT, TRAINING_LOG = "checkpoint.pt", "training.jsonl"
 _TOGETHER = 8
 """Pairs that are read at once."""
 
@@ -69,7 +73,7 @@ class JudgeModel:
         self.words = WordPieces(locate_weights(MINILM_TOKENIZER))
         with torch.random.fork_rng(), silence_transformers():
             torch.manual_seed(recipe.seed)
-            self.encoder = _open_encoder()
+            self.encoder = open_tunable_encoder()
             self.head = torch.nn.Linear(2 * DIMENSION, 1)
         self._start = {name: one.detach().clone() for name, one in self._tuned()}
 
@@ -133,7 +137,7 @@ class JudgeModel:
         self.head.load_state_dict(state["head"])
 
 
-def _open_encoder() -> Any:
+def open_tunable_encoder() -> Any:
     """The packaged encoder, all of whose layers are tuned; its table of words is not."""
     torch, transformers = import_extra("torch"), import_extra("transformers")
     config = transformers.BertConfig(
@@ -180,7 +184,7 @@ def train_judge(
     model = JudgeModel(recipe)
     optimizer = torch.optim.AdamW(model.parameters(), weight_decay=0.01)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda s: _rate_at(s, recipe))
-    begun = _resume_training(work / CHECKPOINT, recipe, model, optimizer, schedule)
+    begun = resume_training(work / CHECKPOINT, recipe, model, optimizer, schedule)
     sampler = JudgeSampler(cases, recipe.rows, recipe.texts, recipe.seed, recipe.cycles[0])
     for step in range(begun, recipe.steps):
         loss = _loss_of(model, sampler.draw_step(step), recipe)
@@ -195,7 +199,7 @@ def train_judge(
         if (step + 1) % 100 == 0 and measure_dev is not None:
             facts["dev"] = round(measure_dev(model), 4)
         if (step + 1) % keep_each == 0 or step + 1 == recipe.steps:
-            _keep_checkpoint(work / CHECKPOINT, recipe, step + 1, model, optimizer, schedule)
+            keep_checkpoint(work / CHECKPOINT, recipe, step + 1, model, optimizer, schedule)
         with (work / TRAINING_LOG).open("a", encoding="utf-8") as log:
             log.write(json.dumps(facts) + "\n")
         if progress is not None:
@@ -225,38 +229,3 @@ def _loss_of(model: JudgeModel, rows: Sequence[JudgeRow], recipe: JudgeRecipe) -
     shares = worth / total.clamp(min=1e-6)
     which = -(shares * torch.log_softmax(scores, 1)).sum() / max(1, int((total > 0).sum()))
     return which + recipe.pairwise * whether
-
-
-def _keep_checkpoint(
-    path: Path, recipe: JudgeRecipe, step: int, model: JudgeModel, optimizer: Any, schedule: Any
-) -> None:
-    torch = import_extra("torch")
-    content = {
-        "recipe": asdict(recipe),
-        "step": step,
-        "model": model.state(),
-        "optimizer": optimizer.state_dict(),
-        "schedule": schedule.state_dict(),
-    }
-    with write_whole(path) as draft:
-        torch.save(content, draft)
-
-
-def _resume_training(
-    path: Path, recipe: JudgeRecipe, model: JudgeModel, optimizer: Any, schedule: Any
-) -> int:
-    """The first step that is still to be done. Raises `ModelError` for another recipe's."""
-    torch = import_extra("torch")
-    if not path.is_file():
-        return 0
-    content = torch.load(path, weights_only=True)
-    kept = content["recipe"] | {"cycles": tuple(content["recipe"]["cycles"])}
-    if kept != asdict(recipe):
-        raise ModelError(
-            f"{path} is of a training with other settings", fix="choose another --work folder"
-        )
-    model.load_state(content["model"])
-    optimizer.load_state_dict(content["optimizer"])
-    schedule.load_state_dict(content["schedule"])
-    step: int = content["step"]
-    return step

@@ -140,7 +140,7 @@ def test_what_is_right_gets_the_higher_probability() -> None:
     rows = [row(str(n), right=n % 2 == 0, sure=0.9 if n % 2 == 0 else 0.3) for n in range(40)]
     fit = fit_answers(rows)
     assert fit.find_share(0.9, 1.8, 0, 0.0) > 0.7 > 0.3 > fit.find_share(0.3, 0.6, 0, 0.0)
-    assert share_right(rows, fit.ordered) == 0.5
+    assert share_right(rows, fit) == 0.5
 
 
 def test_sureness_is_measured_over_what_is_right_and_what_is_not() -> None:

@@ -11,7 +11,7 @@ from osler.app.config import Settings
 from osler.app.wiring import Parts
 from osler.app.wiring.composers import evidence_gate
 from osler.app.wiring.experts import expert_in_use
-from osler.app.wiring.hub import _open_judge, open_judge
+from osler.app.wiring.hub import _open_judge, open_judges
 from osler.retrieve.asked import QuestionReader
 from osler.retrieve.experts.cards import CARD, WEIGHTS, read_card, render_card
 from osler.retrieve.experts.judge import JUDGE, JudgedText, JudgeRelevance
@@ -25,7 +25,7 @@ from osler.types import Hit, Passage, Question, Relevance
 
 @pytest.fixture(scope="module")
 def packaged() -> Relevance:
-    judge, faults = open_judge(Settings(), QuestionReader())
+    judge, _, faults = open_judges(Settings(), QuestionReader())
     assert faults == ()
     assert judge is not None
     return judge
@@ -68,7 +68,7 @@ def test_by_default_the_judge_reads_sentences(packaged: Relevance) -> None:
 def test_where_it_is_off_relevance_alone_decides() -> None:
     off = choose(judge="off")
     assert expert_in_use(off, JUDGE) == "off"
-    assert open_judge(off) == (None, ())
+    assert open_judges(off) == (None, None, ())
     gate = evidence_gate(off, parts_of(None))
     assert (gate.judge, gate.identity, gate.faults) == (None, "relevance", ())
 
@@ -92,7 +92,8 @@ def test_a_calibrated_sureness_raises_the_floor_of_the_judge_that_it_was_fitted_
 
 
 def test_without_its_weights_relevance_decides_and_says_so(tmp_path: Path) -> None:
-    judge, faults = open_judge(choose(judge_path=str(tmp_path / "mine")))
+    judge, match, faults = open_judges(choose(judge_path=str(tmp_path / "mine")))
+    assert match is None
     assert judge is None
     assert "there is no expert 'judge'" in faults[0]
     gate = evidence_gate(choose(), parts_of(judge, *faults))
@@ -119,10 +120,10 @@ def test_where_the_judge_cannot_be_used_relevance_takes_over_and_says_so(
     shutil.copytree(packaged_folder() / JUDGE, mine)
     chosen = choose(judge_path=str(mine))
     _open_judge.cache_clear()
-    assert open_judge(chosen)[1] == ()
+    assert open_judges(chosen)[2] == ()
     spoil(mine)
     _open_judge.cache_clear()
-    judge, faults = open_judge(chosen)
+    judge, _, faults = open_judges(chosen)
     assert judge is None
     assert JUDGE in faults[0]
 

@@ -12,9 +12,9 @@ from osler.kb.encoders.minilm import read_safetensors
 from osler.llm.local.weights import MINILM, locate_weights
 from osler.retrieve.experts.judge import JudgedText, read_judged
 from osler.retrieve.experts.pair_graph import pair_graph, run_pairs
+from osler.train.experts.checkpoints import TRAINING_LOG
 from osler.train.experts.judge_cases import LABELLED, JudgedCase
 from osler.train.experts.judge_training import (
-    TRAINING_LOG,
     JudgeModel,
     JudgeRecipe,
     train_judge,
