@@ -1,11 +1,11 @@
 """The gate: which sentences of the hits answer a question, and how likely any of them does.
 
 Every sentence of the passages is weighed by the cosine of the question with "heading. sentence",
-plus half the cosine with its passage and a fifth of its share of the question's words. To the best
-of them the cosine of an encoder that has learnt what answers is added (`match`), the judge reads
-question and sentence together, and checks about medicine (`osler.answer.checks`) count against
-them. So they are ordered, and the probability of the first, on one scale for all sources, says how
-sure the answer is and decides among an answer, the nearest passages, and none.
+plus half the cosine with its passage and two fifths of its share of the question's words. To the
+best of them half the cosine of an encoder that has learnt what answers is added (`match`), the
+judge reads question and sentence together, and checks about medicine (`osler.answer.checks`) count
+against them. So they are ordered, and the probability of the first, on one scale for all sources,
+says how sure the answer is and decides among an answer, the nearest passages, and none.
 """
 
 from __future__ import annotations
@@ -27,8 +27,10 @@ from osler.types import Hit, Language, Question, Relevance, Sureness
 
 PASSAGE = 0.5
 """Weight of a passage's relevance beside its sentence's."""
-WORDS = 0.2
+WORDS = 0.4
 """Weight of the share of the question's words, rare ones counting most, that a sentence has."""
+MATCH = 0.5
+"""Weight of the cosine of the encoder that has learnt what answers."""
 CHECK = 0.25
 """What a failed check takes from a sentence in the order, where relevance lies about 1."""
 _FITTED = ("ordered", "bias", "relevance", "judged", "failed", "margin", "check")
@@ -68,7 +70,7 @@ class AnswerFit:
 
 
 BY_RELEVANCE: Mapping[Language, AnswerFit] = {
-    "en": AnswerFit(0.0, -3.013, 2.297, 0.0, 0.3, 5.328),
+    "en": AnswerFit(0.0, -2.5488, 1.557, 0.0, 0.3, 5.1538, 0.15),
     "zh": AnswerFit(0.0, -1.25, 1.6, 0.0, 0.9, 0.88),
 }
 """Without a judge. Fitted on questions by other hands (`benchmarks/plain`)."""
@@ -111,7 +113,7 @@ class EvidenceGate:
     reader: QuestionReader = field(default_factory=QuestionReader)
     match: Relevance | None = None
     """Cosine of the question and a sentence that is read, under its heading, by an encoder that
-    has learnt what answers; added to its relevance."""
+    has learnt what answers."""
     judge: Relevance | None = None
     """Logit that a sentence answers (`JudgedText`); `None` = relevance alone."""
     fits: Mapping[Language, AnswerFit] = field(default_factory=lambda: dict(BY_RELEVANCE))
@@ -170,7 +172,7 @@ class EvidenceGate:
         texts = [f"{one.hit.passage.heading}. {one.text}" for one in found]
         near = await self.match.relevance(facts.asked.written, texts)
         return [
-            replace(one, relevance=one.relevance + more)
+            replace(one, relevance=one.relevance + MATCH * more)
             for one, more in zip(found, near, strict=True)
         ]
 

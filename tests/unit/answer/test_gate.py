@@ -186,12 +186,12 @@ async def test_order_and_probability_weigh_the_judge_apart() -> None:
 
 async def test_what_has_learnt_what_answers_is_added_for_the_sentences_that_are_read() -> None:
     fit = AnswerFit(0.0, bias=0.0, relevance=1.0, judged=0.0, failed=0.0, margin=0.0)
-    match = KnownRelevance({f"Scurvy. {JOINTS}": 0.9, f"Scurvy. {GUMS}": 0.1})
+    match = KnownRelevance({f"Scurvy. {JOINTS}": 2.0, f"Scurvy. {GUMS}": 0.2})
     gate = EvidenceGate(KnownRelevance({GUMS: 1.0, JOINTS: 0.5}), match=match, fits={"en": fit})
     found = await gate.weigh_sentences(ASKED.text, [hit(GUMS), hit(JOINTS, 1)])
     assert [one.text for one in found] == [JOINTS, GUMS]
     assert [one.relevance for one in found] == pytest.approx(
-        [chance(0.75 + 0.9), chance(1.5 + 0.1)]
+        [chance(0.75 + 1.0), chance(1.5 + 0.1)]
     )
     facts = AskedFacts(gate.reader.read(ASKED.text))
     (best,) = await gate.read_best(facts, [hit(GUMS), hit(JOINTS, 1)], most=1)

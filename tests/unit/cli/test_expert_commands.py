@@ -88,7 +88,7 @@ def test_packaged_experts_are_listed(osler: Call) -> None:
     found = json.loads(osler("experts", "list", "--json").stdout)["experts"]
     assert [one["name"] for one in found] == [one.card.name for one in packaged_experts()]
     used = {one["name"] for one in found if one["use"] not in ("", "off")}
-    assert used == {"judge", "supports"}, "in use by default"
+    assert used == {"judge", "match", "supports"}, "in use by default"
 
 
 @pytest.mark.parametrize("name", [one.card.name for one in packaged_experts()])

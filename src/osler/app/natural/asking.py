@@ -24,6 +24,7 @@ from osler.app.natural.questions import (
     NaturalPlaces,
     NaturalQuestion,
     NaturalSet,
+    places_of,
 )
 from osler.app.natural.rules import SimpleRules
 from osler.app.runs import ask
@@ -31,7 +32,6 @@ from osler.app.wiring import Parts
 from osler.app.wiring.composers import evidence_gate
 from osler.app.wiring.resource_cache import ResourceCache
 from osler.jobs.runner import Progress
-from osler.train.experts.searches import document_name
 from osler.types import Answer, Hit, Question
 
 Way = Literal["default", "off", "cosine", "bm25"]
@@ -152,10 +152,7 @@ class NaturalAsker:
         finished = await ask(settings, asked, parts=parts)
         answer = finished.solution.answer if finished.solution else Answer()
         quotes = [(one.passage.id, one.quote) for one in answer.evidence]
-        names = [document_name(one.passage) for one in answer.evidence]
-        right = [
-            question.is_right(quote, name) for (_, quote), name in zip(quotes, names, strict=True)
-        ]
+        right = [question.is_right(one.quote, places_of(one.passage)) for one in answer.evidence]
         weighed: Sequence[Mapping[str, Any]] = ()
         if self.keeps_weighed and way == "default":
             hits = await parts.retriever("rag", parts.sources).search(question.text, k=10)
@@ -193,10 +190,7 @@ class NaturalAsker:
             self._rules.best_sentences if way == "cosine" else self._rules.first_passage
         )
         quotes = rule(question.text)
-        names = [document_name(held.kb.get(id)) for id, _ in quotes]
-        right = [
-            question.is_right(quote, name) for (_, quote), name in zip(quotes, names, strict=True)
-        ]
+        right = [question.is_right(quote, places_of(held.kb.get(id))) for id, quote in quotes]
         outcome: Outcome = "answer" if quotes else "refused"
         return AskedRow(
             self.name,
@@ -231,7 +225,7 @@ async def weigh(
             "relevance": round(one.relevance, 4),
             "judged": round(logit, 4),
             "failed": failed_checks(facts, one, gate.checks),
-            "right": question.is_right(one.text, document_name(one.hit.passage)),
+            "right": question.is_right(one.text, places_of(one.hit.passage)),
             "rank": one.hit.rank,
             "passage": one.hit.passage.id,
             "text": one.text[:200],

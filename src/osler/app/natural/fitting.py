@@ -84,7 +84,7 @@ def first_of(row: AskedRow, fit: AnswerFit) -> Mapping[str, Any]:
     def find_place(one: Mapping[str, Any]) -> float:
         return fit.find_place(one["relevance"], one["judged"], weigh_failures(one["failed"]))
 
-    return dict(max(row.weighed[:READ], key=find_place))
+    return max(row.weighed[:READ], key=find_place)
 
 
 def margin_of(row: AskedRow, first: Mapping[str, Any]) -> float:

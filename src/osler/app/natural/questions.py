@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -20,9 +20,9 @@ from osler.kb.base import KnowledgeBase
 from osler.text import one_line, split_sentences
 from osler.train.experts.judge_cases import part_of_document
 from osler.train.experts.pair_questions import find_data_file
-from osler.train.experts.searches import read_searches
+from osler.train.experts.searches import SearchQuestion, document_name, read_searches
 from osler.train.experts.splits import DIGITS, hash_of, read_split
-from osler.types import Language
+from osler.types import Language, Passage
 
 Half = Literal["dev", "seen", "test"]
 """`seen`: plain questions whose figures were looked at more than once; other sets have none."""
@@ -63,8 +63,9 @@ class NaturalQuestion:
     documents: frozenset[str] = frozenset()
     """Names of documents; where given, a right quote is of one of them."""
 
-    def is_right(self, quote: str, document: str = "") -> bool:
-        """Whether a quote answers the question by its key, its gold text or its document."""
+    def is_right(self, quote: str, places: Collection[str] = ()) -> bool:
+        """Whether a quote answers the question by its key, its gold text or the place it stands
+        at (`places_of`)."""
         said = fold(quote)
         if any(said in text or text in said for text in map(fold, self.gold)):
             return True
@@ -73,7 +74,7 @@ class NaturalQuestion:
                 any(re.search(one, quote, re.IGNORECASE) for one in group) for group in self.key
             )
             return all(groups)
-        return bool(not self.gold and document in self.documents)
+        return not self.gold and not self.documents.isdisjoint(places)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +103,16 @@ class NaturalSet:
 def fold(text: str) -> str:
     """A text in lower case on one line, without marks at its ends, so that quotes compare."""
     return one_line(text).casefold().strip(" .,;:。；：")
+
+
+def places_of(passage: Passage) -> tuple[str, str]:
+    """Where a passage stands, as gold documents are named: its document, and its section there."""
+    name = document_name(passage)
+    return name, _name_section(name, passage.heading.rpartition(" > ")[2])
+
+
+def _name_section(document: str, title: str) -> str:
+    return f"{document} > {fold(title)}"
 
 
 def _read_lines(path: Path) -> Iterator[Mapping[str, Any]]:
@@ -255,11 +266,18 @@ def read_searched(source: str) -> QuestionReaderOf:
         split = read_split(at.benchmarks / SPLIT_FILE)
         own = [one for one in read_searches(at.data) if one.source == source]
         return [
-            NaturalQuestion(one.id, one.text, documents=one.gold)
+            NaturalQuestion(one.id, one.text, documents=frozenset(_gold_places(one)))
             for one in (split.choose_items(own, half) if half != "seen" else ())
         ]
 
     return read
+
+
+def _gold_places(one: SearchQuestion) -> Iterator[str]:
+    """A section of a page of MedQuAD is known by the question that stands over it."""
+    for name in one.gold:
+        page, section, _ = name.rpartition("_Sec")
+        yield _name_section(page, one.text) if section else name
 
 
 SETS: Mapping[str, NaturalSet] = {

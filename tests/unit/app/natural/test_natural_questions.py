@@ -1,6 +1,7 @@
 """Natural questions: right quotes, halves, opponents, the log, the fit and the table."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from osler.app.natural.questions import (
     NaturalPlaces,
     NaturalQuestion,
     in_half,
+    places_of,
     read_covid,
     read_plain,
 )
@@ -20,7 +22,7 @@ from osler.app.natural.tables import area_under_curve, measure_ways
 from osler.errors import MalformedSource
 from osler.kb.base import KnowledgeBase
 from osler.kb.encoders.base import MiniLMEncoder
-from osler.types import Answer, Evidence, Hit, Passage
+from osler.types import Answer, Evidence, Hit, Locator, Passage
 
 PLACES = Path(__file__).parents[4]
 
@@ -32,9 +34,12 @@ def test_a_quote_is_right_by_its_key_by_the_gold_text_or_by_its_document() -> No
     spanned = NaturalQuestion("2", "what?", gold=("Gout is treated with colchicine. Rest helps.",))
     assert spanned.is_right("Gout is treated  with colchicine")
     assert not spanned.is_right("Gout is painful.")
-    filed = NaturalQuestion("3", "what?", documents=frozenset({"GHR_1_Sec1"}))
-    assert filed.is_right("anything", "GHR_1_Sec1")
-    assert not filed.is_right("anything", "GHR_1_Sec2")
+    filed = NaturalQuestion("3", "what?", documents=frozenset({"GHR_1 > what is gout?"}))
+    gout = Passage("web:GHR_1#4", "anything", "web", "Gout", Locator("What is  Gout?"))
+    assert filed.is_right("anything", places_of(gout))
+    other = replace(gout, locator=Locator("How is Gout treated?"))
+    assert not filed.is_right("anything", places_of(other))
+    assert places_of(replace(gout, locator=Locator(code="PMID1")))[0] == "PMID1"
 
 
 def test_every_id_is_in_one_half() -> None:
