@@ -22,6 +22,8 @@ ORDERS = (0.0, 0.015, 0.03, 0.045, 0.06, 0.09, 0.12, 0.16)
 """Weights of the logit beside relevance that are tried."""
 CHECKS = (0.15, 0.25, 0.35, 0.5)
 """What a failed check takes in the order, of those that are tried."""
+QUOTED = 3
+"""Sentences of an answer."""
 LEAST_FAILED = 0.3
 """Least that a failed check takes: what is right fails one now and then, but a check is no gain."""
 _RIDGE = 0.5
@@ -49,11 +51,16 @@ def fit_card(folder: Path, rows: Sequence[AskedRow]) -> AnswerFit:
 
 
 def fit_answers(rows: Sequence[AskedRow]) -> AnswerFit:
-    """The weights of the logit and of failed checks that put most right sentences first, and the
-    probability of being right of what then stands first."""
+    """The weights of the logit and of failed checks that put most right sentences first, those that
+    are quoted counting half, and the probability of being right of what stands first."""
     tried = [AnswerFit(ordered, 0, 0, 0, 0, 0, check) for ordered in ORDERS for check in CHECKS]
-    best = max(tried, key=lambda one: (round(share_right(rows, one), 3), -one.ordered, -one.check))
-    firsts = [(row, first_of(row, best)) for row in rows]
+
+    def worth(fit: AnswerFit) -> tuple[float, float, float]:
+        among = share_right(rows, fit) + share_right(rows, fit, most=QUOTED) / 2
+        return round(among, 3), -fit.ordered, -fit.check
+
+    best = max(tried, key=worth)
+    firsts = [(row, order_of(row, best)[0]) for row in rows]
     features = np.array(
         [
             [
@@ -72,19 +79,19 @@ def fit_answers(rows: Sequence[AskedRow]) -> AnswerFit:
     return AnswerFit(best.ordered, bias, relevance, judged, least, margin, best.check)
 
 
-def share_right(rows: Sequence[AskedRow], fit: AnswerFit) -> float:
-    """The share of answerable questions whose first sentence is right in this order."""
+def share_right(rows: Sequence[AskedRow], fit: AnswerFit, most: int = 1) -> float:
+    """The share of answerable questions with a right sentence among the first in this order."""
     asked = [row for row in rows if row.answerable]
-    return float(np.mean([bool(first_of(row, fit)["right"]) for row in asked]))
+    return float(np.mean([any(one["right"] for one in order_of(row, fit)[:most]) for row in asked]))
 
 
-def first_of(row: AskedRow, fit: AnswerFit) -> Mapping[str, Any]:
-    """The sentence that stands first in this order."""
+def order_of(row: AskedRow, fit: AnswerFit) -> list[Mapping[str, Any]]:
+    """The sentences that were read, in this order."""
 
     def find_place(one: Mapping[str, Any]) -> float:
         return fit.find_place(one["relevance"], one["judged"], weigh_failures(one["failed"]))
 
-    return max(row.weighed[:READ], key=find_place)
+    return sorted(row.weighed[:READ], key=find_place, reverse=True)
 
 
 def margin_of(row: AskedRow, first: Mapping[str, Any]) -> float:
