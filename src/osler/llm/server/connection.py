@@ -6,6 +6,8 @@
 | refused connection, none within `connect_s`    | again, up to `retries`, `ModelUnreachable`    |
 | 408, 429, 500, 502, 503, 504, also in a stream | the same, and not before `Retry-After`        |
 | hung up, in mid-reply too                      | the same: asking again changes nothing there  |
+| hung up before the first event of a stream     | asked again, whole, for the reason            |
+| 500 that names a field it does not support     | `RequestRefused`, with that field             |
 | a stream that has begun pauses for `stall_s`   | `ModelUnreachable`: it is still at work on it |
 | all of it not done within `timeout_s`          | `ModelUnreachable`                            |
 | 401, 403                                       | `KeyRefused`                                  |
@@ -24,7 +26,7 @@ import asyncio
 import json
 import socket
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from random import Random
@@ -83,6 +85,11 @@ class StreamGatherer(Protocol):
 
 
 G = TypeVar("G", bound=StreamGatherer)
+
+
+class _SilentStream(Exception):
+    """A stream that broke off before its first event: some servers look at a request only when
+    they have begun to answer it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,12 +227,19 @@ class ServerSession:
         url = self._door.endpoint.url_of(path, root=root)
 
         async def gather_once() -> G | _BusyAnswer:
-            async with self._send_request(url, body) as response:
-                if busy := await self._check_status(url, response):
-                    return busy
-                return await self._read_stream(url, response, make())
+            try:
+                return await self._gather_reply(url, body, make())
+            except _SilentStream:
+                # What was wrong with the request is said where no stream has begun.
+                return await self._gather_reply(url, _without_streaming(body), make())
 
         return await self._retry_while_busy(url, gather_once)
+
+    async def _gather_reply(self, url: str, body: dict[str, Any], gathered: G) -> G | _BusyAnswer:
+        async with self._send_request(url, body) as response:
+            if busy := await self._check_status(url, response):
+                return busy
+            return await self._read_stream(url, response, gathered)
 
     async def _retry_while_busy(
         self, url: str, once: Callable[[], Awaitable[T | _BusyAnswer]], *, hasty: bool = False
@@ -307,7 +321,8 @@ class ServerSession:
             words = "(a long page)"
         words = self._door.without_key(words)
         answer = f"{status}: {bounded_reading.read_complaint(words)}".rstrip(": ")
-        if status in _BUSY:
+        field = bounded_reading.refused_field(words)
+        if status in _BUSY and not (status == httpx2.codes.INTERNAL_SERVER_ERROR and field):
             header = response.headers.get("retry-after", "")
             wait = bounded_reading.retry_after(header, now=self._door.clock.now())
             return _BusyAnswer(f"the server answers {answer}", wait)
@@ -316,7 +331,6 @@ class ServerSession:
         section = self._door.endpoint.section
         known = f"set {section}.name to a model that the server has"
         fix = known if status == httpx2.codes.NOT_FOUND else ""
-        field = bounded_reading.refused_field(words)
         raise RequestRefused(f"{url} answered {answer}", status=status, field=field, fix=fix)
 
     def _redirect_error(self, url: str, response: httpx2.Response) -> RequestRefused:
@@ -381,6 +395,8 @@ class ServerSession:
                 except TimeoutError as error:
                     why = f"the reply stalled for {stall:g} s"
                     raise self._door.unreachable_error(url, why) from error
+                except httpx2.TransportError as error:
+                    raise (_SilentStream() if waits is None else error) from error
                 if data is None:
                     return
                 waits = stall
@@ -394,3 +410,9 @@ class ServerSession:
         if code in _BUSY:
             return _BusyAnswer(f"the server answers {code}: {words}")
         raise RequestRefused(f"{url} answered with an error: {words}", status=code or 200)
+
+
+def _without_streaming(body: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in body.items() if name != "stream_options"} | {
+        "stream": False
+    }
