@@ -101,6 +101,8 @@ class _BusyAnswer:
     """Seconds that the server asks to wait."""
     absent: bool = False
     """Set when there was no connection, so no server that could be busy."""
+    interrupted: bool = False
+    """Set when a stream was ended in good order before its reply was."""
 
 
 class ServerClient:
@@ -121,6 +123,8 @@ class ServerClient:
         # A semaphore belongs to one event loop, and a model may be used in several.
         self._gates: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore]
         self._gates = WeakKeyDictionary()
+        self._at_once = endpoint.max_concurrency
+        self._under_way = 0
 
     def __repr__(self) -> str:
         return f"ServerClient({self.name!r})"
@@ -155,9 +159,30 @@ class ServerClient:
                 message = self.without_key(str(error))
                 raise ModelError(f"{self.name}: {message}", fix=self._reachable_fix) from error
 
-    def request_gate(self) -> asyncio.Semaphore:
+    @asynccontextmanager
+    async def take_turn(self) -> AsyncIterator[None]:
+        """Waits until another request may be under way."""
+        while True:
+            async with (gate := self._gate()):
+                if gate is not self._gate():
+                    continue  # it was made narrower in the meantime
+                self._under_way += 1
+                try:
+                    yield
+                finally:
+                    self._under_way -= 1
+                return
+
+    def _gate(self) -> asyncio.Semaphore:
         loop = asyncio.get_running_loop()
-        return self._gates.setdefault(loop, asyncio.Semaphore(self.endpoint.max_concurrency))
+        return self._gates.setdefault(loop, asyncio.Semaphore(self._at_once))
+
+    def note_interruption(self) -> None:
+        """One request at a time from now on, if another was under way: there are servers that end
+        a reply when the next request comes (llama-cpp-python's, by default)."""
+        if self._under_way > 1 and self._at_once > 1:
+            self._at_once = 1
+            self._gates.clear()
 
     def wait_of(self, asked: float | None, attempt: int) -> float:
         """Returns the seconds before the next try: the server's wish, else longer each time, by
@@ -249,10 +274,12 @@ class ServerSession:
         spent = 0.0
         for attempt in range(tries):
             # The gate is held for a try alone: who waits for the server lets others through.
-            async with door.request_gate():
+            async with door.take_turn():
                 began = door.clock.ticks()
                 seconds, within = door.endpoint.bound_try(limit - spent, hasty=hasty)
                 answer = await self._call_timed(url, once, seconds, within)
+                if isinstance(answer, _BusyAnswer) and answer.interrupted:
+                    door.note_interruption()
                 spent += door.clock.ticks() - began
             if not isinstance(answer, _BusyAnswer):
                 return answer
@@ -380,7 +407,9 @@ class ServerSession:
                     return trouble
                 if gathered.take_piece(chunk):
                     return gathered
-        return _BusyAnswer("the reply broke off") if gathered.broken_off() else gathered
+        if gathered.broken_off():
+            return _BusyAnswer("the reply broke off", interrupted=True)
+        return gathered
 
     async def _iterate_unstalled(
         self, url: str, response: httpx2.Response
