@@ -157,3 +157,20 @@ async def test_another_model_is_told_in_the_server_s_words() -> None:
 )
 def test_a_revision_or_a_file_makes_no_other_model(asked: str, served: str, same: bool) -> None:
     assert is_same_model(asked, served) is same
+
+
+# LiteLLM's proxy
+
+
+async def test_a_key_that_a_proxy_without_a_database_does_not_know_is_told_as_such() -> None:
+    """LiteLLM 1.108: status 400, and not a word of the key."""
+    error = {"message": "No connected db.", "type": "no_db_connection", "code": "400"}
+
+    def answer(asked: LoopbackRequest) -> bytes:
+        return json_reply({"error": error}, 400)
+
+    async with serve_loopback(answer) as place:
+        found = await probe_model(ModelSettings(kind="openai", url=place.url, name="small"))
+    (fault,) = found.rows()
+    assert "key refused (400: No connected db.)" in fault.detail
+    assert "OPENAI_API_KEY" in fault.fix

@@ -30,8 +30,8 @@ from osler.testing.servers import (
 QUERY = [Message("user", "What treats iron deficiency anaemia?")]
 NO_LOGPROBS = "logprobs is not supported for models created with logits_all=False"
 TOO_LONG = (
-    "This model's maximum context length is 2048 tokens. However, you requested 3100 tokens (3000 in"
-    " the messages, 100 in the completion). Please reduce the length of the messages or completion."
+    "This model's maximum context length is 2048 tokens. However, you requested 3100 tokens (3000"
+    " in the messages, 100 in the completion). Please reduce the length of the messages."
 )
 SILENT = reply_head(kind=EVENTS, more="Transfer-Encoding: chunked\r\n")
 """Of chunks the last is missing."""

@@ -141,6 +141,15 @@ def refused_field(text: str) -> str:
     return named[1] if named else ""
 
 
+def refuses_key(text: str) -> bool:
+    """Whether a complaint of another status than 401 is about the key: LiteLLM's proxy, without a
+    database of keys, says so of each but its own."""
+    try:
+        return bool(json.loads(text)["error"]["type"] == "no_db_connection")
+    except (ValueError, RecursionError, LookupError, TypeError):
+        return False
+
+
 def extract_code(reply: Any) -> int:
     """Returns the status in an error that came inside a reply; 0 when there is none."""
     error = reply.get("error") if isinstance(reply, dict) else None

@@ -353,7 +353,7 @@ class ServerSession:
             header = response.headers.get("retry-after", "")
             wait = bounded_reading.retry_after(header, now=self._door.clock.now())
             return _BusyAnswer(f"the server answers {answer}", wait)
-        if status in {401, 403}:
+        if status in {401, 403} or bounded_reading.refuses_key(words):
             raise KeyRefused(f"{url}: key refused ({answer})", fix=self._door.endpoint.key_fix)
         section = self._door.endpoint.section
         known = f"set {section}.name to a model that the server has"
