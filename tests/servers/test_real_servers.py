@@ -116,9 +116,13 @@ def test_replies_are_streamed(truth: Truth) -> None:
 # Commands, end to end
 
 
-@pytest.mark.parametrize("strategy", ["rag", "tc-rag", "kag-thinker", "direct"])
+@pytest.mark.parametrize("strategy", ["rag", "tc-rag", "kag-thinker"])
 def test_a_strategy_ends_with_an_answer_or_a_reason(osler: Command, strategy: str) -> None:
     told_by(osler(*QUICK, "ask", "--k", "1", "--strategy", strategy, QUESTION))
+
+
+def test_the_model_alone(osler: Command) -> None:
+    told_by(osler(*QUICK, "ask", "--strategy", "direct", QUESTION))
 
 
 def test_a_chinese_question_and_one_with_options(osler: Command) -> None:

@@ -48,7 +48,7 @@ def answer_as_llama_cpp_python(asked: LoopbackRequest) -> LoopbackReply | bytes:
 
 
 def _answer_chat(body: dict[str, Any]) -> bytes:
-    why = None
+    why: tuple[int, str, str | None, str] | None = None
     if body.get("logprobs"):
         why = (500, "internal_server_error", None, NO_LOGPROBS)
     elif sum(len(turn["content"]) for turn in body["messages"]) > 2048:
