@@ -155,8 +155,8 @@ def test_a_prompt_that_is_too_long_is_told_by_the_server_s_own_words(
 ) -> None:
     if server.kind == "transformers":
         pytest.skip("it reads a prompt of any length")
-    long = "adrenaline " * 6000
-    told = refusal_of(osler(*QUICK, "ask", "--strategy", "direct", long))
+    # A question has 8,000 characters at most; each of these is two or three of its tokens.
+    told = refusal_of(osler(*QUICK, "ask", "--strategy", "direct", "过敏性休克" * 1500))
     assert "context" in told
     assert "check that a model server runs" not in told
 
