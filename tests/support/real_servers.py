@@ -81,10 +81,10 @@ def _free_port() -> int:
 
 def _program_of(kind: str, name: str) -> str:
     """A program of the server's own environment; skips the test where it was not made."""
-    program = Path(os.environ.get(FOLDER, "")) / kind / "bin" / name
-    if not program.is_file():
+    place = Path(os.environ[FOLDER]).absolute() / kind
+    if not (place / "ready").is_file():
         pytest.skip(f"{kind} is not there: `make test-servers` installs it")
-    return str(program.absolute())
+    return str(place / "bin" / name)
 
 
 @contextmanager
@@ -163,7 +163,7 @@ def _transformers(folder: Path) -> Iterator[RealServer]:
 
 def _weights_folder() -> Path:
     """`transformers serve` 5.23 loads no GGUF file: a configuration from one names no class."""
-    folder = Path(os.environ[FOLDER]) / "SmolLM2-135M-Instruct"
+    folder = Path(os.environ[FOLDER]).absolute() / "SmolLM2-135M-Instruct"
     if not folder.is_dir():
         draft = folder.with_suffix(".part")
         command = [sys.executable, "-c", _TO_FOLDER, str(default_gguf()), str(draft)]
