@@ -13,7 +13,7 @@ LIGHT := pdf parquet xlsx fast edge qdrant graph math plot export serve
 DEPLOY := src/osler/serve/deploy
 OSLER := OSLER__HOME=$(HOME_DIR) $(BIN)/osler
 
-.PHONY: ask house test test-extra test-libraries lint-deploy check check-types check-rules mutants laws docs lock bench scoreboard-small fuzz page test-page screenshots coverage release-check clean
+.PHONY: ask house test test-extra test-libraries test-servers lint-deploy check check-types check-rules mutants laws docs lock bench scoreboard-small fuzz page test-page screenshots coverage release-check clean
 
 $(VENV)/core: requirements.lock pyproject.toml
 	@echo "installing into $(VENV) (once, about half a minute)"
@@ -55,8 +55,20 @@ $(VENV)/libraries/ready: $(VENV)/dev requirements-libraries.lock
 	$(VENV)/libraries/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-libraries.lock
 	@touch $@
 
+$(VENV)/servers/%/ready: requirements-%.lock
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	@touch $@
+
+# llama-cpp-python is built from source (a C++ compiler, minutes); where that fails its tests say that it is not there.
+## Model servers that nobody here wrote: llama.cpp's, `transformers serve`, LiteLLM's proxy, llama-cpp-python's.
+test-servers: $(VENV)/extra $(VENV)/servers/litellm/ready
+	@$(OSLER) download-models >/dev/null
+	-$(MAKE) --no-print-directory $(VENV)/servers/llama-cpp-python/ready
+	OSLER_SERVERS=$(VENV)/servers $(BIN)/python -m pytest -n 0 -p no:cacheprovider -rs --durations=0 tests/servers
+
 ## The contracts of openai, mcp, langchain-core, llama-index-core, haystack and IPython, each the real one, in an environment of its own.
-test-libraries: $(VENV)/libraries/ready
+test-libraries: $(VENV)/libraries/ready test-servers
 	@$(VENV)/libraries/bin/python -W ignore -c "import openai, mcp, langchain_core, llama_index.core, haystack"
 	MONTY_BIN=$(BIN)/monty $(VENV)/libraries/bin/python -m pytest -p no:cacheprovider -p no:xdist tests/unit/client tests/unit/cli/test_notebook.py tests/unit/serve/test_openai_door.py tests/unit/serve/test_responses_door.py tests/unit/serve/test_mcp_door.py tests/unit/serve/test_mcp_tasks.py
 
@@ -170,6 +182,8 @@ lock:
 	.lock-tool/bin/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --group mutants --constraint requirements-dev.lock -o requirements-mutants.lock
 	.lock-tool/bin/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --group linters -o requirements-linters.lock
 	.lock-tool/bin/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --no-deps requirements-extra.txt -o requirements-extra.lock
+	.lock-tool/bin/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --group litellm -o requirements-litellm.lock
+	.lock-tool/bin/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --group llama-cpp-python -o requirements-llama-cpp-python.lock
 	rm -rf .lock-tool
 
 clean:

@@ -138,11 +138,14 @@ async def _find_name(url: str) -> str:
     """The only model of a server. Raises `BadConfig` where there are none or several."""
     from osler.app.wiring.hub import read_server_key
     from osler.errors import BadConfig
-    from osler.llm.server.connection import Endpoint, ServerClient
+    from osler.llm.server.connection import Endpoint, ServerBusy, ServerClient
     from osler.llm.server.facts import list_models
 
     key = read_server_key(None, "model")
-    names = await list_models(ServerClient(Endpoint(base_url=url, model="?", api_key=key)))
+    try:
+        names = await list_models(ServerClient(Endpoint(base_url=url, model="?", api_key=key)))
+    except ServerBusy as error:
+        raise BadConfig(error.message, fix="--name its model, if it answers chats") from error
     if len(names) != 1:
         told = ", ".join(names[:10]) or "none"
         raise BadConfig(f"models at {url}: {told}", fix="--name one of them")

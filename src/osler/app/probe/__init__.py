@@ -205,8 +205,12 @@ def _other_model(
     return [Check("the model's name", status, f"the server has {told}, not {chosen.name}", fix)]
 
 
-_ADDED = re.compile(r"(?:[-@:.](?:\d{4,8}|\d{4}-\d\d-\d\d|latest|preview|v\d+))*")
-"""What hosts add to a model's name: a date, a version, "latest"."""
+_ADDED = re.compile(
+    r"(?:[-@:.](?:\d{4,8}|\d{4}-\d\d-\d\d|latest|preview|v\d+)|@(?:main|[0-9a-f]{40}))*"
+)
+"""What hosts add to a model's name: a date, a version, "latest", the hub's revision."""
+_WEIGHTS = re.compile(r":[^:@]+\.gguf(?=$|@)")
+"""The file of a folder, as `transformers serve` is told it and does not tell it again."""
 
 
 def is_same_model(asked: str, served: str) -> bool:
@@ -216,4 +220,4 @@ def is_same_model(asked: str, served: str) -> bool:
 
 
 def _bare_name(name: str) -> str:
-    return name.casefold().rpartition("/")[2]
+    return _WEIGHTS.sub("", name.casefold()).rpartition("/")[2]

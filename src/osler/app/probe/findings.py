@@ -49,7 +49,8 @@ class Findings:
     faults: tuple[Check, ...] = ()
     """What keeps its replies from being answers."""
     continues: Literal["yes", "asked", "no"] | None = None
-    """asked: it begins a new turn, and goes on where a turn of the user's asks for the rest."""
+    """asked: a turn of the user's asks for the rest, since servers of its kind are not known to
+    continue a message."""
     scores: bool | None = None
     logprobs: bool | None = None
     formats: tuple[str, ...] | None = None
@@ -199,8 +200,8 @@ def _word_metric(name: str, found: Findings) -> Check:
 _YES_NO = {True: "yes", False: "no"}
 _CONTINUES: Mapping[Literal["yes", "asked", "no"], str] = {
     "yes": "yes",
-    "asked": "begins anew; asked in a turn of its own, it goes on",
-    "no": "no, nor when it is asked to go on",
+    "asked": "asked for the rest in a turn of its own, it goes on",
+    "no": "it does not go on where its message ended",
 }
 _TOOLS = {True: "yes", False: "no: tools are called in the text"}
 _WORDED: Mapping[str, Row] = {

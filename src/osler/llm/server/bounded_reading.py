@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from datetime import UTC
@@ -15,6 +16,8 @@ _LONGEST_EVENT = 4 * 1024 * 1024
 """Bytes of one event or line of a stream."""
 _LONGEST_COMPLAINT = 300
 """Characters of a server's own words that a message quotes."""
+_UNSUPPORTED = re.compile(r"[`'\"]?([a-z_]+)[`'\"]? (?:is|are) not supported")
+"""How a complaint without `param` begins."""
 STREAMS = ("text/event-stream", "application/x-ndjson")
 DONE = "[DONE]"
 """End of an event stream of the OpenAI interface."""
@@ -131,8 +134,20 @@ def refused_field(text: str) -> str:
     try:
         field = json.loads(text)["error"]["param"]
     except (ValueError, RecursionError, LookupError, TypeError):
-        return ""
-    return field if isinstance(field, str) else ""
+        field = None
+    if isinstance(field, str):
+        return field
+    named = _UNSUPPORTED.match(read_complaint(text))
+    return named[1] if named else ""
+
+
+def refuses_key(text: str) -> bool:
+    """Whether a complaint of another status than 401 is about the key: LiteLLM's proxy, without a
+    database of keys, says so of each but its own."""
+    try:
+        return bool(json.loads(text)["error"]["type"] == "no_db_connection")
+    except (ValueError, RecursionError, LookupError, TypeError):
+        return False
 
 
 def extract_code(reply: Any) -> int:

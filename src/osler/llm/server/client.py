@@ -190,7 +190,7 @@ class OpenAIModel:
     async def _explain_refusal(self, line: ServerSession, error: RequestRefused) -> None:
         """Raises an error that names the available models, where the model is what is wrong."""
         if error.status == 404:
-            models = await unless_refused(line.request_json("/models"))
+            models = await probe.ask_models(line)
             try:
                 probe.check_model(models, self._door.endpoint)
             except ModelError as named:

@@ -6,6 +6,8 @@
 | refused connection, none within `connect_s`    | again, up to `retries`, `ModelUnreachable`    |
 | 408, 429, 500, 502, 503, 504, also in a stream | the same, and not before `Retry-After`        |
 | hung up, in mid-reply too                      | the same: asking again changes nothing there  |
+| hung up before the first event of a stream     | asked again, whole, for the reason            |
+| 500 that names a field it does not support     | `RequestRefused`, with that field             |
 | a stream that has begun pauses for `stall_s`   | `ModelUnreachable`: it is still at work on it |
 | all of it not done within `timeout_s`          | `ModelUnreachable`                            |
 | 401, 403                                       | `KeyRefused`                                  |
@@ -26,10 +28,8 @@ import socket
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass
 from random import Random
 from typing import Any, Protocol, TypeVar
-from weakref import WeakKeyDictionary
 
 import httpx2
 
@@ -44,6 +44,7 @@ from osler.llm.server.endpoint import (
     ServerBusy,
     tls_fix,
 )
+from osler.llm.server.turns import BusyAnswer, SilentStream, Turns, without_streaming
 
 __all__ = [
     "Clock",
@@ -85,17 +86,6 @@ class StreamGatherer(Protocol):
 G = TypeVar("G", bound=StreamGatherer)
 
 
-@dataclass(frozen=True, slots=True)
-class _BusyAnswer:
-    """A failed try that may be repeated."""
-
-    why: str
-    asked: float | None = None
-    """Seconds that the server asks to wait."""
-    absent: bool = False
-    """Set when there was no connection, so no server that could be busy."""
-
-
 class ServerClient:
     """One server and one model of it. Holds no connection, so it needs no closing.
 
@@ -111,9 +101,7 @@ class ServerClient:
         # Loading the authorities takes as long as several requests; no redirect needs them.
         secure = endpoint.base_url.lower().startswith("https:")
         self._tls: ssl.SSLContext | bool = httpx2.create_ssl_context() if secure else False
-        # A semaphore belongs to one event loop, and a model may be used in several.
-        self._gates: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore]
-        self._gates = WeakKeyDictionary()
+        self.turns = Turns(endpoint.max_concurrency)
 
     def __repr__(self) -> str:
         return f"ServerClient({self.name!r})"
@@ -147,10 +135,6 @@ class ServerClient:
             except BadReply as error:
                 message = self.without_key(str(error))
                 raise ModelError(f"{self.name}: {message}", fix=self._reachable_fix) from error
-
-    def request_gate(self) -> asyncio.Semaphore:
-        loop = asyncio.get_running_loop()
-        return self._gates.setdefault(loop, asyncio.Semaphore(self.endpoint.max_concurrency))
 
     def wait_of(self, asked: float | None, attempt: int) -> float:
         """Returns the seconds before the next try: the server's wish, else longer each time, by
@@ -219,28 +203,37 @@ class ServerSession:
         """
         url = self._door.endpoint.url_of(path, root=root)
 
-        async def gather_once() -> G | _BusyAnswer:
-            async with self._send_request(url, body) as response:
-                if busy := await self._check_status(url, response):
-                    return busy
-                return await self._read_stream(url, response, make())
+        async def gather_once() -> G | BusyAnswer:
+            try:
+                return await self._gather_reply(url, body, make())
+            except SilentStream:
+                # What was wrong with the request is said where no stream has begun.
+                return await self._gather_reply(url, without_streaming(body), make())
 
         return await self._retry_while_busy(url, gather_once)
 
+    async def _gather_reply(self, url: str, body: dict[str, Any], gathered: G) -> G | BusyAnswer:
+        async with self._send_request(url, body) as response:
+            if busy := await self._check_status(url, response):
+                return busy
+            return await self._read_stream(url, response, gathered)
+
     async def _retry_while_busy(
-        self, url: str, once: Callable[[], Awaitable[T | _BusyAnswer]], *, hasty: bool = False
+        self, url: str, once: Callable[[], Awaitable[T | BusyAnswer]], *, hasty: bool = False
     ) -> T:
         door, limit = self._door, self._door.endpoint.timeout_s
         tries = 1 + door.endpoint.retries
         spent = 0.0
         for attempt in range(tries):
             # The gate is held for a try alone: who waits for the server lets others through.
-            async with door.request_gate():
+            async with door.turns.take():
                 began = door.clock.ticks()
                 seconds, within = door.endpoint.bound_try(limit - spent, hasty=hasty)
                 answer = await self._call_timed(url, once, seconds, within)
+                if isinstance(answer, BusyAnswer) and answer.interrupted:
+                    door.turns.note_interruption()
                 spent += door.clock.ticks() - began
-            if not isinstance(answer, _BusyAnswer):
+            if not isinstance(answer, BusyAnswer):
                 return answer
             wait = door.wait_of(answer.asked, attempt)
             # Counted before it is waited for: a wait that would end past the limit is not begun.
@@ -253,8 +246,8 @@ class ServerSession:
         raise AssertionError("unreachable: the last try returns or raises")
 
     async def _call_timed(
-        self, url: str, once: Callable[[], Awaitable[T | _BusyAnswer]], seconds: float, within: str
-    ) -> T | _BusyAnswer:
+        self, url: str, once: Callable[[], Awaitable[T | BusyAnswer]], seconds: float, within: str
+    ) -> T | BusyAnswer:
         try:
             async with asyncio.timeout(seconds):
                 return await once()
@@ -263,11 +256,11 @@ class ServerSession:
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
             return self._explain_no_connection(url, error)
         except httpx2.TransportError as error:
-            return _BusyAnswer(f"the server hung up ({type(error).__name__})")
+            return BusyAnswer(f"the server hung up ({type(error).__name__})")
         except httpx2.RequestError as error:
             raise BadReply(f"the reply of {url} cannot be decoded: {error}") from error
 
-    def _explain_no_connection(self, url: str, error: httpx2.TransportError) -> _BusyAnswer:
+    def _explain_no_connection(self, url: str, error: httpx2.TransportError) -> BusyAnswer:
         """Tells a server that may be starting from a lasting fault, which raises."""
         unreachable = self._door.unreachable_error
         cause: BaseException | None = error
@@ -281,7 +274,7 @@ class ServerSession:
                     url, what, fix=f"check the host; {self._door.endpoint.address_fix}"
                 ) from error
             cause = cause.__cause__ or cause.__context__
-        return _BusyAnswer(f"no connection: {str(error) or type(error).__name__}", absent=True)
+        return BusyAnswer(f"no connection: {str(error) or type(error).__name__}", absent=True)
 
     @asynccontextmanager
     async def _send_request(
@@ -292,7 +285,7 @@ class ServerSession:
         async with self._client.stream(method, url, json=body, timeout=timeout) as response:
             yield response
 
-    async def _check_status(self, url: str, response: httpx2.Response) -> _BusyAnswer | None:
+    async def _check_status(self, url: str, response: httpx2.Response) -> BusyAnswer | None:
         """Returns None for status 200 and a busy answer for faults that may pass; raises for the
         rest.
         """
@@ -307,16 +300,16 @@ class ServerSession:
             words = "(a long page)"
         words = self._door.without_key(words)
         answer = f"{status}: {bounded_reading.read_complaint(words)}".rstrip(": ")
-        if status in _BUSY:
+        field = bounded_reading.refused_field(words)
+        if status in _BUSY and not (status == httpx2.codes.INTERNAL_SERVER_ERROR and field):
             header = response.headers.get("retry-after", "")
             wait = bounded_reading.retry_after(header, now=self._door.clock.now())
-            return _BusyAnswer(f"the server answers {answer}", wait)
-        if status in {401, 403}:
+            return BusyAnswer(f"the server answers {answer}", wait)
+        if status in {401, 403} or bounded_reading.refuses_key(words):
             raise KeyRefused(f"{url}: key refused ({answer})", fix=self._door.endpoint.key_fix)
         section = self._door.endpoint.section
         known = f"set {section}.name to a model that the server has"
         fix = known if status == httpx2.codes.NOT_FOUND else ""
-        field = bounded_reading.refused_field(words)
         raise RequestRefused(f"{url} answered {answer}", status=status, field=field, fix=fix)
 
     def _redirect_error(self, url: str, response: httpx2.Response) -> RequestRefused:
@@ -348,10 +341,10 @@ class ServerSession:
 
     async def _read_stream(
         self, url: str, response: httpx2.Response, gathered: G
-    ) -> G | _BusyAnswer:
+    ) -> G | BusyAnswer:
         if bounded_reading.kind_of(response) not in bounded_reading.STREAMS:
             chunk = await self._read_json(url, response)
-            if isinstance(chunk, _BusyAnswer):
+            if isinstance(chunk, BusyAnswer):
                 return chunk
             gathered.take_whole(chunk)
             return gathered
@@ -366,7 +359,9 @@ class ServerSession:
                     return trouble
                 if gathered.take_piece(chunk):
                     return gathered
-        return _BusyAnswer("the reply broke off") if gathered.broken_off() else gathered
+        if gathered.broken_off():
+            return BusyAnswer("the reply broke off", interrupted=True)
+        return gathered
 
     async def _iterate_unstalled(
         self, url: str, response: httpx2.Response
@@ -381,16 +376,18 @@ class ServerSession:
                 except TimeoutError as error:
                     why = f"the reply stalled for {stall:g} s"
                     raise self._door.unreachable_error(url, why) from error
+                except httpx2.TransportError as error:
+                    raise (SilentStream() if waits is None else error) from error
                 if data is None:
                     return
                 waits = stall
                 yield data
 
-    def _find_late_error(self, url: str, reply: Any) -> _BusyAnswer | None:
+    def _find_late_error(self, url: str, reply: Any) -> BusyAnswer | None:
         """Finds an error that a server only reported after it had answered 200."""
         if not isinstance(reply, dict) or not reply.get("error"):
             return None
         words, code = bounded_reading.extract_complaint(reply), bounded_reading.extract_code(reply)
         if code in _BUSY:
-            return _BusyAnswer(f"the server answers {code}: {words}")
+            return BusyAnswer(f"the server answers {code}: {words}")
         raise RequestRefused(f"{url} answered with an error: {words}", status=code or 200)

@@ -20,7 +20,7 @@ from typing import Any
 
 from osler.llm.server.connection import Endpoint, ServerClient, ServerSession
 from osler.llm.server.dialects import Dialect
-from osler.llm.server.probe import ask_root, model_entries, unless_refused
+from osler.llm.server.probe import ask_models, ask_root, model_entries
 
 _IN_LIST = ("max_model_len", "context_length", "context_window", "max_context_length")
 _CONTEXT = re.compile(
@@ -45,7 +45,7 @@ class ServerFacts:
 async def read_facts(door: ServerClient, dialect: Dialect) -> ServerFacts:
     """Reads what the server tells. Raises `ModelUnreachable` and `KeyRefused`."""
     async with door.open() as line:
-        listed = model_entries(await unless_refused(line.request_json("/models", hasty=True)))
+        listed = model_entries(await ask_models(line))
         models = tuple(str(one["id"]) for one in listed if one.get("id"))
         match dialect:
             case Dialect.LLAMA_CPP:

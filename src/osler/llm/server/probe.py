@@ -39,7 +39,7 @@ async def identify_server(line: ServerSession, endpoint: Endpoint) -> ServerProf
     Raises `ModelError` that names the models there are where this one is not among them,
     `ModelUnreachable`, and `KeyRefused`.
     """
-    models = await unless_refused(line.request_json("/models", hasty=True))
+    models = await ask_models(line)
     dialect = await _identify_dialect(line, model_entries(models))
     if TRAITS[dialect].lists_models:
         check_model(models, endpoint)
@@ -60,6 +60,14 @@ async def _identify_dialect(line: ServerSession, entries: list[Mapping[str, Any]
         if not traits.endpoints and any(traits.key in entry for entry in entries):
             return dialect
     return Dialect.GENERIC
+
+
+async def ask_models(line: ServerSession) -> Any:
+    """Asks for the list of models. A server whose list is broken may answer chats all the same."""
+    try:
+        return await unless_refused(line.request_json("/models", hasty=True))
+    except ServerBusy:
+        return None
 
 
 async def ask_root(line: ServerSession, path: str, body: dict[str, Any] | None = None) -> Any:
