@@ -119,7 +119,7 @@ class EvidenceGate:
     fits: Mapping[Language, AnswerFit] = field(default_factory=lambda: dict(BY_RELEVANCE))
     identity: str = "relevance"
     """Name of what makes the probability, and of its weights."""
-    answers: float = 0.4
+    answers: float = 0.45
     """Least probability of an answer."""
     nearest: float = 0.17
     """Least probability of what is shown as nearest."""
