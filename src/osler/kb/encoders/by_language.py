@@ -77,7 +77,9 @@ def encoder_for(encoder: Encoder, language: Language) -> Encoder:
 
 
 def shared_languages(encoder: Encoder, language: Language) -> frozenset[Language]:
-    """The languages whose vectors compare with those of this one."""
+    """The languages whose vectors compare with those of this one; none where it has no vectors."""
+    if language not in encoder.languages:
+        return frozenset()
     own = encoder_for(encoder, language)
     return frozenset(one for one in encoder.languages if encoder_for(encoder, one) is own)
 
@@ -100,8 +102,11 @@ def encode_by_language(
     """Vectors of texts whose languages are known, in order."""
     import numpy as np
 
-    vectors = np.empty((len(texts), encoder.dimension), np.float32)
     makers = [encoder_for(encoder, language) for language in languages]
+    if len({id(maker) for maker in makers}) <= 1:
+        maker = makers[0] if makers else encoder_for(encoder, "en")
+        return maker.encode(texts, kind=kind)
+    vectors = np.empty((len(texts), encoder.dimension), np.float32)
     for maker in {id(one): one for one in makers}.values():
         rows = [row for row, one in enumerate(makers) if one is maker]
         vectors[rows] = maker.encode([texts[row] for row in rows], kind=kind)

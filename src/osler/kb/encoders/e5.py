@@ -22,6 +22,7 @@ import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -74,8 +75,8 @@ _CHECK = (
     "passage: 过敏性休克：立即在大腿外侧肌内注射肾上腺素，并呼叫急救。",
     "passage: 二甲双胍。估算肾小球滤过率低于 30 mL/min/1.73 m² 时停用；碘造影前后暂停。",
     "passage: 华法林延长凝血酶原时间，维生素K可逆转其作用。服药期间应定期监测INR，目标为2.0~3.0。",
-    "passage: 患者，女，63岁，发热、咳嗽咳痰、胸痛3天。脉搏112次/分，血压98/60 mmHg，胸片示右下肺实变，"
-    "血白细胞升高，动脉血氧饱和度低，拟诊社区获得性肺炎，收入院予抗感染治疗。",
+    "passage: 患者，女，63岁，发热、咳嗽咳痰、胸痛3天。脉搏112次/分，血压98/60 mmHg，"
+    "胸片示右下肺实变，血白细胞升高，动脉血氧饱和度低，拟诊社区获得性肺炎，收入院予抗感染治疗。",
     "passage: 去海边的火车中午开，要走两个小时。",
     "query: What is the first-line treatment of iron deficiency anaemia in pregnancy?",
     "passage: Anaphylaxis is treated with intramuscular adrenaline into the outer thigh.",
@@ -160,7 +161,7 @@ class PackedFile:
         ends = np.frombuffer(self._content, "<u4", count + 1, 72).tolist()
         scores = np.frombuffer(self._content, "<f4", count, 72 + 4 * (count + 1)).tolist()
         start = 72 + 4 * (2 * count + 1)
-        texts = (self._content[start + a : start + b] for a, b in zip(ends, ends[1:], strict=False))
+        texts = (self._content[start + a : start + b] for a, b in pairwise(ends))
         return [(text.decode(), score) for text, score in zip(texts, scores, strict=True)]
 
     def read_replacements(self) -> dict[int, str]:
@@ -234,7 +235,7 @@ class SentencePieces:
         self._first, self._last, unknown = file.ends
         self._longest = file.shape.longest
         self._replacements = file.read_replacements()
-        definition = _define_pieces(file.read_pieces(), unknown)
+        definition = define_pieces(file.read_pieces(), unknown)
         self._pieces = import_kitoken().from_tokenizers(json.dumps(definition).encode())
 
     def piece_ids(self, text: str) -> list[int]:
@@ -247,7 +248,7 @@ class SentencePieces:
         return [self._first, *self.piece_ids(text)[: self._longest - 2], self._last]
 
 
-def _define_pieces(pieces: Sequence[tuple[str, float]], unknown: int) -> dict[str, Any]:
+def define_pieces(pieces: Sequence[tuple[str, float]], unknown: int) -> dict[str, Any]:
     """The vocabulary as the file of a tokenizer."""
     marks = {"type": "Metaspace", "replacement": _MARK, "prepend_scheme": "always", "split": False}
     known = {"id": unknown, "content": pieces[unknown][0], "special": True}

@@ -1,6 +1,6 @@
-"""all-MiniLM-L6-v2 as an ONNX graph, written from its safetensors file.
+"""all-MiniLM-L6-v2 as an ONNX graph, written from its safetensors file; E5's is written alike.
 
-BERT (Devlin et al. 2019) of six layers, a mean over the tokens and a division by the
+BERT (Devlin et al. 2019) of six layers (E5: twelve), a mean over the tokens and a division by the
 length (Reimers & Gurevych 2019). The graph reads one text: ids of shape (1, tokens) to a
 vector of shape (1, 384). So there is no padding and no mask, and a text's vector does not
 depend on its neighbours in a batch, as it would with 8-bit activations, whose scale is
@@ -293,10 +293,12 @@ def add_encoder_layer(graph: Float32Graph, tensors: Tensors, number: int, x: str
     at = f"encoder.layer.{number}."
 
     def weight_of(name: str) -> Tensor:
-        return tensors[f"{at}{name}.weight"].T
+        weight: Tensor = tensors[f"{at}{name}.weight"]
+        return weight.T
 
     def bias_of(name: str) -> Tensor:
-        return tensors[f"{at}{name}.bias"]
+        bias: Tensor = tensors[f"{at}{name}.bias"]
+        return bias
 
     def add_and_norm(x: str, change: str, name: str) -> str:
         norm = _norm_parameters(graph, tensors, f"{at}{name}.LayerNorm")
