@@ -13,7 +13,7 @@ from osler.app.config import Settings
 from osler.app.wiring.models import encoder_relevance, load_encoder, meaning_relevance
 from osler.errors import ModelError
 from osler.kb.base import KnowledgeBase
-from osler.kb.encoders.base import Kind, MiniLMEncoder, VectorMemory
+from osler.kb.encoders.base import Kind, MiniLMEncoder, VectorMemory, scale_to_unit
 from osler.kb.encoders.by_language import (
     EncoderByLanguage,
     LateEncoder,
@@ -51,7 +51,7 @@ class Chinese(HashingEncoder):
     def encode(self, texts: Sequence[str], *, kind: Kind) -> Floats:
         self.asked += [(kind, text) for text in texts]
         vectors = super().encode(texts, kind=kind)[:, ::-1] + np.float32(0.3)
-        return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+        return scale_to_unit(vectors)
 
 
 def both(chinese: Chinese | None = None) -> EncoderByLanguage:
