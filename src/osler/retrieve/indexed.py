@@ -20,6 +20,7 @@ from osler.graph.normal import normalize_name
 from osler.graph.store import Graph
 from osler.kb.base import KnowledgeBase
 from osler.kb.encoders.base import Encoder
+from osler.kb.encoders.by_language import shared_languages
 from osler.kb.search.base import EVERYTHING, PassageFilter, Ranking
 from osler.kb.search.vectors import Floats
 from osler.retrieve import rrf, source_errors
@@ -174,7 +175,7 @@ class IndexedRetriever:
         """The rankings of all indexes with names and weights, without those of weight 0."""
         words, vector = content_terms(query), self._query_vector(query)
         dense, lexical = self.fusion.dense_weight, self.fusion.lexical_weight
-        own = self._rank_chunks(words, vector, depth)
+        own = self._rank_chunks(query, words, vector, depth)
         found = [("dense", own[0], dense), ("lexical", own[1], lexical)] if self.chunks else []
         for kind in self.kinds:
             here, share = Extractions.of(self.kb).entries, self.weights.entries
@@ -198,7 +199,7 @@ class IndexedRetriever:
         return vector
 
     def _rank_chunks(
-        self, words: Sequence[str], vector: Floats | None, depth: int
+        self, query: str, words: Sequence[str], vector: Floats | None, depth: int
     ) -> tuple[Ranking, Ranking]:
         """The chunks' dense and lexical rankings; empty when no active index needs them."""
         if not self.chunks and (self.named is None or not self.named.walk.passages):
@@ -213,6 +214,7 @@ class IndexedRetriever:
             encoder=self.encoder.identity,
             k=depth,
             within=self.within,
+            languages=shared_languages(self.encoder, language_of(query)),
         )
         return found[0], found[1] if weighed[1] else []
 

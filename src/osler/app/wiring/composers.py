@@ -112,6 +112,7 @@ def evidence_gate(settings: Settings, parts: Parts) -> EvidenceGate:
     plain = EvidenceGate(
         parts.relevance,
         parts.coverage,
+        meaning=parts.meaning,
         faults=parts.faults,
         answers=chosen.answers_from,
         nearest=chosen.nearest_from,

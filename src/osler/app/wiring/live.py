@@ -28,6 +28,7 @@ from osler.app.wiring.models import (
     encoder_relevance,
     load_encoder,
     load_roles,
+    meaning_relevance,
     model_identity,
 )
 from osler.app.wiring.privacy import require_trusted_hosts, within_patients
@@ -113,6 +114,7 @@ def with_knowledge(
         else (),
         pool_relevance(settings, kb.term_rarity, chosen, second),
         unindexed,
+        meaning_relevance(chosen, kb.term_rarity),
         *open_judges(settings, question_reader(kb)),
     )
 
@@ -148,6 +150,7 @@ def record_parts(parts: Parts, tape: Tape) -> Parts:
         relevance=WrappedRelevance("relevance", parts.relevance, tape),
         coverage=WrappedRelevance("coverage", parts.coverage, tape),
         pool=parts.pool and WrappedRelevance("pool", parts.pool, tape),
+        meaning=parts.meaning and WrappedRelevance("meaning", parts.meaning, tape),
         judge=parts.judge and WrappedRelevance(JUDGE, parts.judge, tape),
         match=parts.match and WrappedRelevance(MATCH, parts.match, tape),
     )
@@ -173,9 +176,9 @@ def replay_parts(
     """
     player = TapePlayer(tape)
     # A scorer that the tape does not know was not there, or had nothing to score.
-    pool, judge, match = (
+    pool, meaning, judge, match = (
         WrappedRelevance(name, None, player) if name in tape.scorers else None
-        for name in ("pool", JUDGE, MATCH)
+        for name in ("pool", "meaning", JUDGE, MATCH)
     )
     return Parts(
         {role: _replayed_model(player, name) for role, name in names.items()},
@@ -188,6 +191,7 @@ def replay_parts(
         offers,
         pool,
         unindexed,
+        meaning,
         judge,
         match,
     )

@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING
 from osler.app.config import ModelSettings, Role, Settings
 from osler.app.wiring.hub import open_encoder, open_transformers_model, read_server_key
 from osler.kb.encoders.base import Encoder, VectorMemory
+from osler.kb.encoders.by_language import EncoderByLanguage, LateEncoder, encoder_for
 from osler.llm.core.base import LanguageModel
+from osler.llm.local.weights import E5, is_present
 from osler.retrieve.asked import QuestionReader
 from osler.retrieve.relevance import (
     CoverageRelevance,
     EncoderRelevance,
+    MeaningRelevance,
     OverlapRelevance,
     RelevanceByLanguage,
     TermRarity,
@@ -154,8 +157,19 @@ def _load_embedded(chosen: ModelSettings) -> LanguageModel:
 
 
 def load_encoder(settings: Settings) -> Encoder:
-    """The configured encoder. Raises `ModelError`."""
-    return VectorMemory(open_encoder(settings.embedder))
+    """The configured encoder; beside the packaged one, that for Chinese where its weights are.
+
+    Raises `ModelError`.
+    """
+    usual = VectorMemory(open_encoder(settings.embedder))
+    if settings.embedder.kind != "packaged" or not is_present(E5):
+        return usual
+    from osler.kb.encoders.e5 import E5Encoder
+
+    chinese = LateEncoder(
+        E5Encoder.identity, E5Encoder.dimension, E5Encoder.languages, load=E5Encoder
+    )
+    return EncoderByLanguage(usual, {"zh": VectorMemory(chinese)})
 
 
 def encoder_languages(settings: Settings) -> frozenset[Language]:
@@ -169,6 +183,17 @@ def encoder_languages(settings: Settings) -> frozenset[Language]:
 def encoder_relevance(
     encoder: Encoder, reader: QuestionReader | None = None, rarity: TermRarity | None = None
 ) -> Relevance:
-    """Cosines in the encoder's languages, shares of words in others; `reader` reads queries."""
+    """Cosines in the encoder's languages, shares of words in others; `reader` reads queries.
+
+    A language with an encoder of its own is among the others: its cosines have another scale.
+    """
     other = CoverageRelevance(rarity) if rarity else OverlapRelevance()
-    return RelevanceByLanguage(EncoderRelevance(encoder, reader), other)
+    return RelevanceByLanguage(EncoderRelevance(encoder_for(encoder, "en"), reader), other)
+
+
+def meaning_relevance(encoder: Encoder, rarity: TermRarity) -> Relevance | None:
+    """Relevance of Chinese texts by their own encoder; `None` without one."""
+    own = encoder_for(encoder, "zh")
+    if own is encoder_for(encoder, "en"):
+        return None
+    return MeaningRelevance(EncoderRelevance(own), CoverageRelevance(rarity))

@@ -196,18 +196,25 @@ def build_graph(tensors: Tensors, tokenizer: Path, target: Path) -> None:
 
     Raises `ModelError` when it does not.
     """
-    small = int8_graph(tensors)
-    words = WordPieces(tokenizer)
-    exact = encode_texts(open_session(float32_graph(tensors), 1), words, _CHECK)
-    rounded = encode_texts(open_session(small, 1), words, _CHECK)
-    worst = float((exact * rounded).sum(axis=1).min())
+    pieces = WordPieces(tokenizer)
+    target.write_bytes(agreed_graph(int8_graph(tensors), float32_graph(tensors), pieces, _CHECK))
+
+
+def agreed_graph(small: bytes, exact: bytes, pieces: Pieces, texts: Sequence[str]) -> bytes:
+    """The 8-bit graph `small` if it agrees with the float32 one on these texts.
+
+    Raises `ModelError` when it does not.
+    """
+    right = encode_texts(open_session(exact, 1), pieces, texts)
+    rounded = encode_texts(open_session(small, 1), pieces, texts)
+    worst = float((right * rounded).sum(axis=1).min())
     if not worst >= _LEAST_COSINE:
         raise ModelError(
             f"the 8-bit encoder strays from the exact one on this machine:"
             f" cosine {worst:.3f}, at least {_LEAST_COSINE} is needed",
             fix="use another encoder, or another version of onnxruntime",
         )
-    target.write_bytes(small)
+    return small
 
 
 def open_session(graph: Path | bytes, threads: int) -> Any:
@@ -224,7 +231,7 @@ def open_session(graph: Path | bytes, threads: int) -> Any:
 
 
 @lru_cache(maxsize=1)
-def _import_kitoken() -> Any:
+def import_kitoken() -> Any:
     """The tokenizer's class, imported by a thread that lives as long as the process.
 
     Its allocator (mimalloc) keeps its state in the thread that loads the library. Where that is a
@@ -244,6 +251,12 @@ def _import_kitoken() -> Any:
     return import_module("kitoken").Kitoken
 
 
+class Pieces(Protocol):
+    """Cuts a text into what a model reads."""
+
+    def token_ids(self, text: str) -> list[int]: ...
+
+
 class WordPieces:
     """BERT's word pieces of a text; `first` is the id of [CLS], `last` that of [SEP]."""
 
@@ -251,7 +264,7 @@ class WordPieces:
         definition = json.loads(path.read_bytes())
         # The file cuts and pads to 128 tokens; this encoder reads up to 256 and pads nothing.
         definition |= {"truncation": None, "padding": None}
-        self._pieces = _import_kitoken().from_tokenizers(json.dumps(definition).encode())
+        self._pieces = import_kitoken().from_tokenizers(json.dumps(definition).encode())
         vocabulary = definition["model"]["vocab"]
         self.first: int = vocabulary["[CLS]"]
         self.last: int = vocabulary["[SEP]"]
@@ -265,12 +278,12 @@ class WordPieces:
         return [self.first, *self.piece_ids(text)[: MAX_TOKENS - 2], self.last]
 
 
-def encode_texts(session: Any, words: WordPieces, texts: Sequence[str]) -> Vectors:
-    """A vector each, float32 of shape (texts, `DIMENSION`), by a graph of `build_graph`."""
+def encode_texts(session: Any, pieces: Pieces, texts: Sequence[str]) -> Vectors:
+    """A vector each, float32 of shape (texts, `DIMENSION`), one after the other."""
     import numpy as np
 
-    vectors = np.empty((len(texts), DIMENSION), np.float32)
+    vectors = np.empty((len(texts), session.get_outputs()[0].shape[1]), np.float32)
     for row, text in enumerate(texts):
-        ids = np.array([words.token_ids(text)], np.int64)
+        ids = np.array([pieces.token_ids(text)], np.int64)
         (vectors[row],) = session.run(None, {"ids": ids})[0]
     return vectors

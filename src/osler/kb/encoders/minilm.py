@@ -1,6 +1,6 @@
-"""all-MiniLM-L6-v2 as an ONNX graph, written from its safetensors file.
+"""all-MiniLM-L6-v2 as an ONNX graph, written from its safetensors file; E5's is written alike.
 
-BERT (Devlin et al. 2019) of six layers, a mean over the tokens and a division by the
+BERT (Devlin et al. 2019) of six layers (E5: twelve), a mean over the tokens and a division by the
 length (Reimers & Gurevych 2019). The graph reads one text: ids of shape (1, tokens) to a
 vector of shape (1, 384). So there is no padding and no mask, and a text's vector does not
 depend on its neighbours in a batch, as it would with 8-bit activations, whose scale is
@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Tensor: TypeAlias = NDArray[Any]
-    Tensors: TypeAlias = Mapping[str, Tensor]
+    Tensors: TypeAlias = Mapping[str, Any]
+    """Arrays by their names in BERT; the table of words may be `PackedRows`."""
 
 LAYERS = 6
 HEADS = 12
@@ -38,6 +40,42 @@ _EPSILON = 1e-12
 _OPSET, _FUSED_OPSET, _IR = 17, 1, 10
 _FUSED = "com.microsoft"
 _TYPES = {"F32": "<f4", "F16": "<f2", "I64": "<i8", "U8": "u1"}
+
+
+@dataclass(frozen=True, slots=True)
+class BertShape:
+    """What tells one encoder of this kind from another."""
+
+    name: str
+    layers: int = LAYERS
+    longest: int = MAX_TOKENS
+    """Tokens of a text that are read."""
+
+
+MINILM_SHAPE = BertShape("all-MiniLM-L6-v2")
+
+
+@dataclass(frozen=True, slots=True)
+class PackedRows:
+    """A table of 4-bit numbers: blocks of 32 that share a scale, and of which each byte has the
+    number at its place in the lower half and the one 16 places on in the upper; 8 means zero."""
+
+    halves: Tensor
+    """Bytes of shape (rows, blocks, 16)."""
+    scales: Tensor
+    """Float16 of shape (rows, blocks, 1)."""
+
+    @property
+    def width(self) -> int:
+        return 32 * int(self.halves.shape[1])
+
+    def unpack(self) -> Tensor:
+        """All rows in float32."""
+        import numpy as np
+
+        numbers = np.concatenate([self.halves & 15, self.halves >> 4], axis=2).astype(np.float32)
+        rows: Tensor = (numbers - 8) * self.scales.astype(np.float32)
+        return rows.reshape(-1, self.width)
 
 
 def read_safetensors(path: Path) -> dict[str, Tensor]:
@@ -57,14 +95,14 @@ def read_safetensors(path: Path) -> dict[str, Tensor]:
     }
 
 
-def float32_graph(tensors: Tensors) -> bytes:
+def float32_graph(tensors: Tensors, shape: BertShape = MINILM_SHAPE) -> bytes:
     """Serialises the reference ONNX model."""
-    return _write_graph(Float32Graph(), tensors)
+    return _write_graph(Float32Graph(), tensors, shape)
 
 
-def int8_graph(tensors: Tensors) -> bytes:
+def int8_graph(tensors: Tensors, shape: BertShape = MINILM_SHAPE) -> bytes:
     """Serialises the ONNX model in use, a quarter of the size; equal tensors give equal bytes."""
-    return _write_graph(Int8Graph(), tensors)
+    return _write_graph(Int8Graph(), tensors, shape)
 
 
 class Float32Graph:
@@ -96,6 +134,25 @@ class Float32Graph:
 
     def gather_rows(self, table: Tensor, ids: str) -> str:
         return self.add_op("Gather", self.add_constant(table), ids)
+
+    def gather_packed(self, table: PackedRows, ids: str) -> str:
+        """Rows of a 4-bit table, which stays as it is: only the rows of a text are unpacked."""
+        import numpy as np
+        from onnx import TensorProto
+
+        four = self.add_constant(np.array(4, np.uint8))
+        both = self.add_op("Gather", self.add_constant(table.halves), ids)
+        upper = self.add_op("BitShift", both, four, direction="RIGHT")
+        raised = self.add_op("BitShift", both, four, direction="LEFT")
+        lower = self.add_op("BitShift", raised, four, direction="RIGHT")
+        numbers = self.add_op(
+            "Cast", self.add_op("Concat", lower, upper, axis=-1), to=TensorProto.FLOAT
+        )
+        signed = self.add_op("Sub", numbers, self.add_constant(np.array(8, np.float32)))
+        scales = self.add_op("Gather", self.add_constant(table.scales), ids)
+        scaled = self.add_op("Mul", signed, self.add_op("Cast", scales, to=TensorProto.FLOAT))
+        shape = self.add_constant(np.array([0, 0, table.width], np.int64))
+        return self.add_op("Reshape", scaled, shape)
 
     def multiply_matrix(self, x: str, weight: Tensor) -> str:
         return self.add_op("MatMul", x, self.add_constant(weight))
@@ -167,14 +224,15 @@ def _quantise_columns(weight: Tensor, *, levels: int) -> tuple[Tensor, Tensor]:
     return np.rint(weight / scales).astype(np.int8), scales
 
 
-def _write_graph(graph: Float32Graph, tensors: Tensors) -> bytes:
-    x = embed_tokens(graph, tensors, "ids")
-    for number in range(LAYERS):
+def _write_graph(graph: Float32Graph, tensors: Tensors, shape: BertShape) -> bytes:
+    x = embed_tokens(graph, tensors, "ids", longest=shape.longest)
+    for number in range(shape.layers):
         x = add_encoder_layer(graph, tensors, number, x)
     # One text without padding: the mean needs no mask.
     mean = graph.add_op("ReduceMean", x, axes=[1], keepdims=0)
     vector = graph.add_op("LpNormalization", mean, axis=-1, p=2)
-    return serialise_graph(graph, "all-MiniLM-L6-v2", ("ids",), vector, DIMENSION)
+    width = len(tensors["embeddings.LayerNorm.weight"])
+    return serialise_graph(graph, shape.name, ("ids",), vector, width)
 
 
 def serialise_graph(
@@ -199,14 +257,20 @@ def serialise_graph(
 
 
 def embed_tokens(
-    graph: Float32Graph, tensors: Tensors, ids: str, segments: str | None = None
+    graph: Float32Graph,
+    tensors: Tensors,
+    ids: str,
+    segments: str | None = None,
+    longest: int = MAX_TOKENS,
 ) -> str:
     """Adds word, position and segment embeddings, normalised; by default there is one segment."""
     import numpy as np
 
-    words = graph.gather_rows(tensors["embeddings.word_embeddings.weight"], ids)
+    table = tensors["embeddings.word_embeddings.weight"]
+    is_packed = isinstance(table, PackedRows)
+    words = graph.gather_packed(table, ids) if is_packed else graph.gather_rows(table, ids)
     kinds = tensors["embeddings.token_type_embeddings.weight"]
-    positions = tensors["embeddings.position_embeddings.weight"][:MAX_TOKENS]
+    positions = tensors["embeddings.position_embeddings.weight"][:longest]
     if segments is None:
         # A text has one segment, so its embedding is added to all positions beforehand.
         positions = positions + kinds[0]
@@ -229,10 +293,12 @@ def add_encoder_layer(graph: Float32Graph, tensors: Tensors, number: int, x: str
     at = f"encoder.layer.{number}."
 
     def weight_of(name: str) -> Tensor:
-        return tensors[f"{at}{name}.weight"].T
+        weight: Tensor = tensors[f"{at}{name}.weight"]
+        return weight.T
 
     def bias_of(name: str) -> Tensor:
-        return tensors[f"{at}{name}.bias"]
+        bias: Tensor = tensors[f"{at}{name}.bias"]
+        return bias
 
     def add_and_norm(x: str, change: str, name: str) -> str:
         norm = _norm_parameters(graph, tensors, f"{at}{name}.LayerNorm")

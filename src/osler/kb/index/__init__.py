@@ -9,15 +9,17 @@ stopped.
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from osler.errors import KnowledgeBaseBusy, KnowledgeBaseUnbuilt
+from osler.kb.encoders.by_language import name_spaces, read_spaces
 from osler.kb.index import leases
 from osler.kb.search import other_encoder_error
 from osler.kb.store.access import LockMode, busy_error, open_for_writing, write_transaction
@@ -189,16 +191,17 @@ def is_of(db: sqlite3.Connection, encoder: Encoder) -> bool:
 def _describe_encoder(encoder: Encoder | None) -> dict[str, str]:
     """Returns the values of `meta` for vectors of this encoder."""
     if encoder is None:
-        return {"encoder": NO_ENCODER, "dimension": "0", "languages": ""}
+        return {"encoder": NO_ENCODER, "dimension": "0", "languages": "", "spaces": ""}
     return {
         "encoder": encoder.identity,
         "dimension": str(encoder.dimension),
         "languages": " ".join(sorted(encoder.languages)),
+        "spaces": name_spaces(encoder),
     }
 
 
 def _stored_encoder(db: sqlite3.Connection) -> dict[str, str]:
-    return {key: read_meta(db, key) for key in ("encoder", "dimension", "languages")}
+    return {key: read_meta(db, key) for key in ("encoder", "dimension", "languages", "spaces")}
 
 
 def _adopt_encoder(db: sqlite3.Connection, encoder: Encoder | None, rebuild: bool) -> None:
@@ -214,7 +217,21 @@ def _adopt_encoder(db: sqlite3.Connection, encoder: Encoder | None, rebuild: boo
     with write_transaction(db):
         if other or rebuild:
             db.execute("DELETE FROM vector")
+        else:
+            _delete_other_spaces(db, read_spaces(stored["spaces"]), read_spaces(wanted["spaces"]))
         set_meta(db, built="", **wanted)
+
+
+def _delete_other_spaces(
+    db: sqlite3.Connection, stored: Mapping[str, str], wanted: Mapping[str, str]
+) -> None:
+    """Deletes the vectors of languages that have another encoder now."""
+    changed = [one for one in {*stored, *wanted} if stored.get(one) != wanted.get(one)]
+    db.execute(
+        "DELETE FROM vector WHERE passage IN (SELECT number FROM passage"
+        " WHERE language IN (SELECT value FROM json_each(?)))",
+        (json.dumps(changed),),
+    )
 
 
 def _mend_lexical(db: sqlite3.Connection, *, afresh: bool) -> None:
@@ -304,7 +321,8 @@ def _hash_passage(id: str, text: str) -> int:
 
 
 def _name_contents(db: sqlite3.Connection, contents: int) -> str:
-    return sha256(f"{read_meta(db, 'encoder')}\n{contents:x}".encode()).hexdigest()[:16]
+    encoders = f"{read_meta(db, 'encoder')} {read_meta(db, 'spaces')}".rstrip()
+    return sha256(f"{encoders}\n{contents:x}".encode()).hexdigest()[:16]
 
 
 def count_passages(db: sqlite3.Connection) -> int:

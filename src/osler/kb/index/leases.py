@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from osler.errors import ModelError
+from osler.kb.encoders.by_language import encode_by_language
 from osler.kb.search.vectors import Floats, unit_problem
 from osler.kb.store.access import write_transaction
 from osler.kb.store.passages import Progress, indexed_text, read_meta, read_numbered
@@ -60,7 +61,9 @@ def encode_batch(encoder: Encoder, passages: Sequence[Passage]) -> Floats:
     Raises `ModelError` for vectors that are not finite, of length 1 and of the encoder's
     dimension.
     """
-    vectors = encoder.encode([indexed_text(passage) for passage in passages], kind="passage")
+    texts = [indexed_text(passage) for passage in passages]
+    languages = [passage.language for passage in passages]
+    vectors = encode_by_language(encoder, texts, languages, "passage")
     if problem := unit_problem(vectors, (len(passages), encoder.dimension)):
         raise ModelError(f"encoder {encoder.identity} gave vectors {problem}")
     return vectors
