@@ -70,7 +70,7 @@ class AnswerFit:
 
 
 BY_RELEVANCE: Mapping[Language, AnswerFit] = {
-    "en": AnswerFit(0.0, -2.5488, 1.557, 0.0, 0.3, 5.1538, 0.15),
+    "en": AnswerFit(0.0, -3.3373, 2.4613, 0.0, 0.3, 4.6462, 0.15),
     "zh": AnswerFit(0.0, -1.25, 1.6, 0.0, 0.9, 0.88),
 }
 """Without a judge. Fitted on questions by other hands (`benchmarks/plain`)."""
@@ -123,9 +123,9 @@ class EvidenceGate:
     fits: Mapping[Language, AnswerFit] = field(default_factory=lambda: dict(BY_RELEVANCE))
     identity: str = "relevance"
     """Name of what makes the probability, and of its weights."""
-    answers: float = 0.45
+    answers: float = 0.4
     """Least probability of an answer."""
-    nearest: float = 0.17
+    nearest: float = 0.14
     """Least probability of what is shown as nearest."""
     checks: tuple[str, ...] = tuple(CHECKS)
     faults: tuple[str, ...] = field(default=())

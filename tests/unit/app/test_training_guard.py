@@ -110,7 +110,7 @@ def test_rerankers_encoders_and_adapters_count_as_models(tmp_path: Path) -> None
     assert "retrieve" not in names, "it is of the packaged encoder"
 
 
-RULES = {f"{section}.{key}": rule for section, key, rule, _ in SWITCHES.values()}
+RULES = {f"{section}.{key}": rule for section, key, _, rule, _ in SWITCHES.values()}
 
 
 @pytest.mark.parametrize("name", SWITCHES)

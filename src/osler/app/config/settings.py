@@ -89,9 +89,9 @@ class KbSettings(SettingsSection):
 class AnswerSettings(SettingsSection):
     statements: Whole = Field(default=3, ge=1, le=50)
     """Sentences of an extractive answer, at most."""
-    answers_from: Real = Field(default=0.45, ge=0, le=1)
+    answers_from: Real = Field(default=0.4, ge=0, le=1)
     """Least probability of an answer; what is less likely is shown as nearest, or not at all."""
-    nearest_from: Real = Field(default=0.17, ge=0, le=1)
+    nearest_from: Real = Field(default=0.14, ge=0, le=1)
     """Least probability of what is shown as nearest."""
     nearest: bool = True
     """Where no sentence answers, quote the nearest one, after a sentence that says so; false:

@@ -287,6 +287,9 @@ SETS: Mapping[str, NaturalSet] = {
         NaturalSet(
             "plain-zh", "sample", "plain questions, Chinese, sample", read_plain("sample-zh")
         ),
+        NaturalSet(
+            "elsewhere", "sample", "what no medical text answers", read_plain("elsewhere-en")
+        ),
         NaturalSet("plain-open", "open", "plain questions, open corpora", read_plain("open-en")),
         NaturalSet(
             "plain-drugs", "open", "of these, the textbooks", read_plain("open-en", "textbooks")
