@@ -74,7 +74,7 @@ BY_RELEVANCE: Mapping[Language, AnswerFit] = {
     "zh": AnswerFit(0.0, -1.25, 1.6, 0.0, 0.9, 0.88),
 }
 """Without a judge. Fitted on questions by other hands (`benchmarks/plain`)."""
-BY_MEANING: Mapping[Language, AnswerFit] = {"zh": AnswerFit(0.0, -2.425, 2.078, 0.0, 0.3, 1.318)}
+BY_MEANING: Mapping[Language, AnswerFit] = {"zh": AnswerFit(0.0, -2.425, 2.078, 0.0, 0.9, 1.318)}
 """Where a language's own encoder weighs meaning and words; fitted alike."""
 
 

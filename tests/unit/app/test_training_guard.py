@@ -115,12 +115,17 @@ RULES = {f"{section}.{key}": rule for section, key, _, rule, _ in SWITCHES.value
 
 @pytest.mark.parametrize("name", SWITCHES)
 def test_a_packaged_expert_counts_where_it_is_in_use(tmp_path: Path, name: str) -> None:
-    section, key, _, _ = SWITCHES[name]
+    section, key, used, *_ = SWITCHES[name]
     flags = {"strategy.kind": "rag", **RULES}
     assert trained_weights(load(flags, cwd=tmp_path, env={}).settings) == ()
-    flags[f"{section}.{key}"] = name
-    (expert,) = trained_weights(load(flags, cwd=tmp_path, env={}).settings)
-    assert (expert.parent.name, expert.name) == ("experts", name)
+    flags[f"{section}.{key}"] = used
+    experts = trained_weights(load(flags, cwd=tmp_path, env={}).settings)
+    assert {one.parent.name for one in experts} == {"experts"}
+    # The judge and the encoder beside it are used together.
+    assert {one.name for one in experts} == {
+        other for other, one in SWITCHES.items() if one[:2] == (section, key)
+    }
+    assert name in {one.name for one in experts}
 
 
 def test_what_base_and_adapter_learnt_goes_with_the_merged_model(tmp_path: Path) -> None:
