@@ -122,6 +122,10 @@ class ThinkerFields(StrategySection):
     fusion: Literal["ranks", "scores"] = "ranks"
     """How what the graph and the texts found is merged: by reciprocal ranks, or by scores brought
     to one scale (the two modes of KAG 0.8)."""
+    select: Literal["auto", "model", "vectors"] = "auto"
+    """Who chooses among the graph's relations where none has the predicate asked for: the model, as
+    in KAG, or the likeness of their vectors; auto: the vectors where the model does not word
+    answers."""
     focus: Literal["auto", "model", "encoder"] = "auto"
     """Who judges whether the references suffice (KAG-Thinker §3.3): the model, as in the paper, or
     the likeness of question and reference; auto: the likeness where the model does not word

@@ -14,6 +14,7 @@ from osler.types import Passage, Relevance, Retriever
 if TYPE_CHECKING:
     from osler.graph.link import Recogniser
     from osler.graph.store import Graph
+    from osler.kb.encoders.base import Encoder
 
 
 def has_graph(settings: Settings) -> bool:
@@ -81,13 +82,16 @@ def form_retriever(
     search: Callable[[tuple[str, ...]], Retriever],
     sources: tuple[str, ...],
     likeness: Relevance | None = None,
+    encoder: Encoder | None = None,
 ) -> Retriever:
     """Takes forms as they are written. `search` makes what searches some of `sources` by words;
-    `likeness` compares names that the graph lacks with its own."""
+    `likeness` compares relations, and `encoder` names that the graph lacks with its own."""
+    from osler.graph.name_vectors import NameVectors
     from osler.methods.kag.hybrid import FormsAsQueries, FormsAsWords, HybridGraph
 
     graph = open_graph(settings)
     if graph is None:
         return FormsAsQueries(FormsAsWords(search((GRAPH,))))
     texts = tuple(source for source in sources if source != GRAPH)
-    return FormsAsQueries(HybridGraph(graph, search(texts) if texts else None, likeness))
+    names = NameVectors(graph, encoder) if encoder else None
+    return FormsAsQueries(HybridGraph(graph, search(texts) if texts else None, likeness, names))
