@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from osler.app.config import Settings
 from osler.app.config.baselines import HyKgeSettings
 from osler.errors import BadConfig, UnknownPassage
+from osler.retrieve.entity_names import EntityNames, GraphNames
 from osler.sources.catalogue import GRAPH
 from osler.types import Passage, Relevance, Retriever
 
@@ -37,6 +38,12 @@ def open_recogniser(graph: Graph) -> Recogniser | None:
     from osler.train.recognise.link import load_recogniser
 
     return load_recogniser(graph.folder, graph)
+
+
+def graph_names(settings: Settings) -> tuple[EntityNames, ...]:
+    """The names of the graph as a finder of names, where there is a graph."""
+    graph = open_graph(settings)
+    return () if graph is None else (GraphNames(graph, open_recogniser(graph)),)
 
 
 def chain_retriever(settings: Settings) -> Retriever:
