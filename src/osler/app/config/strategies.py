@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, get_args
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from osler.app.config.baselines import AnyBaseline
 from osler.app.config.fields import (
@@ -154,22 +154,17 @@ class PlannerFields(StrategySection):
     §5.1.2)."""
 
 
-# The tools of `osler.methods.tcrag.tools`.
-ToolName = Literal[
-    "ALL_RAG",
-    "DOC_RAG",
-    "KG_RAG",
-    "KG_CHAINS",
-    "KG_COMMUNITIES",
-    "KG_NEAR",
-    "PEDIA_RAG",
-    "WEB_RAG",
-    "EMR_RAG",
-    "HYPOTHESIS_OUTPUT",
-    "MEDICAL_NER",
-    "KNOWLEDGE_ORGANIZE",
-    "FILTER",
-]
+def _known_tool(name: str) -> str:
+    from osler.methods.tcrag.tools import DESCRIPTIONS, UNIFIED, registered_tools
+
+    known = [*(tool for tool in DESCRIPTIONS if tool not in UNIFIED), *registered_tools()]
+    if name not in known:
+        raise ValueError(f"{name!r} is no tool; there are {', '.join(known)}")
+    return name
+
+
+ToolName = Annotated[str, AfterValidator(_known_tool)]
+"""A tool of `osler.methods.tcrag.tools`, or one that `register_tool` was given."""
 
 
 class TcRagSettings(MachineFields):
