@@ -95,12 +95,14 @@ class NameRankings:
         likely = [entity for entity in self._likeliest_entities(web, query) if entity not in exact]
         # Node specificity of HippoRAG: names in few passages weigh more.
         seeds = {entity: 1 / max(1, int(web.held[entity])) for entity in (*exact, *likely)}
+        # A question that a chunk was said to answer is a node, too.
+        if (asked := web.questions.get(normalize_name(query))) is not None:
+            seeds[asked] = max(seeds.values(), default=1.0)
+        also = self._near_weights(near, seeds)
         found = {
             "exact": web.rank_by_names(exact),
             "fuzzy": web.rank_by_names(likely),
-            "walk": web.rank_by_walk(seeds, self.walk.restart, self._near_weights(near, seeds))
-            if seeds
-            else [],
+            "walk": web.rank_by_walk(seeds, self.walk.restart, also, layered=True) if seeds else [],
         }
         return {
             name: self.webs.filter_ranking(ranking, k=k, within=within)

@@ -161,6 +161,23 @@ async def test_an_entry_below_the_least_cosine_counts_for_nothing(kb: KnowledgeB
     assert await titles(lax, far) != []
 
 
+async def test_points_and_questions_are_nodes_of_the_graph(kb: KnowledgeBase) -> None:
+    """KAG-Thinker App. 14: the question names nothing, and its node leads over the point to the
+    chunk and to the entity that the point is about."""
+    named = NameRankings(Extractions.of(kb).webs, fuzzy=False)
+    hits = await IndexedRetriever(kb, None, (), named, chunks=False).search(QUESTION, k=3)
+    assert [(hit.passage.title, hit.source) for hit in hits[:2]] == [
+        ("Oxygen", "walk"),
+        ("Dyspnoea", "walk"),
+    ]
+    web = Extractions.of(kb).webs.load_current()
+    oxygen = web.entities["oxygen"]
+    assert oxygen is not None
+    layered, plain = (web.rank_by_walk({oxygen: 1.0}, 0.5, layered=on) for on in (True, False))
+    assert dict(layered) != dict(plain)
+    assert {number for number, _ in layered} == {number for number, _ in plain}
+
+
 async def test_what_is_off_is_not_asked(kb: KnowledgeBase) -> None:
     """Without the chunks' own text a word that only stands there finds nothing."""
     assert await titles(indexed(kb), "frightens") != []
