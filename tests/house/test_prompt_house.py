@@ -95,6 +95,8 @@ def example(name: str, language: Language) -> dict[str, object]:
         "target": "the first drug",
         "formulas": [{"id": "parkland", "title": "Parkland", "inputs": "weight (kg)"}],
         "lacking": "numpy, sympy",
+        "query": "Who treats #1?",
+        "filled": "Who treats anaphylaxis?",
         "steps": ["#1 Which illness is it? anaphylaxis"],
         "draft": "Adrenaline. [1]",
         "size": 23,

@@ -14,7 +14,6 @@ from osler.app.wiring.composers import may_write
 from osler.app.wiring.resource_cache import ResourceCache
 from osler.errors import ModelError
 from osler.questions import parse_question
-from osler.retrieve.entity_names import EntityNames, GraphNames
 
 
 async def make_standalone(
@@ -25,7 +24,7 @@ async def make_standalone(
     `earlier`: the questions before it as they were searched for. `cache`: holds the model of
     `retrieve.follow_ups = "model"`; where it cannot be loaded, the rule's wording stays.
     """
-    tables = await asyncio.to_thread(_graph_names, settings)
+    tables = await asyncio.to_thread(graphs.graph_names, settings)
     alone = await asyncio.to_thread(rewrite_follow_up, question, earlier, tables)
     if not (alone.by and rewords_by_model(settings)):
         return alone
@@ -48,7 +47,7 @@ async def standalone_of(
 ) -> Standalone:
     """The last of a conversation's questions, each of which may rest on those before it: the
     earlier ones by rule."""
-    tables = await asyncio.to_thread(_graph_names, settings)
+    tables = await asyncio.to_thread(graphs.graph_names, settings)
 
     def rewrite_earlier() -> list[str]:
         asked = list[str]()
@@ -58,8 +57,3 @@ async def standalone_of(
 
     asked = await asyncio.to_thread(rewrite_earlier)
     return await make_standalone(settings, questions[-1], asked, cache)
-
-
-def _graph_names(settings: Settings) -> tuple[EntityNames, ...]:
-    graph = graphs.open_graph(settings)
-    return () if graph is None else (GraphNames(graph, graphs.open_recogniser(graph)),)

@@ -16,7 +16,9 @@ from osler.cli.lazy import LazyGroup, Verb, make_verbs
 from osler.cli.session import CliSession, ErrorGroup, ProgressMode, complete_preset, parse_flags
 
 # The order of a group is that of its life: made, read, kept, extended.
-_GRAPH = make_verbs("graph", "add", "info", "find", "paths", "fuse", "describe", "communities")
+_GRAPH = make_verbs(
+    "graph", "add", "info", "find", "paths", "fuse", "describe", "communities", "vectors"
+)
 _KB = {
     **make_verbs("kb", "add", "build", "info", "verify"),
     **make_verbs("kb_search", "search", "get"),

@@ -132,6 +132,20 @@ def paths(
         raise typer.Exit(ABSTAINED)
 
 
+def vectors(here: JsonSession) -> None:
+    """Make the vectors of all names, by which names in other words are found.
+
+    A graph of up to 500 names needs no such step: the first search does it.
+    """
+    from osler.app.wiring.models import load_encoder
+    from osler.graph.name_vectors import NameVectors
+
+    settings = here.load_settings()
+    with open_graph_here(settings) as graph:
+        made = NameVectors(graph, load_encoder(settings)).build()
+    here.show_result([("names", f"{made:,}")], {"names": made})
+
+
 def fuse(
     here: JsonSession,
     source: Annotated[

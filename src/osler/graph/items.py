@@ -210,6 +210,7 @@ class NamedConcept:
     concept: str
     name: str
     """The concept's name that fits."""
-    how: Literal["exact", "normal", "fuzzy"]
+    how: Literal["exact", "normal", "fuzzy", "near"]
+    """near: its vector is."""
     score: float
-    """In (0, 1]; 1 for all but fuzzy ones."""
+    """In (0, 1]; 1 for exact and normal ones."""

@@ -9,13 +9,15 @@ Departures: PAPERS.md.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from osler.extract.derived import Extractions
 from osler.extract.indexes import Kind
 from osler.extract.indexes.entity_graph import EntityGraph, EntityGraphs
+from osler.graph.items import NamedConcept
 from osler.graph.lookup import Lookup
+from osler.graph.name_vectors import SEED, NameVectors
 from osler.graph.normal import normalize_name
 from osler.graph.store import Graph
 from osler.kb.base import KnowledgeBase
@@ -72,6 +74,9 @@ class NameRankings:
     """Whether unknown names are looked up by similar spelling, which needs the extra `graph` and a
     concept graph."""
     walk: Walk = Walk()
+    vectors: NameVectors | None = None
+    """Vectors of the concept graph's names; `None`: unknown names are compared by spelling
+    alone."""
     _lookup: Lookup | None = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -91,12 +96,14 @@ class NameRankings:
         likely = [entity for entity in self._likeliest_entities(web, query) if entity not in exact]
         # Node specificity of HippoRAG: names in few passages weigh more.
         seeds = {entity: 1 / max(1, int(web.held[entity])) for entity in (*exact, *likely)}
+        # A question that a chunk was said to answer is a node, too.
+        if (asked := web.questions.get(normalize_name(query))) is not None:
+            seeds[asked] = max(seeds.values(), default=1.0)
+        also = self._near_weights(near, seeds)
         found = {
             "exact": web.rank_by_names(exact),
             "fuzzy": web.rank_by_names(likely),
-            "walk": web.rank_by_walk(seeds, self.walk.restart, self._near_weights(near, seeds))
-            if seeds
-            else [],
+            "walk": web.rank_by_walk(seeds, self.walk.restart, also, layered=True) if seeds else [],
         }
         return {
             name: self.webs.filter_ranking(ranking, k=k, within=within)
@@ -106,15 +113,25 @@ class NameRankings:
     def _likeliest_entities(self, web: EntityGraph, query: str) -> list[int]:
         """For each name in the query unknown to the chunks, the most similar known one."""
         found = dict[int, None]()
-        for name in names_in(query) if self._lookup is not None else ():
-            if web.entities[normalize_name(name)] is not None or self._lookup is None:
+        for name in names_in(query):
+            if web.entities[normalize_name(name)] is not None:
                 continue
-            for match in self._lookup.find_fuzzy(name, k=3):
-                entity = web.entities[normalize_name(match.name)]
-                if match.score >= self.walk.likeness and entity is not None:
+            for match in self._similar_names(name):
+                named = web.entities[normalize_name(match.name)]
+                entity = web.of_concept(match.concept) if named is None else named
+                if entity is not None:
                     found.setdefault(entity)
                     break
         return list(found)
+
+    def _similar_names(self, name: str) -> Iterator[NamedConcept]:
+        """Names of the concept graph that are spelt nearly so, then the one with the nearest vector
+        (KAG's retriever of chunks by PageRank)."""
+        if self._lookup is not None:
+            spelt = self._lookup.find_fuzzy(name, k=3)
+            yield from (match for match in spelt if match.score >= self.walk.likeness)
+        if self.vectors is not None:
+            yield from self.vectors.find_near(name, k=1, least=SEED)
 
     def _near_weights(self, near: Ranking, seeds: Mapping[int, float]) -> dict[int, float]:
         """Seed weights of chunks, from 0 to `passages` times the total weight of the names."""
@@ -145,6 +162,9 @@ class IndexedRetriever:
     within: PassageFilter = EVERYTHING
     fusion: Fusion = _FUSION
     weights: IndexWeights = IndexWeights()
+    least: float = 0.0
+    """Least cosine of an entry of an index; KAG keeps knowledge units and atomic queries above
+    0.7."""
 
     async def search(self, query: str, *, k: int) -> list[Hit]:
         """The best `k` chunks. Raises `SourceUnavailable`, also for a missing index."""
@@ -180,8 +200,9 @@ class IndexedRetriever:
         for kind in self.kinds:
             here, share = Extractions.of(self.kb).entries, self.weights.entries
             if vector is not None and dense:
-                by_vector = here.by_vector(kind, vector, k=depth, within=self.within)
-                found.append((kind, by_vector, dense * share))
+                near = here.by_vector(kind, vector, k=depth, within=self.within)
+                kept = [pair for pair in near if pair[1] > self.least] if self.least else near
+                found.append((kind, kept, dense * share))
             if lexical:
                 by_words = here.by_words(kind, words, k=depth, within=self.within)
                 found.append((kind, by_words, lexical * share))

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from osler.kb.ingest.chunk import document_passages
 from osler.retrieve import rrf
+from osler.retrieve.entity_names import EntityNames
 from osler.retrieve.pooled import PooledOrder
 from osler.retrieve.relevance import OverlapRelevance
 from osler.sources.catalogue import GRAPH
@@ -24,6 +25,9 @@ from osler.types import Hit, Passage, Retriever
 
 if TYPE_CHECKING:
     from osler.sources.online.client import OnlineClient, SearchService
+
+# Entities of a question that are looked up: a pair, as of drugs, is both of them.
+_ENTITIES = 2
 
 
 @dataclass(frozen=True)
@@ -36,10 +40,13 @@ class OnlineRetriever:
     """The passages' source: "web", "wiki", "research"."""
     documents: int = 5
     """Documents requested of the service."""
+    entities: tuple[EntityNames, ...] = ()
+    """Finders of the entities that are looked up in place of the query (TC-RAG App. 8.5: the
+    encyclopaedia); without them, and where they find none, it is the query."""
 
     async def search(self, query: str, *, k: int) -> list[Hit]:
         """The best `k` passages. Raises `SourceUnavailable`."""
-        found = await self.engine.find(query, k=self.documents)
+        found = await self._find_documents(query)
         ranked = await self._rank_passages(query, found)
         if self.net.cache and ranked:
             await asyncio.to_thread(self.net.cache.keep_passages, ranked, now=self.net.clock())
@@ -47,6 +54,14 @@ class OnlineRetriever:
             Hit(passage, 1 / rank, rank, query, self.engine.name)
             for rank, passage in enumerate(ranked[:k], 1)
         ]
+
+    async def _find_documents(self, query: str) -> list[Document]:
+        """Documents by the entities of the query, by turns; else by the query itself."""
+        chosen = await asyncio.to_thread(choose_entities, query, self.entities)
+        by_name = await gather([self.engine.find(name, k=self.documents) for name in chosen])
+        turns = (document for turn in zip_longest(*by_name) for document in turn if document)
+        found = list({document.id: document for document in turns}.values())
+        return found[: self.documents] or list(await self.engine.find(query, k=self.documents))
 
     async def _rank_passages(self, query: str, found: Sequence[Document]) -> list[Passage]:
         """The best passage of every document in the engine's order, then the second best, …"""
@@ -71,6 +86,14 @@ class OnlineRetriever:
         return list(
             document_passages(replace(document, id=f"{document.id}.{version}"), self.source)
         )
+
+
+def choose_entities(query: str, tables: Sequence[EntityNames]) -> list[str]:
+    """The entities of a query that are looked up, as they are written there: of names one inside
+    another the longer, of all the two longest."""
+    written = {entity.written for table in tables for entity in table.find_entities(query)}
+    whole = [name for name in written if not any(name != o and name in o for o in written)]
+    return sorted(whole, key=lambda name: (-len(name), name))[:_ENTITIES]
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -17,13 +18,18 @@ from osler.extract.indexes import KINDS, Kind
 from osler.extract.indexes import job as indexing
 from osler.extract.items import Entity, ExtractedItems, KnowledgePoint
 from osler.graph.lookup import has_rapidfuzz
+from osler.graph.name_vectors import NameVectors
 from osler.kb.base import KnowledgeBase
+from osler.kb.encoders.base import Kind as TextKind
 from osler.kb.search.base import PassageFilter
 from osler.retrieve.hybrid import Fusion
 from osler.retrieve.indexed import IndexedRetriever, IndexWeights, NameRankings
 from osler.testing.conformance import RetrieverKit
 from osler.testing.scripted import HashingEncoder
 from osler.types import Passage, Retriever
+
+if TYPE_CHECKING:
+    from osler.kb.encoders.base import Vectors
 
 TEXTS = {
     "emphysema": "Emphysema is a lung disease. Emphysema leads to dyspnoea. It is for life.",
@@ -119,6 +125,57 @@ async def test_a_misspelt_name_is_found_as_the_likest(kb: KnowledgeBase) -> None
     assert await titles(indexed(kb, graph=True, chunks=False), question) == []
     hits = await indexed(kb, graph=True, chunks=False, fuzzy=True).search(question, k=1)
     assert [(hit.passage.title, hit.source) for hit in hits] == [("Emphysema", "fuzzy")]
+
+
+async def test_a_name_in_other_words_is_linked_by_its_vector(kb: KnowledgeBase) -> None:
+    class Meaning(HashingEncoder):
+        def encode(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
+            plain = [text.replace("ballooning of airways", "Emphysema") for text in texts]
+            return super().encode(plain, kind=kind)
+
+    webs = Extractions.of(kb).webs
+    assert webs.graph is not None
+    question = 'What helps in "ballooning of airways"?'
+    spelt = NameRankings(webs, fuzzy=False)
+    near = NameRankings(webs, fuzzy=False, vectors=NameVectors(webs.graph, Meaning()))
+    found = [
+        await titles(IndexedRetriever(kb, None, (), named, chunks=False), question)
+        for named in (spelt, near)
+    ]
+    assert found[0] == []
+    assert found[1][:2] == ["Emphysema", "Dyspnoea"]
+
+
+async def test_an_entry_below_the_least_cosine_counts_for_nothing(kb: KnowledgeBase) -> None:
+    """KAG keeps knowledge units and atomic queries above 0.7."""
+    near, far = QUESTION, "How can one breathe?"
+    vectors = Fusion(lexical_weight=0)
+    strict, lax = (
+        IndexedRetriever(
+            kb, HashingEncoder(), ("atomic_query",), chunks=False, fusion=vectors, least=least
+        )
+        for least in (0.7, 0.0)
+    )
+    assert await titles(strict, near, 1) == ["Oxygen"]
+    assert await titles(strict, far) == []
+    assert await titles(lax, far) != []
+
+
+async def test_points_and_questions_are_nodes_of_the_graph(kb: KnowledgeBase) -> None:
+    """KAG-Thinker App. 14: the question names nothing, and its node leads over the point to the
+    chunk and to the entity that the point is about."""
+    named = NameRankings(Extractions.of(kb).webs, fuzzy=False)
+    hits = await IndexedRetriever(kb, None, (), named, chunks=False).search(QUESTION, k=3)
+    assert [(hit.passage.title, hit.source) for hit in hits[:2]] == [
+        ("Oxygen", "walk"),
+        ("Dyspnoea", "walk"),
+    ]
+    web = Extractions.of(kb).webs.load_current()
+    oxygen = web.entities["oxygen"]
+    assert oxygen is not None
+    layered, plain = (web.rank_by_walk({oxygen: 1.0}, 0.5, layered=on) for on in (True, False))
+    assert dict(layered) != dict(plain)
+    assert {number for number, _ in layered} == {number for number, _ in plain}
 
 
 async def test_what_is_off_is_not_asked(kb: KnowledgeBase) -> None:

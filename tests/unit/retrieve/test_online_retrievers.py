@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 from loopback import (
@@ -15,6 +16,7 @@ from loopback import (
 )
 
 from osler.errors import SourceUnavailable
+from osler.retrieve.entity_names import NonproprietaryNames, packaged_names
 from osler.retrieve.web import FusedRetriever, OnlineRetriever
 from osler.sources.catalogue import WIKI
 from osler.sources.online.mediawiki import MediaWikiService
@@ -129,3 +131,42 @@ async def test_an_index_and_the_outside_are_fused_by_rank() -> None:
 async def test_when_the_outside_is_down_that_is_told_not_hidden_by_the_index() -> None:
     with pytest.raises(SourceUnavailable, match="gone"):
         await FusedRetriever((Index("a"), Index(down=True))).search("q", k=3)
+
+
+@pytest.mark.parametrize(
+    ("query", "looked_up"),
+    [
+        ("Is asthma treated with salbutamol?", ["salbutamol", "asthma"]),
+        ("What does infliximab do in Crohn's disease and asthma?", ["Crohn disease", "infliximab"]),
+        ("哮喘怎么治疗？", ["哮喘"]),
+        ("What helps with a bad night?", ["What helps with a bad night?"]),
+    ],
+)
+async def test_the_encyclopaedia_is_asked_for_the_entity_of_a_question(
+    server: NamedHostServer, lines: NetworkFactory, query: str, looked_up: list[str]
+) -> None:
+    """TC-RAG App. 8.5: a recogniser picks the entity that is looked up."""
+    net = lines()
+    engine = MediaWikiService(net, server.url_of("en.wiki.test"))
+    tables = (packaged_names(), NonproprietaryNames())
+    hits = await OnlineRetriever(engine, net, WIKI, entities=tables).search(query, k=3)
+    assert sorted(asked.params["gsrsearch"] for asked in server.asked) == sorted(looked_up)
+    assert {hit.query for hit in hits} == {query}
+
+
+async def test_an_entity_without_an_article_leaves_the_question_to_be_searched(
+    lines: NetworkFactory,
+) -> None:
+    class Engine:
+        name = "wiki"
+        asked: ClassVar[list[str]] = []
+
+        async def find(self, query: str, *, k: int) -> list[Document]:
+            self.asked.append(query)
+            text = (Section("Salbutamol widens the airways."),)
+            return [] if query == "salbutamol" else [Document("1", "Bronchi", sections=text)]
+
+    online = OnlineRetriever(Engine(), lines(), WIKI, entities=(packaged_names(),))
+    hits = await online.search("How does salbutamol work?", k=3)
+    assert Engine.asked == ["salbutamol", "How does salbutamol work?"]
+    assert [hit.passage.title for hit in hits] == ["Bronchi"]

@@ -10,6 +10,7 @@ from osler.errors import CapabilityMissing
 from osler.evaluate.record import Gold, Sample
 from osler.llm.core.base import Sampling
 from osler.llm.core.speaker import Speaker
+from osler.llm.reading.verdicts import numbers_grammar
 from osler.methods.omni.reader import Reader
 from osler.testing.scripted import KeyedModel, ScriptedModel, TextOnly
 from osler.trace import Run
@@ -39,7 +40,6 @@ from osler.train.spo.units import (
     by_document,
     by_list,
     by_set,
-    numbers_grammar,
 )
 from osler.types import Question
 

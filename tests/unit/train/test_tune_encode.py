@@ -63,7 +63,7 @@ def test_all_turns_of_the_assistant_are_learnt(tokenizer: Any) -> None:
         Message("user", "found"),
         Message("assistant", "two"),
     )
-    row = ChatEncoder(tokenizer, name="t").encode_dialogue(Dialogue(id="1", messages=said))
+    (row,) = ChatEncoder(tokenizer, name="t").encode_dialogue(Dialogue(id="1", messages=said))
     assert learnt(tokenizer, row) == "<think> one<|im_end|>two<|im_end|>"
     whole = tokenizer.apply_chat_template(
         [{"role": m.role, "content": m.content} for m in said], tokenize=False
@@ -71,21 +71,42 @@ def test_all_turns_of_the_assistant_are_learnt(tokenizer: Any) -> None:
     assert tokenizer.decode(row.tokens) == whole
 
 
-def test_a_template_that_forgets_thoughts_is_told_apart(tokenizer: Any) -> None:
+@pytest.mark.parametrize(
+    ("kept", "opening"),
+    [
+        ("m.content if loop.last else m.content.split('</think>')[-1]", ""),
+        # R1's distillates: the thoughts of the last turn go too, and a prompt begins one.
+        ("m.content.split('</think>')[-1]", "<think>\n"),
+    ],
+)
+def test_a_template_that_forgets_thoughts_makes_a_sample_of_each_turn(
+    kept: str, opening: str
+) -> None:
     forgets = tiny_tokenizer()
     forgets.chat_template = (
         "{% for m in messages %}<|im_start|>{{ m.role }}\n"
-        "{{ m.content if loop.last else m.content.split('</think>')[-1] }}<|im_end|>\n"
-        "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+        "{{ " + kept + " }}<|im_end|>\n"
+        "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n"
+        + opening
+        + "{% endif %}"
     )
     said = (
         *ASK,
-        Message("assistant", "a</think>b"),
+        Message("assistant", "<think>a</think>b"),
         Message("user", "u"),
-        Message("assistant", "c"),
+        Message("assistant", "<think>c</think>d"),
     )
-    with pytest.raises(ModelError, match="rewrites earlier turns"):
-        ChatEncoder(forgets, name="t").encode_dialogue(Dialogue(id="1", messages=said))
+    rows = ChatEncoder(forgets, name="t").encode_dialogue(Dialogue(id="1", messages=said))
+    assert [row.id for row in rows] == [f"1#{len(ASK)}", f"1#{len(ASK) + 2}"]
+    told = "" if opening else "<think>"
+    assert [learnt(forgets, row) for row in rows] == [
+        f"{told}a</think>b<|im_end|>",
+        f"{told}c</think>d<|im_end|>",
+    ]
+    # The second turn is learnt after the first as it is served: without its thoughts.
+    served = forgets.decode(rows[1].tokens)
+    assert "a</think>" not in served
+    assert "b<|im_end|>" in served
 
 
 def test_a_tokenizer_without_a_chat_template_is_refused() -> None:

@@ -268,6 +268,11 @@ class KagStaticSettings(BaselineSettings):
     kind: Literal["kag-static"] = "kag-static"
     k: Whole = _k(10, "KAG's released settings for HotpotQA")
     tasks: Whole = _count(6, "Tasks of a plan, at most.")
+    rewrite: bool = Field(
+        default=True,
+        description="The model rewrites a query that names earlier answers, as in KAG; false: they"
+        " are put in as they stand.",
+    )
 
 
 _RANKINGS = (

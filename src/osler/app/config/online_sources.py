@@ -54,6 +54,9 @@ class PediaSettings(SettingsSection):
     """Its api.php; {language} becomes en or zh."""
     whole: bool = False
     """Whole articles, not only introductions."""
+    lookup: Literal["entity", "question"] = "entity"
+    """What is looked up: the drug, disease or test that the question names (TC-RAG App. 8.5), and
+    the question itself where none is found; or the question always."""
 
 
 class PubMedSettings(SettingsSection):

@@ -25,6 +25,9 @@ class RetrieveSettings(SettingsSection):
     lexical_weight: Real = Field(default=0.7, ge=0, le=100, description="Weight of the word index.")
     depth: Whole = Field(default=64, ge=1, le=10_000)
     """Candidates that each index hands to the fusion."""
+    entry_least: Real = Field(default=0.0, ge=0, le=1)
+    """Least cosine of an entry of the indexes of knowledge units, questions and the rest (KAG keeps
+    those above 0.7, by its own encoder)."""
     year_from: Year = None
     """Only documents from this year on, or "none"."""
     year_to: Year = None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, get_args
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from osler.app.config.baselines import AnyBaseline
 from osler.app.config.fields import (
@@ -122,6 +122,10 @@ class ThinkerFields(StrategySection):
     fusion: Literal["ranks", "scores"] = "ranks"
     """How what the graph and the texts found is merged: by reciprocal ranks, or by scores brought
     to one scale (the two modes of KAG 0.8)."""
+    select: Literal["auto", "model", "vectors"] = "auto"
+    """Who chooses among the graph's relations where none has the predicate asked for: the model, as
+    in KAG, or the likeness of their vectors; auto: the vectors where the model does not word
+    answers."""
     focus: Literal["auto", "model", "encoder"] = "auto"
     """Who judges whether the references suffice (KAG-Thinker §3.3): the model, as in the paper, or
     the likeness of question and reference; auto: the likeness where the model does not word
@@ -150,22 +154,17 @@ class PlannerFields(StrategySection):
     §5.1.2)."""
 
 
-# The tools of `osler.methods.tcrag.tools`.
-ToolName = Literal[
-    "ALL_RAG",
-    "DOC_RAG",
-    "KG_RAG",
-    "KG_CHAINS",
-    "KG_COMMUNITIES",
-    "KG_NEAR",
-    "PEDIA_RAG",
-    "WEB_RAG",
-    "EMR_RAG",
-    "HYPOTHESIS_OUTPUT",
-    "MEDICAL_NER",
-    "KNOWLEDGE_ORGANIZE",
-    "FILTER",
-]
+def _known_tool(name: str) -> str:
+    from osler.methods.tcrag.tools import DESCRIPTIONS, UNIFIED, registered_tools
+
+    known = [*(tool for tool in DESCRIPTIONS if tool not in UNIFIED), *registered_tools()]
+    if name not in known:
+        raise ValueError(f"{name!r} is no tool; there are {', '.join(known)}")
+    return name
+
+
+ToolName = Annotated[str, AfterValidator(_known_tool)]
+"""A tool of `osler.methods.tcrag.tools`, or one that `register_tool` was given."""
 
 
 class TcRagSettings(MachineFields):

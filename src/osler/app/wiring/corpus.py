@@ -17,16 +17,15 @@ from osler.app.config.baselines import (
     MedRagSettings,
     PikeRagSettings,
 )
-from osler.app.wiring.knowledge import search_filter
+from osler.app.wiring.knowledge import name_rankings, search_filter
 from osler.errors import KnowledgeBaseError
 from osler.extract.derived import Extractions
 from osler.extract.indexes import KINDS, Kind
-from osler.graph.lookup import has_rapidfuzz
 from osler.kb.base import KnowledgeBase
 from osler.kb.encoders.base import Encoder
 from osler.retrieve.corpus import AtomicQuestions, GraphWalk, TripleSearch, has_corpus_graph
 from osler.retrieve.hybrid import Fusion
-from osler.retrieve.indexed import IndexedRetriever, IndexWeights, NameRankings
+from osler.retrieve.indexed import IndexedRetriever, IndexWeights
 from osler.types import Retriever
 
 ATOMS = "atomic-questions"
@@ -71,7 +70,7 @@ def corpus_retriever(
     chosen = settings.retrieve
     fusion = Fusion(chosen.dense_weight, chosen.lexical_weight, float(chosen.rrf_k), chosen.depth)
     if name == HYBRID:
-        named = NameRankings(Extractions.of(kb).webs, fuzzy=has_rapidfuzz())
+        named = name_rankings(kb, encoder)
         made = _made_kinds(kb, encoder, KINDS)
         return IndexedRetriever(kb, encoder, made, named, within=within, fusion=fusion)
     if name == TRIPLES:

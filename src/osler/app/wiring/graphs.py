@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 from osler.app.config import Settings
 from osler.app.config.baselines import HyKgeSettings
 from osler.errors import BadConfig, UnknownPassage
+from osler.retrieve.entity_names import EntityNames, GraphNames
 from osler.sources.catalogue import GRAPH
 from osler.types import Passage, Relevance, Retriever
 
 if TYPE_CHECKING:
     from osler.graph.link import Recogniser
     from osler.graph.store import Graph
+    from osler.kb.encoders.base import Encoder
 
 
 def has_graph(settings: Settings) -> bool:
@@ -36,6 +38,12 @@ def open_recogniser(graph: Graph) -> Recogniser | None:
     from osler.train.recognise.link import load_recogniser
 
     return load_recogniser(graph.folder, graph)
+
+
+def graph_names(settings: Settings) -> tuple[EntityNames, ...]:
+    """The names of the graph as a finder of names, where there is a graph."""
+    graph = open_graph(settings)
+    return () if graph is None else (GraphNames(graph, open_recogniser(graph)),)
 
 
 def chain_retriever(settings: Settings) -> Retriever:
@@ -81,13 +89,16 @@ def form_retriever(
     search: Callable[[tuple[str, ...]], Retriever],
     sources: tuple[str, ...],
     likeness: Relevance | None = None,
+    encoder: Encoder | None = None,
 ) -> Retriever:
     """Takes forms as they are written. `search` makes what searches some of `sources` by words;
-    `likeness` compares names that the graph lacks with its own."""
+    `likeness` compares relations, and `encoder` names that the graph lacks with its own."""
+    from osler.graph.name_vectors import NameVectors
     from osler.methods.kag.hybrid import FormsAsQueries, FormsAsWords, HybridGraph
 
     graph = open_graph(settings)
     if graph is None:
         return FormsAsQueries(FormsAsWords(search((GRAPH,))))
     texts = tuple(source for source in sources if source != GRAPH)
-    return FormsAsQueries(HybridGraph(graph, search(texts) if texts else None, likeness))
+    names = NameVectors(graph, encoder) if encoder else None
+    return FormsAsQueries(HybridGraph(graph, search(texts) if texts else None, likeness, names))

@@ -18,6 +18,7 @@ from osler.errors import BadConfig, KnowledgeBaseMissing
 from osler.extract.derived import EXTRACTED_FACTS, Extractions
 from osler.extract.indexes import KINDS
 from osler.graph.lookup import has_rapidfuzz
+from osler.graph.name_vectors import NameVectors
 from osler.kb.base import BuildResult, KnowledgeBase, Progress
 from osler.kb.search.base import BackendChoice, PassageFilter
 from osler.methods.omni.describe import SourceDescription
@@ -196,8 +197,17 @@ def _index_retriever(
     kinds = tuple(kind for kind in KINDS if kind in on)
     extractions = Extractions.of(kb)
     extractions.entries.require_kinds(kinds, encoder.identity)
-    named = NameRankings(extractions.webs, fuzzy=has_rapidfuzz()) if "graph" in on else None
-    return IndexedRetriever(kb, encoder, kinds, named, "chunk" in on, allowed, fusion)
+    named = name_rankings(kb, encoder) if "graph" in on else None
+    has_chunks, least = "chunk" in on, chosen.entry_least
+    return IndexedRetriever(kb, encoder, kinds, named, has_chunks, allowed, fusion, least=least)
+
+
+def name_rankings(kb: KnowledgeBase, encoder: Encoder) -> NameRankings:
+    """The rankings by the names in a query, linked as they stand, as they are spelt and by
+    vectors."""
+    webs = Extractions.of(kb).webs
+    vectors = NameVectors(webs.graph, encoder) if webs.graph else None
+    return NameRankings(webs, fuzzy=has_rapidfuzz(), vectors=vectors)
 
 
 async def search_passages(

@@ -93,7 +93,8 @@ def with_knowledge(
         if name == CHAINS:
             return graphs.chain_retriever(settings)
         if name == FORMS:
-            return form_retriever(settings, make_search, every, encoder_relevance(chosen))
+            likeness = encoder_relevance(chosen)
+            return form_retriever(settings, make_search, every, likeness, chosen)
         indexed = corpus_retriever(settings, kb, chosen, name, sources)
         if indexed is not None:
             return within_patients(settings, indexed, every)

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from osler.app.config import Settings
+from osler.app.wiring import graphs
 from osler.errors import BadConfig, read_text_file
+from osler.retrieve.entity_names import EntityNames, NonproprietaryNames, packaged_names
 from osler.retrieve.patients import PatientIndex
 from osler.sources.catalogue import RESEARCH, WEB, WIKI
 from osler.sources.online.cache import ReplyCache
@@ -53,9 +55,23 @@ def online_retrievers(settings: Settings, wanted: tuple[str, ...]) -> list[Onlin
 
     line = open_network(settings)
     return [
-        OnlineRetriever(_search_service(settings, line, source), line, source, _DOCUMENTS)
+        OnlineRetriever(
+            _search_service(settings, line, source),
+            line,
+            source,
+            _DOCUMENTS,
+            _entity_tables(settings) if source == WIKI else (),
+        )
         for source in called
     ]
+
+
+def _entity_tables(settings: Settings) -> tuple[EntityNames, ...]:
+    """What chooses the entity that is looked up in the encyclopaedia: names of the concept graph
+    or its trained recogniser, the packaged table, and how drugs' names are built."""
+    if settings.pedia.lookup == "question":
+        return ()
+    return (*graphs.graph_names(settings), packaged_names(), NonproprietaryNames())
 
 
 def open_network(settings: Settings) -> OnlineClient:

@@ -30,6 +30,7 @@ from osler.methods.kag.output import AnswerFinisher
 from osler.methods.kag.parse import read_plan_tolerantly
 from osler.methods.kag.planner import Decomposer, FormPlanner, GivenForms
 from osler.methods.kag.pool import QuestionQuotes, QuestionSearch
+from osler.methods.kag.selection import RelationSelector
 from osler.methods.kag.solver import QuestionRoute, Thinker
 from osler.methods.kag.transcript import ReleasedTurns, TrainedTurns
 from osler.sources.catalogue import GRAPH
@@ -113,7 +114,15 @@ def build_depth_solver(build: StrategyBuild, chosen: KagThinkerSettings) -> Dept
         turns=_search_turns(build, chosen),
         graph_first=chosen.graph_first,
         fusion=chosen.fusion,
+        selector=_build_selector(build, chosen, reader),
     )
+
+
+def _build_selector(
+    build: StrategyBuild, chosen: KagThinkerSettings, reader: Speaker
+) -> RelationSelector | None:
+    asks = chosen.select == "model" or (chosen.select == "auto" and build.may_write("reader"))
+    return RelationSelector(reader) if asks else None
 
 
 def _build_focuser(build: StrategyBuild, chosen: KagThinkerSettings, reader: Speaker) -> Focuser:

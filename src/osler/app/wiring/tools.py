@@ -26,6 +26,7 @@ from osler.methods.tcrag.tools import (
     SOURCES_OF,
     SearchTool,
     Tool,
+    registered_tools,
 )
 from osler.sources.catalogue import GRAPH
 from osler.types import Retriever
@@ -83,6 +84,7 @@ def make_tools(
     there[ALL_RAG] = _whole_search(chosen, parts)
     there |= {tool.name: tool for tool in _carried_tools((KG_NEAR,), chosen, parts)}
     there |= {tool.name: tool for tool in _helper_tools(parts, gate, sampling, longest)}
+    there |= registered_tools()
     if lacking := [name for name in chosen.tools if name not in there]:
         raise BadConfig(
             f"strategy.tools names {', '.join(lacking)}, for which there is no source",

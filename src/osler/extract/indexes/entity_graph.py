@@ -2,8 +2,10 @@
 
 Its nodes are the entities behind the names in chunks (`canon`) and the chunks themselves.
 Edges stand between a chunk and what it names, between the ends of a stated relation, and
-between entities that a vocabulary of the concept graph relates. It is rebuilt from the
-extracted rows whenever those have changed, so nothing in it can outlive its text.
+between entities that a vocabulary of the concept graph relates. Where a model wrote knowledge
+points, these and their questions are nodes too (KAG-Thinker App. 14): a point beside its chunk,
+its core entities and its questions. It is rebuilt from the extracted rows whenever those have
+changed, so nothing in it can outlive its text.
 """
 
 from __future__ import annotations
@@ -45,9 +47,13 @@ class EntityGraph:
     passages: NDArray[np.int64]
     """Their numbers."""
     arrays: dict[str, Array]
-    """`start` and `to`, as of the concept graph."""
+    """`start` and `to`, as of the concept graph, over entities and passages."""
     held: NDArray[np.int64]
     """Number of passages that name each entity."""
+    layered: dict[str, Array]
+    """The same with knowledge points and questions, whose nodes stand behind the passages'."""
+    questions: Mapping[str, int]
+    """Nodes of the questions, by their normal forms."""
 
     def named_entities(self, text: str, ignored: frozenset[str] = frozenset()) -> dict[int, str]:
         """The entities named in a text, each with the words that name it; the longest name wins
@@ -90,11 +96,17 @@ class EntityGraph:
         return [(int(self.passages[node - first]), share) for node, share in ordered]
 
     def rank_by_walk(
-        self, seeds: Mapping[int, float], restart: float, also: Mapping[int, float] | None = None
+        self,
+        seeds: Mapping[int, float],
+        restart: float,
+        also: Mapping[int, float] | None = None,
+        *,
+        layered: bool = False,
     ) -> Ranking:
         """Passages by personalised PageRank from the seeds.
 
-        `seeds`: weights of entities; `also`: weights of passages, by number.
+        `seeds`: weights of entities, and of questions where the walk is `layered`, over points and
+        questions too; `also`: weights of passages, by number.
         """
         places = {int(number): row for row, number in enumerate(self.passages)} if also else {}
         first = self.entities.count
@@ -105,12 +117,12 @@ class EntityGraph:
         if not starts:
             return []
         shares = random_walk(
-            self.arrays,
+            self.layered if layered else self.arrays,
             list(starts),
             restart=restart,
             precision=_PRECISION,
             weights=list(starts.values()),
-        )[first:]
+        )[first : first + len(self.passages)]
         rows = np.flatnonzero(shares)
         rows = rows[np.lexsort((rows, -shares[rows]))]
         return [(int(self.passages[row]), float(shares[row])) for row in rows]
@@ -185,7 +197,7 @@ def load_entity_graph(db: sqlite3.Connection, graph: Graph | None) -> EntityGrap
     """Builds the graph from all names and relations of chunks. Blocks: seconds for a million
     names."""
     if not extracted.has_extractions(db):
-        return _build_graph(resolve_entities(()), [], [], [])
+        return _build_graph(resolve_entities(()), [], [], [], [])
     claims, named = list[NameClaim](), list[tuple[int, str]]()
     for number, claim in _read_claims(db):
         claims.append(claim)
@@ -201,7 +213,30 @@ def load_entity_graph(db: sqlite3.Connection, graph: Graph | None) -> EntityGrap
     if graph:
         related += _by_vocabularies(graph, entities)
     mentions = [(number, entities.of[name]) for number, name in named]
-    return _build_graph(entities, sorted({number for number, _ in named}), mentions, related)
+    points = list(_read_points(db))
+    passages = sorted({*(number for number, _ in named), *(point.passage for point in points)})
+    return _build_graph(entities, passages, mentions, related, points)
+
+
+@dataclass(frozen=True, slots=True)
+class _Point:
+    """A knowledge point of one chunk, by normal forms."""
+
+    passage: int
+    name: str
+    entities: tuple[str, ...]
+    questions: tuple[str, ...]
+
+
+def _read_points(db: sqlite3.Connection) -> Iterator[_Point]:
+    rows = db.execute(
+        "SELECT passage, norm, json_extract(body, '$[0].entities', '$[0].questions')"
+        " FROM extracted_item WHERE kind = 'point' AND norm != '' ORDER BY n"
+    )
+    for number, norm, told in rows:
+        about, asked = json.loads(told)
+        questions = tuple(filter(None, map(normalize_name, asked or ())))
+        yield _Point(number, norm, tuple(map(normalize_name, about or ())), questions)
 
 
 def _read_claims(db: sqlite3.Connection) -> Iterator[tuple[int, NameClaim]]:
@@ -269,24 +304,43 @@ def _build_graph(
     passages: Sequence[int],
     mentions: Sequence[tuple[int, int]],
     related: Sequence[tuple[int, int]],
+    points: Sequence[_Point],
 ) -> EntityGraph:
     """Builds the arrays: a mention counts once per passage, a relation as often as it is stated."""
     row = {number: entities.count + place for place, number in enumerate(passages)}
-    said = {(row[number], entity) for number, entity in mentions}
-    pairs = np.array([*sorted(said), *related], np.int64).reshape(-1, 2)
-    # No self-loops: a walk would be trapped there.
-    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    said = sorted({(row[number], entity) for number, entity in mentions})
     # Entities come first, so that an entity's number is its node.
     nodes = entities.count + len(passages)
-    start = np.concatenate([pairs[:, 0], pairs[:, 1]])
-    to = np.concatenate([pairs[:, 1], pairs[:, 0]])
-    counted = np.bincount(start, minlength=nodes)
+    arrays = _both_ways([*said, *related], nodes)
+    names = {point.name: None for point in points}
+    asked = {question: None for point in points for question in point.questions}
+    point_of = {name: nodes + n for n, name in enumerate(names)}
+    question_of = {text: nodes + len(names) + n for n, text in enumerate(asked)}
+    beside = set[tuple[int, int]]()
+    for point in points:
+        about = [entities.of[name] for name in point.entities if name in entities.of]
+        others = (row[point.passage], *about, *(question_of[text] for text in point.questions))
+        beside.update((point_of[point.name], other) for other in others)
+    every = nodes + len(names) + len(asked)
     return EntityGraph(
         entities,
         np.array(passages, np.int64),
-        {
-            "start": np.concatenate([[0], np.cumsum(counted)]).astype(np.int64),
-            "to": to[np.lexsort((to, start))].astype(np.int32),
-        },
+        arrays,
         np.bincount([entity for _, entity in said], minlength=entities.count),
+        _both_ways([*said, *related, *sorted(beside)], every) if points else arrays,
+        question_of,
     )
+
+
+def _both_ways(edges: Sequence[tuple[int, int]], nodes: int) -> dict[str, Array]:
+    """Compressed rows of a graph seen from both ends of each edge."""
+    pairs = np.array(edges, np.int64).reshape(-1, 2)
+    # No self-loops: a walk would be trapped there.
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    start = np.concatenate([pairs[:, 0], pairs[:, 1]])
+    to = np.concatenate([pairs[:, 1], pairs[:, 0]])
+    counted = np.bincount(start, minlength=nodes)
+    return {
+        "start": np.concatenate([[0], np.cumsum(counted)]).astype(np.int64),
+        "to": to[np.lexsort((to, start))].astype(np.int32),
+    }

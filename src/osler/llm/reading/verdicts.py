@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from osler.errors import MalformedOutput
-from osler.llm.core.grammar import Grammar, Node, alt, free_text, maybe, seq
+from osler.llm.core.grammar import Grammar, Node, alt, free_text, maybe, repeat, seq
 from osler.llm.core.spans import boxed_spans, strip_types
 from osler.llm.reading.json_replies import json_values
 
@@ -154,6 +154,15 @@ def verdict_grammar(*, boxed: bool = False, reason: int = 0) -> Grammar:
     words = (r"\boxed{True}", r"\boxed{False}") if boxed else ("yes", "no")
     verdict = seq("<answer>", alt(*words), "</answer>")
     return Grammar("verdict", after_reasoning(verdict, reason))
+
+
+def numbers_grammar(count: int, reason: int) -> Grammar:
+    """Grammar of the replies that `read_numbers` reads, after some reasoning."""
+    number = alt(*map(str, range(1, count + 1)))
+    named = seq(number, repeat(seq(", ", number), 0, count - 1)) if count > 1 else number
+    return Grammar(
+        "numbers", after_reasoning(seq("<answer>", alt(named, "none"), "</answer>"), reason)
+    )
 
 
 def after_reasoning(answer: Node, longest: int) -> Node:

@@ -2,19 +2,19 @@
 
 After Liang et al. 2024, *KAG: Boosting LLMs in Professional Domains via Knowledge Augmented
 Generation*, and KAG-Thinker §4.3: the planner writes all tasks at once as a graph, with the
-executor of each, the tasks that it depends on, and the logical form of a lookup; each task's
-query is filled in with the answers before it. A Retriever's form is looked up in the concept
-graph, its query in KAG's hybrid of indexes and graph of names; the answer is read in short. Math
-and Deduce work on the answers before them. The generator answers from the tasks and their
-passages.
+executor of each, the tasks that it depends on, and the logical form of a lookup; a task's query
+that names earlier answers is rewritten by the model with these in it. A Retriever's form is
+looked up in the concept graph, its query in KAG's hybrid of indexes and graph of names; the answer
+is read in short. Math and Deduce work on the answers before them. The generator answers from the
+tasks and their passages.
 
 What looks up forms, searches the hybrid, computes and infers is KAG-Thinker's, and is handed in:
 methods know nothing of each other. Without a concept graph, or without an extracted corpus, the
 retrieval that all methods share stands in, which the trace says.
 
 Departures: the planner writes the logical form, where the released pipeline has a model rewrite
-each query to one; answers are put into the queries that name them, where it rewrites such a
-query. Without a readable plan the question itself is the only task.
+each query to one; answers are put into the form as they stand. Without a readable plan the
+question itself is the only task.
 """
 
 from __future__ import annotations
@@ -27,13 +27,15 @@ from typing import Literal, get_args
 from osler.answer import UNDECIDED
 from osler.llm.reading.answers import answer_words
 from osler.llm.reading.refusals import is_non_answer
+from osler.llm.reading.verdicts import stated_values
 from osler.methods.baselines.episode import Episode, EpisodeMethod
 from osler.methods.baselines.replies import json_in
 from osler.trace import Run
 from osler.types import Hit, Language, Retriever
 
 _HOLE = re.compile(r"\{\{\s*(\d+)\.output\s*\}\}|#(\d+)")
-
+# Characters by which a rewritten query may be longer than twice the filled one.
+_ROOM = 40
 
 Executor = Literal["Retriever", "Math", "Deduce"]
 _EXECUTORS: Mapping[str, Executor] = {name.casefold(): name for name in get_args(Executor)}
@@ -66,6 +68,9 @@ class KagStatic(EpisodeMethod):
     solvers: Mapping[Executor, TaskSolver] = field(default_factory=dict)
     """Of Math and Deduce; a task without one is looked up."""
     tasks: int = 6
+    rewrite: bool = True
+    """Whether the model rewrites a query that names earlier answers, as in KAG; else they are put
+    in as they stand."""
 
     async def run_episode(self, episode: Episode) -> str:
         if self.forms is None and self.hybrid is None:
@@ -77,7 +82,7 @@ class KagStatic(EpisodeMethod):
         answers: dict[str, str] = {}
         steps: list[str] = []
         for task in plan:
-            query = fill_query(task.query, answers)
+            query = await self._rewrite_query(episode, task.query, answers, steps)
             filled = replace(task, query=query, form=fill_query(task.form, answers))
             answer = await self._answer_task(episode, filled, steps)
             steps.append(f"#{task.name} {query} {answer or 'unknown'}")
@@ -95,6 +100,23 @@ class KagStatic(EpisodeMethod):
         reply = await episode.ask_text("baselines/kag_plan", limit=self.tasks)
         plan = order_tasks(read_plan(reply, self.tasks))
         return plan or [PlannedTask("1", episode.question.text)]
+
+    async def _rewrite_query(
+        self, episode: Episode, query: str, answers: Mapping[str, str], steps: Sequence[str]
+    ) -> str:
+        """The query with the answers that it names; a reply that is no query leaves them filled
+        in."""
+        filled = fill_query(query, answers)
+        if filled == query or not self.rewrite:
+            return filled
+        reply = await episode.ask_text(
+            "baselines/kag_rewrite", query=query, filled=filled, steps=steps
+        )
+        lines = [line for line in answer_words(reply).splitlines() if line.endswith(("?", "？"))]
+        said = next((each for each in (*stated_values(reply), *lines) if each.strip()), "")
+        said = " ".join(said.split())
+        is_query = 0 < len(said) <= 2 * len(filled) + _ROOM and not _HOLE.search(said)
+        return said if is_query and not is_non_answer(said) else filled
 
     async def _answer_task(self, episode: Episode, task: PlannedTask, steps: Sequence[str]) -> str:
         solver = self.solvers.get(task.executor)

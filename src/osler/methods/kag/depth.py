@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from osler.errors import MalformedOutput
@@ -16,6 +16,7 @@ from osler.methods.kag.fusion import Fusion, fuse_hits
 from osler.methods.kag.grammar import search_grammar
 from osler.methods.kag.logical_forms import PlanStep, Retrieval
 from osler.methods.kag.parse import read_search
+from osler.methods.kag.selection import OFFERED, RelationSelector
 from osler.prompts import render_prompt
 from osler.retrieve import LookupResult, look_up
 from osler.retrieve.names import names_in
@@ -116,6 +117,8 @@ class DepthSolver:
     """Whether texts are searched only where the graph finds nothing (KAG 0.8's groups of
     retrievers by priority)."""
     fusion: Fusion = "ranks"
+    selector: RelationSelector | None = None
+    """Chooses among relations that no predicate matches; `None`: the nearest are read."""
 
     async def solve(
         self, step: PlanStep, question: str, known: Sequence[str], language: Language, run: Run
@@ -176,12 +179,12 @@ class DepthSolver:
             return list((await self._search_texts(words, language, run)).hits)
         forms = (step.action, *step.others)
         if self.graph_first:
-            by_form = await self._search_forms(forms, words, run)
+            by_form = await self._search_forms(forms, words, language, run)
             found = any(part.hits for part in by_form)
             result = LookupResult(()) if found else await self._search_texts(words, language, run)
         else:
             result = await self._search_texts(words, language, run)
-            by_form = await self._search_forms(forms, words, run)
+            by_form = await self._search_forms(forms, words, language, run)
         # The graph's ranking goes first: of equal fused scores its statement is the more exact.
         rankings = [part.hits for part in (*by_form, result)]
         return fuse_hits(rankings, self.fusion)[: (1 + len(forms)) * self.k]
@@ -192,14 +195,18 @@ class DepthSolver:
         return await look_up(self.retriever, words, run, k=self.k, sources=self.sources)
 
     async def _search_forms(
-        self, forms: Sequence[Retrieval], words: str, run: Run
+        self, forms: Sequence[Retrieval], words: str, language: Language, run: Run
     ) -> list[LookupResult]:
         assert self.graph is not None, "asked only where there is a graph"  # noqa: S101
         results = []
+        k = max(self.k, OFFERED) if self.selector else self.k
         for form in forms:
-            found = await look_up(BoundFormRetriever(self.graph, form), words, run, k=self.k)
+            found = await look_up(BoundFormRetriever(self.graph, form), words, run, k=k)
             if found.hits and not _names_subject(form, found.hits):
                 run.emit(Noted(f"{form.s.name!r} is not in the graph: nearest names are looked up"))
+            if self.selector:
+                kept = await self.selector.select(form, words, found.hits, language, run)
+                found = replace(found, hits=tuple(kept[: self.k]))
             results.append(found)
         return results
 

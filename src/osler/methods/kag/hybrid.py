@@ -1,10 +1,13 @@
 """The knowledge-augmented retriever: a logical form looked up in the graph (KAG-Thinker §3.4).
 
-1. The subject by its name, exactly, else as it is nearly spelt; without one, the object.
+1. The subject by its name, exactly, else by vectors (cosine at least 0.8), else as it is nearly
+   spelt; without one, the object.
 2. One hop by the predicate, compared in words, and by the type of what is asked for; where no
-   predicate fits, all relations, the nearest in words first.
+   predicate fits, the 15 relations with the nearest vectors (at least 0.3), of which a model may
+   choose (`selection`), else all relations, the nearest in words first.
 3. Constraints: what the graph contradicts falls; what it does not speak of stays, behind.
-4. Personalised PageRank from the subject: passages of text that name what lies near it first.
+4. Personalised PageRank from the subject: passages of text that name what lies near it first,
+   those among them that name only what the walk reaches.
 5. Both rankings fused by reciprocal ranks.
 """
 
@@ -21,6 +24,7 @@ from osler.graph.chains import rank_nearest
 from osler.graph.items import Edge, NamedConcept
 from osler.graph.link import Dictionary
 from osler.graph.lookup import Lookup
+from osler.graph.name_vectors import FUZZY, NameVectors
 from osler.graph.store import Graph
 from osler.methods.kag.depth import FormRetriever
 from osler.methods.kag.logical_forms import Constraint, Retrieval
@@ -38,6 +42,13 @@ _NEAR_NAMES = 30
 """Names with most words of one that the graph lacks, of which the nearest are considered."""
 NEAR = 50
 """Concepts of a walk that count for the ranking of passages."""
+FUZZY_RELATIONS = 15
+"""Relations that are taken by their vectors where no predicate fits (KAG's top k)."""
+_RELATION_LEAST = 0.3
+# Relations of a subject whose vectors are compared: those that share most words with the form.
+_WEIGHED = 50
+# Concepts that a walk reaches whose names are searched in the texts.
+_WALKED = 3
 # Word overlap below which two predicates count as different.
 _LEAST = 0.3
 # Answers that are checked against the constraints.
@@ -56,7 +67,10 @@ class HybridGraph:
     graph: Graph
     texts: Retriever | None = None
     likeness: Relevance | None = None
-    """Orders names that share words with one that the graph lacks, by their vectors."""
+    """Orders relations, and names that share words with one that the graph lacks, by their
+    vectors."""
+    names: NameVectors | None = None
+    """Vectors of the graph's names; `None`: names are compared as words and letters alone."""
 
     async def find_form(self, form: Retrieval, *, k: int) -> list[Hit]:
         """The best `k` hits. Raises `SourceUnavailable`."""
@@ -82,7 +96,8 @@ class HybridGraph:
     async def _subject_concepts(self, name: str) -> list[tuple[str, str]]:
         """Concepts of a name: each id with a name that finds it exactly.
 
-        Of one that the graph lacks those with the nearest spelling, else with most of its words.
+        Of one that the graph lacks those with the nearest vectors or spelling, else with most of
+        its words.
         """
         found = await asyncio.to_thread(self._near_concepts, name)
         if len(found) > NAMES and self.likeness is not None:
@@ -94,6 +109,8 @@ class HybridGraph:
     def _near_concepts(self, name: str) -> list[NamedConcept]:
         if exact := self.graph.find_exact(name):
             return exact[:NAMES]
+        if self.names and (near := self.names.find_near(name, k=NAMES, least=FUZZY)):
+            return near
         lookup = Lookup(self.graph)
         # Spelling needs an extra, which no run may end for.
         with suppress(CapabilityMissing):
@@ -103,25 +120,47 @@ class HybridGraph:
 
     async def _answer_edges(self, form: Retrieval, names: Sequence[str]) -> list[Edge]:
         """Edges that answer the form, best first: those of the asked type where there are any."""
-        predicate = form.p.type or form.p.name or form.o.type
         scored: dict[Edge, float] = {}
         for name in dict.fromkeys(names):
-            # From strict to lax: right type and predicate, right predicate, any relation.
-            for kind, least in ((form.o.type, _LEAST), ("", _LEAST), ("", -1.0)):
-                found = await find_forms(
-                    self.graph, name, predicate, target_type=kind, k=_READ, least=least
-                )
-                if found:
-                    scored |= {
-                        hit.edge: hit.score for hit in found if _is_named(hit.answer, form.o.name)
-                    }
-                    break
+            scored |= await self._stated_edges(form, name)
         ids = {match.concept for name in names for match in self.graph.find_exact(name)}
         worth = await asyncio.to_thread(
             self._weigh_constraints, form.constraints, list(scored), ids
         )
         kept = [(edge, scored[edge] + share) for edge, share in worth.items() if share > 0]
         return [edge for edge, _ in sorted(kept, key=lambda pair: -pair[1])]
+
+    async def _stated_edges(self, form: Retrieval, name: str) -> dict[Edge, float]:
+        """One hop from a name, each relation with its fit, from strict to lax: right type and
+        predicate, right predicate, near in meaning, any relation."""
+        predicate = form.p.type or form.p.name or form.o.type
+        for kind, least in ((form.o.type, _LEAST), ("", _LEAST), ("", -1.0)):
+            found = await find_forms(
+                self.graph, name, predicate, target_type=kind, k=_READ, least=least
+            )
+            if found and least < 0 and not form.o.name:
+                near = await self._nearest_edges(form, name)
+                return near or {hit.edge: hit.score for hit in found}
+            if found:
+                return {hit.edge: hit.score for hit in found if _is_named(hit.answer, form.o.name)}
+        return {}
+
+    async def _nearest_edges(self, form: Retrieval, name: str) -> dict[Edge, float]:
+        """The relations whose vectors are nearest to the form; none without vectors."""
+        if self.likeness is None:
+            return {}
+        asked = form_words(form)
+        edges = await asyncio.to_thread(self._related_edges, name, asked)
+        said = [" ".join(edge.triple).replace("_", " ") for edge in edges]
+        scores = await self.likeness.relevance(asked, said)
+        best = sorted(zip(edges, scores, strict=True), key=lambda pair: -pair[1])
+        return {edge: s for edge, s in best[:FUZZY_RELATIONS] if s >= _RELATION_LEAST}
+
+    def _related_edges(self, name: str, asked: str) -> list[Edge]:
+        lookup = Lookup(self.graph)
+        concepts = [match.concept for match in self.graph.find_exact(name)]
+        found = (lookup.find_related(id, asked, most=_WEIGHED) for id in concepts)
+        return list(dict.fromkeys(edge for edges in found for edge in edges))
 
     def _weigh_constraints(
         self, constraints: Sequence[Constraint], edges: Sequence[Edge], subjects: set[str]
@@ -182,14 +221,29 @@ class HybridGraph:
         self, form: Retrieval, concepts: Sequence[str], k: int
     ) -> list[Passage]:
         """Text passages, first those that name concepts near the subject (by personalised
-        PageRank)."""
+        PageRank). The best one of the text search itself is always among them."""
         if self.texts is None:
             return []
-        words = " ".join(filter(None, (form.s.name, form.p.type, form.o.type)))
-        found = [hit.passage for hit in await self.texts.search(words, k=3 * k)]
+        found = [hit.passage for hit in await self.texts.search(form_words(form), k=3 * k)]
         shares = dict(await asyncio.to_thread(rank_nearest, self.graph, concepts, k=NEAR))
-        mass = {p.id: await asyncio.to_thread(self._named_mass, p.text, shares) for p in found}
-        return sorted(found, key=lambda passage: -mass[passage.id])[:k]
+        walked = await self._walked_passages(self.texts, concepts, shares, k)
+        every = list({passage.id: passage for passage in (*found, *walked)}.values())
+        mass = {p.id: await asyncio.to_thread(self._named_mass, p.text, shares) for p in every}
+        ranked = sorted(every, key=lambda passage: -mass[passage.id])[:k]
+        # As in KAG, the last place is the text search's, whose best hit may name nothing known.
+        return ranked if not found or found[0] in ranked else [*ranked[:-1], found[0]]
+
+    async def _walked_passages(
+        self, texts: Retriever, concepts: Sequence[str], shares: dict[str, float], k: int
+    ) -> list[Passage]:
+        """Passages that name what the walk reaches, whether or not they share the form's words."""
+        reached = [id for id in shares if id not in concepts][:_WALKED]
+        known = [await asyncio.to_thread(self.graph.get_concept, id) for id in reached]
+        named = [concept.name for concept in known if concept is not None]
+        found = await asyncio.gather(*(texts.search(name, k=k) for name in named))
+        passages = [hit.passage for hits in found for hit in hits]
+        # What a search by name finds may name something else.
+        return [p for p in passages if await asyncio.to_thread(self._named_mass, p.text, shares)]
 
     def _named_mass(self, text: str, shares: dict[str, float]) -> float:
         if not shares:
@@ -234,6 +288,12 @@ class QueriesAsForms:
 
     async def find_form(self, form: Retrieval, *, k: int) -> list[Hit]:
         return await self.retriever.search(render_form(form), k=k)
+
+
+def form_words(form: Retrieval) -> str:
+    """The form as a query: type and name of the subject, predicate, type and name of the object."""
+    ends = (form.s.type, form.s.name, form.p.type, form.p.name, form.o.type, form.o.name)
+    return " ".join(filter(None, ends)).replace("_", " ")
 
 
 def condition_values(note: str, constraint: Constraint) -> list[str]:

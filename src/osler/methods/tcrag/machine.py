@@ -36,12 +36,7 @@ from osler.methods.tcrag.moves import Moves, OfferedMoves, TriedMoves
 from osler.methods.tcrag.stack import LARGE, FrameKind, MemoryStack
 from osler.methods.tcrag.steps import ActionReader, MachineStep, read_steps, write_summary
 from osler.methods.tcrag.tolerant import ask_conclusion
-from osler.methods.tcrag.tools import (
-    Tool,
-    ToolCall,
-    number_passages,
-    try_tool,
-)
+from osler.methods.tcrag.tools import Tool, ToolCall, number_passages, try_tool
 from osler.trace import BudgetExceeded, Noted, Popped, Pushed, Run, StateValued
 from osler.types import Answer, Halt, Hit, Language, Question, Solution
 
@@ -295,9 +290,13 @@ class TuringMachine:
     ) -> None:
         tool = next(tool for tool in self.tools if tool.name == call.tool)
         question = memory.question
-        asked = ToolCall(call.query or question.text, question, memory.hits)
+        asked = ToolCall(call.query or question.text, question, memory.hits, (*memory.frames,))
         seen = await try_tool(tool, asked, run)
         tried.note_call(call, found=bool(seen.hits))
+        for _ in range(min(seen.pops, len(memory) - 1)):
+            self._pop(memory, run, i, "Backtrack", call.tool)
+        if seen.pops and not seen.text:
+            return
         written, told = actions.render_action(call), f"{call.tool}: {seen.text}"
         memory.push(FrameKind.OBSERVATION, seen.text, call=written, hits=seen.hits)
         run.emit(Pushed(i, FrameKind.OBSERVATION, told, len(memory), seen.writer))

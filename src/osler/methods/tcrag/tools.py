@@ -1,15 +1,20 @@
 """The tools of TC-RAG and their descriptions for the model (App. 8.5).
 
-A new tool is a name, one entry of `tools.toml`, and an object that implements `Tool`.
+A tool of Osler's own is a name, one entry of `tools.toml`, and an object that implements `Tool`;
+one of the user's is an object and its description, given to `register_tool`. A tool may also pop
+frames before its observation is pushed: pops, then a push, are what every composed action comes to
+(§7).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from osler.errors import KnowledgeBaseError, MalformedOutput, ModelError, SourceUnavailable
+from osler.methods.tcrag.stack import Frame
 from osler.retrieve import look_up
 from osler.sources.catalogue import BUILT_IN
 from osler.text import read_packaged_table
@@ -73,6 +78,8 @@ class ToolCall:
     question: Question
     known: tuple[Hit, ...] = ()
     """The passages in memory, numbered from 1 in this order."""
+    frames: tuple[Frame, ...] = ()
+    """The memory stack, the query first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +91,8 @@ class Observation:
     """Passages that may be cited from now on; empty for output that is no evidence."""
     writer: str = ""
     """Role of the model that wrote `text`; empty for what was found."""
+    pops: int = 0
+    """Frames that are popped first, the query never; with them an empty `text` pushes nothing."""
 
 
 class Tool(Protocol):
@@ -115,6 +124,33 @@ class SearchTool:
         return Observation(number_passages(result.hits, call.known, language), result.hits)
 
 
+@dataclass(frozen=True, slots=True)
+class _Registered:
+    tool: Tool
+    described: Mapping[Language, str]
+
+
+_REGISTERED: dict[str, _Registered] = {}
+_NAME = re.compile(r"[A-Z][A-Z0-9_]*")
+
+
+def register_tool(tool: Tool, *, en: str, zh: str) -> None:
+    """Adds a tool to the actions of TC-RAG: `strategy.tools` may name it from now on.
+
+    `en`, `zh`: its description for the model. A replay runs it anew, since what it does is on no
+    tape. Raises `ValueError` for a name that is not of capitals and underscores, and for one of
+    Osler's own; the same name again replaces the tool.
+    """
+    if not _NAME.fullmatch(tool.name) or tool.name in DESCRIPTIONS:
+        raise ValueError(f"{tool.name!r} cannot name a tool of one's own")
+    _REGISTERED[tool.name] = _Registered(tool, {"en": en, "zh": zh})
+
+
+def registered_tools() -> dict[str, Tool]:
+    """The tools that were registered, by name."""
+    return {name: one.tool for name, one in _REGISTERED.items()}
+
+
 async def try_tool(tool: Tool, call: ToolCall, run: Run) -> Observation:
     """What the tool found; a failure that does not end the run is an observation and an event."""
     try:
@@ -126,7 +162,8 @@ async def try_tool(tool: Tool, call: ToolCall, run: Run) -> Observation:
 
 def describe_tool(name: str, language: Language) -> str:
     """The description of a tool. Raises `KeyError` for a tool without one."""
-    return DESCRIPTIONS[name][language]
+    own = _REGISTERED.get(name)
+    return own.described[language] if own else DESCRIPTIONS[name][language]
 
 
 def observe_failure(reason: str, language: Language) -> Observation:

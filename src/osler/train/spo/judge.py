@@ -18,7 +18,12 @@ from osler.llm.core.ask import score_all
 from osler.llm.core.base import Likelihood, Message
 from osler.llm.core.judging import ask_judge, unread_verdicts
 from osler.llm.core.speaker import Speaker
-from osler.llm.reading.verdicts import read_numbers, read_verdict, verdict_grammar
+from osler.llm.reading.verdicts import (
+    numbers_grammar,
+    read_numbers,
+    read_verdict,
+    verdict_grammar,
+)
 from osler.prompts import RenderedPrompt, render_question_prompt
 from osler.trace import Run
 from osler.train.spo.case import TrainingCase
@@ -31,7 +36,6 @@ from osler.train.spo.units import (
     by_document,
     by_list,
     by_set,
-    numbers_grammar,
 )
 from osler.types import Usage
 

@@ -16,8 +16,6 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Literal
 
-from osler.llm.core.grammar import Grammar, alt, repeat, seq
-from osler.llm.reading.verdicts import after_reasoning
 from osler.train.spo.explore import SearchedQuery
 
 Unit = Literal["set", "document", "list"]
@@ -96,12 +94,3 @@ def _any_yes(said: Sequence[Said]) -> Said:
     if any(said):
         return True
     return None if None in said else False
-
-
-def numbers_grammar(count: int, reason: int) -> Grammar:
-    """Grammar of the replies that `read_numbers` reads, after some reasoning."""
-    number = alt(*map(str, range(1, count + 1)))
-    named = seq(number, repeat(seq(", ", number), 0, count - 1)) if count > 1 else number
-    return Grammar(
-        "numbers", after_reasoning(seq("<answer>", alt(named, "none"), "</answer>"), reason)
-    )

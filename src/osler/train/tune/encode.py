@@ -7,7 +7,7 @@ template writes after the end of a turn is no reply and is not learnt.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -76,8 +76,9 @@ class ChatEncoder:
             raise BadRun(f"sample {pair.id}: chosen and rejected are the same tokens")
         return EncodedPair(pair.id, chosen, rejected)
 
-    def encode_dialogue(self, dialogue: Dialogue) -> EncodedText:
-        """Raises `ModelError` for a template that rewrites earlier turns."""
+    def encode_dialogue(self, dialogue: Dialogue) -> tuple[EncodedText, ...]:
+        """All turns of the assistant in one text; one text a turn under a template that rewrites
+        earlier turns, as those that drop their thoughts do, since the model is served so."""
         parts: list[_Part] = []
         done = ""
         for place, message in enumerate(dialogue.messages):
@@ -88,14 +89,17 @@ class ChatEncoder:
             opened = self._apply_template(dialogue.messages[:place], opens=True)
             closed = self._apply_template(dialogue.messages[: place + 1])
             if not (opened.startswith(done) and closed.startswith(opened)):
-                raise ModelError(
-                    f"sample {dialogue.id}: the chat template of {self._name} rewrites earlier"
-                    " turns, so they cannot be learnt in one pass",
-                    fix="make one sample of each turn, or use a template that keeps turns",
-                )
+                return tuple(self._encode_turns(dialogue))
             parts += [(opened[len(done) :], False), (closed[len(opened) :], True)]
             done = closed
-        return self._join_parts(dialogue.id, parts)
+        return (self._join_parts(dialogue.id, parts),)
+
+    def _encode_turns(self, dialogue: Dialogue) -> Iterator[EncodedText]:
+        """Each turn of the assistant after what is served before it."""
+        for place, message in enumerate(dialogue.messages):
+            if message.role == "assistant":
+                earlier = dialogue.messages[:place]
+                yield self._encode_reply(f"{dialogue.id}#{place}", earlier, message.content)
 
     def _encode_reply(self, id: str, messages: Sequence[Message], text: str) -> EncodedText:
         if self._invocation:
@@ -103,8 +107,10 @@ class ChatEncoder:
             return self._join_parts(id, [(opened, False), (text, True)])
         opened = self._apply_template(messages, opens=True)
         closed = self._apply_template((*messages, Message("assistant", text)))
-        # Some templates change the prompt once a reply follows; then the bare reply is learnt.
-        reply = closed[len(opened) :] if closed.startswith(opened) else text
+        # Some templates change the prompt once a reply follows, or drop its thoughts; then the bare
+        # reply is learnt.
+        is_whole = closed.startswith(opened) and text.strip() in closed[len(opened) :]
+        reply = closed[len(opened) :] if is_whole else _unopened(text, opened)
         return self._join_parts(id, [(opened, False), (reply, True)])
 
     def _join_parts(self, id: str, parts: Iterable[_Part]) -> EncodedText:
@@ -180,11 +186,20 @@ def fit_rows(rows: Sequence[E], most: int, *, skip_long: bool = False) -> Fitted
 D = TypeVar("D")
 
 
-def encode_all(data: Sequence[D], encode: Callable[[D], E], progress: Progress | None) -> list[E]:
-    """Encodes every item, with progress."""
-    rows = []
+def _unopened(text: str, opened: str) -> str:
+    """A reply without the tag with which its prompt ends already, as R1's distillates' does."""
+    tag = opened.rstrip().rpartition("<")[2]
+    begun = f"<{tag}" if tag.endswith(">") else ""
+    return text.removeprefix(begun).lstrip("\n") if begun == "<think>" else text
+
+
+def encode_all(
+    data: Sequence[D], encode: Callable[[D], Iterable[E]], progress: Progress | None
+) -> list[E]:
+    """Encodes every item, each to one text or several, with progress."""
+    rows = list[E]()
     for number, item in enumerate(data, 1):
-        rows.append(encode(item))
+        rows += encode(item)
         if progress and not number % 50:
             progress("reading samples", number, len(data))
     return rows

@@ -158,9 +158,9 @@ def _make_parts(job: TuningJob, progress: Progress | None) -> _TuningParts:
     lora = job.recipe.lora
     invocation = lora.invocation if isinstance(lora, AloraSettings) else ""
     encoder = ChatEncoder(pair.tokenizer, name=job.base_name, invocation=invocation)
-    encode: dict[Kind, Callable[[Any], Any]] = {
-        "sft": encoder.encode_sample,
-        "dpo": encoder.encode_pair,
+    encode: dict[Kind, Callable[[Any], tuple[Any, ...]]] = {
+        "sft": lambda sample: (encoder.encode_sample(sample),),
+        "dpo": lambda sample: (encoder.encode_pair(sample),),
         "thinker": encoder.encode_dialogue,
     }
     most = _longest_row(pair.model, job.recipe)

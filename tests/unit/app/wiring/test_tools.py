@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import get_args
 
 import pytest
+from pydantic import ValidationError
 
 from osler.app.config import KbSettings, Role, Settings, TcRagSettings
-from osler.app.config.strategies import ToolName
 from osler.app.wiring import Parts
 from osler.app.wiring.live import record_parts, replay_parts
 from osler.app.wiring.models import LoadedModel
@@ -29,12 +28,16 @@ from osler.methods.tcrag.tools import (
     KG_NEAR,
     MEDICAL_NER,
     UNIFIED,
+    Observation,
+    ToolCall,
+    number_passages,
+    register_tool,
 )
 from osler.retrieve.relevance import OverlapRelevance
 from osler.sources.catalogue import GRAPH
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever
-from osler.trace import Noted, Pushed, Run
-from osler.types import Question, Retriever
+from osler.trace import Noted, Popped, Pushed, Run
+from osler.types import Hit, Passage, Question, Retriever
 
 TRIPLES = "subject,predicate,object\nscurvy,treated_by,ascorbic acid\nscurvy,causes,gum bleeding\n"
 QUESTION = Question("q", "How do ascorbic acid and gum bleeding hang together?")
@@ -104,7 +107,80 @@ def names(given: Settings, sources: tuple[str, ...]) -> list[str]:
 
 def test_the_names_that_can_be_set_are_those_that_are_told() -> None:
     """Those of the unified system are its own: tc-rag has no planner, and no form, to ask."""
-    assert {*get_args(ToolName), *UNIFIED} == DESCRIPTIONS.keys()
+    for name in DESCRIPTIONS:
+        if name in UNIFIED:
+            with pytest.raises(ValidationError, match="is no tool"):
+                TcRagSettings(tools=(name,))
+        else:
+            assert TcRagSettings(tools=(name,)).tools == (name,)
+    with pytest.raises(ValidationError, match="'DOC_RAGS' is no tool"):
+        TcRagSettings.model_validate({"tools": "DOC_RAGS"})
+
+
+class Dosage:
+    """A tool of a user's own: it finds what its table has."""
+
+    name = "DOSAGE"
+
+    async def call_tool(self, call: ToolCall, run: Run) -> Observation:
+        found = Passage("doses:1", "Scurvy: 500 mg of ascorbic acid a day.", "doses", "Doses")
+        hits = (Hit(found, 1.0, 1, call.query, "doses"),)
+        return Observation(number_passages(hits, call.known, call.question.language), hits)
+
+
+class StartOver:
+    """A composed action: it pops all that was pushed, and leaves a line."""
+
+    name = "START_OVER"
+
+    async def call_tool(self, call: ToolCall, run: Run) -> Observation:
+        return Observation(f"Begun anew: {call.query}", pops=len(call.frames) - 1)
+
+
+@pytest.fixture
+def own_tools(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("osler.methods.tcrag.tools._REGISTERED", {})
+    register_tool(Dosage(), en="doses of vitamins", zh="维生素剂量")
+    register_tool(StartOver(), en="forgets all and begins anew", zh="清空并重新开始")
+
+
+@pytest.mark.usefixtures("own_tools")
+async def test_an_action_of_one_s_own_is_taken_like_any_other(tmp_path: Path) -> None:
+    given = settings(tmp_path, tools="DOSAGE,START_OVER")
+    replies = [
+        "Thought: It may be the liver.",
+        "Tool_Use: START_OVER\nTool_Input: the gums",
+        "I look it up.\nTool_Use: DOSAGE\nTool_Input: vitamin C",
+        "Conclusion: 500 mg a day. [1]",
+    ]
+    assert isinstance(given.strategy, TcRagSettings)
+    offered = parts(given, ("book",), replies)
+    machine = build_machine(given, given.strategy, offered)
+    run = Run()
+    solution = await machine.solve(Question("q", "How much vitamin C in scurvy?"), run)
+    popped = [event.kind for event in run.events if isinstance(event, Popped)]
+    assert popped == ["Thought"]
+    pushed = [event.text for event in run.events if isinstance(event, Pushed)]
+    assert "START_OVER: Begun anew: the gums" in pushed
+    assert [quoted.passage.id for quoted in solution.answer.evidence] == ["doses:1"]
+    model = offered.models["planner"].model
+    assert isinstance(model, ScriptedModel)
+    assert "DOSAGE: doses of vitamins" in model.seen[0][0].content
+
+
+@pytest.mark.usefixtures("own_tools")
+def test_a_tool_of_one_s_own_takes_no_name_that_is_another_s() -> None:
+    class Impostor(Dosage):
+        name = "DOC_RAG"
+
+    class Loose(Dosage):
+        name = "my tool"
+
+    for tool in (Impostor(), Loose()):
+        with pytest.raises(ValueError, match="cannot name"):
+            register_tool(tool, en="x", zh="x")
+    with pytest.raises(ValidationError):
+        TcRagSettings(tools=("UNHEARD_OF",))
 
 
 def test_by_default_there_is_a_search_for_each_kind_of_source(tmp_path: Path) -> None:

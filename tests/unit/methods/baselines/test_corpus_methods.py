@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+import pytest
+
 from osler.answer.written import WrittenComposer
 from osler.methods.baselines.episode import MethodDeps
 from osler.methods.baselines.hipporag import pagerank, seed_weights
@@ -128,6 +130,7 @@ async def test_a_plan_is_made_once_and_filled_in(play: Play) -> None:
         [
             f"Plan:\n{json.dumps(plan)}",
             "John II",
+            "Who is the mother of John II?",
             "Elizabeth of Nevers",
             "The mother of John II was Elizabeth of Nevers. [2]",
         ]
@@ -137,7 +140,7 @@ async def test_a_plan_is_made_once_and_filled_in(play: Play) -> None:
         "Who is the father of John III, Duke of Cleves?",
         "Who is the mother of John II?",
     ]
-    assert "#2 Who is the mother of John II? Elizabeth of Nevers" in played.asked[3]
+    assert "#2 Who is the mother of John II? Elizabeth of Nevers" in played.asked[4]
     assert played.solution.answer.grounding is Grounding.GROUNDED
 
 
@@ -169,7 +172,9 @@ async def test_a_lookup_goes_by_its_form_and_by_the_hybrid_and_a_deduce_by_its_s
         "3": {"executor": "Deduce", "query": "Which is it?", "dependent_task_ids": ["1", "2"]},
         "4": {"executor": "Math", "query": "How old?", "dependent_task_ids": ["2"]},
     }
-    model = ScriptedModel([json.dumps(plan), "John II", "Elizabeth", "unknown", "Elizabeth. [1]"])
+    rewritten = "Here it is.\n<answer>Who is the mother of John II?</answer>"
+    replies = [json.dumps(plan), "John II", rewritten, "Elizabeth", "unknown", "Elizabeth. [1]"]
+    model = ScriptedModel(replies)
     forms, hybrid = ScriptedRetriever({"": [FATHER]}), ScriptedRetriever({"": [MOTHER]})
     usual, deduce, math = ScriptedRetriever({}), Noting("Elizabeth of Nevers"), Noting("")
     kit = MethodDeps(model, usual, WrittenComposer(), ("wiki",))
@@ -185,7 +190,7 @@ async def test_a_lookup_goes_by_its_form_and_by_the_hybrid_and_a_deduce_by_its_s
     assert step.index(FATHER.text) < step.index(MOTHER.text), "the graph's statement comes first"
     known = ("#1 Who is his father? John II", "#2 Who is the mother of John II? Elizabeth")
     assert deduce.given == [("Which is it?", known)]
-    assert "#3 Which is it? Elizabeth of Nevers" in model.seen[4][0].content
+    assert "#3 Which is it? Elizabeth of Nevers" in model.seen[5][0].content
     notes = [event.text for event in run.events if isinstance(event, Noted)]
     assert "#4 Math has no result: it is looked up" in notes
     assert solution.answer.text.startswith("Elizabeth.")
@@ -197,15 +202,46 @@ async def test_a_task_without_an_answer_is_looked_up_again_and_its_refusal_fills
         "2": {"query": "Who is the mother of {{1.output}}?", "dependent_task_ids": ["1"]},
     }
     refusal = "The documents do not mention this."
-    replies = [json.dumps(plan), refusal, "John II", refusal, "It is unknown. [1]"]
+    replies = [json.dumps(plan), refusal, "John II", refusal, refusal, "It is unknown. [1]"]
     model = ScriptedModel(replies)
     usual = ScriptedRetriever({"Who is his father? ": [MOTHER], "": []})
     kit = MethodDeps(model, usual, WrittenComposer(), ("wiki",))
     method = KagStatic(kit, None, ScriptedRetriever({"": [FATHER]}))
     await method.solve(JOHN, Run())
     model.finish()
-    assert "Who is the mother of John II?" in model.seen[3][0].content
-    assert "#2 Who is the mother of John II? unknown" in model.seen[4][0].content
+    assert "Who is the mother of John II?" in model.seen[4][0].content
+    assert "#2 Who is the mother of John II? unknown" in model.seen[5][0].content
+
+
+@pytest.mark.parametrize(
+    ("reply", "searched"),
+    [
+        ("<answer>Which doctor was the wife of Adam Ray?</answer>", "the wife of Adam Ray"),
+        ("I cannot rewrite this.", "Who married Adam Ray (a doctor)?"),
+        ("<answer>Who married {{1.output}}?</answer>", "Who married Adam Ray (a doctor)?"),
+    ],
+)
+async def test_a_query_that_names_an_answer_is_rewritten_by_the_model(
+    reply: str, searched: str
+) -> None:
+    plan = {"1": {"query": "Who is it?"}, "2": {"query": "Who married {{1.output}}?"}}
+    first = "Adam Ray (a doctor)"
+    model = ScriptedModel([json.dumps(plan), first, reply, "Eve", "Eve. [1]"])
+    hybrid = ScriptedRetriever({"": [FATHER]})
+    kit = MethodDeps(model, ScriptedRetriever({}), WrittenComposer(), ("wiki",))
+    await KagStatic(kit, None, hybrid).solve(JOHN, Run())
+    model.finish()
+    assert searched in hybrid.asked[1]
+
+
+async def test_answers_are_put_in_as_they_stand_where_that_is_asked_for() -> None:
+    plan = {"1": {"query": "Who is it?"}, "2": {"query": "Who married {{1.output}}?"}}
+    model = ScriptedModel([json.dumps(plan), "Adam", "Eve", "Eve. [1]"])
+    hybrid = ScriptedRetriever({"": [FATHER]})
+    kit = MethodDeps(model, ScriptedRetriever({}), WrittenComposer(), ("wiki",))
+    await KagStatic(kit, None, hybrid, rewrite=False).solve(JOHN, Run())
+    model.finish()
+    assert hybrid.asked[1] == "Who married Adam?"
 
 
 async def test_without_any_graph_the_static_pipeline_says_what_stands_in(play: Play) -> None:
