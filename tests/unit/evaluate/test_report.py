@@ -112,6 +112,30 @@ def test_the_markdown_says_what_was_measured_how_and_what_is_left_out(log: Path)
     assert "McNemar, exact" in text
 
 
+def test_what_no_strategy_of_the_log_did_stands_as_printed_by_the_authors(log: Path) -> None:
+    report = build_report(log)
+    places = [one.place for one in report.rivals]
+    assert "Omni-RAG Table 4, SPO Planning" in places
+    assert "Omni-RAG Table 4, No Retrieval" not in places, "it stands beside ours"
+    text = render_markdown(report)
+    assert "## Rivals, as printed by the authors" in text
+    assert "| pubmedqa | Omni-RAG Table 4, SPO Planning | 60.20 |  | Qwen2.5-7B-Instruct; " in text
+    assert "Rivals, as printed by the authors" in render_html(report)
+
+
+def test_the_leaderboard_of_cmb_has_the_eleven_models_of_the_paper(tmp_path: Path) -> None:
+    """TC-RAG Table 4: eleven models and TC-RAG, each with six examinations."""
+    question = Question("q1", "Which?", ("a", "b"))
+    one = replace(gold_record(0, "A"), sample=Sample("cmb-exam", "choice", question, Gold(("A",))))
+    rivals = build_report(log_of(tmp_path / "cmb", [one])).rivals
+    table = [one for one in rivals if one.place.startswith("TC-RAG Table 4")]
+    assert len(table) == 12
+    for one in table:
+        assert len(one.parts) == 6
+        assert sum(one.parts.values()) / 6 == pytest.approx(one.theirs, abs=0.02)
+    assert len([one for one in rivals if one.place.startswith("TC-RAG Table 1")]) >= 12
+
+
 def test_the_page_has_no_script_and_loads_nothing(log: Path) -> None:
     page = render_html(build_report(log), lambda events: [str(event) for event in events])
     assert "<script" not in page

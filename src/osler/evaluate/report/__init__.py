@@ -22,6 +22,8 @@ from osler.evaluate.report.build import EvaluationReport, ReportedSample, build_
 from osler.evaluate.report.tables import (
     HEAD,
     JUDGED,
+    RIVALS,
+    RIVALS_NOTE,
     count_rows,
     describe_comparison,
     judged_rows,
@@ -67,6 +69,8 @@ def render_html(report: EvaluationReport, film: Film | None = None) -> str:
         counts=count_rows(report),
         judged_head=JUDGED,
         judged=judged_rows(report),
+        rivals_head=RIVALS,
+        rivals_note=RIVALS_NOTE,
         facts=report_facts(report),
         exclusions=list_exclusions(report),
         bars=plots.draw_bars(report),
@@ -109,6 +113,10 @@ def _report_parts(report: EvaluationReport) -> Iterator[str]:
         yield "\n## Judged by models\n"
         yield from _render_table(JUDGED, rows)
     yield from _printed_lines(report)
+    if report.rivals:
+        yield "\n## Rivals, as printed by the authors\n"
+        yield f"{RIVALS_NOTE}\n"
+        yield from _render_table(RIVALS, (one.cells for one in report.rivals))
     yield "\n## What is left out\n"
     yield from (f"- {line}" for line in list_exclusions(report) or ["nothing"])
     yield "\n## Made with\n"
@@ -178,7 +186,7 @@ def _printed_lines(report: EvaluationReport) -> Iterator[str]:
         return
     yield "\n## What the papers print\n"
     yield from _render_table(
-        ["data", "strategy", "paper", "printed", "ours", "what differs"],
+        ["data", "strategy", "paper", "printed by the authors", "ours", "what differs"],
         (
             [
                 one.task,

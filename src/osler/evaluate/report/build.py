@@ -118,6 +118,26 @@ class PrintedFigure:
 
 
 @dataclass(frozen=True, slots=True)
+class RivalFigure:
+    """A number of a paper for a data set of the log, by a method that is not in it."""
+
+    place: str
+    task: str
+    theirs: float
+    reader: str
+    differs: str
+    parts: Mapping[str, float]
+    """By examination, where the paper has that."""
+
+    @property
+    def cells(self) -> tuple[str, str, str, str, str]:
+        """A row of a table: data, paper, printed, by examination, and what differs."""
+        parts = ", ".join(f"{name} {value:.2f}" for name, value in self.parts.items())
+        differs = f"{self.reader}; {self.differs}"
+        return (self.task, self.place, f"{self.theirs:.2f}", parts, differs)
+
+
+@dataclass(frozen=True, slots=True)
 class JudgedCell:
     """Verdicts of one judge on one strategy and task, by one form."""
 
@@ -143,6 +163,8 @@ class EvaluationReport:
     judged: tuple[JudgedCell, ...] = ()
     opponents: Mapping[str, Mapping[str, tuple[SimpleOpponent, ...]]] = field(default_factory=dict)
     """Task → measure → what the majority answer and chance score."""
+    rivals: tuple[RivalFigure, ...] = ()
+    """What the papers print for these data sets by methods that are not in the log."""
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -212,6 +234,7 @@ def build_report(
         tuple(_printed_figures(plan, cells)),
         tuple(judged_cells(read_judgements(folder), plan.seed)),
         {task: tally.opponents(plan.seed) for task, tally in golds.items()},
+        tuple(_rival_figures(plan, cells)),
     )
 
 
@@ -302,6 +325,20 @@ def _printed_figures(
             models = ", ".join(sorted(set(entrant.models.values()))) or "another model"
             differs = f"{entry['reader']} there, {models} here; n = {ours.n}; {entry['differs']}"
             yield PrintedFigure(entry["place"], task, label, theirs, ours, differs)
+
+
+def _rival_figures(
+    plan: EvaluationPlan, cells: Mapping[tuple[str, str], ReportCell]
+) -> Iterable[RivalFigure]:
+    """Finds the numbers of the papers for these tasks that stand beside none of ours."""
+    ours = {(one.place, one.task) for one in _printed_figures(plan, cells)}
+    tasks = dict.fromkeys(task for _, task in cells)
+    for entry in read_packaged_table(__package__, "printed.toml")["printed"]:
+        for task in tasks:
+            place, theirs = entry["place"], entry["values"].get(task)
+            if theirs is not None and (place, task) not in ours:
+                parts = entry.get("parts", {})
+                yield RivalFigure(place, task, theirs, entry["reader"], entry["differs"], parts)
 
 
 def _same_settings(entry: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:

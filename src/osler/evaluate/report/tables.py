@@ -169,6 +169,11 @@ def report_facts(report: EvaluationReport) -> list[tuple[str, str]]:
     return facts
 
 
+RIVALS = ("data", "paper", "printed by the authors", "by examination", "what differs")
+RIVALS_NOTE = (
+    "Other models on other splits and other knowledge bases: these stand beside ours for"
+    " orientation, and no difference between the two is a result."
+)
 JUDGED = (
     "form",
     "judge",
