@@ -18,6 +18,7 @@ from osler.llm.core.cache import hash_file
 from osler.sources.companions import Companions, is_companion, load_companions
 from osler.sources.formats import FolderParser, by_name, sniff_folder
 from osler.sources.formats.containers import Member, Unreadable, is_archive, open_file, open_members
+from osler.sources.formats.reading import TooLarge
 from osler.sources.records import Document, Drop, Parser, Record, SourceFile
 from osler.text import one_line
 
@@ -163,6 +164,8 @@ def read_records(found: Found) -> Iterator[Record]:
             yield record
     except Unreadable as error:
         yield Drop(found.name, error.reason)
+    except TooLarge as error:
+        yield Drop(f"{found.name}: {error.message}", "too large for one document")
     except MalformedSource as error:
         yield Drop(f"{found.name}: {error.message}", "malformed file")
     except Exception as error:

@@ -199,6 +199,23 @@ def test_a_source_of_the_users_own_is_a_source(kb: KnowledgeBase, tmp_path: Path
     assert kb.sources == ("ward-notes_2",)
 
 
+def test_a_patient_s_record_is_taken_by_the_source_of_patients_alone(
+    kb: KnowledgeBase, tmp_path: Path
+) -> None:
+    """Under another source every search would find the patient."""
+    person = {"resourceType": "Patient", "id": "p1", "gender": "female", "birthDate": "1950-06-15"}
+    code = {"coding": [{"system": "http://snomed.info/sct", "code": "44054006", "display": "DM 2"}]}
+    ill = {"resourceType": "Condition", "subject": {"reference": "Patient/p1"}, "code": code}
+    bundle = {"resourceType": "Bundle", "entry": [{"resource": person}, {"resource": ill}]}
+    (tmp_path / "jane.json").write_text(json.dumps(bundle))
+
+    refused = kb.add([tmp_path / "jane.json"], source="ward")
+
+    assert refused.documents == 0
+    assert dict(refused.drops) == {"a patient's record outside the source emr": 1}
+    assert kb.add([tmp_path / "jane.json"], source="emr").documents == 1
+
+
 def test_interrupting_an_addition_leaves_no_half_of_a_file(
     kb: KnowledgeBase, tmp_path: Path
 ) -> None:

@@ -14,13 +14,17 @@ from unicodedata import normalize
 
 from osler.kb.ingest.chunk import OMNI, document_passages, parse_chunking
 from osler.kb.store.passages import columns_of, index_tokens, size_of
-from osler.sources.catalogue import trust_of
+from osler.sources.catalogue import EMR, trust_of
 from osler.sources.patients.identifiers.removal import remove_from_document
+from osler.sources.patients.patient_document import PATIENT, SYNTHETIC
 from osler.sources.patients.secret import is_deidentified
 from osler.sources.records import Deleted, Document, Drop, Record
 from osler.types import Passage
 
 EMPTY = "no text"
+MISPLACED = "a patient's record outside the source emr"
+"""The index keeps patients on a shelf of their own by their source; elsewhere every search would
+find them."""
 RETRACTED = "Retracted Publication"
 """As PubMed names the type."""
 
@@ -95,6 +99,8 @@ def prepare_record(record: Record, how: IngestOptions) -> Outcome:
     """Makes a document's rows, or a drop for one without text; other records stay as they are."""
     if not isinstance(record, Document):
         return record
+    if record.kind in (PATIENT, SYNTHETIC) and how.source != EMR:
+        return Drop(record.id, MISPLACED)
     record = _shorten_names(record)
     # A patient's record is made without identifiers; its numbers are no telephones.
     if is_deidentified(how.source) and not record.kind.endswith("atient"):

@@ -24,6 +24,7 @@ OLDER, WITHDRAWN = "a newer version is there", "withdrawn by its publisher"
 BROKEN = frozenset(
     {
         *("malformed file", "truncated or damaged", "decompression bomb", "not readable"),
+        "too large for one document",
         *("encrypted", "needs osler[pdf]", "needs osler[parquet]", "needs osler[xlsx]"),
     }
 )

@@ -21,6 +21,7 @@ from osler.sources.formats.reading import (
     plain_head,
     read_whole,
     title_of,
+    utf8_head,
 )
 from osler.sources.records import Document, Record
 from osler.text import clean_text, is_cjk, one_line
@@ -41,9 +42,10 @@ class Plain:
 
     def matches(self, name: str, head: bytes) -> bool:
         """Whether it is a .txt file of sentences: lists, tables, markup and JSON are not."""
-        if extension_of(name) not in {".txt", ".text"} or b"\0" in head:
+        plain = plain_head(utf8_head(head))
+        if extension_of(name) not in {".txt", ".text"} or b"\0" in plain:
             return False
-        return _MARKUP.match(plain_head(head)) is None and _is_prose(head)
+        return _MARKUP.match(plain) is None and _is_prose(plain)
 
     def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
         text = unwrap_lines(clean_text(decode_text(read_whole(stream, name), name)))

@@ -34,8 +34,12 @@ def read_whole(stream: BinaryIO, name: str, limit: int = 0) -> bytes:
     return data
 
 
-def too_large(name: str, limit: int) -> MalformedSource:
-    return MalformedSource(
+class TooLarge(MalformedSource):
+    """A file that is one document, and larger than one may be."""
+
+
+def too_large(name: str, limit: int) -> TooLarge:
+    return TooLarge(
         f"{name} is larger than {limit // 2**20} MiB and one document",
         fix="split it into one file a chapter",
     )
@@ -119,6 +123,14 @@ def _encoding_error(name: str) -> MalformedSource:
 def plain_head(head: bytes) -> bytes:
     """A file's first bytes without a UTF-8 mark and white space before them."""
     return head.removeprefix(BOM_UTF8).lstrip()
+
+
+def utf8_head(head: bytes) -> bytes:
+    """A file's first bytes as UTF-8 where they are UTF-16 with its mark, else as they are."""
+    if not head.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        return head
+    # The head may end within a character.
+    return head.decode("utf-16", errors="ignore").encode(errors="ignore")
 
 
 def names_in(text: str) -> frozenset[str]:

@@ -32,6 +32,8 @@ _BY_LIFE = (
     FactKind.PROCEDURE,
 )
 LABS = "Laboratory"
+PATIENT, SYNTHETIC = "Patient", "Synthetic patient"
+"""Kinds of the documents of patients."""
 _COMPARED = frozenset({FactKind.DIAGNOSIS.value, FactKind.CONDITION.value})
 
 _SYSTEMS = "|".join(re.escape(system.value) for system in sorted(CodeSystem, key=len, reverse=True))
@@ -66,7 +68,7 @@ def document_of(patient: Patient) -> Document:
         title=f"Patient, {who}",
         sections=(Section(_summary_text(patient, who)), *sections),
         code=patient.code,
-        kind="Synthetic patient" if patient.synthetic else "Patient",
+        kind=SYNTHETIC if patient.synthetic else PATIENT,
         illustrative=patient.synthetic,
     )
 

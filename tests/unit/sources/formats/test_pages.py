@@ -156,6 +156,13 @@ def test_plain_text_in_utf8_and_in_gb18030_reads_the_same() -> None:
     assert {document.language for document in documents} == {"zh"}
 
 
+@pytest.mark.parametrize("code", ["utf-8", "gb18030", "utf-16"])
+def test_plain_text_is_known_in_each_of_its_encodings(code: str) -> None:
+    text = "高血压是常见病。\n应当定期测量血压。"
+    assert Plain().matches("a.txt", text.encode(code))
+    assert not Plain().matches("a.txt", "头痛\n发热\n咳嗽".encode(code)), "a list is no text"
+
+
 @pytest.mark.parametrize("data", [b"caf\xe9 au lait, tr\xe8s bon.", b"a\0b", b"\xff\xff"])
 def test_other_bytes_are_malformed_instead_of_being_guessed(data: bytes) -> None:
     with pytest.raises(MalformedSource):
