@@ -165,6 +165,20 @@ def complete_preset(incomplete: str) -> list[str]:
 _DISK = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.EACCES, errno.EPERM}
 
 
+def _settings_first(args: list[str]) -> list[str]:
+    """The arguments with each `--set KEY=VALUE` before the verb, wherever it was written: no verb
+    has an option of this name."""
+    words, first, rest = (
+        args[: args.index("--")] if "--" in args else args,
+        list[str](),
+        list[str](),
+    )
+    for place, word in enumerate(words):
+        is_value = place > 0 and words[place - 1] == "--set"
+        (first if is_value or word == "--set" or word.startswith("--set=") else rest).append(word)
+    return [*first, *rest, *args[len(words) :]]
+
+
 class ErrorGroup(TyperGroup):
     """The one place where an `OslerError`, a disk that fails and Ctrl-C become a line and an exit
     code."""
@@ -172,7 +186,7 @@ class ErrorGroup(TyperGroup):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         # Kept for the line after Ctrl-C; click takes the words out of `args` while it parses.
         ctx.meta["osler.args"] = list(args)
-        return super().parse_args(ctx, args)
+        return super().parse_args(ctx, _settings_first(args))
 
     def invoke(self, ctx: Any) -> Any:
         try:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Self
 
 from osler.errors import KnowledgeBaseError, UnnamedSource
@@ -202,12 +203,12 @@ class KnowledgeBase(KnowledgeBaseReader):
         """
         from osler.kb.ingest import bulk
 
-        encoder, report = make(), progress or ignore_progress
+        began, encoder, report = monotonic(), make(), progress or ignore_progress
         with self._open_for_writing(progress) as db, bulk.open_spool(self.path) as folder:
             index.begin_build(db, encoder, rebuild=rebuild)
             encoded = bulk.encode_pending(db, folder, make, runner, progress=report)
         built = self.build(encoder, progress=progress)
-        return replace(built, encoded=built.encoded + encoded)
+        return replace(built, encoded=built.encoded + encoded, seconds=monotonic() - began)
 
     def correct(self, id: str, text: str, encoder: Encoder | None) -> Passage:
         """Gives one passage another text, which the next search finds: no build is needed.

@@ -72,6 +72,10 @@ def test_a_hand_set_sigma_is_refused_before_anything_is_measured(
 def test_a_setting_is_given_by_name(osler: Any) -> None:
     shown = osler("--set", "retrieve.k=7", "--set", "model.slots=2", "config", "show", "--json")
     assert json.loads(shown.stdout)["retrieve.k"] == 7
+    for late in (("--set", "retrieve.k=7"), ("--set=retrieve.k=7",)):
+        again = osler("config", "show", *late, "--json")
+        assert json.loads(again.stdout)["retrieve.k"] == 7
+    assert osler("config", "show", "--set").exit_code == 2
     wrong = osler("--set", "retrieve.kk=7", "config", "check")
     assert wrong.exit_code == 3
     assert "command line: unknown key 'kk' in [retrieve]" in wrong.stderr

@@ -43,7 +43,9 @@ FOLDER = "bulk"
 """Subfolder of a knowledge base with results that it has not stored yet."""
 
 SIZE = 1024
-"""Passages of a shard: about 15 s of the default encoder on one core."""
+"""Passages of a shard at most: about 15 s of the default encoder on one core."""
+# Of a small knowledge base a shard has fewer, so that every worker has some and progress is seen.
+_FEWEST, _SHARDS = 64, 32
 
 _TRIES = 4
 """Tries of a shard before it is held responsible for the death of its workers."""
@@ -225,14 +227,20 @@ def encode_pending(
     runner: WorkerPool,
     *,
     progress: Progress,
-    size: int = SIZE,
+    size: int = 0,
 ) -> int:
     """Encodes all passages that want a vector; returns how many vectors it wrote.
+
+    `size`: passages of a shard; 0 = by how many passages there are in all, so that a build that
+    goes on cuts the same shards.
 
     `db` is that of the one process that builds, whose encoder is adopted
     (`index.begin_build`); `folder` is one that all workers see.
     """
     total, written = leases.count_pending(db), 0
+    if not size:
+        (every,) = db.execute("SELECT count(*) FROM passage").fetchone()
+        size = min(SIZE, max(_FEWEST, every // _SHARDS))
     progress("encode", 0, total)
     identity = read_meta(db, "encoder")
     shards = (make_shard(identity, rows, folder) for rows in leases.pending_batches(db, size))

@@ -2,18 +2,21 @@
 
 import importlib
 import importlib.util
+import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from time import sleep
 from typing import Any
 
 import pytest
 
 from osler.errors import BadConfig, KnowledgeBaseError, ModelError
 from osler.kb.base import KnowledgeBase
+from osler.kb.encoders.base import Kind
 from osler.kb.ingest import bulk
 from osler.kb.ingest.bulk import ProcessWorkerPool, RayWorkerPool, WorkerPool
 from osler.kb.store import access
@@ -119,6 +122,38 @@ def test_a_killed_worker_changes_nothing_in_the_result(
         assert added.drops == {"no text": 1}
         assert built.encoded == built.passages == 18
         assert not (kb.path / "bulk").exists()
+
+
+def test_a_small_knowledge_base_has_shards_for_several_workers_and_tells_its_seconds(
+    tmp_path: Path,
+) -> None:
+    lines = [
+        json.dumps({"id": str(n), "title": f"T{n}", "content": f"Rest {n}."}) for n in range(300)
+    ]
+    (tmp_path / "texts.jsonl").write_text("\n".join(lines))
+
+    class Slow(HashingEncoder):
+        def encode(self, texts: Sequence[str], *, kind: Kind) -> Any:
+            sleep(0.01)
+            return super().encode(texts, kind=kind)
+
+    class Here:
+        def map(self, make: bulk.Make, tasks: Any) -> Iterator[object]:
+            stage = make()
+            yield from (stage(task) for task in tasks)
+
+    seen: list[int] = []
+
+    def note(what: str, done: int, total: int | None) -> None:
+        if what == "encode":
+            seen.append(done)
+
+    with KnowledgeBase.create(tmp_path / "bulk") as kb:
+        kb.add([tmp_path / "texts.jsonl"], source="book")
+        built = kb.build_on(Here(), Slow, progress=note)
+    assert built.encoded == 300
+    assert len({done for done in seen if done}) >= 4
+    assert built.seconds >= 0.04, "the workers' time counts"
 
 
 def test_doing_it_again_does_nothing(plain: KnowledgeBase, files: Path) -> None:
