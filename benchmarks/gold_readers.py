@@ -147,26 +147,31 @@ def hash_text(text: str) -> str:
 # The runs
 
 
-async def run_arm(arm: str, asked: GoldQuestion, found: WordSearch, home: Path) -> ManneredRun:
+async def run_arm(
+    arm: str, asked: GoldQuestion, found: WordSearch, home: Path
+) -> tuple[ManneredRun, GoldReader]:
     retriever: Retriever = GoldOnly(asked.gold) if arm == "direct" else found
     kind = "rag" if arm == "direct" else arm
-    return await run_mannered(
+    reader = GoldReader(asked.question, asked.answer, asked.gold)
+    done = await run_mannered(
         {"kind": kind},
         Manners(),
         home,
-        competent=GoldReader(asked.question, asked.answer, asked.gold),
+        competent=reader,
         question=Question("q", asked.question),
         retriever=retriever,
     )
+    return done, reader
 
 
-def row_of(asked: GoldQuestion, done: ManneredRun) -> dict[str, float]:
-    """What is counted of one run."""
+def row_of(asked: GoldQuestion, done: ManneredRun, reader: GoldReader) -> dict[str, float]:
+    """What is counted of one run; right = said, and its documents were shown to the reader."""
     answer = done.solution.answer
     gold = {one.id for one in asked.gold}
     cited = {one.passage.id for one in answer.evidence}
     return {
-        "right": float(asked.answer.casefold() in answer.text.casefold()),
+        "shown": float(reader.was_shown_all),
+        "right": float(reader.was_shown_all and asked.answer.casefold() in answer.text.casefold()),
         "cites gold": float(bool(cited & gold)),
         "cites other": float(bool(cited - gold)),
         "converged": float(done.solution.halt is Halt.CONVERGED),
@@ -188,7 +193,7 @@ async def run_set(name: str, data: Path, limit: int) -> None:
         for arm in ARMS:
             chosen: Iterator[GoldQuestion] = islice(asked, limit)
             runs = [(one, await run_arm(arm, one, found, Path(home))) for one in chosen]
-            print_rows(name, arm, [row_of(one, done) for one, done in runs])
+            print_rows(name, arm, [row_of(one, *done) for one, done in runs])
 
 
 def main() -> None:

@@ -27,7 +27,12 @@ TERREUS = Passage(
 )
 NOISE = Passage("wiki:noise#0", "Penicillium lives on bread.", "wiki", "Penicillium")
 ASKED = "Who described the fungus from which lovastatin was isolated?"
-READER = GoldReader(ASKED, "Charles Thom", (LOVASTATIN, TERREUS), wrong=0.0)
+
+
+def make_reader() -> GoldReader:
+    return GoldReader(ASKED, "Charles Thom", (LOVASTATIN, TERREUS), wrong=0.0)
+
+
 METHODS: dict[str, dict[str, Any]] = {
     kind: {"kind": kind} for kind in ("rag", "tc-rag", "kag-thinker", "omni-rag", "unified")
 }
@@ -54,7 +59,9 @@ async def read_by(strategy: dict[str, Any], reader: GoldReader, home: Path) -> M
 
 @pytest.mark.parametrize("kind", METHODS)
 async def test_the_gold_answer_comes_out_with_its_documents(kind: str, tmp_path: Path) -> None:
-    done = await read_by(METHODS[kind], READER, tmp_path)
+    reader = make_reader()
+    done = await read_by(METHODS[kind], reader, tmp_path)
+    assert reader.was_shown_all
     assert "Charles Thom" in done.solution.answer.text
     assert done.solution.halt is Halt.CONVERGED
     cited = {one.passage.id for one in done.solution.answer.evidence}
@@ -75,6 +82,14 @@ async def test_without_a_gold_document_it_is_not_read(tmp_path: Path) -> None:
     reader = GoldReader(ASKED, "Charles Thom", (LOVASTATIN, lost), wrong=0.0)
     done = await read_by({"kind": "tc-rag"}, reader, tmp_path)
     assert done.solution.halt is not Halt.CONVERGED
+
+
+@pytest.mark.parametrize("kind", METHODS)
+async def test_a_reader_knows_what_it_was_not_shown(kind: str, tmp_path: Path) -> None:
+    lost = Passage("wiki:lost#0", "A text that nobody has.", "wiki", "Lost")
+    reader = GoldReader(ASKED, "Charles Thom", (LOVASTATIN, lost), wrong=0.0)
+    await read_by(METHODS[kind], reader, tmp_path)
+    assert not reader.was_shown_all
 
 
 def test_a_document_is_known_by_its_sentence_with_the_answer() -> None:

@@ -34,14 +34,13 @@ KEY = "sk-osler-of-the-tests"
 SECONDS = 600.0
 """Until a server must be ready; weak machines import torch for a minute."""
 _LLAMA_CPP = """\
-import sys, time, xllamacpp
+import signal, sys, xllamacpp
 params = xllamacpp.CommonParams()
 params.model.path, params.port, params.n_ctx = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 params.n_parallel, params.kv_unified, params.warmup, params.verbosity = 2, True, False, -1
 params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
 server = xllamacpp.Server(params)
-while True:
-    time.sleep(3600)
+signal.pause()
 """
 _TO_FOLDER = """\
 import sys

@@ -168,11 +168,9 @@ _DISK = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.EACCES, errno
 def _settings_first(args: list[str]) -> list[str]:
     """The arguments with each `--set KEY=VALUE` before the verb, wherever it was written: no verb
     has an option of this name."""
-    words, first, rest = (
-        args[: args.index("--")] if "--" in args else args,
-        list[str](),
-        list[str](),
-    )
+    words = args[: args.index("--")] if "--" in args else args
+    first: list[str] = []
+    rest: list[str] = []
     for place, word in enumerate(words):
         is_value = place > 0 and words[place - 1] == "--set"
         (first if is_value or word == "--set" or word.startswith("--set=") else rest).append(word)

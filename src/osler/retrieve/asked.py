@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from osler.kb.encoders.base import Encoder, Vectors
 
 _GREETING = re.compile(
-    r"^\W*(?:hi|hello|hey|dear|good (?:morning|afternoon|evening|day)|greetings)\b"
-    r"(?: (?:there|all|doctor|doc|dr|team|everyone|everybody|sir|madam|folks))*[\s,.!:;-]*",
+    r"^\W*(?:hi|hello|hey|dear|good (?:morning|afternoon|evening|night|day)|greetings"
+    r"|how are you(?: doing)?(?: today)?|(?:i )?hope you(?:['’]re| are) (?:well|fine|ok))\b"
+    r"(?: (?:there|all|doctor|doc|dr|team|everyone|everybody|sir|madam|folks))*[\s,.!?:;-]*",
     re.IGNORECASE,
 )
 _THANKS = re.compile(
@@ -194,20 +195,20 @@ def find_mended(typed: str, searched: str) -> list[str]:
 def strip_courtesies(written: str) -> str:
     """What was typed on one line, without greetings and thanks; these alone stay as they are."""
     text = " ".join(written.split())
-    while True:
-        left = text
-        for courtesy in (_GREETING, _THANKS, _COURTESY_ZH):
-            left = courtesy.sub("", left).strip() or left
-        if left == text:
-            return text
-        text = left
+    return _strip_all(text) or text
+
+
+def _strip_all(text: str) -> str:
+    """What is left without them, however many; "" where there is nothing else."""
+    left = text
+    for courtesy in (_GREETING, _THANKS, _COURTESY_ZH):
+        left = courtesy.sub("", left).strip()
+    return text if left == text else _strip_all(left)
 
 
 def asks_something(written: str) -> bool:
     """Whether there is a word to search for, beside greetings and thanks."""
-    text = " ".join(written.split())
-    for courtesy in (_GREETING, _THANKS, _COURTESY_ZH):
-        text = courtesy.sub("", text)
+    text = _strip_all(" ".join(written.split()))
     return any(not term.replace(".", "").isdigit() for term in content_terms(text))
 
 

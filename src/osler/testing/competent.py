@@ -248,7 +248,8 @@ _WHOLE = 2**32
 class GoldReader:
     """Plays gold: shown the gold documents, it writes the gold answer and cites them.
 
-    What a method with such a reader gets wrong is the method's own fault.
+    Some prompts it answers without them, as a model does that knows: an answer counts where
+    `was_shown_all`. What a method then gets wrong is its own fault. One object reads in one run.
     """
 
     question: str
@@ -257,11 +258,19 @@ class GoldReader:
     """The documents that bear the answer out together."""
     wrong: float = 0.1
     """Share of its marked replies whose marks name the next passage."""
+    _shown: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
 
     def __call__(self, turns: Turns, begun: str) -> str:
+        read = "\n".join(turn["content"] for turn in turns)
+        self._shown.update(one for one in self._model.evidence if one in read)
         reply = self._model(turns, begun)
         drawn = crc32(f"{self.question}\n{reply}".encode()) / _WHOLE
         return _shift_marks(reply) if drawn < self.wrong else reply
+
+    @property
+    def was_shown_all(self) -> bool:
+        """Whether calls of the run have shown it each of the documents."""
+        return self._shown.issuperset(self._model.evidence)
 
     # A frozen dataclass keeps its cached values in its dictionary all the same.
     @cached_property

@@ -81,6 +81,7 @@ def vocabulary(*words: str) -> BaseVocabulary:
     [
         ("Hello! What is gout?", "What is gout?"),
         ("Hi there, what is gout? Thanks in advance.", "what is gout?"),
+        ("Good morning doctor, I hope you are well. what is gout?", "what is gout?"),
         ("Dear doctor, what is gout? Thank you very much!", "what is gout?"),
         ("Good morning. Hello. What is gout? Many thanks. Cheers", "What is gout?"),
         ("您好，请问痛风怎么治疗？谢谢医生", "痛风怎么治疗？"),
@@ -93,7 +94,21 @@ def test_a_greeting_and_thanks_are_no_part_of_the_question(written: str, asked: 
 
 
 @pytest.mark.parametrize(
-    "written", ["Hello", "Hello!", "Thanks", "? ?", "thank you", "您好", "谢谢", "12345", "!"]
+    "written",
+    [
+        "Hello",
+        "Hello!",
+        "Thanks",
+        "? ?",
+        "thank you",
+        "您好",
+        "谢谢",
+        "12345",
+        "!",
+        "Hello, good morning!",
+        "Hi there, how are you today?",
+        "good night doctor, thanks",
+    ],
 )
 def test_what_has_no_question_in_it_is_read_as_it_stands(written: str) -> None:
     asked = READER.read(written)

@@ -210,7 +210,7 @@ _ADDED = re.compile(
 )
 """What hosts add to a model's name: a date, a version, "latest", the hub's revision."""
 _WEIGHTS = re.compile(r":[^:@]+\.gguf(?=$|@)")
-"""The file of a folder, as `transformers serve` is told it and does not tell it again."""
+"""The weights file in a name: `transformers serve` takes `FOLDER:FILE` and reports the folder."""
 
 
 def is_same_model(asked: str, served: str) -> bool:

@@ -233,8 +233,8 @@ def _read_points(db: sqlite3.Connection) -> Iterator[_Point]:
         "SELECT passage, norm, json_extract(body, '$[0].entities', '$[0].questions')"
         " FROM extracted_item WHERE kind = 'point' AND norm != '' ORDER BY n"
     )
-    for number, norm, told in rows:
-        about, asked = json.loads(told)
+    for number, norm, content in rows:
+        about, asked = json.loads(content)
         questions = tuple(filter(None, map(normalize_name, asked or ())))
         yield _Point(number, norm, tuple(map(normalize_name, about or ())), questions)
 
@@ -245,8 +245,8 @@ def _read_claims(db: sqlite3.Connection) -> Iterator[tuple[int, NameClaim]]:
         " '$[0].synonyms', '$[0].type') FROM extracted_item WHERE kind = 'entity' AND norm != ''"
         " ORDER BY n"
     )
-    for number, norm, told in rows:
-        ids, standard, synonyms, kind = json.loads(told)
+    for number, norm, content in rows:
+        ids, standard, synonyms, kind = json.loads(content)
         others = tuple(filter(None, map(normalize_name, synonyms)))
         yield number, NameClaim(norm, tuple(ids), normalize_name(standard), others, kind)
 
@@ -259,8 +259,8 @@ def _read_relations(db: sqlite3.Connection) -> Iterator[tuple[str, str]]:
         " WHERE kind = 'relation' AND json_extract(body, '$[0].predicate') NOT IN (?, ?)",
         tuple(TOGETHER.values()),
     )
-    for (told,) in rows:
-        subject, object_ = json.loads(told)
+    for (content,) in rows:
+        subject, object_ = json.loads(content)
         yield normalize_name(subject), normalize_name(object_)
 
 

@@ -110,9 +110,9 @@ class E5Encoder:
         self._session = open_session(graph, threads or max(1, (os.cpu_count() or 2) - 1))
 
     def encode(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
-        """Encodes texts; each is told to be a query or a passage, as the model learnt."""
-        told = [f"{kind}: {text}" for text in texts]
-        return encode_texts(self._session, self._pieces, told)
+        """Encodes texts, each with the prefix "query: " or "passage: " of the model's training."""
+        prefixed = [f"{kind}: {text}" for text in texts]
+        return encode_texts(self._session, self._pieces, prefixed)
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ _WEAK = (
     "it knows what a sentence is about, not whether it is true",
     "an amount, a name or a direction of another kind lies near; checks stand beside it",
 )
+_MADE = f"osler experts train {MATCH} --data FOLDER --split FILE --out FOLDER --teacher FOLDER"
 _TAUGHT = "taught.npy"
 
 
@@ -59,6 +60,7 @@ class MatchJob(ExpertFolderJob):
         return self.write_card(
             self.start_card(
                 MATCH,
+                made=_MADE,
                 question="How near does this sentence lie to what would answer this question?",
                 family="encoder",
                 replaces="the cosine of question and sentence",

@@ -183,7 +183,8 @@ def teach_scores(
 ) -> Floats:
     """The teacher's cosines of every question with every sentence, kept in the file `kept`.
 
-    `teacher` is a folder of a sentence encoder that takes the mean of its tokens. Raises
+    `teacher` is a folder of a sentence encoder that takes the mean of its tokens, with weights in
+    safetensors: no pickle is read. Raises
     `ModelError` without the extra `train`, and where what is kept is of other data.
     """
     import numpy as np
@@ -208,8 +209,10 @@ class _TeachingEncoder:
     def __init__(self, folder: Path) -> None:
         transformers = import_extra("transformers")
         with silence_transformers():
-            self._words = transformers.AutoTokenizer.from_pretrained(folder)
-            self._model = transformers.AutoModel.from_pretrained(folder).eval()
+            self._words = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
+            self._model = transformers.AutoModel.from_pretrained(
+                folder, local_files_only=True, use_safetensors=True
+            ).eval()
 
     def encode(self, texts: Sequence[str], progress: Progress | None) -> Floats:
         import numpy as np
