@@ -126,8 +126,10 @@ def test_what_no_strategy_of_the_log_did_stands_as_printed_by_the_authors(log: P
 def test_the_leaderboard_of_cmb_has_the_eleven_models_of_the_paper(tmp_path: Path) -> None:
     """TC-RAG Table 4: eleven models and TC-RAG, each with six examinations."""
     question = Question("q1", "Which?", ("a", "b"))
-    one = replace(gold_record(0, "A"), sample=Sample("cmb-exam", "choice", question, Gold(("A",))))
-    rivals = build_report(log_of(tmp_path / "cmb", [one])).rivals
+    asked = replace(
+        gold_record(0, "A"), sample=Sample("cmb-exam", "choice", question, Gold(("A",)))
+    )
+    rivals = build_report(log_of(tmp_path / "cmb", [asked])).rivals
     table = [one for one in rivals if one.place.startswith("TC-RAG Table 4")]
     assert len(table) == 12
     for one in table:
