@@ -117,11 +117,21 @@ def find_drugs(text: str) -> list[DrugName]:
         written = text[one.start : one.end]
         if lexicon.drugs.issuperset(name.casefold() for name in one.names):
             classes = lexicon.find_classes(one.names)
-            found.setdefault(written.casefold(), DrugName(written, (written, *one.names), classes))
+            # A brand's ingredient has names of its own: Epilim, sodium valproate, valproate.
+            others = (other for name in one.names for other in _names_of(name))
+            names = tuple(dict.fromkeys((written, *one.names, *others)))
+            found.setdefault(written.casefold(), DrugName(written, names, classes))
     for start, end in lexicon.find_drugs(text):
         name = text[start:end]
         found.setdefault(name.casefold(), DrugName(name, (name,), lexicon.find_classes([name])))
     return _join_same(list(found.values()))
+
+
+@cache
+def _names_of(name: str) -> tuple[str, ...]:
+    """Names in the tables of what a name names as a whole."""
+    known = packaged_names().find_entities(name)
+    return tuple(other for one in known if len(one.written) == len(name) for other in one.names)
 
 
 def _join_same(drugs: Sequence[DrugName]) -> list[DrugName]:

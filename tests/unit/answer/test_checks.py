@@ -76,6 +76,11 @@ def test_the_dose_of_a_drug_is_that_of_no_other_one_of_its_class() -> None:
     assert not fails("another drug", asked, "500 mg three times daily.", title="Amoxicillin")
 
 
+def test_a_brand_is_its_ingredient_by_all_its_names() -> None:
+    asked, said = "I take Epilim. Can it hurt the baby?", "Valproate causes malformations."
+    assert not fails("another drug by name", asked, said, title="Epilepsy")
+
+
 def test_a_question_without_a_drug_is_answered_by_any() -> None:
     assert not fails("another drug", "How is gout treated?", "Colchicine relieves an attack.")
 
