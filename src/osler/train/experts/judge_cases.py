@@ -129,7 +129,7 @@ def read_labels(
         place = f"{path.name}:{number}"
         texts = [_labelled_text(kb, row["passages"], one, place) for one in row["texts"]]
         worth = tuple(float(one[-1]) for one in row["texts"])
-        source = SEARCHED if row["made"] == "searched" else LABELLED
+        source = SEARCHED if row["made"].startswith(SEARCHED) else LABELLED
         cases.append(JudgedCase(asked, source, tuple(texts), worth, row["document"]))
     return cases
 
