@@ -1,4 +1,4 @@
-"""The numbers of the gate that are fitted: a probability for the first quote, on the dev half.
+"""The numbers of the gate that are fitted: a probability for the first quote, on dev and seen.
 
 A logistic regression over the best sentence's cosine, logit and failed checks; right is a first
 quote that answers, of questions with and without an answer alike.
