@@ -1,11 +1,11 @@
 """The gate: which sentences of the hits answer a question, and how likely any of them does.
 
-Every sentence of the passages is weighed by the cosine of the question with "heading. sentence",
-plus half the cosine with its passage and two fifths of its share of the question's words. To the
-best of them half the cosine of an encoder that has learnt what answers is added (`match`), the
-judge reads question and sentence together, and checks about medicine (`osler.answer.checks`) count
-against them. So they are ordered, and the probability of the first, on one scale for all sources,
-says how sure the answer is and decides among an answer, the nearest passages, and none.
+Sentences of the passages are weighed by the cosine of the question with "heading. sentence", plus
+half the cosine with their passage and half of their share of the question's words. To the best of
+them the cosine of an encoder that has learnt what answers is added (`match`), the judge reads
+question and sentence together, and checks about medicine (`osler.answer.checks`) count against
+them. So they are ordered, and the probability of the first, on one scale for all sources, says how
+sure the answer is and decides among an answer, the nearest passages, and none.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from osler.types import Hit, Language, Question, Relevance, Sureness
 
 PASSAGE = 0.5
 """Weight of a passage's relevance beside its sentence's."""
-WORDS = 0.4
+WORDS = 0.5
 """Weight of the share of the question's words, rare ones counting most, that a sentence has."""
-MATCH = 0.5
+MATCH = 1.0
 """Weight of the cosine of the encoder that has learnt what answers."""
 CHECK = 0.25
 """What a failed check takes from a sentence in the order, where relevance lies about 1."""

@@ -44,7 +44,7 @@ _TOGETHER = 8
 class JudgeRecipe:
     """What the weights depend on, beside the data."""
 
-    cycles: tuple[int, ...] = (450, 350, 800)
+    cycles: tuple[int, ...] = (450, 350, 950)
     """Steps after each of which the learning rate begins anew (Loshchilov & Hutter 2017), each with
     its own mix of the sets."""
     rows: int = 6
