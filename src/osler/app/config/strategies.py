@@ -90,6 +90,9 @@ class MachineFields(StrategySection):
     tool_template: Literal["line", "json"] = "line"
     """How tools are described to the model: a line each, or with their parameters, and arguments as
     a JSON object (the released code)."""
+    search_first: bool = False
+    """The question itself is looked up before the model is asked for its first action, where the
+    model words its queries: a call less; false: the model begins, as in the paper."""
     action_chars: Limit = None
     """Characters of an action's text, where the engine takes a grammar, and a third of them in
     Chinese; "none" = 600, and 160 under guided moves, where the text is a note that nobody
@@ -228,6 +231,10 @@ class OmniRagSettings(PlannerFields):
     order: Literal["fused", "turns"] = "fused"
     """In which order what all queries found is read: fused, one order over all results, by meaning
     and by words; turns, the first of every query, then the second."""
+    follow: Whole = Field(default=0, ge=0, le=10)
+    """Further plans, at most: the reader, shown what was found, answers or plans what is still
+    missing; for questions of several steps, whose second step the first one names. 0: none, as in
+    the paper."""
 
 
 class UnifiedSettings(MachineFields, ThinkerFields, PlannerFields):
@@ -243,8 +250,11 @@ class UnifiedSettings(MachineFields, ThinkerFields, PlannerFields):
     """What must hold for the model's own answer to stand: self-check, least probability (these are
     both), the state value below sigma, all of them; none: everything is looked up."""
     short: bool = True
-    """A step's conclusion is also said in a few words, for later steps to be asked with: a call
-    more a step; never where answers are quoted."""
+    """A step's conclusion is said in a few words where later steps are asked with it: a call more
+    where the model concludes at length; never where answers are quoted."""
+    search_first: bool = True
+    """A step's own question is looked up before its machine is asked, as KAG-Thinker does (§3.1.2):
+    a call less a step; false: the machine begins, as in TC-RAG."""
     k: Whole = Field(default=5, ge=1, le=200)
     """Passages that one search gives to the model."""
     # `k` is taken: it is the number of passages of a search, planned or not.

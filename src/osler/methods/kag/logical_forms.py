@@ -124,6 +124,8 @@ class PlanStep(_OneLineFields):
     action: Form
     others: tuple[Retrieval, ...] = ()
     """While a plan runs: the same form for the other entities that its references stand for."""
+    awaited: bool = False
+    """While a plan runs: whether another step is asked with its answer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -153,7 +153,8 @@ class Thinker:
                 first, *others = known.fill_form(form)
                 waits = sorted(known.graph.waits[n])
                 lines = [known.answers[m].prompt_line for m in waits if m in known.answers]
-                step = replace(step, action=first, others=tuple(others))
+                awaited = any(n in needed for needed in known.graph.waits.values())
+                step = replace(step, action=first, others=tuple(others), awaited=awaited)
                 return await self.depth.solve(step, asked, lines, language, run)
             case Math(content=content, target=target) as form:
                 if (combined := known.compute_set(form)) is not None:

@@ -83,7 +83,10 @@ class TuringMachine:
     """What a run without a sure conclusion returns: the last Thought or Summary, or, as in line
     31, the top of the stack whatever it is."""
     closes: bool = False
-    """Whether a run whose steps are spent asks for a Conclusion before it ends."""
+    """Whether a run whose steps are spent asks for a Conclusion before it ends, and one ends whose
+    model has said twice that the same evidence does not answer."""
+    search_first: bool = False
+    """Whether the question itself is looked up before the model is asked for its first action."""
     sampling: Sampling = field(default_factory=Sampling)
 
     async def solve(self, question: Question, run: Run) -> Solution:
@@ -104,6 +107,10 @@ class TuringMachine:
         # The memory may hold earlier results besides the query: the trace shows them all.
         for depth, frame in enumerate(memory.frames, 1):
             run.emit(Pushed(0, frame.kind, frame.text, depth))
+        if self.search_first:
+            asked = ToolUse(self.tools[0].name, memory.question.text)
+            number = 1
+            await self._observe_tool(asked, memory, tried, run, number)
         for i in range(1, self.max_loop + 1):  # 3-4, 29
             # Algorithm 1 loops "while i < max_loop"; the policy may end the run before.
             offer = await self.moves.offer_moves(memory, tried, last=i == self.max_loop)
@@ -132,7 +139,11 @@ class TuringMachine:
                     self._push(memory, run, i, FrameKind.CONCLUSION, said, value, text)  # 9
                     decision = Decision(written_option(text, question))
                     return self._end_converged(answer, value, decision, run)  # 10, 31
+                again = tried.was_refused(memory)
                 tried.refuse_evidence(memory)
+                if again and self.closes and answer.is_silent:
+                    why = "the same evidence did not answer twice"
+                    return await self._best_effort(memory, run, why, asks=False)
                 if text:  # a settled Conclusion has no words of its own
                     own = await self._refused_value(step, answer, value, memory, run)
                     self._push(memory, run, i, FrameKind.THOUGHT, text, own)  # 12-13
@@ -354,11 +365,15 @@ class TuringMachine:
             answer, Halt.CONVERGED, why, run.usage, who_decided(self.composer, decision)
         )
 
-    async def _best_effort(self, memory: MemoryStack, run: Run, reason: str) -> Solution:
-        """Answers without convergence, from what line 31 returns or from the last draft."""
+    async def _best_effort(
+        self, memory: MemoryStack, run: Run, reason: str, *, asks: bool = True
+    ) -> Solution:
+        """Answers without convergence, from what line 31 returns or from the last draft; `asks`:
+        the model may be asked for a Conclusion."""
         draft = self._last_draft(memory)
         if self.closes:
-            draft = await self._closing_draft(memory, run) or read_draft(draft, run)
+            closing = await self._closing_draft(memory, run) if asks else ""
+            draft = closing or read_draft(draft, run)
         decision = Decision(written_option(draft, memory.question))
         answer = await self.composer.conclude(
             memory.question, memory.hits, draft, run, decision=decision
