@@ -149,7 +149,7 @@ def word_step(asked: str) -> str:
 
 
 def read_bioasq(data: Path) -> tuple[list[Passage], list[GoldQuestion]]:
-    """Factoid questions of one step; gold is any snippet of the question with the answer's words."""
+    """Factoid questions of one step; gold is any snippet with the answer's words."""
     path = data / "A_questions/bioasq/bioasq_other_golden.json"
     every: dict[str, Passage] = {}
     asked = []

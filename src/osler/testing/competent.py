@@ -79,6 +79,8 @@ class CompetentModel:
         # The first reply whose words stand in the prompt is given.
         return [
             ("[Actions Pipeline Format]", self._act),
+            # Before Search-R1's, whose tag it has too.
+            ("The sub-question is not answered yet", self._parts.search_again),
             ("Action can be three types", self._react),
             ("<|begin_search_query|>", self._search_within),
             (

@@ -47,7 +47,6 @@ class PartReplies:
             ),
             ("<references>", self._solve),
             ("Think step by step, then wrap your answer", self._deduce),
-            ("The sub-question is not answered yet", self._search_again),
             ("Answer the question from the references alone", self._solve),
             ("analyze the relationship between each reference", self._focus),
             ("Analyze whether the answer to the following question is correct", self._check),
@@ -86,7 +85,7 @@ class PartReplies:
 
     def wanted(self, prompt: str) -> Sequence[int]:
         """The steps whose answers a prompt asks for: all, or those that it names."""
-        assert self.hops is not None, "asked only of questions with steps"  # noqa: S101
+        assert self.hops is not None, "asked only of questions with steps"
         every = range(len(self.hops.steps))
         asked = asked_now(prompt)
         if self.question in asked:
@@ -194,7 +193,7 @@ class PartReplies:
         right = self.short.casefold() in prompt.rpartition("Answer:")[2].casefold()
         return f"It is well known.\n{_boxed(str(right))}"
 
-    def _search_again(self, prompt: str) -> str:
+    def search_again(self, prompt: str) -> str:
         action = f"Retrieval(s=s1:disease['{self.topic}'], p=p1:therapy, o=o1:drug)"
         asked = self.next_query(prompt) if self.hops else f"What is the {self.query}?"
         if not asked:  # all that could be asked was

@@ -145,9 +145,9 @@ class PlannerFields(StrategySection):
 
     queries: Whole = Field(default=3, ge=1, le=20)
     """Queries for a source, at most (Omni-RAG §4.1)."""
-    per_source: Whole = Field(default=5, ge=1, le=200)
+    per_source: Whole = Field(default=10, ge=1, le=200)
     """Passages that are read for each source asked: in one order the best of all sources together,
-    in turns at most so many of each."""
+    in turns at most so many of each. Of one source as many as rag reads."""
     rounds: Whole = Field(default=8, ge=1, le=100)
     """Plans that reflexion and serts try (App. D.3)."""
     width: Whole = Field(default=3, ge=1, le=20)
@@ -252,6 +252,9 @@ class UnifiedSettings(MachineFields, ThinkerFields, PlannerFields):
     short: bool = True
     """A step's conclusion is said in a few words where later steps are asked with it: a call more
     where the model concludes at length; never where answers are quoted."""
+    last_deduce: bool = False
+    """A Deduce that ends a plan is asked for by itself, as in KAG-Thinker; false: the answer, which
+    is asked with the same facts, concludes in its place where the model words it: a call less."""
     search_first: bool = True
     """A step's own question is looked up before its machine is asked, as KAG-Thinker does (§3.1.2):
     a call less a step; false: the machine begins, as in TC-RAG."""

@@ -31,9 +31,7 @@ def planner_and_reader(
     planner = GivenPlan(plan) if plan else source_planner(build, chosen, found)
     reader = Reader(build.reader, build.composer, build.sampling)
     order = parts.order if chosen.order == "fused" else None
-    return omni.OmniRag(
-        planner, found, reader, chosen.per_source, order, _follow_up(build, chosen)
-    )
+    return omni.OmniRag(planner, found, reader, chosen.per_source, order, _follow_up(build, chosen))
 
 
 def _follow_up(build: StrategyBuild, chosen: OmniRagSettings) -> FollowUp | None:

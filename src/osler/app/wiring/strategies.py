@@ -75,7 +75,8 @@ def build_unified(build: StrategyBuild, chosen: UnifiedSettings) -> Thinker:
             finder=search,
         )
     note = "; ".join(dict.fromkeys(filter(None, notes)))
-    return thinking.thinker_around(build, as_thinker, depth, note)
+    thinker = thinking.thinker_around(build, as_thinker, depth, note)
+    return replace(thinker, last_deduce=chosen.last_deduce or not build.may_write("reader"))
 
 
 def thinking_settings(chosen: UnifiedSettings) -> KagThinkerSettings:

@@ -28,6 +28,8 @@ NOT_DRAWN: dict[Language, str] = {
     "zh": "资料看似充分，但无法从中得出答案。",
 }
 """The reason for a further search when focusing said yes and reasoning found no answer."""
+# Searches in a row that find nothing new, after which no further one is asked for.
+_IDLE = 2
 TEMPLATES = frozenset(
     {
         "what to look up",
@@ -131,8 +133,7 @@ class DepthSolver:
             )
         seen: dict[str, Hit] = {}
         asked: list[str] = []
-        search = step
-        reason = ""
+        search, reason, idle = step, "", 0
         for turn in range(1, self.turns + 1):
             # The step's own question has its references filled in; later searches are complete
             # texts.
@@ -141,20 +142,23 @@ class DepthSolver:
             result = await self._look_up(search, words, language, run)
             fresh = [hit for hit in result if hit.passage.id not in seen]
             seen.update((hit.passage.id, hit) for hit in fresh)
-            # The same passages would be judged the same way again.
-            if turn > 1 and not fresh:
+            idle = 0 if fresh or turn == 1 else idle + 1
+            if idle:
                 run.emit(Noted(f"step {step.n}: nothing new was found for {words!r}"))
+            # The same passages would be judged the same way again; other words may find others.
+            if idle == _IDLE:
                 break
-            # §3.3, focusing: do these references suffice?
-            focus = await self.focuser.focus(question, result, language, run)
-            run.emit(Focused(step.n, turn, focus.enough, focus.reason))
-            reason = focus.reason
-            if focus.enough:
-                reason = NOT_DRAWN[language]
-                relevant = [result[i] for i in focus.relevant]
-                # §3.3, reasoning: over the relevant references alone.
-                if text := await self.reason_answer(question, relevant, known, language, run):
-                    return SubAnswer(step.n, question, text, tuple(relevant))
+            if not idle:
+                # §3.3, focusing: do these references suffice?
+                focus = await self.focuser.focus(question, result, language, run)
+                run.emit(Focused(step.n, turn, focus.enough, focus.reason))
+                reason = focus.reason
+                if focus.enough:
+                    reason = NOT_DRAWN[language]
+                    relevant = [result[i] for i in focus.relevant]
+                    # §3.3, reasoning: over the relevant references alone.
+                    if text := await self.reason_answer(question, relevant, known, language, run):
+                        return SubAnswer(step.n, question, text, tuple(relevant))
             # Who was cut while thinking, or declines, will be so again.
             if run.unsaid or run.exhausted_bound or turn == self.turns:
                 break

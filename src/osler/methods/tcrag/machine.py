@@ -31,7 +31,7 @@ from osler.methods.tcrag.conversation import (
     render_act_prompt,
     stack_messages,
 )
-from osler.methods.tcrag.monitor import Draft, Monitor
+from osler.methods.tcrag.monitor import Draft, Monitor, explain_halt
 from osler.methods.tcrag.moves import Moves, OfferedMoves, TriedMoves
 from osler.methods.tcrag.stack import LARGE, FrameKind, MemoryStack
 from osler.methods.tcrag.steps import ActionReader, MachineStep, read_steps, write_summary
@@ -108,8 +108,7 @@ class TuringMachine:
         for depth, frame in enumerate(memory.frames, 1):
             run.emit(Pushed(0, frame.kind, frame.text, depth))
         if self.search_first:
-            asked = ToolUse(self.tools[0].name, memory.question.text)
-            number = 1
+            number, asked = 1, ToolUse(self.tools[0].name, memory.question.text)
             await self._observe_tool(asked, memory, tried, run, number)
         for i in range(1, self.max_loop + 1):  # 3-4, 29
             # Algorithm 1 loops "while i < max_loop"; the policy may end the run before.
@@ -346,10 +345,8 @@ class TuringMachine:
         hits = memory.top.hits
         writer = ROLE
         if self.summariser is not None:
-            writer, text = (
-                "summariser",
-                await write_summary(self.summariser, memory, self.sampling, run),
-            )
+            writer = "summariser"
+            text = await write_summary(self.summariser, memory, self.sampling, run)
         self._pop(memory, run, i, "Summary", "")
         memory.push(FrameKind.SUMMARY, text, hits=hits)
         run.emit(Pushed(i, FrameKind.SUMMARY, text, len(memory), writer))
@@ -357,13 +354,9 @@ class TuringMachine:
     def _end_converged(
         self, answer: Answer, value: float, decision: Decision, run: Run
     ) -> Solution:
-        why = f"{self.monitor.metric} {value:.3g} < sigma {self.sigma:.3g}"
-        why += f" ({self.basis})" if self.basis else ""
-        if self.monitor.metric == "off":
-            why = "the model concluded (no state monitor)"
-        return Solution(
-            answer, Halt.CONVERGED, why, run.usage, who_decided(self.composer, decision)
-        )
+        why = explain_halt(self.monitor.metric, value, self.sigma, self.basis)
+        decided = who_decided(self.composer, decision)
+        return Solution(answer, Halt.CONVERGED, why, run.usage, decided)
 
     async def _best_effort(
         self, memory: MemoryStack, run: Run, reason: str, *, asks: bool = True
@@ -400,12 +393,9 @@ class TuringMachine:
             return ""
 
     def _last_draft(self, memory: MemoryStack) -> str:
-        frames = memory.frames[1:]  # the query alone is no conclusion
         if self.exhausted == "top":
-            return frames[-1].text if frames else ""
-        # Only the model's own words can be drafts; hits are cited from the whole memory.
-        kept = (FrameKind.THOUGHT, FrameKind.SUMMARY)
-        return next((f.text for f in reversed(frames) if f.kind in kept), "")
+            return memory.top.text if memory.can_pop else ""  # the query alone is no conclusion
+        return memory.last_words
 
     @property
     def _wording(self) -> Wording:

@@ -33,7 +33,7 @@ BRIEFLY: dict[Language, str] = {
 }
 """The Thought in the memory of a step whose answer other steps are asked with."""
 # Characters of an answer that goes into another question as it is.
-_FEW: dict[Language, int] = {"en": 60, "zh": 24}
+_FEW: dict[Language, int] = {"en": 40, "zh": 16}
 
 
 @dataclass(frozen=True)
