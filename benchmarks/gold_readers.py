@@ -42,8 +42,8 @@ ARMS: dict[str, dict[str, object]] = {
     "tc-rag": {"kind": "tc-rag"},
     "kag-thinker": {"kind": "kag-thinker"},
     "omni-rag": {"kind": "omni-rag"},
-    "omni-rag k": {"kind": "omni-rag", "per_source": 30, "order": "turns"},
-    "omni-rag follow": {"kind": "omni-rag", "follow": 6},
+    "omni-rag, preset": {"kind": "omni-rag", "per_source": 30, "order": "turns"},
+    "omni-rag, follow": {"kind": "omni-rag", "follow": 6},
     "unified": {"kind": "unified"},
 }
 _SATURATION = 1.2

@@ -93,6 +93,9 @@ class MachineFields(StrategySection):
     search_first: bool = False
     """The question itself is looked up before the model is asked for its first action, where the
     model words its queries: a call less; false: the model begins, as in the paper."""
+    fresh: bool = True
+    """A further search reads passages that no earlier one has brought, where the model words its
+    queries; false: the best again, read or not, as in the papers."""
     action_chars: Limit = None
     """Characters of an action's text, where the engine takes a grammar, and a third of them in
     Chinese; "none" = 600, and 160 under guided moves, where the text is a note that nobody
@@ -113,6 +116,9 @@ class ThinkerFields(StrategySection):
     turns: Limit = Field(default=None, le=100)
     """Searches for one sub-question, at most; "none" = 10, the value of the released code, or 2
     where the model does not word answers."""
+    fresh: bool = True
+    """A further search reads passages that no earlier one has brought, where the model words its
+    queries; false: the best again, read or not, as in the papers."""
     formulas: bool = True
     """A verified formula answers a question for its value before any plan, and is tried before a
     program; false: programs only, as the paper."""

@@ -87,6 +87,8 @@ class TuringMachine:
     model has said twice that the same evidence does not answer."""
     search_first: bool = False
     """Whether the question itself is looked up before the model is asked for its first action."""
+    fresh: bool = False
+    """Whether a search shows only passages that memory lacks (`ToolCall.fresh`)."""
     sampling: Sampling = field(default_factory=Sampling)
 
     async def solve(self, question: Question, run: Run) -> Solution:
@@ -173,10 +175,8 @@ class TuringMachine:
         """
         memory = MemoryStack(question)
         text = number_passages(hits, (), question.language)
-        name = self.tools[0].name
-        memory.push(
-            FrameKind.OBSERVATION, text, call=actions.render_action(ToolUse(name, "")), hits=hits
-        )
+        call = actions.render_action(ToolUse(self.tools[0].name, ""))
+        memory.push(FrameKind.OBSERVATION, text, call=call, hits=hits)
         offer = OfferedMoves(frozenset({Move.CONCLUSION}), frozenset())
         for step in await self._decide_actions(memory, offer, 1, run):
             if isinstance(conclusion := step.parsed.action, Conclusion):
@@ -244,11 +244,8 @@ class TuringMachine:
     async def _refused_value(
         self, step: MachineStep, answer: Answer, value: float, memory: MemoryStack, run: Run
     ) -> float:
-        """The value of the refused Conclusion's own text, which stays in memory as a Thought.
-
-        `value` is that of the answer; it is another where the answer was composed in place of
-        the text, or where there is none. A Thought's value is at least sigma (line 17).
-        """
+        """The value, at least sigma (line 17), of the refused Conclusion's own text, which stays as
+        a Thought: not that of the answer where it was composed in place of the text."""
         if not answer.is_silent and not self.composer.writes_answer:
             return value
         own = await self._state_value(step, step.monitored_draft(), memory, run, halts=False)
@@ -300,7 +297,8 @@ class TuringMachine:
     ) -> None:
         tool = next(tool for tool in self.tools if tool.name == call.tool)
         question = memory.question
-        asked = ToolCall(call.query or question.text, question, memory.hits, (*memory.frames,))
+        query, frames = call.query or question.text, (*memory.frames,)
+        asked = ToolCall(query, question, memory.hits, frames, fresh=self.fresh)
         seen = await try_tool(tool, asked, run)
         tried.note_call(call, found=bool(seen.hits))
         for _ in range(min(seen.pops, len(memory) - 1)):
