@@ -72,11 +72,12 @@ class PlannedTool:
     name: str = PLANNED_RAG
 
     async def call_tool(self, call: ToolCall, run: Run) -> Observation:
-        language = call.question.language
-        result = await self.search.find_passages(call.query, language, run, k=self.k)
+        k, language = call.wanted_hits(self.k), call.question.language
+        result = await self.search.find_passages(call.query, language, run, k=k)
         if result.failed:
             return observe_failure(result.failed, language)
-        return Observation(number_passages(result.hits, call.known, language), result.hits)
+        hits = call.choose_hits(result.hits, self.k)
+        return Observation(number_passages(hits, call.known, language), hits)
 
 
 @dataclass(frozen=True)
