@@ -39,7 +39,8 @@ _LARGEST = 700.0
 """Of what `exp` makes a float."""
 COMPARED = 24
 """Sentences whose meaning is compared with the question: the best by their words and passages. Of
-376 dev questions none has another first quote than with all sentences (44 in the median)."""
+376 dev and seen questions 3 have another first sentence than with all of them (44 in the median),
+and none a right one less."""
 READ = 10
 """Sentences that the judge reads: the best by relevance. Of 640 questions 371 have a right first
 quote, with 16 373, with 8 370."""
