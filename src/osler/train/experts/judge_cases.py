@@ -1,6 +1,6 @@
 """Questions with sentences that were read and labelled, as the judge is trained on them.
 
-Labels made for Osler name passages and places in them, not texts: `judge_labels.jsonl` of the
+Labels made for Osler name passages and places in them, not texts: `judge_labels*.jsonl` of the
 benchmarks holds questions and places, and the texts are read from the corpora as published. Beside
 them stand the sets of `pair_questions` and the spans of COVID-QA.
 """
