@@ -62,8 +62,7 @@ class OmniRag:
     ) -> Solution:
         """The reader's answer; `alone`: for a plan that deliberately queries nothing."""
         hits = await order_results(question.text, found, self.per_source, self.order)
-        if self.order is not None and hits:
-            run.emit(PassagesOrdered(tuple(hit.passage.id for hit in hits)))
+        tell_order(hits, run)
         answer = await self.reader.read(question, hits, run, alone=alone)
         absent = missing_sources(found)
         answer = _with_note(answer, absent)
@@ -82,6 +81,12 @@ async def request_plan(planner: SourcePlanner, question: Question, run: Run) -> 
     dropped = tuple(map(left_out, proposal.dropped))
     run.emit(SourcesPlanned(proposal.plan.planned_queries, proposal.origin, dropped))
     return proposal
+
+
+def tell_order(hits: Sequence[Hit], run: Run) -> None:
+    """Says which of the passages that a plan found are read, in their order."""
+    if hits:
+        run.emit(PassagesOrdered(tuple(hit.passage.id for hit in hits)))
 
 
 def _explain_reading(hits: Sequence[Hit], found: Mapping[Query, LookupResult]) -> str:

@@ -9,7 +9,7 @@ from osler.methods.kag.logical_forms import Retrieval
 from osler.methods.kag.notation import render_form
 from osler.methods.omni.planners import SourcePlanner
 from osler.methods.omni.retriever import PlannedRetriever, missing_sources, order_results
-from osler.methods.omni.solver import request_plan
+from osler.methods.omni.solver import request_plan, tell_order
 from osler.methods.tcrag.tools import (
     KG_FORM,
     PLANNED_RAG,
@@ -51,6 +51,7 @@ class PlannedSearch:
         results = await self.retriever.gather_results(proposal.plan, run, known=proposal.found)
         found = await order_results(words, results, self.per_source, self.order)
         hits = (found if self.order else await self._order_hits(words, found))[:k]
+        tell_order(hits, run)
         return LookupResult(hits, "" if hits else "; ".join(missing_sources(results)))
 
     async def _order_hits(self, words: str, hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
