@@ -36,6 +36,12 @@ Trace = Annotated[Path | None, typer.Option(help="Write the events to this file,
 Data = Annotated[
     Path | None, typer.Option(help="Folder with the files of the data sets, as published.")
 ]
+EstimateAlone = Annotated[
+    bool,
+    typer.Option(
+        "--estimate", help="Say what the questions that are left may cost, and stop: asks no model."
+    ),
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Estimate the cost, and do nothing.")]
 
 
