@@ -134,7 +134,8 @@ async def estimate_cost(
     whole = reduce(_combine, each) if each else _nothing_asked(settings, len(questions))
     times = len(questions) / len(chosen)
     if times > 1:
-        whole = replace(whole, **{name: _scaled(getattr(whole, name), times) for name in RANGES})
+        scaled: dict[str, Any] = {name: _scaled(getattr(whole, name), times) for name in RANGES}
+        whole = replace(whole, **scaled)
     basis = _tell_share(whole.basis, len(asking), len(chosen), len(questions))
     return replace(whole, basis=basis, questions=len(questions))
 
@@ -158,7 +159,7 @@ def _nothing_asked(settings: Settings, many: int) -> CostEstimate:
 
 def _combine(one: CostEstimate, other: CostEstimate) -> CostEstimate:
     """Both together; what is not known of one of them is not known."""
-    sums = {}
+    sums: dict[str, Any] = {}
     for name in RANGES:
         left, right = getattr(one, name), getattr(other, name)
         sums[name] = None if left is None or right is None else left + right

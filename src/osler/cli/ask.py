@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from osler.cli.options import Asked, Choices, Offered, Planner, Trace
+from osler.cli.options import Asked, Choices, EstimateAlone, Offered, Planner, Trace
 from osler.cli.run_output import first_step, make_report, show_result, watch_events
 from osler.cli.session import ABSTAINED, CliSession, complete_preset, complete_strategy
 from osler.errors import BadQuestion, OslerError, read_text_file, translate_os_errors
@@ -85,12 +85,7 @@ def ask(
     plan_only: Annotated[
         bool, typer.Option("--plan-only", help="Show what would be searched, and stop.")
     ] = False,
-    estimate: Annotated[
-        bool,
-        typer.Option(
-            "--estimate", help="Say what the answer, or all of --file, may cost, and stop."
-        ),
-    ] = False,
+    estimate: EstimateAlone = False,
     film: WithFilm = False,
     thread: ThreadName = None,
     standalone: AskedAs = None,

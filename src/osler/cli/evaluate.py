@@ -112,12 +112,13 @@ def run(here: CliSession, log_dir: LogDir, *, tried: TriedOptions, work: WorkOpt
     Several processes and hosts may work on one log folder. Exit code 6: some samples failed.
     """
     from osler.app import evaluation
-    from osler.cli.costs import show_trial_cost
     from osler.cli.evaluate_pages import run_page, summarise_log
     from osler.cli.session import PARTIAL
 
     trial, left_out = _make_trial(here, tried)
     if work.estimate:
+        from osler.cli.trial_costs import show_trial_cost
+
         show_trial_cost(here, trial, log_dir)
         return
     with show_progress(here) as report, open_replies(work.replies) as known:

@@ -41,7 +41,6 @@ def run(
     some samples failed.
     """
     from osler.app import evaluation
-    from osler.cli.costs import show_trial_cost
     from osler.cli.evaluate import open_replies
     from osler.cli.evaluate_pages import run_page, summarise_log
     from osler.cli.session import PARTIAL
@@ -50,6 +49,8 @@ def run(
     board = read_scoreboard(plan)
     trial = _make_trial(here, board, data, limit or board.limit)
     if estimate:
+        from osler.cli.trial_costs import show_trial_cost
+
         show_trial_cost(here, trial, log_dir)
         return
     for line in plan_lines(board, trial, log_dir):
