@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from osler.answer.written import WrittenComposer
+from osler.app.config import OmniRagSettings, load
 from osler.errors import BadRun, SourceUnavailable
 from osler.llm.core.base import Sampling
 from osler.methods.omni.dossier import SavedPlan, parse_saved_plan, read_saved_plan, save_plan
@@ -138,6 +139,19 @@ async def test_the_graph_gives_a_definition_and_ten_relations() -> None:
     found = await PlannedRetriever({GRAPH: graph}).gather_results(plan, Run())
     assert graph.asked == ["adrenaline, racemic , dose"]
     assert len(next(iter(found.values())).hits) == 11
+
+
+async def test_the_preset_reads_all_that_three_queries_of_a_source_find(tmp_path: Path) -> None:
+    preset = load({}, cwd=tmp_path, env={}, preset="omni-rag").settings.strategy
+    assert isinstance(preset, OmniRagSettings)
+    found = {
+        Query(GRAPH, "dose", f"drug {term}"): hits(
+            *[passage(GRAPH, 20 * term + n) for n in range(11)]
+        )
+        for term in range(3)
+    }
+    read = await order_results(QUESTION.text, found, preset.per_source, None)
+    assert len(read) == 3 * (1 + 10), "three definitions, each with ten relations"
 
 
 ORDER = PooledOrder(OverlapRelevance())
