@@ -110,7 +110,10 @@ async def test_what_keeps_a_model_from_answering_is_named(row: str, manner: str)
     changes, reason = SILENT[manner]
     done = await run_cell(row, Manners(**changes))
     assert not [debris for debris in DEBRIS if debris in done.text]
-    assert done.chats <= max(1.3 * await count_clean(row, Manners()), 4)
+    clean = await count_clean(row, Manners())
+    # The first cut is asked again with room for more, and two replies that then cannot be read.
+    again = clean + 3 if manner.startswith("cut") else 4
+    assert done.chats <= max(1.3 * clean, again)
     if row in BEGUN and manner != "refuses":
         assert WORDS in done.solution.answer.text.casefold()
         return

@@ -14,7 +14,6 @@ from typing import Literal
 from osler.answer import UNDECIDED, Decision, WrappedComposer
 from osler.answer.currency import newer_guideline, newer_issue, read_issue, retraction_notice
 from osler.answer.disagreement import Claim, Difference, find_difference, read_claim, shared_content
-from osler.answer.sides import word_sides
 from osler.retrieve.instructions import has_blanked_order
 from osler.retrieve.pooled import PooledOrder, is_one_order
 from osler.text import split_sentences
@@ -240,8 +239,7 @@ def _disagreement_caution(
         denied=seen.theirs,
         shared=_list_words(seen.shared, language),
     )
-    sides = word_sides(cited.passage, against.passage, language)
-    return Caution(rule, sides + text, (cited, against))
+    return Caution(rule, text, (cited, against))
 
 
 def _nearest_sentence(cited: Evidence, other: _Other) -> Evidence:

@@ -49,6 +49,9 @@ class CheckWords:
     both: re.Pattern[str]
     relates: re.Pattern[str]
     asked_of: re.Pattern[str]
+    time_asked: re.Pattern[str]
+    kinds: Mapping[str, tuple[re.Pattern[str], re.Pattern[str]]]
+    """Kinds of amounts: how a question asks for one, and the units of it."""
     conditions: Mapping[str, re.Pattern[str]]
     frames: Sequence[re.Pattern[str]]
     """Sentences that ask one thing of one subject, whose name is the group `name` or `before`."""
@@ -71,8 +74,18 @@ def read_words() -> CheckWords:
         for frame in table.pop("subject_frames")
     ]
     told = [re.compile(frame, re.IGNORECASE) for frame in table.pop("patient_frames")]
+    kinds = {
+        name: (
+            compile_all([one.replace("UNIT", "|".join(units)) for one in asked]),
+            compile_all(units),
+        )
+        for asked in [table.pop("kind_asked")]
+        for name, units in table.pop("amount_kinds").items()
+    }
     words = {name: compile_all(patterns) for name, patterns in table.items()}
-    return CheckWords(**words, conditions=conditions, frames=frames, patient_frames=told)
+    return CheckWords(
+        **words, kinds=kinds, conditions=conditions, frames=frames, patient_frames=told
+    )
 
 
 @dataclass(frozen=True)
@@ -104,11 +117,21 @@ def find_drugs(text: str) -> list[DrugName]:
         written = text[one.start : one.end]
         if lexicon.drugs.issuperset(name.casefold() for name in one.names):
             classes = lexicon.find_classes(one.names)
-            found.setdefault(written.casefold(), DrugName(written, (written, *one.names), classes))
+            # A brand's ingredient has names of its own: Epilim, sodium valproate, valproate.
+            others = (other for name in one.names for other in _names_of(name))
+            names = tuple(dict.fromkeys((written, *one.names, *others)))
+            found.setdefault(written.casefold(), DrugName(written, names, classes))
     for start, end in lexicon.find_drugs(text):
         name = text[start:end]
         found.setdefault(name.casefold(), DrugName(name, (name,), lexicon.find_classes([name])))
     return _join_same(list(found.values()))
+
+
+@cache
+def _names_of(name: str) -> tuple[str, ...]:
+    """Names in the tables of what a name names as a whole."""
+    known = packaged_names().find_entities(name)
+    return tuple(other for one in known if len(one.written) == len(name) for other in one.names)
 
 
 def _join_same(drugs: Sequence[DrugName]) -> list[DrugName]:
@@ -177,6 +200,14 @@ class AskedFacts:
         return read_words().amount_asked.search(self.asked.text) is not None
 
     @cached_property
+    def amount_kinds(self) -> list[str]:
+        """Kinds of the amounts that are asked for by a unit, "how many days"."""
+        words = read_words()
+        kinds = {name for name, (asked, _) in words.kinds.items() if asked.search(self.asked.text)}
+        timed = words.time_asked.search(self.asked.text) is not None
+        return sorted(kinds | {"time"} if timed else kinds)
+
+    @cached_property
     def wants_dose(self) -> bool:
         return bool(self.drugs) and read_words().dose_asked.search(self.asked.text) is not None
 
@@ -208,10 +239,12 @@ class ReadQuote:
 
 
 def lacks_amount(facts: AskedFacts, quote: ReadQuote) -> bool:
-    """An amount is asked for, of a drug a dose, and the sentence has none."""
+    """An amount is asked for, of a drug a dose, and the sentence has none, or none of its kind."""
     words = read_words()
     amount = words.dose if facts.wants_dose else words.amount
-    return facts.wants_amount and amount.search(quote.sentence) is None
+    if facts.wants_amount and amount.search(quote.sentence) is None:
+        return True
+    return any(not words.kinds[one][1].search(quote.sentence) for one in facts.amount_kinds)
 
 
 def is_of_another_drug(facts: AskedFacts, quote: ReadQuote) -> bool:

@@ -12,7 +12,8 @@ from osler.types import Evidence, Hit
 
 _LEANS = {
     "en": re.compile(
-        r"(?:it|they|them|this|these|those|such|both|neither|either|otherwise|the (?:others?|rest|"
+        r"(?:its?|they|their|them|he|his|she|this|these|those|such|both|neither|either|otherwise|"
+        r"the (?:others?|rest|"
         r"former|latter|same)|(?:in|if|for|with|unless|until|after|before|when|where) "
         r"(?:it|they|this|these|those|such|so|not|both|neither))\b",
         re.IGNORECASE,
@@ -23,7 +24,7 @@ _LEANS = {
     ),
 }
 """How sentences begin that cannot be understood, or are misunderstood, without the one before."""
-_MOST_BEFORE = 2
+_MOST_BEFORE = 3
 """Sentences that are brought with one."""
 _LONGEST_LIST = 400
 """Characters of a list that is brought with its lead-in."""

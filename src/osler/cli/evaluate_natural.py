@@ -40,7 +40,7 @@ def natural(
     limit: Annotated[int | None, typer.Option(min=1, help="Most questions of each set.")] = None,
     fit: Annotated[
         Path | None,
-        typer.Option(help="Fit the judge's card in this folder on the dev log, and ask nothing."),
+        typer.Option(help="Fit the judge's card in this folder on the log of dev and seen."),
     ] = None,
 ) -> None:
     """Ask natural questions of their own texts: right, first right, refused, and how sure."""
@@ -59,13 +59,15 @@ def natural(
     if fit is None:
         answer = here.load_settings().answer
         at = NaturalPlaces(data, benchmarks, homes)
-        trial = NaturalTrial(at, log, part, limit, part == "dev", answer)
+        trial = NaturalTrial(at, log, part, limit, part != "test", answer)
         with show_progress(here) as report:
             asyncio.run(trial.run(names, asked, report))
     else:
         from osler.app.natural.fitting import fit_card
 
-        fit_card(fit, [row for name in names for row in log.read(name, "dev")])
+        fit_card(
+            fit, [row for name in names for one in ("dev", "seen") for row in log.read(name, one)]
+        )
     rows = [row for name in names for row in log.read(name, part) if row.way in asked]
     document = measure_ways(rows)
     here.show_result(_natural_page(document), {"half": part, "rows": document})

@@ -15,7 +15,9 @@ from zlib import crc32
 
 from osler.llm.core.base import Message
 from osler.llm.server.continuing import ask_to_continue
-from osler.testing.competent_parts import PartReplies
+from osler.retrieve.names import names_in
+from osler.testing.competent_parts import SILENT, PartReplies
+from osler.testing.hops import Hop, Hops
 from osler.testing.mannered import Turns
 from osler.text import split_sentences
 from osler.types import CITATION_MARK, Passage
@@ -34,10 +36,8 @@ class CompetentModel:
     short: str = "oral iron"
     query: str = "iron deficiency anaemia treatment"
     topic: str = "iron deficiency anaemia"
-    evidence: Sequence[str] = ()
-    """Sentences that bear the answer out together; empty = the answer itself."""
-    looked_up: Sequence[str] = ()
-    """For each of them a query that finds it; empty = `query` finds all."""
+    hops: Hops | None = None
+    """The steps of the question; `None` = `query` finds it all."""
     others: Sequence[tuple[str, Callable[[str], str]]] = field(default=())
     """More prompts: words of theirs, and what is replied; they come first."""
 
@@ -59,7 +59,7 @@ class CompetentModel:
     @property
     def _parts(self) -> PartReplies:
         told = (self.question, self.answer, self.short, self.query, self.topic)
-        return PartReplies(*told, evidence=self.evidence, looked_up=self.looked_up)
+        return PartReplies(*told, hops=self.hops)
 
     def _sees(self, text: str) -> bool:
         """Whether a text bears the answer out."""
@@ -79,6 +79,8 @@ class CompetentModel:
         # The first reply whose words stand in the prompt is given.
         return [
             ("[Actions Pipeline Format]", self._act),
+            # Before Search-R1's, whose tag it has too.
+            ("The sub-question is not answered yet", self._parts.search_again),
             ("Action can be three types", self._react),
             ("<|begin_search_query|>", self._search_within),
             (
@@ -151,6 +153,8 @@ class CompetentModel:
         return self._parts.mark(prompt)
 
     def _answer_cited(self, prompt: str) -> str:
+        if self.hops is not None and not self._sees(prompt):
+            return SILENT
         return f"{self._parts.says(prompt)}{self._mark(prompt)}"
 
     def _judge(self, prompt: str, yes: str, no: str) -> str:
@@ -163,12 +167,18 @@ class CompetentModel:
     def _act(self, prompt: str) -> str:
         seen = prompt.partition("[Start Conversation]")[2]
         if self._parts.sees(seen.partition("Tool_Observation:")[2], seen):
-            return f"Thought: I now know the final answer.\nConclusion: {self._answer_cited(seen)}"
+            said = self._answer_cited(seen)
+            if "the answer alone, in a few words" in seen:
+                said = f"{self._parts.short_for(seen)}{self._mark(seen)}"
+            return f"Thought: I now know the final answer.\nConclusion: {said}"
+        query = self._next_query(seen)
+        if not query:  # all that could be asked was
+            return f"Thought: I have looked everywhere.\nConclusion: {SILENT}"
         tool = re.search(r"must be one of (\w+)", prompt)
         name = tool[1] if tool else "DOC_RAG"
         return (
             "Thought: I should look up the relevant evidence.\n"
-            f"Tool_Use: {name}\nTool_Input: {self._next_query(seen)}"
+            f"Tool_Use: {name}\nTool_Input: {query}"
         )
 
     def _react(self, prompt: str) -> str:
@@ -245,46 +255,72 @@ _WHOLE = 2**32
 
 
 @dataclass(frozen=True)
+class GoldStep:
+    """A step of a question as a data set publishes it, with the documents that answer it."""
+
+    asked: str
+    """`#1` stands for the answer of the first step."""
+    answer: str
+    gold: Sequence[Passage]
+    """Any one of them bears the answer out."""
+
+
+@dataclass(frozen=True)
 class GoldReader:
     """Plays gold: shown the gold documents, it writes the gold answer and cites them.
 
-    Some prompts it answers without them, as a model does that knows: an answer counts where
-    `was_shown_all`. What a method then gets wrong is its own fault. One object reads in one run.
+    It asks as a competent model would that has the steps of the question: for the next step whose
+    references it was shown, in other words where the first found nothing, and it stops where all
+    words are used. Some prompts it answers without the documents, as a model does that knows: an
+    answer counts where `was_shown_all`. One object reads in one run.
     """
 
     question: str
     answer: str
-    gold: Sequence[Passage]
-    """The documents that bear the answer out together."""
+    steps: Sequence[GoldStep]
     wrong: float = 0.1
     """Share of its marked replies whose marks name the next passage."""
-    _shown: set[str] = field(default_factory=set, init=False, repr=False, compare=False)
+    _shown: set[int] = field(default_factory=set, init=False, repr=False, compare=False)
 
     def __call__(self, turns: Turns, begun: str) -> str:
         read = "\n".join(turn["content"] for turn in turns)
-        self._shown.update(one for one in self._model.evidence if one in read)
+        self._shown.update(self._hops.known_in(read))
         reply = self._model(turns, begun)
         drawn = crc32(f"{self.question}\n{reply}".encode()) / _WHOLE
         return _shift_marks(reply) if drawn < self.wrong else reply
 
     @property
     def was_shown_all(self) -> bool:
-        """Whether calls of the run have shown it each of the documents."""
-        return self._shown.issuperset(self._model.evidence)
+        """Whether calls of the run have shown it a document of each step."""
+        return len(self._shown) == len(self.steps)
+
+    def next_query(self, read: str) -> str:
+        """What it would look up after what it has read; "" where it knows, or gives up."""
+        return self._hops.next_query(read, self._hops.known_in(read), range(len(self.steps)))
+
+    def is_borne_out(self, read: str) -> bool:
+        return len(self._hops.known_in(read)) == len(self.steps)
 
     # A frozen dataclass keeps its cached values in its dictionary all the same.
     @cached_property
+    def _hops(self) -> Hops:
+        return Hops(
+            [
+                Hop(one.asked, one.answer, [key_sentence(each, one.answer) for each in one.gold])
+                for one in self.steps
+            ]
+        )
+
+    @cached_property
     def _model(self) -> CompetentModel:
-        titles = [passage.title or passage.heading for passage in self.gold]
-        several = len(self.gold) > 1
+        said, topic = f"{self.answer.rstrip('.')}.", names_in(self.question)
         return CompetentModel(
             self.question,
-            f"{self.answer.rstrip('.')}.",
+            said,
             self.answer,
             query=self.question,
-            topic=titles[0].replace("'", " "),
-            evidence=tuple(key_sentence(each, self.answer) for each in self.gold),
-            looked_up=tuple(f"What is said of {one}?" for one in titles) if several else (),
+            topic=topic[0] if topic else "it",
+            hops=self._hops,
         )
 
 

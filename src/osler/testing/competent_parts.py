@@ -13,12 +13,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from osler.methods.kag.boundary import REFUSAL
+from osler.testing.hops import Hops
 
 Reply = Callable[[str], str]
 """A prompt → the reply to it."""
 
 _SOURCE = re.compile(r"^<(\w[\w-]*)> \{(\w+)\}", re.MULTILINE)
 _LISTED = re.compile(r"^\[(\d+)\] (.*)$", re.MULTILINE)
+
+SILENT = "The evidence does not say."
+"""What it says where the passages do not answer, as prompts ask for it."""
 
 
 @dataclass(frozen=True)
@@ -31,8 +35,8 @@ class PartReplies:
     short: str
     query: str
     topic: str = "iron deficiency anaemia"
-    evidence: Sequence[str] = ()
-    looked_up: Sequence[str] = ()
+    hops: Hops | None = None
+    """The steps of the question; `None` = one lookup of `query` finds the answer."""
 
     def of_thinker(self) -> list[tuple[str, Reply]]:
         """KAG-Thinker: it plans two steps, knows nothing by heart, and reads."""
@@ -43,7 +47,6 @@ class PartReplies:
             ),
             ("<references>", self._solve),
             ("Think step by step, then wrap your answer", self._deduce),
-            ("The sub-question is not answered yet", self._search_again),
             ("Answer the question from the references alone", self._solve),
             ("analyze the relationship between each reference", self._focus),
             ("Analyze whether the answer to the following question is correct", self._check),
@@ -57,6 +60,7 @@ class PartReplies:
             ("return all medical terminologies", lambda p: f"<term>{self.topic}</term>"),
             ("Please write a passage that answers", lambda p: f"<passage>{self.answer}</passage>"),
             ("using the additive 5-point scoring system", self._rate_plan),
+            ("plan what is still missing in # Query Format", self._read_or_plan),
             ("# Query Format", self._source_plan),
         ]
 
@@ -79,42 +83,58 @@ class PartReplies:
             ("Rewrite the next question", lambda p: self.question),
         ]
 
-    def wanted(self, prompt: str) -> Sequence[str]:
-        """The sentences that answer what a prompt asks: all, or those of one of the lookups."""
-        every = self.evidence or (self.answer,)
-        if self.question in prompt:
+    def wanted(self, prompt: str) -> Sequence[int]:
+        """The steps whose answers a prompt asks for: all, or those that it names."""
+        assert self.hops is not None, "asked only of questions with steps"
+        every = range(len(self.hops.steps))
+        asked = asked_now(prompt)
+        if self.question in asked:
             return every
-        pairs = zip(every, self.looked_up, strict=False)
-        return [sentence for sentence, query in pairs if query in prompt] or every
+        return self.hops.asked_in(asked) or every
 
     def says(self, prompt: str) -> str:
         """The answer to what a prompt asks."""
-        part = self.looked_up and len(self.wanted(prompt)) < len(self.evidence)
-        return " ".join(self.wanted(prompt)) if part else self.answer
+        if self.hops is None:
+            return self.answer
+        asked = self.wanted(prompt)
+        if len(asked) == len(self.hops.steps):
+            return self.answer
+        return " ".join(self.hops.steps[n].said_from(prompt) for n in asked)
 
     def sees(self, text: str, prompt: str = "") -> bool:
         """Whether a text bears out the answer to what the prompt asks (itself, without one)."""
-        return all(sentence in text for sentence in self.wanted(prompt or text))
+        if self.hops is None:
+            return self.answer in text
+        return self.hops.known_in(text).issuperset(self.wanted(prompt or text))
 
     def mark(self, prompt: str) -> str:
         """The marks of the passages that bear the answer out; empty where none is shown."""
-        pieces = map(re.escape, self.wanted(prompt))
+        pieces = map(re.escape, self._sentences(prompt))
         found = (re.search(rf"\[(\d+)\][^\n]*{piece}", prompt) for piece in pieces)
         numbers = dict.fromkeys(one[1] for one in found if one)
         return " " + "".join(f"[{n}]" for n in numbers) if numbers else ""
 
+    def _sentences(self, prompt: str) -> list[str]:
+        """The sentences of a prompt that bear out what it asks."""
+        if self.hops is None:
+            return [self.answer]
+        return [self.hops.steps[n].sentence_in(prompt) for n in self.wanted(prompt)]
+
     def next_query(self, text: str) -> str:
-        """A query for what the text lacks."""
-        pairs = zip(self.evidence, self.looked_up, strict=False)
+        """A query for what the text lacks; "" where all that could be asked was."""
+        if self.hops is None:
+            return self.query
         wanted = self.wanted(text)
-        lacking = (query for said, query in pairs if said in wanted and said not in text)
-        return next(lacking, self.query)
+        known = self.hops.known_in(text)
+        if len(wanted) < len(self.hops.steps):  # of one step: those before it are filled in
+            known = (known | self.hops.named_in(text)) - (set(wanted) - known)
+        return self.hops.next_query(text, known, wanted)
 
     # KAG-Thinker
 
     def _steps(self) -> str:
-        if self.looked_up:
-            return self._lookups()
+        if self.hops is not None:
+            return self._lookups(self.hops)
         return (
             "<answer>"
             f"Step1: {self.question}\n"
@@ -123,32 +143,47 @@ class PartReplies:
             "Action2: Deduce(op=extract, content=['o1'], target='the drug')->o2</answer>"
         )
 
-    def _lookups(self) -> str:
-        """A step for each lookup, and one that concludes."""
+    def _lookups(self, hops: Hops) -> str:
+        """A step for each lookup, and one that concludes where the last lookup does not."""
         lines = []
-        for n, query in enumerate(self.looked_up, 1):
-            lines += [f"Step{n}: {query}"]
-            lines += [f"Action{n}: Retrieval(s=s{n}:thing['part {n}'], p=p{n}:fact, o=o{n}:fact)"]
-        n = len(self.looked_up) + 1
-        known = ", ".join(f"'o{k}'" for k in range(1, n))
-        lines += [f"Step{n}: What follows from them?"]
-        lines += [f"Action{n}: Deduce(op=extract, content=[{known}], target='the answer')->o{n}"]
+        for n, hop in enumerate(hops.steps, 1):
+            subject = f"o{hop.waits[0] + 1}" if hop.waits else f"s{n}:thing['part {n}']"
+            lines += [f"Step{n}: {hop.asked}"]
+            lines += [f"Action{n}: Retrieval(s={subject}, p=p{n}:fact, o=o{n}:fact)"]
+        if hops.steps[-1].answer.casefold() != self.short.casefold():
+            n = len(hops.steps) + 1
+            known = ", ".join(f"'o{k}'" for k in range(1, n))
+            lines += [f"Step{n}: What follows from them?"]
+            lines += [
+                f"Action{n}: Deduce(op=extract, content=[{known}], target='the answer')->o{n}"
+            ]
         return "<answer>" + "\n".join(lines) + "</answer>"
 
     def _deduce(self, prompt: str) -> str:
         told = prompt.partition("Known:")[2]
-        known = self.short.casefold() in told.casefold() or self.sees(told, self.question)
+        known = self.short.casefold() in told.casefold() or self._follows_from(told)
         return f"What is known names it.\n{_boxed(self.short if known else 'unknown')}"
 
+    def _follows_from(self, told: str) -> bool:
+        """Whether the answers of all steps are told."""
+        if self.hops is None:
+            return self.answer in told
+        named = self.hops.named_in(told) | self.hops.known_in(told)
+        return named.issuperset(range(len(self.hops.steps)))
+
     def _solve(self, prompt: str) -> str:
-        part = self.says(prompt)
-        said = self.short if part == self.answer else part
-        return _boxed(said if self.sees(prompt) else "unknown")
+        return _boxed(self.short_for(prompt) if self.sees(prompt) else "unknown")
+
+    def short_for(self, prompt: str) -> str:
+        """The answer to what a prompt asks, in a few words."""
+        if self.hops is None or len(asked := self.wanted(prompt)) == len(self.hops.steps):
+            return self.short
+        return "; ".join(self.hops.steps[n].answer for n in asked)
 
     def _focus(self, prompt: str) -> str:
         if not self.sees(prompt):
             return "<answer>No</answer><reason>The references do not say all of it.</reason>"
-        pieces = map(re.escape, self.wanted(prompt))
+        pieces = map(re.escape, self._sentences(prompt))
         found = (re.search(rf"^(\d+)\. .*{piece}", prompt, re.MULTILINE) for piece in pieces)
         numbers = dict.fromkeys(one[1] for one in found if one)
         said = " and ".join(f"reference {n}" for n in numbers)
@@ -158,9 +193,11 @@ class PartReplies:
         right = self.short.casefold() in prompt.rpartition("Answer:")[2].casefold()
         return f"It is well known.\n{_boxed(str(right))}"
 
-    def _search_again(self, prompt: str) -> str:
+    def search_again(self, prompt: str) -> str:
         action = f"Retrieval(s=s1:disease['{self.topic}'], p=p1:therapy, o=o1:drug)"
-        asked = self.next_query(prompt) if self.looked_up else f"What is the {self.query}?"
+        asked = self.next_query(prompt) if self.hops else f"What is the {self.query}?"
+        if not asked:  # all that could be asked was
+            return _boxed("unknown")
         return f"<search>Step: {asked} Action: {action}</search>"
 
     # Omni-RAG
@@ -168,10 +205,31 @@ class PartReplies:
     def _source_plan(self, prompt: str) -> str:
         asked = {"medical_term0": f"{self.topic} , treated by"}
         named = dict(_SOURCE.findall(prompt))
-        queries = " ; ".join(self.looked_up) or self.query
+        queries = " ; ".join(self._planned_queries(prompt)) or self.query
         return "\n".join(
             f"<{source}> {asked.get(first, queries)} </{source}>" for source, first in named.items()
         )
+
+    def _planned_queries(self, prompt: str) -> list[str]:
+        """Those of the steps whose references are named in what was fed back, if anything was;
+        what is named already is not asked again."""
+        if self.hops is None:
+            return [self.query]
+        told = prompt.partition("# Feedback")[2].partition("# Source Description")[0]
+        said = asked_now(prompt)
+        if self.question not in said:  # a lookup of one thing, in words of its own
+            return [said]
+        known = self.hops.named_in(told) if told else set[int]()
+        every = range(len(self.hops.steps))
+        return [self.hops.question_of(n) for n in self.hops.askable(known, every)]
+
+    def _read_or_plan(self, prompt: str) -> str:
+        if self.sees(prompt):
+            return f"{self.says(prompt)}{self.mark(prompt)}"
+        query = self.next_query(prompt)
+        sources = [source for source, _ in _SOURCE.findall(prompt)]
+        plan = "\n".join(f"<{source}> {query} </{source}>" for source in sources)
+        return plan if query else SILENT
 
     def _rate_plan(self, prompt: str) -> str:
         score = 5 if self.sees(prompt) else 1
@@ -231,6 +289,15 @@ class PartReplies:
 
     def _summary(self) -> str:
         return _compact({"about": [self.topic], "text": self.answer})
+
+
+_ASKED = re.compile(r"^(?:User_Query: |Question: |# Question\n)(.+)$", re.MULTILINE)
+
+
+def asked_now(prompt: str) -> str:
+    """What a prompt asks: its last line that poses a question, else all of it."""
+    found = _ASKED.findall(prompt)
+    return found[-1] if found else prompt
 
 
 def _section(prompt: str, heading: str) -> str:

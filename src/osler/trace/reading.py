@@ -19,8 +19,9 @@ from osler.trace.events import (
 def list_read_passages(events: Iterable[Event]) -> tuple[str, ...]:
     """Ids of the passages that were read, each once.
 
-    A search by itself is read whole. Of the searches of a source plan that is read which stands in
-    their one order; what a planner only tried, to have it scored, is not read by that.
+    A search is read whole, unless an order follows it: of the searches of a source plan, and of one
+    for what was not read yet, that is read which stands in their order. What a planner only tried,
+    to have it scored, is not read by that.
     """
     read: dict[str, None] = {}
     found: dict[str, None] = {}

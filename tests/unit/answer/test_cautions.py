@@ -268,8 +268,7 @@ def test_terminal_json_page_and_api_show_rule_and_both_passages() -> None:
         console = Console(file=StringIO(), width=200)
         console.print(shown)
         told = console.file.getvalue()  # type: ignore[attr-defined]  # a StringIO
-        assert "! amounts: A book and a guideline differ." in told
-        assert "[1] Drugs says 10 mg, Doses says 40 mg" in told
+        assert "! amounts: [1] Drugs says 10 mg, Doses says 40 mg" in told
     (found,) = report_document(report)["cautions"]
     assert [each["id"] for each in found["evidence"]] == [TEN.id, FORTY.id]
     json.dumps(found)

@@ -31,6 +31,16 @@ def fails(
         ("How much aspirin is given in stroke?", "Aspirin 300 mg is given in stroke.", False),
         ("How often is it given?", "It is given twice daily.", False),
         ("Why is aspirin given in stroke?", "Aspirin is given early in stroke.", False),
+        ("for how many days is it given", "Two tablets are given.", True),
+        ("for how many days is it given", "It is given for one week.", False),
+        ("How long is aspirin given in stroke?", "Aspirin 300 mg is given.", True),
+        ("How many micrograms do I start with?", "Begin with three tablets.", True),
+        ("How many micrograms do I start with?", "Begin with 0.05 mg.", False),
+        ("at what rate in units per minute", "It runs at 0.03 units a minute.", False),
+        ("how many puffs of the blue inhaler", "Give 400 micrograms.", True),
+        ("How many people have it?", "It is rare: 4 in 100,000.", False),
+        ("阿司匹林要吃几天？", "阿司匹林300 mg，每次两片。", True),
+        ("阿司匹林要吃几天？", "共服用14天。", False),
         ("阿司匹林的剂量是多少？", "卒中后应尽早服用阿司匹林。", True),
         ("阿司匹林的剂量是多少？", "卒中后服用阿司匹林300 mg。", False),
     ],
@@ -64,6 +74,11 @@ def test_the_dose_of_a_drug_is_that_of_no_other_one_of_its_class() -> None:
     assert fails("another drug", asked, other, title="Amoxicillin and doxycycline")
     assert fails("another drug", asked, "Penicillins are given daily.", title="Penicillins")
     assert not fails("another drug", asked, "500 mg three times daily.", title="Amoxicillin")
+
+
+def test_a_brand_is_its_ingredient_by_all_its_names() -> None:
+    asked, said = "I take Epilim. Can it hurt the baby?", "Valproate causes malformations."
+    assert not fails("another drug by name", asked, said, title="Epilepsy")
 
 
 def test_a_question_without_a_drug_is_answered_by_any() -> None:

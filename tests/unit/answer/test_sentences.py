@@ -55,6 +55,14 @@ def test_what_is_quoted_already_is_not_quoted_twice() -> None:
     assert whole.text == f"{named.text} {leaning.text}"
 
 
+def test_what_begins_with_its_begins_with_what_it_belongs_to() -> None:
+    text = (
+        "Warfarin is a tablet. It blocks an enzyme. It thins the blood. Its effect is seen at once."
+    )
+    (whole,) = add_neighbours([quote(text, "Its effect is seen at once.")])
+    assert whole.text == text
+
+
 @pytest.mark.parametrize("part", ["Statins are stopped in pregnancy.", "These lower cholesterol."])
 def test_nothing_is_brought_to_what_stands_alone_or_over_a_line_break(part: str) -> None:
     assert add_neighbours([quote(STATINS, part)])[0].text == part

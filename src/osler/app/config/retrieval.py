@@ -38,11 +38,9 @@ class RetrieveSettings(SettingsSection):
     """Only these publication types, as "Review,Meta-Analysis"; empty = all."""
     retracted: bool = False
     """Also find what was retracted."""
-    policy: Literal["clinical", "recent", "none"] = "clinical"
+    policy: Literal["clinical", "none"] = "clinical"
     """clinical: what was retracted, or replaced by a later issue of its work that was found too, is
-    no evidence, and the answer says so; recent: as clinical, and of passages that the search ranks
-    nearly alike those of a stronger kind of evidence and the younger go first; none: it is quoted
-    with a caution."""
+    no evidence, and the answer says so; none: it is quoted with a caution."""
     instructions: Literal["blank", "keep"] = "blank"
     """What becomes of words in passages that are addressed to a program: blank takes them out
     before a model reads them, and the answer says so."""

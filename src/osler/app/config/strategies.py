@@ -90,6 +90,12 @@ class MachineFields(StrategySection):
     tool_template: Literal["line", "json"] = "line"
     """How tools are described to the model: a line each, or with their parameters, and arguments as
     a JSON object (the released code)."""
+    search_first: bool = False
+    """The question itself is looked up before the model is asked for its first action, where the
+    model words its queries: a call less; false: the model begins, as in the paper."""
+    fresh: bool = True
+    """A further search reads passages that no earlier one has brought, where the model words its
+    queries; false: the best again, read or not, as in the papers."""
     action_chars: Limit = None
     """Characters of an action's text, where the engine takes a grammar, and a third of them in
     Chinese; "none" = 600, and 160 under guided moves, where the text is a note that nobody
@@ -110,6 +116,9 @@ class ThinkerFields(StrategySection):
     turns: Limit = Field(default=None, le=100)
     """Searches for one sub-question, at most; "none" = 10, the value of the released code, or 2
     where the model does not word answers."""
+    fresh: bool = True
+    """A further search reads passages that no earlier one has brought, where the model words its
+    queries; false: the best again, read or not, as in the papers."""
     formulas: bool = True
     """A verified formula answers a question for its value before any plan, and is tried before a
     program; false: programs only, as the paper."""
@@ -142,9 +151,9 @@ class PlannerFields(StrategySection):
 
     queries: Whole = Field(default=3, ge=1, le=20)
     """Queries for a source, at most (Omni-RAG §4.1)."""
-    per_source: Whole = Field(default=5, ge=1, le=200)
+    per_source: Whole = Field(default=10, ge=1, le=200)
     """Passages that are read for each source asked: in one order the best of all sources together,
-    in turns at most so many of each."""
+    in turns at most so many of each. Of one source as many as rag reads."""
     rounds: Whole = Field(default=8, ge=1, le=100)
     """Plans that reflexion and serts try (App. D.3)."""
     width: Whole = Field(default=3, ge=1, le=20)
@@ -228,6 +237,10 @@ class OmniRagSettings(PlannerFields):
     order: Literal["fused", "turns"] = "fused"
     """In which order what all queries found is read: fused, one order over all results, by meaning
     and by words; turns, the first of every query, then the second."""
+    follow: Whole = Field(default=0, ge=0, le=10)
+    """Further plans, at most: the reader, shown what was found, answers or plans what is still
+    missing; for questions of several steps, whose second step the first one names. 0: none, as in
+    the paper."""
 
 
 class UnifiedSettings(MachineFields, ThinkerFields, PlannerFields):
@@ -243,8 +256,14 @@ class UnifiedSettings(MachineFields, ThinkerFields, PlannerFields):
     """What must hold for the model's own answer to stand: self-check, least probability (these are
     both), the state value below sigma, all of them; none: everything is looked up."""
     short: bool = True
-    """A step's conclusion is also said in a few words, for later steps to be asked with: a call
-    more a step; never where answers are quoted."""
+    """A step's conclusion is said in a few words where later steps are asked with it: a call more
+    where the model concludes at length; never where answers are quoted."""
+    last_deduce: bool = False
+    """A Deduce that ends a plan is asked for by itself, as in KAG-Thinker; false: the answer, which
+    is asked with the same facts, concludes in its place where the model words it: a call less."""
+    search_first: bool = True
+    """A step's own question is looked up before its machine is asked, as KAG-Thinker does (§3.1.2):
+    a call less a step; false: the machine begins, as in TC-RAG."""
     k: Whole = Field(default=5, ge=1, le=200)
     """Passages that one search gives to the model."""
     # `k` is taken: it is the number of passages of a search, planned or not.

@@ -1,4 +1,4 @@
-"""The numbers of the gate that are fitted: a probability for the first quote, on the dev half.
+"""The numbers of the gate that are fitted: a probability for the first quote, on dev and seen.
 
 A logistic regression over the best sentence's cosine, logit and failed checks; right is a first
 quote that answers, of questions with and without an answer alike.
@@ -24,6 +24,8 @@ CHECKS = (0.15, 0.25, 0.35, 0.5)
 """What a failed check takes in the order, of those that are tried."""
 QUOTED = 3
 """Sentences of an answer."""
+LEAST_GAIN = 0.002
+"""Shares closer than this, about one question of those that are asked, are alike."""
 LEAST_FAILED = 0.3
 """Least that a failed check takes: what is right fails one now and then, but a check is no gain."""
 _RIDGE = 0.5
@@ -57,7 +59,7 @@ def fit_answers(rows: Sequence[AskedRow]) -> AnswerFit:
 
     def worth(fit: AnswerFit) -> tuple[float, float, float]:
         among = share_right(rows, fit) + share_right(rows, fit, most=QUOTED) / 2
-        return round(among, 3), -fit.ordered, -fit.check
+        return round(among / LEAST_GAIN), -fit.ordered, -fit.check
 
     best = max(tried, key=worth)
     firsts = [(row, order_of(row, best)[0]) for row in rows]

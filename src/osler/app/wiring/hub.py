@@ -16,7 +16,6 @@ from osler.app.config import (
 )
 from osler.errors import BadConfig, ModelError, read_text_file
 from osler.retrieve.asked import QuestionReader
-from osler.retrieve.authority import AuthorityRetriever
 from osler.retrieve.experts.judge import JUDGE, JudgeExpert, JudgeRelevance
 from osler.retrieve.experts.matching import MATCH, MatchEncoder, MatchRelevance
 from osler.retrieve.experts.shelf import open_expert
@@ -162,16 +161,13 @@ def search_server(settings: Settings) -> Retriever | None:
 def with_reranker(
     settings: Settings, inner: Retriever, second: Relevance | None, sources: tuple[str, ...]
 ) -> Retriever:
-    """The search with the second look, where there is one, and the order of the policy; patients
-    stand by their likeness, and the graph has weighed its relations itself."""
+    """The search with the second look, where there is one; patients stand by their likeness, and
+    the graph has weighed its relations itself."""
     # Likeness of patients and relevance of relations are not that of texts to a question.
-    if sources in ((EMR,), (GRAPH,)):
+    if second is None or sources in ((EMR,), (GRAPH,)):
         return inner
-    found = inner
-    if second is not None:
-        depth = settings.reranker.depth
-        found = RerankedRetriever(inner, second, depth=depth, k=depth)
-    return AuthorityRetriever(found) if settings.retrieve.policy == "recent" else found
+    depth = settings.reranker.depth
+    return RerankedRetriever(inner, second, depth=depth, k=depth)
 
 
 def _locate_weights(path: Path | None, name: str, revision: str) -> Weights:

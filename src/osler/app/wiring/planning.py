@@ -11,6 +11,7 @@ from osler.app.wiring.build import StrategyBuild
 from osler.app.wiring.composers import may_write
 from osler.methods.omni import solver as omni
 from osler.methods.omni.dossier import SavedPlan
+from osler.methods.omni.follow import FollowUp
 from osler.methods.omni.planners import SourcePlanner
 from osler.methods.omni.planners.fixed import GivenPlan
 from osler.methods.omni.planners.make import PlannerName, PlannerParts, make_planner
@@ -30,7 +31,15 @@ def planner_and_reader(
     planner = GivenPlan(plan) if plan else source_planner(build, chosen, found)
     reader = Reader(build.reader, build.composer, build.sampling)
     order = parts.order if chosen.order == "fused" else None
-    return omni.OmniRag(planner, found, reader, chosen.per_source, order)
+    return omni.OmniRag(planner, found, reader, chosen.per_source, order, _follow_up(build, chosen))
+
+
+def _follow_up(build: StrategyBuild, chosen: OmniRagSettings) -> FollowUp | None:
+    """`None` where none is asked for, and where the reader's model words no answers."""
+    if not chosen.follow or not build.may_write("reader"):
+        return None
+    speaker = build.make_speaker("reader")
+    return FollowUp(speaker, build.parts.offers, chosen.follow, chosen.queries)
 
 
 def source_retriever(parts: Parts, names: Iterable[str], k: int) -> PlannedRetriever:

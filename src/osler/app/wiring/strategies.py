@@ -75,7 +75,8 @@ def build_unified(build: StrategyBuild, chosen: UnifiedSettings) -> Thinker:
             finder=search,
         )
     note = "; ".join(dict.fromkeys(filter(None, notes)))
-    return thinking.thinker_around(build, as_thinker, depth, note)
+    thinker = thinking.thinker_around(build, as_thinker, depth, note)
+    return replace(thinker, last_deduce=chosen.last_deduce or not build.may_write("reader"))
 
 
 def thinking_settings(chosen: UnifiedSettings) -> KagThinkerSettings:
@@ -105,10 +106,19 @@ def _build_search(build: StrategyBuild, chosen: UnifiedSettings) -> PlannedSearc
         return None
     parts = build.parts
     found = source_retriever(parts, parts.sources, chosen.query_k)
-    planner = source_planner(build, planning_settings(chosen), found)
+    planner = source_planner(build, _search_planning(parts, chosen), found)
     coverage = parts.coverage if chosen.order == "coverage" else None
     order = parts.order if chosen.order == "fused" else None
     return PlannedSearch(planner, found, chosen.per_source, coverage, order)
+
+
+def _search_planning(parts: Parts, chosen: UnifiedSettings) -> OmniRagSettings:
+    """Of one source of texts there is nothing to choose, and a step's query is worded already."""
+    planning = planning_settings(chosen)
+    alone = len(parts.offers) == 1 and not parts.offers[0].is_graph
+    if chosen.planner != "auto" or not alone:
+        return planning
+    return planning.model_copy(update={"planner": "original"})
 
 
 def _build_machine(

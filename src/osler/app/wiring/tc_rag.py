@@ -179,6 +179,8 @@ def build_machine(
         exhausted=chosen.exhausted,
         read=_READERS[chosen.dialect],
         closes=chosen.dialect == "tolerant",
+        fresh=chosen.fresh and not guided,
+        search_first=chosen.search_first and not guided,
         # Reporting a reply's tokens can cost a second reading: only for metrics that read them.
         sampling=replace(sampling_of(settings), top=_TOP.get(metric, 0)),
     )

@@ -113,6 +113,7 @@ def build_depth_solver(build: StrategyBuild, chosen: KagThinkerSettings) -> Dept
         k=chosen.k,
         turns=_search_turns(build, chosen),
         graph_first=chosen.graph_first,
+        fresh=chosen.fresh and build.may_write("reader"),
         fusion=chosen.fusion,
         selector=_build_selector(build, chosen, reader),
     )

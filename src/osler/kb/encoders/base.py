@@ -10,6 +10,7 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import lru_cache
 from importlib import import_module
@@ -172,7 +173,7 @@ class MiniLMEncoder:
     def __init__(self, *, threads: int | None = None, cache: Path | None = None) -> None:
         """Loads the graph from the cache, where it is built the first time, in seconds.
 
-        `threads` work on one text; by default one fewer than there are cores. Raises
+        `threads` texts are read side by side; by default as many as there are cores. Raises
         `ModelMissing` when the weights are not there, and `ModelError` when the 8-bit
         graph does not agree with the float32 one on this machine.
         """
@@ -182,13 +183,13 @@ class MiniLMEncoder:
             build_graph(read_safetensors(locate_weights(MINILM, cache=cache)), tokenizer, draft)
 
         graph = derive_file(_GRAPH_NAME, make_graph, cache=cache)
-        # One core is left to the process that waits for the vectors.
-        self._session = open_session(graph, threads or max(1, (os.cpu_count() or 2) - 1))
+        self._session = open_session(graph, 1)
+        self._threads = threads or os.cpu_count() or 1
         self._tokenizer = WordPieces(tokenizer)
 
     def encode(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
         """Encodes texts; the model treats queries and passages alike."""
-        return encode_texts(self._session, self._tokenizer, texts)
+        return encode_texts(self._session, self._tokenizer, texts, self._threads)
 
 
 def build_graph(tensors: Tensors, tokenizer: Path, target: Path) -> None:
@@ -278,12 +279,20 @@ class WordPieces:
         return [self.first, *self.piece_ids(text)[: MAX_TOKENS - 2], self.last]
 
 
-def encode_texts(session: Any, pieces: Pieces, texts: Sequence[str]) -> Vectors:
-    """A vector each, float32 of shape (texts, `DIMENSION`), one after the other."""
+def encode_texts(session: Any, pieces: Pieces, texts: Sequence[str], threads: int = 1) -> Vectors:
+    """A vector each, float32 of shape (texts, `DIMENSION`); `threads` texts side by side.
+
+    That is faster than as many threads on one text, whose matrices are small.
+    """
     import numpy as np
 
-    vectors = np.empty((len(texts), session.get_outputs()[0].shape[1]), np.float32)
-    for row, text in enumerate(texts):
-        ids = np.array([pieces.token_ids(text)], np.int64)
-        (vectors[row],) = session.run(None, {"ids": ids})[0]
-    return vectors
+    def encode_one(text: str) -> Vectors:
+        vector: Vectors = session.run(None, {"ids": np.array([pieces.token_ids(text)])})[0][0]
+        return vector
+
+    if not texts:
+        return np.empty((0, session.get_outputs()[0].shape[1]), np.float32)
+    if min(threads, len(texts)) == 1:
+        return np.stack([encode_one(text) for text in texts])
+    with ThreadPoolExecutor(min(threads, len(texts))) as pool:
+        return np.stack(list(pool.map(encode_one, texts)))

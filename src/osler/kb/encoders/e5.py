@@ -107,12 +107,13 @@ class E5Encoder:
             draft.write_bytes(packed_graph(file, self._pieces))
 
         graph = derive_file(_GRAPH_NAME, make_graph, cache=cache)
-        self._session = open_session(graph, threads or max(1, (os.cpu_count() or 2) - 1))
+        self._session = open_session(graph, 1)
+        self._threads = threads or os.cpu_count() or 1
 
     def encode(self, texts: Sequence[str], *, kind: Kind) -> Vectors:
         """Encodes texts, each with the prefix "query: " or "passage: " of the model's training."""
         prefixed = [f"{kind}: {text}" for text in texts]
-        return encode_texts(self._session, self._pieces, prefixed)
+        return encode_texts(self._session, self._pieces, prefixed, self._threads)
 
 
 @dataclass(frozen=True)

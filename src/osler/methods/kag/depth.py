@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -18,7 +18,7 @@ from osler.methods.kag.logical_forms import PlanStep, Retrieval
 from osler.methods.kag.parse import read_search
 from osler.methods.kag.selection import OFFERED, RelationSelector
 from osler.prompts import render_prompt
-from osler.retrieve import LookupResult, look_up
+from osler.retrieve import LookupResult, look_up, tell_order
 from osler.retrieve.names import names_in
 from osler.trace import Focused, Noted, Run
 from osler.types import Hit, Language, Retriever
@@ -28,6 +28,8 @@ NOT_DRAWN: dict[Language, str] = {
     "zh": "资料看似充分，但无法从中得出答案。",
 }
 """The reason for a further search when focusing said yes and reasoning found no answer."""
+# Searches in a row that find nothing new, after which no further one is asked for.
+_IDLE = 2
 TEMPLATES = frozenset(
     {
         "what to look up",
@@ -117,6 +119,9 @@ class DepthSolver:
     """Whether texts are searched only where the graph finds nothing (KAG 0.8's groups of
     retrievers by priority)."""
     fusion: Fusion = "ranks"
+    fresh: bool = False
+    """Whether a further search reads only passages that no earlier one has brought: the next best
+    stand in the place of those that were read."""
     selector: RelationSelector | None = None
     """Chooses among relations that no predicate matches; `None`: the nearest are read."""
 
@@ -131,30 +136,33 @@ class DepthSolver:
             )
         seen: dict[str, Hit] = {}
         asked: list[str] = []
-        search = step
-        reason = ""
+        search, reason, idle = step, "", 0
         for turn in range(1, self.turns + 1):
             # The step's own question has its references filled in; later searches are complete
             # texts.
             words = question if search is step else search.question
             asked.append(words)
-            result = await self._look_up(search, words, language, run)
+            read = seen if self.fresh else {}
+            result = await self._look_up(search, words, language, run, read)
             fresh = [hit for hit in result if hit.passage.id not in seen]
             seen.update((hit.passage.id, hit) for hit in fresh)
-            # The same passages would be judged the same way again.
-            if turn > 1 and not fresh:
+            idle = 0 if fresh or turn == 1 else idle + 1
+            if idle:
                 run.emit(Noted(f"step {step.n}: nothing new was found for {words!r}"))
+            # The same passages would be judged the same way again; other words may find others.
+            if idle == _IDLE:
                 break
-            # §3.3, focusing: do these references suffice?
-            focus = await self.focuser.focus(question, result, language, run)
-            run.emit(Focused(step.n, turn, focus.enough, focus.reason))
-            reason = focus.reason
-            if focus.enough:
-                reason = NOT_DRAWN[language]
-                relevant = [result[i] for i in focus.relevant]
-                # §3.3, reasoning: over the relevant references alone.
-                if text := await self.reason_answer(question, relevant, known, language, run):
-                    return SubAnswer(step.n, question, text, tuple(relevant))
+            if not idle:
+                # §3.3, focusing: do these references suffice?
+                focus = await self.focuser.focus(question, result, language, run)
+                run.emit(Focused(step.n, turn, focus.enough, focus.reason))
+                reason = focus.reason
+                if focus.enough:
+                    reason = NOT_DRAWN[language]
+                    relevant = [result[i] for i in focus.relevant]
+                    # §3.3, reasoning: over the relevant references alone.
+                    if text := await self.reason_answer(question, relevant, known, language, run):
+                        return SubAnswer(step.n, question, text, tuple(relevant))
             # Who was cut while thinking, or declines, will be so again.
             if run.unsaid or run.exhausted_bound or turn == self.turns:
                 break
@@ -173,26 +181,42 @@ class DepthSolver:
             text = await self.reason_answer(question, hits, known, language, run)
         return SubAnswer(step.n, question, text, hits if text else ())
 
-    async def _look_up(self, step: PlanStep, words: str, language: Language, run: Run) -> list[Hit]:
-        """Searches texts by the words and the graph by the form, and fuses both (§3.4)."""
+    async def _look_up(
+        self, step: PlanStep, words: str, language: Language, run: Run, read: Collection[str]
+    ) -> list[Hit]:
+        """Searches texts by the words and the graph by the form, and fuses both (§3.4); passages
+        whose ids are in `read` are left out where there are others."""
+        found, most = await self._search_both(step, words, language, run, self.k + len(read))
+        chosen = [hit for hit in found if hit.passage.id not in read][:most] or found[:most]
+        # A finder's searches find more than it gives.
+        if self.finder is not None or len(chosen) < len(found):
+            tell_order(chosen, run)
+        return chosen
+
+    async def _search_both(
+        self, step: PlanStep, words: str, language: Language, run: Run, k: int
+    ) -> tuple[list[Hit], int]:
+        """What texts, `k` of them, and the graph say, and how much of it is read."""
         if self.graph is None or not isinstance(step.action, Retrieval):
-            return list((await self._search_texts(words, language, run)).hits)
+            return list((await self._search_texts(words, language, run, k)).hits), self.k
         forms = (step.action, *step.others)
         if self.graph_first:
             by_form = await self._search_forms(forms, words, language, run)
             found = any(part.hits for part in by_form)
-            result = LookupResult(()) if found else await self._search_texts(words, language, run)
+            result = (
+                LookupResult(()) if found else await self._search_texts(words, language, run, k)
+            )
         else:
-            result = await self._search_texts(words, language, run)
+            result = await self._search_texts(words, language, run, k)
             by_form = await self._search_forms(forms, words, language, run)
         # The graph's ranking goes first: of equal fused scores its statement is the more exact.
         rankings = [part.hits for part in (*by_form, result)]
-        return fuse_hits(rankings, self.fusion)[: (1 + len(forms)) * self.k]
+        return fuse_hits(rankings, self.fusion), (1 + len(forms)) * self.k
 
-    async def _search_texts(self, words: str, language: Language, run: Run) -> LookupResult:
+    async def _search_texts(self, words: str, language: Language, run: Run, k: int) -> LookupResult:
         if self.finder is not None:
-            return await self.finder.find_passages(words, language, run, k=self.k)
-        return await look_up(self.retriever, words, run, k=self.k, sources=self.sources)
+            return await self.finder.find_passages(words, language, run, k=k)
+        return await look_up(self.retriever, words, run, k=k, sources=self.sources)
 
     async def _search_forms(
         self, forms: Sequence[Retrieval], words: str, language: Language, run: Run

@@ -7,7 +7,7 @@ space, so that a rendered plan parses back unchanged.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from typing import Literal, Self
 
@@ -124,6 +124,8 @@ class PlanStep(_OneLineFields):
     action: Form
     others: tuple[Retrieval, ...] = ()
     """While a plan runs: the same form for the other entities that its references stand for."""
+    awaited: bool = False
+    """While a plan runs: whether another step is asked with its answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +141,11 @@ class LogicalPlan:
         return cls(
             (PlanStep(1, question, Retrieval(name, SpoNode("p1", "answer"), SpoNode("o1"))),)
         )
+
+    def without_last_deduce(self) -> Self:
+        """A plan of several steps without the Deduce that ends it, if one does."""
+        ends = len(self.steps) > 1 and isinstance(self.steps[-1].action, Deduce)
+        return replace(self, steps=self.steps[:-1]) if ends else self
 
     def step_numbered(self, n: int) -> PlanStep:
         """The step numbered `n`. Raises `KeyError`."""

@@ -57,6 +57,10 @@ class Thinker:
     routes: tuple[QuestionRoute, ...] = ()
     """Asked in order before any plan is made: verified formulas, the concept graph."""
 
+    last_deduce: bool = True
+    """Whether a Deduce that ends the plan is asked for by itself; false: the answer, which is asked
+    with the same facts, concludes in its place."""
+
     async def solve(self, question: Question, run: Run) -> Solution:
         try:
             for route in self.routes:
@@ -69,6 +73,8 @@ class Thinker:
             answer = await self.composer.conclude(question, (), "", run)
             why, decided = f"spent: {spent}", who_decided(self.composer, UNDECIDED)
             return Solution(answer, Halt.BUDGET, why, run.usage, decided)
+        if not self.last_deduce:
+            plan = _leave_to_answer(plan, run)
         graph = find_dependencies(plan)
         answers = await self._solve_steps(question, plan, graph, run)  # §3.1.2, depth
         return await self._conclude_answer(question, plan, answers, run)  # §3.4, Output
@@ -153,7 +159,8 @@ class Thinker:
                 first, *others = known.fill_form(form)
                 waits = sorted(known.graph.waits[n])
                 lines = [known.answers[m].prompt_line for m in waits if m in known.answers]
-                step = replace(step, action=first, others=tuple(others))
+                awaited = any(n in needed for needed in known.graph.waits.values())
+                step = replace(step, action=first, others=tuple(others), awaited=awaited)
                 return await self.depth.solve(step, asked, lines, language, run)
             case Math(content=content, target=target) as form:
                 if (combined := known.compute_set(form)) is not None:
@@ -210,6 +217,14 @@ class Thinker:
         finished = finished and _is_concluded(plan, answers)
         halt = Halt.CONVERGED if finished else Halt.BUDGET
         return Solution(answer, halt, why, run.usage, decided)
+
+
+def _leave_to_answer(plan: LogicalPlan, run: Run) -> LogicalPlan:
+    """The plan without the Deduce that ends it, which the trace then has a word of."""
+    kept = plan.without_last_deduce()
+    if kept is not plan:
+        run.emit(Noted(f"step {plan.steps[-1].n} is left to the answer"))
+    return kept
 
 
 def _is_concluded(plan: LogicalPlan, answers: Mapping[int, SubAnswer]) -> bool:

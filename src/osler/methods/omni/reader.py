@@ -24,17 +24,23 @@ class Reader:
     sampling: Sampling
 
     async def read(
-        self, question: Question, hits: Sequence[Hit], run: Run, *, alone: bool = False
+        self,
+        question: Question,
+        hits: Sequence[Hit],
+        run: Run,
+        *,
+        alone: bool = False,
+        draft: str | None = None,
     ) -> Answer:
         """Answers from `hits`. `alone`: deliberately without documents, from the model's own
-        knowledge.
+        knowledge; `draft`: what the model has written already.
 
         Without documents and not `alone`, no draft is asked for. Never raises `BudgetExceeded`.
         """
-        draft = ""
-        if self.composer.uses_draft and (hits or alone):
-            draft = read_draft(await self._write_draft(question, hits, run), run)
-        return await self.composer.conclude(question, hits, draft, run)
+        if draft is None:
+            asks = self.composer.uses_draft and (hits or alone)
+            draft = await self._write_draft(question, hits, run) if asks else ""
+        return await self.composer.conclude(question, hits, read_draft(draft, run), run)
 
     async def _write_draft(self, question: Question, hits: Sequence[Hit], run: Run) -> str:
         if hits:

@@ -89,9 +89,11 @@ async def order_results(
     """The passages to read, `per_source` for each source that found any.
 
     In one order they are the best of all, whichever source they are of: a bound for each would
-    leave out what answers where one source has it all. In turns each source has its share.
+    leave out what answers where one source has it all. In turns each source has its share. What one
+    query alone has found keeps its order: there is nothing to merge, and its retriever has read
+    more than words.
     """
-    if order is None:
+    if order is None or sum(bool(result.hits) for result in found.values()) == 1:
         return interleave_hits(found, per_source)
     sources = {query.source for query, result in found.items() if result.hits}
     lists = [result.hits for result in found.values()]

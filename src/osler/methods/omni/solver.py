@@ -9,13 +9,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from osler.methods.omni.dossier import left_out
+from osler.methods.omni.follow import FollowUp
 from osler.methods.omni.plan import Query
 from osler.methods.omni.planners import Proposal, SourcePlanner
 from osler.methods.omni.reader import Reader
 from osler.methods.omni.retriever import PlannedRetriever, missing_sources, order_results
-from osler.retrieve import LookupResult
+from osler.retrieve import LookupResult, tell_order
 from osler.retrieve.pooled import PooledOrder
-from osler.trace import BudgetExceeded, PassagesOrdered, Run, SourcesPlanned
+from osler.trace import BudgetExceeded, Run, SourcesPlanned
 from osler.types import Answer, Halt, Hit, Language, Question, Solution
 
 _MISSING: dict[Language, str] = {
@@ -33,6 +34,8 @@ class OmniRag:
     """Documents that are read, for each source that found any."""
     order: PooledOrder | None = None
     """The one order over all results; `None` = the queries take turns."""
+    follow_up: FollowUp | None = None
+    """Plans on where the documents do not answer; the paper has none."""
 
     async def solve(self, question: Question, run: Run) -> Solution:
         try:
@@ -62,8 +65,11 @@ class OmniRag:
     ) -> Solution:
         """The reader's answer; `alone`: for a plan that deliberately queries nothing."""
         hits = await order_results(question.text, found, self.per_source, self.order)
+        draft = None
+        if self.follow_up is not None and hits:
+            found, hits, draft = await self._follow_up(self.follow_up, question, found, hits, run)
         tell_order(hits, run)
-        answer = await self.reader.read(question, hits, run, alone=alone)
+        answer = await self.reader.read(question, hits, run, alone=alone, draft=draft)
         absent = missing_sources(found)
         answer = _with_note(answer, absent)
         if run.spent:
@@ -74,19 +80,42 @@ class OmniRag:
             return Solution(answer, Halt.NO_EVIDENCE, why, run.usage)
         return Solution(answer, Halt.CONVERGED, _explain_reading(hits, found), run.usage)
 
+    async def _follow_up(
+        self,
+        follow_up: FollowUp,
+        question: Question,
+        found: Mapping[Query, LookupResult],
+        hits: tuple[Hit, ...],
+        run: Run,
+    ) -> tuple[Mapping[Query, LookupResult], tuple[Hit, ...], str | None]:
+        """What further plans found besides, and the reader's draft; `None` where none was written.
+
+        New passages stand behind those before them, so that the prompt's beginning stays.
+        """
+        for _ in range(follow_up.rounds):
+            said = await follow_up.read_or_plan(question, hits, found, run)
+            if isinstance(said, str):
+                return found, hits, said
+            run.emit(_event_of(said))
+            fresh = await self.search_plan(said, run)
+            found = {**found, **fresh}
+            asked = "; ".join(query.text for query in fresh)
+            new = await order_results(asked, fresh, self.per_source, self.order)
+            known = {hit.passage.id for hit in hits}
+            hits = (*hits, *(hit for hit in new if hit.passage.id not in known))
+        return found, hits, None
+
 
 async def request_plan(planner: SourcePlanner, question: Question, run: Run) -> Proposal:
     """Asks `planner` and emits its plan. Raises `BudgetExceeded` without budget for one."""
     proposal = await planner.plan(question, run)
-    dropped = tuple(map(left_out, proposal.dropped))
-    run.emit(SourcesPlanned(proposal.plan.planned_queries, proposal.origin, dropped))
+    run.emit(_event_of(proposal))
     return proposal
 
 
-def tell_order(hits: Sequence[Hit], run: Run) -> None:
-    """Says which of the passages that a plan found are read, in their order."""
-    if hits:
-        run.emit(PassagesOrdered(tuple(hit.passage.id for hit in hits)))
+def _event_of(proposal: Proposal) -> SourcesPlanned:
+    dropped = tuple(map(left_out, proposal.dropped))
+    return SourcesPlanned(proposal.plan.planned_queries, proposal.origin, dropped)
 
 
 def _explain_reading(hits: Sequence[Hit], found: Mapping[Query, LookupResult]) -> str:

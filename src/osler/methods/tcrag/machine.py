@@ -31,7 +31,7 @@ from osler.methods.tcrag.conversation import (
     render_act_prompt,
     stack_messages,
 )
-from osler.methods.tcrag.monitor import Draft, Monitor
+from osler.methods.tcrag.monitor import Draft, Monitor, explain_halt
 from osler.methods.tcrag.moves import Moves, OfferedMoves, TriedMoves
 from osler.methods.tcrag.stack import LARGE, FrameKind, MemoryStack
 from osler.methods.tcrag.steps import ActionReader, MachineStep, read_steps, write_summary
@@ -83,7 +83,12 @@ class TuringMachine:
     """What a run without a sure conclusion returns: the last Thought or Summary, or, as in line
     31, the top of the stack whatever it is."""
     closes: bool = False
-    """Whether a run whose steps are spent asks for a Conclusion before it ends."""
+    """Whether a run whose steps are spent asks for a Conclusion before it ends, and one ends whose
+    model has said twice that the same evidence does not answer."""
+    search_first: bool = False
+    """Whether the question itself is looked up before the model is asked for its first action."""
+    fresh: bool = False
+    """Whether a search shows only passages that memory lacks (`ToolCall.fresh`)."""
     sampling: Sampling = field(default_factory=Sampling)
 
     async def solve(self, question: Question, run: Run) -> Solution:
@@ -104,6 +109,9 @@ class TuringMachine:
         # The memory may hold earlier results besides the query: the trace shows them all.
         for depth, frame in enumerate(memory.frames, 1):
             run.emit(Pushed(0, frame.kind, frame.text, depth))
+        if self.search_first:
+            number, asked = 1, ToolUse(self.tools[0].name, memory.question.text)
+            await self._observe_tool(asked, memory, tried, run, number)
         for i in range(1, self.max_loop + 1):  # 3-4, 29
             # Algorithm 1 loops "while i < max_loop"; the policy may end the run before.
             offer = await self.moves.offer_moves(memory, tried, last=i == self.max_loop)
@@ -132,7 +140,11 @@ class TuringMachine:
                     self._push(memory, run, i, FrameKind.CONCLUSION, said, value, text)  # 9
                     decision = Decision(written_option(text, question))
                     return self._end_converged(answer, value, decision, run)  # 10, 31
+                again = tried.was_refused(memory)
                 tried.refuse_evidence(memory)
+                if again and self.closes and answer.is_silent:
+                    why = "the same evidence did not answer twice"
+                    return await self._best_effort(memory, run, why, asks=False)
                 if text:  # a settled Conclusion has no words of its own
                     own = await self._refused_value(step, answer, value, memory, run)
                     self._push(memory, run, i, FrameKind.THOUGHT, text, own)  # 12-13
@@ -163,10 +175,8 @@ class TuringMachine:
         """
         memory = MemoryStack(question)
         text = number_passages(hits, (), question.language)
-        name = self.tools[0].name
-        memory.push(
-            FrameKind.OBSERVATION, text, call=actions.render_action(ToolUse(name, "")), hits=hits
-        )
+        call = actions.render_action(ToolUse(self.tools[0].name, ""))
+        memory.push(FrameKind.OBSERVATION, text, call=call, hits=hits)
         offer = OfferedMoves(frozenset({Move.CONCLUSION}), frozenset())
         for step in await self._decide_actions(memory, offer, 1, run):
             if isinstance(conclusion := step.parsed.action, Conclusion):
@@ -234,11 +244,8 @@ class TuringMachine:
     async def _refused_value(
         self, step: MachineStep, answer: Answer, value: float, memory: MemoryStack, run: Run
     ) -> float:
-        """The value of the refused Conclusion's own text, which stays in memory as a Thought.
-
-        `value` is that of the answer; it is another where the answer was composed in place of
-        the text, or where there is none. A Thought's value is at least sigma (line 17).
-        """
+        """The value, at least sigma (line 17), of the refused Conclusion's own text, which stays as
+        a Thought: not that of the answer where it was composed in place of the text."""
         if not answer.is_silent and not self.composer.writes_answer:
             return value
         own = await self._state_value(step, step.monitored_draft(), memory, run, halts=False)
@@ -290,7 +297,8 @@ class TuringMachine:
     ) -> None:
         tool = next(tool for tool in self.tools if tool.name == call.tool)
         question = memory.question
-        asked = ToolCall(call.query or question.text, question, memory.hits, (*memory.frames,))
+        query, frames = call.query or question.text, (*memory.frames,)
+        asked = ToolCall(query, question, memory.hits, frames, fresh=self.fresh)
         seen = await try_tool(tool, asked, run)
         tried.note_call(call, found=bool(seen.hits))
         for _ in range(min(seen.pops, len(memory) - 1)):
@@ -335,10 +343,8 @@ class TuringMachine:
         hits = memory.top.hits
         writer = ROLE
         if self.summariser is not None:
-            writer, text = (
-                "summariser",
-                await write_summary(self.summariser, memory, self.sampling, run),
-            )
+            writer = "summariser"
+            text = await write_summary(self.summariser, memory, self.sampling, run)
         self._pop(memory, run, i, "Summary", "")
         memory.push(FrameKind.SUMMARY, text, hits=hits)
         run.emit(Pushed(i, FrameKind.SUMMARY, text, len(memory), writer))
@@ -346,19 +352,19 @@ class TuringMachine:
     def _end_converged(
         self, answer: Answer, value: float, decision: Decision, run: Run
     ) -> Solution:
-        why = f"{self.monitor.metric} {value:.3g} < sigma {self.sigma:.3g}"
-        why += f" ({self.basis})" if self.basis else ""
-        if self.monitor.metric == "off":
-            why = "the model concluded (no state monitor)"
-        return Solution(
-            answer, Halt.CONVERGED, why, run.usage, who_decided(self.composer, decision)
-        )
+        why = explain_halt(self.monitor.metric, value, self.sigma, self.basis)
+        decided = who_decided(self.composer, decision)
+        return Solution(answer, Halt.CONVERGED, why, run.usage, decided)
 
-    async def _best_effort(self, memory: MemoryStack, run: Run, reason: str) -> Solution:
-        """Answers without convergence, from what line 31 returns or from the last draft."""
+    async def _best_effort(
+        self, memory: MemoryStack, run: Run, reason: str, *, asks: bool = True
+    ) -> Solution:
+        """Answers without convergence, from what line 31 returns or from the last draft; `asks`:
+        the model may be asked for a Conclusion."""
         draft = self._last_draft(memory)
         if self.closes:
-            draft = await self._closing_draft(memory, run) or read_draft(draft, run)
+            closing = await self._closing_draft(memory, run) if asks else ""
+            draft = closing or read_draft(draft, run)
         decision = Decision(written_option(draft, memory.question))
         answer = await self.composer.conclude(
             memory.question, memory.hits, draft, run, decision=decision
@@ -385,12 +391,9 @@ class TuringMachine:
             return ""
 
     def _last_draft(self, memory: MemoryStack) -> str:
-        frames = memory.frames[1:]  # the query alone is no conclusion
         if self.exhausted == "top":
-            return frames[-1].text if frames else ""
-        # Only the model's own words can be drafts; hits are cited from the whole memory.
-        kept = (FrameKind.THOUGHT, FrameKind.SUMMARY)
-        return next((f.text for f in reversed(frames) if f.kind in kept), "")
+            return memory.top.text if memory.can_pop else ""  # the query alone is no conclusion
+        return memory.last_words
 
     @property
     def _wording(self) -> Wording:

@@ -128,6 +128,14 @@ def mean_token_probability(metric: str, value: float) -> float | None:
     return min(1.0, 1 / value) if metric == "cppl" and value > 0 else None
 
 
+def explain_halt(metric: str, value: float, sigma: float, basis: str) -> str:
+    """Why a Conclusion of this value ends the run; `basis`: where sigma comes from."""
+    if metric == "off":
+        return "the model concluded (no state monitor)"
+    why = f"{metric} {value:.3g} < sigma {sigma:.3g}"
+    return f"{why} ({basis})" if basis else why
+
+
 @dataclass(frozen=True)
 class Cppl:
     """Conditional perplexity of the text given the query *alone* (M_bottom)."""

@@ -91,6 +91,12 @@ class MemoryStack:
         return popped
 
     @property
+    def last_words(self) -> str:
+        """The model's own last words, a Thought or a Summary: only they can be a draft."""
+        kept = (FrameKind.THOUGHT, FrameKind.SUMMARY)
+        return next((one.text for one in reversed(self.frames) if one.kind in kept), "")
+
+    @property
     def hits(self) -> tuple[Hit, ...]:
         """The passages in memory now, each once, in order of arrival."""
         seen: dict[str, Hit] = {}

@@ -15,7 +15,7 @@ from typing import Protocol
 
 from osler.errors import KnowledgeBaseError, MalformedOutput, ModelError, SourceUnavailable
 from osler.methods.tcrag.stack import Frame
-from osler.retrieve import look_up
+from osler.retrieve import look_up, tell_order
 from osler.sources.catalogue import BUILT_IN
 from osler.text import read_packaged_table
 from osler.trace import Noted, Run
@@ -80,6 +80,18 @@ class ToolCall:
     """The passages in memory, numbered from 1 in this order."""
     frames: tuple[Frame, ...] = ()
     """The memory stack, the query first."""
+    fresh: bool = False
+    """Whether a search shows only passages that memory lacks: the next best stand in the place of
+    those that were read."""
+
+    def wanted_hits(self, k: int) -> int:
+        """How many passages must be found for `k` to be shown."""
+        return k + len(self.known) if self.fresh else k
+
+    def choose_hits(self, hits: Sequence[Hit], k: int) -> tuple[Hit, ...]:
+        """The `k` that are shown; where memory has them all, what it has."""
+        read = {hit.passage.id for hit in self.known} if self.fresh else set[str]()
+        return tuple(hit for hit in hits if hit.passage.id not in read)[:k] or tuple(hits)[:k]
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,11 +129,14 @@ class SearchTool:
     k: int = 5
 
     async def call_tool(self, call: ToolCall, run: Run) -> Observation:
-        result = await look_up(self.retriever, call.query, run, k=self.k, sources=self.sources)
-        language = call.question.language
+        k, language = call.wanted_hits(self.k), call.question.language
+        result = await look_up(self.retriever, call.query, run, k=k, sources=self.sources)
         if result.failed:
             return observe_failure(result.failed, language)
-        return Observation(number_passages(result.hits, call.known, language), result.hits)
+        hits = call.choose_hits(result.hits, self.k)
+        if len(hits) < len(result.hits):
+            tell_order(hits, run)
+        return Observation(number_passages(hits, call.known, language), hits)
 
 
 @dataclass(frozen=True, slots=True)

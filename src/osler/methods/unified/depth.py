@@ -27,6 +27,13 @@ KNOWN: dict[Language, str] = {
     "zh": "前面步骤已得到：",
 }
 """Prefix of the Thought above the query in a step's memory, which quotes earlier results."""
+BRIEFLY: dict[Language, str] = {
+    "en": "My conclusion will be the answer alone, in a few words, with its citations.",
+    "zh": "我的结论只写答案本身，几个字即可，并附引用编号。",
+}
+"""The Thought in the memory of a step whose answer other steps are asked with."""
+# Characters of an answer that goes into another question as it is.
+_FEW: dict[Language, int] = {"en": 40, "zh": 16}
 
 
 @dataclass(frozen=True)
@@ -37,7 +44,8 @@ class MachineDepth:
     machine: TuringMachine
     boundary: Boundary
     short: DepthSolver | None = None
-    """Shortens the conclusion for the prompts of later steps; `None` = not shortened."""
+    """Shortens a long conclusion for the later steps that are asked with it; `None` = not
+    shortened."""
     k: int = 5
     """Evidence passages of an answer whose conclusion cites none."""
 
@@ -54,6 +62,8 @@ class MachineDepth:
         memory = MemoryStack(Question(f"step-{step.n}", question, language=language))
         if known:
             memory.push(FrameKind.THOUGHT, KNOWN[language] + "; ".join(known))
+        if step.awaited and self.short is not None:
+            memory.push(FrameKind.THOUGHT, BRIEFLY[language])
         # Stage 2 (TC-RAG, Algorithm 1): the machine on the sub-question.
         solution = await self._machine_for(step).solve_over(memory, run)
         return await self._build_answer(step, solution, memory, known, run)
@@ -84,8 +94,9 @@ class MachineDepth:
             return SubAnswer(step.n, question, "")
         hits = _cited_hits(solution) or memory.hits[: self.k]
         text = plain_text(answer, memory.question)
-        if self.short is not None and hits and not run.exhausted_bound:
-            language = memory.question.language
+        language = memory.question.language
+        is_long = step.awaited and len(text) > _FEW[language]
+        if self.short is not None and is_long and hits and not run.exhausted_bound:
             text = await self.short.reason_answer(question, hits, known, language, run) or text
         return SubAnswer(
             step.n,

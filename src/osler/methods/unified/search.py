@@ -9,7 +9,7 @@ from osler.methods.kag.logical_forms import Retrieval
 from osler.methods.kag.notation import render_form
 from osler.methods.omni.planners import SourcePlanner
 from osler.methods.omni.retriever import PlannedRetriever, missing_sources, order_results
-from osler.methods.omni.solver import request_plan, tell_order
+from osler.methods.omni.solver import request_plan
 from osler.methods.tcrag.tools import (
     KG_FORM,
     PLANNED_RAG,
@@ -18,7 +18,7 @@ from osler.methods.tcrag.tools import (
     number_passages,
     observe_failure,
 )
-from osler.retrieve import LookupResult, look_up
+from osler.retrieve import LookupResult, look_up, tell_order
 from osler.retrieve.pooled import PooledOrder
 from osler.sources.catalogue import GRAPH
 from osler.trace import Run
@@ -51,7 +51,6 @@ class PlannedSearch:
         results = await self.retriever.gather_results(proposal.plan, run, known=proposal.found)
         found = await order_results(words, results, self.per_source, self.order)
         hits = (found if self.order else await self._order_hits(words, found))[:k]
-        tell_order(hits, run)
         return LookupResult(hits, "" if hits else "; ".join(missing_sources(results)))
 
     async def _order_hits(self, words: str, hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
@@ -73,11 +72,13 @@ class PlannedTool:
     name: str = PLANNED_RAG
 
     async def call_tool(self, call: ToolCall, run: Run) -> Observation:
-        language = call.question.language
-        result = await self.search.find_passages(call.query, language, run, k=self.k)
+        k, language = call.wanted_hits(self.k), call.question.language
+        result = await self.search.find_passages(call.query, language, run, k=k)
         if result.failed:
             return observe_failure(result.failed, language)
-        return Observation(number_passages(result.hits, call.known, language), result.hits)
+        hits = call.choose_hits(result.hits, self.k)
+        tell_order(hits, run)
+        return Observation(number_passages(hits, call.known, language), hits)
 
 
 @dataclass(frozen=True)

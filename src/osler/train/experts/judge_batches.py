@@ -10,6 +10,7 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import accumulate
 
 from osler.retrieve.asked import QuestionReader
 from osler.retrieve.experts.judge import JudgedText
@@ -25,8 +26,18 @@ MIX: Mapping[str, float] = {
     COVIDQA: 0.12,
 }
 """Shares of the sets in a step, whatever their sizes."""
-_SEARCHED_MIX: Mapping[str, float] = {**MIX, LABELLED: 0.3, SEARCHED: 0.35, COVIDQA: 0.1}
-"""The same in the last cycle, with what searches found."""
+_WITH_SEARCHED: Mapping[str, float] = {**MIX, LABELLED: 0.3, SEARCHED: 0.35, COVIDQA: 0.1}
+_MOST_SEARCHED: Mapping[str, float] = {
+    LABELLED: 0.2,
+    SEARCHED: 0.56,
+    MEDQUAD: 0.08,
+    BIOASQ: 0.06,
+    PUBMEDQA: 0.04,
+    COVIDQA: 0.06,
+}
+MIXES = (MIX, _WITH_SEARCHED, _MOST_SEARCHED)
+"""Of each cycle of the learning rate; the last also of those after it. What searches found, which
+lies near to an answer, comes when the rest has been learnt."""
 _PLAINLY = 0.6
 """Share of MedQuAD's questions that are asked in plain words."""
 _ASKED_IN_HEADING = 0.4
@@ -52,23 +63,27 @@ class JudgeSampler:
     rows: int = 6
     texts: int = 4
     seed: int = 0
-    searched_from: int = 0
-    """Step from which what searches found is read too: sentences near to an answer."""
+    cycles: tuple[int, ...] = (0,)
+    """Steps of each cycle."""
     reader: QuestionReader = field(default_factory=QuestionReader)
 
     @cached_property
     def by_set(self) -> dict[str, list[JudgedCase]]:
         """The cases of each set that has any."""
-        found = {name: [one for one in self.cases if one.source == name] for name in _SEARCHED_MIX}
+        found = {name: [one for one in self.cases if one.source == name] for name in MIXES[-1]}
         return {name: cases for name, cases in found.items() if cases}
 
     def draw_step(self, step: int) -> list[JudgeRow]:
         """Rows of one step; the same step of the same seed is the same."""
         chance = random.Random(f"{self.seed}:{step}")
-        mix = MIX if step < self.searched_from else _SEARCHED_MIX
+        mix = self._mix_of(step)
         names = [name for name in self.by_set if name in mix]
         sets = chance.choices(names, [mix[name] for name in names], k=self.rows)
         return [self._draw_row(chance.choice(self.by_set[name]), chance) for name in sets]
+
+    def _mix_of(self, step: int) -> Mapping[str, float]:
+        ends = accumulate(self.cycles[: len(MIXES) - 1])
+        return MIXES[sum(step >= end for end in ends)]
 
     def _draw_row(self, case: JudgedCase, chance: random.Random) -> JudgeRow:
         good = case.texts_worth(1, 1)

@@ -1,6 +1,6 @@
 """Questions with sentences that were read and labelled, as the judge is trained on them.
 
-Labels made for Osler name passages and places in them, not texts: `judge_labels.jsonl` of the
+Labels made for Osler name passages and places in them, not texts: `judge_labels*.jsonl` of the
 benchmarks holds questions and places, and the texts are read from the corpora as published. Beside
 them stand the sets of `pair_questions` and the spans of COVID-QA.
 """
@@ -129,7 +129,7 @@ def read_labels(
         place = f"{path.name}:{number}"
         texts = [_labelled_text(kb, row["passages"], one, place) for one in row["texts"]]
         worth = tuple(float(one[-1]) for one in row["texts"])
-        source = SEARCHED if row["made"] == "searched" else LABELLED
+        source = SEARCHED if row["made"].startswith(SEARCHED) else LABELLED
         cases.append(JudgedCase(asked, source, tuple(texts), worth, row["document"]))
     return cases
 

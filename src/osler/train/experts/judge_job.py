@@ -40,8 +40,8 @@ from osler.train.experts.splits import (
     write_split,
 )
 
-LABELS = "judge_labels.jsonl"
-"""Name of the file of labels, beside the split."""
+LABELS = "judge_labels*.jsonl"
+"""Names of the files of labels, beside the split."""
 PARAMETERS = {
     "ordered": 0.05,
     "bias": -1.0,
@@ -75,8 +75,8 @@ class JudgeJob(ExpertFolderJob):
     threads: int = 1
 
     @property
-    def labels(self) -> Path:
-        return self.split.parent / LABELS
+    def labels(self) -> list[Path]:
+        return sorted(self.split.parent.glob(LABELS))
 
     def read_cases(self, part: Part) -> list[JudgedCase]:
         """The cases of a part of all sets. Raises `BadConfig` for a split of other data."""
@@ -84,11 +84,13 @@ class JudgeJob(ExpertFolderJob):
         chosen = split.choose_items(questions, part)
         cases = pair_cases([one for one in chosen if not _is_navigation(one)], self.recipe.seed)
         cases += [one for one in covid_cases(self.data) if part_of_document(one.document) == part]
-        if self.labels.is_file():
+        if self.labels:
             with open_texts(self.data, self.work) as kb:
-                cases += read_labels(self.labels, kb, part, self.data)
+                for path in self.labels:
+                    cases += read_labels(path, kb, part, self.data)
         elif part == "train":
-            raise BadConfig(f"{self.labels} is not there", fix="give the split of the benchmarks")
+            lacking = self.split.parent / LABELS
+            raise BadConfig(f"{lacking} is not there", fix="give the split of the benchmarks")
         return cases
 
     def _read_split(self) -> tuple[DataSplit, list[PairQuestion]]:

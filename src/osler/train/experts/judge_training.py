@@ -44,9 +44,9 @@ _TOGETHER = 8
 class JudgeRecipe:
     """What the weights depend on, beside the data."""
 
-    cycles: tuple[int, ...] = (450, 350)
-    """Steps after each of which the learning rate begins anew (Loshchilov & Hutter 2017); from the
-    second on what searches found is read too."""
+    cycles: tuple[int, ...] = (450, 350, 950)
+    """Steps after each of which the learning rate begins anew (Loshchilov & Hutter 2017), each with
+    its own mix of the sets."""
     rows: int = 6
     """Questions of a step."""
     texts: int = 4
@@ -185,7 +185,7 @@ def train_judge(
     optimizer = torch.optim.AdamW(model.parameters(), weight_decay=0.01)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda s: _rate_at(s, recipe))
     begun = resume_training(work / CHECKPOINT, recipe, model, optimizer, schedule)
-    sampler = JudgeSampler(cases, recipe.rows, recipe.texts, recipe.seed, recipe.cycles[0])
+    sampler = JudgeSampler(cases, recipe.rows, recipe.texts, recipe.seed, recipe.cycles)
     for step in range(begun, recipe.steps):
         loss = _loss_of(model, sampler.draw_step(step), recipe)
         if not torch.isfinite(loss):

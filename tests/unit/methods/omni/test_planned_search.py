@@ -215,6 +215,14 @@ async def test_what_was_read_is_told_apart_from_what_was_found(order: PooledOrde
     assert (len(found), len(list_read_passages(run.events))) == (12, 6)
 
 
+async def test_what_one_query_alone_has_found_keeps_its_order() -> None:
+    """Its retriever has read more than words: there is nothing to merge."""
+    first, second = passage(BOOK, 0, "Iron is a metal."), passage(BOOK, 1)
+    found = {Query(BOOK, "b"): hits(first, second), Query(WIKI, "w"): LookupResult((), "")}
+    read = await order_results(QUESTION.text, found, 2, ORDER)
+    assert [hit.passage.id for hit in read] == [first.id, second.id]
+
+
 def test_evidence_takes_turns_and_keeps_to_the_budget_of_each_source() -> None:
     b = [passage(BOOK, n) for n in range(4)]
     w = [passage(WIKI, n) for n in range(3)]

@@ -37,7 +37,7 @@ from osler.methods.tcrag.machine import TuringMachine
 from osler.methods.tcrag.monitor import Cppl
 from osler.methods.tcrag.moves import AnyMove
 from osler.methods.tcrag.tools import KG_FORM, PLANNED_RAG
-from osler.methods.unified.depth import MachineDepth, StateSignal
+from osler.methods.unified.depth import BRIEFLY, MachineDepth, StateSignal
 from osler.methods.unified.search import FormTool, PlannedSearch, PlannedTool
 from osler.testing.scripted import KeyedModel, ScriptedRetriever, tokens_of
 from osler.trace import (
@@ -46,6 +46,7 @@ from osler.trace import (
     Budget,
     FormBegun,
     FormSolved,
+    Noted,
     Pushed,
     Run,
     SourcesPlanned,
@@ -206,7 +207,7 @@ CHINESE = Case(
             "Step2: 输出 #1。\nAction2: Output(o1)</answer>"
         ],
         "需要检索外部知识。": ["我无法回答这个问题，需要检索外部知识。"],
-        "User_Query: 胺碘酮": ["Tool_Use: PLANNED_RAG\nTool_Input: 胺碘酮 华法林 INR"],
+        BRIEFLY["zh"]: ["Tool_Use: PLANNED_RAG\nTool_Input: 胺碘酮 华法林 INR"],
         "# 来源说明": ["<guideline> 胺碘酮 华法林 </guideline>\n<web></web>"],
         "Tool_Observation: [1]": ["Conclusion: INR升高，应减少华法林剂量。[1]"],
         "请仅根据参考资料": [box("INR升高")],
@@ -265,7 +266,7 @@ async def test_unified_parts_hand_on_to_each_other() -> None:
     solved = {e.n: e for e in run.events if isinstance(e, FormSolved)}
     assert {n: e.answer for n, e in solved.items()} == {
         1: "warfarin",
-        2: "it rises",
+        2: "The INR rises with amiodarone.",
         3: "lowered",
         4: "lowered",
     }
@@ -289,8 +290,46 @@ async def test_the_graph_is_asked_with_what_an_earlier_step_found() -> None:
 async def test_what_earlier_steps_found_stands_in_the_memory_of_a_step() -> None:
     _, run = await played(ENGLISH)
     first = [e for e in run.events if isinstance(e, Pushed) and e.i == 0]
-    assert [e.kind for e in first] == ["User_Query", "Thought"]
+    assert [e.kind for e in first] == ["User_Query", "Thought", "Thought"]
     assert first[1].text.endswith("vitamin K reverse? warfarin")
+    assert first[2].text == BRIEFLY["en"]  # another step is asked with its answer
+
+
+async def test_only_a_long_answer_that_others_wait_for_is_shortened() -> None:
+    long = "Tool_Observation: [2] warfarin"
+    said = "Conclusion: The INR rises with amiodarone, and so the dose of it is lowered soon. [1]"
+    case = replace(ENGLISH, replies={**ENGLISH.replies, long: [said]})
+    _, run = await played(case)
+    solved = {e.n: e.answer for e in run.events if isinstance(e, FormSolved)}
+    assert solved[2] == "it rises"
+    _, short = await played(ENGLISH)
+    asked = [e.prompt.split("@")[0] for e in short.events if isinstance(e, Asked)]
+    assert "kag/solve" not in asked
+
+
+async def test_a_deduce_that_ends_the_plan_is_left_to_the_answer() -> None:
+    plan, _, _ = ENGLISH.replies["decompose the user question"][0].partition("Step4")
+    replies = {**ENGLISH.replies, "decompose the user question": [f"{plan}</answer>"]}
+    solver = replace(ENGLISH, replies=replies).solver()
+    run = Run()
+    solution = await replace(solver, last_deduce=False).solve(ENGLISH.question, run)
+    assert solution.halt is Halt.CONVERGED
+    assert solution.answer.option == "B"
+    assert [e.n for e in run.events if isinstance(e, FormSolved)] == [1, 2]
+    assert "step 3 is left to the answer" in [e.text for e in run.events if isinstance(e, Noted)]
+
+
+async def test_a_step_s_question_is_looked_up_before_its_machine_is_asked() -> None:
+    asked = "# Question\nWhat does amiodarone do to the INR of patients on warfarin?"
+    planned = ["<guideline> amiodarone warfarin INR </guideline>\n<web></web>"]
+    solver = replace(ENGLISH, replies={**ENGLISH.replies, asked: planned}).solver()
+    assert isinstance(solver.depth, MachineDepth)
+    machine = replace(solver.depth.machine, search_first=True)
+    solver = replace(solver, depth=replace(solver.depth, machine=machine))
+    run = Run()
+    await solver.solve(ENGLISH.question, run)
+    pushed = [e for e in run.events if isinstance(e, Pushed) and e.i <= 1]
+    assert [e.kind for e in pushed] == ["User_Query", "Thought", "Thought", "Tool_Observation"]
 
 
 @pytest.mark.parametrize("calls", range(19))
