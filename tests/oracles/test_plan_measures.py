@@ -54,14 +54,16 @@ def test_diversity_is_the_mean_cosine_distance_of_all_pairs() -> None:
 
 
 def test_diversity_by_count_is_of_the_first_queries_of_each_source() -> None:
-    """Of north-east 1 and north-south 2 the mean is 1.5; three queries has one list: 4/3."""
+    """Of books north-east 1 and south-north 2, and of three queries 4/3; of wiki north-south 2."""
     plans = [
         SourcePlan((Query(BOOK, "north"), Query(BOOK, "east"), Query(BOOK, "south"))),
-        SourcePlan((Query(BOOK, "east"), Query(WIKI, "north"), Query(WIKI, "south"))),
+        SourcePlan((Query(BOOK, "south"), Query(BOOK, "north"), Query(WIKI, "north"))),
+        SourcePlan((Query(WIKI, "north"), Query(WIKI, "south"))),
     ]
-    found = diversity_by_count(iter(plans), [BOOK, WIKI], Compass())
-    assert found == {2: pytest.approx(1.5), 3: pytest.approx(4 / 3)}
-    assert diversity_by_count([], [BOOK], Compass()) == {}
+    found = diversity_by_count(iter(plans), iter([BOOK, WIKI]), Compass())
+    assert found[BOOK] == {2: pytest.approx(1.5), 3: pytest.approx(4 / 3)}
+    assert found[WIKI] == {2: pytest.approx(2.0)}
+    assert diversity_by_count([], [BOOK], Compass()) == {BOOK: {}}
 
 
 def test_diversity_per_plan_leaves_out_plans_with_one_query() -> None:

@@ -1,20 +1,24 @@
-"""What an answer will probably cost, before it is asked for.
+"""What answers will probably cost, before they are asked for.
 
 A dry run goes to the first call of a model, without making it: what needs none is known to cost
 nothing. Else former runs of the strategy say the range; where there is none, the first prompt and
-the most calls that are known of the strategy are all that can be said.
+the most calls that are known of the strategy are all that can be said. Of many questions some are
+run dry, and stand for the others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import reduce
 from itertools import islice
+from math import ceil
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from osler.app.config import Settings
+from osler.app.evaluation import Trial
 from osler.app.run_files import EVENTS, read_record, run_folders
 from osler.app.wiring import roles_of
 from osler.app.wiring.bounds import run_budget
@@ -22,6 +26,8 @@ from osler.app.wiring.live import parts_around
 from osler.app.wiring.models import LoadedModel
 from osler.app.wiring.strategies import build_solver
 from osler.errors import BadRun, CapabilityMissing
+from osler.evaluate.log import TriedSamples
+from osler.evaluate.record import SampleKey
 from osler.extract import estimate_tokens
 from osler.llm.core.base import Completion, Message, Sampling, Scored
 from osler.methods.baselines.table import METHODS_BY_KIND
@@ -30,6 +36,8 @@ from osler.types import Question, Usage
 
 LATEST, SEEN = 50, 500
 """Former runs that are counted, and how many are looked through for them."""
+DRY_RUNS = 50
+"""Questions of many that are run dry: each is searched for, which takes a second or so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +48,31 @@ class CostRange:
     usual: float | None = None
     """Median of the former runs."""
 
+    def __add__(self, other: CostRange) -> CostRange:
+        highs, usuals = (self.high, other.high), (self.usual, other.usual)
+        return CostRange(self.low + other.low, _sum_known(highs), _sum_known(usuals))
+
+    def scale(self, times: float) -> CostRange:
+        """The range of so many, rounded where the values are counts."""
+        low, high, usual = (
+            None if value is None else _keep_count(value, value * times)
+            for value in (self.low, self.high, self.usual)
+        )
+        return CostRange(low or 0, high, usual)
+
+
+def _sum_known(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if len(known) == len(values) else None
+
+
+def _keep_count(value: float, product: float) -> float:
+    return round(product) if isinstance(value, int) else product
+
 
 @dataclass(frozen=True, slots=True)
 class CostEstimate:
-    """Ranges of one answer; `None` is what is not known."""
+    """Ranges of all answers together; `None` is what is not known."""
 
     strategy: str
     basis: str
@@ -56,6 +85,11 @@ class CostEstimate:
     seconds: CostRange | None = None
     money: CostRange | None = None
     currency: str = ""
+    questions: int = 1
+
+
+RANGES = ("calls", "prompt_tokens", "cached_tokens", "completion_tokens", "seconds", "money")
+"""Fields of a `CostEstimate` that are ranges."""
 
 
 @dataclass
@@ -67,6 +101,8 @@ class PromptMeter:
     """Tokens of the first prompt, by its characters; `None` where nothing was asked."""
     longest: int = 0
     """Tokens of the first reply, at most."""
+    spared: bool = False
+    """Whether the run came to its end without a call."""
 
     async def complete(self, messages: Sequence[Message], sampling: Sampling) -> Completion:
         self._note([one.content for one in messages], sampling.max_tokens)
@@ -83,33 +119,113 @@ class PromptMeter:
 
 
 async def estimate_cost(
-    settings: Settings, question: Question, *, opens: Callable[[Path], bool] = lambda _: True
+    settings: Settings,
+    questions: Sequence[Question],
+    *,
+    opens: Callable[[Path], bool] = lambda _: True,
 ) -> CostEstimate:
-    """The estimate for a question; `opens`: whether a former run may be looked at."""
-    kind, meter = settings.strategy.kind, PromptMeter()
-    known = await _run_dry(settings, question, meter)
-    if known and meter.first is None:
-        none = CostRange(0, 0, 0)
-        basis = "a dry run of this question needed no model"
-        return CostEstimate(kind, basis, 0, none, none, none, none)
-    for basis, seen in _former_runs(settings, opens):
+    """The estimate for all questions, of which there is one at least; `opens`: whether a former run
+    may be looked at."""
+    # Evenly, since a file is often sorted by what it asks.
+    chosen = questions[:: ceil(len(questions) / DRY_RUNS)]
+    meters = await _run_dry(settings, chosen)
+    asking = [meter for meter in meters if not meter.spared]
+    each = _estimate_asking(settings, asking, opens)
+    whole = reduce(_combine, each) if each else _nothing_asked(settings, len(questions))
+    times = len(questions) / len(chosen)
+    if times > 1:
+        scaled: dict[str, Any] = {name: _scaled(getattr(whole, name), times) for name in RANGES}
+        whole = replace(whole, **scaled)
+    basis = _tell_share(whole.basis, len(asking), len(chosen), len(questions))
+    return replace(whole, basis=basis, questions=len(questions))
+
+
+def _estimate_asking(
+    settings: Settings, asking: Sequence[PromptMeter], opens: Callable[[Path], bool]
+) -> list[CostEstimate]:
+    """An estimate of each question that needs a model."""
+    for basis, seen in _former_runs(settings, opens) if asking else ():
         if seen:
-            return _estimate_from_runs(settings, basis, seen)
-    return _estimate_from_prompt(settings, meter)
+            return [_estimate_from_runs(settings, basis, seen)] * len(asking)
+    return [_estimate_from_prompt(settings, meter) for meter in asking]
 
 
-async def _run_dry(settings: Settings, question: Question, meter: PromptMeter) -> bool:
-    """Goes to the first call; whether the strategy can be run so at all."""
+def _nothing_asked(settings: Settings, many: int) -> CostEstimate:
+    none = CostRange(0, 0, 0)
+    asked = "this question" if many == 1 else "these questions"
+    basis = f"a dry run of {asked} needed no model"
+    return CostEstimate(settings.strategy.kind, basis, 0, none, none, none, none)
+
+
+def _combine(one: CostEstimate, other: CostEstimate) -> CostEstimate:
+    """Both together; what is not known of one of them is not known."""
+    sums: dict[str, Any] = {}
+    for name in RANGES:
+        left, right = getattr(one, name), getattr(other, name)
+        sums[name] = None if left is None or right is None else left + right
+    return replace(one, **sums)
+
+
+def combine_estimates(found: Sequence[CostEstimate]) -> CostEstimate | None:
+    """All together, under no strategy's name; `None` where there is none."""
+    # What asks no model costs nothing, also where no price is known of it.
+    asking = [one for one in found if one.calls is None or one.calls.high != 0] or list(found)
+    if not asking:
+        return None
+    whole = reduce(_combine, asking)
+    return replace(whole, strategy="", basis="", questions=sum(one.questions for one in found))
+
+
+def _scaled(found: CostRange | None, times: float) -> CostRange | None:
+    return found and found.scale(times)
+
+
+def _tell_share(basis: str, asking: int, chosen: int, many: int) -> str:
+    """The basis, with the share of the questions that it is about where that is not all."""
+    if many == 1 or (chosen == many and asking in (0, many)):
+        return basis
+    looked = "" if chosen == many else f", {chosen} of them looked at"
+    return f"{many} questions{looked}, {asking} of {chosen} need a model; {basis}"
+
+
+async def estimate_trial(
+    trial: Trial, folder: Path, *, opens: Callable[[Path], bool] = lambda _: True
+) -> dict[str, CostEstimate]:
+    """What each strategy may cost on the samples that its log folder lacks."""
+    tried = TriedSamples(folder)
+    tried.refresh()
+    found = {}
+    for label, settings in trial.settings.items():
+        left = [
+            sample.question
+            for cell in trial.cells
+            if cell.strategy == label
+            for sample in cell.samples
+            if not tried.is_done(SampleKey(label, cell.task, sample.question.id), again=True)
+        ]
+        if left:
+            found[label] = await estimate_cost(settings, left, opens=opens)
+    return found
+
+
+async def _run_dry(settings: Settings, questions: Sequence[Question]) -> list[PromptMeter]:
+    """Goes to the first call of each question; one meter for each."""
     inside = {name: type(getattr(settings, name))() for name in ("web", "pedia", "pubmed")}
     # An estimate asks nobody outside, be it for money or not.
     settings = settings.model_copy(update=inside)
+    meter = PromptMeter()
     models = {role: LoadedModel(meter, tells=True) for role in roles_of(settings)}
+    budget = replace(run_budget(settings), money=None)
+    read = []
     try:
         solver = build_solver(settings, parts_around(settings, models))
-        await solver.solve(question, Run(budget=replace(run_budget(settings), money=None)))
-    except CapabilityMissing:
-        return False
-    return True
+        for question in questions:
+            meter.first, meter.longest = None, 0
+            await solver.solve(question, Run(budget=budget))
+            read.append(replace(meter, spared=meter.first is None))
+    except CapabilityMissing:  # the strategy cannot be run so: nothing is known of any question
+        return [PromptMeter() for _ in questions]
+    return read
 
 
 @dataclass

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from osler.cli.options import Asked, Choices, Offered, Planner, Trace
+from osler.cli.options import Asked, Choices, EstimateAlone, Offered, Planner, Trace
 from osler.cli.run_output import first_step, make_report, show_result, watch_events
 from osler.cli.session import ABSTAINED, CliSession, complete_preset, complete_strategy
 from osler.errors import BadQuestion, OslerError, read_text_file, translate_os_errors
@@ -85,9 +85,7 @@ def ask(
     plan_only: Annotated[
         bool, typer.Option("--plan-only", help="Show what would be searched, and stop.")
     ] = False,
-    estimate: Annotated[
-        bool, typer.Option("--estimate", help="Say what the answer may cost, and stop.")
-    ] = False,
+    estimate: EstimateAlone = False,
     film: WithFilm = False,
     thread: ThreadName = None,
     standalone: AskedAs = None,
@@ -106,15 +104,17 @@ def ask(
     kind = strategy or ("omni-rag" if given else None)
     settings = here.load_settings(flags | ({"strategy.kind": kind} if kind else {}))
     if file is not None:
-        if question or option or given or thread or estimate:
+        if question or option or given or thread:
             raise BadQuestion("--file stands alone", fix="leave out the question and its options")
-
+        if estimate:
+            show_estimate(here, settings, read_questions(file))
+            return
         ask_of_file(here, settings, file, trace)
         return
     asked = _pick_question(question, tuple(option or ()), given)
     # Verbs import what they run: `--help` and a usage error load neither numpy nor a model.
     if estimate:
-        show_estimate(here, settings, asked)
+        show_estimate(here, settings, [asked])
         return
     if thread is not None:
         from osler.cli.conversation import ask_in_thread
@@ -128,15 +128,15 @@ def ask(
     show_result(here, make_report(finished, asked), film=film)
 
 
-def show_estimate(here: CliSession, settings: Settings, question: Question) -> None:
-    """What the answer may cost, with what that rests on."""
+def show_estimate(here: CliSession, settings: Settings, questions: Sequence[Question]) -> None:
+    """What the answers may cost together, with what that rests on."""
     from dataclasses import asdict
 
     from osler.app.estimates import estimate_cost
     from osler.cli.costs import estimate_rows
     from osler.cli.runs import open_runs
 
-    found = asyncio.run(estimate_cost(settings, question, opens=open_runs(settings)))
+    found = asyncio.run(estimate_cost(settings, questions, opens=open_runs(settings)))
     here.show_result(estimate_rows(found), asdict(found))
 
 

@@ -41,19 +41,24 @@ def count_noun(count: int, one: str, many: str = "") -> str:
 
 def estimate_rows(found: CostEstimate) -> list[tuple[str, str]]:
     """An estimate as names and values, its basis first."""
-    money = _format_range(found.money, 4)
+    many = [("questions", f"{found.questions:,}")] if found.questions > 1 else []
     return [
+        *many,
         ("based on", found.basis),
-        ("model calls", _format_range(found.calls)),
-        ("tokens read", _format_range(found.prompt_tokens)),
-        ("of these cached", _format_range(found.cached_tokens)),
-        ("tokens written", _format_range(found.completion_tokens)),
-        ("seconds in calls", _format_range(found.seconds, 1)),
-        ("money", f"{money} {found.currency}".strip()),
+        ("model calls", format_range(found.calls)),
+        ("tokens read", format_range(found.prompt_tokens)),
+        ("of these cached", format_range(found.cached_tokens)),
+        ("tokens written", format_range(found.completion_tokens)),
+        ("seconds in calls", format_range(found.seconds, 1)),
+        ("money", format_paid(found)),
     ]
 
 
-def _format_range(one: CostRange | None, digits: int = 0) -> str:
+def format_paid(found: CostEstimate) -> str:
+    return f"{format_range(found.money, 4)} {found.currency}".strip()
+
+
+def format_range(one: CostRange | None, digits: int = 0) -> str:
     if one is None:
         return UNKNOWN
     low = f"{one.low:,.{digits}f}"

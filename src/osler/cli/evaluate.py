@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from osler.cli.evaluate_results import LogDir
-from osler.cli.options import Data, JsonSession
+from osler.cli.options import Data, EstimateAlone, JsonSession
 from osler.cli.progress import show_progress
 from osler.cli.session import CliSession
 
@@ -103,6 +103,7 @@ class WorkOptions:
             " reader reads the same."
         ),
     ] = None
+    estimate: EstimateAlone = False
 
 
 def run(here: CliSession, log_dir: LogDir, *, tried: TriedOptions, work: WorkOptions) -> None:
@@ -115,6 +116,11 @@ def run(here: CliSession, log_dir: LogDir, *, tried: TriedOptions, work: WorkOpt
     from osler.cli.session import PARTIAL
 
     trial, left_out = _make_trial(here, tried)
+    if work.estimate:
+        from osler.cli.trial_costs import show_trial_cost
+
+        show_trial_cost(here, trial, log_dir)
+        return
     with show_progress(here) as report, open_replies(work.replies) as known:
         if report is not None:  # the first sample may take minutes
             report("opening models and data", 0, None)

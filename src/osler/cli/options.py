@@ -36,6 +36,9 @@ Trace = Annotated[Path | None, typer.Option(help="Write the events to this file,
 Data = Annotated[
     Path | None, typer.Option(help="Folder with the files of the data sets, as published.")
 ]
+EstimateAlone = Annotated[
+    bool, typer.Option("--estimate", help="Say what it may cost, and stop; no model is asked.")
+]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Estimate the cost, and do nothing.")]
 
 

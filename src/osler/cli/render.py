@@ -14,7 +14,14 @@ from osler.answer import NOTHING_SAID
 from osler.cli.costs import count_noun, format_cost, format_money
 from osler.cli.film import describe_plan, draw_film, planned_sources
 from osler.text import escape_controls
-from osler.trace import DangerNoticed, Event, ProofStep, Retrieved, proof_steps
+from osler.trace import (
+    DangerNoticed,
+    Event,
+    ProofStep,
+    Retrieved,
+    list_read_passages,
+    proof_steps,
+)
 from osler.types import (
     Answer,
     Authorship,
@@ -111,7 +118,7 @@ def how_lines(report: RunPage) -> list[RenderableType]:
 
 
 def _how_it_ended(report: RunPage) -> Iterator[str]:
-    read = {hit.passage for one in report.events if isinstance(one, Retrieved) for hit in one.hits}
+    read = list_read_passages(report.events)
     sources = dict.fromkeys(sorted(id.partition(":")[0] for id in read))
     if read:
         yield f"{count_noun(len(read), 'passage')} of {', '.join(sources)} read"

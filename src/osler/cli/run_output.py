@@ -44,8 +44,10 @@ def describe_step(event: Event) -> Step | None:
         case trace.Searched():
             return f"searching {_join_words(event.sources)}", "reading what is found"
         case trace.Retrieved():
-            found = f"reading {len(event.hits)} passages of {_join_words(_sources_of(event))}"
-            return (found if event.hits else "nothing found there"), "the answer, or another search"
+            read = [hit.passage for hit in event.hits]
+            return _reading_words(read), "the answer, or another search"
+        case trace.PassagesOrdered():
+            return _reading_words(event.passages), "the answer, or another search"
         case trace.FormsPlanned():
             return f"planned {len(event.nodes)} steps", "the first step"
         case trace.FormBegun():
@@ -61,9 +63,11 @@ def describe_step(event: Event) -> Step | None:
     return None
 
 
-def _sources_of(event: object) -> list[str]:
-    hits = getattr(event, "hits", ())
-    return [*dict.fromkeys(hit.passage.partition(":")[0] for hit in hits)]
+def _reading_words(passages: Sequence[str]) -> str:
+    sources = dict.fromkeys(id.partition(":")[0] for id in passages)
+    if not passages:
+        return "nothing found there"
+    return f"reading {len(passages)} passages of {_join_words([*sources])}"
 
 
 def _join_words(words: Sequence[str]) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from osler.cli.evaluate_results import LogDir
-from osler.cli.options import Data
+from osler.cli.options import Data, EstimateAlone
 from osler.cli.progress import show_progress
 from osler.cli.session import CliSession
 
@@ -32,6 +32,7 @@ def run(
     hours: Annotated[
         bool, typer.Option("--hours", help="Show how long it would take, and stop.")
     ] = False,
+    estimate: EstimateAlone = False,
 ) -> None:
     """Run all strategies of a scoreboard on the same questions; it goes on where it was stopped.
 
@@ -47,6 +48,11 @@ def run(
 
     board = read_scoreboard(plan)
     trial = _make_trial(here, board, data, limit or board.limit)
+    if estimate:
+        from osler.cli.trial_costs import show_trial_cost
+
+        show_trial_cost(here, trial, log_dir)
+        return
     for line in plan_lines(board, trial, log_dir):
         here.print_line(line)
     if hours:

@@ -78,22 +78,35 @@ def explored_summary(stage: JobStage[ExploredCase], encoder: Encoder) -> dict[st
 def explored_page(summary: dict[str, Any]) -> RenderableType:
     from rich.console import Group
 
-    totals = {key: summary[key] for key in ("questions", "calls", "tokens", "searches", "search_s")}
+    keys = ("questions", "calls", "tokens", "inference_s", "searches", "search_s")
     names = ("source", "queries a question", "diversity")
     by_source = (
         (source, f"{count:.2f}", _format_diversity(summary["diversity"].get(source)))
         for source, count in summary["queries"].items()
     )
-    by_count = (
-        (str(count), _format_diversity(value))
-        for count, value in summary["diversity_by_queries"].items()
-    )
     return Group(
-        plain_page(totals),
+        plain_page({key: summary[key] for key in keys} | _seconds_a_question(summary)),
         make_table(names, by_source, numeric=names[1:]),
-        make_table(("first queries of a source", "diversity"), by_count, numeric={"diversity"}),
+        _diversity_table(summary["diversity_by_queries"]),
         *_failure_rows(summary["failed"]),
     )
+
+
+def _seconds_a_question(summary: dict[str, Any]) -> dict[str, float]:
+    """Seconds in the model and in searches, each a question (Omni-RAG Tables 11 and 14)."""
+    questions = summary["questions"]
+    wanted = [key for key in ("inference_s", "search_s") if key in summary] if questions else []
+    return {f"{key}_a_question": round(summary[key] / questions, 2) for key in wanted}
+
+
+def _diversity_table(by_source: dict[str, dict[int, float | None]]) -> Table:
+    """Diversity of the first queries, a column for each source (Omni-RAG Fig. 6)."""
+    counts = sorted({count for values in by_source.values() for count in values})
+    rows = (
+        (str(count), *(_format_diversity(values.get(count)) for values in by_source.values()))
+        for count in counts
+    )
+    return make_table(("first queries", *by_source), rows, numeric={*by_source})
 
 
 def judged_summary(name: str, stage: JobStage[JudgedCase]) -> dict[str, Any]:
@@ -139,9 +152,8 @@ def judged_page(summary: dict[str, Any]) -> RenderableType:
     )
     shown = make_table(("source", *words), rows, numeric=words)
     keys = ("judge", "questions", "with_a_positive", "with_both", "asked", "calls", "tokens")
-    return Group(
-        plain_page({key: summary[key] for key in keys}), shown, *_failure_rows(summary["failed"])
-    )
+    told = {key: summary[key] for key in (*keys, "inference_s")} | _seconds_a_question(summary)
+    return Group(plain_page(told), shown, *_failure_rows(summary["failed"]))
 
 
 def judging_load(folder: Path, by: str, unit: Unit) -> dict[str, Any]:

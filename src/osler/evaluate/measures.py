@@ -218,6 +218,8 @@ MEASURES: tuple[Measure, ...] = (
     Measure("citation_recall", "gold documents that are cited", _citation_recall),
     _cost("calls", "model calls", _cost_of("calls")),
     _cost("tokens", "tokens worked on", _cost_of("tokens")),
+    _cost("prompt_tokens", "tokens of prompts", _cost_of("prompt_tokens")),
+    _cost("completion_tokens", "tokens written", _cost_of("completion_tokens")),
     _cost("cached", "prompt tokens from the cache", _cost_of("cached_tokens")),
     _cost("searches", "searches", _cost_of("searches")),
     _cost("model_s", "seconds in the model", _cost_of("seconds")),

@@ -52,28 +52,33 @@ def diversity_per_plan(
     means = {}
     for source in sources:
         of = [[query.wire for query in plan.of_source(source)] for plan in made]
-        values = [query_diversity(texts, encoder) for texts in of]
-        means[source] = _mean_or_none([value for value in values if value is not None])
+        means[source] = _mean_diversity(of, encoder)
     return means
 
 
 def diversity_by_count(
     plans: Iterable[SourcePlan], sources: Iterable[str], encoder: Encoder
-) -> dict[int, float | None]:
-    """Mean diversity of the first 2, 3, … queries of a source (Fig. 6), over plans and sources.
+) -> dict[str, dict[int, float | None]]:
+    """Mean diversity of the first 2, 3, … queries of each source over the plans (Fig. 6).
 
-    A count that no source of any plan reaches is left out, so the last ones are over fewer.
+    A count that no plan reaches is left out, so the last ones are over fewer plans.
     """
     made = list(plans)
-    lists = [
-        [query.wire for query in plan.of_source(source)] for source in sources for plan in made
-    ]
-    most = max(map(len, lists), default=0)
-    means = {}
-    for count in range(2, most + 1):
-        values = [query_diversity(texts[:count], encoder) for texts in lists if len(texts) >= count]
-        means[count] = _mean_or_none([value for value in values if value is not None])
+    means: dict[str, dict[int, float | None]] = {}
+    for source in sources:
+        lists = [[query.wire for query in plan.of_source(source)] for plan in made]
+        means[source] = {
+            count: _mean_diversity(
+                [texts[:count] for texts in lists if len(texts) >= count], encoder
+            )
+            for count in range(2, max(map(len, lists), default=0) + 1)
+        }
     return means
+
+
+def _mean_diversity(lists: Iterable[Sequence[str]], encoder: Encoder) -> float | None:
+    values = [query_diversity(texts, encoder) for texts in lists]
+    return _mean_or_none([value for value in values if value is not None])
 
 
 def relative_drop(accuracy: float, whole: float) -> float | None:

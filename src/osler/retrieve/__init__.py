@@ -26,7 +26,7 @@ from math import fsum
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from osler.errors import KnowledgeBaseError, SourceUnavailable
-from osler.trace import Retrieved, Run, Searched
+from osler.trace import PassagesOrdered, Retrieved, Run, Searched
 from osler.types import Hit, Passage, Retriever, Usage
 
 if TYPE_CHECKING:
@@ -121,3 +121,9 @@ async def look_up(
         return LookupResult((), error.message)
     run.emit(Retrieved.of(query, hits))
     return LookupResult(hits)
+
+
+def tell_order(hits: Sequence[Hit], run: Run) -> None:
+    """Says which of the passages that were found are read, in their order."""
+    if hits:
+        run.emit(PassagesOrdered(tuple(hit.passage.id for hit in hits)))

@@ -38,6 +38,7 @@ from osler.trace.events import (
 )
 from osler.trace.notes import split_note
 from osler.trace.proof import ProofStep, proof_steps
+from osler.trace.reading import list_read_passages
 from osler.trace.run import BudgetExceeded, Price, Run, RunCancelled, Sink, Solver
 
 __all__ = [
@@ -75,6 +76,7 @@ __all__ = [
     "Started",
     "StateValued",
     "from_line",
+    "list_read_passages",
     "proof_steps",
     "read_events",
     "split_note",

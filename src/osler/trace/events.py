@@ -127,7 +127,7 @@ class Retrieved:
 
 @dataclass(frozen=True, slots=True)
 class PassagesOrdered:
-    """What the searches of a plan found, in the one order in which it is read."""
+    """What is read of the passages that were just found, in its one order."""
 
     passages: tuple[str, ...]
     type: Literal["retrieval.ordered"] = "retrieval.ordered"

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from osler.app.config import Settings
-from osler.app.estimates import CostRange, estimate_cost
+from osler.app.estimates import (
+    DRY_RUNS,
+    CostEstimate,
+    CostRange,
+    combine_estimates,
+    estimate_cost,
+)
 from osler.app.runs import ask
 from osler.app.wiring.live import parts_around
 from osler.app.wiring.models import LoadedModel
@@ -43,7 +50,7 @@ def run_once(settings: Settings, reply: str, question: Question = QUESTION) -> N
 
 
 def estimate(settings: Settings, **given: Any) -> Any:
-    return asyncio.run(estimate_cost(settings, QUESTION, **given))
+    return asyncio.run(estimate_cost(settings, [QUESTION], **given))
 
 
 def test_before_any_run_the_first_prompt_is_all_that_is_known(tmp_path: Path) -> None:
@@ -117,7 +124,7 @@ def test_what_needs_no_model_costs_nothing(tmp_path: Path) -> None:
     found = asyncio.run(
         estimate_cost(
             settings_at(tmp_path, "auto", model=packaged),
-            parse_question("What is the BMI of 80 kg and 1.75 m?"),
+            [parse_question("What is the BMI of 80 kg and 1.75 m?")],
         )
     )
     assert found.calls == CostRange(0, 0, 0)
@@ -145,3 +152,85 @@ def test_the_command_says_it_and_asks_nothing(
         assert json.loads(done.stdout)["calls"] == {"low": 1, "high": 1, "usual": None}
     else:
         assert "based on" in done.stdout
+
+
+OTHERS = [
+    parse_question(f"What causes {what}?") for what in ("gout", "rickets and its deformities")
+]
+
+
+def test_what_a_file_costs_is_the_sum_over_its_questions(tmp_path: Path) -> None:
+    settings = settings_at(tmp_path)
+    alone = [asyncio.run(estimate_cost(settings, [one])).prompt_tokens for one in OTHERS]
+    found = asyncio.run(estimate_cost(settings, OTHERS))
+    assert (found.questions, found.calls) == (2, CostRange(2, 2))
+    assert found.prompt_tokens == CostRange(
+        *(sum(getattr(o, s) for o in alone) for s in ("low", "high"))
+    )
+    run_once(settings, "Lack of it.", OTHERS[0])
+    known = asyncio.run(estimate_cost(settings, OTHERS))
+    assert known.calls == CostRange(2, 2, 2)
+    assert "1 former run of direct" in known.basis
+
+
+def test_questions_of_a_file_that_need_no_model_cost_nothing(tmp_path: Path) -> None:
+    fill_base(tmp_path)
+    settings = settings_at(tmp_path, "kag-thinker", strategy={"kind": "kag-thinker"})
+    computed = parse_question("What is the BMI of 80 kg and 1.75 m?")
+    found = asyncio.run(estimate_cost(settings, [computed, QUESTION]))
+    assert found.calls is not None
+    assert (found.questions, found.calls.low) == (2, 1)
+    assert found.basis.startswith("2 questions, 1 of 2 need a model; ")
+
+
+def test_of_very_many_questions_some_stand_for_all(tmp_path: Path) -> None:
+    many = [parse_question(f"What causes disease {n:03d}?") for n in range(2 * DRY_RUNS)]
+    found = asyncio.run(estimate_cost(settings_at(tmp_path), many))
+    assert found.calls == CostRange(100, 100)
+    assert found.basis.startswith("100 questions, 50 of them looked at, 50 of 50 need a model; ")
+
+
+def test_what_is_known_of_one_strategy_alone_is_not_known_of_all() -> None:
+    one = CostEstimate("rag", "", calls=CostRange(1, 1), money=CostRange(0.5, 1), currency="EUR")
+    other = CostEstimate("cot", "", calls=CostRange(1, None))
+    free = CostEstimate("auto", "", calls=CostRange(0, 0, 0))
+    whole = combine_estimates([one, other])
+    assert whole is not None
+    assert (whole.calls, whole.money) == (CostRange(2, None), None)
+    assert combine_estimates([free, one]) == replace(one, strategy="", questions=2)
+
+
+@pytest.mark.parametrize("command", ["ask", "scoreboard", "eval"])
+def test_many_questions_are_estimated_before_any_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    from typer.testing import CliRunner
+
+    from osler.cli import app
+
+    monkeypatch.chdir(tmp_path)
+    for key, value in SERVER.items():
+        monkeypatch.setenv(f"OSLER__MODEL__{key.upper()}", value)
+    monkeypatch.setenv("OSLER__HOME", str(tmp_path / "home"))
+    Path("q.txt").write_text("What causes scurvy?\nWhat causes gout?\n", encoding="utf-8")
+    Path("b.toml").write_text(
+        'about = "Two."\ntasks = ["sample-open"]\nstrategies = ["direct", "cot"]\nlimit = 2\n',
+        encoding="utf-8",
+    )
+    tried = ["--tasks", "sample-open", "--strategies", "direct,cot", "--limit", "2"]
+    words = {
+        "ask": ["ask", "--file", "q.txt", "--strategy", "direct"],
+        "scoreboard": ["scoreboard", "run", "--plan", "b.toml", "--log-dir", "log"],
+        "eval": ["eval", "run", *tried, "--log-dir", "log"],
+    }[command]
+    done = CliRunner().invoke(app, [*words, "--estimate", "--json"], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    told = json.loads(done.stdout)
+    assert not Path("log").exists()
+    if command == "ask":
+        assert (told["questions"], told["calls"]["low"]) == (2, 2)
+        return
+    assert told["strategies"]["direct"]["calls"] == {"low": 2, "high": 2, "usual": None}
+    assert (told["in_all"]["questions"], told["in_all"]["calls"]["low"]) == (4, 4)
+    page = CliRunner().invoke(app, [*words, "--estimate"], catch_exceptions=False).stdout
+    assert "in all" in page

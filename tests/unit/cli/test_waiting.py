@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from osler.app.config import Settings
 from osler.cli.run_output import WaitingLine, first_step
-from osler.trace import Event, PlannedQuery, Retrieved, Searched, SourcesPlanned
+from osler.trace import Event, PassagesOrdered, PlannedQuery, Retrieved, Searched, SourcesPlanned
 
 
 @dataclass
@@ -65,6 +65,7 @@ def test_events_without_a_step_of_their_own_keep_the_one_before() -> None:
         (SourcesPlanned((PlannedQuery("book", 0, "x"),), "fixed"), "planned what to ask of book"),
         (Searched("x", 4, ("a", "b", "c", "d")), "searching a, b, c and 1 more"),
         (Retrieved("x", ()), "nothing found there"),
+        (PassagesOrdered(("book:a", "wiki:b")), "reading 2 passages of book, wiki"),
     ]
     for event, step in events:
         line.turn_to(event)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from osler.errors import BadConfig
+from osler.evaluate.datasets import DATA_SETS
 from osler.evaluate.experiments import read_experiment
 from osler.train.ablations import ablation_names, read_ablation
 
@@ -55,8 +56,27 @@ def test_a_row_is_tested_with_its_sources_alone_on_offer() -> None:
     rows = read_ablation("sources").variants
     labels = [row.tested_label("omni-rag:planner=trained") for row in rows]
     assert labels[0] == "omni-rag:planner=trained:kb.sources=book"
-    assert [row.tested_on for row in rows] == [("medqa-us",), ("pubmedqa",), ("seer@test",)]
+    assert [row.tested_on for row in rows[:3]] == [("medqa-us",), ("pubmedqa",), ("seer@test",)]
     assert read_ablation("stages").variant("sft").tested_label("rag") == "rag"
+
+
+def test_a_source_not_trained_on_has_the_untrained_and_the_whole_planner_beside_it() -> None:
+    ablation = read_ablation("sources")
+    for source in ("book", "research", "guideline"):
+        rows = [ablation.variant(f"{name}-{source}") for name in ("without", "frozen", "all")]
+        assert {(row.offered, row.tested_on) for row in rows} == {((source,), rows[0].tested_on)}
+        assert [bool(row.stages) for row in rows] == [True, False, True]
+        assert [row.without_sources for row in rows] == [(source,), (), ()]
+
+
+@pytest.mark.parametrize("name", ["omni-readers-planners", "omni-reader-sizes"])
+def test_readers_are_compared_on_all_sets_with_options_of_table_3(name: str) -> None:
+    eight = {"medqa-us", "medmcqa", "mmlu-med", "pubmedqa", "bioasq", "seer", "ddxplus-medsbench"}
+    eight |= {f"mimic-ed-{task}" for task in ("admission", "return", "critical")}
+    tasks = [task.partition("@") for task in read_experiment(name).tasks]
+    assert {task for task, _, _ in tasks} == eight
+    # What its publisher has not split is measured on the part that no planner is trained on.
+    assert all(split == "test" for task, _, split in tasks if not DATA_SETS[task].split)
 
 
 @pytest.mark.parametrize("name", ablation_names())

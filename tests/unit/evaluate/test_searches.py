@@ -145,6 +145,14 @@ def test_seconds_of_accelerators_are_those_of_the_model_times_their_number(
     assert measure_value(BY_NAME["accelerator_s"], record) == seconds
 
 
+def test_tokens_that_were_read_and_those_that_were_written_are_told_apart() -> None:
+    used = Usage(calls=1, prompt_tokens=900, completion_tokens=40)
+    sample = Sample("made", "short", Question("q", "Which?"), Gold((), ("it",)))
+    record = SampleRecord("rag", sample, "done", "", 1.0, 0, RecordedOutcome(usage=used))
+    told = [measure_value(BY_NAME[f"{name}_tokens"], record) for name in ("prompt", "completion")]
+    assert told == [900, 40]
+
+
 def test_accelerators_count_only_where_every_model_says_that_it_has_one() -> None:
     class Placed(ScriptedModel):
         accelerators = 1

@@ -18,7 +18,7 @@ from osler.methods.kag.logical_forms import PlanStep, Retrieval
 from osler.methods.kag.parse import read_search
 from osler.methods.kag.selection import OFFERED, RelationSelector
 from osler.prompts import render_prompt
-from osler.retrieve import LookupResult, look_up
+from osler.retrieve import LookupResult, look_up, tell_order
 from osler.retrieve.names import names_in
 from osler.trace import Focused, Noted, Run
 from osler.types import Hit, Language, Retriever
@@ -187,7 +187,11 @@ class DepthSolver:
         """Searches texts by the words and the graph by the form, and fuses both (§3.4); passages
         whose ids are in `read` are left out where there are others."""
         found, most = await self._search_both(step, words, language, run, self.k + len(read))
-        return [hit for hit in found if hit.passage.id not in read][:most] or found[:most]
+        chosen = [hit for hit in found if hit.passage.id not in read][:most] or found[:most]
+        # A finder's searches find more than it gives.
+        if self.finder is not None or len(chosen) < len(found):
+            tell_order(chosen, run)
+        return chosen
 
     async def _search_both(
         self, step: PlanStep, words: str, language: Language, run: Run, k: int

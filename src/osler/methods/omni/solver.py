@@ -14,9 +14,9 @@ from osler.methods.omni.plan import Query
 from osler.methods.omni.planners import Proposal, SourcePlanner
 from osler.methods.omni.reader import Reader
 from osler.methods.omni.retriever import PlannedRetriever, missing_sources, order_results
-from osler.retrieve import LookupResult
+from osler.retrieve import LookupResult, tell_order
 from osler.retrieve.pooled import PooledOrder
-from osler.trace import BudgetExceeded, PassagesOrdered, Run, SourcesPlanned
+from osler.trace import BudgetExceeded, Run, SourcesPlanned
 from osler.types import Answer, Halt, Hit, Language, Question, Solution
 
 _MISSING: dict[Language, str] = {
@@ -65,12 +65,10 @@ class OmniRag:
     ) -> Solution:
         """The reader's answer; `alone`: for a plan that deliberately queries nothing."""
         hits = await order_results(question.text, found, self.per_source, self.order)
+        draft = None
         if self.follow_up is not None and hits:
             found, hits, draft = await self._follow_up(self.follow_up, question, found, hits, run)
-        else:
-            draft = None
-        if self.order is not None and hits:
-            run.emit(PassagesOrdered(tuple(hit.passage.id for hit in hits)))
+        tell_order(hits, run)
         answer = await self.reader.read(question, hits, run, alone=alone, draft=draft)
         absent = missing_sources(found)
         answer = _with_note(answer, absent)

@@ -15,7 +15,7 @@ from typing import Protocol
 
 from osler.errors import KnowledgeBaseError, MalformedOutput, ModelError, SourceUnavailable
 from osler.methods.tcrag.stack import Frame
-from osler.retrieve import look_up
+from osler.retrieve import look_up, tell_order
 from osler.sources.catalogue import BUILT_IN
 from osler.text import read_packaged_table
 from osler.trace import Noted, Run
@@ -134,6 +134,8 @@ class SearchTool:
         if result.failed:
             return observe_failure(result.failed, language)
         hits = call.choose_hits(result.hits, self.k)
+        if len(hits) < len(result.hits):
+            tell_order(hits, run)
         return Observation(number_passages(hits, call.known, language), hits)
 
 

@@ -18,7 +18,7 @@ from osler.methods.tcrag.tools import (
     number_passages,
     observe_failure,
 )
-from osler.retrieve import LookupResult, look_up
+from osler.retrieve import LookupResult, look_up, tell_order
 from osler.retrieve.pooled import PooledOrder
 from osler.sources.catalogue import GRAPH
 from osler.trace import Run
@@ -77,6 +77,7 @@ class PlannedTool:
         if result.failed:
             return observe_failure(result.failed, language)
         hits = call.choose_hits(result.hits, self.k)
+        tell_order(hits, run)
         return Observation(number_passages(hits, call.known, language), hits)
 
 

@@ -36,6 +36,7 @@ from osler.trace import (
     Retrieved,
     Run,
     Searched,
+    list_read_passages,
 )
 from osler.types import Answer, DecidedBy, Grounding, Halt, Hit, Passage, Question, Retriever, Usage
 
@@ -456,7 +457,7 @@ async def test_two_searches_that_find_nothing_new_end_the_depth() -> None:
 
 
 async def test_a_further_search_reads_what_no_earlier_one_has_brought() -> None:
-    found = [Passage(f"book:p#{n}", f"Passage {n}.", "book", "P") for n in range(6)]
+    found = [Passage(f"book:p#{n}", f"Passage {n}.", "book", "P") for n in range(9)]
     again = "<search>Step: other words Action: Retrieval(s=s1:a['b'], p=p1, o=o1)</search>"
     model = Heard(
         {
@@ -466,14 +467,16 @@ async def test_a_further_search_reads_what_no_earlier_one_has_brought() -> None:
             "Answer the last question": ["Passage 5. [1]"],
         }
     )
-    plain = thinker(model, ScriptedRetriever({"": found}), planner=ONE)
+    texts, run = ScriptedRetriever({"other words": found[3:], "": found}), Run()
+    plain = thinker(model, texts, planner=ONE)
     assert isinstance(plain.depth, DepthSolver)
-    await replace(plain, depth=replace(plain.depth, fresh=True)).solve(SUB, Run())
+    await replace(plain, depth=replace(plain.depth, fresh=True)).solve(SUB, run)
     judged = [text for text in model.prompts if "analyze the relationship" in text]
     assert [[f"Passage {n}." in text for n in (0, 5)] for text in judged] == [
         [True, False],
         [False, True],
     ]
+    assert list_read_passages(run.events) == tuple(one.id for one in found[:6])
 
 
 async def test_the_reason_for_another_search_is_why_the_last_one_failed() -> None:

@@ -16,7 +16,7 @@ from osler.methods.omni.retriever import PlannedRetriever
 from osler.methods.omni.solver import OmniRag
 from osler.sources.catalogue import BOOK
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever
-from osler.trace import Budget, Run, SourcesPlanned
+from osler.trace import Budget, Run, SourcesPlanned, list_read_passages
 from osler.types import Halt, Passage, Question
 
 QUESTION = Question("q", "Who described the fungus from which lovastatin was isolated?")
@@ -51,6 +51,7 @@ async def test_what_the_first_plan_names_is_asked_by_the_next() -> None:
         ["terreus described"],
     ]
     assert run.usage.calls == 2  # the last reply is the draft
+    assert list_read_passages(run.events) == (FUNGUS.id, THOM.id)
 
 
 async def test_new_passages_stand_behind_those_before_them() -> None:

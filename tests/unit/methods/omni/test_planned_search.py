@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from osler.answer.written import WrittenComposer
+from osler.app.config import OmniRagSettings, load
 from osler.errors import BadRun, SourceUnavailable
 from osler.llm.core.base import Sampling
 from osler.methods.omni.dossier import SavedPlan, parse_saved_plan, read_saved_plan, save_plan
@@ -28,7 +29,16 @@ from osler.retrieve.pooled import PooledOrder
 from osler.retrieve.relevance import OverlapRelevance
 from osler.sources.catalogue import BOOK, GRAPH, GUIDELINE, WIKI
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever
-from osler.trace import Budget, Noted, PassagesOrdered, Retrieved, Run, Searched, SourcesPlanned
+from osler.trace import (
+    Budget,
+    Noted,
+    PassagesOrdered,
+    Retrieved,
+    Run,
+    Searched,
+    SourcesPlanned,
+    list_read_passages,
+)
 from osler.types import Grounding, Halt, Hit, Passage, Question
 
 QUESTION = Question("q", "Which drug is given first in anaphylaxis?")
@@ -131,6 +141,19 @@ async def test_the_graph_gives_a_definition_and_ten_relations() -> None:
     assert len(next(iter(found.values())).hits) == 11
 
 
+async def test_the_preset_reads_all_that_three_queries_of_a_source_find(tmp_path: Path) -> None:
+    preset = load({}, cwd=tmp_path, env={}, preset="omni-rag").settings.strategy
+    assert isinstance(preset, OmniRagSettings)
+    found = {
+        Query(GRAPH, "dose", f"drug {term}"): hits(
+            *[passage(GRAPH, 20 * term + n) for n in range(11)]
+        )
+        for term in range(3)
+    }
+    read = await order_results(QUESTION.text, found, preset.per_source, None)
+    assert len(read) == 3 * (1 + 10), "three definitions, each with ten relations"
+
+
 ORDER = PooledOrder(OverlapRelevance())
 ELSEWHERE = (
     passage(BOOK, 0, "Iron is a metal."),
@@ -155,7 +178,7 @@ async def read_passages(order: PooledOrder | None) -> list[str]:
     read = sorted((one.text for one in ELSEWHERE), key=asked.index)
     told = [event.passages for event in run.events if isinstance(event, PassagesOrdered)]
     texts = {one.id: one.text for one in ELSEWHERE}
-    assert [texts[id] for ids in told for id in ids] == (read if order else [])
+    assert [texts[id] for ids in told for id in ids] == read
     return read
 
 
@@ -176,6 +199,20 @@ async def test_one_order_reads_the_best_even_where_one_source_has_them_all() -> 
     }
     read = await order_results(QUESTION.text, found, 2, ORDER)
     assert [hit.passage.source for hit in read] == [WIKI] * 4
+
+
+@pytest.mark.parametrize("order", [None, ORDER])
+async def test_what_was_read_is_told_apart_from_what_was_found(order: PooledOrder | None) -> None:
+    sources = {
+        name: ScriptedRetriever({"": [passage(name, n) for n in range(4)]})
+        for name in (BOOK, GUIDELINE, WIKI)
+    }
+    plan = SourcePlan(tuple(Query(name, QUESTION.text) for name in sources))
+    solver = omni(ScriptedModel([SAID]), Fixed(Proposal(plan)), **sources)
+    run = Run()
+    await replace(solver, per_source=2, order=order).solve(QUESTION, run)
+    found = [hit.passage for one in run.events if isinstance(one, Retrieved) for hit in one.hits]
+    assert (len(found), len(list_read_passages(run.events))) == (12, 6)
 
 
 async def test_what_one_query_alone_has_found_keeps_its_order() -> None:

@@ -24,7 +24,16 @@ from osler.methods.tcrag.observations import ObservationJudge
 from osler.methods.tcrag.stack import FrameKind, MemoryStack
 from osler.methods.tcrag.tools import DOC_RAG, KG_RAG, SearchTool, ToolCall
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever, TextOnly, tokens_of
-from osler.trace import Asked, Budget, Noted, Popped, Pushed, Run, StateValued
+from osler.trace import (
+    Asked,
+    Budget,
+    Noted,
+    Popped,
+    Pushed,
+    Run,
+    StateValued,
+    list_read_passages,
+)
 from osler.types import Answer, DecidedBy, Grounding, Halt, Hit, Passage, Question, Statement
 
 QUESTION = Question("q1", "What happens when amiodarone is added to warfarin?")
@@ -119,6 +128,14 @@ async def test_a_further_search_shows_what_memory_lacks() -> None:
     assert third.text.startswith("[1] P: Passage 0.")
     as_before = await tool.call_tool(replace(again, fresh=False), run)
     assert [hit.passage.id for hit in as_before.hits] == [one.id for one in found[:2]]
+
+
+async def test_of_a_further_search_that_counts_as_read_which_is_shown() -> None:
+    found = [Passage(f"book:p#{n}", f"Passage {n}.", "book", "P") for n in range(4)]
+    tool, run = SearchTool(DOC_RAG, ScriptedRetriever({"": found}), k=2), Run()
+    known = (Hit(found[3], 1.0, 1, "a", "words"),)
+    await tool.call_tool(ToolCall("b", Question("q", "What is said?"), known, fresh=True), run)
+    assert list_read_passages(run.events) == ("book:p#0", "book:p#1")
 
 
 async def test_a_sure_conclusion_halts_and_is_cited() -> None:

@@ -4,14 +4,20 @@ from dataclasses import dataclass
 
 import pytest
 
+from osler.llm.core.speaker import Speaker
+from osler.methods.kag.boundary import NoBoundary
+from osler.methods.kag.depth import DepthSolver
+from osler.methods.kag.focus import Focuser
+from osler.methods.kag.logical_forms import LogicalPlan
 from osler.methods.omni.plan import Query, SourcePlan
 from osler.methods.omni.planners import Proposal
 from osler.methods.omni.retriever import PlannedRetriever
-from osler.methods.unified.search import PlannedSearch
+from osler.methods.tcrag.tools import ToolCall
+from osler.methods.unified.search import PlannedSearch, PlannedTool
 from osler.retrieve.pooled import PooledOrder
 from osler.retrieve.relevance import OverlapRelevance
-from osler.testing.scripted import ScriptedRetriever
-from osler.trace import Run
+from osler.testing.scripted import KeyedModel, ScriptedRetriever
+from osler.trace import Run, list_read_passages
 from osler.types import Passage, Question, Relevance
 
 WORDS = "adrenaline for anaphylaxis"
@@ -56,6 +62,25 @@ async def test_the_one_order_goes_before_the_plans_order_and_coverage() -> None:
     found = await search(None, order).find_passages(WORDS, "en", Run("r"), k=2)
     assert [hit.passage.id for hit in found.hits] == ["research:0", "book:1"]
     assert [hit.rank for hit in found.hits] == [1, 2]
+
+
+async def test_of_a_further_search_that_counts_as_read_which_is_shown() -> None:
+    known = (await search(None).find_passages(WORDS, "en", Run("r"), k=5)).hits[-1:]
+    run = Run("r")
+    call = ToolCall(WORDS, Question("q", WORDS), known, fresh=True)
+    await PlannedTool(search(None), k=1).call_tool(call, run)
+    assert list_read_passages(run.events) == ("book:0",)
+
+
+async def test_a_step_of_a_plan_reads_no_more_than_it_says() -> None:
+    yes = "<answer>Yes</answer><reason>Reference 0 says it.</reason>"
+    model = KeyedModel({"analyze the relationship": [yes], "the references": ["Adrenaline."]})
+    reader, texts, run = Speaker(model, "reader"), ScriptedRetriever({}), Run("r")
+    depth = DepthSolver(reader, texts, NoBoundary(), Focuser(reader), k=2, finder=search(None))
+    step = LogicalPlan.single_retrieval(WORDS).steps[0]
+    answer = await depth.solve(step, WORDS, (), "en", run)
+    assert answer.text == "Adrenaline."
+    assert list_read_passages(run.events) == ("book:0", "guideline:0")
 
 
 @pytest.mark.parametrize("coverage", [None, OverlapRelevance()])
