@@ -225,6 +225,30 @@ def test_the_packaged_names_are_unique_and_each_has_a_kind() -> None:
     assert all(name == name.strip() and name for group in groups for name in group.names)
 
 
+@pytest.mark.parametrize(
+    ("question", "name"),
+    [
+        ("安达唐什么时候吃？", "达格列净"),
+        ("诺和锐怎么打？", "门冬胰岛素"),
+        ("希罗达的副作用", "卡培他滨"),
+        ("达菲林多久打一次？", "曲普瑞林"),
+        ("普利类为什么引起咳嗽？", "依那普利"),
+        ("拉肚子怎么办？", "腹泻"),
+        ("脑梗能恢复吗？", "脑梗死"),
+    ],
+)
+def test_chinese_brands_classes_and_lay_words_have_the_names_of_texts(
+    question: str, name: str
+) -> None:
+    (entity,) = packaged_names().find_entities(question)
+    assert name in entity.names
+
+
+@pytest.mark.parametrize("text", ["现代文明病", "过敏反应停止了", "疼痛来得时间短", "完全可利用"])
+def test_brands_that_ordinary_chinese_contains_are_no_names(text: str) -> None:
+    assert packaged_names().find_entities(text) == []
+
+
 def test_definitions_are_read_as_schwartz_and_hearst_do() -> None:
     texts = [
         "Chronic kidney disease (CKD) is common. The World Health Organization（WHO）said so.",
