@@ -180,7 +180,7 @@ class EvidenceGate:
         if self.match is None or not found:
             return found
         texts = [f"{one.hit.passage.heading}. {one.text}" for one in found]
-        near = await self.match.relevance(facts.asked.written, texts)
+        near = await self.match.relevance(facts.text, texts)
         return [
             replace(one, relevance=one.relevance + MATCH * more)
             for one, more in zip(found, near, strict=True)
