@@ -1,4 +1,4 @@
-"""What one step of training reads: questions, each with sentences, their worth and a teacher's word.
+"""What one step of training reads: questions with sentences, their worth and a teacher's logits.
 
 The judge, the encoder `match` and their teacher read the same rows. Each step draws from its own
 seed, so that a training that was stopped goes on as if it had not been. Questions are read as they

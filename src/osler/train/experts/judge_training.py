@@ -15,7 +15,7 @@ from osler.jobs.runner import Progress
 from osler.llm.transformers.hub import import_extra
 from osler.retrieve.experts.judge import JudgedText, read_judged
 from osler.retrieve.experts.pair_graph import HEAD_BIAS, HEAD_WEIGHT
-from osler.retrieve.experts.pair_input import PairInput, TextPieces
+from osler.retrieve.experts.pair_input import PairInput
 from osler.train.experts.judge_batches import JudgeRow, JudgeSampler
 from osler.train.experts.judge_cases import JudgedCase
 from osler.train.experts.row_losses import RowTargets, pair_loss
@@ -45,8 +45,6 @@ class JudgeRecipe(RowRecipe):
 
 class PairModel(TunedModel):
     """An encoder with a head, which read question and sentence together."""
-
-    words: TextPieces
 
     def __init__(self, encoder: Any, recipe: RowRecipe, machine: Machine) -> None:
         super().__init__(encoder, recipe, machine)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from osler.errors import BadConfig
 from osler.evaluate.trained_on import list_questions

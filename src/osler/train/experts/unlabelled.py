@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from osler.kb.base import KnowledgeBase
@@ -46,8 +46,8 @@ async def _search_questions(
     for question in asked:
         hits = await search.search(question, k=_SEARCHED)
         passages = [one.passage for one in hits if not _is_held_out(one.passage, split)]
-        terms = frozenset(content_terms(reader.read(question).full))
-        texts = _choose_sentences(passages[:_PASSAGES], terms)
+        rarity = kb.term_rarity(content_terms(reader.read(question).full))
+        texts = _choose_sentences(passages[:_PASSAGES], rarity)
         document = f"question {digest_of(question)}"
         cases.append(JudgedCase(question, UNLABELLED, texts, (), document))
     return cases
@@ -58,16 +58,18 @@ def _is_held_out(passage: Passage, split: DataSplit) -> bool:
     return "test" in {split.parts.get(hash_of(one)) for one in (name, f"{MEDQUAD}:{name}")}
 
 
-def _choose_sentences(passages: Sequence[Passage], terms: frozenset[str]) -> tuple[JudgedText, ...]:
-    """The sentences that share most words with the question, under their headings."""
+def _choose_sentences(
+    passages: Sequence[Passage], rarity: Mapping[str, float]
+) -> tuple[JudgedText, ...]:
+    """The sentences whose words tell most of the question's, under their headings."""
     found = [
         text_at(passage, start, end)
         for passage in passages
         for start, end in split_sentences(passage.text)
         if end - start >= SHORTEST
     ]
-    shared = {
-        text: len(terms.intersection(content_terms(f"{text.heading} {text.sentence}")))
+    told = {
+        text: sum(rarity.get(one, 0) for one in content_terms(f"{text.heading} {text.sentence}"))
         for text in found
     }
-    return tuple(sorted(shared, key=lambda text: -shared[text])[:_TEXTS])
+    return tuple(sorted(told, key=lambda text: -told[text])[:_TEXTS])
