@@ -16,8 +16,6 @@ from osler.train.experts.tuned_models import CPU, Machine, RowRecipe
 
 ExpertKind = Literal["judge", "match", "supports"]
 EXPERT_KINDS: tuple[ExpertKind, ...] = get_args(ExpertKind)
-
-
 Recipe = TypeVar("Recipe", bound=RowRecipe)
 
 
@@ -59,7 +57,7 @@ def make_job(
     from osler.train.experts.match_job import MatchJob
     from osler.train.experts.match_training import MatchRecipe
 
-    machine, teacher = _choose_machine(chosen), _choose_teacher(chosen)
+    machine, teacher = Machine(chosen.device, chosen.threads), _choose_teacher(chosen)
     if kind == "judge":
         recipe = _change_recipe(JudgeRecipe(), chosen)
         return JudgeJob(data, split, out, work, recipe, machine, teacher)
@@ -80,16 +78,13 @@ def teach_cases(
     from osler.train.experts.judge_job import JudgeJob
 
     teacher = _choose_teacher(chosen, chosen.steps)
-    job = JudgeJob(data, split, work, work, machine=_choose_machine(chosen), teacher=teacher)
+    machine = Machine(chosen.device, chosen.threads)
+    job = JudgeJob(data, split, work, work, machine=machine, teacher=teacher)
     return sum(len(one.texts) for one in job.read_learnt(progress))
 
 
 def _change_recipe(recipe: Recipe, chosen: JobChoices) -> Recipe:
     return replace(recipe, steps=chosen.steps or recipe.steps, seed=chosen.seed)
-
-
-def _choose_machine(chosen: JobChoices) -> Machine:
-    return Machine(chosen.device, chosen.threads)
 
 
 def _choose_teacher(chosen: JobChoices, steps: int | None = None) -> Teacher | None:

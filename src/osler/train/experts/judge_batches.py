@@ -43,8 +43,6 @@ _ASKED_IN_HEADING = 0.4
 """Share of those under whose headings the page's question stands."""
 _BARE, _ALONE, _ELSEWHERE = 0.1, 0.15, 0.35
 """Shares of texts without heading, without neighbours, and of rows with a text of another case."""
-_VOICES = 8
-"""Voices of a question, each made once: a graphics card reads faster than they are made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +68,6 @@ class JudgeSampler:
     vary: bool = True
     """Whether texts lose their heading or their neighbours now and then."""
     reader: QuestionReader = field(default_factory=QuestionReader)
-    _asked: dict[tuple[str, int], str] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
     def by_set(self) -> dict[str, list[JudgedCase]]:
@@ -110,16 +107,11 @@ class JudgeSampler:
                 return chance.choice(texts)
 
     def _ask(self, case: JudgedCase, chance: random.Random) -> str:
-        voice = chance.randrange(_VOICES)
-        if (known := self._asked.get((case.question, voice))) is not None:
-            return known
-        own = random.Random(f"{self.seed}:{voice}:{case.question}")
         asked = case.question
-        if case.source == MEDQUAD and own.random() < _PLAINLY:
+        if case.source == MEDQUAD and chance.random() < _PLAINLY:
             subject = case.texts[0].heading.partition(" > ")[0]
-            asked = ask_plainly(case.kind, subject, own) or asked
-        full = self.reader.read(change_voice(asked, own)).full
-        return self._asked.setdefault((case.question, voice), full)
+            asked = ask_plainly(case.kind, subject, chance) or asked
+        return self.reader.read(change_voice(asked, chance)).full
 
 
 def _draw_places(case: JudgedCase, texts: int, chance: random.Random) -> list[int]:
