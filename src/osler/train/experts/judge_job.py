@@ -122,7 +122,8 @@ class JudgeJob(ExpertFolderJob):
         model = train_judge(
             learnt,
             self.recipe,
-            self.work / JUDGE,
+            # What was learnt from labels alone is not gone on with beside a teacher.
+            self.work / (f"{JUDGE}-taught" if self.teacher else JUDGE),
             progress=progress,
             measure_dev=lambda model: _dev_accuracy(model, followed),
             machine=self.machine,

@@ -52,10 +52,9 @@ def test_one_teacher_is_made_for_both_and_both_learn_what_nobody_labelled(
 ) -> None:
     chosen = JobChoices(steps=2, teacher=tiny_teacher, seeds=1)
     split, work = data / "split.json", tmp_path / "work"
-    assert teach_cases(data, split, work, chosen) == 4
+    assert teach_cases(data, split, work, chosen) == 4  # of each question, both sentences
     for name in ("judge", "match"):
         out = tmp_path / name
-        out.mkdir()
         card = make_job(name, data, split, out, work, chosen).train()
         assert card.made.endswith("--teacher FOLDER")
         assert {one.name: one.train for one in card.data} == {"labelled": 1, "unlabelled": 1}
@@ -65,14 +64,18 @@ def test_one_teacher_is_made_for_both_and_both_learn_what_nobody_labelled(
 
 
 @pytest.mark.torch
-def test_without_a_teacher_the_judge_learns_labels_alone(data: Path, tmp_path: Path) -> None:
-    out = tmp_path / "judge"
-    out.mkdir()
-    chosen = JobChoices(steps=1)
-    job = make_job("judge", data, data / "split.json", out, tmp_path / "work", chosen)
-    card = job.train()
-    assert "--teacher" not in card.made
-    assert [one.name for one in card.data] == ["labelled"]
+def test_a_judge_of_labels_alone_and_one_with_a_teacher_do_not_go_on_with_each_other(
+    data: Path, tiny_teacher: Path, tmp_path: Path
+) -> None:
+    split, work = data / "split.json", tmp_path / "work"
+    teach_cases(data, split, work, JobChoices(steps=1, teacher=tiny_teacher, seeds=1))
+    cards = []
+    for teacher in (None, tiny_teacher):
+        chosen = JobChoices(steps=2, teacher=teacher, seeds=1)
+        cards.append(make_job("judge", data, split, tmp_path / "judge", work, chosen).train())
+    assert "--teacher" not in cards[0].made
+    assert [one.name for one in cards[0].data] == ["labelled"]
+    assert cards[0].weights != cards[1].weights
 
 
 def test_the_others_ask_for_a_teacher(tmp_path: Path) -> None:
