@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,7 +11,7 @@ from osler.cli.progress import show_progress
 from osler.cli.session import CliSession
 
 if TYPE_CHECKING:
-    from osler.train.experts.jobs import ExpertJob
+    from osler.train.experts.jobs import ExpertJob, JobChoices
 
 ExpertName = Annotated[str, typer.Argument(help="Name of the expert: judge, match, supports.")]
 ExpertFolder = Annotated[
@@ -55,27 +55,47 @@ def show(here: CliSession, name: ExpertName, folder: ExpertFolder = None) -> Non
 
 def train(
     here: CliSession,
-    name: ExpertName,
+    name: Annotated[
+        str, typer.Argument(help="judge, match, supports, or teacher of the first two.")
+    ],
     data: TrainingData,
-    out: Annotated[Path, typer.Option(help="Folder for the weights and the card.")],
+    out: Annotated[
+        Path, typer.Option(help="Folder for weights and card; a teacher's is the others' --work.")
+    ],
     split: SplitFile,
     work: WorkFolder = None,
     steps: Annotated[
-        int | None, typer.Option(min=1, help="Steps of a pair model, instead of the default.")
+        int | None, typer.Option(min=1, help="Steps, instead of the default (not of supports).")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Same seed, same expert.")] = 0,
     threads: Annotated[int, typer.Option(min=1, help="Threads that compute.")] = 1,
+    device: Annotated[
+        str, typer.Option(help="What computes, as torch names it: cpu, cuda (not supports).")
+    ] = "cpu",
     teacher: Annotated[
-        Path | None, typer.Option(help="Folder of the larger sentence encoder that teaches match.")
+        Path | None, typer.Option(help="Folder of a larger encoder that teaches judge or match.")
+    ] = None,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, max=3, help="Teachers that are averaged; 3 by default.")
     ] = None,
 ) -> None:
     """Train an expert on the train part of the data (extra train for judge and match).
 
     The dev part calibrates it; the test part is not read. A stopped training goes on when the
-    same command is given again.
+    same command is given again. With --teacher, the larger encoder is tuned first, once for all
+    that share --work; `osler experts train teacher` does that alone.
     """
-    made = {"threads": threads, "steps": steps, "seed": seed, "teacher": teacher}
-    job = _open_job(name, data, split, out, work, **made)
+    from osler.train.experts.jobs import JobChoices, teach_cases
+    from osler.train.experts.teacher import TEACHER
+
+    chosen = JobChoices(threads, device, steps, seed, teacher, seeds)
+    if name == TEACHER:
+        with show_progress(here) as report:
+            scored = teach_cases(data, split, out, chosen, report)
+        said = f"{out}: {scored} texts scored; next: osler experts train judge … --work {out}"
+        here.report_line(said, {"path": str(out), "texts": scored})
+        return
+    job = _open_job(name, data, split, out, work, chosen)
     with show_progress(here) as report:
         card = job.train(report)
     from osler.cli.expert_pages import card_page
@@ -100,7 +120,9 @@ def evaluate(
     threads: Annotated[int, typer.Option(min=1, help="Threads that compute.")] = 1,
 ) -> None:
     """Measure an expert on the test part, beside the rule that it replaces, with intervals."""
-    job = _open_job(name, data, split, folder, work, threads=threads)
+    from osler.train.experts.jobs import JobChoices
+
+    job = _open_job(name, data, split, folder, work, JobChoices(threads))
     with show_progress(here) as report:
         card = job.evaluate(report, limit=limit)
     from osler.cli.expert_pages import card_page
@@ -149,9 +171,8 @@ def _write_choice(here: CliSession, name: str, folder: Path | None, *, used: boo
 
 
 def _open_job(
-    name: str, data: Path, split: Path, out: Path, work: Path | None, **made: Any
+    name: str, data: Path, split: Path, out: Path, work: Path | None, chosen: JobChoices
 ) -> ExpertJob:
-    """The job; what is `made` is as `make_job` takes it."""
     from osler.train.experts.jobs import make_job
 
-    return make_job(name, data, split, out, work or out.with_name(f"{out.name}.work"), **made)
+    return make_job(name, data, split, out, work or out.with_name(f"{out.name}.work"), chosen)

@@ -148,3 +148,20 @@ def test_an_unknown_expert_cannot_be_trained(osler: Call) -> None:
     found = osler("experts", "train", "nobody", "--data", ".", "--split", "s.json", "--out", "o")
     assert found.exit_code == 3
     assert all(name in found.stderr for name in EXPERT_KINDS)
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "code", "said"),
+    [
+        ("teacher", (), 3, "--teacher"),
+        ("match", (), 3, "--teacher"),
+        ("judge", ("--seeds", "4"), 2, "--seeds"),
+        ("judge", ("--device", "cuda"), 3, "judge_labels"),
+    ],
+)
+def test_what_a_training_needs_is_told(
+    osler: Call, data: str, name: str, more: tuple[str, ...], code: int, said: str
+) -> None:
+    where = ("--data", data, "--split", "split.json", "--out", "mine")
+    found = osler("experts", "train", name, *where, *more)
+    assert (found.exit_code, said in found.stderr) == (code, True), found.stderr

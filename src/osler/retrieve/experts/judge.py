@@ -21,7 +21,7 @@ from osler.kb.encoders.minilm import read_safetensors
 from osler.llm.core.cache import derive_file
 from osler.llm.local.weights import MINILM, MINILM_TOKENIZER, locate_weights
 from osler.retrieve.experts.pair_graph import pair_graph, run_pairs
-from osler.retrieve.experts.pair_input import PairInput
+from osler.retrieve.experts.pair_input import PairInput, TextPieces
 from osler.text import language_of, one_line
 from osler.types import Language
 
@@ -81,7 +81,7 @@ _CHECK = (
 )
 
 
-def read_judged(words: WordPieces, question: str, text: JudgedText) -> PairInput:
+def read_judged(words: TextPieces, question: str, text: JudgedText) -> PairInput:
     """[CLS] question [SEP] heading: sentence [SEP] before [SEP] after [SEP], the second in segment
     1. Of a heading the end is kept, of the sentence before its end, of all else the beginning."""
     asked = tuple(words.piece_ids(question)[:QUESTION])

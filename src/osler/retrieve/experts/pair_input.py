@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-if TYPE_CHECKING:
-    from osler.kb.encoders.base import WordPieces
 
-QUESTION_PIECES = 64
-"""Pieces of a question that are read; consumers' letters are cut."""
-LONGEST = 96
-"""Pieces of question and text together, with [CLS] and two [SEP]."""
+class TextPieces(Protocol):
+    """Cuts a text into a model's pieces; `first` begins what it reads, `last` ends each text."""
+
+    first: int
+    last: int
+
+    def piece_ids(self, text: str) -> list[int]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,18 +21,3 @@ class PairInput:
 
     ids: tuple[int, ...]
     segments: tuple[int, ...]
-
-
-def read_pair(
-    words: WordPieces, question: str, text: str, title: str = "", *, longest: int = LONGEST
-) -> PairInput:
-    """Reads a pair; the title stands before the text, and what is too long loses its end."""
-    asked = words.piece_ids(question)[:QUESTION_PIECES]
-    said = words.piece_ids(titled_text(text, title))[: longest - len(asked) - 3]
-    ids = (words.first, *asked, words.last, *said, words.last)
-    return PairInput(ids, (0,) * (len(asked) + 2) + (1,) * (len(said) + 1))
-
-
-def titled_text(text: str, title: str) -> str:
-    """The text after its title, as the choice of quotes shows sentences to a scorer."""
-    return f"{title}. {text}" if title else text

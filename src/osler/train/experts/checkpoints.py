@@ -54,7 +54,7 @@ def resume_training(
     torch = import_extra("torch")
     if not path.is_file():
         return 0
-    content = torch.load(path, weights_only=True)
+    content = torch.load(path, weights_only=True, map_location="cpu")
     if content["recipe"] != _plain(asdict(recipe)):
         raise ModelError(
             f"{path} is of a training with other settings", fix="choose another --work folder"

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, Protocol, assert_never, get_args
+from typing import Literal, Protocol, TypeVar, get_args
 
+from osler.errors import BadConfig
 from osler.jobs.runner import Progress
 from osler.retrieve.experts.cards import ExpertCard
 from osler.train import choose_named
+from osler.train.experts.judge_training import JudgeRecipe
+from osler.train.experts.teacher import Teacher, TeacherRecipe
+from osler.train.experts.tuned_models import CPU, Machine, RowRecipe
 
 ExpertKind = Literal["judge", "match", "supports"]
 EXPERT_KINDS: tuple[ExpertKind, ...] = get_args(ExpertKind)
+Recipe = TypeVar("Recipe", bound=RowRecipe)
 
 
 class ExpertJob(Protocol):
@@ -23,40 +29,68 @@ class ExpertJob(Protocol):
         """Measures on the test part; the card of the folder gets the figures."""
 
 
+@dataclass(frozen=True, slots=True)
+class JobChoices:
+    """What a user may choose about a training."""
+
+    threads: int = 1
+    device: str = CPU
+    steps: int | None = None
+    """Instead of the recipe's."""
+    seed: int = 0
+    teacher: Path | None = None
+    """Folder of the larger encoder that `judge` and `match` learn from."""
+    seeds: int | None = None
+    """Teachers whose logits are averaged, instead of the recipe's."""
+
+
 def make_job(
-    name: str,
-    data: Path,
-    split: Path,
-    out: Path,
-    work: Path,
-    *,
-    threads: int = 1,
-    steps: int | None = None,
-    seed: int = 0,
-    teacher: Path | None = None,
+    name: str, data: Path, split: Path, out: Path, work: Path, chosen: JobChoices
 ) -> ExpertJob:
-    """The job of an expert; `teacher` is the folder of the larger encoder of `match`.
-
-    Raises `BadConfig` for a name that has no job.
-    """
+    """The job of an expert. Raises `BadConfig` for a name that has no job."""
     kind = choose_named(name, EXPERT_KINDS, "expert")
-    match kind:
-        case "judge":
-            from osler.train.experts.judge_job import JudgeJob
-            from osler.train.experts.judge_training import JudgeRecipe
+    if kind == "supports":
+        from osler.train.experts.supports_job import SupportsJob
 
-            cycles = (steps,) if steps else JudgeRecipe().cycles
-            recipe = JudgeRecipe(cycles=cycles, seed=seed)
-            return JudgeJob(data, split, out, work, recipe, threads)
-        case "match":
-            from osler.train.experts.match_job import MatchJob
-            from osler.train.experts.match_training import MatchRecipe
+        return SupportsJob(data, split, out, work, chosen.seed, chosen.threads)
+    from osler.train.experts.judge_job import JudgeJob
+    from osler.train.experts.match_job import MatchJob
+    from osler.train.experts.match_training import MatchRecipe
 
-            learnt = MatchRecipe(steps=steps or MatchRecipe().steps, seed=seed)
-            return MatchJob(data, split, out, work, teacher, learnt, threads)
-        case "supports":
-            from osler.train.experts.supports_job import SupportsJob
+    machine, teacher = Machine(chosen.device, chosen.threads), _choose_teacher(chosen)
+    if kind == "judge":
+        recipe = _change_recipe(JudgeRecipe(), chosen)
+        return JudgeJob(data, split, out, work, recipe, machine, teacher)
+    learnt = _change_recipe(MatchRecipe(), chosen)
+    return MatchJob(data, split, out, work, learnt, machine, teacher)
 
-            return SupportsJob(data, split, out, work, seed, threads)
-        case _ as never:
-            assert_never(never)
+
+def teach_cases(
+    data: Path, split: Path, work: Path, chosen: JobChoices, progress: Progress | None = None
+) -> int:
+    """Trains the teacher of `judge` and `match`, and keeps its logits in `work`, where both find
+    them; `chosen.steps` are its own. Gives the number of texts that it scored.
+
+    Raises `BadConfig` without the folder of an encoder.
+    """
+    if chosen.teacher is None:
+        raise BadConfig("a teacher is a larger encoder, tuned", fix="give its folder: --teacher")
+    from osler.train.experts.judge_job import JudgeJob
+
+    teacher = _choose_teacher(chosen, chosen.steps)
+    machine = Machine(chosen.device, chosen.threads)
+    job = JudgeJob(data, split, work, work, machine=machine, teacher=teacher)
+    return sum(len(one.texts) for one in job.read_learnt(progress))
+
+
+def _change_recipe(recipe: Recipe, chosen: JobChoices) -> Recipe:
+    return replace(recipe, steps=chosen.steps or recipe.steps, seed=chosen.seed)
+
+
+def _choose_teacher(chosen: JobChoices, steps: int | None = None) -> Teacher | None:
+    if chosen.teacher is None:
+        return None
+    own = TeacherRecipe()
+    seeds = chosen.seeds or own.seeds
+    recipe = replace(own, steps=steps or own.steps, seed=chosen.seed, seeds=seeds)
+    return Teacher(chosen.teacher, recipe)

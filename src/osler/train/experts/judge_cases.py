@@ -31,6 +31,8 @@ from osler.types import Passage
 LABELLED, SEARCHED, COVIDQA = "labelled", "searched", "covid-qa"
 """Labels of sentences of the passage that a question was written for, of what a search found, and
 spans."""
+UNLABELLED = "unlabelled"
+"""What a search found for questions that nobody labelled: a teacher alone says what it is worth."""
 CORPORA: Mapping[str, tuple[str, ...]] = {
     "web": ("MedQuAD_xml.tar.gz",),
     "research": ("bioasq_snippets.jsonl", "pubmedqa_contexts.jsonl"),
@@ -54,17 +56,21 @@ class JudgedCase:
     source: str
     texts: tuple[JudgedText, ...]
     worth: tuple[float, ...]
-    """1 = answers, 0.5 = partly, 0 = does not."""
+    """1 = answers, 0.5 = partly, 0 = does not; empty where nobody labelled them."""
     document: str = ""
     """What its right texts come from, by which a split divides."""
     kind: str = ""
     """The set's own kind of question: "treatment", "factoid"."""
+    taught: tuple[float, ...] = ()
+    """A teacher's logits that each text answers; empty without a teacher."""
+
+    def places_worth(self, least: float, most: float) -> list[int]:
+        """The places of the texts whose worth lies within these bounds."""
+        return [at for at, worth in enumerate(self.worth) if least <= worth <= most]
 
     def texts_worth(self, least: float, most: float) -> list[JudgedText]:
         """The texts whose worth lies within these bounds."""
-        return [
-            t for t, worth in zip(self.texts, self.worth, strict=True) if least <= worth <= most
-        ]
+        return [self.texts[at] for at in self.places_worth(least, most)]
 
 
 def open_texts(data: Path, work: Path) -> KnowledgeBase:

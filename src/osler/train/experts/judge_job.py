@@ -21,6 +21,7 @@ from osler.train.experts.judge_cases import (
     COVIDQA,
     LABELLED,
     SEARCHED,
+    UNLABELLED,
     JudgedCase,
     covid_cases,
     open_texts,
@@ -39,6 +40,9 @@ from osler.train.experts.splits import (
     read_split,
     write_split,
 )
+from osler.train.experts.teacher import Teacher
+from osler.train.experts.tuned_models import Machine
+from osler.train.experts.unlabelled import QUESTIONS, read_unlabelled
 
 LABELS = "judge_labels*.jsonl"
 """Names of the files of labels, beside the split."""
@@ -61,7 +65,7 @@ _LABELS = "texts CC BY 4.0 or free, questions and labels Apache-2.0"
 SETS: Mapping[str, str] = {
     **LICENCES,
     COVIDQA: "Apache-2.0",
-    **dict.fromkeys((LABELLED, SEARCHED), _LABELS),
+    **dict.fromkeys((LABELLED, SEARCHED, UNLABELLED), _LABELS),
 }
 """The sets by their licences, in the order of a card."""
 CaseScores = Callable[[JudgedCase], Sequence[float]]
@@ -72,7 +76,9 @@ class JudgeJob(ExpertFolderJob):
     """Trains and measures the judge."""
 
     recipe: JudgeRecipe = field(default_factory=JudgeRecipe)
-    threads: int = 1
+    machine: Machine = field(default_factory=Machine)
+    teacher: Teacher | None = None
+    """Without one the judge learns from labels alone."""
 
     @property
     def labels(self) -> list[Path]:
@@ -82,7 +88,7 @@ class JudgeJob(ExpertFolderJob):
         """The cases of a part of all sets. Raises `BadConfig` for a split of other data."""
         split, questions = self._read_split()
         chosen = split.choose_items(questions, part)
-        cases = pair_cases([one for one in chosen if not _is_navigation(one)], self.recipe.seed)
+        cases = pair_cases([one for one in chosen if not _is_navigation(one)])
         cases += [one for one in covid_cases(self.data) if part_of_document(one.document) == part]
         if self.labels:
             with open_texts(self.data, self.work) as kb:
@@ -93,6 +99,16 @@ class JudgeJob(ExpertFolderJob):
             raise BadConfig(f"{lacking} is not there", fix="give the split of the benchmarks")
         return cases
 
+    def read_learnt(self, progress: Progress | None = None) -> list[JudgedCase]:
+        """What is trained on: the train part, and with a teacher also what nobody labelled."""
+        self.work.mkdir(parents=True, exist_ok=True)
+        cases = self.read_cases("train")
+        if self.teacher is None:
+            return cases
+        with open_texts(self.data, self.work) as kb:
+            cases += read_unlabelled(self.split.parent / QUESTIONS, kb, read_split(self.split))
+        return self.teacher.teach_cases(cases, self.work, self.machine, progress)
+
     def _read_split(self) -> tuple[DataSplit, list[PairQuestion]]:
         questions = read_pair_questions(self.data)
         if not self.split.is_file():
@@ -101,20 +117,21 @@ class JudgeJob(ExpertFolderJob):
 
     def train(self, progress: Progress | None = None) -> ExpertCard:
         """Trains on the train part; dev is followed for the log. Writes weights and card."""
-        self.work.mkdir(parents=True, exist_ok=True)
-        learnt, dev = self.read_cases("train"), self.read_cases("dev")
+        learnt, dev = self.read_learnt(progress), self.read_cases("dev")
         followed = [one for one in dev if one.source == LABELLED][:100] or dev[:100]
         model = train_judge(
             learnt,
             self.recipe,
-            self.work,
+            # What was learnt from labels alone is not gone on with beside a teacher.
+            self.work / (f"{JUDGE}-taught" if self.teacher else JUDGE),
             progress=progress,
             measure_dev=lambda model: _dev_accuracy(model, followed),
-            threads=self.threads,
+            machine=self.machine,
         )
         hashes = write_shards(model.export_deltas(), self.out)
         card = self.start_card(
             JUDGE,
+            made=made_by(JUDGE, self.teacher),
             question="Does this sentence, where it stands, answer this question?",
             family="pair",
             replaces="the cosine of question and sentence",
@@ -125,25 +142,15 @@ class JudgeJob(ExpertFolderJob):
             weak=_WEAK,
             default=True,
             parameters=PARAMETERS,
-            data=self._count_cases(learnt, dev),
+            data=count_cases({"train": learnt, "dev": dev, "test": self.read_cases("test")}),
         )
         list_questions(self.out, (one.question for one in (*learnt, *dev)))
         return self.write_card(card)
 
-    def _count_cases(
-        self, learnt: Sequence[JudgedCase], dev: Sequence[JudgedCase]
-    ) -> tuple[ExpertData, ...]:
-        found = {"train": learnt, "dev": dev, "test": self.read_cases("test")}
-        counts = Counter((one.source, part) for part in PARTS for one in found[part])
-        return tuple(
-            ExpertData(name=name, licence=licence, **{p: counts[name, p] for p in PARTS})
-            for name, licence in SETS.items()
-        )
-
     def evaluate(self, progress: Progress | None = None, *, limit: int | None = None) -> ExpertCard:
         """Share of test questions whose answering sentence stands first among those of its case,
         beside the cosine; the figures go onto the card."""
-        judge = JudgeExpert(open_expert(JUDGE, self.out), threads=self.threads)
+        judge = JudgeExpert(open_expert(JUDGE, self.out), threads=self.machine.threads)
 
         def score_case(case: JudgedCase) -> Sequence[float]:
             return judge.score_lines(case.question, [text.to_line() for text in case.texts])
@@ -151,6 +158,22 @@ class JudgeJob(ExpertFolderJob):
         figures = measure_first(self.read_cases("test"), score_case, limit, progress)
         card = open_expert(JUDGE, self.out).card
         return self.write_card(card.model_copy(update={"figures": figures}))
+
+
+def made_by(name: str, teacher: Teacher | None) -> str:
+    """The command that makes an expert again, for its card."""
+    taught = " --teacher FOLDER" if teacher else ""
+    return f"osler experts train {name} --data FOLDER --split FILE --out FOLDER{taught}"
+
+
+def count_cases(found: Mapping[Part, Sequence[JudgedCase]]) -> tuple[ExpertData, ...]:
+    """The cases of each part by set, for a card."""
+    counts = Counter((one.source, part) for part, cases in found.items() for one in cases)
+    return tuple(
+        ExpertData(name=name, licence=licence, **{p: counts[name, p] for p in PARTS})
+        for name, licence in SETS.items()
+        if any(counts[name, p] for p in PARTS)
+    )
 
 
 def score_by_cosine(encoder: Encoder) -> CaseScores:

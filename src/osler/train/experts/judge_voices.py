@@ -81,8 +81,9 @@ def _misspell(text: str, chance: random.Random) -> str:
 
 def _lay_words(text: str, chance: random.Random) -> str:
     """One name replaced by a word that means it: a brand, a lay word, an abbreviation."""
-    said = _words_that_mean()
-    found = [name for name in said if re.search(rf"\b{re.escape(name)}\b", text, re.IGNORECASE)]
+    said, low = _words_that_mean(), text.casefold()
+    held = [name for name in said if name in low]
+    found = [name for name in held if re.search(rf"\b{re.escape(name)}\b", text, re.IGNORECASE)]
     if not found:
         return text
     name = chance.choice(sorted(found))

@@ -9,10 +9,9 @@
 
 from __future__ import annotations
 
-import json
 import tarfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -20,7 +19,6 @@ from lxml import etree
 
 from osler.errors import MalformedSource
 from osler.evaluate.datasets.base import json_records, read_json
-from osler.llm.core.cache import write_whole
 from osler.sources.formats.safe_xml import iterate_elements, raw_text, text_of
 from osler.text import clean_text, one_line
 
@@ -184,25 +182,4 @@ def pubmedqa_questions(data: Path) -> list[PairQuestion]:
             documents = (f"PMID:{pmid}",)
             kind = str(record.get("final_decision") or "")
             found.append(PairQuestion(id, asked, PUBMEDQA, documents, right, wrong, kind, held_out))
-    return found
-
-
-def write_pair_questions(questions: Sequence[PairQuestion], path: Path) -> None:
-    """Writes questions as JSON Lines, whole or not at all."""
-    with write_whole(path) as draft:
-        lines = (json.dumps(asdict(one), ensure_ascii=False) for one in questions)
-        draft.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-
-
-def read_mined_questions(path: Path) -> list[PairQuestion]:
-    """Reads what `write_pair_questions` wrote."""
-    found = []
-    for line in path.read_text(encoding="utf-8").split("\n"):
-        if line:
-            row = json.loads(line)
-            texts = {
-                side: tuple(CandidateText(**one) for one in row[side])
-                for side in ("right", "wrong")
-            }
-            found.append(PairQuestion(**row | texts | {"documents": tuple(row["documents"])}))
     return found

@@ -1,4 +1,4 @@
-"""Searches with their gold documents over all passages of the data, for `fuse`.
+"""Searches with their gold documents over all passages of the data.
 
 The knowledge base has MedQuAD's answers, PubMedQA's abstracts and BioASQ's snippets, and no
 question: titles of PubMedQA's abstracts and questions of MedQuAD's pages are left out.
@@ -23,7 +23,6 @@ from osler.train.experts.pair_questions import (
     read_medquad_pages,
     read_pair_questions,
 )
-from osler.train.experts.splits import DIGITS, hash_of
 from osler.types import Passage, Relevance
 
 _PUBMED_FILES = ("pubmedqa_contexts.jsonl", "bioasq_snippets.jsonl")
@@ -69,14 +68,6 @@ def document_name(passage: Passage) -> str:
     return passage.locator.code or passage.id.partition(":")[2].partition("#")[0]
 
 
-def choose_share(questions: Sequence[SearchQuestion], share: float) -> list[SearchQuestion]:
-    """A share of the questions, by a hash of their first document; 1 keeps all.
-
-    Questions of one page stay together, as its answers do.
-    """
-    return [one for one in questions if int(hash_of(one.documents[0]), 16) < share * 16**DIGITS]
-
-
 def open_corpus(
     data: Path,
     folder: Path,
@@ -104,13 +95,6 @@ def open_corpus(
     kb = KnowledgeBase.open(path)
     kb.build(encoder, progress=progress)
     return kb
-
-
-def read_documents(data: Path, questions: Iterable[SearchQuestion]) -> dict[str, tuple[str, str]]:
-    """Title and text of each document of these questions, by its name in the knowledge base."""
-    documents = frozenset(document for one in questions for document in one.documents)
-    records = (*_medquad_records(data, documents), *_pubmed_records(data, documents))
-    return {str(one["id"]): (str(one["title"]), str(one["content"])) for one in records}
 
 
 def _add_corpora(data: Path, folder: Path, path: Path, documents: Collection[str]) -> None:

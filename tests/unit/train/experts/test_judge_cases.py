@@ -2,6 +2,7 @@
 
 import json
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from osler.train.experts.judge_cases import (
     COVIDQA,
     LABELLED,
     SEARCHED,
+    UNLABELLED,
     JudgedCase,
     covid_cases,
     digest_of,
@@ -143,16 +145,30 @@ def test_a_step_is_the_same_each_time_and_its_rows_are_full() -> None:
             assert row.texts[0].sentence.endswith("answers.")
 
 
-def test_what_a_search_found_joins_in_the_second_cycle_alone() -> None:
+def test_what_a_search_found_is_asked_more_often_than_what_was_written_for_a_page() -> None:
     cases = [case_of(LABELLED, "gout"), case_of(SEARCHED, "found")]
-    sampler = JudgeSampler(cases, rows=8, texts=2, cycles=(5, 4, 9))
-    asked = [[row.question for row in sampler.draw_step(step)] for step in range(18)]
-    assert not any("found" in text for early in asked[:5] for text in early)
-    shares = [
-        sum("found" in text for late in asked[a:b] for text in late) / (8 * (b - a))
-        for a, b in ((5, 9), (9, 18))
-    ]
-    assert 0 < shares[0] < shares[1]
+    sampler = JudgeSampler(cases, rows=8, texts=2)
+    rows = [row for step in range(50) for row in sampler.draw_step(step)]
+    assert 0.5 < sum("found" in row.texts[0].sentence for row in rows) / len(rows) < 0.8
+
+
+def test_rows_have_the_teacher_s_logits_and_unlabelled_ones_no_worth() -> None:
+    known = replace(case_of(LABELLED, "gout"), taught=(2.0, -3.0))
+    unknown = replace(case_of(UNLABELLED, "lupus"), worth=(), taught=(1.0, -1.0))
+    sampler = JudgeSampler([known, unknown], rows=8, texts=3, vary=False)
+    logits = dict(
+        pair for case in (known, unknown) for pair in zip(case.texts, case.taught, strict=True)
+    )
+    kinds = set()
+    for row in (row for step in range(10) for row in sampler.draw_step(step)):
+        labelled = "gout" in row.texts[0].sentence
+        kinds.add(labelled)
+        own = len(row.texts) - row.taught.count(None)
+        assert own >= 1
+        assert row.taught[:own] == tuple(logits[text] for text in row.texts[:own])
+        assert row.worth[own:] == (0.0,) * (3 - own)
+        assert (None in row.worth[:own]) is not labelled
+    assert kinds == {True, False}
 
 
 def test_voices_change_how_it_is_asked_and_not_what() -> None:

@@ -1,24 +1,27 @@
 """The judge in torch and as an ONNX graph, and a training that goes on where it stopped."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from osler.errors import ModelError
+from osler.errors import BadConfig, ModelError
 from osler.kb.encoders.base import open_session
 from osler.kb.encoders.minilm import read_safetensors
 from osler.llm.local.weights import MINILM, locate_weights
 from osler.retrieve.experts.judge import JudgedText, read_judged
 from osler.retrieve.experts.pair_graph import pair_graph, run_pairs
+from osler.train.experts import row_training
 from osler.train.experts.checkpoints import TRAINING_LOG
-from osler.train.experts.judge_cases import LABELLED, JudgedCase
+from osler.train.experts.judge_cases import LABELLED, UNLABELLED, JudgedCase
 from osler.train.experts.judge_training import (
     JudgeModel,
     JudgeRecipe,
     train_judge,
 )
+from osler.train.experts.tuned_models import Machine
 
 pytestmark = pytest.mark.torch
 
@@ -32,7 +35,7 @@ CASES = [
     )
     for name, drug in (("gout", "colchicine"), ("asthma", "steroids"), ("uveitis", "drops"))
 ]
-TINY = JudgeRecipe(cycles=(3, 1), rows=2, texts=3)
+TINY = JudgeRecipe(steps=4, rows=2, texts=3)
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +58,7 @@ def test_the_float32_graph_is_the_trained_model(trained: tuple[JudgeModel, Path]
         name: one + torch.randn(one.shape, generator=chance) * 0.01
         for name, one in state["tuned"].items()
     }
-    other = JudgeModel(TINY)
+    other = JudgeModel(TINY, Machine())
     other.load_state(state)
     pairs = [(one.question, text) for one in CASES for case in CASES for text in case.texts]
     with torch.no_grad():
@@ -93,7 +96,24 @@ def test_a_finished_training_is_not_done_again(trained: tuple[JudgeModel, Path])
 
 def test_a_checkpoint_of_another_recipe_is_refused(trained: tuple[JudgeModel, Path]) -> None:
     with pytest.raises(ModelError, match="other settings"):
-        train_judge(CASES, JudgeRecipe(cycles=(3, 2), rows=2, texts=3), trained[1])
+        train_judge(CASES, JudgeRecipe(steps=5, rows=2, texts=3), trained[1])
+
+
+def test_a_device_that_is_not_there_is_told() -> None:
+    with pytest.raises(BadConfig, match="no device 'nowhere'"):
+        Machine("nowhere").prepare()
+
+
+def test_a_step_is_the_same_whether_its_rows_are_read_in_parts_or_at_once(
+    trained: tuple[JudgeModel, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = replace(TINY, rows=5, steps=1)
+    parts = train_judge(CASES, recipe, tmp_path / "parts")
+    monkeypatch.setattr(row_training, "_ROWS_TOGETHER", 5)
+    whole = train_judge(CASES, recipe, tmp_path / "whole")
+    groups = [model.parameters()[0]["params"] for model in (parts, whole)]
+    for one, other in zip(*groups, strict=True):
+        np.testing.assert_allclose(one.grad, other.grad, atol=1e-5)
 
 
 def test_all_layers_and_the_head_are_learnt_and_the_words_are_not(
@@ -108,9 +128,24 @@ def test_all_layers_and_the_head_are_learnt_and_the_words_are_not(
 def test_a_training_tells_what_answers_from_what_does_not(tmp_path: Path) -> None:
     import torch
 
-    recipe = JudgeRecipe(cycles=(40,), rows=3, texts=3, rate=2e-4)
+    recipe = JudgeRecipe(steps=40, rows=3, texts=3, rate=2e-4)
     model = train_judge(CASES, recipe, tmp_path)
     with torch.no_grad():
         for case in CASES:
             right, wrong = model.score_pairs([(case.question, text) for text in case.texts])
             assert right > wrong
+
+
+def test_a_teacher_s_logits_are_learnt_where_nobody_labelled(tmp_path: Path) -> None:
+    import torch
+
+    # What answers has the lower logit here, so that only the teacher can have said it.
+    cases = [replace(case, source=UNLABELLED, worth=(), taught=(-3.0, 2.0)) for case in CASES]
+    recipe = JudgeRecipe(steps=40, rows=3, texts=2, rate=2e-4)
+    model = train_judge(cases, recipe, tmp_path)
+    losses = [json.loads(one)["loss"] for one in (tmp_path / TRAINING_LOG).read_text().splitlines()]
+    assert losses[-1] < losses[0] / 2
+    with torch.no_grad():
+        for case in cases:
+            low, high = model.score_pairs([(case.question, text) for text in case.texts])
+            assert high > low
