@@ -105,7 +105,7 @@ class TeacherModel(PairModel):
 
         torch = import_extra("torch")
         reader = QuestionReader()
-        self.encoder.eval()
+        self.encoder.train(mode=False)
         found = [np.zeros(0, np.float32)]
         for begin in range(0, len(cases), _CASES_TOGETHER):
             some = cases[begin : begin + _CASES_TOGETHER]

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from osler.errors import BadConfig
 from osler.kb.base import KnowledgeBase
 from osler.retrieve.asked import QuestionReader
 from osler.retrieve.experts.judge import JudgedText
@@ -26,12 +27,12 @@ question."""
 
 
 def read_unlabelled(path: Path, kb: KnowledgeBase, split: DataSplit) -> list[JudgedCase]:
-    """The questions of the file with sentences that may answer them; none where there is no file.
+    """The questions of the file with sentences that may answer them.
 
-    Pages of the split's test part are left out.
+    Pages of the split's test part are left out. Raises `BadConfig` where the file is not there.
     """
     if not path.is_file():
-        return []
+        raise BadConfig(f"{path} is not there", fix="give the split of the benchmarks")
     asked = path.read_text(encoding="utf-8").splitlines()
     found = asyncio.run(_search_questions(asked, kb, split))
     return [one for one in found if one.texts]

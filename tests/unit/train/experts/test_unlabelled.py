@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from osler.errors import BadConfig
 from osler.kb.base import KnowledgeBase
 from osler.train.experts.judge_cases import UNLABELLED
 from osler.train.experts.splits import DataSplit, hash_of
@@ -56,5 +57,6 @@ def test_a_page_of_the_test_part_is_never_read(base: KnowledgeBase, tmp_path: Pa
     assert any("secret" in text.heading for text in case.texts)
 
 
-def test_without_a_file_there_are_no_questions(base: KnowledgeBase, tmp_path: Path) -> None:
-    assert read_unlabelled(tmp_path / "nothing.txt", base, DataSplit({})) == []
+def test_a_file_that_is_not_there_is_told(base: KnowledgeBase, tmp_path: Path) -> None:
+    with pytest.raises(BadConfig, match=r"nothing\.txt is not there"):
+        read_unlabelled(tmp_path / "nothing.txt", base, DataSplit({}))
