@@ -14,7 +14,9 @@ _LEANS = {
     "en": re.compile(
         r"(?:its?|they|their|them|he|his|she|this|these|those|such|both|neither|either|otherwise|"
         r"the (?:others?|rest|"
-        r"former|latter|same)|(?:in|if|for|with|unless|until|after|before|when|where) "
+        r"former|latter|same)|"
+        r"(?:half|part|most|all|some|each|none|many|much) of (?:it|them|this|these|that|those)|"
+        r"(?:in|if|for|with|unless|until|after|before|when|where) "
         r"(?:it|they|this|these|those|such|so|not|both|neither))\b",
         re.IGNORECASE,
     ),

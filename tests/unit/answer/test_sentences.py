@@ -63,6 +63,12 @@ def test_what_begins_with_its_begins_with_what_it_belongs_to() -> None:
     assert whole.text == text
 
 
+def test_a_part_of_this_is_said_with_what_it_is_a_part_of() -> None:
+    text = "Fluid is 4 mL x weight x per cent. Half of this volume is given in the first 8 hours."
+    (whole,) = add_neighbours([quote(text, "Half of this volume is given in the first 8 hours.")])
+    assert whole.text == text
+
+
 @pytest.mark.parametrize("part", ["Statins are stopped in pregnancy.", "These lower cholesterol."])
 def test_nothing_is_brought_to_what_stands_alone_or_over_a_line_break(part: str) -> None:
     assert add_neighbours([quote(STATINS, part)])[0].text == part
