@@ -184,6 +184,11 @@ def test_patients_without_what_this_one_has_are_others() -> None:
         ("What are the symptoms of gout and pseudogout?", []),
         ("Can gout be inherited from my mother?", []),
         ("", []),
+        ("how do i know if i have alveolar rhabdomyosarcoma", ["alveolar rhabdomyosarcoma"]),
+        ("How can you tell if someone is having a stroke?", ["stroke"]),
+        ("could my son have croup", ["croup"]),
+        ("What is the treatment for a wart of the foot?", ["wart of the foot"]),
+        ("How do I know if my INR is too high?", []),
     ],
 )
 def test_what_one_thing_is_asked_of_is_read(question: str, subjects: list[str]) -> None:
