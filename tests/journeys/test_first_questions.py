@@ -25,7 +25,7 @@ FIRST: dict[str, str] = {
 """Question → what the first quote must say."""
 AMONG: dict[str, str] = {
     "How is anaphylaxis treated?": "intramuscular adrenaline",
-    "can i take ibuprofen with lisinopril and furosemide": "the NSAID narrows",
+    "can i take ibuprofen with lisinopril and furosemide": "acute kidney injury|the NSAID narrows",
     "grapefruit with my cholesterol pill": "grapefruit juice",
 }
 """Question → what one of the quotes must say."""

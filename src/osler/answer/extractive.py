@@ -54,8 +54,9 @@ _SPENT = {
 }
 
 
-FURTHER = 0.5
-"""Least probability of a further quote, as a share of the first one's."""
+FURTHER = 0.4
+"""Least probability of a further quote, as a share of the first one's. Of 1,062 dev and seen
+questions 828 have a right quote for 811 at .5, with 2.2 quotes for 1.9: .42 and .47 are right."""
 
 
 @dataclass(frozen=True)
@@ -178,11 +179,10 @@ def choose_quotes(found: Sequence[QuoteCandidate], most: int) -> list[QuoteCandi
     """At most `most` sentences, the likeliest first, none twice, with what they lean on."""
     chosen: dict[str, QuoteCandidate] = {}
     for one in found:
-        if len(chosen) == most or one.relevance < FURTHER * found[0].relevance:
-            break
-        # Two passages may say the same in the same words.
-        chosen.setdefault(" ".join(one.text.casefold().split()), one)
-    return add_neighbours(list(chosen.values()))
+        if one.relevance >= FURTHER * found[0].relevance:
+            # Two passages may say the same in the same words.
+            chosen.setdefault(" ".join(one.text.casefold().split()), one)
+    return add_neighbours(list(chosen.values())[:most])
 
 
 def introduce_nearest(near: Sequence[QuoteCandidate], language: Language) -> list[Statement]:
