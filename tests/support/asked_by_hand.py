@@ -27,6 +27,10 @@ _HELD = {
     "json_schema": {"name": "reply", "strict": True, "schema": _SCHEMA},
 }
 _TOOL = {"name": "look_up", "parameters": {"type": "object", "properties": {}}}
+_GBNF = f'root ::= "{_WORD}"'
+_GRAMMARS: list[dict[str, Any]] = [{"grammar": _GBNF}, {"structured_outputs": {"grammar": _GBNF}}]
+_CONTINUING = ({}, {"continue_final_message": True, "add_generation_prompt": False})
+"""By itself, as llama.cpp does; in vLLM's and SGLang's words."""
 _USER = {"role": "user", "content": "Name one vitamin."}
 
 
@@ -39,7 +43,7 @@ class Truth:
     """Whether /completions tells log-probabilities of the tokens of its prompt."""
     schema: bool
     grammar: bool
-    """Whether llama.cpp's own field is obeyed."""
+    """Whether llama.cpp's own field is obeyed, or vLLM's."""
     continues: bool
     beside: bool
     calls_tools: bool
@@ -57,7 +61,7 @@ class Asker:
             logprobs=self._tells_logprobs(),
             echoes=self._echoes(),
             schema=self._holds_schema(),
-            grammar=self._text(grammar=f'root ::= "{_WORD}"', max_tokens=8) == _WORD,
+            grammar=any(self._text(**way, max_tokens=8) == _WORD for way in _GRAMMARS),
             continues=self._continues(),
             beside=self._works_beside(),
             calls_tools=bool(
@@ -105,10 +109,11 @@ class Asker:
         """A message of one token that is continued makes the prompt longer by that token alone; a
         message that is ended has the marks of its end and of the next turn as well."""
         begun = [_USER, {"role": "assistant", "content": "one"}]
-        return self._prompt_tokens(begun) - self._prompt_tokens([_USER]) == 1
+        alone = self._prompt_tokens([_USER])
+        return any(self._prompt_tokens(begun, **way) - alone == 1 for way in _CONTINUING)
 
-    def _prompt_tokens(self, messages: list[dict[str, str]]) -> int:
-        body = {"messages": messages, "max_tokens": 1}
+    def _prompt_tokens(self, messages: list[dict[str, str]], **more: bool) -> int:
+        body = {"messages": messages, "max_tokens": 1, **more}
         return int(self.post("/chat/completions", body).json()["usage"]["prompt_tokens"])
 
     def _works_beside(self) -> bool:

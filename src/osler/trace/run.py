@@ -67,6 +67,8 @@ class Run:
     unsaid: str = field(default="", init=False)
     """Why the last reply of a model said nothing: it was cut while thinking, or declined; empty
     where it spoke."""
+    cut: str = field(default="", init=False)
+    """The last reply of a model, where its tokens ended before its words."""
     rng: random.Random = field(init=False)
     _cancelled: bool = field(default=False, init=False)
 
