@@ -88,9 +88,9 @@ class Run:
         self.paid += usage.money.amount if usage.money else 0.0
 
     def price_usage(self, model: str, usage: Usage) -> Usage:
-        """What calls of a model used, with what they cost where its price is known."""
+        """What calls of a model used, with what they cost where its price and tokens are known."""
         price = self.prices.get(model)
-        return replace(usage, money=price.cost_of(usage)) if price else usage
+        return replace(usage, money=price.cost_of(usage)) if price and usage.is_counted else usage
 
     def require_budget(self, what: Literal["call", "search"], calls: int = 1) -> None:
         """Raises `BudgetExceeded` unless the budget allows one more search, or `calls` more model

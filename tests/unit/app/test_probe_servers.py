@@ -103,6 +103,8 @@ async def test_the_probe_of_such_a_server_advises_one_call_at_a_time() -> None:
     assert found.ok, found.rows()
     assert found.beside is False
     assert "model.parallel = 1" in advise(Settings(model=chosen), chosen, found).lines()
+    (speed,) = (row for row in found.rows() if row.name == "speed")
+    assert speed.detail == "not told: the server does not count the tokens of its replies"
 
 
 # transformers serve

@@ -6,6 +6,7 @@ without a word, and for the same request without a stream its complaint, of stat
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -33,6 +34,11 @@ TOO_LONG = (
     "This model's maximum context length is 2048 tokens. However, you requested 3100 tokens (3000"
     " in the messages, 100 in the completion). Please reduce the length of the messages."
 )
+NO_SCHEMA = (
+    "1 validation error:\n  {'type': 'literal_error', 'loc': ('body', 'response_format', 'type'),"
+    " 'msg': \"Input should be 'text' or 'json_object'\", 'input': 'json_schema'}\n\n"
+    '  File "app.py", line 376, in create_chat_completion'
+)
 SILENT = reply_head(kind=EVENTS, more="Transfer-Encoding: chunked\r\n")
 """Of chunks the last is missing."""
 
@@ -49,6 +55,10 @@ def answer_as_llama_cpp_python(asked: LoopbackRequest) -> LoopbackReply | bytes:
 
 def _answer_chat(body: dict[str, Any]) -> bytes:
     why: tuple[int, str, str | None, str] | None = None
+    if body.get("response_format", {}).get("type") == "json_schema":
+        # Seen before the stream is begun.
+        error = {"message": NO_SCHEMA, "type": "internal_server_error", "param": None, "code": None}
+        return json_reply({"error": error}, 500)
     if body.get("logprobs"):
         why = (500, "internal_server_error", None, NO_LOGPROBS)
     elif sum(len(turn["content"]) for turn in body["messages"]) > 2048:
@@ -71,6 +81,7 @@ async def test_what_it_has_no_log_probabilities_for_is_asked_without_them() -> N
     assert model.server.without == {"logprobs"}
     assert not model.server.logprobs
     assert time.naps == []
+    assert not model.server.kinds
     assert len(whole) == 1
     assert "stream_options" not in whole[0]
 
@@ -100,8 +111,14 @@ async def test_a_stream_that_stays_silent_is_a_server_that_hangs_up() -> None:
         ("'seed' is not supported by this model", "seed"),
         ("Internal error: CUDA is not supported", ""),
         ("out of memory", ""),
+        (NO_SCHEMA, "response_format"),
     ],
 )
 def test_a_complaint_names_the_field_where_it_begins_with_it(words: str, field: str) -> None:
-    assert refused_field(f'{{"error": {{"message": "{words}", "param": null}}}}') == field
-    assert refused_field(f'{{"detail": "{words}"}}') == field
+    assert refused_field(json.dumps({"error": {"message": words, "param": None}})) == field
+    assert refused_field(json.dumps({"detail": words})) == field
+
+
+def test_a_complaint_of_fastapi_names_the_field() -> None:
+    detail = [{"type": "literal_error", "loc": ["body", "stop", 0], "msg": "no", "input": "x"}]
+    assert refused_field(json.dumps({"detail": detail})) == "stop"
