@@ -30,7 +30,10 @@ _HELD = {
 _TOOL = {"name": "look_up", "parameters": {"type": "object", "properties": {}}}
 _GBNF = f'root ::= "{_WORD}"'
 _GRAMMARS: list[dict[str, Any]] = [{"grammar": _GBNF}, {"structured_outputs": {"grammar": _GBNF}}]
-_CONTINUING = ({}, {"continue_final_message": True, "add_generation_prompt": False})
+_CONTINUING: list[dict[str, bool]] = [
+    {},
+    {"continue_final_message": True, "add_generation_prompt": False},
+]
 """By itself, as llama.cpp does; in vLLM's and SGLang's words."""
 _USER = {"role": "user", "content": "Name one vitamin."}
 
