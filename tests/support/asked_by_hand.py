@@ -132,7 +132,8 @@ class Asker:
 
     def _prompt_tokens(self, messages: list[dict[str, str]], **more: bool) -> int:
         body = {"messages": messages, "max_tokens": 1, **more}
-        return int(self.post("/chat/completions", body).json()["usage"]["prompt_tokens"])
+        reply = self.post("/chat/completions", body)
+        return int(reply.json()["usage"]["prompt_tokens"]) if reply.status_code == 200 else -1
 
     def _works_beside(self) -> bool:
         """Whether each of two streams has a piece before the other's last."""

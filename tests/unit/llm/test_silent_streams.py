@@ -41,6 +41,8 @@ NO_SCHEMA = (
 )
 SILENT = reply_head(kind=EVENTS, more="Transfer-Encoding: chunked\r\n")
 """Of chunks the last is missing."""
+EMPTY = stream_reply([], done=False)
+"""Ended in good order: what it does with a prompt that is too long."""
 
 
 def answer_as_llama_cpp_python(asked: LoopbackRequest) -> LoopbackReply | bytes:
@@ -67,7 +69,8 @@ def _answer_chat(body: dict[str, Any]) -> bytes:
         return stream_reply([chat_chunk(""), chat_chunk("Oral"), chat_chunk(" iron.", "stop")])
     status, kind, param, words = why
     error = {"message": words, "type": kind, "param": param, "code": None}
-    return SILENT if body["stream"] else json_reply({"error": error}, status)
+    silent = SILENT if status == 500 else EMPTY
+    return silent if body["stream"] else json_reply({"error": error}, status)
 
 
 async def test_what_it_has_no_log_probabilities_for_is_asked_without_them() -> None:

@@ -208,7 +208,11 @@ class ServerSession:
                 return await self._gather_reply(url, body, make())
             except SilentStream:
                 # What was wrong with the request is said where no stream has begun.
+                pass
+            try:
                 return await self._gather_reply(url, without_streaming(body), make())
+            except SilentStream as error:
+                raise BadReply("the stream had no reply in it") from error
 
         return await self._retry_while_busy(url, gather_once)
 
@@ -379,6 +383,8 @@ class ServerSession:
                 except httpx2.TransportError as error:
                     raise (SilentStream() if waits is None else error) from error
                 if data is None:
+                    if waits is None:
+                        raise SilentStream
                     return
                 waits = stall
                 yield data
