@@ -6,6 +6,7 @@ without a word, and for the same request without a stream its complaint, of stat
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -14,8 +15,9 @@ import pytest
 from osler.errors import ModelUnreachable
 from osler.llm.core.base import Message, Sampling
 from osler.llm.server.bounded_reading import refused_field
-from osler.llm.server.client import Endpoint, connect_server
-from osler.llm.server.connection import RequestRefused, ServerBusy
+from osler.llm.server.client import Endpoint, OpenAIModel, connect_server
+from osler.llm.server.connection import RequestRefused, ServerBusy, ServerClient
+from osler.llm.server.dialects import ServerProfile
 from osler.testing.servers import (
     EVENTS,
     FakeTime,
@@ -94,6 +96,34 @@ async def test_a_prompt_that_is_too_long_is_told_in_the_server_s_words() -> None
         model = await connect_server(Endpoint(base_url=place.url, model="small"))
         with pytest.raises(RequestRefused, match="context length is 2048 tokens"):
             await model.complete([Message("user", "word " * 600)], Sampling(max_tokens=100))
+
+
+async def test_the_reason_is_asked_for_again_where_the_connection_was_lost_with_the_stream() -> (
+    None
+):
+    """It closes a connection after such a stream, which a client may still take for open."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if b'"stream":true' in await read_request(reader):
+            head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
+            writer.write(head + b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n")
+            await read_request(reader)
+        else:
+            error = {"message": TOO_LONG, "type": "invalid_request_error", "param": "messages"}
+            writer.write(json_reply({"error": error}, 400))
+        writer.close()
+
+    async def read_request(reader: asyncio.StreamReader) -> bytes:
+        head = await reader.readuntil(b"\r\n\r\n")
+        length = int(head.lower().partition(b"content-length:")[2].split(b"\r\n")[0])
+        return await reader.readexactly(length)
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        host, port = server.sockets[0].getsockname()
+        endpoint = Endpoint(base_url=f"http://{host}:{port}/v1", model="small")
+        model = OpenAIModel(ServerClient(endpoint, clock=FakeTime().clock), ServerProfile())
+        with pytest.raises(RequestRefused, match="context length is 2048 tokens"):
+            await model.complete(QUERY, Sampling(max_tokens=100))
 
 
 async def test_a_stream_that_stays_silent_is_a_server_that_hangs_up() -> None:

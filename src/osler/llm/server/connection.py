@@ -203,16 +203,20 @@ class ServerSession:
         """
         url = self._door.endpoint.url_of(path, root=root)
 
+        streams = True
+
         async def gather_once() -> G | BusyAnswer:
+            nonlocal streams
             try:
-                return await self._gather_reply(url, body, make())
-            except SilentStream:
-                # What was wrong with the request is said where no stream has begun.
-                pass
-            try:
-                return await self._gather_reply(url, without_streaming(body), make())
+                asked = body if streams else without_streaming(body)
+                return await self._gather_reply(url, asked, make())
             except SilentStream as error:
-                raise BadReply("the stream had no reply in it") from error
+                if not streams:
+                    raise BadReply("the stream had no reply in it") from error
+            # What was wrong with the request is said where no stream has begun: at the next try
+            # too, since the connection may have been lost with the stream.
+            streams = False
+            return await gather_once()
 
         return await self._retry_while_busy(url, gather_once)
 
