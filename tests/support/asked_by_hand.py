@@ -144,14 +144,15 @@ class Asker:
         for thread in asked:
             thread.join()
         one, other = told
-        # One that was ended by the other has fewer pieces than it was to have.
-        ended = min(len(one), len(other)) < 8
+        # One that was ended by the other has fewer pieces.
+        ended = 2 * min(len(one), len(other)) < max(len(one), len(other))
         return not ended and one[0] < other[-1] and other[0] < one[-1]
 
     def _stream_times(self, tokens: int) -> list[float]:
         """When each piece of text came, until the reply ended or broke off."""
         count = {"role": "user", "content": "Count from one to sixty in words."}
-        body = {"model": self.model, "messages": [count], "max_tokens": tokens, "stream": True}
+        how = {"max_tokens": tokens, "temperature": 0.0, "stream": True}
+        body = {"model": self.model, "messages": [count], **how}
         address, times = f"{self.url}/chat/completions", list[float]()
         asked = httpx2.stream("POST", address, json=body, headers=self._headers(), timeout=300)
         with suppress(httpx2.RemoteProtocolError), asked as reply:
