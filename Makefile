@@ -61,6 +61,9 @@ $(VENV)/servers/%/ready: requirements-%.lock
 	@touch $@
 
 # llama-cpp-python is built from source (a C++ compiler, minutes); where that fails its tests say that it is not there.
+# Not for this processor: a virtual machine may show AMX and forbid it, and the server dies at its first prompt.
+$(VENV)/servers/llama-cpp-python/ready: export CMAKE_ARGS = -DGGML_NATIVE=OFF -DLLAVA_BUILD=OFF
+
 ## Model servers that nobody here wrote: llama.cpp's, `transformers serve`, LiteLLM's proxy, llama-cpp-python's.
 test-servers: $(VENV)/extra $(VENV)/servers/litellm/ready
 	@$(OSLER) download-models >/dev/null

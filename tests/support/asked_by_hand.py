@@ -10,6 +10,7 @@ import json
 import threading
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +28,13 @@ _HELD = {
     "json_schema": {"name": "reply", "strict": True, "schema": _SCHEMA},
 }
 _TOOL = {"name": "look_up", "parameters": {"type": "object", "properties": {}}}
+_GBNF = f'root ::= "{_WORD}"'
+_GRAMMARS: list[dict[str, Any]] = [{"grammar": _GBNF}, {"structured_outputs": {"grammar": _GBNF}}]
+_CONTINUING: list[dict[str, bool]] = [
+    {},
+    {"continue_final_message": True, "add_generation_prompt": False},
+]
+"""By itself, as llama.cpp does; in vLLM's and SGLang's words."""
 _USER = {"role": "user", "content": "Name one vitamin."}
 
 
@@ -35,11 +43,13 @@ class Truth:
     streams: bool
     """Several pieces, not one."""
     logprobs: bool
-    echoes: bool
-    """Whether /completions tells log-probabilities of the tokens of its prompt."""
+    scores: bool
+    """Whether /completions tells log-probabilities of a conversation, which it tokenised."""
+    counts: bool
+    """Whether a stream tells how many tokens were read and written."""
     schema: bool
     grammar: bool
-    """Whether llama.cpp's own field is obeyed."""
+    """Whether llama.cpp's own field is obeyed, or vLLM's."""
     continues: bool
     beside: bool
     calls_tools: bool
@@ -55,9 +65,10 @@ class Asker:
         return Truth(
             streams=len(self._stream_times(12)) > 1,
             logprobs=self._tells_logprobs(),
-            echoes=self._echoes(),
+            scores=self._scores(),
+            counts=self._counts(),
             schema=self._holds_schema(),
-            grammar=self._text(grammar=f'root ::= "{_WORD}"', max_tokens=8) == _WORD,
+            grammar=any(self._text(**way, max_tokens=8) == _WORD for way in _GRAMMARS),
             continues=self._continues(),
             beside=self._works_beside(),
             calls_tools=bool(
@@ -87,11 +98,22 @@ class Asker:
         told = self._choice(logprobs=True, top_logprobs=1).get("logprobs")
         return bool(told and told.get("content"))
 
-    def _echoes(self) -> bool:
-        body = {"prompt": "The heart pumps red blood", "echo": True, "logprobs": 1, "max_tokens": 1}
+    def _scores(self) -> bool:
+        asked = {"model": self.model, "messages": [_USER]}
+        root = self.url.removesuffix("/v1")
+        reply = httpx2.post(f"{root}/tokenize", json=asked, headers=self._headers(), timeout=300)
+        tokens = reply.json().get("tokens") if reply.status_code == 200 else None
+        if not tokens:
+            return False
+        body = {"prompt": tokens, "echo": True, "logprobs": 1, "max_tokens": 1}
         reply = self.post("/completions", body)
         told = reply.json()["choices"][0].get("logprobs") if reply.status_code == 200 else None
-        return len((told or {}).get("token_logprobs") or []) > 3
+        return len((told or {}).get("token_logprobs") or []) > len(tokens)
+
+    def _counts(self) -> bool:
+        streamed = {"stream": True, "stream_options": {"include_usage": True}}
+        body = {"messages": [_USER], "max_tokens": 4, **streamed}
+        return '"completion_tokens"' in self.post("/chat/completions", body).text
 
     def _holds_schema(self) -> bool:
         try:
@@ -105,11 +127,13 @@ class Asker:
         """A message of one token that is continued makes the prompt longer by that token alone; a
         message that is ended has the marks of its end and of the next turn as well."""
         begun = [_USER, {"role": "assistant", "content": "one"}]
-        return self._prompt_tokens(begun) - self._prompt_tokens([_USER]) == 1
+        alone = self._prompt_tokens([_USER])
+        return any(self._prompt_tokens(begun, **way) - alone == 1 for way in _CONTINUING)
 
-    def _prompt_tokens(self, messages: list[dict[str, str]]) -> int:
-        body = {"messages": messages, "max_tokens": 1}
-        return int(self.post("/chat/completions", body).json()["usage"]["prompt_tokens"])
+    def _prompt_tokens(self, messages: list[dict[str, str]], **more: bool) -> int:
+        body = {"messages": messages, "max_tokens": 1, **more}
+        reply = self.post("/chat/completions", body)
+        return int(reply.json()["usage"]["prompt_tokens"]) if reply.status_code == 200 else -1
 
     def _works_beside(self) -> bool:
         """Whether each of two streams has a piece before the other's last."""
@@ -120,18 +144,19 @@ class Asker:
         for thread in asked:
             thread.join()
         one, other = told
-        return bool(one and other) and one[0] < other[-1] and other[0] < one[-1]
+        # One that was ended by the other has fewer pieces.
+        ended = 2 * min(len(one), len(other)) < max(len(one), len(other))
+        return not ended and one[0] < other[-1] and other[0] < one[-1]
 
     def _stream_times(self, tokens: int) -> list[float]:
-        """When each piece of text came."""
+        """When each piece of text came, until the reply ended or broke off."""
         count = {"role": "user", "content": "Count from one to sixty in words."}
-        body = {"model": self.model, "messages": [count], "max_tokens": tokens, "stream": True}
-        address = f"{self.url}/chat/completions"
-        with httpx2.stream(
-            "POST", address, json=body, headers=self._headers(), timeout=300
-        ) as reply:
-            return [
-                time.monotonic()
-                for line in reply.iter_lines()
-                if '"content":"' in line.replace('": "', '":"')
-            ]
+        how = {"max_tokens": tokens, "temperature": 0.0, "stream": True}
+        body = {"model": self.model, "messages": [count], **how}
+        address, times = f"{self.url}/chat/completions", list[float]()
+        asked = httpx2.stream("POST", address, json=body, headers=self._headers(), timeout=300)
+        with suppress(httpx2.RemoteProtocolError), asked as reply:
+            for line in reply.iter_lines():
+                if '"content":"' in line.replace('": "', '":"'):
+                    times.append(time.monotonic())
+        return times

@@ -6,6 +6,7 @@
 | transformers | `transformers serve`, of the extra train |
 | llama-cpp-python | its own server, built from source |
 | LiteLLM | its proxy, with a master key, in front of llama.cpp |
+| vLLM | its own server for processors: 3 GB, which `make test-servers` does not install |
 
 Those that the tests' environment does not hold have one each, in the folder OSLER_SERVERS.
 """
@@ -82,7 +83,7 @@ def _program_of(kind: str, name: str) -> str:
     """A program of the server's own environment; skips the test where it was not made."""
     place = Path(os.environ[FOLDER]).absolute() / kind
     if not (place / "ready").is_file():
-        pytest.skip(f"{kind} is not there: `make test-servers` installs it")
+        pytest.skip(f"{kind} is not there: see the head of {Path(__file__).name}")
     return str(place / "bin" / name)
 
 
@@ -183,11 +184,24 @@ def _litellm(folder: Path) -> Iterator[RealServer]:
             yield RealServer("LiteLLM", f"{root}/v1", "small", stop, key=KEY)
 
 
+@contextmanager
+def _vllm(folder: Path) -> Iterator[RealServer]:
+    program, port = _program_of("vLLM", "vllm"), _free_port()
+    command = [program, "serve", str(_weights_folder()), "--served-model-name", "small"]
+    command += ["--host", "127.0.0.1", "--port", str(port), "--max-model-len", str(CONTEXT)]
+    command += ["--enforce-eager", "--dtype", "bfloat16"]
+    root, quiet = f"http://127.0.0.1:{port}", {"VLLM_NO_USAGE_STATS": "1"}
+    quiet |= {"VLLM_CPU_KVCACHE_SPACE": "1"}
+    with _run(command, folder / "vllm.log", f"{root}/health", **quiet) as stop:
+        yield RealServer("vLLM", f"{root}/v1", "small", stop, context=CONTEXT)
+
+
 SERVERS = {
     "llama.cpp": _llama_cpp,
     "transformers": _transformers,
     "llama-cpp-python": _llama_cpp_python,
     "LiteLLM": _litellm,
+    "vLLM": _vllm,
 }
 
 

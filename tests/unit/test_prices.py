@@ -57,6 +57,12 @@ async def test_a_call_is_paid_and_told_with_its_price() -> None:
     assert run.paid == run.usage.money.amount > 0
 
 
+def test_a_call_whose_tokens_the_server_does_not_count_has_no_price() -> None:
+    run = Run(prices={"big": PRICE})
+    assert run.price_usage("big", Usage(calls=1, seconds=2.0)).money is None
+    assert run.price_usage("big", Usage()).money == Money(0.0, "EUR")
+
+
 async def test_a_budget_in_money_stops_before_the_next_call() -> None:
     model = ScriptedModel(["one two", "three"], name="big")
     run = Run(prices={"big": PRICE}, budget=Budget(money=1e-6))
@@ -154,5 +160,5 @@ def test_money_is_written_so_that_small_amounts_are_not_nothing(amount: float, w
 
 
 def test_the_cost_names_money_only_where_it_is_known() -> None:
-    assert format_cost(Usage(calls=1), 1.0).endswith("; 1.0 s")
+    assert format_cost(Usage(calls=1), 1.0).endswith("; tokens: not counted by the server; 1.0 s")
     assert format_cost(Usage(calls=1, money=Money(0.5, "EUR")), 1.0).endswith("1.0 s; 0.5000 EUR")

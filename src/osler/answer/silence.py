@@ -1,22 +1,29 @@
-"""Says why there is no answer, where it was the model that said nothing."""
+"""Says why there is no answer, or half of one, where it was the model that fell silent."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
-from osler.llm.reading.answers import DECLINED, answer_words, declines
+from osler.llm.reading.answers import DECLINED, answer_words, bare_words, declines
 from osler.llm.reading.refusals import is_refusal
 from osler.trace import Run
-from osler.types import Halt, Solution
+from osler.types import CITATION_MARK, Authorship, Halt, Solution
 
 _NOTES = {
     "cut": {
         "en": "The model's reply was cut while it was thinking: it said nothing.",
         "zh": "模型在思考时回复被截断，没有给出任何内容。",
     },
+    "half": {
+        "en": "The model's reply was cut: its tokens ended before its last sentence did.",
+        "zh": "模型的回复被截断：最后一句话没有说完。",
+    },
     "declined": {"en": "The model declined to answer.", "zh": "模型拒绝回答。"},
 }
 """The note that a reader sees, by cause and language."""
+_END = re.compile(r"(?<!\d)[.!?。！？][\"”'’)\]）]*$")
+"""Of a sentence; "0." may be half a number."""
 
 
 def read_draft(draft: str, run: Run) -> str:
@@ -30,7 +37,9 @@ def read_draft(draft: str, run: Run) -> str:
 
 
 def explain_silence(solution: Solution, run: Run) -> Solution:
-    """The solution with the model's own reason for saying nothing, where there is one."""
+    """The solution with the model's own reason for saying nothing, or half, where there is one."""
+    if _ends_in(solution, run.cut):
+        return _say_cut(solution)
     if not run.unsaid or not solution.answer.is_silent or solution.why.startswith(run.unsaid):
         return solution
     declined = run.unsaid == DECLINED
@@ -38,3 +47,23 @@ def explain_silence(solution: Solution, run: Run) -> Solution:
     halt = Halt.NO_EVIDENCE if declined else Halt.BUDGET
     answer = replace(solution.answer, note=note)
     return replace(solution, answer=answer, halt=halt, why=f"{run.unsaid} ({solution.why})")
+
+
+def _ends_in(solution: Solution, cut: str) -> bool:
+    """Whether the answer's last sentence is what a reply that was cut ends in, unfinished."""
+    said = [one.text for one in solution.answer.statements if one.kind != "notice"]
+    if solution.answer.authorship is not Authorship.WRITTEN or not (said and cut):
+        return False
+    last = CITATION_MARK.sub("", said[-1]).rstrip()
+    whole = CITATION_MARK.sub("", answer_words(cut)).rstrip()
+    return not _END.search(last) and bare_words(whole).endswith(bare_words(last))
+
+
+def _say_cut(solution: Solution) -> Solution:
+    answer = solution.answer
+    note = _NOTES["half"][answer.language]
+    if note in answer.note:
+        return solution
+    told = replace(answer, note=f"{note} {answer.note}".strip())
+    why = f"the model's reply was cut: raise sampling.max_tokens ({solution.why})"
+    return replace(solution, answer=told, halt=Halt.BUDGET, why=why)

@@ -95,7 +95,7 @@ class WrittenComposer:
         *,
         decision: Decision = UNDECIDED,
     ) -> Answer:
-        text = _worded_part(draft, question)
+        text = _without_question(_worded_part(draft, question), question)
         option = decision.option
         if option is None and question.options:
             option = written_option(draft, question)
@@ -225,6 +225,16 @@ def _worded_part(draft: str, question: Question) -> str:
     if not said or bare_words(said) in bare_words(text) or is_non_answer(said):
         return text
     return f"{text} {said}".strip()
+
+
+def _without_question(text: str, question: Question) -> str:
+    """The draft without the question, which models say again before they answer it."""
+    asked = bare_words(question.text).rstrip("?？")
+    for start, end in split_sentences(text)[:1]:
+        if bare_words(text[start:end]).rstrip("?？") == asked:
+            # Of a bold question its last stars.
+            return re.sub(r"^\**(?:\s+|$)", "", text[end:])
+    return text
 
 
 def say_unconfirmed(solution: Solution) -> Solution:

@@ -18,6 +18,8 @@ def format_cost(usage: Usage, seconds: float | None) -> str:
     tokens = (
         f"{usage.prompt_tokens - usage.cached_tokens:,} read, {usage.cached_tokens:,} cached,"
         f" {usage.completion_tokens:,} written, {usage.scored_tokens:,} scored"
+        if usage.is_counted
+        else "not counted by the server"
     )
     counts = (
         f"{count_noun(usage.calls, 'call')}, {count_noun(usage.searches, 'search', 'searches')}"

@@ -54,6 +54,7 @@ class OrderedEvents:
         # The first refused bound is the one that the run reports.
         self._run.spent = self._run.spent or lane.spent
         self._run.unsaid = lane.unsaid or self._run.unsaid
+        self._run.cut = lane.cut
         self._done.add(n)
         while self._open and self._open[0] in self._done:
             self._open.pop(0)

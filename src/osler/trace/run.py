@@ -67,6 +67,8 @@ class Run:
     unsaid: str = field(default="", init=False)
     """Why the last reply of a model said nothing: it was cut while thinking, or declined; empty
     where it spoke."""
+    cut: str = field(default="", init=False)
+    """The last reply of a model, where its tokens ended before its words."""
     rng: random.Random = field(init=False)
     _cancelled: bool = field(default=False, init=False)
 
@@ -86,9 +88,9 @@ class Run:
         self.paid += usage.money.amount if usage.money else 0.0
 
     def price_usage(self, model: str, usage: Usage) -> Usage:
-        """What calls of a model used, with what they cost where its price is known."""
+        """What calls of a model used, with what they cost where its price and tokens are known."""
         price = self.prices.get(model)
-        return replace(usage, money=price.cost_of(usage)) if price else usage
+        return replace(usage, money=price.cost_of(usage)) if price and usage.is_counted else usage
 
     def require_budget(self, what: Literal["call", "search"], calls: int = 1) -> None:
         """Raises `BudgetExceeded` unless the budget allows one more search, or `calls` more model

@@ -51,6 +51,11 @@ class Usage:
         return Money(self.money.amount + other.money.amount, self.money.currency)
 
     @property
+    def is_counted(self) -> bool:
+        """False for calls of a server that counts no tokens: a call reads or writes some."""
+        return not self.calls or bool(self.prompt_tokens or self.tokens)
+
+    @property
     def tokens(self) -> int:
         """Tokens processed: read without the cache, written or scored."""
         read = self.prompt_tokens - self.cached_tokens

@@ -85,3 +85,18 @@ async def test_a_refusal_is_no_answer(kind: str, tmp_path: Path) -> None:
     assert done.solution.answer.is_silent
     assert "declined" in done.solution.why
     assert "sorry" not in done.text
+
+
+@pytest.mark.parametrize("kind", ["rag", "direct", "cot", "omni-rag"])
+async def test_an_answer_that_was_cut_is_told_as_such(kind: str, tmp_path: Path) -> None:
+    done = await run_mannered({"kind": kind}, Manners(), tmp_path, sampling={"max_tokens": 6})
+    assert not done.solution.answer.is_silent
+    assert SAID not in done.text
+    assert "its tokens ended before its last sentence did" in done.text
+    assert done.solution.halt is Halt.BUDGET
+    assert "raise sampling.max_tokens" in done.solution.why
+
+
+async def test_an_answer_whose_last_sentence_ended_is_not_told_as_cut(tmp_path: Path) -> None:
+    done = await run_mannered({"kind": "rag"}, Manners(), tmp_path)
+    assert "cut" not in f"{done.text} {done.solution.why}"

@@ -65,6 +65,13 @@ async def test_words_shared_with_the_question_alone_do_not_make_a_citation() -> 
     assert answer.grounding is Grounding.UNGROUNDED
 
 
+@pytest.mark.parametrize("asked", ["How is anaphylaxis treated?", "**How is anaphylaxis treated**"])
+async def test_the_question_said_again_is_no_statement(asked: str) -> None:
+    answer = await written(f"{asked}\nAdrenaline is given into the outer thigh [1].")
+    assert [one.text for one in answer.statements] == ["Adrenaline is given into the outer thigh."]
+    assert (await written(asked)).is_silent
+
+
 async def test_a_written_answer_says_that_a_citation_is_no_proof() -> None:
     answer = await written("Adrenaline is given into the outer thigh [1].")
     assert "yours to judge" in answer.note

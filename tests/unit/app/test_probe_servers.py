@@ -103,6 +103,28 @@ async def test_the_probe_of_such_a_server_advises_one_call_at_a_time() -> None:
     assert found.ok, found.rows()
     assert found.beside is False
     assert "model.parallel = 1" in advise(Settings(model=chosen), chosen, found).lines()
+    (speed,) = (row for row in found.rows() if row.name == "speed")
+    assert speed.detail == "not told: the server does not count the tokens of its replies"
+
+
+async def test_a_server_that_answers_to_any_name_is_told() -> None:
+    def answer(asked: LoopbackRequest) -> LoopbackReply | bytes:
+        match asked.path:
+            case "/v1/models":
+                return json_reply({"data": [{"id": "small"}]})
+            case "/v1/chat/completions":
+                told = [*map(chat_chunk, pieces_of(WORDS)), chat_chunk(finish="stop")]
+                return stream_reply([{**one, "model": asked.body["model"]} for one in told])
+            case _:
+                return json_reply({"detail": "Not Found"}, 404)
+
+    async with serve_loopback(answer) as place:
+        chosen = ModelSettings(kind="openai", url=place.url, name="other")
+        found = await probe_model(chosen, minute=10.0)
+    (fault,) = found.faults
+    assert (fault.name, fault.status) == ("the model's name", "warn")
+    assert fault.detail == "the server lists small, not other; it may answer to any name"
+    assert "small" in fault.fix
 
 
 # transformers serve

@@ -196,13 +196,23 @@ def _other_model(
     """Whether replies come from another model than was named."""
     served = first.served if first else ""
     named = [one for one in (*facts.models, served) if one]
-    if not named or any(is_same_model(chosen.name, one) for one in named):
+    if not named or any(is_same_model(chosen.name, one) for one in facts.models):
         return []
+    if is_same_model(chosen.name, served):
+        # A name that comes back as it was sent may be an echo.
+        echoed = bool(facts.models) and served == chosen.name
+        return [_unlisted(chosen.name, facts.models)] if echoed else []
     # llama.cpp's server has one model, and answers to any name.
     status: Status = "warn" if _kind_of(talk) is Dialect.LLAMA_CPP else "fail"
     told = served or ", ".join(facts.models[:10])
     fix = f"set the model's name to {named[-1]}, if that is the one you want"
     return [Check("the model's name", status, f"the server has {told}, not {chosen.name}", fix)]
+
+
+def _unlisted(name: str, listed: tuple[str, ...]) -> Check:
+    told = f"the server lists {', '.join(listed[:10])}, not {name}; it may answer to any name"
+    fix = f"set the model's name to {listed[-1]}, if that is the one you want"
+    return Check("the model's name", "warn", told, fix)
 
 
 _ADDED = re.compile(

@@ -177,6 +177,11 @@ def _word_context(name: str, found: Findings) -> Check:
 
 
 def _word_speed(name: str, found: Findings) -> Check:
+    if found.speed is None and found.beside is not None:
+        fix = "what an answer costs and a budget in tokens cannot be told with this server"
+        return Check(
+            name, "warn", "not told: the server does not count the tokens of its replies", fix
+        )
     if found.speed is None:
         return _unknown(name, found)
     return Check(name, "pass", f"{found.speed:,.0f} tokens a second")

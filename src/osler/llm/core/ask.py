@@ -73,6 +73,7 @@ async def complete(
 def _note_silence(completion: Completion, run: Run) -> Completion:
     """Records a reply that was cut while it thought, and takes thinking without marks for such."""
     run.unsaid = ""
+    run.cut = completion.text if completion.finish == "length" else ""
     if silence_of(completion) != "cut":
         return completion
     count = completion.usage.completion_tokens

@@ -203,6 +203,10 @@ _OPENED = re.compile(rf"{_OPENING}(?:the answer(?: is|:)\s*)?")
 _REFUSAL = re.compile(
     rf"{_OPENING}(?:{'|'.join(_REFUSALS)})|{_OPENING_ZH}(?:{'|'.join(_REFUSALS_ZH)})"
 )
+# The words that the prompts give for it, behind the question.
+_PRESCRIBED = re.compile(
+    r".*[:：]\s*(?:the (?:evidence|references?) do(?:es)? not say|现有证据没有说明|资料没有说明)"
+)
 # Behind it stands an answer, unless that is a refusal too.
 _TURN = re.compile(
     r"[,;:—–-]?\s+(?:but|however|although|though|so|therefore|thus|while|whereas|yet)\b[\s,]*"
@@ -241,6 +245,8 @@ def _plain_words(text: str) -> str:
 def _refuses(sentence: str) -> bool:
     """Whether a sentence refuses, and turns to nothing else."""
     opened = _OPENED.match(sentence)
+    if _PRESCRIBED.fullmatch(sentence):
+        return True
     if opened is not None and sentence[opened.end() :] in NON_ANSWERS:
         return True
     match = _REFUSAL.match(sentence)

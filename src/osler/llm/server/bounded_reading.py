@@ -18,6 +18,8 @@ _LONGEST_COMPLAINT = 300
 """Characters of a server's own words that a message quotes."""
 _UNSUPPORTED = re.compile(r"[`'\"]?([a-z_]+)[`'\"]? (?:is|are) not supported")
 """How a complaint without `param` begins."""
+_INVALID = re.compile(r"'loc': [(\[]'body', '([a-z_]+)'")
+"""FastAPI's place of what is wrong, which llama-cpp-python's server tells with status 500."""
 STREAMS = ("text/event-stream", "application/x-ndjson")
 DONE = "[DONE]"
 """End of an event stream of the OpenAI interface."""
@@ -137,7 +139,8 @@ def refused_field(text: str) -> str:
         field = None
     if isinstance(field, str):
         return field
-    named = _UNSUPPORTED.match(read_complaint(text))
+    complaint = read_complaint(text)
+    named = _UNSUPPORTED.match(complaint) or _INVALID.search(complaint)
     return named[1] if named else ""
 
 

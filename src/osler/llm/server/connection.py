@@ -203,20 +203,27 @@ class ServerSession:
         """
         url = self._door.endpoint.url_of(path, root=root)
 
+        streams = True
+
         async def gather_once() -> G | BusyAnswer:
+            nonlocal streams
             try:
-                return await self._gather_reply(url, body, make())
-            except SilentStream:
-                # What was wrong with the request is said where no stream has begun.
-                return await self._gather_reply(url, without_streaming(body), make())
+                return await self._gather_reply(
+                    url, body if streams else without_streaming(body), make()
+                )
+            except SilentStream as error:
+                if not streams:
+                    raise BadReply("the stream had no reply in it") from error
+            # Whole it says why: at the next try too, where the connection was lost with the stream.
+            streams = False
+            return await gather_once()
 
         return await self._retry_while_busy(url, gather_once)
 
     async def _gather_reply(self, url: str, body: dict[str, Any], gathered: G) -> G | BusyAnswer:
         async with self._send_request(url, body) as response:
-            if busy := await self._check_status(url, response):
-                return busy
-            return await self._read_stream(url, response, gathered)
+            busy = await self._check_status(url, response)
+            return busy or await self._read_stream(url, response, gathered)
 
     async def _retry_while_busy(
         self, url: str, once: Callable[[], Awaitable[T | BusyAnswer]], *, hasty: bool = False
@@ -327,15 +334,11 @@ class ServerSession:
             fix=f"if you trust that address, set {self._door.endpoint.section}.url to it",
         )
 
-    @property
-    def _byte_limit(self) -> int:
-        return self._door.endpoint.max_bytes
-
     async def _read_json(self, url: str, response: httpx2.Response) -> Any:
         kind = bounded_reading.kind_of(response)
         if "json" not in kind:
             raise BadReply(f"{url} answered {kind}, not JSON: it may be a proxy or a web page")
-        text = await bounded_reading.read_body(response, most=self._byte_limit)
+        text = await bounded_reading.read_body(response, most=self._door.endpoint.max_bytes)
         reply = bounded_reading.parse_json(self._door.without_key(text), f"the reply of {url}")
         return self._find_late_error(url, reply) or reply
 
@@ -368,7 +371,9 @@ class ServerSession:
     ) -> AsyncGenerator[str, None]:
         """Yields events while they come. The first may take long: a prompt is read before it."""
         stall, waits = self._door.endpoint.stall_s, None
-        async with aclosing(bounded_reading.read_events(response, most=self._byte_limit)) as events:
+        async with aclosing(
+            bounded_reading.read_events(response, most=self._door.endpoint.max_bytes)
+        ) as events:
             while True:
                 try:
                     async with asyncio.timeout(waits):
@@ -378,6 +383,8 @@ class ServerSession:
                     raise self._door.unreachable_error(url, why) from error
                 except httpx2.TransportError as error:
                     raise (SilentStream() if waits is None else error) from error
+                if data is None and waits is None:
+                    raise SilentStream
                 if data is None:
                     return
                 waits = stall
