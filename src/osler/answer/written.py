@@ -139,8 +139,9 @@ class _DraftReader:
         text = CITATION_MARK.sub("", part).strip()
         marks = [int(number) for number in CITATION_MARK.findall(part)]
         marked = [self._hits[n - 1] for n in dict.fromkeys(marks) if 1 <= n <= len(self._hits)]
-        borne = self._confirm_marks(text, marked) or self._find_unmarked(text)
-        if borne and self._is_lone_order(text, borne):
+        confirmed = self._confirm_marks(text, marked)
+        borne = confirmed or self._find_unmarked(text)
+        if (confirmed and self._is_disputed(text, marked)) or self._is_lone_order(text, borne):
             borne = []
         cites = dict.fromkeys(self._number_of(self._quote_from(hit, text)) for hit in borne)
         claims = len(content_terms(text)) >= _LEAST_CONTENT
@@ -160,9 +161,15 @@ class _DraftReader:
         borne = self._find_bearing(text, marked)
         if borne or len(marked) < 2:
             return borne
+        return list(marked) if self._support_together(text, marked).is_enough else []
+
+    def _is_disputed(self, text: str, marked: Sequence[Hit]) -> bool:
+        """Whether hits of which one bears the text out say something else together."""
+        return len(marked) > 1 and bool(self._support_together(text, marked).lacks)
+
+    def _support_together(self, text: str, marked: Sequence[Hit]) -> Support:
         together = "\n".join(self._passage_of(hit).whole for hit in marked)
-        support = find_support(text, read_passage("", together), self._question.text)
-        return list(marked) if support.is_enough else []
+        return find_support(text, read_passage("", together), self._question.text)
 
     def _find_unmarked(self, text: str) -> list[Hit]:
         """The best of the hits that the answer rests on, where it has nearly all that is said."""
@@ -196,7 +203,7 @@ class _DraftReader:
 
     def _is_lone_order(self, text: str, borne: Sequence[Hit]) -> bool:
         """Whether it is an order that one document alone gives, of an untrusted source."""
-        if not _ACT.search(text):
+        if not borne or not _ACT.search(text):
             return False
         every = [*borne, *self._find_bearing(text, self._hits)]
         documents = {hit.passage.id.partition("#")[0] for hit in every}

@@ -56,6 +56,17 @@ async def test_a_mark_that_the_passage_does_not_bear_out_is_not_believed() -> No
     assert answer.grounding is Grounding.UNGROUNDED
 
 
+async def test_marks_whose_passages_together_say_otherwise_are_not_believed() -> None:
+    hits = [
+        hit(1, "Pitolisant is an inverse agonist of the histamine H3 receptor."),
+        hit(2, "Pitolisant is a selective antagonist of the histamine H3 receptor in the brain."),
+    ]
+    said = "Pitolisant is a selective agonist of the histamine H3 receptor"
+    alone = await WrittenComposer().conclude(QUESTION, hits, f"{said} [1].", Run())
+    both = await WrittenComposer().conclude(QUESTION, hits, f"{said} [1][2].", Run())
+    assert (len(alone.statements[0].cites), len(both.statements[0].cites)) == (1, 0)
+
+
 async def test_words_shared_with_the_question_alone_do_not_make_a_citation() -> None:
     """A small model once said so; the passage has "paracetamol overdose" but no antidote."""
     said = "Paracetamol overdose is the leading cause of acute liver failure."
