@@ -244,9 +244,7 @@ async def test_a_woven_order_of_a_web_page_is_shown_as_not_confirmed(order: str)
     assert answer.text in ("", f"{order} {NOT_CONFIRMED['en']}")
 
 
-async def test_a_page_s_own_sentence_is_confirmed_and_an_order_half_borne_out_elsewhere_is_not() -> (
-    None
-):
+async def test_a_page_s_own_sentence_is_confirmed_and_an_order_half_said_elsewhere_is_not() -> None:
     order = "Adults with anaphylaxis should stop adrenaline given into the thigh."
     page = f"Anaphylaxis comes within minutes. Itch comes within minutes as well. {order}"
     hits = [web_hit(1, page), web_hit(2, HITS[0].passage.text)]
