@@ -51,10 +51,15 @@ def share_of_words(case: Case) -> bool:
 
 
 def borne_out(case: Case) -> bool:
-    """By one of the passages that are marked, or by all of them together."""
+    """By a passage that is marked, or all of them together, where those say nothing else."""
     passages = [read_passage(hit.passage.heading, hit.passage.text) for hit in case.hits]
-    together = read_passage("", "\n".join(one.whole for one in passages))
-    return any(find_support(case.text, one, case.asked).is_enough for one in [*passages, together])
+    found = [find_support(case.text, one, case.asked) for one in passages]
+    if len(passages) > 1:
+        whole = read_passage("", "\n".join(one.whole for one in passages))
+        found.append(find_support(case.text, whole, case.asked))
+        if found[-1].lacks:
+            return False
+    return any(one.is_enough for one in found)
 
 
 RULES: dict[str, Rule] = {

@@ -18,6 +18,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from math import inf
 
 from osler.retrieve.words import content_terms
 from osler.text import is_cjk
@@ -119,9 +120,11 @@ class Amount:
         return self.low <= other.high * 1.01 and other.low <= self.high * 1.01
 
     def lies_within(self, other: Amount) -> bool:
-        """Whether this range lies within the other, with a tolerance of one percent."""
+        """Whether this range lies within the other, with a tolerance of one percent; "over 900" is
+        not said by "over 90"."""
         low, high = other.low * 0.99, other.high * 1.01
-        return self.kind == other.kind and low <= self.low and self.high <= high
+        most = other.low * 1.01 if high == inf else inf
+        return self.kind == other.kind and low <= self.low <= most and self.high <= high
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +190,7 @@ def read_amounts(sentence: str) -> list[Amount]:
         if _UP_TO.search(before):
             low = 0.0
         elif _FROM.search(before):
-            high = float("inf")
+            high = inf
         found.append(
             Amount(kind + _rate_unit(match), min(low, high), max(low, high), match[0].strip())
         )

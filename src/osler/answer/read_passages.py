@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from osler.text import has_cjk, split_words
 
 _LEAST_ALIKE, _ENDING = 6, 4
 """Letters that words of one stem share, and most that follow."""
+_LEAST_INITIALS = 3
 _JOINED = 4
 """Words that may be written as one: "SARS-CoV-2"."""
 _NUMBER_WORDS = {
@@ -23,7 +25,7 @@ _NUMBER_WORDS = {
     for number, word in enumerate(
         ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
     )
-}
+} | {"ii": "2", "iii": "3"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,6 +131,12 @@ class ReadPassage:
         return (not has_cjk(name) and len(joined) > 4 and joined in self._joined) or any(
             name.casefold() == long.casefold() for long in self._abbreviations.values()
         )
+
+    def has_initials_of(self, name: str) -> bool:
+        """Whether it has the initials of a name of several words, written in capitals."""
+        initials = "".join(word[0] for word in split_words(name)).upper()
+        is_name = len(initials) >= _LEAST_INITIALS and initials.isascii()
+        return is_name and re.search(rf"\b{initials}\b", self.whole) is not None
 
     def has_code(self, code: str) -> bool:
         """Whether it has an abbreviation, or words in a row with its letters."""

@@ -54,11 +54,14 @@ _VERBS = word_set(
 )
 """Words before which the subject stands."""
 _LEAST_ADDED = 2
+_LABELS = word_set("type stage phase grade class day week month group category level factor part")
+"""Words whose number stands behind them."""
 _CLAUSE_ENDS = re.compile(r"[,;:，；：、—]|\s(?:and|but)\s")
 _DENIED, _LEAST_DENIED = 3, 2
 """Words behind a negation that say what it denies; and words that a passage must deny before it
 contradicts a statement that does not."""
-_LED = re.compile(r"^\s*(?:yes|no)\b[\s,.:;-]*", re.IGNORECASE)
+_LED = re.compile(r"^\s*(?:yes\b|no\s*[,.:;-])[\s,.:;-]*", re.IGNORECASE)
+"""A reply to a question, which "No difference was seen" does not begin with."""
 _PRONOUN = re.compile(
     r"(?:it|its|they|their|these|those|this|he|she|such)\b|[它其这该]", re.IGNORECASE
 )
@@ -71,7 +74,8 @@ _COMMON = (
     " indicated report reported demonstrate demonstrated observed therefore thus although present"
     " case group effect treatment clinical including include included well compared analysis method"
     " possible potential various several role factor considered consider appear seem provide help"
-    " given known called related type number various person people"
+    " given known called related type number various person people overall furthermore moreover"
+    " however addition summary taken together etc administered stand"
 )
 
 
@@ -110,6 +114,7 @@ def find_support(statement: str, passage: ReadPassage, about: str = "") -> Suppo
         *missing_names,
         *_missing_subject(words, asked, had),
         *_missing_meant(meant, passage),
+        *(_missing_asked(asked, had, about) if passage.heading else ()),
         *_added_clauses(said, had | covered),
         *_missing_codes(said, covered, passage),
         *_missing_numbers(said, words, passage),
@@ -123,22 +128,32 @@ def find_support(statement: str, passage: ReadPassage, about: str = "") -> Suppo
 def _missing_subject(
     words: Sequence[PlacedWord], asked: Mapping[str, PlacedWord], had: Set[str]
 ) -> list[str]:
-    """The words of its subject where none is had, and of a statement of a few words any lost."""
+    """The words of its subject where none is had, and of a statement of a few words any lost that
+    is not common."""
     verb = next((one.at for one in words if one.word in _VERBS), 0)
     subject = {
         stem: one.word
         for stem, one in asked.items()
         if one.at < verb and one.sentence == 0 and _weight_of(stem) == 1.0
     }
-    if had.isdisjoint(subject):
+    if subject and had.isdisjoint(subject):
         return list(subject.values())
-    return [one.word for stem, one in asked.items() if len(asked) <= _FEW and stem not in had]
+    if len(asked) > _FEW:
+        return []
+    return [one.word for stem, one in asked.items() if stem not in had and _weight_of(stem) == 1.0]
 
 
 def _missing_meant(meant: Mapping[str, PlacedWord], passage: ReadPassage) -> list[str]:
     """The words that a pronoun stands for, where the passage has none of them."""
     told = [one for stem, one in meant.items() if _weight_of(stem) == 1.0]
     return [] if any(map(passage.has_word, told)) else [one.word for one in told]
+
+
+def _missing_asked(asked: Mapping[str, PlacedWord], had: Set[str], about: str) -> list[str]:
+    """Words of the question that the statement repeats and a passage lacks: it is of another
+    subject. One without a heading may be a piece whose subject stood before it."""
+    shared = asked.keys() & _content_of(read_words(about)).keys() - had
+    return [one.word for stem, one in asked.items() if stem in shared and _weight_of(stem) == 1.0]
 
 
 def _added_clauses(said: str, had: Set[str]) -> Iterator[str]:
@@ -174,7 +189,7 @@ def _match_names(said: str, passage: ReadPassage) -> tuple[set[str], list[str]]:
     covered: list[str] = []
     missing = []
     for written, names in _names_in(said):
-        if any(map(passage.has_name, names)):
+        if any(map(passage.has_name, names)) or passage.has_initials_of(written):
             covered += split_words(written)
         else:
             missing.append(written)
@@ -198,7 +213,7 @@ def _names_in(said: str) -> Iterator[tuple[str, Sequence[str]]]:
         yield one.written, (one.written, *one.names)
     lexicon = packaged_lexicon()
     for start, end in lexicon.find_drugs(said):
-        yield said[start:end], (said[start:end], *lexicon.find_classes([said[start:end]]))
+        yield said[start:end], (said[start:end],)
 
 
 def _missing_codes(said: str, covered: Set[str], passage: ReadPassage) -> Iterator[str]:
@@ -225,9 +240,20 @@ def _missing_numbers(said: str, words: Sequence[PlacedWord], passage: ReadPassag
         is_amount = bool(measured) and one.word not in plain and not there
         if not value or not one.word[0].isdecimal() or is_amount:
             continue
-        near = words_near(words, one, _REACH)
-        if not any(not near or near & words_near(passage.words, o, _REACH) for o in there):
+        if not any(_is_number_of(one, words, other, passage) for other in there):
             yield one.word
+
+
+def _is_number_of(
+    one: PlacedWord, words: Sequence[PlacedWord], other: PlacedWord, passage: ReadPassage
+) -> bool:
+    """Whether a number of the statement stands near the same words in the passage, and behind the
+    same word where that says what it is the number of ("type 2")."""
+    label = words[one.at - 1].word if one.at else ""
+    if label in _LABELS and (other.at == 0 or passage.words[other.at - 1].word != label):
+        return False
+    near = words_near(words, one, _REACH)
+    return not near or bool(near & words_near(passage.words, other, _REACH))
 
 
 def _missing_directions(words: Sequence[PlacedWord], passage: ReadPassage) -> Iterator[str]:
@@ -291,7 +317,8 @@ def _missing_negations(words: Sequence[PlacedWord], passage: ReadPassage) -> Ite
     denying = [one for one in words if is_negation(one.word)]
     for one in denying:
         behind = (each for each in words[one.at + 1 :] if each.sentence == one.sentence)
-        denied = [each for each in behind if each.negated and each.is_content][:_DENIED]
+        reach = 1 if one.word == "without" else _DENIED
+        denied = [each for each in behind if each.negated and each.is_content][:reach]
         if not any(_is_denied(each, words, passage) for each in denied):
             yield one.word
     if not denying:

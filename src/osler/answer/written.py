@@ -53,6 +53,9 @@ _LEAST_CONTENT = 2
 _UNMARKED_SHARE, _UNMARKED_WORDS = 0.8, 3
 """Share of a sentence's words from which a passage that is not marked is cited, and how many it
 must have: a mark of the model's is evidence too."""
+_APART = 0.25
+"""Share of a sentence's words, its subject's aside, up to which it stands apart from what was read:
+.10 of a web page's own sentences do, at .34 it was .18 (`benchmarks/woven.py`)."""
 _TRUSTED = 2
 """Trust of a source from which one passage is enough for an order."""
 _ACT = re.compile(
@@ -72,8 +75,9 @@ class WrittenComposer:
 
     A mark is kept where the passage bears the sentence out (`support`), or the passages marked
     together do; an unmarked sentence, and one whose marks are refused, cites the passage read that
-    bears it out best. The rest is the model's, and said to be not confirmed. So is an order that
-    only one document of an untrusted source gives: texts are made to be found and obeyed.
+    bears it out best. The rest is the model's, and said to be not confirmed. So is what only one
+    document of an untrusted source says, where it is an order or has but the subject in common with
+    what was read: texts are made to be found and obeyed.
 
     Where `drops_uncited` says so of the hits, orders in the passages bear out nothing, and a
     sentence is left out that nothing bears out; with `keeps_akin` only one that has nothing to do
@@ -139,8 +143,9 @@ class _DraftReader:
         text = CITATION_MARK.sub("", part).strip()
         marks = [int(number) for number in CITATION_MARK.findall(part)]
         marked = [self._hits[n - 1] for n in dict.fromkeys(marks) if 1 <= n <= len(self._hits)]
-        borne = self._confirm_marks(text, marked) or self._find_unmarked(text)
-        if borne and self._is_lone_order(text, borne):
+        confirmed = self._confirm_marks(text, marked)
+        borne = confirmed or self._find_unmarked(text)
+        if (confirmed and self._is_disputed(text, marked)) or self._is_lone_order(text, borne):
             borne = []
         cites = dict.fromkeys(self._number_of(self._quote_from(hit, text)) for hit in borne)
         claims = len(content_terms(text)) >= _LEAST_CONTENT
@@ -160,9 +165,15 @@ class _DraftReader:
         borne = self._find_bearing(text, marked)
         if borne or len(marked) < 2:
             return borne
+        return list(marked) if self._support_together(text, marked).is_enough else []
+
+    def _is_disputed(self, text: str, marked: Sequence[Hit]) -> bool:
+        """Whether hits of which one bears the text out say something else together."""
+        return len(marked) > 1 and bool(self._support_together(text, marked).lacks)
+
+    def _support_together(self, text: str, marked: Sequence[Hit]) -> Support:
         together = "\n".join(self._passage_of(hit).whole for hit in marked)
-        support = find_support(text, read_passage("", together), self._question.text)
-        return list(marked) if support.is_enough else []
+        return find_support(text, read_passage("", together), self._question.text)
 
     def _find_unmarked(self, text: str) -> list[Hit]:
         """The best of the hits that the answer rests on, where it has nearly all that is said."""
@@ -195,13 +206,24 @@ class _DraftReader:
         return read_passage(one.heading, text)
 
     def _is_lone_order(self, text: str, borne: Sequence[Hit]) -> bool:
-        """Whether it is an order that one document alone gives, of an untrusted source."""
-        if not _ACT.search(text):
+        """Whether one document alone, of an untrusted source, says it, and it is an order or has
+        but the subject in common with what else was read."""
+        if not borne or not (_ACT.search(text) or self._stands_apart(text, borne[0])):
             return False
-        every = [*borne, *self._find_bearing(text, self._hits)]
+        every = [*borne, *self._find_bearing(text, self._hits, least=_UNMARKED_SHARE)]
         documents = {hit.passage.id.partition("#")[0] for hit in every}
         trusted = any(trust_of(hit.passage.source) >= _TRUSTED for hit in every)
         return not trusted and len(documents) == 1
+
+    def _stands_apart(self, text: str, hit: Hit) -> bool:
+        """Whether hardly a word of it but the subject's stands anywhere else."""
+        quote = self._quote_from(hit, text)
+        said, others = hit.passage.text, (one.passage.text for one in self._hits if one != hit)
+        rest = " ".join((said[: quote.start], said[quote.end :], *others))
+        subject = {*content_terms(f"{hit.passage.heading} {self._question.text}")}
+        words = {*content_terms(text)} - subject
+        found = words & {*content_terms(rest)}
+        return bool(words) and len(found) <= _APART * len(words)
 
     def _quote_from(self, hit: Hit, text: str) -> Evidence:
         start, end = _nearest_sentence(text, hit.passage.text)

@@ -103,3 +103,57 @@ def test_a_passages_own_sentences_are_borne_out(said: list[str]) -> None:
 def test_any_text_can_be_held_against_a_passage(text: str) -> None:
     assert 0.0 <= find_support(text, PASSAGE).share <= 1.0
     assert 0.0 <= find_support("Pain fell by 3 mg.", read_passage("", text)).share <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("passage", "right", "wrong"),
+    [
+        (
+            "No difference in survival was found between the two groups.",
+            "No difference in survival was found.",
+            "A difference in survival was found.",
+        ),
+        ("Cathepsin D degrades proteins.", "Cathepsin D", "Streptolysin D"),
+        (
+            "Most patients with the rash recovered.",
+            "Patients recovered.",
+            "Few patients recovered.",
+        ),
+        (
+            "Panitumumab with chemotherapy does not improve survival.",
+            "Panitumumab with chemotherapy does not improve survival at all.",
+            "Panitumumab without chemotherapy does not improve survival.",
+        ),
+        (
+            "Riluzole did not help patients with ALS.",
+            "Riluzole did not help in amyotrophic lateral sclerosis.",
+            "Riluzole did not help in multiple sclerosis.",
+        ),
+        (
+            "In phase III trials adults with type 2 diabetes lost weight on 14 July.",
+            "In phase 3 trials diabetes patients lost weight.",
+            "Adults with type 3 diabetes lost weight.",
+        ),
+        (
+            "It was seen by sonogram in over 90 % of pregnancies.",
+            "It was seen by sonogram in over 90 % of pregnancies.",
+            "A sonogram saw it in over 900 % of pregnancies.",
+        ),
+        (
+            "Selective serotonin reuptake inhibitors (SSRI) treat depression in adults.",
+            "SSRIs treat depression in adults.",
+            "Escitalopram treats depression in adults.",
+        ),
+    ],
+)
+def test_what_was_once_taken_for_the_same(passage: str, right: str, wrong: str) -> None:
+    read = read_passage("", passage)
+    assert find_support(right, read).is_enough, find_support(right, read)
+    assert not find_support(wrong, read).is_enough, find_support(wrong, read)
+
+
+def test_what_a_question_is_about_must_stand_in_a_passage_with_a_heading() -> None:
+    said, asked = "Symptoms of shin splints include pain.", "How are shin splints treated?"
+    text = "Symptoms of the common cold include pain."
+    assert not find_support(said, read_passage("The common cold", text), asked).is_enough
+    assert find_support(said.replace("shin splints", "it"), read_passage("", text)).is_enough
