@@ -21,11 +21,10 @@ class Call(Protocol):
 
 def claim(n: int) -> dict[str, Any]:
     """A yes/no question whose evidence has a null finding where the answer is no."""
-    word = ("yes", "no", "maybe")[n % 3]
+    word = ("yes", "no", "yes")[n % 3]
     said = {
         "yes": "It was effective and improved survival.",
         "no": "There was no significant difference.",
-        "maybe": "Whether it helps remains unclear and may depend on age.",
     }[word]
     return {
         "QUESTION": f"Does treatment {n} help?",
@@ -40,8 +39,6 @@ def claim(n: int) -> dict[str, Any]:
 def data(folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     # The commands run in a home without the packaged encoder's weights.
     monkeypatch.setattr(supports_job, "MiniLMEncoder", lambda threads: HashingEncoder())
-    monkeypatch.setattr(supports_job, "RIDGES", (30.0,))
-    monkeypatch.setattr(supports_job, "FOLDS", 3)
     claims = {str(n): claim(n) for n in range(60)}
     (folder / "ori_pqal_rest.json").write_text(json.dumps(claims))
     parts: dict[str, list[str]] = {"train": [], "dev": [], "test": []}
@@ -56,13 +53,12 @@ def test_an_expert_is_trained_measured_and_shown(osler: Call, data: str) -> None
     where = ("--data", data, "--split", "split.json")
     trained = osler("experts", "train", "supports", *where, "--out", "mine", "--json")
     assert trained.exit_code == 0, trained.stderr
-    assert {one["on"][:5] for one in json.loads(trained.stdout)["figures"]} == {"cross"}
+    assert json.loads(trained.stdout)["figures"] == []
     measured = osler("experts", "evaluate", "supports", *where, "--folder", "mine", "--json")
     assert measured.exit_code == 0, measured.stderr
     figures = {(one["on"], one["measure"]): one for one in json.loads(measured.stdout)["figures"]}
     accuracy = figures["test: pubmedqa", "accuracy"]
     assert accuracy["expert"]["value"] > 0.8 > accuracy["rule_figure"]["value"]
-    assert figures["test: pubmedqa", 'recall of "maybe"']["expert"]["value"] > 0.5
     shown = osler("experts", "show", "supports", "--folder", "mine")
     assert "majority" in shown.stdout
     assert "pubmedqa" in shown.stdout

@@ -50,7 +50,7 @@ def make_job(
     if kind == "supports":
         from osler.train.experts.supports_job import SupportsJob
 
-        return SupportsJob(data, split, out, work, chosen.seed, chosen.threads)
+        return SupportsJob(data, split, out, work, chosen.threads)
     from osler.train.experts.taught_jobs import JudgeJob, MatchJob
 
     made = JudgeJob if kind == "judge" else MatchJob

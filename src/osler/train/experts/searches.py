@@ -23,7 +23,7 @@ from osler.train.experts.pair_questions import (
     read_medquad_pages,
     read_pair_questions,
 )
-from osler.types import Passage, Relevance
+from osler.types import Passage
 
 _PUBMED_FILES = ("pubmedqa_contexts.jsonl", "bioasq_snippets.jsonl")
 
@@ -134,21 +134,3 @@ def _pubmed_records(data: Path, documents: Collection[str]) -> Iterator[Mapping[
                 continue
             # PubMedQA's questions are its titles.
             yield {key: record[key] for key in ("id", "content", "PMID")} | {"title": ""}
-
-
-class RememberedRelevance:
-    """Scores of a scorer that is asked for each text of a question once."""
-
-    def __init__(self, scorer: Relevance) -> None:
-        self._scorer = scorer
-        self._query = ""
-        self._scores: dict[str, float] = {}
-
-    async def relevance(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
-        if query != self._query:
-            self._query, self._scores = query, {}
-        unseen = [text for text in dict.fromkeys(texts) if text not in self._scores]
-        if unseen:
-            scores = await self._scorer.relevance(query, unseen)
-            self._scores |= dict(zip(unseen, scores, strict=True))
-        return tuple(self._scores[text] for text in texts)
