@@ -1,8 +1,7 @@
 """Whether the second question of a conversation finds its passage, with and without rewriting.
 
 Thirty dialogues of ours over the sample texts (`tests/fixtures/dialogues`), written before the
-rule. Needs the sample knowledge base: `osler kb build --sample`. With
-`OSLER__RETRIEVE__FOLLOW_UPS=model` and a model that may word, its wordings are a third column.
+rule. Needs the sample knowledge base: `osler kb build --sample`.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from pathlib import Path
 
 from osler.answer.follow_up import rewrite_follow_up
 from osler.app.config import load
-from osler.app.follow_ups import make_standalone, rewords_by_model
 from osler.app.wiring.resource_cache import ResourceCache
 
 DIALOGUES = Path(__file__).parents[1] / "tests" / "fixtures" / "dialogues" / "follow_ups.jsonl"
@@ -25,7 +23,6 @@ DEPTH = 5
 async def main() -> None:
     settings = load({}, cwd=Path.cwd(), env=os.environ).settings
     cache = ResourceCache(settings)
-    worded = 0
     counts: dict[tuple[str, str, int], int] = {}
     for line in DIALOGUES.read_text(encoding="utf-8").splitlines():
         dialogue = json.loads(line)
@@ -34,10 +31,6 @@ async def main() -> None:
             asked.append(rewrite_follow_up(text, asked).text)
         alone = rewrite_follow_up(dialogue["last"], asked).text
         ways = [("as asked", dialogue["last"]), ("rewritten", alone)]
-        if rewords_by_model(settings):
-            made = await make_standalone(settings, dialogue["last"], asked, cache)
-            ways.append(("by model", made.text))
-            worded += made.by == "model"
         for way, query in ways:
             hits = await cache.search(settings, query, k=DEPTH)
             ids = [hit.passage.id for hit in hits]
@@ -48,8 +41,6 @@ async def main() -> None:
             if way != "as asked":
                 mark = "+" if set(ids) & set(dialogue["right"]) else "-"
                 sys.stdout.write(f"{mark} {way}: {query}  {ids[:3]}\n")
-    if rewords_by_model(settings):
-        sys.stdout.write(f"worded by the model: {worded}/30, the others by the rule\n")
     for (language, way, depth), found in sorted(counts.items()):
         sys.stdout.write(
             f"{language} {way:<10} right passage among the first {depth}: {found}/15\n"

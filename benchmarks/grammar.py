@@ -20,7 +20,7 @@ from importlib.resources import files
 
 from pydantic import BaseModel, Field
 
-from osler.answer.option_reading import written_option, written_options
+from osler.answer.option_reading import written_option
 from osler.answer.options import letter_grammar
 from osler.errors import MalformedOutput
 from osler.llm.core.base import Completion, Message, Sampling
@@ -99,13 +99,6 @@ CASES = [
         "A. yes\nB. no\nC. in children\nD. in adults\nWrite the letter, as <answer>A</answer>.",
         letter_grammar(LETTERS.letters),
         lambda reply: written_option(reply, LETTERS) is not None,
-    ),
-    Case(
-        "option letters",
-        "A. yes\nB. no\nC. in children\nD. in adults\nWrite every right letter, as"
-        " <answer>AC</answer>.",
-        letter_grammar(LETTERS.letters, several=True),
-        lambda reply: bool(written_options(reply, LETTERS)),
     ),
     Case(
         "logical form",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,13 +17,19 @@ import multihop
 from osler.app.config import Settings
 from osler.app.wiring.knowledge import open_or_create
 from osler.app.wiring.models import load_encoder
+from osler.errors import BadConfig, MalformedSource
+from osler.jobs.runner import Progress
+from osler.kb.base import KnowledgeBase
+from osler.kb.encoders.base import Encoder
 from osler.sources.catalogue import WIKI
-from osler.train.experts.searches import document_name, open_corpus, read_searches
+from osler.train.experts.pair_questions import MEDQUAD, find_data_file, read_medquad_pages
+from osler.train.experts.searches import SearchQuestion, document_name, read_searches
 from osler.train.experts.splits import read_split
 from osler.types import Hit, Question
 
 SPLIT = Path(__file__).parent / "experts" / "split.json"
 SETS = ("pubmedqa", "bioasq", "medquad")
+_PUBMED_FILES = ("pubmedqa_contexts.jsonl", "bioasq_snippets.jsonl")
 
 
 @dataclass(frozen=True)
@@ -110,3 +116,71 @@ def require_built(settings: Settings, name: str, data: Path) -> None:
     else:
         encoder = load_encoder(settings)
         open_corpus(data, settings.kb.path.parent, encoder, read_searches(data)).close()
+
+
+def open_corpus(
+    data: Path,
+    folder: Path,
+    encoder: Encoder,
+    questions: Sequence[SearchQuestion],
+    progress: Progress | None = None,
+) -> KnowledgeBase:
+    """The knowledge base of all documents of these questions; a stopped build goes on.
+
+    Raises `MalformedSource` where the corpora are not below `data`, and `BadConfig` for a folder
+    with the documents of other questions: most gold would not be there to be found.
+    """
+    path, mark = folder / "kb", folder / "documents.sha256"
+    documents = frozenset(document for one in questions for document in one.documents)
+    listed = hashlib.sha256("\n".join(sorted(documents)).encode()).hexdigest()
+    if not path.is_dir():
+        folder.mkdir(parents=True, exist_ok=True)
+        mark.write_text(listed, encoding="utf-8")
+        _add_corpora(data, folder, path, documents)
+    elif not mark.is_file() or mark.read_text(encoding="utf-8") != listed:
+        raise BadConfig(
+            f"{folder} holds the documents of other questions",
+            fix="give the --share that it was made with, or another folder as --work",
+        )
+    kb = KnowledgeBase.open(path)
+    kb.build(encoder, progress=progress)
+    return kb
+
+
+def _add_corpora(data: Path, folder: Path, path: Path, documents: Collection[str]) -> None:
+    """Adds the passages to a new knowledge base, which appears whole."""
+    texts = folder / "passages"
+    texts.mkdir(parents=True, exist_ok=True)
+    pages = texts / "medquad.jsonl"
+    _write_lines(pages, _medquad_records(data, documents))
+    _write_lines(texts / "pubmed.jsonl", _pubmed_records(data, documents))
+    draft = folder / "kb.partial"
+    with KnowledgeBase.create(draft) as kb:
+        kb.add([pages], source="web")
+        kb.add([texts / "pubmed.jsonl"], source="research")
+    draft.rename(path)
+
+
+def _write_lines(path: Path, records: Iterable[Mapping[str, object]]) -> None:
+    text = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+    if not text:
+        raise MalformedSource(f"no passages for {path.name}", fix="name their folder with --data")
+    path.write_text(text, encoding="utf-8")
+
+
+def _medquad_records(data: Path, documents: Collection[str]) -> Iterator[Mapping[str, object]]:
+    for page in read_medquad_pages(data):
+        if f"{MEDQUAD}:{page.id}" not in documents:
+            continue
+        for number, _, _, answer in page.pairs:
+            yield {"id": f"{page.id}_Sec{number}", "title": page.focus, "content": answer}
+
+
+def _pubmed_records(data: Path, documents: Collection[str]) -> Iterator[Mapping[str, object]]:
+    for path in filter(None, (find_data_file(data, name) for name in _PUBMED_FILES)):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            record = json.loads(line)
+            if f"PMID:{record['PMID']}" not in documents:
+                continue
+            # PubMedQA's questions are its titles.
+            yield {key: record[key] for key in ("id", "content", "PMID")} | {"title": ""}

@@ -66,7 +66,7 @@ WAYS = (
     Way("all", KINDS, weights=IndexWeights()),
     Way("all but graph", KINDS),
     Way("graph alone", chunks=False, weights=IndexWeights()),
-    Way("pagerank", chunks=False, weights=WALK, walk=Walk(restart=0.5, passages=0.05)),
+    Way("pagerank", chunks=False, weights=WALK),
     *(Way(f"{kind} alone", (kind,), chunks=False) for kind in KINDS),
 )
 

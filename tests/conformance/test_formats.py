@@ -194,13 +194,6 @@ FORMATS = [
         _option,
     ),
     Format(
-        "letters",
-        letter_grammar(CHOICE.letters, several=True, reason=40),
-        ("<answer>ABD</answer>", "A and D hold.\n<answer>AD</answer>", "<answer>C</answer>"),
-        ("<answer></answer>", "<answer>DA</answer>", "<answer>AA</answer>"),
-        _options,
-    ),
-    Format(
         "logical form",
         form_grammar(longest=80),
         (

@@ -1,12 +1,11 @@
-"""What asks a model apart from answering meets the manners too: extraction, SPO data, the judges
-of answers, and follow-up questions."""
+"""What asks a model apart from answering meets the manners too: extraction, SPO data, and the
+judges of answers."""
 
 from __future__ import annotations
 
 import pytest
 from manner_table import MANNERS
 
-from osler.answer.follow_up_model import reword_follow_up
 from osler.app.wiring.models import LoadedModel
 from osler.evaluate.judges import Judge
 from osler.evaluate.record import Gold, Sample
@@ -75,18 +74,11 @@ async def judge_answers(ready: LoadedModel) -> None:
         assert await judge.is_right(QUESTION, ["oral iron"], said, Run()) is (mark == 5)
 
 
-async def reword_question(ready: LoadedModel) -> None:
-    earlier = ["What is iron deficiency anaemia?"]
-    alone = await reword_follow_up(ready.model, "What treats it?", earlier)
-    assert (alone.text, alone.by) == (QUESTION.text, "model")
-
-
 PARTS = {
     "extraction": (extract_items, 4),
     "SPO queries": (explore_queries, 1),
     "SPO verdicts": (judge_queries, 5),
     "judges of answers": (judge_answers, 4),
-    "follow-ups": (reword_question, 1),
 }
 
 

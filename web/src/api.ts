@@ -95,7 +95,7 @@ export interface Listed {
 
 export interface Alone {
   standalone: string;
-  rewritten_by: string; // rule, model or user; empty where the question stood alone
+  rewritten_by: string; // rule or user; empty where the question stood alone
 }
 
 export interface Turn extends Alone {

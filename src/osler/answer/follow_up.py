@@ -16,7 +16,7 @@ from osler.retrieve.entity_names import EntityNames, NonproprietaryNames, packag
 from osler.retrieve.naming import telling_words
 from osler.text import has_cjk
 
-RewriteOrigin = Literal["", "rule", "model", "user"]
+RewriteOrigin = Literal["", "rule", "user"]
 
 # Questions before the last that are looked through for a subject.
 REACH = 5

@@ -15,8 +15,7 @@ from osler.answer.option_reading import written_option
 from osler.errors import MalformedOutput
 from osler.llm.core.ask import ask, score_all
 from osler.llm.core.base import Completion, LanguageModel, Likelihood, Message, Sampling, Scored
-from osler.llm.core.grammar import Grammar, Node, alt, maybe, seq
-from osler.llm.reading.verdicts import after_reasoning
+from osler.llm.core.grammar import Grammar, alt, seq
 from osler.prompts import render_prompt
 from osler.trace import Noted, Run
 from osler.types import Hit, Language, Question
@@ -31,22 +30,9 @@ _LETTERS_NOTE = {
 }
 
 
-def letter_grammar(letters: Sequence[str], *, several: bool = False, reason: int = 0) -> Grammar:
-    """`<answer>B</answer>`, or with `several` `<answer>ABD</answer>` in the letters' order.
-
-    `reason`: characters of reasoning that may come first. Raises `ValueError` without letters.
-    """
-    chosen = _several_node(list(letters)) if several else alt(*letters)
-    answer = seq("<answer>", chosen, "</answer>")
-    return Grammar("letters" if several else "letter", after_reasoning(answer, reason))
-
-
-def _several_node(letters: list[str]) -> Node:
-    """One or more letters, each at most once."""
-    arms = [
-        seq(first, *(maybe(later) for later in letters[i + 1 :])) for i, first in enumerate(letters)
-    ]
-    return alt(*arms)
+def letter_grammar(letters: Sequence[str]) -> Grammar:
+    """`<answer>B</answer>`. Raises `ValueError` without letters."""
+    return Grammar("letter", seq("<answer>", alt(*letters), "</answer>"))
 
 
 class OptionChooser(Protocol):

@@ -14,7 +14,6 @@ from osler.app.danger import danger_notice
 from osler.app.follow_ups import make_standalone
 from osler.app.runs import FinishedRun, ask
 from osler.app.threads import Thread, ThreadMoved, ThreadStore, UnknownThread
-from osler.app.wiring.resource_cache import ResourceCache
 from osler.cli.run_output import first_step, make_report, show_result, watch_events
 from osler.cli.session import CliSession
 from osler.errors import BadConfig
@@ -68,19 +67,13 @@ async def _answer_turn(
     """How the question was searched for, and its run."""
     # Danger may stand in the reader's own words, or in those of an earlier turn.
     notice = danger_notice(settings, asked, [turn.question for turn in thread.turns])
-    cache = ResourceCache(settings)
-    try:
-        alone = (
-            Standalone(standalone, "user")
-            if standalone
-            else await make_standalone(settings, asked.text, thread.asked, cache)
-        )
-        question = parse_question(alone.text, options=asked.options)
-        if alone.by:
-            here.print_line(f"searched for: {alone.text}\n")
-        # A model that was loaded for the wording answers too.
-        parts = await cache.parts_for(settings) if alone.by == "model" else None
-        finished = await ask(settings, question, sink=sink, danger=notice, parts=parts)
-    finally:
-        cache.close()
+    alone = (
+        Standalone(standalone, "user")
+        if standalone
+        else await make_standalone(settings, asked.text, thread.asked)
+    )
+    question = parse_question(alone.text, options=asked.options)
+    if alone.by:
+        here.print_line(f"searched for: {alone.text}\n")
+    finished = await ask(settings, question, sink=sink, danger=notice)
     return alone, question, finished

@@ -23,9 +23,7 @@ TrainingData = Annotated[
 WorkFolder = Annotated[
     Path | None, typer.Option(help="Folder of checkpoints: a stopped training goes on there.")
 ]
-SplitFile = Annotated[
-    Path, typer.Option(help="Hashes of the train, dev and test items; made where it is not there.")
-]
+SplitFile = Annotated[Path, typer.Option(help="Hashes of the train, dev and test items.")]
 
 
 def list_experts(here: CliSession) -> None:

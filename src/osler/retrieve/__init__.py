@@ -8,7 +8,7 @@ search within a run. The retrievers are in modules of their own:
 | `hybrid` | passages by words (`LexicalRetriever`), and by words and meaning (`HybridRetriever`) |
 | `indexed` | passages by the extracted indexes and the graph of names |
 | `graph` | definitions and relations of the concept graph (Omni-RAG §3.2) |
-| `graph_near`, `graph_chains`, `graph_communities` | what is near a text in the graph |
+| `graph_mentions`, `graph_chains`, `graph_communities` | concepts of a text, chains, communities |
 | `patients` | records of similar patients |
 | `web` | passages of online services, and several retrievers as one |
 | `rerank`, `cross_encoder`, `served_reranker`, `relevance` | the order of what others found |

@@ -9,7 +9,7 @@ Departures: PAPERS.md.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from osler.extract.derived import Extractions
@@ -57,10 +57,6 @@ class Walk:
     restart: float = 0.5
     """Restart probability at each step. HippoRAG has 0.5; of KAG's two backends one has
     0.15, the other 0.9."""
-    passages: float = 0.0
-    """Weight of the chunks found by meaning as seeds beside the names. HippoRAG 2 has 0.05, but its
-    walk is the only ranking. Fused with the chunks' own ranking, a walk that also starts there
-    adds little: recall@5 .73 instead of .86 (see `IndexWeights`)."""
     likeness: float = 0.8
     """Least similarity of a name with a similar spelling (KAG's threshold of fuzzy linking)."""
 
@@ -84,13 +80,8 @@ class NameRankings:
         found = Lookup(graph) if graph is not None and self.fuzzy else None
         object.__setattr__(self, "_lookup", found)
 
-    def rank_by_name(
-        self, query: str, near: Ranking, *, k: int, within: PassageFilter
-    ) -> dict[str, Ranking]:
-        """Passage numbers by exact names, by similar spellings, and by the walk.
-
-        `near`: chunks found otherwise, which also seed the walk.
-        """
+    def rank_by_name(self, query: str, *, k: int, within: PassageFilter) -> dict[str, Ranking]:
+        """Passage numbers by exact names, by similar spellings, and by the walk."""
         web = self.webs.load_current()
         exact = self.webs.link_entities(query, STOP_WORDS)
         likely = [entity for entity in self._likeliest_entities(web, query) if entity not in exact]
@@ -99,11 +90,10 @@ class NameRankings:
         # A question that a chunk was said to answer is a node, too.
         if (asked := web.questions.get(normalize_name(query))) is not None:
             seeds[asked] = max(seeds.values(), default=1.0)
-        also = self._near_weights(near, seeds)
         found = {
             "exact": web.rank_by_names(exact),
             "fuzzy": web.rank_by_names(likely),
-            "walk": web.rank_by_walk(seeds, self.walk.restart, also, layered=True) if seeds else [],
+            "walk": web.rank_by_walk(seeds, self.walk.restart, layered=True) if seeds else [],
         }
         return {
             name: self.webs.filter_ranking(ranking, k=k, within=within)
@@ -132,14 +122,6 @@ class NameRankings:
             yield from (match for match in spelt if match.score >= self.walk.likeness)
         if self.vectors is not None:
             yield from self.vectors.find_near(name, k=1, least=SEED)
-
-    def _near_weights(self, near: Ranking, seeds: Mapping[int, float]) -> dict[int, float]:
-        """Seed weights of chunks, from 0 to `passages` times the total weight of the names."""
-        if not near:
-            return {}
-        low, high = near[-1][1], near[0][1]
-        most = self.walk.passages * sum(seeds.values())
-        return {n: most * ((s - low) / (high - low) if high > low else 1.0) for n, s in near}
 
 
 _FUSION = Fusion()
@@ -195,8 +177,8 @@ class IndexedRetriever:
         """The rankings of all indexes with names and weights, without those of weight 0."""
         words, vector = content_terms(query), self._query_vector(query)
         dense, lexical = self.fusion.dense_weight, self.fusion.lexical_weight
-        own = self._rank_chunks(query, words, vector, depth)
-        found = [("dense", own[0], dense), ("lexical", own[1], lexical)] if self.chunks else []
+        own = self._rank_chunks(query, words, vector, depth) if self.chunks else ([], [])
+        found = [("dense", own[0], dense), ("lexical", own[1], lexical)]
         for kind in self.kinds:
             here, share = Extractions.of(self.kb).entries, self.weights.entries
             if vector is not None and dense:
@@ -207,8 +189,7 @@ class IndexedRetriever:
                 by_words = here.by_words(kind, words, k=depth, within=self.within)
                 found.append((kind, by_words, lexical * share))
         if self.named is not None:
-            near = (own[0] or own[1]) if self.named.walk.passages else []
-            by_name = self.named.rank_by_name(query, near, k=depth, within=self.within)
+            by_name = self.named.rank_by_name(query, k=depth, within=self.within)
             walk = {"walk": self.weights.walk}
             found += [(name, r, walk.get(name, self.weights.names)) for name, r in by_name.items()]
         return [ranking for ranking in found if ranking[2] > 0]
@@ -222,9 +203,7 @@ class IndexedRetriever:
     def _rank_chunks(
         self, query: str, words: Sequence[str], vector: Floats | None, depth: int
     ) -> tuple[Ranking, Ranking]:
-        """The chunks' dense and lexical rankings; empty when no active index needs them."""
-        if not self.chunks and (self.named is None or not self.named.walk.passages):
-            return [], []
+        """The chunks' dense and lexical rankings."""
         weighed = self.fusion.dense_weight, self.fusion.lexical_weight
         if self.encoder is None:
             numbered = self.kb.rank_by_words(words, k=depth, within=self.within)

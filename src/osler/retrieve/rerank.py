@@ -1,18 +1,14 @@
 """Reranking of search results: top 20 in, top 10 out (Omni-RAG §5.1.2).
 
-A reranker is a `Relevance`: one score for each text, by whatever reads query and text
-together. Here are the retriever that uses one, and the one that works without more models.
+A reranker is a `Relevance`: one score for each text, by whatever reads query and text together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from math import isfinite
 
 from osler.errors import ModelError
-from osler.text import split_sentences
 from osler.types import Hit, Passage, Relevance, Retriever
 
 
@@ -48,25 +44,3 @@ class RerankedRetriever:
 def reranker_text(passage: Passage) -> str:
     """The text for a reranker: the headings on a line of their own, then the passage."""
     return f"{passage.heading}\n{passage.text}" if passage.heading else passage.text
-
-
-@dataclass(frozen=True)
-class BestSentence:
-    """Scores a text by its most relevant sentence.
-
-    A vector of a whole passage averages over its content and blurs the one sentence that
-    answers. With an encoder's relevance this reranks without another model.
-    """
-
-    relevance_of: Relevance
-
-    async def relevance(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
-        cut = [
-            [text[start:end] for start, end in split_sentences(text)] or [text] for text in texts
-        ]
-        flat = [sentence for group in cut for sentence in group]
-        scores = await self.relevance_of.relevance(query, flat) if flat else ()
-        ends = [0]
-        for group in cut:
-            ends.append(ends[-1] + len(group))
-        return tuple(max(scores[start:end]) for start, end in pairwise(ends))

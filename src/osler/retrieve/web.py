@@ -14,7 +14,6 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from osler.kb.ingest.chunk import document_passages
-from osler.retrieve import rrf
 from osler.retrieve.entity_names import EntityNames
 from osler.retrieve.pooled import PooledOrder
 from osler.retrieve.relevance import OverlapRelevance
@@ -98,29 +97,19 @@ def choose_entities(query: str, tables: Sequence[EntityNames]) -> list[str]:
 
 @dataclass(frozen=True)
 class FusedRetriever:
-    """Several retrievers as one: searches all and fuses their ranks.
+    """Several retrievers as one: searches all and puts what they find into one order.
 
     Raises `SourceUnavailable` when any is down, since half a result would look like a whole one.
     """
 
     several: tuple[Retriever, ...]
-    constant: float = 10.0
-    order: PooledOrder | None = None
-    """The one order over all results; `None` = fused by their ranks alone."""
+    order: PooledOrder
 
     async def search(self, query: str, *, k: int) -> list[Hit]:
         found = await gather([each.search(query, k=k) for each in self.several])
-        if self.order is not None:
-            texts, relations = _part_relations(found, k)
-            ordered = await self.order.order_hits(query, texts, most=k - len(relations))
-            every = (*ordered, *relations)
-            return [replace(hit, rank=rank) for rank, hit in enumerate(every, 1)]
-        first = {hit.passage.id: hit for hits in reversed(found) for hit in hits}
-        fused = rrf([[hit.passage.id for hit in hits] for hits in found], k=self.constant)
-        return [
-            replace(first[id], score=score, rank=rank)
-            for rank, (id, score) in enumerate(fused[:k], 1)
-        ]
+        texts, relations = _part_relations(found, k)
+        ordered = await self.order.order_hits(query, texts, most=k - len(relations))
+        return [replace(hit, rank=rank) for rank, hit in enumerate((*ordered, *relations), 1)]
 
 
 _RELATIONS = 5

@@ -127,7 +127,7 @@ async def start_chat(
     )
     earlier, last = asked.earlier_questions(), asked.last_question()
     scoped = caller.scope.narrow_settings(site.settings)
-    alone = await standalone_of(scoped, [*earlier, last], site.shelf)
+    alone = await standalone_of(scoped, [*earlier, last])
     question = parse_question(alone.text)
     live = await site.desk.start_run(caller, question, settings, earlier=[*earlier, last])
     return ChatAnswer(site, live, asked, str(request.base_url).rstrip("/"), inline, alone)

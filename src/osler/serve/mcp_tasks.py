@@ -73,7 +73,7 @@ async def start_answer(site: ServerState, caller: Caller, asked: AnswerArguments
         limits=schemas.RunLimits(seconds=asked.max_seconds),
     )
     said = [*asked.earlier[-TURNS:], asked.question]
-    alone = await standalone_of(caller.scope.narrow_settings(site.settings), said, site.shelf)
+    alone = await standalone_of(caller.scope.narrow_settings(site.settings), said)
     # Danger may stand in any of the person's own words.
     return await site.desk.start_run(
         caller, parse_question(alone.text), settings, earlier=said if asked.earlier else ()

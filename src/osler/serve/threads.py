@@ -265,7 +265,7 @@ async def _make_standalone(
     site: ServerState, caller: Caller, question: str, thread: Thread
 ) -> Standalone:
     settings = caller.scope.narrow_settings(site.settings)
-    return await make_standalone(settings, question, thread.asked, site.shelf)
+    return await make_standalone(settings, question, thread.asked)
 
 
 def _moved(turns: int) -> RefusedRequest:

@@ -5,7 +5,7 @@ import pytest
 from osler.answer.extractive import ExtractiveComposer
 from osler.answer.gate import EvidenceGate
 from osler.answer.options import OptionLetters, OptionTexts, letter_grammar
-from osler.llm.core.base import Message, Sampling
+from osler.llm.core.base import Message
 from osler.retrieve.relevance import OverlapRelevance
 from osler.testing.scripted import ScriptedModel, TextOnly
 from osler.trace import Asked, Noted, Run
@@ -73,11 +73,3 @@ async def test_an_answer_says_how_its_option_was_chosen(language: Language) -> N
     answer = await quoting.conclude(question, HITS, "", Run())
     assert answer.option == "B"
     assert OptionLetters(model).selection_note(language) in answer.note
-
-
-def test_every_answer_of_several_letters_is_a_choice() -> None:
-    several = letter_grammar("ABC", several=True)
-    assert set(several.choices) == {
-        f"<answer>{chosen}</answer>" for chosen in ("A", "B", "C", "AB", "AC", "BC", "ABC")
-    }
-    assert Sampling(grammar=several) == Sampling(grammar=letter_grammar("ABC", several=True))

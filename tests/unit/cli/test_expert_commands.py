@@ -12,6 +12,7 @@ from osler.retrieve.experts.shelf import packaged_experts
 from osler.testing.scripted import HashingEncoder
 from osler.train.experts import supports_job
 from osler.train.experts.jobs import EXPERT_KINDS
+from osler.train.experts.splits import hash_of
 
 
 class Call(Protocol):
@@ -20,11 +21,10 @@ class Call(Protocol):
 
 def claim(n: int) -> dict[str, Any]:
     """A yes/no question whose evidence has a null finding where the answer is no."""
-    word = ("yes", "no", "maybe")[n % 3]
+    word = ("yes", "no", "yes")[n % 3]
     said = {
         "yes": "It was effective and improved survival.",
         "no": "There was no significant difference.",
-        "maybe": "Whether it helps remains unclear and may depend on age.",
     }[word]
     return {
         "QUESTION": f"Does treatment {n} help?",
@@ -39,14 +39,13 @@ def claim(n: int) -> dict[str, Any]:
 def data(folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     # The commands run in a home without the packaged encoder's weights.
     monkeypatch.setattr(supports_job, "MiniLMEncoder", lambda threads: HashingEncoder())
-    monkeypatch.setattr(supports_job, "RIDGES", (30.0,))
-    monkeypatch.setattr(supports_job, "FOLDS", 3)
     claims = {str(n): claim(n) for n in range(60)}
     (folder / "ori_pqal_rest.json").write_text(json.dumps(claims))
-    from osler.train.experts.claims import read_claims
-    from osler.train.experts.splits import make_split, write_split
-
-    write_split(make_split(read_claims(folder)), folder / "split.json")
+    parts: dict[str, list[str]] = {"train": [], "dev": [], "test": []}
+    for n in range(60):
+        part = "test" if n % 4 == 0 else "dev" if n % 10 == 1 else "train"
+        parts[part] += [hash_of(f"pubmedqa:{n}"), hash_of(f"PMID:{n}")]
+    (folder / "split.json").write_text(json.dumps(parts))
     return str(folder)
 
 
@@ -54,13 +53,12 @@ def test_an_expert_is_trained_measured_and_shown(osler: Call, data: str) -> None
     where = ("--data", data, "--split", "split.json")
     trained = osler("experts", "train", "supports", *where, "--out", "mine", "--json")
     assert trained.exit_code == 0, trained.stderr
-    assert {one["on"][:5] for one in json.loads(trained.stdout)["figures"]} == {"cross"}
+    assert json.loads(trained.stdout)["figures"] == []
     measured = osler("experts", "evaluate", "supports", *where, "--folder", "mine", "--json")
     assert measured.exit_code == 0, measured.stderr
     figures = {(one["on"], one["measure"]): one for one in json.loads(measured.stdout)["figures"]}
     accuracy = figures["test: pubmedqa", "accuracy"]
     assert accuracy["expert"]["value"] > 0.8 > accuracy["rule_figure"]["value"]
-    assert figures["test: pubmedqa", 'recall of "maybe"']["expert"]["value"] > 0.5
     shown = osler("experts", "show", "supports", "--folder", "mine")
     assert "majority" in shown.stdout
     assert "pubmedqa" in shown.stdout

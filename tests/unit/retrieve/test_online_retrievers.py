@@ -17,6 +17,8 @@ from loopback import (
 
 from osler.errors import SourceUnavailable
 from osler.retrieve.entity_names import NonproprietaryNames, packaged_names
+from osler.retrieve.pooled import PooledOrder
+from osler.retrieve.relevance import OverlapRelevance
 from osler.retrieve.web import FusedRetriever, OnlineRetriever
 from osler.sources.catalogue import WIKI
 from osler.sources.online.mediawiki import MediaWikiService
@@ -119,18 +121,21 @@ class Index:
         return [Hit(p, 1 / rank, rank, query, "index") for rank, p in enumerate(found, 1)]
 
 
-async def test_an_index_and_the_outside_are_fused_by_rank() -> None:
-    both = FusedRetriever((Index("a", "b", "c"), Index("b", "d")))
+ONE = PooledOrder(OverlapRelevance())
+
+
+async def test_an_index_and_the_outside_are_one_order() -> None:
+    both = FusedRetriever((Index("a", "b", "c"), Index("b", "d")), ONE)
 
     hits = await both.search("q", k=3)
 
-    assert [hit.passage.id for hit in hits] == ["b", "a", "d"]
+    assert [hit.passage.id for hit in hits] == ["b", "a", "c"]
     assert [hit.rank for hit in hits] == [1, 2, 3]
 
 
 async def test_when_the_outside_is_down_that_is_told_not_hidden_by_the_index() -> None:
     with pytest.raises(SourceUnavailable, match="gone"):
-        await FusedRetriever((Index("a"), Index(down=True))).search("q", k=3)
+        await FusedRetriever((Index("a"), Index(down=True)), ONE).search("q", k=3)
 
 
 @pytest.mark.parametrize(

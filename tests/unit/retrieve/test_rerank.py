@@ -22,12 +22,12 @@ from osler.llm.server.connection import Endpoint, ServerClient
 from osler.retrieve.cross_encoder import CrossEncoder
 from osler.retrieve.hybrid import LexicalRetriever
 from osler.retrieve.relevance import EncoderRelevance, OverlapRelevance
-from osler.retrieve.rerank import BestSentence, RerankedRetriever
+from osler.retrieve.rerank import RerankedRetriever
 from osler.retrieve.served_reranker import OpenAIReranker
-from osler.testing.conformance import RelevanceKit, RetrieverKit
+from osler.testing.conformance import RetrieverKit
 from osler.testing.scripted import HashingEncoder
 from osler.testing.waiting import AwaitableEvent
-from osler.types import Hit, Passage, Relevance, Retriever
+from osler.types import Hit, Passage, Retriever
 
 
 def passage(number: int, text: str = "") -> Passage:
@@ -113,29 +113,6 @@ async def test_a_source_that_is_down_stays_down() -> None:
         await RerankedRetriever(Down(), OverlapRelevance()).search("iron", k=2)
 
 
-# The best sentence
-
-
-async def test_a_passage_is_as_good_as_its_best_sentence() -> None:
-    long = "The ward has ten beds. Oral iron treats anaemia. Visitors come at noon."
-    texts = [long, "Iron is a metal. Trains run on it.", "贫血。首选铁剂。", ""]
-    best = await BestSentence(OverlapRelevance()).relevance("What treats anaemia?", texts)
-    alone = await OverlapRelevance().relevance(
-        "What treats anaemia?", ["Oral iron treats anaemia."]
-    )
-    assert best[0] == alone[0] > best[1]
-    assert best[3] == 0
-    (chinese,) = await BestSentence(OverlapRelevance()).relevance("首选铁剂", texts[2:3])
-    assert chinese == (await OverlapRelevance().relevance("首选铁剂", ["首选铁剂。"]))[0]
-
-
-class TestBestSentence(RelevanceKit):
-    @pytest.fixture(params=["words", "vectors"])
-    def scorer(self, request: pytest.FixtureRequest) -> Relevance:
-        words = request.param == "words"
-        return BestSentence(OverlapRelevance() if words else EncoderRelevance(HashingEncoder()))
-
-
 @pytest.fixture(scope="module")
 def kb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeBase]:
     folder = tmp_path_factory.mktemp("kit")
@@ -151,9 +128,7 @@ def kb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KnowledgeBase]:
 class TestReranked(RetrieverKit):
     @pytest.fixture
     def retriever(self, kb: KnowledgeBase) -> Retriever:
-        return RerankedRetriever(
-            LexicalRetriever(kb), BestSentence(EncoderRelevance(HashingEncoder()))
-        )
+        return RerankedRetriever(LexicalRetriever(kb), EncoderRelevance(HashingEncoder()))
 
     @pytest.fixture
     def query(self) -> str:

@@ -22,7 +22,6 @@ from osler.retrieve import rank_hits, rrf, source_errors
 from osler.retrieve.hybrid import Fusion, HybridRetriever, LexicalRetriever, retriever_over
 from osler.retrieve.relevance import EncoderRelevance
 from osler.retrieve.rerank import reranker_text
-from osler.retrieve.web import FusedRetriever
 from osler.retrieve.words import content_terms
 from osler.testing.scripted import HashingEncoder
 from osler.text import language_of
@@ -325,7 +324,6 @@ def test_the_constant_of_fusion_is_ten_unless_it_is_set() -> None:
     assert dict(rrf([["a"]])) == pytest.approx({"a": 1 / 11})
     assert dict(rrf([["a"]], k=60)) == pytest.approx({"a": 1 / 61})
     assert Fusion() == Fusion(dense_weight=1.0, lexical_weight=0.7, constant=10.0, depth=64)
-    assert FusedRetriever(()).constant == 10.0
 
 
 async def test_a_passage_that_only_words_find_says_so(kb: KnowledgeBase) -> None:

@@ -86,9 +86,9 @@ class EmbedderSettings(SettingsSection):
 class RerankerSettings(SettingsSection):
     """The reranker of the passages that a search finds (Omni-RAG §5.1.2)."""
 
-    kind: Literal["none", "sentences", "hub", "openai"] = "none"
-    """Nobody; the encoder, sentence by sentence; a cross-encoder for transformers (extra train), as
-    ncbi/MedCPT-Cross-Encoder; or a server's /rerank."""
+    kind: Literal["none", "hub", "openai"] = "none"
+    """Nobody; a cross-encoder for transformers (extra train), as ncbi/MedCPT-Cross-Encoder; or a
+    server's /rerank."""
     url: str = ""
     """The server, as "http://HOST:PORT/v1"."""
     name: str = ""

@@ -44,9 +44,6 @@ class RetrieveSettings(SettingsSection):
     instructions: Literal["blank", "keep"] = "blank"
     """What becomes of words in passages that are addressed to a program: blank takes them out
     before a model reads them, and the answer says so."""
-    follow_ups: Literal["rule", "model"] = "rule"
-    """How a follow-up question is made to stand alone: by rule, or by the reader's model where it
-    may word answers (never the packaged one), with the rule where its wording strays."""
     trust: Whole = Field(default=1, ge=1, le=5)
     """Only documents of at least this trust (5 = guideline)."""
 

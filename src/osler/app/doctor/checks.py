@@ -114,7 +114,7 @@ def _check_encoder(settings: Settings) -> Check:
 def _check_reranker(settings: Settings) -> Check:
     if settings.reranker.kind == "none":
         return Check("reranker", "pass", "none is configured")
-    second = open_reranker(settings, load_encoder(settings))
+    second = open_reranker(settings)
     assert second is not None, "some reranker is configured"  # noqa: S101
     texts = ["Iron deficiency anaemia is treated with iron.", "The train leaves at noon."]
     near, far = asyncio.run(second.relevance("What treats iron deficiency anaemia?", texts))

@@ -19,8 +19,7 @@ from osler.retrieve.asked import QuestionReader
 from osler.retrieve.experts.judge import JUDGE, JudgeExpert, JudgeRelevance
 from osler.retrieve.experts.matching import MATCH, MatchEncoder, MatchRelevance
 from osler.retrieve.experts.shelf import open_expert
-from osler.retrieve.relevance import EncoderRelevance, OverlapRelevance, RelevanceByLanguage
-from osler.retrieve.rerank import BestSentence, RerankedRetriever
+from osler.retrieve.rerank import RerankedRetriever
 from osler.sources.catalogue import EMR, GRAPH
 from osler.types import Relevance, Retriever
 
@@ -92,14 +91,12 @@ def _open_hub_encoder(chosen: EmbedderSettings) -> Encoder:
     )
 
 
-def open_reranker(settings: Settings, encoder: Encoder) -> Relevance | None:
+def open_reranker(settings: Settings) -> Relevance | None:
     """Opens the configured reranker; `None` = no reranking. Raises `ModelError`."""
     chosen = settings.reranker
     match chosen.kind:
         case "none":
             return None
-        case "sentences":
-            return BestSentence(RelevanceByLanguage(EncoderRelevance(encoder), OverlapRelevance()))
         case "openai":
             from osler.retrieve.served_reranker import OpenAIReranker
 

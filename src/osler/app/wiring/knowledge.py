@@ -172,7 +172,7 @@ def make_retriever(
     if len(several) == 1:
         return several[0]
     order = PooledOrder(pool_relevance(settings, kb.term_rarity, encoder, second))
-    return FusedRetriever(tuple(several), order=order)
+    return FusedRetriever(tuple(several), order)
 
 
 def pool_relevance(
@@ -219,7 +219,7 @@ async def search_passages(
         chosen = load_encoder(settings)
         named = searched_sources(settings, kb)
         require_trusted_hosts(settings, named, roles=())
-        plain, second = make_retriever(settings, kb, chosen, named), open_reranker(settings, chosen)
+        plain, second = make_retriever(settings, kb, chosen, named), open_reranker(settings)
         search = with_reranker(settings, plain, second, named)
         return await within_patients(settings, search, named).search(query, k=k)
 

@@ -78,7 +78,7 @@ class ResourceCache:
         kb = open_knowledge_base(self.settings)
         chosen = self._encoder or load_encoder(self.settings)
         kb.count_unindexed(chosen.identity)
-        return OpenKnowledge(kb, chosen, open_reranker(self.settings, chosen))
+        return OpenKnowledge(kb, chosen, open_reranker(self.settings))
 
     async def parts_for(self, settings: Settings) -> Parts:
         """Builds the parts of a strategy; `settings` differ from the cache's in what a

@@ -66,7 +66,7 @@ def _teaching_parts(settings: Settings, stage: Stage, models: dict[Role, LoadedM
     if stage == "logical-form":
         return without_knowledge(models)
     kb, embedded = open_knowledge_base(settings), load_encoder(settings)
-    return with_knowledge(settings, models, kb, embedded, open_reranker(settings, embedded))
+    return with_knowledge(settings, models, kb, embedded, open_reranker(settings))
 
 
 def _build_teacher(

@@ -20,7 +20,6 @@ from osler.methods.tcrag.tools import (
     HYPOTHESIS_OUTPUT,
     KG_CHAINS,
     KG_COMMUNITIES,
-    KG_NEAR,
     KNOWLEDGE_ORGANIZE,
     MEDICAL_NER,
     SOURCES_OF,
@@ -32,7 +31,7 @@ from osler.sources.catalogue import GRAPH
 from osler.types import Retriever
 
 # What looks something up in the concept graph besides the source `graph`: names of its tools.
-_OVER_GRAPH = (KG_CHAINS, KG_COMMUNITIES, KG_NEAR, MEDICAL_NER, GRAPH_SETS)
+_OVER_GRAPH = (KG_CHAINS, KG_COMMUNITIES, MEDICAL_NER, GRAPH_SETS)
 
 
 def graph_carriers(settings: Settings) -> tuple[str, ...]:
@@ -56,7 +55,7 @@ def _make_carrier(name: str, graph: Graph) -> Retriever:
     from osler.methods.kag.graph_route import GraphSets
     from osler.retrieve.graph_chains import ChainRetriever
     from osler.retrieve.graph_communities import CommunityRetriever
-    from osler.retrieve.graph_near import MentionRetriever, NearRetriever
+    from osler.retrieve.graph_mentions import MentionRetriever
 
     if name == GRAPH_SETS:
         return GraphSets(graph)
@@ -65,8 +64,7 @@ def _make_carrier(name: str, graph: Graph) -> Retriever:
         return ChainRetriever(graph, recogniser=recogniser)
     if name == KG_COMMUNITIES:
         return CommunityRetriever(graph, recogniser=recogniser)
-    kind = NearRetriever if name == KG_NEAR else MentionRetriever
-    return kind(graph, recogniser=recogniser)
+    return MentionRetriever(graph, recogniser=recogniser)
 
 
 def make_tools(
@@ -82,7 +80,6 @@ def make_tools(
     if not chosen.tools:
         return tuple(there.values())
     there[ALL_RAG] = _whole_search(chosen, parts)
-    there |= {tool.name: tool for tool in _carried_tools((KG_NEAR,), chosen, parts)}
     there |= {tool.name: tool for tool in _helper_tools(parts, gate, sampling, longest)}
     there |= registered_tools()
     if lacking := [name for name in chosen.tools if name not in there]:

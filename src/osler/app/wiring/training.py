@@ -146,7 +146,7 @@ async def build_exploration(settings: Settings, by: By, queries: int) -> tuple[E
     """
     chosen = _require_omni(settings)
     kb, encodes = open_knowledge_base(settings), load_encoder(settings)
-    parts = with_knowledge(settings, {}, kb, encodes, open_reranker(settings, encodes))
+    parts = with_knowledge(settings, {}, kb, encodes, open_reranker(settings))
     held = {name: parts.retriever(f"omni:{name}", (name,)) for name in parts.sources}
     found = PlannedRetriever(held, chosen.k)
     explorer = await _build_explorer(settings, by, queries, kb)
@@ -215,7 +215,7 @@ def _coverage_signal(settings: Settings, least: float | None) -> CoverageSignal:
 
 
 def _reranker_signal(settings: Settings, least: float) -> RerankSignal:
-    second = open_reranker(settings, load_encoder(settings))
+    second = open_reranker(settings)
     if second is None:
         raise BadConfig(
             "no reranker is configured", fix='set reranker.kind, as in --set "reranker.kind=hub"'

@@ -80,7 +80,7 @@ class EntitiesTool:
     """The medical terms of a text, by the names of the concept graph."""
 
     mentions: Retriever
-    """Such as `osler.retrieve.graph_near.MentionRetriever`: one hit per term."""
+    """Such as `osler.retrieve.graph_mentions.MentionRetriever`: one hit per term."""
     name: str = MEDICAL_NER
     k: int = 10
 

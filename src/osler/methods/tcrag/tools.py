@@ -28,7 +28,7 @@ DOC_RAG, KG_RAG, PEDIA_RAG, WEB_RAG, EMR_RAG = (
     "WEB_RAG",
     "EMR_RAG",
 )
-KG_CHAINS, KG_COMMUNITIES, KG_NEAR = "KG_CHAINS", "KG_COMMUNITIES", "KG_NEAR"
+KG_CHAINS, KG_COMMUNITIES = "KG_CHAINS", "KG_COMMUNITIES"
 HYPOTHESIS_OUTPUT, MEDICAL_NER, KNOWLEDGE_ORGANIZE, FILTER = (
     "HYPOTHESIS_OUTPUT",
     "MEDICAL_NER",
@@ -55,7 +55,7 @@ the step's own logical form."""
 UNIFIED = (PLANNED_RAG, KG_FORM)
 
 HELPERS = (HYPOTHESIS_OUTPUT, MEDICAL_NER, KNOWLEDGE_ORGANIZE, FILTER)
-"""The released code's helpers; like `KG_NEAR` they are offered only where they are named."""
+"""The released code's helpers, offered only where they are named."""
 
 DESCRIPTIONS: Mapping[str, Mapping[Language, str]] = read_packaged_table(__package__, "tools.toml")
 """Descriptions of the tools for the model, by tool and language."""

@@ -1,7 +1,7 @@
-"""A linear expert: standardised features, one row of weights a class, a softmax; in plain numpy.
+"""A linear expert: a logistic regression over standardised features, in plain numpy.
 
-`weights.safetensors` holds `mean` and `scale` of the features, `weights` (classes, features) and
-`bias` (classes). With one class it is a logistic regression.
+`weights.safetensors` holds `mean` and `scale` of the features, `weights` (1, features) and `bias`
+(1).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LinearModel:
-    """Features of shape (n, features) to probabilities of shape (n, classes)."""
+    """Features of shape (n, features) to probabilities of shape (n,)."""
 
     mean: Matrix
     scale: Matrix
@@ -42,27 +42,20 @@ class LinearModel:
             )
         except KeyError as error:
             raise ModelError(f"the expert's weights lack {error}") from error
-        if weights.shape != (len(bias), len(mean)) or mean.shape != scale.shape:
+        if weights.shape != (1, len(mean)) or mean.shape != scale.shape or bias.shape != (1,):
             raise ModelError("the shapes of the expert's weights do not fit each other")
         return cls(mean, scale, weights, bias)
 
-    def predict_logits(self, rows: Matrix) -> Matrix:
-        """Logits of shape (n, classes)."""
-        return ((rows - self.mean) / self.scale) @ self.weights.T + self.bias
-
     def predict_shares(self, rows: Matrix) -> Matrix:
-        """Probabilities; of one class by the logistic function, of several by softmax."""
+        """Probabilities by the logistic function."""
         import numpy as np
 
-        logits = self.predict_logits(rows)
-        if logits.shape[1] == 1:
-            return np.asarray(1 / (1 + np.exp(-np.clip(logits, -60, 60))))
-        raised = np.exp(logits - logits.max(1, keepdims=True))
-        return np.asarray(raised / raised.sum(1, keepdims=True))
+        logits = ((rows - self.mean) / self.scale) @ self.weights[0] + self.bias[0]
+        return np.asarray(1 / (1 + np.exp(-np.clip(logits, -60, 60))))
 
 
-def open_linear(expert: ShelvedExpert, features: Sequence[str], *, part: str = "") -> LinearModel:
-    """The model of an expert over these features; `part` names one of several.
+def open_linear(expert: ShelvedExpert, features: Sequence[str]) -> LinearModel:
+    """The model of an expert over these features.
 
     Raises `ModelError` for another family, and for an expert that was made for other features.
     """
@@ -74,8 +67,4 @@ def open_linear(expert: ShelvedExpert, features: Sequence[str], *, part: str = "
             f"the expert {card.name!r} was made for other features than this version computes",
             fix=f"train it anew: osler experts train {card.name}",
         )
-    tensors, prefix = expert.read_tensors(), f"{part}." if part else ""
-    own = {
-        name.removeprefix(prefix): one for name, one in tensors.items() if name.startswith(prefix)
-    }
-    return LinearModel.of_tensors(own)
+    return LinearModel.of_tensors(expert.read_tensors())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
 from osler.retrieve.experts.cues import FEATURES, CuedSentence, measure_cues
 from osler.retrieve.experts.linear import open_linear
@@ -12,17 +12,11 @@ from osler.retrieve.experts.shelf import ShelvedExpert
 from osler.text import split_sentences
 from osler.types import Hit, Language, Passage, Relevance
 
-if TYPE_CHECKING:
-    from osler.retrieve.experts.cues import Row
-    from osler.retrieve.experts.linear import Matrix
-
 SUPPORTS = "supports"
 Verdict = Literal["yes", "no", "maybe"]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
-"""In the order of the expert's classes."""
-EITHER, BESIDE, MAYBE = "yes or no", "yes or no beside maybe", "maybe"
-"""Names of its models: "no" of questions without "maybe", and of those that offer it; "maybe"."""
-MODELS = (EITHER, BESIDE, MAYBE)
+MAYBE_SHARE = "share_of_maybe"
+"""The parameter on the card: the share of "maybe" among the questions that offer it."""
 PASSAGES = 10
 """Passages that are read, as in training."""
 _LABEL = re.compile(r"\s*([A-Z][A-Z/& ]{3,60}):\s")
@@ -30,14 +24,18 @@ _CONCLUSION = re.compile(r"conclu|interpretation|implication|clinical relevance"
 
 
 class SupportsExpert:
-    """Probabilities of yes, no and maybe from the cues of the evidence; for English."""
+    """Probabilities of yes, no and maybe from the cues of the evidence; for English.
+
+    Of "maybe" it knows the share that it has among such questions: no model of it was right more
+    often than none.
+    """
 
     languages: frozenset[Language] = frozenset({"en"})
 
     def __init__(self, expert: ShelvedExpert) -> None:
         """Raises `ModelError` for an expert of another kind."""
         self.card = expert.card
-        self._models = {name: open_linear(expert, FEATURES, part=name) for name in MODELS}
+        self._model = open_linear(expert, FEATURES)
 
     @property
     def identity(self) -> str:
@@ -52,39 +50,15 @@ class SupportsExpert:
         Without sentences it is about the share that the verdicts have among such questions.
         """
         row = measure_cues(question, sentences, maybe=maybe)
-        # The exponent was fitted on verdicts of questions that were not learnt from.
-        slope = self.card.parameters.get(slope_name(maybe), 1.0)
-        firsts = {
-            name: model.predict_shares(row[None])[:, 0] for name, model in self._models.items()
-        }
-        (shares,) = raise_shares(join_shares(firsts, maybe=maybe), slope)
-        return dict(zip(VERDICTS, map(float, shares), strict=False))
+        no = float(self._model.predict_shares(row[None])[0])
+        if not maybe:
+            return {"yes": 1 - no, "no": no}
+        unsure = self.card.parameters.get(MAYBE_SHARE, 0.0)
+        return {"yes": (1 - unsure) * (1 - no), "no": (1 - unsure) * no, "maybe": unsure}
 
     def choose_verdict(self, shares: Mapping[Verdict, float]) -> Verdict:
         """The likeliest verdict."""
         return max(shares, key=lambda one: shares[one])
-
-
-def join_shares(found: Mapping[str, Row], *, maybe: bool) -> Matrix:
-    """Probabilities of shape (n, verdicts offered) from those of the models, each (n,)."""
-    import numpy as np
-
-    if not maybe:
-        return np.stack([1 - found[EITHER], found[EITHER]], 1)
-    no, unsure = found[BESIDE], found[MAYBE]
-    return np.stack([(1 - unsure) * (1 - no), (1 - unsure) * no, unsure], 1)
-
-
-def raise_shares(shares: Matrix, slope: float) -> Matrix:
-    """Probabilities made surer (above 1) or less sure (below 1), summing to 1 in each row."""
-    raised = shares**slope
-    told: Matrix = raised / raised.sum(1, keepdims=True)
-    return told
-
-
-def slope_name(maybe: bool) -> str:
-    """The parameter on the card that has the exponent."""
-    return "slope_with_maybe" if maybe else "slope_of_yes_or_no"
 
 
 async def read_evidence(

@@ -10,29 +10,26 @@ import asyncio
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from osler.errors import MalformedSource
 from osler.evaluate.datasets.base import json_records, read_json
 from osler.jobs.runner import Progress
 from osler.kb.base import KnowledgeBase
 from osler.kb.encoders.base import Encoder
-from osler.retrieve.experts.cues import CuedSentence, measure_cues
-from osler.retrieve.experts.supporting import PASSAGES, VERDICTS, Verdict, read_evidence
+from osler.retrieve.experts.cues import measure_cues
+from osler.retrieve.experts.supporting import PASSAGES, VERDICTS, read_evidence
 from osler.retrieve.hybrid import HybridRetriever
 from osler.retrieve.relevance import EncoderRelevance
 from osler.text import one_line
-from osler.train import choose_named
 from osler.train.experts.pair_questions import (
-    BIOASQ,
     BIOASQ_FILES,
     PUBMEDQA,
     PUBMEDQA_FILES,
+    PairQuestion,
     find_data_file,
+    read_pair_questions,
 )
-from osler.train.experts.searches import RememberedRelevance
 from osler.types import Hit
 
 if TYPE_CHECKING:
@@ -42,88 +39,24 @@ CONCLUSION = "CONCLUSION"
 
 
 @dataclass(frozen=True, slots=True)
-class ClaimQuestion:
-    """A yes/no question and the right verdict."""
-
-    id: str
-    """As the same question's in `pair_questions`, so that one split serves both."""
-    text: str
-    source: str
-    documents: tuple[str, ...]
-    verdict: Verdict
-    held_out: bool = False
-
-    @property
-    def offers_maybe(self) -> bool:
-        """Whether "maybe" is an answer in the question's set; BioASQ has yes and no."""
-        return self.source == PUBMEDQA
-
-
-@dataclass(frozen=True)
 class FoundClaim:
-    """A question with the evidence that was found for it."""
+    """A question with the cues of the evidence that was found for it."""
 
-    claim: ClaimQuestion
-    whole: tuple[CuedSentence, ...]
+    claim: PairQuestion
+    whole: Row
     """From a base of whole abstracts."""
-    unconcluded: tuple[CuedSentence, ...]
+    unconcluded: Row
     """Without what stands under an abstract's heading of the conclusion."""
 
-    @cached_property
-    def row(self) -> Row:
-        """The cues of the whole evidence."""
-        return self._measure(self.whole)
 
-    @cached_property
-    def unconcluded_row(self) -> Row:
-        """The cues of the evidence without the conclusions."""
-        return self._measure(self.unconcluded)
-
-    def _measure(self, evidence: Sequence[CuedSentence]) -> Row:
-        return measure_cues(self.claim.text, evidence, maybe=self.claim.offers_maybe)
+def read_claims(data: Path) -> list[PairQuestion]:
+    """The questions of all sets below `data` that are answered by yes, no or maybe."""
+    return [one for one in read_pair_questions(data) if one.verdict in VERDICTS]
 
 
-def read_claims(data: Path) -> list[ClaimQuestion]:
-    """Reads all sets that are somewhere below `data`. Raises `MalformedSource` for none."""
-    found = [*bioasq_claims(data), *pubmedqa_claims(data)]
-    if not found:
-        raise MalformedSource(
-            f"{data} holds no yes/no question of BioASQ or PubMedQA",
-            fix="name their folder with --data",
-        )
-    return found
-
-
-def bioasq_claims(data: Path) -> list[ClaimQuestion]:
-    """BioASQ's yes/no questions that have gold snippets."""
-    found = []
-    path = find_data_file(data, "bioasq_yesno_golden.json")
-    for row in json_records(path, "questions") if path else ():
-        snippets: Sequence[Mapping[str, Any]] = row.data.get("snippets") or ()
-        exact = row.texts_of("exact_answer")
-        if not snippets or not exact or exact[0].lower() not in ("yes", "no"):
-            continue
-        documents = tuple(dict.fromkeys(f"PMID:{_pmid_of(one)}" for one in snippets))
-        verdict = choose_named(exact[0].lower(), VERDICTS, "verdict")
-        id, text = f"{BIOASQ}:{row.text_of('id')}", one_line(row.text_of("body"))
-        found.append(ClaimQuestion(id, text, BIOASQ, documents, verdict))
-    return found
-
-
-def pubmedqa_claims(data: Path) -> list[ClaimQuestion]:
-    """PubMedQA's labelled questions."""
-    found = []
-    for name, held_out in PUBMEDQA_FILES.items():
-        path = find_data_file(data, name)
-        for pmid, record in (read_json(path) if path else {}).items():
-            word = str(record.get("final_decision") or "").lower()
-            if word in VERDICTS:
-                verdict = choose_named(word, VERDICTS, "verdict")
-                id, text = f"{PUBMEDQA}:{pmid}", one_line(record["QUESTION"])
-                found.append(
-                    ClaimQuestion(id, text, PUBMEDQA, (f"PMID:{pmid}",), verdict, held_out)
-                )
-    return found
+def offers_maybe(claim: PairQuestion) -> bool:
+    """Whether "maybe" is an answer in the question's set; BioASQ has yes and no."""
+    return claim.source == PUBMEDQA
 
 
 def open_claim_base(
@@ -176,7 +109,7 @@ def _pubmedqa_sections(data: Path) -> Iterator[tuple[str, str, str]]:
 def find_claims(
     kb: KnowledgeBase,
     encoder: Encoder,
-    claims: Sequence[ClaimQuestion],
+    claims: Sequence[PairQuestion],
     progress: Progress | None = None,
 ) -> list[FoundClaim]:
     """Each question with the evidence that the hybrid search finds."""
@@ -184,19 +117,22 @@ def find_claims(
 
 
 async def _find_claims(
-    kb: KnowledgeBase, encoder: Encoder, claims: Sequence[ClaimQuestion], progress: Progress | None
+    kb: KnowledgeBase, encoder: Encoder, claims: Sequence[PairQuestion], progress: Progress | None
 ) -> list[FoundClaim]:
-    searcher = HybridRetriever(kb, encoder)
-    # The same sentences are read with the conclusions and without.
-    relevance = RememberedRelevance(EncoderRelevance(encoder))
+    searcher, relevance = HybridRetriever(kb, encoder), EncoderRelevance(encoder)
     found = []
     for number, claim in enumerate(claims, 1):
         # Some more, so that as many are left without the conclusions.
         hits = await searcher.search(claim.text, k=PASSAGES + 4)
-        rest = [hit for hit in hits if not _is_conclusion(hit)]
-        whole = await read_evidence(claim.text, hits, relevance)
-        unconcluded = await read_evidence(claim.text, rest, relevance)
-        found.append(FoundClaim(claim, tuple(whole), tuple(unconcluded)))
+        whole, bare = [
+            measure_cues(
+                claim.text,
+                await read_evidence(claim.text, some, relevance),
+                maybe=offers_maybe(claim),
+            )
+            for some in (hits, [hit for hit in hits if not _is_conclusion(hit)])
+        ]
+        found.append(FoundClaim(claim, whole, bare))
         if progress is not None:
             progress("searching", number, len(claims))
     return found

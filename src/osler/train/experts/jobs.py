@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, Protocol, TypeVar, get_args
+from typing import Literal, Protocol, get_args
 
 from osler.errors import BadConfig
 from osler.jobs.runner import Progress
 from osler.retrieve.experts.cards import ExpertCard
 from osler.train import choose_named
-from osler.train.experts.judge_training import JudgeRecipe
 from osler.train.experts.teacher import Teacher, TeacherRecipe
-from osler.train.experts.tuned_models import CPU, Machine, RowRecipe
+from osler.train.experts.tuned_models import CPU, Machine
 
 ExpertKind = Literal["judge", "match", "supports"]
 EXPERT_KINDS: tuple[ExpertKind, ...] = get_args(ExpertKind)
-Recipe = TypeVar("Recipe", bound=RowRecipe)
 
 
 class ExpertJob(Protocol):
@@ -52,17 +50,12 @@ def make_job(
     if kind == "supports":
         from osler.train.experts.supports_job import SupportsJob
 
-        return SupportsJob(data, split, out, work, chosen.seed, chosen.threads)
-    from osler.train.experts.judge_job import JudgeJob
-    from osler.train.experts.match_job import MatchJob
-    from osler.train.experts.match_training import MatchRecipe
+        return SupportsJob(data, split, out, work, chosen.threads)
+    from osler.train.experts.taught_jobs import JudgeJob, MatchJob
 
+    made = JudgeJob if kind == "judge" else MatchJob
     machine, teacher = Machine(chosen.device, chosen.threads), _choose_teacher(chosen)
-    if kind == "judge":
-        recipe = _change_recipe(JudgeRecipe(), chosen)
-        return JudgeJob(data, split, out, work, recipe, machine, teacher)
-    learnt = _change_recipe(MatchRecipe(), chosen)
-    return MatchJob(data, split, out, work, learnt, machine, teacher)
+    return made(data, split, out, work, machine, teacher, chosen.steps, chosen.seed)
 
 
 def teach_cases(
@@ -75,16 +68,12 @@ def teach_cases(
     """
     if chosen.teacher is None:
         raise BadConfig("a teacher is a larger encoder, tuned", fix="give its folder: --teacher")
-    from osler.train.experts.judge_job import JudgeJob
+    from osler.train.experts.taught_jobs import JudgeJob
 
     teacher = _choose_teacher(chosen, chosen.steps)
     machine = Machine(chosen.device, chosen.threads)
     job = JudgeJob(data, split, work, work, machine=machine, teacher=teacher)
     return sum(len(one.texts) for one in job.read_learnt(progress))
-
-
-def _change_recipe(recipe: Recipe, chosen: JobChoices) -> Recipe:
-    return replace(recipe, steps=chosen.steps or recipe.steps, seed=chosen.seed)
 
 
 def _choose_teacher(chosen: JobChoices, steps: int | None = None) -> Teacher | None:

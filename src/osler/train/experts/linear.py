@@ -1,4 +1,4 @@
-"""Fitting of linear experts: standardised features, softmax or logistic loss, a ridge."""
+"""Fitting of linear experts: a logistic regression with a ridge; and files of weights."""
 
 from __future__ import annotations
 
@@ -22,57 +22,29 @@ _ROUNDS = 50
 
 
 def fit_linear(
-    rows: Matrix,
-    classes: Sequence[int],
-    *,
-    count: int,
-    ridge: float,
-    weights: Matrix | None = None,
+    rows: Matrix, classes: Sequence[int], *, ridge: float, weights: Matrix
 ) -> LinearModel:
-    """Fits a softmax regression of `count` classes by Newton's method.
+    """Fits a logistic regression of class 1 against 0 by Newton's method.
 
-    `rows` has the shape (n, features), `classes` are from 0; `count` = 1 fits a logistic
-    regression of class 1 against 0. `ridge` is the penalty on squared weights of standardised
+    `rows` has the shape (n, features). `ridge` is the penalty on squared weights of standardised
     features, in the unit of one row; `weights` are those of the rows.
     """
     mean, spread = rows.mean(0), rows.std(0)
     scale = np.where(spread > 1e-9, spread, 1.0)
     design = np.hstack([(rows - mean) / scale, np.ones((len(rows), 1))])
-    # A logistic regression is a softmax whose other class has no weights.
-    free = max(1, count - 1)
-    gold = np.array(classes)[:, None] == (np.arange(free) if count > 1 else np.array([1]))
-    share = np.ones(len(rows)) if weights is None else weights
     penalty = np.full(design.shape[1], ridge)
-    # A class without a row would drive its bias to minus infinity.
+    # Without a row of one class the bias would be driven to infinity.
     penalty[-1] = 0.01
-    theta = np.zeros((free, design.shape[1]))
+    theta = np.zeros(design.shape[1])
     for _ in range(_ROUNDS):
-        step = _newton_step(theta, design, gold.astype(float), share, penalty)
+        found = 1 / (1 + np.exp(-np.clip(design @ theta, -60, 60)))
+        gradient = design.T @ (weights * (found - classes)) + penalty * theta
+        curve = weights * found * (1 - found)
+        step = np.linalg.solve(design.T @ (design * curve[:, None]) + np.diag(penalty), gradient)
         theta -= step
         if np.abs(step).max() < 1e-8:
             break
-    if count > 1:
-        # The last class had none; centred, no class is a special one.
-        theta = np.vstack([theta, np.zeros(design.shape[1])])
-        theta -= theta.mean(0)
-    return LinearModel(mean, scale, theta[:, :-1], theta[:, -1])
-
-
-def _newton_step(
-    theta: Matrix, design: Matrix, gold: Matrix, share: Matrix, penalty: Matrix
-) -> Matrix:
-    logits = np.hstack([design @ theta.T, np.zeros((len(design), 1))])
-    raised = np.exp(logits - logits.max(1, keepdims=True))
-    found = (raised / raised.sum(1, keepdims=True))[:, :-1]
-    gradient = (share[:, None] * (found - gold)).T @ design + penalty * theta
-    free, width = theta.shape
-    hessian = np.zeros((free, width, free, width))
-    for a in range(free):
-        for b in range(free):
-            curve = share * found[:, a] * ((a == b) - found[:, b])
-            hessian[a, :, b, :] = design.T @ (design * curve[:, None])
-    flat = hessian.reshape(free * width, free * width) + np.diag(np.tile(penalty, free))
-    return np.linalg.solve(flat, gradient.ravel()).reshape(theta.shape)
+    return LinearModel(mean, scale, theta[None, :-1], theta[-1:])
 
 
 def tensors_of(model: LinearModel) -> dict[str, NDArray[np.float32]]:

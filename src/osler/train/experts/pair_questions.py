@@ -58,6 +58,8 @@ class PairQuestion:
     """The set's own kind of question: "treatment", "factoid"."""
     held_out: bool = False
     """Whether it must be tested on: the set's own test part, or judged for another test set."""
+    verdict: str = ""
+    """"yes", "no" or, in PubMedQA, "maybe"; empty where it asks for something else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +159,18 @@ def bioasq_questions(data: Path) -> list[PairQuestion]:
             if texts:
                 id, kind = f"{BIOASQ}:{row.text_of('id')}", row.text_of("type")
                 asked = one_line(row.text_of("body"))
-                found.append(PairQuestion(id, asked, BIOASQ, documents, texts, (), kind))
+                said = row.texts_of("exact_answer") if kind == "yesno" else ()
+                found.append(
+                    PairQuestion(
+                        id,
+                        asked,
+                        BIOASQ,
+                        documents,
+                        texts,
+                        kind=kind,
+                        verdict=said[0].lower() if said else "",
+                    )
+                )
     return found
 
 
@@ -181,5 +194,9 @@ def pubmedqa_questions(data: Path) -> list[PairQuestion]:
             id, asked = f"{PUBMEDQA}:{pmid}", one_line(record["QUESTION"])
             documents = (f"PMID:{pmid}",)
             kind = str(record.get("final_decision") or "")
-            found.append(PairQuestion(id, asked, PUBMEDQA, documents, right, wrong, kind, held_out))
+            found.append(
+                PairQuestion(
+                    id, asked, PUBMEDQA, documents, right, wrong, kind, held_out, verdict=kind
+                )
+            )
     return found

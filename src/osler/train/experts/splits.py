@@ -1,16 +1,15 @@
 """Train, dev and test: by document and by question, as hashes on disk.
 
-Questions that share a document, and documents that share a question, stay on one side: the unit
-is a connected component of the graph between them. A component with a held-out question is
-tested on. The file holds hashes of ids alone, so it may be published where the data may not.
+Questions that share a document, and documents that share a question, stay on one side. The file
+(`split.json` of the benchmarks) holds hashes of ids alone, so it may be published where the data
+may not. It was made once, before any expert was trained; all of them share it.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol, TypeVar, get_args
@@ -24,14 +23,12 @@ DIGITS = 10
 
 
 class SplitItem(Protocol):
-    """An item with an id, the documents that it rests on, and whether it must be tested on."""
+    """An item with an id and the documents that it rests on."""
 
     @property
     def id(self) -> str: ...
     @property
     def documents(self) -> tuple[str, ...]: ...
-    @property
-    def held_out(self) -> bool: ...
 
 
 Item = TypeVar("Item", bound=SplitItem)
@@ -52,7 +49,7 @@ class DataSplit:
         if len(found) > 1:
             raise BadConfig(
                 f"{item.id} and its documents are not in one part of the split",
-                fix="make the split anew from the data at hand",
+                fix="give the data as they were published",
             )
         return found.pop()
 
@@ -64,51 +61,6 @@ class DataSplit:
 def hash_of(id: str) -> str:
     """The hash that stands for an id in the file."""
     return hashlib.sha256(id.encode()).hexdigest()[:DIGITS]
-
-
-def make_split(
-    items: Sequence[SplitItem], *, dev: float = 0.1, test: float = 0.25, seed: int = 0
-) -> DataSplit:
-    """Splits items by connected components; the same items and seed give the same split.
-
-    A component's part depends on its own ids alone, so items that are added later leave the
-    others where they are, unless they join two components.
-    """
-    parts: dict[str, Part] = {}
-    for members in _connected_items(items):
-        names = sorted({name for item in members for name in (item.id, *item.documents)})
-        lot = int(hash_of(f"{seed}:{names[0]}"), 16) / 16**DIGITS
-        held_out = any(item.held_out for item in members)
-        part: Part = "test" if held_out or lot < test else "dev" if lot < test + dev else "train"
-        parts |= {hash_of(name): part for name in names}
-    return DataSplit(parts)
-
-
-def _connected_items(items: Sequence[Item]) -> list[list[Item]]:
-    """Items joined by shared documents, by union–find."""
-    parent = list(range(len(items)))
-
-    def find_root(one: int) -> int:
-        while parent[one] != one:
-            parent[one] = parent[parent[one]]
-            one = parent[one]
-        return one
-
-    first: dict[str, int] = {}
-    for number, item in enumerate(items):
-        for document in item.documents:
-            parent[find_root(number)] = find_root(first.setdefault(document, number))
-    members: dict[int, list[Item]] = defaultdict(list)
-    for number, item in enumerate(items):
-        members[find_root(number)].append(item)
-    return list(members.values())
-
-
-def write_split(split: DataSplit, path: Path) -> None:
-    """Writes the split: a JSON object of sorted hashes by part."""
-    hashes = {part: sorted(h for h, p in split.parts.items() if p == part) for part in PARTS}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(hashes, indent=0) + "\n", encoding="utf-8")
 
 
 def read_split(path: Path) -> DataSplit:

@@ -26,10 +26,9 @@ from osler.llm.transformers.hub import (
 from osler.retrieve.asked import QuestionReader
 from osler.retrieve.experts.judge import JudgedText
 from osler.retrieve.experts.pair_input import PairInput
-from osler.train.experts.judge_batches import JudgeSampler
 from osler.train.experts.judge_cases import JudgedCase
-from osler.train.experts.judge_training import PairModel
 from osler.train.experts.row_training import train_rows
+from osler.train.experts.students import PairModel
 from osler.train.experts.tuned_models import Machine, RowRecipe
 
 if TYPE_CHECKING:
@@ -176,27 +175,9 @@ class Teacher:
                 return scores
         recipe = replace(self.recipe, seed=seed, seeds=1)
         labelled = [one for one in cases if one.worth]
-        model = train_teacher(self.folder, labelled, recipe, work, machine, progress)
+        model = TeacherModel(self.folder, recipe, machine)
+        train_rows(model, labelled, work, progress=progress, keep_each=100)
         scores = model.score_cases(cases, progress)
         with write_whole(path) as draft, draft.open("wb") as out:
             np.savez(out, data=mark, scores=scores)
         return scores
-
-
-def train_teacher(
-    folder: Path,
-    cases: Sequence[JudgedCase],
-    recipe: TeacherRecipe,
-    work: Path,
-    machine: Machine = Machine(),  # noqa: B008 - frozen
-    progress: Progress | None = None,
-    keep_each: int = 100,
-) -> TeacherModel:
-    """Trains one teacher on labelled cases, as `train_rows` does.
-
-    Raises as `train_judge`, and `ModelMissing` for a folder without an encoder.
-    """
-    machine.prepare()
-    model = TeacherModel(folder, recipe, machine)
-    sampler = JudgeSampler(cases, recipe.rows, recipe.texts, recipe.seed)
-    return train_rows(model, sampler, work, progress=progress, keep_each=keep_each)

@@ -62,14 +62,20 @@ class RowRecipe:
 
 
 class TunedModel(ABC):
-    """An encoder whose layers are tuned, with a head or without."""
+    """An encoder whose layers are tuned, with a head or without.
+
+    Raises `BadConfig` for a device that is not there, `ModelError` without the extra `train`.
+    """
 
     words: TextPieces
     head: Any = None
     padding = 0
     """The piece that fills up what is shorter."""
+    varies = True
+    """Whether texts lose their heading or their neighbours now and then."""
 
     def __init__(self, encoder: Any, recipe: RowRecipe, machine: Machine) -> None:
+        machine.prepare()
         self.recipe = recipe
         self.device = machine.device
         self.encoder = encoder.to(self.device)
@@ -121,12 +127,12 @@ class TunedModel(ABC):
     def _run_encoder(self, ids: Any, segments: Any, mask: Any) -> Any:
         return self.encoder(input_ids=ids, token_type_ids=segments, attention_mask=mask)
 
-    def state(self) -> dict[str, Any]:
+    def state_dict(self) -> dict[str, Any]:
         """Everything that is learnt."""
         learnt = {"tuned": {name: one.detach() for name, one in self._tuned()}}
         return learnt if self.head is None else {**learnt, "head": self.head.state_dict()}
 
-    def load_state(self, state: Mapping[str, Any]) -> None:
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
         self.encoder.load_state_dict(state["tuned"], strict=False)
         if self.head is not None:
             self.head.load_state_dict(state["head"])

@@ -19,8 +19,8 @@ from osler.app.wiring.models import load_encoder, load_model
 from osler.errors import BadConfig, KnowledgeBaseMismatch, ModelError
 from osler.kb.base import KnowledgeBase
 from osler.llm.core.base import BatchLikelihood, Message, Sampling
-from osler.retrieve.rerank import BestSentence, RerankedRetriever
-from osler.testing.scripted import HashingEncoder
+from osler.retrieve.relevance import OverlapRelevance
+from osler.retrieve.rerank import RerankedRetriever
 
 REVISION = "0123456789abcdef0123456789abcdef01234567"
 
@@ -105,14 +105,13 @@ def test_a_key_file_that_is_not_there_names_its_section(tmp_path: Path) -> None:
 def test_without_a_reranker_the_search_stays_as_it_is(tmp_path: Path) -> None:
     chosen = settings(tmp_path)
     inner = object()
-    assert open_reranker(chosen, HashingEncoder()) is None
+    assert open_reranker(chosen) is None
     assert with_reranker(chosen, inner, None, ("book",)) is inner  # type: ignore[arg-type]
 
 
-def test_sentences_rerank_with_the_encoder_at_hand(tmp_path: Path) -> None:
-    chosen = settings(tmp_path, reranker={"kind": "sentences", "depth": 7})
-    second = open_reranker(chosen, HashingEncoder())
-    assert isinstance(second, BestSentence)
+def test_a_reranker_looks_at_texts_alone(tmp_path: Path) -> None:
+    chosen = settings(tmp_path, reranker={"depth": 7})
+    second = OverlapRelevance()
     search = with_reranker(chosen, object(), second, ("book",))  # type: ignore[arg-type]
     assert isinstance(search, RerankedRetriever)
     assert (search.depth, search.k) == (7, 7)
@@ -162,7 +161,7 @@ async def test_a_base_is_built_searched_and_reranked_as_the_settings_say(tmp_pat
 def test_a_cross_encoder_becomes_the_reranker(tmp_path: Path) -> None:
     folder = save_tiny_bert(tmp_path / "cross", labels=1)
     chosen = settings(tmp_path, reranker={"kind": "hub", "path": folder, "longest": 64})
-    assert open_reranker(chosen, HashingEncoder()) is not None
+    assert open_reranker(chosen) is not None
     broken = settings(tmp_path, reranker={"kind": "hub", "path": tmp_path / "absent"})
     with pytest.raises(ModelError, match="no model"):
-        open_reranker(broken, HashingEncoder())
+        open_reranker(broken)

@@ -25,7 +25,6 @@ from osler.methods.tcrag.tools import (
     DESCRIPTIONS,
     KG_CHAINS,
     KG_COMMUNITIES,
-    KG_NEAR,
     MEDICAL_NER,
     UNIFIED,
     Observation,
@@ -44,7 +43,6 @@ QUESTION = Question("q", "How do ascorbic acid and gum bleeding hang together?")
 REPLIES = [
     "Tool_Use: MEDICAL_NER",
     "Tool_Use: KG_CHAINS",
-    "Tool_Use: KG_NEAR",
     "Tool_Use: FILTER",
     "Tool_Use: HYPOTHESIS_OUTPUT",
     "By scurvy.",
@@ -191,7 +189,7 @@ def test_by_default_there_is_a_search_for_each_kind_of_source(tmp_path: Path) ->
 
 def test_a_concept_graph_brings_its_chains(with_graph: Path) -> None:
     given = settings(with_graph)
-    assert graph_carriers(given) == (KG_CHAINS, KG_NEAR, MEDICAL_NER, GRAPH_SETS)
+    assert graph_carriers(given) == (KG_CHAINS, MEDICAL_NER, GRAPH_SETS)
     assert names(given, ("book", GRAPH)) == ["DOC_RAG", "KG_RAG", "KG_CHAINS"]
     assert names(given, ("book",)) == ["DOC_RAG"], "kb.sources leaves the graph out"
     assert carrier_for(given, "DOC_RAG") is None
@@ -209,14 +207,6 @@ async def test_communities_are_a_tool_once_they_have_been_found(with_graph: Path
     assert "ascorbic acid" in hit.passage.text
 
 
-def test_what_lies_near_is_a_tool_where_it_is_named_and_there_is_a_graph(with_graph: Path) -> None:
-    assert names(settings(with_graph, tools="KG_NEAR,KG_RAG"), (GRAPH,)) == ["KG_NEAR", "KG_RAG"]
-    with pytest.raises(BadConfig, match="KG_NEAR"):
-        names(settings(with_graph, tools="KG_NEAR"), ("book",))
-    with pytest.raises(BadConfig, match="KG_NEAR"):
-        names(settings(with_graph / "other", tools="KG_NEAR"), (GRAPH,))
-
-
 def test_named_tools_are_offered_in_that_order_helpers_too(tmp_path: Path) -> None:
     given = settings(tmp_path, tools="FILTER,DOC_RAG,MEDICAL_NER,FILTER")
     assert names(given, ("book", "wiki")) == ["FILTER", "DOC_RAG", "MEDICAL_NER"]
@@ -232,7 +222,7 @@ def test_a_named_tool_without_its_source_is_refused(tmp_path: Path) -> None:
 async def test_a_run_with_these_tools_replays_from_its_tape_without_the_graph(
     with_graph: Path,
 ) -> None:
-    helpers = ("KG_CHAINS", "KG_NEAR", "MEDICAL_NER", "FILTER", "HYPOTHESIS_OUTPUT")
+    helpers = ("KG_CHAINS", "MEDICAL_NER", "FILTER", "HYPOTHESIS_OUTPUT")
     given = settings(with_graph, tools=helpers)
     assert isinstance(given.strategy, TcRagSettings)
     tape, live = Tape(), parts(given, (GRAPH,), list(REPLIES))
@@ -247,7 +237,6 @@ async def test_a_run_with_these_tools_replays_from_its_tape_without_the_graph(
     observed = [e.text for e in first.events if isinstance(e, Pushed) and "Tool" in e.kind]
     assert observed[0] == "MEDICAL_NER: Medical terms: ascorbic acid; gum bleeding"
     assert "Chain: ascorbic acid" in observed[1]
-    assert observed[2].startswith("KG_NEAR: [2] scurvy")
-    assert observed[3].startswith("FILTER: On the question: [1]")
+    assert observed[2].startswith("FILTER: On the question: [1]")
     assert not any(isinstance(e, Noted) for e in first.events)
     assert solution.answer.evidence[0].passage.source == GRAPH

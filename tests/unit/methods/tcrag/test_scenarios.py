@@ -536,7 +536,6 @@ def test_every_tool_is_told_in_both_languages() -> None:
         *tools.CARRIERS,
         *tools.HELPERS,
         *tools.UNIFIED,
-        tools.KG_NEAR,
         tools.ALL_RAG,
     }
     assert every == tools.DESCRIPTIONS.keys()

@@ -8,19 +8,16 @@ import numpy as np
 import pytest
 
 from osler.errors import BadConfig, ModelError
+from osler.jobs.runner import Progress
 from osler.kb.encoders.base import open_session
 from osler.kb.encoders.minilm import read_safetensors
 from osler.llm.local.weights import MINILM, locate_weights
 from osler.retrieve.experts.judge import JudgedText, read_judged
 from osler.retrieve.experts.pair_graph import pair_graph, run_pairs
 from osler.train.experts import row_training
-from osler.train.experts.checkpoints import TRAINING_LOG
 from osler.train.experts.judge_cases import LABELLED, UNLABELLED, JudgedCase
-from osler.train.experts.judge_training import (
-    JudgeModel,
-    JudgeRecipe,
-    train_judge,
-)
+from osler.train.experts.row_training import TRAINING_LOG, train_rows
+from osler.train.experts.students import JudgeModel, JudgeRecipe
 from osler.train.experts.tuned_models import Machine
 
 pytestmark = pytest.mark.torch
@@ -44,6 +41,17 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[JudgeModel, Path]
     return train_judge(CASES, TINY, work), work
 
 
+def train_judge(
+    cases: list[JudgedCase],
+    recipe: JudgeRecipe,
+    work: Path,
+    progress: Progress | None = None,
+    keep_each: int = 50,
+) -> JudgeModel:
+    model = JudgeModel(recipe, Machine())
+    return train_rows(model, cases, work, progress=progress, keep_each=keep_each)
+
+
 def weights_of(model: JudgeModel) -> np.ndarray:
     return np.concatenate([one.ravel() for _, one in sorted(model.export_deltas().items())])
 
@@ -52,14 +60,14 @@ def test_the_float32_graph_is_the_trained_model(trained: tuple[JudgeModel, Path]
     import torch
 
     # Four steps hardly move the layers, so they are moved further here.
-    state = trained[0].state()
+    state = trained[0].state_dict()
     chance = torch.Generator().manual_seed(1)
     state["tuned"] = {
         name: one + torch.randn(one.shape, generator=chance) * 0.01
         for name, one in state["tuned"].items()
     }
     other = JudgeModel(TINY, Machine())
-    other.load_state(state)
+    other.load_state_dict(state)
     pairs = [(one.question, text) for one in CASES for case in CASES for text in case.texts]
     with torch.no_grad():
         wanted = other.score_pairs(pairs).tolist()

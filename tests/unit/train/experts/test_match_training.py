@@ -13,8 +13,10 @@ from osler.retrieve.experts.matching import MatchEncoder
 from osler.retrieve.experts.shelf import BASE, ShelvedExpert
 from osler.train.experts.judge_cases import LABELLED, JudgedCase
 from osler.train.experts.linear import write_shards
-from osler.train.experts.match_training import MatchModel, MatchRecipe, text_of, train_match
 from osler.train.experts.pair_questions import BIOASQ
+from osler.train.experts.row_training import train_rows
+from osler.train.experts.students import MatchModel, MatchRecipe, text_of
+from osler.train.experts.tuned_models import Machine
 
 DRUGS = {"gout": "colchicine", "asthma": "steroids", "uveitis": "drops", "scurvy": "vitamin C"}
 CASES = [
@@ -49,19 +51,21 @@ def test_a_training_that_was_stopped_ends_with_the_same_weights(tmp_path: Path) 
         if done == 3:
             raise Stopped
 
-    whole = train_match(CASES, TINY, tmp_path / "whole")
+    whole = train_rows(MatchModel(TINY, Machine()), CASES, tmp_path / "whole")
     with pytest.raises(Stopped):
-        train_match(CASES, TINY, tmp_path / "cut", progress=stop_at, keep_each=2)
-    again = train_match(CASES, TINY, tmp_path / "cut", keep_each=2)
+        train_rows(
+            MatchModel(TINY, Machine()), CASES, tmp_path / "cut", progress=stop_at, keep_each=2
+        )
+    again = train_rows(MatchModel(TINY, Machine()), CASES, tmp_path / "cut", keep_each=2)
     np.testing.assert_array_equal(weights_of(again), weights_of(whole))
     with pytest.raises(ModelError, match="other settings"):
-        train_match(CASES, replace(TINY, steps=5), tmp_path / "cut")
+        train_rows(MatchModel(replace(TINY, steps=5), Machine()), CASES, tmp_path / "cut")
 
 
 @pytest.mark.torch
 def test_the_student_learns_what_answers_and_its_graph_says_the_same(tmp_path: Path) -> None:
     recipe = MatchRecipe(steps=40, rows=4, texts=3, rate=2e-4)
-    model = train_match(CASES, recipe, tmp_path / "work")
+    model = train_rows(MatchModel(recipe, Machine()), CASES, tmp_path / "work")
     hashes = write_shards(model.export_deltas(), tmp_path / "match")
     card = ExpertCard(
         name="match",

@@ -8,7 +8,7 @@ import pytest
 from osler.retrieve.experts.shelf import packaged_experts
 from osler.train.experts.claims import read_claims
 from osler.train.experts.pair_questions import PairQuestion, judged_pages, read_pair_questions
-from osler.train.experts.splits import DataSplit, make_split, read_split
+from osler.train.experts.splits import DataSplit, read_split
 
 SPLIT = Path(__file__).parents[4] / "benchmarks" / "experts" / "split.json"
 
@@ -28,8 +28,13 @@ def test_it_is_the_split_that_the_packaged_experts_were_trained_by() -> None:
     assert {one.card.split for one in packaged_experts()} <= {sha256}
 
 
-def test_it_is_made_again_from_the_data(split: DataSplit, questions: list[PairQuestion]) -> None:
-    assert make_split(questions).parts == split.parts
+def test_every_question_is_in_one_part(split: DataSplit, questions: list[PairQuestion]) -> None:
+    """Raises for a question whose documents are in another part."""
+    assert {split.part_of(one) for one in questions} == {"train", "dev", "test"}
+
+
+def test_what_must_be_tested_on_is(split: DataSplit, questions: list[PairQuestion]) -> None:
+    assert {split.part_of(one) for one in questions if one.held_out} == {"test"}
 
 
 def test_no_document_of_a_test_question_is_trained_on(

@@ -11,9 +11,7 @@ from osler.evaluate.trained_on import list_beside, read_trained_on
 from osler.kb.base import KnowledgeBase
 from osler.train.experts.jobs import JobChoices, make_job, teach_cases
 from osler.train.experts.judge_cases import digest_of
-from osler.train.experts.judge_job import JudgeJob
-from osler.train.experts.match_job import MatchJob
-from osler.train.experts.splits import DataSplit, write_split
+from osler.train.experts.taught_jobs import JudgeJob, MatchJob
 
 SENTENCES = ("Gout is a painful disease of joints.", "Colchicine relieves an attack of gout.")
 UNKNOWN = "does colchicine help an attack of gout"
@@ -33,7 +31,7 @@ def data(tmp_path: Path) -> Path:
     claim = {"QUESTION": "Is it?", "CONTEXTS": ["It is."], "LABELS": ["RESULTS"]}
     claims = {"1": {**claim, "LONG_ANSWER": "It is so.", "final_decision": "yes"}}
     (folder / "ori_pqal_rest.json").write_text(json.dumps(claims))
-    write_split(DataSplit({}), folder / "split.json")
+    (folder / "split.json").write_text('{"train": [], "dev": [], "test": []}')
     (folder / "questions_unlabelled.txt").write_text(UNKNOWN + "\n")
     begins = (0, len(SENTENCES[0]) + 1)
     texts = [

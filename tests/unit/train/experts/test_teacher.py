@@ -9,7 +9,8 @@ import pytest
 from osler.errors import ModelError, ModelMissing
 from osler.retrieve.experts.judge import JudgedText
 from osler.train.experts.judge_cases import LABELLED, UNLABELLED, JudgedCase
-from osler.train.experts.teacher import Teacher, TeacherModel, TeacherRecipe, train_teacher
+from osler.train.experts.row_training import train_rows
+from osler.train.experts.teacher import Teacher, TeacherModel, TeacherRecipe
 from osler.train.experts.tuned_models import Machine
 
 pytestmark = pytest.mark.torch
@@ -33,6 +34,10 @@ UNKNOWN = JudgedCase(
     "scurvy",
 )
 TINY = TeacherRecipe(steps=4, rows=2, texts=3, seeds=2)
+
+
+def model_of(folder: Path) -> TeacherModel:
+    return TeacherModel(folder, TINY, Machine())
 
 
 def weights_of(model: TeacherModel) -> np.ndarray:
@@ -96,13 +101,21 @@ def test_a_teacher_that_was_stopped_ends_with_the_same_weights(
 
     # With dropout: what drops out must not depend on where it was stopped.
     assert TINY.dropout > 0
-    whole = train_teacher(tiny_teacher, CASES, TINY, tmp_path / "whole")
+    whole = train_rows(model_of(tiny_teacher), CASES, tmp_path / "whole")
     with pytest.raises(Stopped):
-        train_teacher(tiny_teacher, CASES, TINY, tmp_path / "cut", progress=stop_at, keep_each=2)
-    again = train_teacher(tiny_teacher, CASES, TINY, tmp_path / "cut", keep_each=2)
+        train_rows(
+            TeacherModel(tiny_teacher, TINY, Machine()),
+            CASES,
+            tmp_path / "cut",
+            progress=stop_at,
+            keep_each=2,
+        )
+    again = train_rows(
+        TeacherModel(tiny_teacher, TINY, Machine()), CASES, tmp_path / "cut", keep_each=2
+    )
     np.testing.assert_array_equal(weights_of(again), weights_of(whole))
 
 
 def test_a_folder_without_safetensors_is_no_teacher(tmp_path: Path) -> None:
     with pytest.raises(ModelMissing, match="safetensors"):
-        train_teacher(tmp_path, CASES, TINY, tmp_path / "work")
+        TeacherModel(tmp_path, TINY, Machine())

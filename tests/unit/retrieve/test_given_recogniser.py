@@ -1,18 +1,12 @@
-"""Relations near to what a question mentions, by personalised PageRank, that open."""
+"""Names in a question are found by the recogniser that is given."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import pytest
-
-from osler.errors import SourceUnavailable
 from osler.graph.items import Name, Relation
 from osler.graph.link import ConceptMention
 from osler.graph.store import Graph
 from osler.retrieve.graph import GraphRetriever
 from osler.retrieve.graph_chains import ChainRetriever
-from osler.retrieve.graph_near import NearRetriever
 
 FACTS = (
     Name("T:1", "metformin"),
@@ -29,19 +23,6 @@ FACTS = (
 )
 
 
-async def test_what_several_mentions_lead_to_comes_first(graph: Graph) -> None:
-    near = NearRetriever(graph)
-    hits = await near.search("metformin in renal failure", k=3)
-    assert {hit.passage.text for hit in hits} == {
-        "Relation: (renal failure, disease_of, 肾脏).",
-        "Relation: (renal failure, risk_of, lactic acidosis).",
-        "Relation: (metformin, may_cause, lactic acidosis).",
-    }
-    for hit in hits:
-        assert graph.get_passage(hit.passage.id) == hit.passage
-    assert await near.search("Does it snow?", k=3) == []
-
-
 class Given:
     """A trained recogniser stands here: it knows a word that is no name."""
 
@@ -53,17 +34,9 @@ class Given:
 async def test_a_recogniser_that_is_given_is_used(graph: Graph) -> None:
     query = "What does the gliding drug do?"
     for retriever in (
-        NearRetriever(graph, recogniser=Given()),
         ChainRetriever(graph, recogniser=Given()),
         GraphRetriever(graph, recogniser=Given()),
     ):
         hits = await retriever.search(query, k=5)
         assert any("metformin" in hit.passage.text for hit in hits), retriever
-    assert await NearRetriever(graph).search(query, k=5) == []
-
-
-async def test_a_graph_that_is_gone_is_said(graph: Graph, tmp_path: Path) -> None:
-    graph.close()
-    (tmp_path / "graph.sqlite").unlink()
-    with pytest.raises(SourceUnavailable):
-        await NearRetriever(graph).search("metformin", k=3)
+    assert await ChainRetriever(graph).search(query, k=5) == []

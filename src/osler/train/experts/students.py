@@ -1,25 +1,23 @@
-"""The judge in torch, and its training: all layers of the packaged encoder and a head.
+"""The judge and the encoder `match` in torch: they learn from labels, and from a teacher.
 
-Question and sentence are read together (`osler.retrieve.experts.judge`); a linear head reads the
-first token and the mean of all. It learns from labels, and from a teacher where there is one.
+The judge reads question and sentence together (`osler.retrieve.experts.judge`); a linear head
+reads the first token and the mean of all. `match` reads them apart: within the sentences of a
+question, the softmax of its cosines is drawn towards that of the teacher's logits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from osler.jobs.runner import Progress
 from osler.llm.transformers.hub import import_extra
 from osler.retrieve.experts.judge import JudgedText, read_judged
 from osler.retrieve.experts.pair_graph import HEAD_BIAS, HEAD_WEIGHT
 from osler.retrieve.experts.pair_input import PairInput
-from osler.train.experts.judge_batches import JudgeRow, JudgeSampler
-from osler.train.experts.judge_cases import JudgedCase
-from osler.train.experts.row_losses import RowTargets, pair_loss
-from osler.train.experts.row_training import train_rows
+from osler.text import one_line
+from osler.train.experts.judge_batches import JudgeRow
+from osler.train.experts.row_losses import RowTargets, cosine_loss, pair_loss
 from osler.train.experts.tuned_models import (
     Machine,
     RowRecipe,
@@ -30,6 +28,11 @@ from osler.train.experts.tuned_models import (
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+_ASKED, _SAID = 72, 110
+"""Word pieces, with the marks at both ends, that are read of a question and of a sentence."""
+_TEMPERATURE = 0.06
+"""What cosines are divided by, to be as far apart as logits are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,27 +88,46 @@ class JudgeModel(TunedMiniLM, PairModel):
         }
 
 
-def train_judge(
-    cases: Sequence[JudgedCase],
-    recipe: JudgeRecipe,
-    work: Path,
-    *,
-    progress: Progress | None = None,
-    measure_dev: Callable[[JudgeModel], float] | None = None,
-    machine: Machine = Machine(),  # noqa: B008 - frozen
-    keep_each: int = 50,
-) -> JudgeModel:
-    """Trains on these cases, as `train_rows` does.
+@dataclass(frozen=True, slots=True)
+class MatchRecipe(RowRecipe):
+    """What the weights depend on, beside the data."""
 
-    Raises `ModelError` without the extra `train`, and `BadConfig` for a device that is not there.
-    """
-    machine.prepare()
-    sampler = JudgeSampler(cases, recipe.rows, recipe.texts, recipe.seed)
-    return train_rows(
-        JudgeModel(recipe, machine),
-        sampler,
-        work,
-        progress=progress,
-        measure_dev=measure_dev,
-        keep_each=keep_each,
-    )
+    steps: int = 2_500
+    rows: int = 32
+    texts: int = 8
+    rate: float = 1.5e-4
+    hard: float = 0.5
+
+
+class MatchModel(TunedMiniLM):
+    """The packaged encoder, which reads question and sentence apart."""
+
+    varies = False
+
+    def read_texts(self, texts: Sequence[str], most: int) -> Any:
+        """Vectors of length 1, a tensor of shape (texts, numbers)."""
+        read = [self._cut_pieces(text, most) for text in texts]
+        return self.read_states(read, _unit_vectors)
+
+    def _cut_pieces(self, text: str, most: int) -> PairInput:
+        words = self.words
+        ids = (words.first, *words.piece_ids(text)[: most - 2], words.last)
+        return PairInput(ids, (0,) * len(ids))
+
+    def score_rows(self, rows: Sequence[JudgeRow]) -> Any:
+        asked = self.read_texts([row.question for row in rows], _ASKED)
+        said = self.read_texts([text_of(text) for row in rows for text in row.texts], _SAID)
+        return (said.view(len(rows), -1, asked.shape[1]) @ asked[:, :, None])[..., 0]
+
+    def weigh_loss(self, scores: Any, targets: RowTargets) -> Any:
+        return cosine_loss(scores / _TEMPERATURE, targets)
+
+
+def text_of(text: JudgedText) -> str:
+    """The sentence under its heading, as the gate gives it to the encoder."""
+    return one_line(f"{text.heading}. {text.sentence}" if text.heading else text.sentence)
+
+
+def _unit_vectors(states: Any, weights: Any) -> Any:
+    normalize = import_extra("torch").nn.functional.normalize
+    return normalize(mean_states(states, weights), dim=-1)

@@ -1,21 +1,23 @@
-"""Making and measuring the judge, from data as published and labels to a folder with its card."""
+"""Making and measuring the judge and `match`, from data as published and labels to a folder with a
+card. Both learn from the same cases, and from one teacher."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
 from osler.errors import BadConfig
 from osler.evaluate.intervals import difference, mean
 from osler.evaluate.trained_on import list_questions
 from osler.jobs.runner import Progress
 from osler.kb.encoders.base import Encoder, MiniLMEncoder
-from osler.llm.transformers.hub import import_extra
 from osler.retrieve.experts.cards import ExpertCard, ExpertData, ExpertFigure
 from osler.retrieve.experts.judge import JUDGE, JudgeExpert
-from osler.retrieve.experts.shelf import BASE, open_expert
+from osler.retrieve.experts.matching import MATCH, MatchEncoder
+from osler.retrieve.experts.shelf import BASE, ShelvedExpert, open_expert
 from osler.train.experts.folder import ExpertFolderJob
 from osler.train.experts.judge_cases import (
     COVIDQA,
@@ -29,19 +31,13 @@ from osler.train.experts.judge_cases import (
     part_of_document,
     read_labels,
 )
-from osler.train.experts.judge_training import JudgeModel, JudgeRecipe, train_judge
 from osler.train.experts.linear import figure_of, write_shards
 from osler.train.experts.pair_questions import LICENCES, PairQuestion, read_pair_questions
-from osler.train.experts.splits import (
-    PARTS,
-    DataSplit,
-    Part,
-    make_split,
-    read_split,
-    write_split,
-)
+from osler.train.experts.row_training import train_rows
+from osler.train.experts.splits import PARTS, Part, read_split
+from osler.train.experts.students import JudgeModel, JudgeRecipe, MatchModel, MatchRecipe
 from osler.train.experts.teacher import Teacher
-from osler.train.experts.tuned_models import Machine
+from osler.train.experts.tuned_models import Machine, RowRecipe, TunedMiniLM
 from osler.train.experts.unlabelled import QUESTIONS, read_unlabelled
 
 LABELS = "judge_labels*.jsonl"
@@ -56,10 +52,15 @@ PARAMETERS = {
     "check": 0.35,
 }
 """Before `osler eval natural --fit` has fitted them."""
-_WEAK = (
+_JUDGE_WEAK = (
     "English only: Chinese questions keep the cosine",
     "it judges whether a sentence answers, not whether it is true",
     "what a text is about it knows by names and words; checks of names stand beside it",
+)
+_MATCH_WEAK = (
+    "English only",
+    "it knows what a sentence is about, not whether it is true",
+    "an amount, a name or a direction of another kind lies near; checks stand beside it",
 )
 _LABELS = "texts CC BY 4.0 or free, questions and labels Apache-2.0"
 SETS: Mapping[str, str] = {
@@ -72,31 +73,48 @@ CaseScores = Callable[[JudgedCase], Sequence[float]]
 
 
 @dataclass(frozen=True)
-class JudgeJob(ExpertFolderJob):
-    """Trains and measures the judge."""
+class TaughtJob(ExpertFolderJob, ABC):
+    """Trains and measures one of the two."""
 
-    recipe: JudgeRecipe = field(default_factory=JudgeRecipe)
     machine: Machine = field(default_factory=Machine)
     teacher: Teacher | None = None
-    """Without one the judge learns from labels alone."""
+    """Trained once for both in the same folder `work`; without one the judge learns from labels
+    alone."""
+
+    steps: int | None = None
+    """Instead of the recipe's."""
+    seed: int = 0
+    name: ClassVar[str]
+    usual: ClassVar[RowRecipe]
+    facts: ClassVar[Mapping[str, Any]]
+    """What its card says, whatever it was trained on."""
 
     @property
-    def labels(self) -> list[Path]:
-        return sorted(self.split.parent.glob(LABELS))
+    def recipe(self) -> RowRecipe:
+        steps = self.steps or self.usual.steps
+        return replace(self.usual, steps=steps, seed=self.seed)
+
+    @abstractmethod
+    def make_model(self) -> TunedMiniLM:
+        """The model that learns."""
+
+    @abstractmethod
+    def score_with(self, expert: ShelvedExpert) -> CaseScores:
+        """What the trained expert makes of a case's sentences."""
 
     def read_cases(self, part: Part) -> list[JudgedCase]:
         """The cases of a part of all sets. Raises `BadConfig` for a split of other data."""
-        split, questions = self._read_split()
-        chosen = split.choose_items(questions, part)
+        chosen = read_split(self.split).choose_items(read_pair_questions(self.data), part)
         cases = pair_cases([one for one in chosen if not _is_navigation(one)])
         cases += [one for one in covid_cases(self.data) if part_of_document(one.document) == part]
-        if self.labels:
-            with open_texts(self.data, self.work) as kb:
-                for path in self.labels:
-                    cases += read_labels(path, kb, part, self.data)
-        elif part == "train":
+        labels = sorted(self.split.parent.glob(LABELS))
+        if not labels and part == "train":
             lacking = self.split.parent / LABELS
             raise BadConfig(f"{lacking} is not there", fix="give the split of the benchmarks")
+        if labels:
+            with open_texts(self.data, self.work) as kb:
+                for path in labels:
+                    cases += read_labels(path, kb, part, self.data)
         return cases
 
     def read_learnt(self, progress: Progress | None = None) -> list[JudgedCase]:
@@ -109,64 +127,95 @@ class JudgeJob(ExpertFolderJob):
             cases += read_unlabelled(self.split.parent / QUESTIONS, kb, read_split(self.split))
         return self.teacher.teach_cases(cases, self.work, self.machine, progress)
 
-    def _read_split(self) -> tuple[DataSplit, list[PairQuestion]]:
-        questions = read_pair_questions(self.data)
-        if not self.split.is_file():
-            write_split(make_split(questions), self.split)
-        return read_split(self.split), questions
-
     def train(self, progress: Progress | None = None) -> ExpertCard:
-        """Trains on the train part; dev is followed for the log. Writes weights and card."""
-        learnt, dev = self.read_learnt(progress), self.read_cases("dev")
-        followed = [one for one in dev if one.source == LABELLED][:100] or dev[:100]
-        model = train_judge(
-            learnt,
-            self.recipe,
-            # What was learnt from labels alone is not gone on with beside a teacher.
-            self.work / (f"{JUDGE}-taught" if self.teacher else JUDGE),
-            progress=progress,
-            measure_dev=lambda model: _dev_accuracy(model, followed),
-            machine=self.machine,
-        )
+        """Trains on the train part. Writes weights and card."""
+        learnt = self.read_learnt(progress)
+        # What was learnt from labels alone is not gone on with beside a teacher.
+        work = self.work / (f"{self.name}-taught" if self.teacher else self.name)
+        model = train_rows(self.make_model(), learnt, work, progress=progress)
         hashes = write_shards(model.export_deltas(), self.out)
+        list_questions(self.out, (one.question for one in learnt))
+        cases = {part: self.read_cases(part) for part in PARTS} | {"train": learnt}
         card = self.start_card(
-            JUDGE,
-            made=made_by(JUDGE, self.teacher),
-            question="Does this sentence, where it stands, answer this question?",
-            family="pair",
-            replaces="the cosine of question and sentence",
-            seed=self.recipe.seed,
+            self.name,
+            made=self._made,
+            seed=self.seed,
             base=BASE,
             weights=hashes[0],
             further=tuple(hashes[1:]),
-            weak=_WEAK,
             default=True,
-            parameters=PARAMETERS,
-            data=count_cases({"train": learnt, "dev": dev, "test": self.read_cases("test")}),
+            data=_count_cases(cases),
+            **self.facts,
         )
-        list_questions(self.out, (one.question for one in (*learnt, *dev)))
         return self.write_card(card)
+
+    @property
+    def _made(self) -> str:
+        taught = " --teacher FOLDER" if self.teacher else ""
+        return f"osler experts train {self.name} --data FOLDER --split FILE --out FOLDER{taught}"
 
     def evaluate(self, progress: Progress | None = None, *, limit: int | None = None) -> ExpertCard:
         """Share of test questions whose answering sentence stands first among those of its case,
         beside the cosine; the figures go onto the card."""
-        judge = JudgeExpert(open_expert(JUDGE, self.out), threads=self.machine.threads)
+        expert = open_expert(self.name, self.out)
+        scores = self.score_with(expert)
+        figures = _measure_first(self.read_cases("test"), scores, limit, progress)
+        return self.write_card(expert.card.model_copy(update={"figures": figures}))
+
+
+@dataclass(frozen=True)
+class JudgeJob(TaughtJob):
+    """Trains and measures the judge."""
+
+    name = JUDGE
+    usual = JudgeRecipe()
+    facts: ClassVar[Mapping[str, Any]] = {
+        "question": "Does this sentence, where it stands, answer this question?",
+        "family": "pair",
+        "replaces": "the cosine of question and sentence",
+        "weak": _JUDGE_WEAK,
+        "parameters": PARAMETERS,
+    }
+
+    def make_model(self) -> JudgeModel:
+        return JudgeModel(self.recipe, self.machine)
+
+    def score_with(self, expert: ShelvedExpert) -> CaseScores:
+        judge = JudgeExpert(expert, threads=self.machine.threads)
 
         def score_case(case: JudgedCase) -> Sequence[float]:
             return judge.score_lines(case.question, [text.to_line() for text in case.texts])
 
-        figures = measure_first(self.read_cases("test"), score_case, limit, progress)
-        card = open_expert(JUDGE, self.out).card
-        return self.write_card(card.model_copy(update={"figures": figures}))
+        return score_case
 
 
-def made_by(name: str, teacher: Teacher | None) -> str:
-    """The command that makes an expert again, for its card."""
-    taught = " --teacher FOLDER" if teacher else ""
-    return f"osler experts train {name} --data FOLDER --split FILE --out FOLDER{taught}"
+@dataclass(frozen=True)
+class MatchJob(TaughtJob):
+    """Trains and measures the encoder `match`."""
+
+    name = MATCH
+    usual = MatchRecipe()
+    facts: ClassVar[Mapping[str, Any]] = {
+        "question": "How near does this sentence lie to what would answer this question?",
+        "family": "encoder",
+        "replaces": "the cosine of question and sentence",
+        "weak": _MATCH_WEAK,
+    }
+
+    def make_model(self) -> MatchModel:
+        return MatchModel(self.recipe, self.machine)
+
+    def read_learnt(self, progress: Progress | None = None) -> list[JudgedCase]:
+        """Raises `BadConfig` without a teacher."""
+        if self.teacher is None:
+            raise BadConfig("the encoder `match` learns from a larger one", fix="give --teacher")
+        return super().read_learnt(progress)
+
+    def score_with(self, expert: ShelvedExpert) -> CaseScores:
+        return _score_by_cosine(MatchEncoder(expert, threads=self.machine.threads))
 
 
-def count_cases(found: Mapping[Part, Sequence[JudgedCase]]) -> tuple[ExpertData, ...]:
+def _count_cases(found: Mapping[Part, Sequence[JudgedCase]]) -> tuple[ExpertData, ...]:
     """The cases of each part by set, for a card."""
     counts = Counter((one.source, part) for part, cases in found.items() for one in cases)
     return tuple(
@@ -176,7 +225,7 @@ def count_cases(found: Mapping[Part, Sequence[JudgedCase]]) -> tuple[ExpertData,
     )
 
 
-def score_by_cosine(encoder: Encoder) -> CaseScores:
+def _score_by_cosine(encoder: Encoder) -> CaseScores:
     """The cosines of a case's sentences, each under its heading, with its question."""
 
     def score_case(case: JudgedCase) -> Sequence[float]:
@@ -187,7 +236,7 @@ def score_by_cosine(encoder: Encoder) -> CaseScores:
     return score_case
 
 
-def measure_first(
+def _measure_first(
     cases: Sequence[JudgedCase],
     score_case: CaseScores,
     limit: int | None,
@@ -195,7 +244,7 @@ def measure_first(
 ) -> tuple[ExpertFigure, ...]:
     """For each set, at most `limit` cases of it: the share of the cases whose answering sentence
     stands first, beside the packaged encoder's cosine."""
-    rule = score_by_cosine(MiniLMEncoder())
+    rule = _score_by_cosine(MiniLMEncoder())
     cases = [one for one in cases if 1.0 in one.worth and 0.0 in one.worth]
     figures = []
     for name in SETS:
@@ -229,15 +278,3 @@ def _is_navigation(one: PairQuestion) -> bool:
 
 def _is_first(case: JudgedCase, scores: Sequence[float]) -> float:
     return float(case.worth[max(range(len(scores)), key=scores.__getitem__)] == 1)
-
-
-def _dev_accuracy(model: JudgeModel, cases: Sequence[JudgedCase]) -> float:
-    """Share of the cases with an answering sentence that have one first."""
-    torch = import_extra("torch")
-    firsts = []
-    with torch.no_grad():
-        for case in cases:
-            if 1.0 in case.worth and 0.0 in case.worth:
-                scores = model.score_pairs([(case.question, text) for text in case.texts])
-                firsts.append(_is_first(case, scores.tolist()))
-    return sum(firsts) / max(1, len(firsts))
