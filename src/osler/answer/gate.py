@@ -14,7 +14,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import exp, fsum
 
-from osler.answer.checks import CHECKS, AskedFacts, failed_checks, weigh_failures
+from osler.answer.checks import (
+    CHECKS,
+    AskedFacts,
+    failed_checks,
+    is_withheld,
+    weigh_failures,
+)
 from osler.answer.sentences import QuoteCandidate, quotable_spans
 from osler.errors import ModelError
 from osler.kb.store.passages import indexed_text
@@ -190,14 +196,16 @@ class EvidenceGate:
     def _weigh_found(
         self, facts: AskedFacts, found: Sequence[QuoteCandidate], judged: Sequence[float]
     ) -> list[QuoteCandidate]:
-        """The sentences in their order, with their probabilities."""
+        """The sentences that may be shown in their order, with their probabilities."""
         language = language_of(facts.asked.written)
         fit = self.fits[language] if self._meaning_of(facts) is None else BY_MEANING[language]
         usual = fsum(one.relevance for one in found) / len(found)
         weighed = []
         for one, logit in zip(found, judged, strict=True):
-            failed = weigh_failures(failed_checks(facts, one, self.checks))
-            scores = (one.relevance, logit, failed)
+            names = failed_checks(facts, one, self.checks)
+            if is_withheld(facts, names):
+                continue
+            scores = (one.relevance, logit, weigh_failures(names))
             share = fit.find_share(*scores, one.relevance - usual)
             weighed.append((fit.find_place(*scores), replace(one, relevance=share)))
         return [one for _, one in sorted(weighed, key=lambda pair: -pair[0])]

@@ -174,6 +174,20 @@ async def test_a_sentence_that_fails_a_check_loses_odds_and_stays_nearest() -> N
     assert unchecked[0].relevance == pytest.approx(chance(2.0))
 
 
+async def test_the_dose_of_another_drug_is_not_even_nearest() -> None:
+    asked = "What is the starting dose of propranolol in hyperthyroidism?"
+    other = "Young adults need 1.6 micrograms per kilogram a day."
+    own = "Propranolol 40 mg three times a day slows the heart."
+    gate = judging(KnownJudge({other: 4.0, own: 1.0}))
+    passages = [hit(other, title="Levothyroxine"), hit(own, 1, title="Hyperthyroidism")]
+    assert [one.text for one in await gate.weigh_sentences(asked, passages)] == [own]
+    weighed = await gate.weigh_evidence(Question("q", asked), passages[:1])
+    assert not weighed.quotes
+    assert not weighed.near
+    why = await gate.weigh_sentences("Why is propranolol given in hyperthyroidism?", passages)
+    assert {one.text for one in why} == {own, other}
+
+
 async def test_order_and_probability_weigh_the_judge_apart() -> None:
     relevance = KnownRelevance({GUMS: 1.0, JOINTS: 0.5})
     gate = EvidenceGate(
@@ -367,7 +381,7 @@ async def answer(judge: KnownJudge, text: str = TEXT, **changes: object) -> tupl
 async def test_an_answer_quotes_the_likeliest_and_those_half_as_likely() -> None:
     given, run = await answer(KnownJudge({GUMS: 3.0, JOINTS: 0.5, SCURVY: -0.5}))
     assert [one.text for one in given.statements] == [GUMS, JOINTS]
-    assert chance(-0.5) < FURTHER * chance(3.0) < chance(0.5)
+    assert chance(-0.5) < FURTHER["en"] * chance(3.0) < chance(0.5)
     assert given.grounding is Grounding.GROUNDED
     assert not given.is_silent
     assert not [one for one in run.events if isinstance(one, Asked)]
