@@ -4,7 +4,6 @@
 |---|---|
 | `cards` | the card of an expert: base, data, figures, what it is bad at |
 | `shelf` | the experts that come with Osler and a user's own, checked against their cards |
-| `pair_input` | question and text as one sequence of word pieces |
 | `packing` | changes of the encoder's matrices in three bits a number |
 | `pair_graph` | the pair model as an ONNX graph: packaged encoder, its changes, head |
 | `judge` | `judge`: does this sentence, where it stands, answer this question? |

@@ -20,8 +20,7 @@ from osler.kb.encoders.base import WordPieces, open_session
 from osler.kb.encoders.minilm import read_safetensors
 from osler.llm.core.cache import derive_file
 from osler.llm.local.weights import MINILM, MINILM_TOKENIZER, locate_weights
-from osler.retrieve.experts.pair_graph import pair_graph, run_pairs
-from osler.retrieve.experts.pair_input import PairInput, TextPieces
+from osler.retrieve.experts.pair_graph import PairInput, TextPieces, pair_graph, run_pairs
 from osler.text import language_of, one_line
 from osler.types import Language
 

@@ -7,7 +7,8 @@ The graph reads one pair, ids and segments of shape (1, pieces), and gives one l
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
 
 from osler.errors import ModelError
 from osler.kb.encoders.minilm import (
@@ -19,7 +20,6 @@ from osler.kb.encoders.minilm import (
     serialise_graph,
 )
 from osler.retrieve.experts.packing import unpack_deltas
-from osler.retrieve.experts.pair_input import PairInput
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -29,6 +29,23 @@ if TYPE_CHECKING:
     Tensor: TypeAlias = NDArray[Any]
 
 HEAD_WEIGHT, HEAD_BIAS = "head.weight", "head.bias"
+
+
+class TextPieces(Protocol):
+    """Cuts a text into a model's pieces; `first` begins what it reads, `last` ends each text."""
+
+    first: int
+    last: int
+
+    def piece_ids(self, text: str) -> list[int]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class PairInput:
+    """Ids of [CLS] question [SEP] text [SEP], and 1 where the text is."""
+
+    ids: tuple[int, ...]
+    segments: tuple[int, ...]
 
 
 def merge_deltas(base: Mapping[str, Tensor], tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from osler.llm.transformers.hub import import_extra
 from osler.retrieve.experts.judge import JudgedText, read_judged
-from osler.retrieve.experts.pair_graph import HEAD_BIAS, HEAD_WEIGHT
-from osler.retrieve.experts.pair_input import PairInput
+from osler.retrieve.experts.pair_graph import HEAD_BIAS, HEAD_WEIGHT, PairInput
 from osler.text import one_line
 from osler.train.experts.judge_batches import JudgeRow
 from osler.train.experts.row_losses import RowTargets, cosine_loss, pair_loss

@@ -25,8 +25,8 @@ from osler.train.experts.claims import (
     open_claim_base,
     read_claims,
 )
-from osler.train.experts.folder import ExpertFolderJob
-from osler.train.experts.linear import figure_of, fit_linear, tensors_of, write_safetensors
+from osler.train.experts.folder import ExpertFolderJob, figure_of, write_safetensors
+from osler.train.experts.linear import fit_linear, tensors_of
 from osler.train.experts.pair_questions import LICENCES
 from osler.train.experts.splits import PARTS, Part, read_split
 

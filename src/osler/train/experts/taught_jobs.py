@@ -18,7 +18,7 @@ from osler.retrieve.experts.cards import ExpertCard, ExpertData, ExpertFigure
 from osler.retrieve.experts.judge import JUDGE, JudgeExpert
 from osler.retrieve.experts.matching import MATCH, MatchEncoder
 from osler.retrieve.experts.shelf import BASE, ShelvedExpert, open_expert
-from osler.train.experts.folder import ExpertFolderJob
+from osler.train.experts.folder import ExpertFolderJob, figure_of, write_shards
 from osler.train.experts.judge_cases import (
     COVIDQA,
     LABELLED,
@@ -31,7 +31,6 @@ from osler.train.experts.judge_cases import (
     part_of_document,
     read_labels,
 )
-from osler.train.experts.linear import figure_of, write_shards
 from osler.train.experts.pair_questions import LICENCES, PairQuestion, read_pair_questions
 from osler.train.experts.row_training import train_rows
 from osler.train.experts.splits import PARTS, Part, read_split

@@ -25,7 +25,7 @@ from osler.llm.transformers.hub import (
 )
 from osler.retrieve.asked import QuestionReader
 from osler.retrieve.experts.judge import JudgedText
-from osler.retrieve.experts.pair_input import PairInput
+from osler.retrieve.experts.pair_graph import PairInput
 from osler.train.experts.judge_cases import JudgedCase
 from osler.train.experts.row_training import train_rows
 from osler.train.experts.students import PairModel

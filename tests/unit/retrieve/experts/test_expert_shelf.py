@@ -20,7 +20,7 @@ from osler.retrieve.experts.cards import (
     render_card,
 )
 from osler.retrieve.experts.shelf import BASE, open_expert, packaged_experts, packaged_folder
-from osler.train.experts.linear import write_safetensors, write_shards
+from osler.train.experts.folder import write_safetensors, write_shards
 
 
 def card_of(**changes: object) -> ExpertCard:

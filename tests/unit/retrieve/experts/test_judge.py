@@ -34,7 +34,7 @@ from osler.retrieve.experts.packing import pack_delta, unpack_deltas
 from osler.retrieve.experts.pair_graph import merge_deltas, pair_graph, run_pairs
 from osler.retrieve.experts.shelf import BASE, ShelvedExpert, open_expert
 from osler.text import one_line
-from osler.train.experts.linear import write_safetensors
+from osler.train.experts.folder import write_safetensors
 
 KEY = "encoder.layer.5.output.dense.weight"
 ASKED = "What is scurvy?"

@@ -16,7 +16,8 @@ from osler.retrieve.experts.linear import LinearModel
 from osler.retrieve.experts.shelf import ShelvedExpert, open_expert
 from osler.retrieve.experts.supporting import MAYBE_SHARE, SupportsExpert, read_evidence
 from osler.retrieve.relevance import OverlapRelevance
-from osler.train.experts.linear import fit_linear, tensors_of, write_safetensors
+from osler.train.experts.folder import write_safetensors
+from osler.train.experts.linear import fit_linear, tensors_of
 from osler.types import Hit, Locator, Passage
 
 LogisticRegression = pytest.importorskip("sklearn.linear_model").LogisticRegression

@@ -11,8 +11,8 @@ from osler.retrieve.experts.cards import ExpertCard, render_card
 from osler.retrieve.experts.judge import JudgedText
 from osler.retrieve.experts.matching import MatchEncoder
 from osler.retrieve.experts.shelf import BASE, ShelvedExpert
+from osler.train.experts.folder import write_shards
 from osler.train.experts.judge_cases import LABELLED, JudgedCase
-from osler.train.experts.linear import write_shards
 from osler.train.experts.pair_questions import BIOASQ
 from osler.train.experts.row_training import train_rows
 from osler.train.experts.students import MatchModel, MatchRecipe, text_of
