@@ -314,21 +314,8 @@ class ServerSession:
             return BusyAnswer(f"the server answers {answer}", wait)
         if status in {401, 403} or bounded_reading.refuses_key(words):
             raise KeyRefused(f"{url}: key refused ({answer})", fix=self._door.endpoint.key_fix)
-        fix = self._find_fix(status, words)
-        raise RequestRefused(f"{url} answered {answer}", status=status, field=field, fix=fix)
-
-    def _find_fix(self, status: int, words: str) -> str:
-        section = self._door.endpoint.section
-        if bounded_reading.complained_context(words) is not None:
-            return (
-                "ask with fewer passages (strategy.k), or give the model a larger context"
-                f' (Ollama: {section}.request = ["options.num_ctx=16384"])'
-            )
-        if status == httpx2.codes.NOT_FOUND and words.lstrip().startswith("{"):
-            return f"set {section}.name to a model that the server has"
-        if status == httpx2.codes.NOT_FOUND or bounded_reading.is_web_page(words):
-            return f"check {section}.url: an API's address ends in /v1 as a rule"
-        return ""
+        told = f"{url} answered {answer}"
+        raise self._door.endpoint.refusal(told, status, words, field=field)
 
     def _redirect_error(self, url: str, response: httpx2.Response) -> RequestRefused:
         """Refuses the redirect: the key is not carried elsewhere on a server's word."""
