@@ -18,6 +18,7 @@
     ├── ModelError                  exit 5
     │   ├── ModelMissing            exit 5   weights absent, truncated or of another hash
     │   ├── ModelUnreachable        exit 5
+    │   ├── PromptTooLong           exit 5   no room in the model's context
     │   └── CapabilityMissing       exit 5   the model cannot do what the method needs
     ├── BadCalculation              exit 1   a formula's inputs, or code that was not run
     ├── MalformedOutput             exit 1   model text that no parser could read
@@ -122,6 +123,10 @@ class ModelMissing(ModelError):
 
 
 class ModelUnreachable(ModelError):
+    pass
+
+
+class PromptTooLong(ModelError):
     pass
 
 

@@ -113,6 +113,8 @@ class WrittenComposer:
         )
         kept = [one for one in read if not drops or self._is_shown(one, reader)]
         notes = [NOTE[question.language]] if reader.evidence else []
+        if not kept:
+            notes.append(NOTHING_SAID[question.language])
         if dropped := len(read) - len(kept):
             notes.append(_word_left_out(dropped, question.language))
         return Answer(

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from osler.app.config import STRATEGIES, Settings, read_presets
 from osler.app.stored_plans import plan_once
-from osler.app.tasks import kind_of, read_task
+from osler.app.tasks import kind_of, read_task, require_files
 from osler.app.training_guard import count_trained_on, refuse_trained_on, trained_digests
 from osler.app.wiring import Parts, graphs
 from osler.app.wiring.bounds import run_budget, run_prices
@@ -162,6 +162,7 @@ def make_trial(
     noted, cells, kept = {}, [], []
     # Of all strategies together: rows of one table rest on the same questions.
     known = frozenset[str]().union(*map(trained_digests, settings.values()))
+    require_files(tasks, data)
     for word in tasks:
         loaded = read_task(word, data)
         task = planning.task_of(loaded, kind_of(loaded))

@@ -44,6 +44,7 @@ from osler.app.wiring.planning import planner_name
 from osler.app.wiring.privacy import shared_cautions
 from osler.app.wiring.strategies import build_solver
 from osler.errors import BadConfig, BadRun, OslerError
+from osler.llm.core.fitting import tell_unread
 from osler.llm.recording.tape import Tape
 from osler.methods.baselines.fixed_schedule import fixed_plan
 from osler.methods.omni.dossier import SavedPlan, save_plan
@@ -318,7 +319,8 @@ async def _solve_question(
             notes_of=note_roles(settings),
         )
     )
-    solved = say_unconfirmed(explain_silence(await solver.solve(question, run), run))
+    said = explain_silence(await solver.solve(question, run), run)
+    solved = tell_unread(say_unconfirmed(said), run)
     answer = answer_below_notice(solved.answer, question, danger)
     solution = replace(solved, answer=answer, danger=danger)
     if shared := shared_cautions(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +26,22 @@ def read_task(word: str, folder: Path | None) -> LoadedDataset:
     if not named.part:
         return loaded
     return take_split(loaded, parse_split(named.part, named.found))
+
+
+def require_files(words: Sequence[str], folder: Path | None) -> None:
+    """Raises `BadConfig` that names all data sets of which a file is not below the folder."""
+    if folder is None:
+        return
+    lacking = []
+    for named in map(_parse_task, words):
+        by_name = () if named.files or named.found.packaged else named.found.files
+        if gone := [name for name in by_name if not (folder / name).exists()]:
+            lacking.append(f"{named.found.name} ({', '.join(gone)}: {named.found.origin})")
+    if lacking:
+        raise BadConfig(
+            f"{folder} has no {'; '.join(lacking)}",
+            fix="put the files there, or leave these sets out",
+        )
 
 
 def read_training_task(word: str, folder: Path | None) -> LoadedDataset:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import asdict
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,18 +26,25 @@ if TYPE_CHECKING:
 
 def probe_configured(here: CliSession, settings: Settings, *, write: bool) -> None:
     """Asks the server of [model], and of each role that has one of its own."""
-    from osler.app.probe.advice import write_advice
+    from osler.app.probe.advice import Advice, write_advice
 
-    asked = _ask_models(here, settings, _served_sections(settings))
+    sections = _served_sections(settings)
+    asked = _ask_models(here, settings, sections)
     path = Path.cwd() / (here.file or "osler.toml")
     ok = all(found.ok for found, _ in asked)
     if write and ok:
         write_advice(path, [advice for _, advice in asked])
     _show_asked(here, asked, path if write and ok else None)
-    if ok and not write:
-        here.print_line("next: osler doctor --model --write, which writes these settings")
     if not ok:
         raise typer.Exit(ABSTAINED)
+    if write:
+        return
+    chosen = [one for _, one in sections]
+    advices = [advice for _, advice in asked]
+    if all(map(Advice.is_set, advices, chosen, repeat(settings.strategy))):
+        here.print_line("all of it is set already")
+    else:
+        here.print_line("next: osler doctor --model --write, which writes these settings")
 
 
 def init_with_model(here: CliSession, path: Path, url: str, name: str, *, force: bool) -> None:
@@ -45,6 +53,7 @@ def init_with_model(here: CliSession, path: Path, url: str, name: str, *, force:
     from osler.app.config.edit import write_keys
     from osler.app.probe.advice import write_advice
     from osler.errors import BadConfig
+    from osler.llm.local.weights import DEFAULTS, is_present
 
     if path.exists() and not force:
         raise BadConfig(f"{path} is there already", fix="--force writes over it")
@@ -60,7 +69,8 @@ def init_with_model(here: CliSession, path: Path, url: str, name: str, *, force:
     _show_asked(here, asked, path if ok else None)
     if not ok:
         raise typer.Exit(ABSTAINED)
-    here.print_line("next: osler kb build --sample, then osler ask QUESTION")
+    fetch = "" if all(map(is_present, DEFAULTS)) else "osler download-models, "
+    here.print_line(f"next: {fetch}osler kb build --sample, then osler ask QUESTION")
 
 
 def _served_sections(settings: Settings) -> list[tuple[str, ModelSettings]]:

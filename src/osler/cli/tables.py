@@ -10,6 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from osler.cli.costs import count_noun
 from osler.sources.catalogue import EMR
 from osler.text import escape_controls
 
@@ -28,8 +29,8 @@ _COLOURS = {"pass": "green", "warn": "yellow", "fail": "red"}
 
 def added_page(added: IngestResult) -> Group:
     counts = (
-        f"{added.files:,} files read, {added.unchanged:,} unchanged;"
-        f" {added.documents:,} documents, {added.passages:,} passages"
+        f"{count_noun(added.files, 'file')} read, {added.unchanged:,} unchanged;"
+        f" {count_noun(added.documents, 'document')}, {count_noun(added.passages, 'passage')}"
     )
     if added.kept or added.gone:
         counts += f"; {added.kept:,} documents as before, {added.gone:,} gone"

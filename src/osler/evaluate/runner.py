@@ -22,6 +22,7 @@ from osler.evaluate.searches import note_searches
 from osler.jobs.claims import Claims
 from osler.jobs.journal import failure_reason
 from osler.jobs.runner import Batch, JobRunner, Progress, make_batches
+from osler.llm.core.fitting import tell_unread
 from osler.trace import Answered, Budget, Price, Run, Solver, Started
 from osler.types import Question, Solution
 
@@ -191,7 +192,8 @@ async def try_sample(
             )
         )
         with note_searches() as notes:
-            solution = say_unconfirmed(explain_silence(await solver.solve(question, run), run))
+            said = explain_silence(await solver.solve(question, run), run)
+            solution = tell_unread(say_unconfirmed(said), run)
         run.emit(Answered(solution))
         outcome = outcome_of(solution, run, notes, ready.accelerators)
         if keep is not None:

@@ -24,6 +24,7 @@ from osler.kb.search.base import BackendChoice
 from osler.kb.store import access, snapshots
 from osler.kb.store.passages import Progress, check_source, ignore_progress, set_meta
 from osler.kb.store.snapshots import Snapshot
+from osler.sources.catalogue import SOURCES
 from osler.sources.formats.osler_jsonl import OslerJsonl, sources_of
 from osler.sources.patients.secret import use_secret
 from osler.types import Passage
@@ -313,4 +314,7 @@ class KnowledgeBase(KnowledgeBaseReader):
 def _sources_of(path: Path) -> tuple[str, ...]:
     if sources := sources_of(path) if path.exists() else ("",):
         return sources
-    raise UnnamedSource(f"{path} does not name its source", fix="give it with --source")
+    raise UnnamedSource(
+        f"{path} does not name its source",
+        fix=f"give it with --source: {', '.join(SOURCES)}, or a name of your own",
+    )

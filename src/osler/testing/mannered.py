@@ -92,16 +92,12 @@ class ManneredServer:
             return fault
         turns, most = body["messages"], int(body.get("max_tokens") or 10_000)
         said = sum(len(tokens_of(turn["content"], 1.0)) for turn in turns)
-        if said + most > self.manners.context:
-            return json_reply({"error": {"message": self._too_long(said, most)}}, 400)
+        # Ollama allots as large a window as a request asks for.
+        context = int(body.get("num_ctx") or self.manners.context)
+        if said + most > context:
+            return json_reply({"error": {"message": _too_long(said, most, context)}}, 400)
         thinking, text = self._speak(body, turns)
         return self._send(body, thinking, text, most)
-
-    def _too_long(self, said: int, most: int) -> str:
-        return (
-            f"This model's maximum context length is {self.manners.context} tokens. However, you"
-            f" requested {said + most} tokens ({said} in the messages, {most} in the completion)."
-        )
 
     def _fail(self, body: Mapping[str, Any]) -> LoopbackReply | bytes | None:
         begun = reply_head(kind="text/event-stream")
@@ -214,6 +210,13 @@ class ManneredServer:
         pieces = [self.vocabulary[one] for one in ids]
         values: list[float | None] = [None, *[-0.5 for _ in ids[1:]]]
         return {"choices": [{"logprobs": {"tokens": pieces, "token_logprobs": values}}]}
+
+
+def _too_long(said: int, most: int, context: int) -> str:
+    return (
+        f"This model's maximum context length is {context} tokens. However, you"
+        f" requested {said + most} tokens ({said} in the messages, {most} in the completion)."
+    )
 
 
 def _rule_of(body: Mapping[str, Any]) -> Mapping[str, Any]:

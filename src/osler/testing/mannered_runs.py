@@ -13,6 +13,7 @@ from osler.app.config import Role, Settings
 from osler.app.wiring import Parts
 from osler.app.wiring.models import LoadedModel, load_model
 from osler.app.wiring.strategies import build_solver
+from osler.llm.core.fitting import tell_unread
 from osler.methods.omni.describe import SourceDescription
 from osler.retrieve.relevance import OverlapRelevance
 from osler.testing.competent import CompetentModel
@@ -87,7 +88,8 @@ async def run_mannered(
         before = len(place.bodies_of("/v1/chat/completions"))
         run = Run(budget=Budget(calls=60))
         solved = await build_solver(settings, parts).solve(question, run)
-        solution = explain_silence(solved, run)  # as whoever runs it for a user does
+        # As whoever runs it for a user does.
+        solution = tell_unread(explain_silence(solved, run), run)
         return ManneredRun(solution, run, place.bodies_of("/v1/chat/completions")[before:])
 
 

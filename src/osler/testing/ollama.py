@@ -28,14 +28,15 @@ def answer_as_ollama(
     chat: Callable[[Mapping[str, Any]], LoopbackReply | bytes],
 ) -> LoopbackReply | bytes:
     """`chat` answers a body of the OpenAI interface; `context` is the window that is allotted."""
+    tagged = model if ":" in model else f"{model}:latest"
     match asked.path:
         case "/v1/models":
-            return json_reply({"data": [{"id": f"{model}:latest", "object": "model"}]})
+            return json_reply({"data": [{"id": tagged, "object": "model"}]})
         case "/api/version":
             return json_reply({"version": "0.34.0"})
         case "/api/ps":
-            loaded = {"name": f"{model}:latest", "model": f"{model}:latest"}
-            return json_reply({"models": [{**loaded, "context_length": context}]})
+            loaded = {"name": tagged, "model": tagged, "context_length": context}
+            return json_reply({"models": [loaded]})
         case "/api/show":
             return json_reply({"model_info": {"double.context_length": LONGEST}})
         case "/api/chat":

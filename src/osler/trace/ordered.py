@@ -55,6 +55,7 @@ class OrderedEvents:
         self._run.spent = self._run.spent or lane.spent
         self._run.unsaid = lane.unsaid or self._run.unsaid
         self._run.cut = lane.cut
+        self._run.unread = lane.unread or self._run.unread
         self._done.add(n)
         while self._open and self._open[0] in self._done:
             self._open.pop(0)

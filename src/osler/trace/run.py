@@ -69,6 +69,8 @@ class Run:
     where it spoke."""
     cut: str = field(default="", init=False)
     """The last reply of a model, where its tokens ended before its words."""
+    unread: bool = field(default=False, init=False)
+    """Whether a model's context had no room for passages that were found."""
     rng: random.Random = field(init=False)
     _cancelled: bool = field(default=False, init=False)
 

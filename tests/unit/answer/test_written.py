@@ -204,7 +204,7 @@ async def test_an_answer_of_which_nothing_is_borne_out_is_an_abstention() -> Non
     careful = WrittenComposer(drops_uncited=lambda _: True)
     answer = await careful.conclude(QUESTION, HITS, "Eggs hatch. Larvae eat [1].", Run())
     assert answer.grounding is Grounding.ABSTAINED
-    assert "2 sentences of the model" in answer.note
+    assert answer.note.startswith("The evidence does not say. 2 sentences of the model")
 
 
 async def test_saying_that_the_evidence_does_not_say_is_an_abstention() -> None:

@@ -34,8 +34,21 @@ def test_what_osler_makes_is_closed_to_others(tmp_path: Path) -> None:
         assert path.stat().st_mode & 0o077 == 0, path
     for path in settings.kb.path.rglob("*.sqlite*"):
         assert path.stat().st_mode & 0o077 == 0, path
-    assert home in open_to_others(settings)
-    home.chmod(0o700)
+    assert open_to_others(settings) == []
+
+
+def test_files_that_others_may_read_are_found_where_they_can_be_reached(tmp_path: Path) -> None:
+    settings = Settings.model_validate({"home": str(tmp_path)})
+    tmp_path.chmod(0o755)
+    run = tmp_path / "runs" / "one"
+    run.mkdir(parents=True)
+    tape = run / "tape.jsonl"
+    tape.touch(mode=0o644)
+    assert open_to_others(settings) == [tape]
+    run.chmod(0o700)
+    assert open_to_others(settings) == []
+    run.chmod(0o755)
+    tmp_path.chmod(0o700)
     assert open_to_others(settings) == []
 
 

@@ -14,7 +14,7 @@ from osler.app.doctor.checks import Check
 from osler.app.probe import probe_model
 from osler.app.probe.advice import advise
 from osler.app.probe.findings import Findings
-from osler.llm.server.facts import complained_context
+from osler.llm.server.bounded_reading import complained_context
 from osler.testing.competent import CompetentModel
 from osler.testing.mannered import MODEL, serve_manners
 from osler.testing.manners import Manners

@@ -57,6 +57,11 @@ def test_data_sets_of_a_folder_are_counted(osler: Any, folder: Path, questions: 
 @pytest.mark.parametrize(
     ("arguments", "said", "code"),
     [
+        (
+            ["--tasks", "medqa-us,bioasq", "--strategies", "direct", "--data", "empty"],
+            "bioasq (bioasq/bioasq_yesno_golden.json: github.com/Teddy-XiongGZ/MIRAGE)",
+            3,
+        ),
         (["--tasks", "medqa-su", "--strategies", "direct"], "did you mean 'medqa-us'", 3),
         (["--tasks", "medqa-us", "--strategies", "direct"], "name their folder with --data", 3),
         (["--tasks", "medqa-us"], "nothing is given with --strategies", 3),

@@ -58,6 +58,15 @@ def test_kb_add_counts_what_was_added(osler: Any, books: Path) -> None:
     assert (again["files"], again["unchanged"]) == (0, 2)
 
 
+@pytest.mark.parametrize("present", [True, False])
+def test_chinese_is_told_to_have_no_vectors_only_without_its_encoder(
+    osler: Any, books: Path, monkeypatch: pytest.MonkeyPatch, *, present: bool
+) -> None:
+    monkeypatch.setattr("osler.app.wiring.models.is_present", lambda _: present)
+    added = osler("kb", "add", str(books), "--source", "book").stdout
+    assert ("get no vectors" in added) is not present
+
+
 def test_kb_add_says_before_encoding_how_long_that_will_take(
     osler: Any, books: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -145,6 +154,14 @@ def test_options_of_add_reach_the_knowledge_base(
         "trust": 4,
         "chunk": "omni",
     }
+
+
+def test_kb_add_without_a_source_says_which_there_are(osler: Any, books: Path) -> None:
+    result = osler("kb", "add", str(books))
+    assert result.exit_code == 2
+    assert (
+        "--source: book, guideline, research, wiki, graph, or a name of your own" in result.stderr
+    )
 
 
 def test_kb_add_with_a_bad_source_name_ends_with_4(osler: Any, books: Path) -> None:

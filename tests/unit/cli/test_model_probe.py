@@ -31,23 +31,34 @@ async def test_init_asks_the_server_and_writes_what_follows(osler: Any, folder: 
         f"pass  replies: {MODEL} on Ollama at {place.url} answers",
         "pass  thinks: apart from the text, about ",
         "; switched off by think=false",
-        "pass  follows tags: yes, in a dress of its own",
+        "pass  follows tags: yes, in a style of its own",
         "pass  cites: yes, as [2]",
         "pass  context: 4,096 tokens of 32,768",
-        "pass  state value of tc-rag: auto is off",
+        'pass  state value of tc-rag: none can be had (metric = "auto")',
         "set   model.request = think=false, options.num_ctx=8192",
-        "next: osler kb build --sample",
+        "osler kb build --sample, then osler ask QUESTION",
     ):
         assert line in done.stdout.replace("\n", " ") or line in done.stdout
     settings = load({}, cwd=folder, env={}).settings
     assert (settings.model.kind, settings.model.url) == ("openai", place.url)
     assert settings.model.name == MODEL
     assert settings.model.request == ("think=false", "options.num_ctx=8192")
-    # All other lines are the template's.
+    # All other lines are the template's, and what is set stands below its comment.
     text = (folder / "osler.toml").read_text("utf-8")
+    assert f'# The model\'s name on the server, or its id on the hub.\nname = "{MODEL}"\n' in text
     missing = set(render_template().splitlines()) - set(text.splitlines())
     assert all(line.startswith("#") for line in missing)
     assert (await call(osler, "config", "check")).exit_code == 0
+
+
+@pytest.mark.parametrize(("present", "first"), [(False, "osler download-models, "), (True, "")])
+async def test_init_says_what_is_to_be_fetched_first(
+    osler: Any, monkeypatch: pytest.MonkeyPatch, *, present: bool, first: str
+) -> None:
+    monkeypatch.setattr("osler.llm.local.weights.is_present", lambda _: present)
+    async with serve_manners(CompetentModel(), Manners()) as place:
+        done = await call(osler, "init", "--model", place.url)
+    assert f"next: {first}osler kb build --sample" in done.stdout
 
 
 async def test_the_only_model_of_a_server_needs_no_name(osler: Any, folder: Path) -> None:
@@ -96,8 +107,9 @@ async def test_doctor_shows_and_with_write_writes(osler: Any, folder: Path) -> N
         assert "next: osler doctor --model --write" in shown.stdout
         written = await call(osler, "doctor", "--model", "--write")
         assert written.exit_code == 0
-        again = await call(osler, "doctor", "--model", "--write")
+        again = await call(osler, "doctor", "--model")
         assert again.exit_code == 0
+        assert "all of it is set already" in again.stdout
     assert "# mine" in file.read_text()
     settings = load({}, cwd=folder, env={}).settings
     assert settings.model.request == ("think=false", "options.num_ctx=8192")

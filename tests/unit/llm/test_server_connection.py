@@ -50,6 +50,42 @@ TLS = Path(__file__).parents[2] / "fixtures" / "tls"
 WHOLE = json_reply(chat_reply("whole"))
 
 
+NO_API = "check model.url: an API's address ends in /v1 as a rule"
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "told", "fix"),
+    [
+        (404, b"404 page not found", "answered 404: 404 page not found", NO_API),
+        (
+            404,
+            b"<!DOCTYPE HTML>\n<html><body>Lost</body></html>",
+            "answered 404: a web page",
+            NO_API,
+        ),
+        (501, b"<html lang=en><body>Lost</body></html>", "answered 501: a web page", NO_API),
+        (
+            404,
+            b'{"error": "no model m"}',
+            "answered 404: no model m",
+            "set model.name to a model that the server has",
+        ),
+        (
+            400,
+            b'{"error": {"message": "maximum context length is 4096 tokens"}}',
+            "answered 400: maximum context length is 4096 tokens",
+            "ask with fewer passages (strategy.k), or give the model a larger context",
+        ),
+    ],
+)
+async def test_a_refusal_names_what_is_wrong(status: int, body: bytes, told: str, fix: str) -> None:
+    async with serve_loopback(lambda _: json_reply(body, status)) as place:
+        with pytest.raises(RequestRefused) as refused:
+            await model_at(place).complete(QUERY, Sampling())
+    assert told in refused.value.message
+    assert refused.value.fix.startswith(fix)
+
+
 def model_at(place: LoopbackServer, time: FakeTime | None = None, **more: Any) -> OpenAIModel:
     """A model of a kind that is not asked, so that the first request is the test's own."""
     endpoint = Endpoint(base_url=place.url, model="m", **{"api_key": KEY, "timeout_s": 5.0, **more})

@@ -67,6 +67,13 @@ def _replace_keys(
     if found is None:
         gap = [""] if lines and lines[-1].strip() else []
         return [*lines, *gap, f"[{section}]", *told]
-    # A key that stands there, commented out or not, gives way.
-    kept = [lines[i] for i in found if lines[i].split("=")[0].strip(" #\t") not in keys]
-    return [*lines[: found.start], *told, *kept, *lines[found.stop :]]
+    left = dict(zip(keys, told, strict=True))
+    kept: list[str] = []
+    for line in (lines[i] for i in found):
+        key = line.split("=")[0].strip(" #\t")
+        # A key that stands there, commented out or not, gives way: its comment stays above it.
+        if key not in keys:
+            kept.append(line)
+        elif key in left:
+            kept.append(left.pop(key))
+    return [*lines[: found.start], *left.values(), *kept, *lines[found.stop :]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Literal
@@ -19,15 +20,22 @@ _LOOKED_AT = 10_000
 
 
 def open_to_others(settings: Settings) -> list[Path]:
-    """Files and folders of home that other users of this machine may read or enter."""
-    home = settings.home
-    if not home.is_dir() or os.name == "nt":
+    """Files of home that other users of this machine may read."""
+    if not settings.home.is_dir() or os.name == "nt":
         return []
-    every = (home, *islice(home.rglob("*"), _LOOKED_AT))
+    within_reach = islice(_files_within_reach(settings.home), _LOOKED_AT)
+    return [path for path in within_reach if path.stat().st_mode & 0o044]
+
+
+def _files_within_reach(folder: Path) -> Iterator[Path]:
     # Below a folder that nobody else may enter, nothing can be read.
-    if home.stat().st_mode & 0o077 == 0:
-        return []
-    return [path for path in every if not path.is_symlink() and path.stat().st_mode & 0o044]
+    if folder.stat().st_mode & 0o011 == 0:
+        return
+    for path in folder.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            yield from _files_within_reach(path)
+        elif not path.is_symlink():
+            yield path
 
 
 def has_plain_pseudonyms(settings: Settings) -> bool:

@@ -52,6 +52,15 @@ class Advice:
         told = [f"{self.section}.{key} = {_shown(value)}" for key, value in self.model.items()]
         return [*told, *(f"strategy.{key} = {_shown(v)}" for key, v in self.strategy.items())]
 
+    def is_set(self, chosen: ModelSettings, strategy: object) -> bool:
+        """Whether the settings have it all."""
+        wanted = ((chosen, self.model), (strategy, self.strategy))
+        return all(
+            _shown(getattr(place, key, None)) == _shown(value)
+            for place, keys in wanted
+            for key, value in keys.items()
+        )
+
 
 def advise(settings: Settings, chosen: ModelSettings, found: Findings) -> Advice:
     """The settings that follow; none where the findings have a fault."""
@@ -140,4 +149,4 @@ def _has_metric(metric: str, found: Findings) -> bool:
 
 
 def _shown(value: object) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

@@ -112,7 +112,7 @@ def _unknown(name: str, found: Findings) -> Check:
 def _word_formats(name: str, found: Findings) -> Check:
     if found.formats is None:
         return _unknown(name, found)
-    told = ", ".join(found.formats) or "no: what it writes is read in any dress"
+    told = ", ".join(found.formats) or "no: its replies are read as they come"
     return Check(name, "pass", told)
 
 
@@ -143,7 +143,7 @@ def _word_tags(name: str, found: Findings) -> Check:
     if found.tags == "no":
         fix = "use strategies without actions (rag, auto, omni-rag), or a model tuned to follow"
         return Check(name, "warn", "no: actions of tc-rag and react cannot be read", fix)
-    words = {"plain": "yes, as asked", "dressed": "yes, in a dress of its own"}
+    words = {"plain": "yes, as asked", "dressed": "yes, in a style of its own"}
     return Check(name, "pass", words[found.tags])
 
 
@@ -199,7 +199,8 @@ def _word_metric(name: str, found: Findings) -> Check:
     if found.scores is None:
         return _unknown(name, found)
     metric = metric_of(scores=found.scores, tells=bool(found.logprobs), composed=False)
-    return Check(name, "pass", f"auto is {metric}")
+    told = "none can be had" if metric == "off" else metric
+    return Check(name, "pass", f'{told} (metric = "auto")')
 
 
 _YES_NO = {True: "yes", False: "no"}

@@ -23,11 +23,10 @@ from osler.llm.reading.marks import find_marks
 from osler.llm.reading.tags import find_tags
 from osler.llm.reading.thinking import silence_of
 from osler.llm.server import dialects, replies
-from osler.llm.server.bounded_reading import BadReply
+from osler.llm.server.bounded_reading import BadReply, complained_context
 from osler.llm.server.client import OpenAIModel
 from osler.llm.server.connection import KeyRefused
 from osler.llm.server.continuing import ask_to_continue
-from osler.llm.server.facts import complained_context
 
 ROOM = 1024
 """Tokens in which thinking is watched."""

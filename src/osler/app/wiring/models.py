@@ -175,9 +175,13 @@ def load_encoder(settings: Settings) -> Encoder:
 def encoder_languages(settings: Settings) -> frozenset[Language]:
     """The languages of the configured encoder, which is not loaded for it."""
     chosen = settings.embedder
-    if chosen.kind in ("packaged", "medcpt"):
-        return frozenset({"en"})
-    return frozenset(chosen.languages)
+    match chosen.kind:
+        case "packaged":
+            return frozenset({"en", "zh"} if is_present(E5) else {"en"})
+        case "medcpt":
+            return frozenset({"en"})
+        case _:
+            return frozenset(chosen.languages)
 
 
 def encoder_relevance(

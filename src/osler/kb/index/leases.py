@@ -96,7 +96,8 @@ def encode_share(
     """
     # Process ids are used again after a crash; the random part tells two workers apart.
     worker, done = f"{os.getpid()}-{uuid.uuid4().hex[:8]}", 0
-    progress("encode", 0, total)
+    if total:
+        progress("encode", 0, total)
     for rows in _claim_batches(db, worker, batch, lease):
         vectors = encode_batch(encoder, [passage for _, passage in rows])
         done += _store_vectors(db, worker, rows, vectors)

@@ -14,6 +14,10 @@ import httpx2
 
 _LONGEST_EVENT = 4 * 1024 * 1024
 """Bytes of one event or line of a stream."""
+_CONTEXT = re.compile(
+    r"(?:context|n_ctx)[^0-9]{0,60}?([1-9][0-9]{2,6})\b|([1-9][0-9]{2,6})[ -]token context",
+    re.IGNORECASE,
+)
 _LONGEST_COMPLAINT = 300
 """Characters of a server's own words that a message quotes."""
 _UNSUPPORTED = re.compile(r"[`'\"]?([a-z_]+)[`'\"]? (?:is|are) not supported")
@@ -115,11 +119,23 @@ def retry_after(header: str, *, now: float) -> float | None:
 
 def read_complaint(text: str) -> str:
     """Extracts a server's error message, on one line and shortened."""
+    if is_web_page(text):
+        return "a web page"
     try:
         reply = json.loads(text)
     except (ValueError, RecursionError):
         reply = text
     return extract_complaint(reply)
+
+
+def is_web_page(text: str) -> bool:
+    return text.lstrip()[:20].lower().startswith(("<!doctype html", "<html"))
+
+
+def complained_context(words: str) -> int | None:
+    """The length of the context that a server's refusal names; `None` where it is about none."""
+    found = _CONTEXT.search(words)
+    return int(found[1] or found[2]) if found else None
 
 
 def extract_complaint(reply: Any) -> str:

@@ -11,7 +11,8 @@ from typing import Any
 
 import httpx2
 
-from osler.errors import BadConfig, ModelError, ModelUnreachable
+from osler.errors import BadConfig, ModelError, ModelUnreachable, PromptTooLong
+from osler.llm.server import bounded_reading
 
 
 class KeyRefused(ModelError):
@@ -29,6 +30,10 @@ class RequestRefused(ModelError):
         super().__init__(message, fix=fix)
         self.status = status
         self.field = field
+
+
+class LongPromptRefused(RequestRefused, PromptTooLong):
+    """Raised for a prompt that the model's context has no room for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +61,21 @@ class Endpoint:
     """Section of the settings that a fix names."""
     fields: Mapping[str, Any] = field(default_factory=dict)
     """More fields of each chat, such as a switch of the model's thinking."""
+
+    def refusal(self, told: str, status: int, words: str, *, field: str = "") -> RequestRefused:
+        """The error that says `told` of a refused request; `words` are the server's own."""
+        if bounded_reading.complained_context(words) is not None:
+            fix = (
+                "ask with fewer passages (strategy.k), or give the model a larger context"
+                f' (Ollama: {self.section}.request = ["options.num_ctx=16384"])'
+            )
+            return LongPromptRefused(told, status=status, field=field, fix=fix)
+        fix, lost = "", status == httpx2.codes.NOT_FOUND
+        if lost and words.lstrip().startswith("{"):
+            fix = f"set {self.section}.name to a model that the server has"
+        elif lost or bounded_reading.is_web_page(words):
+            fix = f"check {self.section}.url: an API's address ends in /v1 as a rule"
+        return RequestRefused(told, status=status, field=field, fix=fix)
 
     def __post_init__(self) -> None:
         try:

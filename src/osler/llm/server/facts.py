@@ -13,7 +13,6 @@ A server that keeps a fact to itself is none that lacks it: it is `None` then.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -23,10 +22,6 @@ from osler.llm.server.dialects import Dialect
 from osler.llm.server.probe import ask_models, ask_root, model_entries
 
 _IN_LIST = ("max_model_len", "context_length", "context_window", "max_context_length")
-_CONTEXT = re.compile(
-    r"(?:context|n_ctx)[^0-9]{0,60}?([1-9][0-9]{2,6})\b|([1-9][0-9]{2,6})[ -]token context",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +59,6 @@ async def list_models(door: ServerClient) -> tuple[str, ...]:
     async with door.open() as line:
         listed = model_entries(await line.request_json("/models", hasty=True))
     return tuple(str(one["id"]) for one in listed if one.get("id"))
-
-
-def complained_context(words: str) -> int | None:
-    """The length of the context that a server's refusal names; `None` where it is about none."""
-    found = _CONTEXT.search(words)
-    return int(found[1] or found[2]) if found else None
 
 
 def _find_window(entries: list[Mapping[str, Any]], model: str) -> int | None:

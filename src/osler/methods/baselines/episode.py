@@ -16,6 +16,7 @@ from osler.answer.option_reading import named_option, written_option
 from osler.answer.silence import explain_silence, read_draft
 from osler.llm.core.ask import complete, note_decline
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
+from osler.llm.core.fitting import ask_with_documents
 from osler.llm.reading.answers import bare_words
 from osler.prompts import RenderedPrompt, render_question_prompt
 from osler.retrieve import look_up
@@ -108,9 +109,17 @@ class Episode:
 
         The options are those of `ask`.
         """
-        rendered = self.render(prompt, **values)
-        reply = await self.ask(rendered, tokens=tokens, temperature=temperature, seed=seed)
-        return reply.text
+
+        async def ask(documents: Sequence[str]) -> str:
+            shown = {"documents": documents} if documents else {}
+            rendered = self.render(prompt, **values | shown)
+            reply = await self.ask(rendered, tokens=tokens, temperature=temperature, seed=seed)
+            return reply.text
+
+        documents = values.get("documents")
+        return await ask_with_documents(
+            documents if isinstance(documents, list) else [], ask, self.run
+        )
 
     async def ask(
         self,

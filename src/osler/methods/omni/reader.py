@@ -10,6 +10,7 @@ from osler.answer.option_reading import written_option
 from osler.answer.silence import read_draft
 from osler.llm.core.ask import complete, repair_messages
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
+from osler.llm.core.fitting import ask_with_documents
 from osler.prompts import RenderedPrompt, render_question_prompt
 from osler.trace import BudgetExceeded, Run
 from osler.types import Answer, Hit, Question, citation_mark
@@ -43,19 +44,24 @@ class Reader:
         return await self.composer.conclude(question, hits, read_draft(draft, run), run)
 
     async def _write_draft(self, question: Question, hits: Sequence[Hit], run: Run) -> str:
-        if hits:
-            found = [hit.passage for hit in hits]
-            documents = [
-                f"{citation_mark(n)} ({one.source}) {one.heading}: {one.text}"
-                for n, one in enumerate(found, 1)
-            ]
+        found = [hit.passage for hit in hits]
+        documents = [
+            f"{citation_mark(n)} ({one.source}) {one.heading}: {one.text}"
+            for n, one in enumerate(found, 1)
+        ]
+        try:
+            return await ask_with_documents(
+                documents, lambda shown: self._draft_from(question, shown, run), run
+            )
+        except BudgetExceeded:
+            return ""
+
+    async def _draft_from(self, question: Question, documents: Sequence[str], run: Run) -> str:
+        if documents:
             prompt = render_question_prompt("omni/read", question, documents=documents)
         else:
             prompt = render_question_prompt("omni/alone", question)
-        try:
-            reply = await self._ask([Message("user", prompt.text)], prompt, run)
-        except BudgetExceeded:
-            return ""
+        reply = await self._ask([Message("user", prompt.text)], prompt, run)
         return await self._with_option(question, prompt, reply, run)
 
     async def _with_option(

@@ -140,17 +140,18 @@ def test_a_small_knowledge_base_has_shards_for_several_workers_and_tells_its_sec
                 clock[0] += 2.0
                 yield stage(task)
 
-    seen: list[int] = []
+    seen: list[tuple[int, int | None]] = []
 
     def note(what: str, done: int, total: int | None) -> None:
         if what == "encode":
-            seen.append(done)
+            seen.append((done, total))
 
     with KnowledgeBase.create(tmp_path / "bulk") as kb:
         kb.add([tmp_path / "texts.jsonl"], source="book")
         built = kb.build_on(Here(), HashingEncoder, progress=note)
     assert built.encoded == 300
-    assert len({done for done in seen if done}) >= 4
+    assert len({done for done, _ in seen if done}) >= 4
+    assert seen[-1] == (300, 300), "what is left for the one process is nothing, and not told"
     assert built.seconds == clock[0] > 0, "the workers' time counts"
 
 
