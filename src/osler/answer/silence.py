@@ -24,6 +24,10 @@ _NOTES = {
 """The note that a reader sees, by cause and language."""
 _END = re.compile(r"(?<!\d)[.!?。！？][\"”'’)\]）]*$")
 """Of a sentence; "0." may be half a number."""
+_NO_ROOM = {
+    "en": "The model's context had no room for all passages: the last of them were not read.",
+    "zh": "模型的上下文放不下全部段落：排在最后的没有读。",
+}
 
 
 def read_draft(draft: str, run: Run) -> str:
@@ -67,3 +71,12 @@ def _say_cut(solution: Solution) -> Solution:
     told = replace(answer, note=f"{note} {answer.note}".strip())
     why = f"the model's reply was cut: raise sampling.max_tokens ({solution.why})"
     return replace(solution, answer=told, halt=Halt.BUDGET, why=why)
+
+
+def tell_unread(solution: Solution, run: Run) -> Solution:
+    """The solution, whose note says so where passages were not read."""
+    if not run.unread:
+        return solution
+    answer = solution.answer
+    note = f"{answer.note} {_NO_ROOM[answer.language]}".strip()
+    return replace(solution, answer=replace(answer, note=note))

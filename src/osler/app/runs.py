@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from osler.answer.in_danger import answer_below_notice
-from osler.answer.silence import explain_silence
+from osler.answer.silence import explain_silence, tell_unread
 from osler.answer.written import say_unconfirmed
 from osler.app.audit.entries import HeldAnswer, begin_entry, end_entry
 from osler.app.config import Settings
@@ -44,7 +44,6 @@ from osler.app.wiring.planning import planner_name
 from osler.app.wiring.privacy import shared_cautions
 from osler.app.wiring.strategies import build_solver
 from osler.errors import BadConfig, BadRun, OslerError
-from osler.llm.core.fitting import tell_unread
 from osler.llm.recording.tape import Tape
 from osler.methods.baselines.fixed_schedule import fixed_plan
 from osler.methods.omni.dossier import SavedPlan, save_plan

@@ -40,7 +40,7 @@ def require_files(words: Sequence[str], folder: Path | None) -> None:
     if lacking:
         raise BadConfig(
             f"{folder} has no {'; '.join(lacking)}",
-            fix="put the files there, or leave these sets out",
+            fix="put the files there, or name other sets: --tasks, or a --plan file of your own",
         )
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from osler.answer.silence import explain_silence
+from osler.answer.silence import explain_silence, tell_unread
 from osler.answer.written import say_unconfirmed
 from osler.evaluate.log import LogWriter, TriedSamples
 from osler.evaluate.record import RecordedOutcome, Sample, SampleKey, SampleRecord, outcome_of
@@ -22,7 +22,6 @@ from osler.evaluate.searches import note_searches
 from osler.jobs.claims import Claims
 from osler.jobs.journal import failure_reason
 from osler.jobs.runner import Batch, JobRunner, Progress, make_batches
-from osler.llm.core.fitting import tell_unread
 from osler.trace import Answered, Budget, Price, Run, Solver, Started
 from osler.types import Question, Solution
 

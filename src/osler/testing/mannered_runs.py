@@ -8,12 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from osler.answer.silence import explain_silence
+from osler.answer.silence import explain_silence, tell_unread
 from osler.app.config import Role, Settings
 from osler.app.wiring import Parts
 from osler.app.wiring.models import LoadedModel, load_model
 from osler.app.wiring.strategies import build_solver
-from osler.llm.core.fitting import tell_unread
 from osler.methods.omni.describe import SourceDescription
 from osler.retrieve.relevance import OverlapRelevance
 from osler.testing.competent import CompetentModel

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from osler.errors import MalformedOutput
+from osler.errors import MalformedOutput, PromptTooLong
 from osler.llm.core import base
 from osler.llm.core.base import (
     Attended,
@@ -99,6 +99,30 @@ def _make_loggable(completion: Completion) -> Completion:
         return completion
     tokens = completion.tokens if text == completion.text else ()
     return replace(completion, text=text, thinking=thinking, tokens=tokens)
+
+
+async def ask_with_documents(
+    documents: Sequence[str], ask: Callable[[Sequence[str]], Awaitable[T]], run: Run
+) -> T:
+    """Asks with all documents; where that is too long, with the first half of them, and so on.
+
+    Raises `PromptTooLong` where there is no room for the first alone.
+    """
+    shown = len(documents)
+    while True:
+        try:
+            reply = await ask(documents[:shown])
+        except PromptTooLong:
+            if shown < 2:
+                raise
+            shown //= 2
+            continue
+        if shown < len(documents):
+            run.unread = True
+            run.emit(
+                Noted(f"the model's context had room for {shown} of {len(documents)} passages")
+            )
+        return reply
 
 
 async def score(

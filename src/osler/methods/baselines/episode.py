@@ -14,9 +14,8 @@ from dataclasses import dataclass, field, replace
 from osler.answer import UNDECIDED, Composer, Decision
 from osler.answer.option_reading import named_option, written_option
 from osler.answer.silence import explain_silence, read_draft
-from osler.llm.core.ask import complete, note_decline
+from osler.llm.core.ask import ask_with_documents, complete, note_decline
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
-from osler.llm.core.fitting import ask_with_documents
 from osler.llm.reading.answers import bare_words
 from osler.prompts import RenderedPrompt, render_question_prompt
 from osler.retrieve import look_up

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from osler.answer import Composer
 from osler.answer.option_reading import written_option
 from osler.answer.silence import read_draft
-from osler.llm.core.ask import complete, repair_messages
+from osler.llm.core.ask import ask_with_documents, complete, repair_messages
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
-from osler.llm.core.fitting import ask_with_documents
 from osler.prompts import RenderedPrompt, render_question_prompt
 from osler.trace import BudgetExceeded, Run
 from osler.types import Answer, Hit, Question, citation_mark
