@@ -75,7 +75,7 @@ _COMMON = (
     " case group effect treatment clinical including include included well compared analysis method"
     " possible potential various several role factor considered consider appear seem provide help"
     " given known called related type number various person people overall furthermore moreover"
-    " however addition summary taken together etc administered stand"
+    " however addition summary taken together etc administered stand who whom whose which"
 )
 
 
