@@ -10,7 +10,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Self
 
-from osler.errors import KnowledgeBaseError, UnnamedSource
+from osler.errors import KnowledgeBaseError, MissingPath, UnnamedSource
 from osler.kb import index, store
 from osler.kb.check import KnowledgeBaseInfo
 from osler.kb.correct import replace_text
@@ -132,7 +132,8 @@ class KnowledgeBase(KnowledgeBaseReader):
     ) -> IngestResult:
         """Adds exports of Osler's, each document to the source that it came from.
 
-        Raises `KnowledgeBaseError` for another kind of file, and while another process writes.
+        Raises `KnowledgeBaseError` for another kind of file, and while another process writes,
+        and `MalformedSource` for a path that does not exist.
         """
         each = [(path, source) for path in paths for source in _sources_of(path)]
         for _, source in each:
@@ -312,7 +313,9 @@ class KnowledgeBase(KnowledgeBaseReader):
 
 
 def _sources_of(path: Path) -> tuple[str, ...]:
-    if sources := sources_of(path) if path.exists() else ("",):
+    if not path.exists():
+        raise MissingPath(f"{path} does not exist", fix="check the path")
+    if sources := sources_of(path):
         return sources
     raise UnnamedSource(
         f"{path} does not name its source",

@@ -153,6 +153,8 @@ def test_a_file_that_says_no_source_must_be_given_one(kb: KnowledgeBase, tmp_pat
         kb.add_export([tmp_path / "a.md"])
     with pytest.raises(KnowledgeBaseError):
         kb.add_export([tmp_path])
+    with pytest.raises(MalformedSource, match="nowhere does not exist"):
+        kb.add_export([tmp_path / "nowhere"])
 
 
 def test_an_export_of_a_newer_version_is_refused(kb: KnowledgeBase, tmp_path: Path) -> None:
