@@ -15,6 +15,7 @@ from functools import cache, cached_property
 from osler.answer.sentences import QuoteCandidate
 from osler.retrieve.asked import AskedQuestion
 from osler.retrieve.entity_names import (
+    DISEASE,
     DRUG,
     NonproprietaryNames,
     ReadText,
@@ -144,6 +145,16 @@ def _join_same(drugs: Sequence[DrugName]) -> list[DrugName]:
     return kept
 
 
+def find_diseases(text: str) -> list[tuple[str, ...]]:
+    """The diseases that a text names, by the table or in lay words of one in it, each by all its
+    names."""
+    named = [one.names for one in packaged_names().find_entities(text) if one.kind == DISEASE]
+    for said in packaged_lexicon().find_names(text):
+        meant = (one for name in said.names for one in packaged_names().find_entities(name))
+        named += [(*said.names, *one.names) for one in meant if one.kind == DISEASE]
+    return named
+
+
 def find_subjects(text: str) -> list[str]:
     """Names of what the sentences ask one thing of; none of what is asked in other ways.
 
@@ -183,6 +194,11 @@ class AskedFacts:
     @cached_property
     def drugs(self) -> list[DrugName]:
         return find_drugs(self.asked.text)
+
+    @cached_property
+    def diseases(self) -> list[tuple[str, ...]]:
+        """What is asked about by their names, where it is no drug."""
+        return [] if self.drugs else find_diseases(self.asked.text)
 
     @cached_property
     def conditions(self) -> list[str]:
@@ -273,6 +289,14 @@ def names_another_drug(facts: AskedFacts, quote: ReadQuote) -> bool:
     return bool(find_drugs(f"{quote.heading}. {quote.sentence}"))
 
 
+def names_another_disease(facts: AskedFacts, quote: ReadQuote) -> bool:
+    """The passage stands under a disease, and names none of those asked about."""
+    if not facts.diseases or not find_diseases(quote.heading):
+        return False
+    whole = ReadText(f"{quote.heading}. {quote.passage}")
+    return not any(whole.has_any(names) for names in facts.diseases)
+
+
 def lacks_condition(facts: AskedFacts, quote: ReadQuote) -> bool:
     """It is asked about a state of the patient that stands not in the sentence, its heading or the
     sentence before."""
@@ -340,6 +364,7 @@ CHECKS: Mapping[str, Callable[[AskedFacts, ReadQuote], bool]] = {
     "amount": lacks_amount,
     "another drug": is_of_another_drug,
     "another drug by name": names_another_drug,
+    "another disease": names_another_disease,
     "another subject": is_of_another_subject,
     "condition": lacks_condition,
     "both": names_one_of_two,
@@ -349,7 +374,7 @@ CHECKS: Mapping[str, Callable[[AskedFacts, ReadQuote], bool]] = {
 """Name → whether a sentence fails."""
 
 
-DECISIVE = frozenset({"another subject", "another drug by name"})
+DECISIVE = frozenset({"another subject", "another disease", "another drug by name"})
 """Checks that count as several: what is about something else is no answer, however near."""
 _AS_MUCH_AS = 6
 

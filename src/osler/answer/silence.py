@@ -68,9 +68,9 @@ def _say_cut(solution: Solution) -> Solution:
     note = _NOTES["half"][answer.language]
     if note in answer.note:
         return solution
-    told = replace(answer, note=f"{note} {answer.note}".strip())
+    marked = replace(answer, note=f"{note} {answer.note}".strip())
     why = f"the model's reply was cut: raise sampling.max_tokens ({solution.why})"
-    return replace(solution, answer=told, halt=Halt.BUDGET, why=why)
+    return replace(solution, answer=marked, halt=Halt.BUDGET, why=why)
 
 
 def tell_unread(solution: Solution, run: Run) -> Solution:

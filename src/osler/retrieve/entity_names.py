@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from osler.graph.link import Recogniser
     from osler.graph.store import Graph
 
-DRUG = "drug"
+DRUG, DISEASE = "drug", "disease"
 # Words of the longest name in the table.
 _LONGEST = 6
 # Words that may stand between those of a name in another order.

@@ -233,6 +233,19 @@ def test_the_passage_or_its_heading_may_name_the_subject() -> None:
     assert not fails("another subject", asked, said, after="Gout is common.")
 
 
+def test_what_is_said_under_another_disease_is_of_that_one() -> None:
+    asked = "how long after a heart attack can I drive"
+    month = "In the United Kingdom patients must not drive a car for one month."
+    assert fails("another disease", asked, month, title="Stroke")
+    assert not fails("another disease", asked, month, title="Myocardial infarction")
+    assert not fails("another disease", asked, month, title="Driving")
+    both = f"{month} So it is after a heart attack."
+    assert not fails("another disease", asked, both, title="Stroke")
+    drug = "Can I drive on diazepam after a heart attack?"
+    assert not fails("another disease", drug, month, title="Stroke")
+    assert fails("another disease", "心肌梗死后多久能开车", "一个月内不能开车。", title="脑卒中")
+
+
 def test_a_drug_is_found_once_by_any_of_its_names() -> None:
     (found,) = find_drugs("Tylenol (paracetamol) helps.")
     assert {"paracetamol"} <= {name.casefold() for name in found.names}

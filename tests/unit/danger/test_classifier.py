@@ -85,6 +85,8 @@ def test_a_packaged_rule_is_silenced_where_danger_is_unlikely_and_a_hospital_s_i
     weigh = packaged_classifier().weigh_signs
     assert weigh(calm, signs, overrules=True) == {}
     assert weigh(calm, signs, overrules=False) == signs
+    many = {**signs, "a second rule": "emergency", "a third rule": "emergency"}
+    assert weigh(calm, many, overrules=True).keys() >= many.keys()
     own = importlib.resources.files("osler.danger").joinpath("rules.toml")
     with importlib.resources.as_file(own) as path:
         hospital = Settings.model_validate({"danger": {"rules": str(path)}})
