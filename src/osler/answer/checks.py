@@ -12,16 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 
+from osler.answer.named import DrugName, find_diseases, find_drugs
 from osler.answer.sentences import QuoteCandidate
 from osler.retrieve.asked import AskedQuestion
-from osler.retrieve.entity_names import (
-    DISEASE,
-    DRUG,
-    NonproprietaryNames,
-    ReadText,
-    fold_words,
-    packaged_names,
-)
+from osler.retrieve.entity_names import ReadText, fold_words, packaged_names
 from osler.retrieve.lexicon import packaged_lexicon
 from osler.retrieve.naming import find_respelt, telling_words
 from osler.retrieve.words import STOP_WORDS
@@ -89,72 +83,6 @@ def read_words() -> CheckWords:
     )
 
 
-@dataclass(frozen=True)
-class DrugName:
-    """A drug that a text names, by all names under which another text may have it."""
-
-    written: str
-    names: tuple[str, ...]
-    classes: tuple[str, ...] = ()
-    """By which a text may speak of it among others: "thiazides"."""
-
-    def is_in(self, text: ReadText, *, itself: bool = False) -> bool:
-        """Whether a text names it, or its class where `itself` is not asked for."""
-        return text.has_any(self.names) or (not itself and text.has_any(self.classes))
-
-
-def find_drugs(text: str) -> list[DrugName]:
-    """The drugs that a text names, each once: by the tables of names, brands and name endings."""
-    found: dict[str, DrugName] = {}
-    lexicon = packaged_lexicon()
-    entities = (*packaged_names().find_entities(text), *NonproprietaryNames().find_entities(text))
-    for entity in entities:
-        if entity.kind == DRUG:
-            key = entity.written.casefold()
-            known = found.get(key, DrugName(entity.written, ()))
-            names = tuple(dict.fromkeys((*known.names, *entity.names)))
-            found[key] = DrugName(entity.written, names, lexicon.find_classes(names))
-    for one in lexicon.find_names(text):
-        written = text[one.start : one.end]
-        if lexicon.drugs.issuperset(name.casefold() for name in one.names):
-            classes = lexicon.find_classes(one.names)
-            # A brand's ingredient has names of its own: Epilim, sodium valproate, valproate.
-            others = (other for name in one.names for other in _names_of(name))
-            names = tuple(dict.fromkeys((written, *one.names, *others)))
-            found.setdefault(written.casefold(), DrugName(written, names, classes))
-    for start, end in lexicon.find_drugs(text):
-        name = text[start:end]
-        found.setdefault(name.casefold(), DrugName(name, (name,), lexicon.find_classes([name])))
-    return _join_same(list(found.values()))
-
-
-@cache
-def _names_of(name: str) -> tuple[str, ...]:
-    """Names in the tables of what a name names as a whole."""
-    known = packaged_names().find_entities(name)
-    return tuple(other for one in known if len(one.written) == len(name) for other in one.names)
-
-
-def _join_same(drugs: Sequence[DrugName]) -> list[DrugName]:
-    """The drugs, one that is named twice once."""
-    kept: list[DrugName] = []
-    for drug in drugs:
-        names = {name.casefold() for name in drug.names}
-        if not any(names & {name.casefold() for name in other.names} for other in kept):
-            kept.append(drug)
-    return kept
-
-
-def find_diseases(text: str) -> list[tuple[str, ...]]:
-    """The diseases that a text names, by the table or in lay words of one in it, each by all its
-    names."""
-    named = [one.names for one in packaged_names().find_entities(text) if one.kind == DISEASE]
-    for said in packaged_lexicon().find_names(text):
-        meant = (one for name in said.names for one in packaged_names().find_entities(name))
-        named += [(*said.names, *one.names) for one in meant if one.kind == DISEASE]
-    return named
-
-
 def find_subjects(text: str) -> list[str]:
     """Names of what the sentences ask one thing of; none of what is asked in other ways.
 
@@ -197,8 +125,10 @@ class AskedFacts:
 
     @cached_property
     def diseases(self) -> list[tuple[str, ...]]:
-        """What is asked about by their names, where it is no drug."""
-        return [] if self.drugs else find_diseases(self.asked.text)
+        """What is asked about by their names, where it is no drug. Chinese lay names are too few
+        to tell what a text is about: the check takes right sentences there."""
+        known = not (self.drugs or has_cjk(self.asked.text))
+        return find_diseases(self.asked.text) if known else []
 
     @cached_property
     def conditions(self) -> list[str]:
@@ -282,7 +212,7 @@ def names_another_drug(facts: AskedFacts, quote: ReadQuote) -> bool:
     drug."""
     if not is_of_another_drug(facts, quote):
         return False
-    # Classes are known in English: a Chinese passage must name the drug itself.
+    # A Chinese passage names the drug, or its class.
     whole = ReadText(f"{quote.heading}. {quote.passage}")
     if has_cjk(facts.text) and not any(drug.is_in(whole) for drug in facts.drugs):
         return True

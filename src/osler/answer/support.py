@@ -205,12 +205,12 @@ def _stems_of(text: str) -> frozenset[str]:
 
 
 def _names_in(said: str) -> Iterator[tuple[str, Sequence[str]]]:
-    """Drugs, diseases and tests that a statement names, with all names of each."""
+    """Drugs, diseases and tests that a statement names, with all names of each but wider ones."""
     for one in (
         *packaged_names().find_entities(said),
         *NonproprietaryNames().find_entities(said),
     ):
-        yield one.written, (one.written, *one.names)
+        yield one.written, (one.written, *(name for name in one.names if name not in one.also))
     lexicon = packaged_lexicon()
     for start, end in lexicon.find_drugs(said):
         yield said[start:end], (said[start:end],)

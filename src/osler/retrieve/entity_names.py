@@ -45,6 +45,8 @@ class NamedEntity:
     """Names by which a passage may call it, `written` among them."""
     kind: str = ""
     """`drug`, `disease` or `test`; empty when unknown."""
+    also: tuple[str, ...] = ()
+    """Of the names, those that are wider: a class, a part of a combination."""
 
 
 class EntityNames(Protocol):
@@ -84,7 +86,7 @@ class NameTable:
     def find_entities(self, text: str) -> list[NamedEntity]:
         """The entities of the table that the text names; Chinese names come last."""
         return [
-            NamedEntity(written, group.names + group.also, group.kind)
+            NamedEntity(written, group.names + group.also, group.kind, group.also)
             for written, group in (*self._find_latin(text), *self._find_han(text))
         ]
 
@@ -196,7 +198,8 @@ class ReadText:
         if has_cjk(name):
             return fold_text(name) in self._folded
         if _is_abbreviation(name):
-            return re.search(rf"(?<!\w){re.escape(name)}s?(?!\w)", self.raw) is not None
+            # Chinese characters may stand beside it without a space.
+            return re.search(rf"(?a:(?<!\w){re.escape(name)}s?(?!\w))", self.raw) is not None
         words = fold_words(name)
         if not words:
             return False

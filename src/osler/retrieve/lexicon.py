@@ -79,6 +79,14 @@ class Lexicon:
         found = (one for name in names for one in self.classes.get(name.casefold(), ()))
         return tuple(dict.fromkeys(found))
 
+    def is_class(self, name: str) -> bool:
+        """Whether a name is one of the classes of drugs."""
+        return name.casefold() in self._class_names
+
+    @cached_property
+    def _class_names(self) -> frozenset[str]:
+        return frozenset(name for names in self.classes.values() for name in names)
+
     def _look_up(self, said: str) -> tuple[str, ...]:
         return next((self.means[form] for form in _forms(said) if form in self.means), ())
 

