@@ -20,7 +20,7 @@ from osler.evaluate.log import read_records
 from osler.evaluate.record import Gold, Sample
 from osler.evaluate.runner import EvaluationRunner, ReadyStrategy, RunnerCell
 from osler.llm.core.base import Completion, Message, Sampling
-from osler.methods.baselines.single_pass import ChainOfThought
+from osler.methods.single_pass.alone import ChainOfThought
 from osler.types import Question, Usage
 
 

@@ -17,9 +17,6 @@ from osler.llm.local.model import LlamaCpp
 from osler.llm.local.quantise import default_gguf
 from osler.llm.recording import WrappedRetriever, wrap_model
 from osler.llm.recording.tape import Tape
-from osler.methods.baselines.episode import MethodDeps
-from osler.methods.baselines.fixed_schedule import RetrieveAndRead
-from osler.methods.baselines.single_pass import ChainOfThought, Direct
 from osler.methods.kag.boundary import GenerateThenAssess
 from osler.methods.kag.depth import DepthSolver
 from osler.methods.kag.executors import Calculator, Deducer
@@ -37,6 +34,9 @@ from osler.methods.omni.planners.terms import TermExtractor
 from osler.methods.omni.reader import Reader
 from osler.methods.omni.retriever import PlannedRetriever
 from osler.methods.omni.solver import OmniRag
+from osler.methods.single_pass.alone import ChainOfThought, Direct
+from osler.methods.single_pass.episode import MethodDeps
+from osler.methods.single_pass.retrieve_and_read import RetrieveAndRead
 from osler.methods.tcrag.machine import TuringMachine
 from osler.methods.tcrag.monitor import Cppl, Unmonitored
 from osler.methods.tcrag.moves import AnyMove, GuidedMoves

@@ -18,6 +18,7 @@ from statistics import median
 from typing import Any
 
 from osler.app.config import Settings
+from osler.app.config.plugins import methods_by_kind
 from osler.app.evaluation import Trial
 from osler.app.run_files import EVENTS, read_record, run_folders
 from osler.app.wiring import roles_of
@@ -30,7 +31,6 @@ from osler.evaluate.log import TriedSamples
 from osler.evaluate.record import SampleKey
 from osler.extract import estimate_tokens
 from osler.llm.core.base import Completion, Message, Sampling, Scored
-from osler.methods.baselines.table import METHODS_BY_KIND
 from osler.trace import Answered, BudgetExceeded, Run, from_line
 from osler.types import Question, Usage
 
@@ -328,7 +328,7 @@ def _money_of(settings: Settings, used: Sequence[Usage]) -> list[float]:
 
 def _estimate_from_prompt(settings: Settings, meter: PromptMeter) -> CostEstimate:
     kind = settings.strategy.kind
-    facts = METHODS_BY_KIND.get(kind)
+    facts = methods_by_kind().get(kind)
     most = facts.most if facts else None
     if (bound := settings.budget.calls) is not None:
         most = bound if most is None else min(most, bound)

@@ -10,6 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from osler.app.config import STRATEGIES, Settings, read_presets
+from osler.app.config.plugins import ATTENTION, CHAINS, CHECKPOINT, methods_by_kind
 from osler.app.stored_plans import plan_once
 from osler.app.tasks import kind_of, read_task, require_files
 from osler.app.training_guard import count_trained_on, refuse_trained_on, trained_digests
@@ -37,7 +38,6 @@ from osler.evaluate.trained_on import unseen_samples
 from osler.jobs.runner import Progress
 from osler.llm.recording.response_cache import ResponseCache
 from osler.llm.recording.tape import Tape
-from osler.methods.baselines.table import ATTENTION, CHAINS, CHECKPOINT, METHODS_BY_KIND
 from osler.trace import Solver
 
 # Keeps a finished run with its tape; returns its name below `runs/` of the log folder.
@@ -117,7 +117,7 @@ def labels_of(words: Sequence[str], load: Load) -> tuple[list[str], dict[str, st
 
 def _unmet_need(settings: Settings) -> str:
     """The strategy's unmet need: a key of `_LACKS`, or empty."""
-    method = METHODS_BY_KIND.get(settings.strategy.kind)
+    method = methods_by_kind().get(settings.strategy.kind)
     needs = method.needs if method else ""
     if needs == ATTENTION and settings.model_for("reader").kind != "transformers":
         return needs
@@ -128,7 +128,7 @@ def _unmet_need(settings: Settings) -> str:
 
 def _unknown_need(settings: Settings) -> str:
     """A need of which only the loaded model could tell whether it is met; `all` leaves it out."""
-    method = METHODS_BY_KIND.get(settings.strategy.kind)
+    method = methods_by_kind().get(settings.strategy.kind)
     return CHECKPOINT if method and method.needs == CHECKPOINT else ""
 
 

@@ -45,9 +45,9 @@ from osler.app.wiring.privacy import shared_cautions
 from osler.app.wiring.strategies import build_solver
 from osler.errors import BadConfig, BadRun, OslerError
 from osler.llm.recording.tape import Tape
-from osler.methods.baselines.fixed_schedule import fixed_plan
 from osler.methods.omni.dossier import SavedPlan, save_plan
 from osler.methods.omni.solver import OmniRag
+from osler.methods.single_pass.retrieve_and_read import fixed_plan
 from osler.trace import (
     Answered,
     Asked,

@@ -4,11 +4,11 @@ Order, nearest first: flags, environment (`OSLER__SECTION__KEY`), `./osler.toml`
 the user's file, a preset, the defaults. Only `wiring` and the command line read them.
 """
 
-from osler.app.config.baselines import BaselineSettings
 from osler.app.config.hub import EmbedderSettings, RerankerSettings
 from osler.app.config.layers import load, read_presets, user_file
 from osler.app.config.merge import DEFAULT, LoadedSettings
 from osler.app.config.models import ROLES, ModelSettings, Role, SamplingSettings
+from osler.app.config.plugins import MethodFacts, PluginSettings, find_plugins
 from osler.app.config.retrieval import RetrieveSettings
 from osler.app.config.runs import BudgetSettings, RunsSettings
 from osler.app.config.serving import ServeSettings
@@ -39,7 +39,6 @@ __all__ = [
     "USUAL_STRATEGY",
     "AnswerSettings",
     "AutoSettings",
-    "BaselineSettings",
     "BudgetSettings",
     "CotSettings",
     "DirectSettings",
@@ -47,8 +46,10 @@ __all__ = [
     "KagThinkerSettings",
     "KbSettings",
     "LoadedSettings",
+    "MethodFacts",
     "ModelSettings",
     "OmniRagSettings",
+    "PluginSettings",
     "RagSettings",
     "RerankerSettings",
     "RetrieveSettings",
@@ -60,6 +61,7 @@ __all__ = [
     "Strategy",
     "TcRagSettings",
     "UnifiedSettings",
+    "find_plugins",
     "flatten_settings",
     "load",
     "read_presets",

@@ -1,15 +1,14 @@
 """Settings of each strategy, and their defaults.
 
-A default from a paper says where; the other methods' are in `osler.app.config.baselines`.
+A default from a paper says where. Further strategies come from other packages: `plugins`.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Literal, Union, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from osler.app.config.baselines import AnyBaseline
 from osler.app.config.fields import (
     Limit,
     RealLimit,
@@ -18,6 +17,7 @@ from osler.app.config.fields import (
     Whole,
     split_list,
 )
+from osler.app.config.plugins import PluginSettings, find_plugins
 from osler.methods.omni.planners.make import PlannerName
 from osler.methods.tcrag.monitor import Metric
 
@@ -283,7 +283,7 @@ class AutoSettings(SettingsSection):
     """Passages of a search."""
 
 
-Strategy = Annotated[
+OwnStrategy = (
     DirectSettings
     | CotSettings
     | RagSettings
@@ -292,11 +292,14 @@ Strategy = Annotated[
     | OmniRagSettings
     | UnifiedSettings
     | AutoSettings
-    | AnyBaseline,
-    Field(discriminator="kind"),
-]
+)
+_KINDS: tuple[type[SettingsSection], ...] = (*get_args(OwnStrategy), *find_plugins())
+if TYPE_CHECKING:
+    Strategy = OwnStrategy | PluginSettings
+else:
+    Strategy = Annotated[Union[_KINDS], Field(discriminator="kind")]  # noqa: UP007
 USUAL_STRATEGY = "auto"
 """Where none is named: on the cost-quality front of docs/scoreboard.md."""
 STRATEGIES: dict[str, type[SettingsSection]] = {
-    kind.model_fields["kind"].default: kind for kind in get_args(get_args(Strategy)[0])
+    kind.model_fields["kind"].default: kind for kind in _KINDS
 }

@@ -1,6 +1,7 @@
 """Predicts, for each strategy, whether the configured models can run it.
 
-What a baseline needs is said by its row of `baselines.table`; of the papers' own here.
+What a method of one reading, or of another package, needs is among its facts; of the papers' own
+it is said here.
 """
 
 from __future__ import annotations
@@ -9,18 +10,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from osler.app.config import Role
-from osler.app.doctor.abilities import Ability
-from osler.app.wiring.tc_rag import metric_of
-from osler.methods.baselines.table import (
+from osler.app.config import MethodFacts, Role
+from osler.app.config.plugins import (
     ATTENTION,
     CHAINS,
     CHECKPOINT,
     LIKELIEST,
     LIKELY,
-    METHODS,
-    MethodFacts,
+    methods_by_kind,
 )
+from osler.app.doctor.abilities import Ability
+from osler.app.wiring.tc_rag import metric_of
 
 Status = Literal["full", "degraded", "refused"]
 # Methods that look nothing up, so that there is nothing to quote.
@@ -69,7 +69,7 @@ def judge_strategies(
         _judge_omni(cast),
     )
     own = (*own, _judge_unified(cast), _judge_auto(cast))
-    return (*own, *(_judge_baseline(method, cast) for method in METHODS))
+    return (*own, *(_judge_baseline(method, cast) for method in methods_by_kind().values()))
 
 
 _Metric = Literal["auto", "cppl", "uct", "off"]
@@ -107,7 +107,7 @@ _REFUSED: Mapping[str, Callable[[_RolePlayers], str]] = {
     CHAINS: lambda cast: "" if cast.graph else "there is no concept graph",
     CHECKPOINT: lambda cast: "" if cast.reader.scores else f"{cast.reader.name} scores no texts",
 }
-# What a need of `baselines.table` comes to where it is not met; text alone is always there.
+# What a need comes to where it is not met; text alone is always there.
 _DEGRADED: Mapping[str, Callable[[_RolePlayers], str]] = {
     LIKELY: lambda cast: (
         "" if cast.reader.logprobs == "exact" else "every sentence counts as unsure"

@@ -11,7 +11,7 @@
 | `live` | the `Parts` of a strategy: live, recorded to a tape, or replayed from one |
 | `resource_cache` | what is costly to open, opened once and shared by many runs |
 | `composers`, `tc_rag`, `thinking`, `planning`, `tools` | the pieces of the papers' strategies |
-| `strategies`, `baselines` | the strategies: one `match`, no registry |
+| `strategies` | the strategies; those of other packages make themselves |
 | `training`, `teaching` | what `osler train` explores, judges and teaches with |
 
 Import each name from the module that defines it. This one defines `Parts`, which all share:
@@ -26,11 +26,11 @@ from typing import assert_never
 
 from osler.app.config import (
     AutoSettings,
-    BaselineSettings,
     CotSettings,
     DirectSettings,
     KagThinkerSettings,
     OmniRagSettings,
+    PluginSettings,
     RagSettings,
     Role,
     Settings,
@@ -43,9 +43,6 @@ from osler.llm.core.base import LanguageModel
 from osler.methods.omni.describe import SourceDescription
 from osler.retrieve.pooled import FusedRelevance, PooledOrder
 from osler.types import Relevance, Retriever
-
-# The user of a retriever that finds reasoning chains, not passages.
-CHAINS = "chains"
 
 
 @dataclass(frozen=True)
@@ -99,7 +96,7 @@ class Parts:
 def roles_of(settings: Settings) -> tuple[Role, ...]:
     """The roles that the strategy has."""
     match settings.strategy:
-        case DirectSettings() | CotSettings() | RagSettings() | BaselineSettings():
+        case DirectSettings() | CotSettings() | RagSettings() | PluginSettings():
             return ("reader",)
         case TcRagSettings():
             return ("planner", "summariser", "reader")

@@ -7,9 +7,9 @@ from dataclasses import fields, replace
 from typing import Any
 
 from osler.app.config import baselines as chosen
-from osler.app.wiring import CHAINS, Parts
+from osler.app.wiring import Parts
 from osler.app.wiring.build import StrategyBuild
-from osler.app.wiring.corpus import ATOMS, HYBRID, TRIPLES, WALK
+from osler.app.wiring.corpus import ATOMS, CHAINS, HYBRID, TRIPLES, WALK
 from osler.app.wiring.graphs import FORMS
 from osler.errors import CapabilityMissing
 from osler.llm.core.base import Attentive, LanguageModel, Likelihood
@@ -17,8 +17,7 @@ from osler.methods.baselines.adaptive import Adaptive
 from osler.methods.baselines.chain_of_knowledge import ChainOfKnowledge, KnowledgeSource
 from osler.methods.baselines.chain_of_note import ChainOfNote
 from osler.methods.baselines.dragin import AttentionSensor, Dragin, EntropySensor, NeedSensor
-from osler.methods.baselines.episode import MethodDeps
-from osler.methods.baselines.fixed_schedule import EverySentence, FixedLength, RetrieveAndRead
+from osler.methods.baselines.fixed_schedule import EverySentence, FixedLength
 from osler.methods.baselines.flare import Flare
 from osler.methods.baselines.hipporag import CorpusGraph, HippoRag
 from osler.methods.baselines.hykge import HyKGE
@@ -31,11 +30,13 @@ from osler.methods.baselines.protocols import PROTOCOLS, ProtocolSearch
 from osler.methods.baselines.react import ReAct
 from osler.methods.baselines.search_o1 import SearchO1
 from osler.methods.baselines.self_rag import Critic, PromptedCritic, SelfRag, TrainedCritic
-from osler.methods.baselines.single_pass import Direct
 from osler.methods.baselines.sure import SuRe
 from osler.methods.kag.executors import Calculator, Deducer
 from osler.methods.kag.logical_forms import Deduce, Math, Operation
 from osler.methods.omni.describe import SourceDescription
+from osler.methods.single_pass.alone import Direct
+from osler.methods.single_pass.episode import MethodDeps
+from osler.methods.single_pass.retrieve_and_read import RetrieveAndRead
 from osler.sources.catalogue import GRAPH
 from osler.trace import Run, Solver
 from osler.types import Language

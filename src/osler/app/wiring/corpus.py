@@ -11,14 +11,17 @@ from contextlib import suppress
 
 from osler.app.config import Settings
 from osler.app.config.baselines import (
+    BaselineSettings,
     HippoRagSettings,
+    HyKgeSettings,
     IMedRagSettings,
     KagStaticSettings,
     MedRagSettings,
     PikeRagSettings,
 )
+from osler.app.wiring.graphs import open_graph, open_recogniser
 from osler.app.wiring.knowledge import name_rankings, search_filter
-from osler.errors import KnowledgeBaseError
+from osler.errors import BadConfig, KnowledgeBaseError
 from osler.extract.derived import Extractions
 from osler.extract.indexes import KINDS, Kind
 from osler.kb.base import KnowledgeBase
@@ -32,12 +35,15 @@ ATOMS = "atomic-questions"
 HYBRID = "hybrid-indexes"
 TRIPLES = "triples"
 WALK = "graph-walk"
+CHAINS = "chains"
+"""The user of a retriever that finds reasoning chains, not passages."""
 _UNITS: tuple[Kind, ...] = ("knowledge_unit",)
 
 
-def corpus_carriers(settings: Settings, kb: KnowledgeBase, encoder: Encoder) -> tuple[str, ...]:
+def corpus_carriers(
+    method: BaselineSettings, kb: KnowledgeBase, encoder: Encoder
+) -> tuple[str, ...]:
     """The names of those that the strategy looks in and the knowledge base has."""
-    method = settings.strategy
     if isinstance(method, HippoRagSettings) and has_corpus_graph(kb):
         return (TRIPLES, WALK)
     if isinstance(method, KagStaticSettings) and has_corpus_graph(kb):
@@ -64,6 +70,9 @@ def corpus_retriever(
 
     Raises `KnowledgeBaseUnbuilt` for MedRAG's four rankings without the index of two of them.
     """
+    method = settings.strategy
+    if name == CHAINS and isinstance(method, HyKgeSettings):
+        return chain_retriever(settings, method.hops)
     within = search_filter(settings, tuple(source for source in sources if source in kb.sources))
     if name == ATOMS:
         return AtomicQuestions(kb, encoder, within)
@@ -75,7 +84,6 @@ def corpus_retriever(
         return IndexedRetriever(kb, encoder, made, named, within=within, fusion=fusion)
     if name == TRIPLES:
         return TripleSearch(kb, within)
-    method = settings.strategy
     if isinstance(method, MedRagSettings | IMedRagSettings) and method.rankings == "rrf-4":
         if name != method.kind:
             return None
@@ -86,3 +94,16 @@ def corpus_retriever(
     if name == WALK and isinstance(method, HippoRagSettings):
         return GraphWalk(kb, method.damping, within)
     return None
+
+
+def chain_retriever(settings: Settings, hops: int) -> Retriever:
+    """Builds the retriever of reasoning chains (HyKGE). Raises `BadConfig` without a graph."""
+    from osler.retrieve.graph_chains import ChainRetriever
+
+    graph = open_graph(settings)
+    if graph is None:
+        raise BadConfig(
+            "hykge needs a concept graph, and the knowledge base has none",
+            fix="`osler kb graph add` it",
+        )
+    return ChainRetriever(graph, hops=hops, recogniser=open_recogniser(graph))

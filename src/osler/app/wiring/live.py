@@ -7,13 +7,12 @@ from dataclasses import replace
 
 from osler.app.config import (
     OmniRagSettings,
+    PluginSettings,
     Role,
     Settings,
     UnifiedSettings,
 )
-from osler.app.config.baselines import ChainOfKnowledgeSettings, IMedRagSettings, MedRagSettings
-from osler.app.wiring import CHAINS, Parts, graphs, no_retriever, reads_knowledge, roles_of, tools
-from osler.app.wiring.corpus import corpus_carriers, corpus_retriever
+from osler.app.wiring import Parts, no_retriever, reads_knowledge, roles_of, tools
 from osler.app.wiring.graphs import FORMS, form_retriever
 from osler.app.wiring.hub import open_judges, open_reranker, search_server, with_reranker
 from osler.app.wiring.knowledge import (
@@ -74,7 +73,9 @@ def with_knowledge(
 ) -> Parts:
     """Raises `KnowledgeBaseError` where the knowledge base cannot be searched with `chosen`."""
     unindexed = kb.count_unindexed(chosen.identity)
-    settings = _fused_settings(settings)
+    method = settings.strategy
+    plugin = method if isinstance(method, PluginSettings) else None
+    settings = plugin.adapt_settings(settings) if plugin else settings
     every = searched_sources(settings, kb)
     require_trusted_hosts(settings, every, roles=roles_of(settings))
 
@@ -90,14 +91,12 @@ def with_knowledge(
     def make_named(name: str, sources: tuple[str, ...]) -> Retriever:
         if name == "kag-thinker" and (served := search_server(settings)) is not None:
             return served
-        if name == CHAINS:
-            return graphs.chain_retriever(settings)
         if name == FORMS:
             likeness = encoder_relevance(chosen)
             return form_retriever(settings, make_search, every, likeness, chosen)
-        indexed = corpus_retriever(settings, kb, chosen, name, sources)
-        if indexed is not None:
-            return within_patients(settings, indexed, every)
+        own = plugin.open_retriever(settings, kb, chosen, name, sources) if plugin else None
+        if own is not None:
+            return within_patients(settings, own, every)
         return tools.carrier_for(settings, name) or make_search(sources)
 
     return Parts(
@@ -107,11 +106,10 @@ def with_knowledge(
         CoverageRelevance(kb.term_rarity),
         every,
         kb.snapshot,
-        (*tools.graph_carriers(settings), *corpus_carriers(settings, kb, chosen)),
+        (*tools.graph_carriers(settings), *(plugin.list_carriers(kb, chosen) if plugin else ())),
         describe_sources(kb, every)
-        if isinstance(
-            settings.strategy, OmniRagSettings | UnifiedSettings | ChainOfKnowledgeSettings
-        )
+        if isinstance(method, OmniRagSettings | UnifiedSettings)
+        or (plugin and plugin.describes_sources)
         else (),
         pool_relevance(settings, kb.term_rarity, chosen, second),
         unindexed,
@@ -196,18 +194,3 @@ def replay_parts(
         judge,
         match,
     )
-
-
-def _fused_settings(settings: Settings) -> Settings:
-    """MedRAG fuses the word index and the vector index alike, with a constant of its own, and
-    each to a hundred hits (`RetrievalSystem.retrieve` of its program)."""
-    method = settings.strategy
-    if not isinstance(method, MedRagSettings | IMedRagSettings):
-        return settings
-    fusion = {
-        "rrf_k": method.rrf_k,
-        "dense_weight": 1.0,
-        "lexical_weight": 1.0,
-        "depth": 100,
-    }
-    return settings.model_copy(update={"retrieve": settings.retrieve.model_copy(update=fusion)})

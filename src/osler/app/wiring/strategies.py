@@ -9,11 +9,11 @@ from typing import Any, Literal, assert_never, cast
 from osler.answer.extractive import ExtractiveComposer
 from osler.app.config import (
     AutoSettings,
-    BaselineSettings,
     CotSettings,
     DirectSettings,
     KagThinkerSettings,
     OmniRagSettings,
+    PluginSettings,
     RagSettings,
     Settings,
     TcRagSettings,
@@ -21,7 +21,6 @@ from osler.app.config import (
 )
 from osler.app.config.strategies import MachineFields, PlannerFields, StrategySection, ThinkerFields
 from osler.app.wiring import Parts, composers, tc_rag, thinking
-from osler.app.wiring.baselines import build_baseline
 from osler.app.wiring.build import StrategyBuild
 from osler.app.wiring.planning import planner_and_reader, source_planner, source_retriever
 from osler.app.wiring.tc_rag import build_machine
@@ -189,8 +188,8 @@ def _state_signal(
 
 def build_rag(build: StrategyBuild, k: int) -> Solver:
     """One search, then the answer."""
-    from osler.methods.baselines.episode import MethodDeps
-    from osler.methods.baselines.fixed_schedule import RetrieveAndRead
+    from osler.methods.single_pass.episode import MethodDeps
+    from osler.methods.single_pass.retrieve_and_read import RetrieveAndRead
 
     parts, found = build.parts, build.parts.retriever("rag", build.parts.sources)
     return RetrieveAndRead(
@@ -216,7 +215,7 @@ def build_solver(settings: Settings, parts: Parts, plan: SavedPlan | None = None
 
     Raises `BadConfig` for a plan where the strategy runs none.
     """
-    from osler.methods.baselines.single_pass import ChainOfThought, Direct
+    from osler.methods.single_pass.alone import ChainOfThought, Direct
 
     if plan is not None and not isinstance(settings.strategy, OmniRagSettings):
         raise BadConfig(
@@ -232,8 +231,8 @@ def build_solver(settings: Settings, parts: Parts, plan: SavedPlan | None = None
             return build_rag(build, k)
         case TcRagSettings() as chosen:
             return build_machine(settings, chosen, parts)
-        case BaselineSettings() as method:
-            return build_baseline(build, method)
+        case PluginSettings() as method:
+            return method.make_solver(build)
         case KagThinkerSettings() as thinking:
             return build_thinker(build, thinking)
         case OmniRagSettings() as planned:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from osler.errors import MalformedOutput
 from osler.llm.reading.verdicts import read_letter
-from osler.methods.baselines.episode import Episode, MethodDeps
+from osler.methods.single_pass.episode import Episode, MethodDeps
 from osler.trace import Run, Solver
 from osler.types import Question, Solution
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from osler.llm.reading.tags import content_span, find_tags
-from osler.methods.baselines.episode import Episode, EpisodeMethod
+from osler.methods.single_pass.episode import Episode, EpisodeMethod
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from osler.llm.core.base import Completion, Message
 from osler.llm.reading.answers import bare_words
 from osler.llm.reading.debris import is_debris
-from osler.methods.baselines.episode import Episode, said_so_far
+from osler.methods.single_pass.episode import Episode, said_so_far
 from osler.prompts import RenderedPrompt
 from osler.text import split_sentences
 from osler.types import Hit, Language

@@ -33,7 +33,7 @@ from osler.methods.baselines.continuation import (
     has_answer,
     join_sentences,
 )
-from osler.methods.baselines.episode import ROLE, Episode, EpisodeMethod
+from osler.methods.single_pass.episode import ROLE, Episode, EpisodeMethod
 from osler.retrieve.words import content_terms
 from osler.types import Hit
 

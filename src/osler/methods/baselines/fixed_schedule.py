@@ -1,6 +1,6 @@
-"""Methods that search at fixed points: once, every n tokens, or after every sentence.
+"""Methods that search at fixed points: every n tokens, or after every sentence.
 
-Departures of all three: no demonstrations are shown.
+Departures of both: no demonstrations are shown.
 """
 
 from __future__ import annotations
@@ -14,31 +14,7 @@ from osler.methods.baselines.continuation import (
     next_sentence,
     repeats_text,
 )
-from osler.methods.baselines.episode import Episode, EpisodeMethod
-from osler.trace import PlannedQuery, SourcesPlanned
-from osler.types import Question
-
-
-@dataclass(frozen=True)
-class RetrieveAndRead(EpisodeMethod):
-    """One-shot retrieve and read: the question is the query.
-
-    SR-RAG of TC-RAG App. 8.5 (method 3) when the retriever spans the graph, the documents and
-    the web; Omni-RAG's "Original Question" when it spans its five sources; Naive RAG of
-    KAG-Thinker Table 6 with k = 3.
-    """
-
-    async def run_episode(self, episode: Episode) -> str:
-        episode.run.emit(fixed_plan(episode.question, self.kit.sources))
-        await episode.search(episode.question.text)
-        await episode.read_evidence()
-        return "read once"
-
-
-def fixed_plan(question: Question, sources: tuple[str, ...]) -> SourcesPlanned:
-    """The plan of a method that plans nothing: the question itself to every source."""
-    queries = tuple(PlannedQuery(source, 0, question.text) for source in sources)
-    return SourcesPlanned(queries, "fixed")
+from osler.methods.single_pass.episode import Episode, EpisodeMethod
 
 
 @dataclass(frozen=True)

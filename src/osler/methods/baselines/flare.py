@@ -23,7 +23,7 @@ from typing import Literal
 
 from osler.llm.core.base import Completion, TokenScore
 from osler.methods.baselines.continuation import go_on, has_answer, join_sentences, next_sentence
-from osler.methods.baselines.episode import Episode, EpisodeMethod
+from osler.methods.single_pass.episode import Episode, EpisodeMethod
 from osler.types import Hit
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from osler.methods.baselines.episode import Episode, EpisodeMethod
+from osler.methods.single_pass.episode import Episode, EpisodeMethod
 from osler.text import split_sentences
 from osler.types import Hit, Relevance
 

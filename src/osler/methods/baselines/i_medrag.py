@@ -16,9 +16,9 @@ from dataclasses import dataclass
 
 from osler.answer import UNDECIDED
 from osler.llm.reading.answers import answer_words
-from osler.methods.baselines.episode import Episode, EpisodeMethod
 from osler.methods.baselines.medrag import conclude_json
 from osler.methods.baselines.replies import read_list
+from osler.methods.single_pass.episode import Episode, EpisodeMethod
 
 _QUERIES = re.compile(r"^\W*(?:queries|查询|问题)\b\W*$", re.IGNORECASE | re.MULTILINE)
 

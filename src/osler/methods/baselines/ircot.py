@@ -18,7 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from osler.methods.baselines.continuation import has_answer, join_sentences, next_sentence
-from osler.methods.baselines.episode import Episode, EpisodeMethod
+from osler.methods.single_pass.episode import Episode, EpisodeMethod
 
 
 @dataclass(frozen=True)

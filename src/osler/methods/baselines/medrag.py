@@ -17,8 +17,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from osler.methods.baselines.episode import Episode, EpisodeMethod
 from osler.methods.baselines.replies import json_in
+from osler.methods.single_pass.episode import Episode, EpisodeMethod
 
 
 @dataclass(frozen=True)

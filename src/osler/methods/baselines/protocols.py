@@ -24,8 +24,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from osler.llm.core.spans import boxed_span, strip_types
-from osler.methods.baselines.episode import Episode, EpisodeMethod
 from osler.methods.baselines.search_o1 import text_with_thinking
+from osler.methods.single_pass.episode import Episode, EpisodeMethod
 from osler.types import Hit
 
 _RETRY = (

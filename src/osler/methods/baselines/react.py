@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from osler.llm.reading.answers import answer_words, declines
-from osler.methods.baselines.episode import Episode, EpisodeMethod
+from osler.methods.single_pass.episode import Episode, EpisodeMethod
 from osler.text import split_sentences
 from osler.types import Hit
 

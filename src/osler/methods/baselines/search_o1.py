@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from osler.llm.core.base import Completion
 from osler.llm.core.spans import boxed_span, strip_types
 from osler.llm.reading.thinking import spoken_part
-from osler.methods.baselines.episode import Episode, EpisodeMethod, match_option
+from osler.methods.single_pass.episode import Episode, EpisodeMethod, match_option
 from osler.types import Question
 
 BEGIN_QUERY, END_QUERY = "<|begin_search_query|>", "<|end_search_query|>"

@@ -31,7 +31,7 @@ from osler.llm.core.ask import score_all
 from osler.llm.core.base import Likelihood, Message, Scored, TokenScore
 from osler.llm.reading.answers import answer_words
 from osler.methods.baselines.continuation import has_answer, join_sentences
-from osler.methods.baselines.episode import ROLE, Episode, EpisodeMethod, raw_prompt
+from osler.methods.single_pass.episode import ROLE, Episode, EpisodeMethod, raw_prompt
 from osler.prompts import RenderedPrompt
 from osler.types import Hit
 

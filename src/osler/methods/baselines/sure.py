@@ -23,7 +23,7 @@ from osler.errors import MalformedOutput
 from osler.llm.reading.answers import answer_words
 from osler.llm.reading.debris import without_debris
 from osler.llm.reading.verdicts import read_verdict
-from osler.methods.baselines.episode import Episode, EpisodeMethod, match_option
+from osler.methods.single_pass.episode import Episode, EpisodeMethod, match_option
 from osler.types import Question
 
 _MARK = re.compile(r"^\s*(?:[(（]?[a-zA-Z0-9][)）]|[0-9]+[.、:：]|[-*•])\s*")

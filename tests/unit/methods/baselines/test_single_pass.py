@@ -5,9 +5,9 @@ from osler.answer.extractive import ExtractiveComposer
 from osler.answer.gate import EvidenceGate
 from osler.answer.written import WrittenComposer
 from osler.errors import SourceUnavailable
-from osler.methods.baselines.episode import MethodDeps
-from osler.methods.baselines.fixed_schedule import RetrieveAndRead, fixed_plan
-from osler.methods.baselines.single_pass import ChainOfThought, Direct
+from osler.methods.single_pass.alone import ChainOfThought, Direct
+from osler.methods.single_pass.episode import MethodDeps
+from osler.methods.single_pass.retrieve_and_read import RetrieveAndRead, fixed_plan
 from osler.retrieve.relevance import OverlapRelevance
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever
 from osler.trace import Asked, PlannedQuery, Retrieved, Run, SourcesPlanned

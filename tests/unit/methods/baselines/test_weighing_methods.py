@@ -11,8 +11,8 @@ from osler.methods.baselines.chain_of_knowledge import (
     read_chain,
     select_sources,
 )
-from osler.methods.baselines.episode import MethodDeps
 from osler.methods.baselines.sure import read_candidates
+from osler.methods.single_pass.episode import MethodDeps
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever
 from osler.trace import Run, Searched
 from osler.types import Grounding, Halt, Question

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from osler.answer import Composer, Decision
 from osler.llm.core.base import LanguageModel, Sampling
-from osler.methods.baselines.episode import end_single_pass, stated_option, write_draft
+from osler.methods.single_pass.episode import end_single_pass, stated_option, write_draft
 from osler.trace import Run
 from osler.types import DecidedBy, Halt, Question, Solution
 
