@@ -19,7 +19,6 @@ from typing import Any
 
 from osler.app.config import Settings
 from osler.app.config.plugins import methods_by_kind
-from osler.app.evaluation import Trial
 from osler.app.run_files import EVENTS, read_record, run_folders
 from osler.app.wiring import roles_of
 from osler.app.wiring.bounds import run_budget
@@ -27,8 +26,6 @@ from osler.app.wiring.live import parts_around
 from osler.app.wiring.models import LoadedModel
 from osler.app.wiring.strategies import build_solver
 from osler.errors import BadRun, CapabilityMissing
-from osler.evaluate.log import TriedSamples
-from osler.evaluate.record import SampleKey
 from osler.extract import estimate_tokens
 from osler.llm.core.base import Completion, Message, Sampling, Scored
 from osler.trace import Answered, BudgetExceeded, Run, from_line
@@ -186,26 +183,6 @@ def _tell_share(basis: str, asking: int, chosen: int, many: int) -> str:
         return basis
     looked = "" if chosen == many else f", {chosen} of them looked at"
     return f"{many} questions{looked}, {asking} of {chosen} need a model; {basis}"
-
-
-async def estimate_trial(
-    trial: Trial, folder: Path, *, opens: Callable[[Path], bool] = lambda _: True
-) -> dict[str, CostEstimate]:
-    """What each strategy may cost on the samples that its log folder lacks."""
-    tried = TriedSamples(folder)
-    tried.refresh()
-    found = {}
-    for label, settings in trial.settings.items():
-        left = [
-            sample.question
-            for cell in trial.cells
-            if cell.strategy == label
-            for sample in cell.samples
-            if not tried.is_done(SampleKey(label, cell.task, sample.question.id), again=True)
-        ]
-        if left:
-            found[label] = await estimate_cost(settings, left, opens=opens)
-    return found
 
 
 async def _run_dry(settings: Settings, questions: Sequence[Question]) -> list[PromptMeter]:

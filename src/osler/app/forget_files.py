@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import IO, Any
 
-from osler.evaluate.log import RECORDS, TRACES
+from osler.app.run_files import RECORDS, TRACES
 from osler.kb.store.durable import sync_path
 
 _PIECE = 1 << 20

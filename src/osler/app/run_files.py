@@ -21,6 +21,8 @@ from osler.trace import Event, read_events, to_line
 from osler.types import DangerNotice, Question
 
 RECORD, EVENTS, TAPE = "run.json", "events.jsonl", "tape.jsonl"
+RECORDS, TRACES = "records-", "traces-"
+"""How the files of an evaluation's log folder begin: its records, and their events."""
 
 
 @dataclass(frozen=True, slots=True)

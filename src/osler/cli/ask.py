@@ -133,8 +133,8 @@ def show_estimate(here: CliSession, settings: Settings, questions: Sequence[Ques
     from dataclasses import asdict
 
     from osler.app.estimates import estimate_cost
+    from osler.app.reach import open_runs
     from osler.cli.costs import estimate_rows
-    from osler.cli.runs import open_runs
 
     found = asyncio.run(estimate_cost(settings, questions, opens=open_runs(settings)))
     here.show_result(estimate_rows(found), asdict(found))
@@ -147,8 +147,9 @@ def replay(
     film: WithFilm = False,
 ) -> None:
     """Replay a recorded run without a model; fails where an event differs."""
+    from osler.app.reach import open_runs
     from osler.app.runs import replay as again
-    from osler.cli.runs import find_run, open_runs, read_report
+    from osler.cli.runs import find_run, read_report
 
     settings = here.load_settings()
     log = find_run(run, settings.runs.path, open_runs(settings))

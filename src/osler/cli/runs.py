@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +14,7 @@ from osler.errors import BadRun
 from osler.trace import Answered, DangerNoticed, Started, read_events
 
 if TYPE_CHECKING:
-    from osler.app.config import Settings
+    pass
 
 EVENTS = "events.jsonl"
 LAST, UNREADABLE = "last", "unreadable"
@@ -34,15 +33,6 @@ class ListedRun:
 
 
 Opens = Callable[[Path], bool]
-
-
-def open_runs(settings: Settings) -> Opens:
-    """Whether a run's folder may be shown: all may, unless access.key_file names a key."""
-    if settings.access.key_file is None:
-        return lambda _: True
-    from osler.serve.command_line import is_run_open
-
-    return partial(is_run_open, settings)
 
 
 def list_runs(folder: Path, *, limit: int, opens: Opens = lambda _: True) -> list[ListedRun]:

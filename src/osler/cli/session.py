@@ -75,12 +75,9 @@ class CliSession:
         self, flags: Mapping[str, object] | None = None, *, strategy: str | None = None
     ) -> Settings:
         """The settings, within the scope of the key where access.key_file names one."""
-        settings = self.load_layers(flags, strategy=strategy).settings
-        if settings.access.key_file is None:
-            return settings
-        from osler.serve.command_line import narrow_by_key
+        from osler.app.reach import narrow_by_key
 
-        return narrow_by_key(settings)
+        return narrow_by_key(self.load_layers(flags, strategy=strategy).settings)
 
     def make_console(self, *, stderr: bool = False) -> Console:
         from rich.console import Console

@@ -22,7 +22,8 @@ def ls(
     limit: Annotated[int, typer.Option(min=1, help="How many to show, newest first.")] = 20,
 ) -> None:
     """List the recorded runs, newest first."""
-    from osler.cli.runs import list_runs, open_runs
+    from osler.app.reach import open_runs
+    from osler.cli.runs import list_runs
     from osler.cli.tables import runs_page
 
     settings = here.load_settings()
@@ -47,7 +48,8 @@ def show(
     ] = False,
 ) -> None:
     """Show a recorded run: answer, evidence and film. With --json: its events, as JSON Lines."""
-    from osler.cli.runs import find_run, open_runs, read_report
+    from osler.app.reach import open_runs
+    from osler.cli.runs import find_run, read_report
 
     settings = here.load_settings()
     found = read_report(find_run(run, settings.runs.path, open_runs(settings)))
@@ -89,9 +91,10 @@ def compare(
     ],
 ) -> None:
     """Show the films of several runs side by side, as of one question under two strategies."""
+    from osler.app.reach import open_runs
     from osler.cli.render import compare_page
     from osler.cli.run_documents import report_document
-    from osler.cli.runs import find_run, open_runs, read_report
+    from osler.cli.runs import find_run, read_report
 
     settings = here.load_settings()
     opens = open_runs(settings)

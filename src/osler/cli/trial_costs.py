@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Group
 
-from osler.app.estimates import CostEstimate, combine_estimates, estimate_trial
+from osler.app.estimates import CostEstimate, combine_estimates, estimate_cost
+from osler.app.reach import open_runs
 from osler.cli.costs import format_paid, format_range
-from osler.cli.runs import open_runs
 from osler.cli.tables import make_table, plain_text
+from osler.evaluate.log import TriedSamples
+from osler.evaluate.record import SampleKey
 
 if TYPE_CHECKING:
     from osler.app.evaluation import Trial
@@ -28,6 +30,26 @@ def show_trial_cost(here: CliSession, trial: Trial, log_dir: Path) -> None:
     document = {label: asdict(one) for label, one in found.items()}
     told = {"strategies": document, "in_all": whole and asdict(whole)}
     here.show_result(trial_cost_page(found, whole), told)
+
+
+async def estimate_trial(
+    trial: Trial, folder: Path, *, opens: Callable[[Path], bool] = lambda _: True
+) -> dict[str, CostEstimate]:
+    """What each strategy may cost on the samples that its log folder lacks."""
+    tried = TriedSamples(folder)
+    tried.refresh()
+    found = {}
+    for label, settings in trial.settings.items():
+        left = [
+            sample.question
+            for cell in trial.cells
+            if cell.strategy == label
+            for sample in cell.samples
+            if not tried.is_done(SampleKey(label, cell.task, sample.question.id), again=True)
+        ]
+        if left:
+            found[label] = await estimate_cost(settings, left, opens=opens)
+    return found
 
 
 def trial_cost_page(found: Mapping[str, CostEstimate], whole: CostEstimate | None) -> Group:

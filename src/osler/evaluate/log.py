@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
+from osler.app.run_files import RECORDS, TRACES
 from osler.errors import BadRun, translate_os_errors
 from osler.evaluate.record import RECORD_LINES, SampleKey, SampleRecord, Status, TraceSpan, key_of
 from osler.jobs.journal import NewLines, read_lines, writer_name
@@ -28,7 +29,7 @@ from osler.trace import Event
 from osler.trace import from_line as event_from
 from osler.trace import to_line as event_line
 
-RECORDS, TRACES, RUNS = "records-", "traces-", "runs"
+RUNS = "runs"
 
 
 @dataclass

@@ -6,9 +6,10 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+from osler.app.run_files import RECORDS, TRACES
 from osler.errors import BadRun
 from osler.evaluate.judged import FILES
-from osler.evaluate.log import RECORDS, RUNS, TRACES
+from osler.evaluate.log import RUNS
 from osler.evaluate.plan import join_plans, read_plan, save_plan
 from osler.llm.core.cache import write_whole
 

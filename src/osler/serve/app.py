@@ -9,6 +9,7 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from importlib.metadata import version
+from importlib.util import find_spec
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, FastAPI
@@ -26,7 +27,6 @@ from osler.errors import OslerError
 from osler.serve import (
     api,
     chat,
-    evaluations,
     exports,
     feedback,
     otel,
@@ -257,6 +257,10 @@ def create_app(site: ServerState) -> FastAPI:
     problems.install_handlers(app)
     for router in _ROUTERS:
         app.include_router(router)
+    if find_spec("osler.evaluate"):  # reports of evaluations are read by the laboratory
+        from osler.serve import evaluations
+
+        app.include_router(evaluations.router)
     app.router.routes.extend(served)
     _describe_schema(app)
     return app
@@ -266,7 +270,6 @@ _ROUTERS = (
     page.router,
     api.router,
     api.pages,
-    evaluations.router,
     exports.router,
     threads.router,
     feedback.router,

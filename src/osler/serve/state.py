@@ -7,18 +7,21 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fastapi import Request
 
 from osler.app.config import Settings
 from osler.app.wiring.resource_cache import ResourceCache
-from osler.evaluate.report import EvaluationReport, build_report
 from osler.serve.admission import SearchLimiter
 from osler.serve.keys import Authenticator, Caller
 from osler.serve.ledger import Ledger
 from osler.serve.metrics import ServerMetrics
 from osler.serve.run_manager import RunManager
 from osler.serve.scopes import ROUTE_VERBS
+
+if TYPE_CHECKING:
+    from osler.evaluate.report import EvaluationReport
 
 # The events file of a run → its report as HTML, which needs nothing else.
 Page = Callable[[Path], str]
@@ -37,6 +40,8 @@ class ReportCache:
 
     async def load_report(self, folder: Path) -> EvaluationReport:
         """Raises `BadRun` as `build_report` does."""
+        from osler.evaluate.report import build_report
+
         async with self._one_by_one:
             stamp = await asyncio.to_thread(_file_stamps, folder)
             known = self._built.get(folder)
