@@ -5,52 +5,24 @@ Where a default comes from stands in `osler.methods.baselines.methods.toml`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
 from osler.app.config.fields import Real, Whole
 from osler.app.config.plugins import MethodFacts, PluginSettings
 
-if TYPE_CHECKING:
-    from osler.app.config.settings import Settings
-    from osler.app.wiring.build import StrategyBuild
-    from osler.kb.base import KnowledgeBase
-    from osler.kb.encoders.base import Encoder
-    from osler.trace import Solver
-    from osler.types import Retriever
-
 
 class BaselineSettings(PluginSettings):
     """A method of another paper, on the same models, searches and budget as all others."""
 
-    def make_solver(self, build: StrategyBuild) -> Solver:
-        from osler.app.wiring.baselines import build_baseline
-
-        return build_baseline(build, cast("AnyBaseline", self))
+    maker: ClassVar[str] = "osler.app.wiring.baselines:BaselineMaker"
 
     @classmethod
     def list_facts(cls) -> MethodFacts:
         from osler.methods.baselines.table import METHODS_BY_KIND
 
         return METHODS_BY_KIND[cls.model_fields["kind"].default]
-
-    def list_carriers(self, kb: KnowledgeBase, encoder: Encoder) -> tuple[str, ...]:
-        from osler.app.wiring.corpus import corpus_carriers
-
-        return corpus_carriers(self, kb, encoder)
-
-    def open_retriever(
-        self,
-        settings: Settings,
-        kb: KnowledgeBase,
-        encoder: Encoder,
-        name: str,
-        sources: tuple[str, ...],
-    ) -> Retriever | None:
-        from osler.app.wiring.corpus import corpus_retriever
-
-        return corpus_retriever(settings, kb, encoder, name, sources)
 
 
 def _k(default: int, why: str) -> Any:
@@ -140,7 +112,6 @@ class ChainOfNoteSettings(BaselineSettings):
 class ChainOfKnowledgeSettings(BaselineSettings):
     """Rationales corrected one after another by what is found for each."""
 
-    describes_sources: ClassVar[bool] = True
     kind: Literal["chain-of-knowledge"] = "chain-of-knowledge"
     k: Whole = _k(3, "the released code for MedMCQA")
     samples: Whole = _count(5, "Chains of thought that vote (the paper's).")
@@ -319,7 +290,7 @@ _RANKINGS = (
 )
 
 
-class _FusedFields(BaselineSettings):
+class FusedFields(BaselineSettings):
     """MedRAG fuses the word index and the vector index alike, with a constant of its own, and
     each to a hundred hits (`RetrievalSystem.retrieve` of its program)."""
 
@@ -329,24 +300,14 @@ class _FusedFields(BaselineSettings):
     )
     rankings: Literal["rrf-2", "rrf-4"] = Field(default="rrf-2", description=_RANKINGS)
 
-    def adapt_settings(self, settings: Settings) -> Settings:
-        fusion = {
-            "rrf_k": self.rrf_k,
-            "dense_weight": 1.0,
-            "lexical_weight": 1.0,
-            "depth": 100,
-        }
-        fused = settings.retrieve.model_copy(update=fusion)
-        return settings.model_copy(update={"retrieve": fused})
 
-
-class MedRagSettings(_FusedFields):
+class MedRagSettings(FusedFields):
     """Many passages of fused rankings, then a chain of thought."""
 
     kind: Literal["medrag"] = "medrag"
 
 
-class IMedRagSettings(_FusedFields):
+class IMedRagSettings(FusedFields):
     """Rounds of follow-up questions, each answered by MedRAG."""
 
     kind: Literal["i-medrag"] = "i-medrag"

@@ -1,7 +1,7 @@
 """Strategies that other packages bring: entry points of the group `osler.strategies`.
 
 An entry point names a subclass of `PluginSettings`. Its `kind` is the strategy's name, its fields
-are what can be set of it, and its methods make it.
+are what can be set of it, and its `maker` says what makes it.
 """
 
 from __future__ import annotations
@@ -10,17 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from osler.app.config.fields import SettingsSection
-
-if TYPE_CHECKING:
-    from osler.app.config.settings import Settings
-    from osler.app.wiring.build import StrategyBuild
-    from osler.kb.base import KnowledgeBase
-    from osler.kb.encoders.base import Encoder
-    from osler.trace import Solver
-    from osler.types import Retriever
 
 GROUP = "osler.strategies"
 TEXT = "text alone"
@@ -55,41 +47,16 @@ class MethodFacts:
 
 
 class PluginSettings(SettingsSection):
-    """Settings of a strategy of another package, and how it is made from them."""
+    """Settings of a strategy of another package."""
 
     kind: str
-    describes_sources: ClassVar[bool] = False
-    """Whether it is told of the sources what a source planner is told."""
-
-    def make_solver(self, build: StrategyBuild) -> Solver:
-        """The strategy over the parts. Raises `CapabilityMissing` for what its model cannot do."""
-        raise NotImplementedError
+    maker: ClassVar[str]
+    """Where the class lies that makes it, as in "package.module:Class": a
+    `osler.app.wiring.plugins.StrategyMaker`, imported when the strategy is asked."""
 
     @classmethod
     def list_facts(cls) -> MethodFacts | None:
         """What `osler doctor` and an estimate of cost go by; `None` if nothing is known."""
-        return None
-
-    def adapt_settings(self, settings: Settings) -> Settings:
-        """The settings with what the method fixes otherwise: its fusion of rankings, say."""
-        return settings
-
-    def list_carriers(self, kb: KnowledgeBase, encoder: Encoder) -> tuple[str, ...]:
-        """Names of what it looks in beside the sources, of which the knowledge base has something.
-
-        They are recorded with a run, so that a replay builds the same.
-        """
-        return ()
-
-    def open_retriever(
-        self,
-        settings: Settings,
-        kb: KnowledgeBase,
-        encoder: Encoder,
-        name: str,
-        sources: tuple[str, ...],
-    ) -> Retriever | None:
-        """Its own retriever of this name; `None` for the ordinary search."""
         return None
 
 

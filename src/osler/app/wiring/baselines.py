@@ -6,12 +6,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
-from osler.app.config import baselines as chosen
+from osler.app.config import Settings
+from osler.app.config import baselines as sections
 from osler.app.wiring import Parts
 from osler.app.wiring.build import StrategyBuild
-from osler.app.wiring.corpus import ATOMS, CHAINS, HYBRID, TRIPLES, WALK
+from osler.app.wiring.corpus import (
+    ATOMS,
+    CHAINS,
+    HYBRID,
+    TRIPLES,
+    WALK,
+    corpus_carriers,
+    corpus_retriever,
+)
 from osler.app.wiring.graphs import FORMS
+from osler.app.wiring.plugins import StrategyMaker
 from osler.errors import CapabilityMissing
+from osler.kb.base import KnowledgeBase
+from osler.kb.encoders.base import Encoder
 from osler.llm.core.base import Attentive, LanguageModel, Likelihood
 from osler.methods.baselines.adaptive import Adaptive
 from osler.methods.baselines.chain_of_knowledge import ChainOfKnowledge, KnowledgeSource
@@ -39,65 +51,101 @@ from osler.methods.single_pass.episode import MethodDeps
 from osler.methods.single_pass.retrieve_and_read import RetrieveAndRead
 from osler.sources.catalogue import GRAPH
 from osler.trace import Run, Solver
-from osler.types import Language
+from osler.types import Language, Retriever
 
-METHOD_CLASSES: Mapping[type[chosen.BaselineSettings], type[Any]] = {
-    chosen.FlRagSettings: FixedLength,
-    chosen.FsRagSettings: EverySentence,
-    chosen.FlareSettings: Flare,
-    chosen.DraginSettings: Dragin,
-    chosen.DraginEntropySettings: Dragin,
-    chosen.ChainOfNoteSettings: ChainOfNote,
-    chosen.ChainOfKnowledgeSettings: ChainOfKnowledge,
-    chosen.SureSettings: SuRe,
-    chosen.HyKgeSettings: HyKGE,
-    chosen.ReActSettings: ReAct,
-    chosen.SelfRagSettings: SelfRag,
-    chosen.SelfRagPromptedSettings: SelfRag,
-    chosen.AdaptiveRagSettings: Adaptive,
-    chosen.IrCotSettings: IRCoT,
-    chosen.SearchO1Settings: SearchO1,
-    chosen.R1GenSettings: ProtocolSearch,
-    chosen.SearchR1Settings: ProtocolSearch,
-    chosen.ZeroSearchSettings: ProtocolSearch,
-    chosen.StepSearchSettings: ProtocolSearch,
-    chosen.ReSearchSettings: ProtocolSearch,
-    chosen.HippoRagSettings: HippoRag,
-    chosen.PikeRagSettings: PikeRag,
-    chosen.KagStaticSettings: KagStatic,
-    chosen.MedRagSettings: MedRag,
-    chosen.IMedRagSettings: IMedRag,
+METHOD_CLASSES: Mapping[type[sections.BaselineSettings], type[Any]] = {
+    sections.FlRagSettings: FixedLength,
+    sections.FsRagSettings: EverySentence,
+    sections.FlareSettings: Flare,
+    sections.DraginSettings: Dragin,
+    sections.DraginEntropySettings: Dragin,
+    sections.ChainOfNoteSettings: ChainOfNote,
+    sections.ChainOfKnowledgeSettings: ChainOfKnowledge,
+    sections.SureSettings: SuRe,
+    sections.HyKgeSettings: HyKGE,
+    sections.ReActSettings: ReAct,
+    sections.SelfRagSettings: SelfRag,
+    sections.SelfRagPromptedSettings: SelfRag,
+    sections.AdaptiveRagSettings: Adaptive,
+    sections.IrCotSettings: IRCoT,
+    sections.SearchO1Settings: SearchO1,
+    sections.R1GenSettings: ProtocolSearch,
+    sections.SearchR1Settings: ProtocolSearch,
+    sections.ZeroSearchSettings: ProtocolSearch,
+    sections.StepSearchSettings: ProtocolSearch,
+    sections.ReSearchSettings: ProtocolSearch,
+    sections.HippoRagSettings: HippoRag,
+    sections.PikeRagSettings: PikeRag,
+    sections.KagStaticSettings: KagStatic,
+    sections.MedRagSettings: MedRag,
+    sections.IMedRagSettings: IMedRag,
 }
 
 
-def build_baseline(build: StrategyBuild, method: chosen.AnyBaseline) -> Solver:
+class BaselineMaker(StrategyMaker):
+    """Makes each of `METHOD_CLASSES`."""
+
+    describes_sources = frozenset({"chain-of-knowledge"})
+
+    def make_solver(self, build: StrategyBuild, chosen: Any) -> Solver:
+        return build_baseline(build, chosen)
+
+    def adapt_settings(self, settings: Settings, chosen: Any) -> Settings:
+        """MedRAG fuses the word index and the vector index alike, with a constant of its own, and
+        each to a hundred hits (`RetrievalSystem.retrieve` of its program)."""
+        if not isinstance(chosen, sections.FusedFields):
+            return settings
+        fusion = {
+            "rrf_k": chosen.rrf_k,
+            "dense_weight": 1.0,
+            "lexical_weight": 1.0,
+            "depth": 100,
+        }
+        fused = settings.retrieve.model_copy(update=fusion)
+        return settings.model_copy(update={"retrieve": fused})
+
+    def list_carriers(self, chosen: Any, kb: KnowledgeBase, encoder: Encoder) -> tuple[str, ...]:
+        return corpus_carriers(chosen, kb, encoder)
+
+    def open_retriever(
+        self,
+        settings: Settings,
+        kb: KnowledgeBase,
+        encoder: Encoder,
+        name: str,
+        sources: tuple[str, ...],
+    ) -> Retriever | None:
+        return corpus_retriever(settings, kb, encoder, name, sources)
+
+
+def build_baseline(build: StrategyBuild, method: sections.AnyBaseline) -> Solver:
     """The method over these parts. Raises `CapabilityMissing` for what its model cannot do."""
     kit, parts = _method_deps(build, method), build.parts
     # Everything that is not a setting; `_with_settings` adds the settings by their names.
     given: dict[str, Any] = {"kit": kit}
     match method:
-        case chosen.DraginSettings() | chosen.DraginEntropySettings():
+        case sections.DraginSettings() | sections.DraginEntropySettings():
             given["sensor"] = _need_sensor(method, kit.model)
-        case chosen.SelfRagSettings():
+        case sections.SelfRagSettings():
             given["critic"] = _trained_critic(kit.model)
-        case chosen.SelfRagPromptedSettings():
+        case sections.SelfRagPromptedSettings():
             given["critic"] = PromptedCritic()
-        case chosen.AdaptiveRagSettings():
+        case sections.AdaptiveRagSettings():
             given |= _three_levels(method, kit)
-        case chosen.HyKgeSettings():
+        case sections.HyKgeSettings():
             given["relevance"] = parts.relevance
-        case chosen.ChainOfKnowledgeSettings():
+        case sections.ChainOfKnowledgeSettings():
             given["knowledge"] = _knowledge_sources(parts)
-        case chosen.HippoRagSettings():
+        case sections.HippoRagSettings():
             given |= {"relevance": parts.relevance, "corpus": _corpus_graph(parts)}
-        case chosen.KagStaticSettings():
+        case sections.KagStaticSettings():
             given |= _kag_parts(build)
-        case chosen.PikeRagSettings():
+        case sections.PikeRagSettings():
             has_atoms = ATOMS in parts.carriers
             atomic = parts.retriever(ATOMS, parts.sources) if has_atoms else None
             given |= {"relevance": parts.relevance, "atomic": atomic}
         case _ if method.kind in PROTOCOLS:
-            searches = not isinstance(method, chosen.R1GenSettings)
+            searches = not isinstance(method, sections.R1GenSettings)
             given |= {"protocol": PROTOCOLS[method.kind]} | ({} if searches else {"turns": 0})
     return _with_settings(method, **given)
 
@@ -142,7 +190,7 @@ def _corpus_graph(parts: Parts) -> CorpusGraph | None:
     return CorpusGraph(triples, walk)
 
 
-def _with_settings(settings: chosen.BaselineSettings, **given: object) -> Solver:
+def _with_settings(settings: sections.BaselineSettings, **given: object) -> Solver:
     """The settings' method with `given` and the settings of the same names as its fields."""
     method = METHOD_CLASSES[type(settings)]
     named = {field.name for field in fields(method)} & type(settings).model_fields.keys()
@@ -151,20 +199,21 @@ def _with_settings(settings: chosen.BaselineSettings, **given: object) -> Solver
     return built
 
 
-def _method_deps(build: StrategyBuild, method: chosen.AnyBaseline) -> MethodDeps:
+def _method_deps(build: StrategyBuild, method: sections.AnyBaseline) -> MethodDeps:
     parts = build.parts
     user: str = method.kind
     sources, k = parts.sources, getattr(method, "k", 1)
-    if isinstance(method, chosen.HyKgeSettings):
+    if isinstance(method, sections.HyKgeSettings):
         user, sources = CHAINS, (GRAPH,)
     found = parts.retriever(user, sources)
     return MethodDeps(build.reader, found, build.composer, sources, k, build.sampling)
 
 
 def _need_sensor(
-    method: chosen.DraginSettings | chosen.DraginEntropySettings, model: LanguageModel
+    method: sections.DraginSettings | sections.DraginEntropySettings,
+    model: LanguageModel,
 ) -> NeedSensor:
-    if isinstance(method, chosen.DraginEntropySettings):
+    if isinstance(method, sections.DraginEntropySettings):
         return EntropySensor(method.threshold, method.words)
     if isinstance(model, Attentive):
         return AttentionSensor(model, method.threshold, method.words, method.scaled)
@@ -183,9 +232,11 @@ def _trained_critic(model: LanguageModel) -> Critic:
     )
 
 
-def _three_levels(method: chosen.AdaptiveRagSettings, kit: MethodDeps) -> dict[str, Solver | None]:
+def _three_levels(
+    method: sections.AdaptiveRagSettings, kit: MethodDeps
+) -> dict[str, Solver | None]:
     """The methods for Adaptive-RAG's three levels; IRCoT has its own settings."""
-    ircot = chosen.IrCotSettings()
+    ircot = sections.IrCotSettings()
     return {
         "none": Direct(kit.model, kit.composer, kit.sampling),
         "once": RetrieveAndRead(kit),

@@ -30,6 +30,7 @@ from osler.app.wiring.models import (
     meaning_relevance,
     model_identity,
 )
+from osler.app.wiring.plugins import StrategyMaker, load_maker
 from osler.app.wiring.privacy import require_trusted_hosts, within_patients
 from osler.kb.base import KnowledgeBase
 from osler.kb.encoders.base import Encoder
@@ -74,8 +75,8 @@ def with_knowledge(
     """Raises `KnowledgeBaseError` where the knowledge base cannot be searched with `chosen`."""
     unindexed = kb.count_unindexed(chosen.identity)
     method = settings.strategy
-    plugin = method if isinstance(method, PluginSettings) else None
-    settings = plugin.adapt_settings(settings) if plugin else settings
+    maker = load_maker(type(method)) if isinstance(method, PluginSettings) else StrategyMaker()
+    settings = maker.adapt_settings(settings, method)
     every = searched_sources(settings, kb)
     require_trusted_hosts(settings, every, roles=roles_of(settings))
 
@@ -94,7 +95,7 @@ def with_knowledge(
         if name == FORMS:
             likeness = encoder_relevance(chosen)
             return form_retriever(settings, make_search, every, likeness, chosen)
-        own = plugin.open_retriever(settings, kb, chosen, name, sources) if plugin else None
+        own = maker.open_retriever(settings, kb, chosen, name, sources)
         if own is not None:
             return within_patients(settings, own, every)
         return tools.carrier_for(settings, name) or make_search(sources)
@@ -106,10 +107,10 @@ def with_knowledge(
         CoverageRelevance(kb.term_rarity),
         every,
         kb.snapshot,
-        (*tools.graph_carriers(settings), *(plugin.list_carriers(kb, chosen) if plugin else ())),
+        (*tools.graph_carriers(settings), *maker.list_carriers(method, kb, chosen)),
         describe_sources(kb, every)
         if isinstance(method, OmniRagSettings | UnifiedSettings)
-        or (plugin and plugin.describes_sources)
+        or method.kind in maker.describes_sources
         else (),
         pool_relevance(settings, kb.term_rarity, chosen, second),
         unindexed,

@@ -23,6 +23,7 @@ from osler.app.config.strategies import MachineFields, PlannerFields, StrategySe
 from osler.app.wiring import Parts, composers, tc_rag, thinking
 from osler.app.wiring.build import StrategyBuild
 from osler.app.wiring.planning import planner_and_reader, source_planner, source_retriever
+from osler.app.wiring.plugins import load_maker
 from osler.app.wiring.tc_rag import build_machine
 from osler.app.wiring.thinking import build_thinker
 from osler.app.wiring.tools import graph_tools, make_tools
@@ -232,7 +233,7 @@ def build_solver(settings: Settings, parts: Parts, plan: SavedPlan | None = None
         case TcRagSettings() as chosen:
             return build_machine(settings, chosen, parts)
         case PluginSettings() as method:
-            return method.make_solver(build)
+            return load_maker(type(method)).make_solver(build, method)
         case KagThinkerSettings() as thinking:
             return build_thinker(build, thinking)
         case OmniRagSettings() as planned:

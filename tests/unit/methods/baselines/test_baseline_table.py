@@ -8,11 +8,9 @@ import pytest
 
 from osler.app.config import STRATEGIES
 from osler.app.config.baselines import BASELINES
+from osler.app.config.plugins import MethodFacts
 from osler.app.wiring.baselines import METHOD_CLASSES
-from osler.methods.baselines.table import (
-    METHODS,
-    MethodFacts,
-)
+from osler.methods.baselines.table import METHODS
 
 PAGE = Path(__file__).parents[4] / "docs" / "guide" / "baselines.md"
 OWN = {"tc-rag", "kag-thinker", "omni-rag", "unified", "auto"}
