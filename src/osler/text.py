@@ -267,3 +267,10 @@ def read_packaged(package: str, name: str) -> str:
 def read_packaged_table(package: str, name: str) -> dict[str, Any]:
     """The tables of a TOML file that comes with Osler."""
     return tomllib.loads(read_packaged(package, name))
+
+
+def load_plugins(group: str) -> dict[str, Any]:
+    """What the installed packages bring as entry points of a group, by name."""
+    from importlib.metadata import entry_points
+
+    return {entry.name: entry.load() for entry in entry_points(group=group)}

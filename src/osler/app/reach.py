@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
 from osler.app.config import Settings
 from osler.errors import BadConfig
+from osler.text import load_plugins
 
 GROUP = "osler.access"
 
@@ -37,10 +37,10 @@ def open_runs(settings: Settings) -> Callable[[Path], bool]:
 
 
 def _load_reader(name: str) -> Any:
-    found = entry_points(group=GROUP, name=name)
-    if not found:
+    found = load_plugins(GROUP)
+    if name not in found:
         raise BadConfig(
             "access.key_file is set, and no server that could know the key is installed",
             fix='pip install "osler[serve]"',
         )
-    return next(iter(found)).load()
+    return found[name]

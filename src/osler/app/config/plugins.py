@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import entry_points
 from typing import ClassVar
 
 from osler.app.config.fields import SettingsSection
+from osler.text import load_plugins
 
 GROUP = "osler.strategies"
 TEXT = "text alone"
@@ -63,7 +63,7 @@ class PluginSettings(SettingsSection):
 @cache
 def find_plugins() -> tuple[type[PluginSettings], ...]:
     """The strategies of the packages that are installed."""
-    return tuple(entry.load() for entry in entry_points(group=GROUP))
+    return tuple(load_plugins(GROUP).values())
 
 
 SINGLE_PASS = (

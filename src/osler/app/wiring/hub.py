@@ -21,6 +21,7 @@ from osler.retrieve.experts.matching import MATCH, MatchEncoder, MatchRelevance
 from osler.retrieve.experts.shelf import open_expert
 from osler.retrieve.rerank import RerankedRetriever
 from osler.sources.catalogue import EMR, GRAPH
+from osler.text import load_plugins
 from osler.types import Relevance, Retriever
 
 if TYPE_CHECKING:
@@ -70,8 +71,22 @@ def open_encoder(chosen: EmbedderSettings) -> Encoder:
                 dtype=chosen.dtype,
                 device=chosen.device,
             )
+        case "plugin":
+            return _open_brought_encoder(chosen.name)
         case _ as never:
             assert_never(never)
+
+
+def _open_brought_encoder(name: str) -> Encoder:
+    brought = load_plugins("osler.encoders")
+    if name not in brought:
+        known = ", ".join(brought) or "none"
+        raise BadConfig(
+            f"no installed package brings an encoder {name!r}",
+            fix=f"set embedder.name; known: {known}",
+        )
+    encoder: Encoder = brought[name]()
+    return encoder
 
 
 def _open_hub_encoder(chosen: EmbedderSettings) -> Encoder:

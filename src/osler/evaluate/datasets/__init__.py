@@ -36,7 +36,7 @@ from osler.evaluate.datasets import (
     sample,
 )
 from osler.evaluate.datasets.base import DataSet, LoadedDataset, read_text
-from osler.text import read_packaged_table, suggest_word
+from osler.text import load_plugins, read_packaged_table, suggest_word
 
 _READERS = {
     name: reader
@@ -51,7 +51,11 @@ def _parse_set(name: str, facts: dict[str, Any]) -> DataSet:
 
 
 _TABLE = read_packaged_table(__package__, "sets.toml")
-DATA_SETS = {name: _parse_set(name, facts) for name, facts in _TABLE.items()}
+DATA_SETS = {
+    **{name: _parse_set(name, facts) for name, facts in _TABLE.items()},
+    **load_plugins("osler.datasets"),
+}
+"""By name; those of other packages are entry points of `osler.datasets`, each a `DataSet`."""
 
 
 def data_set(name: str) -> DataSet:

@@ -50,6 +50,7 @@ from osler.sources.formats.trials import ClinicalTrialsJson, ClinicalTrialsXml
 from osler.sources.formats.wikis import Kilt, Mediawiki, WikiApi, Wikiextractor
 from osler.sources.formats.xlsx import Xlsx
 from osler.sources.records import Parser, Record
+from osler.text import load_plugins
 
 __all__ = [
     "FOLDER_PARSERS",
@@ -89,6 +90,7 @@ class CompanionParser(Protocol):
 
 
 PARSERS: tuple[Parser, ...] = (
+    *(parser() for parser in load_plugins("osler.formats").values()),
     OslerJsonl(),
     PubmedXml(),
     MedquadXml(),
@@ -118,7 +120,8 @@ PARSERS: tuple[Parser, ...] = (
     Markdown(),
     Plain(),
 )
-"""In sniffing order: what is known by its contents goes before what is known by its name."""
+"""In sniffing order: those of other packages (entry points of `osler.formats`, each a class), then
+what is known by its contents, then what is known by its name."""
 
 FOLDER_PARSERS: tuple[FolderParser, ...] = (
     Rrf(),
