@@ -51,7 +51,7 @@ def _parse_set(name: str, facts: dict[str, Any]) -> DataSet:
 
 
 _TABLE = read_packaged_table(__package__, "sets.toml")
-DATA_SETS = {
+DATA_SETS: dict[str, DataSet] = {
     **{name: _parse_set(name, facts) for name, facts in _TABLE.items()},
     **load_plugins("osler.datasets"),
 }
