@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGES = ("PAPERS.md", *(f"docs/papers/{name}.md" for name in ("tc-rag", "kag-thinker", "omni-rag")))
-PAGES += ("docs/papers/behaviours.md", "docs/guide/unified.md")
+PAGES += ("docs/papers/behaviours.md",)
 TEXT = "\n".join((ROOT / page).read_text(encoding="utf-8") for page in PAGES)
 
 
