@@ -12,7 +12,7 @@
 | boundary | `boundary.jsonl` of `boundary.py` |
 
 `scoreboard/retrieval.csv` was written by a bench that is no longer here; `scoreboard/copied.csv`
-has what stands in `LOG.md` alone, each line under the heading that it names.
+has what stands in `research/log` alone, each line under the heading that it names.
 """
 
 from __future__ import annotations

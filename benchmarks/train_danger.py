@@ -164,7 +164,7 @@ def fit_classifier(folder: Path | None) -> tuple[bytes, dict[str, Any]]:
         "limits": [
             "no clinician has read the questions",
             "it sees words, not people: what it misses, and what it takes for danger, is in"
-            " benchmarks/LOG.md",
+            " research/log/safety.md",
         ],
     }
     return packed, card

@@ -12,8 +12,13 @@ ROOT = Path(__file__).parents[2]
 DOCUMENTS = {
     "contributing.md": "CONTRIBUTING.md",
     "papers/map.md": "PAPERS.md",
-    "evaluation-log.md": "benchmarks/LOG.md",
+    "evaluation-log.md": "research/log/README.md",
     "changes.md": "CHANGELOG.md",
+    **{
+        f"log/{path.name}": f"research/log/{path.name}"
+        for path in sorted((ROOT / "research" / "log").glob("*.md"))
+        if path.name != "README.md"
+    },
 }
 EXAMPLES = """\
 # Examples

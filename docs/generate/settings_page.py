@@ -25,7 +25,7 @@ Osler's own.
 STRATEGIES = """\
 {} `strategy.kind` selects one of the strategies below, and with it the other keys of the section.
 The origins of the baselines' defaults are in
-[one table](../guide/baselines.md#where-the-values-come-from).
+[one table](../papers/baselines.md#defaults).
 """
 HEADS = ("Setting", "Default", "Allowed", "Meaning", "Origin")
 ORIGIN = re.compile(r"§|App\. |Alg\. |Eq\. |Table |released")

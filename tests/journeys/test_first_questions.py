@@ -45,6 +45,15 @@ def answers(built: Osler, tmp_path_factory: pytest.TempPathFactory) -> dict[str,
     return dict(zip(asked, documents, strict=True))
 
 
+def test_the_readme_shows_what_is_answered(answers: dict[str, dict[str, Any]]) -> None:
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    shown = readme.partition("```text\n")[2].partition("```")[0]
+    question = re.findall(r'make ask Q="([^"]+)"', readme)[0]
+    first = answers[question]["evidence"][0]
+    place = " · ".join((first["source"], first["title"], first["locator"]["section"]))
+    assert " ".join(shown.split()) == f"{first['quote']} [1] [1] {place}"
+
+
 def quotes_of(document: dict[str, Any], use: str = "answer") -> list[str]:
     return [one["quote"] for one in document["evidence"] if one["use"] == use]
 

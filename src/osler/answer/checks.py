@@ -2,7 +2,7 @@
 
 Each is a rule about what is asked and not about a data set. One that fails counts against a
 sentence (`osler.answer.gate`), which may still be the nearest. Their ablations are in
-`benchmarks/LOG.md`.
+`research/log/natural-questions.md`.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 One call per unit: entities first, then relations between them, then the others. The reply is
 constrained to the unit's grammar where the engine can, validated, and anchored in the text.
 
-Departures, with their reasons in PAPERS.md: entries are lists with bounds, keys are lower
-case, ends of relations are chosen from the entities that were found.
+Departures, with their reasons in docs/papers/kag-thinker.md: entries are lists with bounds, keys
+are lower case, ends of relations are chosen from the entities that were found.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Search in the graph: the definition of a term and what it is related to (Omni-RAG §3.2, §5.1.2).
 
-Departures: PAPERS.md.
+Departures: docs/papers/omni-rag.md.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 KAG's HGR (KAG-Thinker §3.4 and its code): the chunks by meaning and by words; the same over
 knowledge units, atomic queries, outlines, summaries and tables; and by the names in the query,
 exact ones, ones that are nearly spelt so, and personalised PageRank from them to chunks.
-Departures: PAPERS.md.
+Departures: docs/papers/kag-thinker.md.
 """
 
 from __future__ import annotations

@@ -107,8 +107,8 @@ class CoverageRelevance:
     """The share of a question's words of content that a text covers, rare words counting most.
 
     In [0, 1]. On the calibration questions it tells answered from unanswered ones better
-    than the cosine does (`benchmarks/LOG.md`). A long question, a case history say, is
-    measured by its `longest` most specific words: no passage covers a whole history.
+    than the cosine does (`research/log/natural-questions.md`). A long question, a case history
+    say, is measured by its `longest` most specific words: no passage covers a whole history.
     """
 
     rarity: TermRarity

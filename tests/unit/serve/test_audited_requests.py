@@ -198,7 +198,7 @@ def test_entry_costs_little_of_the_processor(recorded: ServedOsler) -> None:
     assert log is not None
     took = []
     for _ in range(101):
-        began = time.thread_time()  # what the disk takes is measured in benchmarks/LOG.md
+        began = time.thread_time()  # what the disk takes is measured in research/log/safety.md
         log.append({"what": "test", "asked": "x" * 200})
         took.append(time.thread_time() - began)
     assert statistics.median(took) <= 0.002

@@ -45,7 +45,7 @@ PAPER_DECODING = Sampling(temperature=0.0, max_tokens=8192, seed=42)
 """The released code's; its top_p of 0.95 changes nothing at temperature 0."""
 FOCUS_LEAST = 0.54
 COVERED_LEAST: dict[Language, float] = {"en": 0.49, "zh": 0.32}
-"""Cosine of the packaged encoder from which a reference answers: `benchmarks/LOG.md`."""
+"""Cosine of the packaged encoder from which a reference answers: `research/log/kag-thinker.md`."""
 
 
 def build_thinker(build: StrategyBuild, chosen: KagThinkerSettings) -> Thinker | DialogueThinker:

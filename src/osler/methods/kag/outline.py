@@ -2,7 +2,8 @@
 
 Under a grammar that allows less: one relation a step, looked up of a name that the question
 holds or of an earlier result, then an Output, a Deduce or a Math. The plan is written in the
-paper's notation. What such a model writes without these bounds is no plan: PAPERS.md.
+paper's notation. What such a model writes without these bounds is no plan
+(docs/papers/kag-thinker.md).
 """
 
 from __future__ import annotations

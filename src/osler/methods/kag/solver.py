@@ -1,6 +1,6 @@
 """KAG-Thinker: decompose in breadth, solve in depth, answer (§3).
 
-Departures from the paper, with their reasons, are rows of PAPERS.md#kag-thinker.
+Departures from the paper, with their reasons, stand in docs/papers/kag-thinker.md.
 """
 
 from __future__ import annotations

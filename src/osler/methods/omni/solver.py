@@ -1,6 +1,6 @@
 """Omni-RAG at run time: plan, search, read (§4.1, §5.1.2).
 
-Departures from the paper, with their reasons, are rows of PAPERS.md#omni-rag.
+Departures from the paper, with their reasons, stand in docs/papers/omni-rag.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""State values that look at the evidence of an answer (ours; PAPERS.md#tc-rag, "state values").
+"""State values that look at the evidence of an answer (ours: docs/papers/tc-rag.md).
 
 Eq. 4 asks how likely the text is after the query alone, so that fluent words over the wrong
 passages are as sure as a true quote. These compare the model with and without the evidence, or

@@ -1,6 +1,6 @@
 """TC-RAG's reasoning loop: Algorithm 1, its line numbers in the margin.
 
-Departures from the paper, with their reasons, are rows of PAPERS.md#tc-rag.
+Departures from the paper, with their reasons, stand in docs/papers/tc-rag.md.
 """
 
 from __future__ import annotations

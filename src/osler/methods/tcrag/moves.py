@@ -101,7 +101,7 @@ class AnyMove:
 
 @dataclass(frozen=True)
 class GuidedMoves:
-    """Withholds pointless moves (PAPERS.md#tc-rag, "guided moves").
+    """Withholds pointless moves (docs/papers/tc-rag.md, "guided moves").
 
     * Conclusion only over evidence in memory that was not rejected before, and always at the
       last step;
@@ -182,7 +182,7 @@ class GuidedMoves:
 
 @dataclass(frozen=True)
 class LeanMoves:
-    """The cheapest sensible action at each step, without asking a model (PAPERS.md#tc-rag).
+    """The cheapest sensible action at each step, without asking a model (docs/papers/tc-rag.md).
 
     Evidence that was not refused is concluded from, so that a sure answer costs one search. An
     observation that does not bear on the question is popped before anything is put on it, unless it

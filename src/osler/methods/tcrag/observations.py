@@ -16,7 +16,7 @@ from osler.types import Hit, Language, Question
 LEAST, SURE = 0.1, 0.5
 """Least sureness of passages that bear on the question, and of those that need no second search.
 Chosen on development questions of PubMedQA and BioASQ, gold snippets against the nearest ones of
-other documents (`benchmarks/LOG.md`)."""
+other documents (`research/log/tc-rag.md`)."""
 Bearing = Literal["noise", "unsure", "sure"]
 """Whether an observation bears on the question."""
 _MOST_NAMES = 3

@@ -160,7 +160,7 @@ def verdicts_of(queries: Sequence[SearchedQuery], said: Sequence[Said]) -> list[
 class LikelihoodJudge:
     """The probability of one word, "yes" or "no", right after the prompt: no word is written.
 
-    Cheaper than `LLMJudge` by the whole reply; ours (PAPERS.md).
+    Cheaper than `LLMJudge` by the whole reply; ours (docs/papers/omni-rag.md).
     """
 
     speaker: Speaker

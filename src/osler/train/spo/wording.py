@@ -1,9 +1,9 @@
 """Queries made of the question's own words, without a model.
 
-A departure (PAPERS.md): the paper's explorer is a model of 72 billion parameters. Where there is
-none, a question that is worded well enough to be searched by holds good queries in itself: its
-rarest words, what it names, the sentence that asks. They are as diverse as the question allows,
-and of the sources each gets its own kind of word once.
+A departure (docs/papers/omni-rag.md): the paper's explorer is a model of 72 billion parameters.
+Where there is none, a question that is worded well enough to be searched by holds good queries in
+itself: its rarest words, what it names, the sentence that asks. They are as diverse as the question
+allows, and of the sources each gets its own kind of word once.
 """
 
 from __future__ import annotations

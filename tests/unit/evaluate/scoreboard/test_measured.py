@@ -68,7 +68,8 @@ def test_every_packaged_table_is_published() -> None:
 
 
 def test_a_copied_figure_stands_in_the_log_under_its_heading() -> None:
-    log = (PUBLISHED / "benchmarks" / "LOG.md").read_text(encoding="utf-8")
+    files = sorted((PUBLISHED / "research" / "log").glob("*.md"))
+    log = "\n".join(path.read_text(encoding="utf-8") for path in files)
     sections = {text.partition("\n")[0]: text.replace("−", "-") for text in log.split("\n## ")[1:]}
     for one in (one for path in MEASURED for one in read_measured(path)):
         (section,) = [text for head, text in sections.items() if head.startswith(one.source)]

@@ -12,7 +12,7 @@ from osler.app.config.plugins import MethodFacts
 from osler.app.wiring.baselines import METHOD_CLASSES
 from osler.methods.baselines.table import METHODS
 
-PAGE = Path(__file__).parents[4] / "docs" / "guide" / "baselines.md"
+DOCS = Path(__file__).parents[4] / "docs"
 OWN = {"tc-rag", "kag-thinker", "omni-rag", "unified", "auto"}
 """Strategies that are no baselines."""
 SETTINGS = {
@@ -33,7 +33,7 @@ def render_methods_table() -> str:
 
 
 def render_sources_table(settings: Mapping[str, Sequence[str]]) -> str:
-    """The second table of docs/guide/baselines.md; `settings`: names of each method's settings.
+    """The first table of docs/papers/baselines.md; `settings`: names of each method's settings.
 
     A setting that is neither recalled nor ours was found in the method's source.
     """
@@ -53,9 +53,9 @@ def _quote_names(settings: Sequence[str]) -> str:
 
 
 def test_the_page_holds_the_tables_as_the_code_has_them() -> None:
-    page = PAGE.read_text(encoding="utf-8")
-    assert render_methods_table() in page
-    assert render_sources_table(SETTINGS) in page
+    guide, values = (DOCS / name / "baselines.md" for name in ("guide", "papers"))
+    assert render_methods_table() in guide.read_text(encoding="utf-8")
+    assert render_sources_table(SETTINGS) in values.read_text(encoding="utf-8")
 
 
 def test_every_baseline_that_can_be_set_stands_in_it_once() -> None:

@@ -1,8 +1,8 @@
 """SeRTS: a tree of plans for each source, searched by Monte Carlo (Omni-RAG App. D.3).
 
 The four operations are those of SeRTS itself. Where the paper leaves it open the choice is ours
-(PAPERS.md): UCB1 over scores divided by 5, three children per node, and prompts that show a new
-child its ancestors and elder siblings.
+(docs/papers/omni-rag.md): UCB1 over scores divided by 5, three children per node, and prompts that
+show a new child its ancestors and elder siblings.
 """
 
 from __future__ import annotations
