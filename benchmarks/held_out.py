@@ -1,7 +1,7 @@
 """Questions that no packaged expert learnt from, and knowledge bases that they are asked of.
 
-Of the experts' test part (`experts/split.json`): PubMedQA, BioASQ and MedQuAD, over all their
-passages; and 2WikiMultihopQA, over its own corpus.
+Of the experts' test part (`research/experts/split.json`): PubMedQA, BioASQ and MedQuAD, over all
+their passages; and 2WikiMultihopQA, over its own corpus.
 """
 
 from __future__ import annotations
@@ -15,6 +15,15 @@ from pathlib import Path
 import multihop
 
 from osler.app.config import Settings
+from osler.app.natural.published import (
+    MEDQUAD,
+    SearchQuestion,
+    document_name,
+    find_data_files,
+    read_medquad_pages,
+    read_searches,
+    read_split,
+)
 from osler.app.wiring.knowledge import open_or_create
 from osler.app.wiring.models import load_encoder
 from osler.errors import BadConfig, MalformedSource
@@ -22,12 +31,9 @@ from osler.jobs.runner import Progress
 from osler.kb.base import KnowledgeBase
 from osler.kb.encoders.base import Encoder
 from osler.sources.catalogue import WIKI
-from osler.train.experts.pair_questions import MEDQUAD, find_data_file, read_medquad_pages
-from osler.train.experts.searches import SearchQuestion, document_name, read_searches
-from osler.train.experts.splits import read_split
 from osler.types import Hit, Question
 
-SPLIT = Path(__file__).parent / "experts" / "split.json"
+SPLIT = Path(__file__).parents[1] / "research" / "experts" / "split.json"
 SETS = ("pubmedqa", "bioasq", "medquad")
 _PUBMED_FILES = ("pubmedqa_contexts.jsonl", "bioasq_snippets.jsonl")
 
@@ -177,7 +183,7 @@ def _medquad_records(data: Path, documents: Collection[str]) -> Iterator[Mapping
 
 
 def _pubmed_records(data: Path, documents: Collection[str]) -> Iterator[Mapping[str, object]]:
-    for path in filter(None, (find_data_file(data, name) for name in _PUBMED_FILES)):
+    for path in find_data_files(data, _PUBMED_FILES):
         for line in path.read_text(encoding="utf-8").splitlines():
             record = json.loads(line)
             if f"PMID:{record['PMID']}" not in documents:

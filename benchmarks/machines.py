@@ -35,6 +35,7 @@ from held_out import (
 )
 
 from osler.app.config import Settings
+from osler.app.natural.published import hash_of
 from osler.app.wiring import roles_of
 from osler.app.wiring.knowledge import open_knowledge_base
 from osler.app.wiring.live import with_knowledge
@@ -44,7 +45,6 @@ from osler.evaluate.intervals import mean, proportion
 from osler.kb.base import KnowledgeBase
 from osler.kb.encoders.base import Encoder
 from osler.trace import Run, Solver
-from osler.train.experts.splits import hash_of
 
 STRATEGIES: dict[str, dict[str, Any]] = {
     "rag": {"kind": "rag"},

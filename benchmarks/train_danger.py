@@ -33,7 +33,7 @@ from osler.danger.classifier import BUCKETS, KINDS, combine_scores, hash_feature
 from osler.danger.rules import packaged_rules
 
 TARGET = Path(classifier.__file__).parent
-LABELS = Path(__file__).parent / "experts" / "judge_labels.jsonl"
+LABELS = Path(__file__).parents[1] / "research" / "experts" / "judge_labels.jsonl"
 FALSE_ALARMS = 0.02
 NATURAL = "natural"
 PLAIN = ("tenth", "eleventh", "twelfth", "thirteenth", "fourteenth", NATURAL)

@@ -37,7 +37,7 @@ ROOMS = {
     "answer": "src/osler/answer/*",
     "evaluate/metrics": "src/osler/evaluate/metrics/*",
 }
-LINKED = ("src", "tests", "benchmarks", "scripts", "docs", "examples", "pyproject.toml")
+LINKED = ("src", "tests", "benchmarks", "research", "scripts", "docs", "examples", "pyproject.toml")
 CAUGHT = {"killed", "timeout", "segfault", "suspicious"}
 """A mutant that hangs or crashes would be seen as well; "suspicious" is any other exit."""
 

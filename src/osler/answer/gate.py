@@ -99,7 +99,7 @@ def read_fits(card: ExpertCard) -> dict[Language, AnswerFit]:
     if lacking := [name for name in _FITTED if name not in card.parameters]:
         raise ModelError(
             f"the card of {card.name!r} lacks {', '.join(lacking)}",
-            fix=f"train it anew: osler experts train {card.name}",
+            fix="train it anew (docs/guide/experts.md)",
         )
     own = AnswerFit(*(card.parameters[name] for name in _FITTED))
     return {**BY_RELEVANCE, **dict.fromkeys(card.languages, own)}

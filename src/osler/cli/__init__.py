@@ -47,7 +47,7 @@ _TRAIN = {
     **make_verbs("train_tune", "sft", "alora", "dpo", "thinker", "pretrain", "merge", "gguf"),
 }
 _EXPERTS = {
-    **make_verbs("experts", "show", "train", "evaluate", "export", "use", "off"),
+    **make_verbs("experts", "show", "export", "use", "off"),
     "list": Verb(place="experts:list_experts"),
 }
 

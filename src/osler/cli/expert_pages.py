@@ -33,7 +33,7 @@ def card_page(expert: ShelvedExpert) -> Group:
         ("instead of", card.replaces),
         ("languages", ", ".join(card.languages)),
         ("base", card.base.partition("@")[0] or "-"),
-        ("made by", f"{card.made} --seed {card.seed}, {card.date}"),
+        ("made by", f"{card.made}, seed {card.seed}, {card.date}"),
         *(("weak", weakness) for weakness in card.weak),
         *((name, f"{value:g}") for name, value in card.parameters.items()),
     ]

@@ -9,77 +9,10 @@ import pytest
 
 from osler.app.wiring.experts import SWITCHES
 from osler.retrieve.experts.shelf import packaged_experts
-from osler.testing.scripted import HashingEncoder
-from osler.train.experts import supports_job
-from osler.train.experts.jobs import EXPERT_KINDS
-from osler.train.experts.splits import hash_of
 
 
 class Call(Protocol):
     def __call__(self, *args: str) -> Any: ...
-
-
-def claim(n: int) -> dict[str, Any]:
-    """A yes/no question whose evidence has a null finding where the answer is no."""
-    word = ("yes", "no", "yes")[n % 3]
-    said = {
-        "yes": "It was effective and improved survival.",
-        "no": "There was no significant difference.",
-    }[word]
-    return {
-        "QUESTION": f"Does treatment {n} help?",
-        "CONTEXTS": [said],
-        "LABELS": ["RESULTS"],
-        "LONG_ANSWER": said,
-        "final_decision": word,
-    }
-
-
-@pytest.fixture
-def data(folder: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    # The commands run in a home without the packaged encoder's weights.
-    monkeypatch.setattr(supports_job, "MiniLMEncoder", lambda threads: HashingEncoder())
-    claims = {str(n): claim(n) for n in range(60)}
-    (folder / "ori_pqal_rest.json").write_text(json.dumps(claims))
-    parts: dict[str, list[str]] = {"train": [], "dev": [], "test": []}
-    for n in range(60):
-        part = "test" if n % 4 == 0 else "dev" if n % 10 == 1 else "train"
-        parts[part] += [hash_of(f"pubmedqa:{n}"), hash_of(f"PMID:{n}")]
-    (folder / "split.json").write_text(json.dumps(parts))
-    return str(folder)
-
-
-def test_an_expert_is_trained_measured_and_shown(osler: Call, data: str) -> None:
-    where = ("--data", data, "--split", "split.json")
-    trained = osler("experts", "train", "supports", *where, "--out", "mine", "--json")
-    assert trained.exit_code == 0, trained.stderr
-    assert json.loads(trained.stdout)["figures"] == []
-    measured = osler("experts", "evaluate", "supports", *where, "--folder", "mine", "--json")
-    assert measured.exit_code == 0, measured.stderr
-    figures = {(one["on"], one["measure"]): one for one in json.loads(measured.stdout)["figures"]}
-    accuracy = figures["test: pubmedqa", "accuracy"]
-    assert accuracy["expert"]["value"] > 0.8 > accuracy["rule_figure"]["value"]
-    shown = osler("experts", "show", "supports", "--folder", "mine")
-    assert "majority" in shown.stdout
-    assert "pubmedqa" in shown.stdout
-
-
-def test_training_never_reads_a_test_question(osler: Call, data: str, folder: Path) -> None:
-    """Test questions whose answers are turned round leave the weights as they are."""
-    from osler.train.experts.claims import read_claims
-    from osler.train.experts.splits import read_split
-
-    where = ("--data", data, "--split", "split.json")
-    osler("experts", "train", "supports", *where, "--out", "one")
-    held = read_split(folder / "split.json").choose_items(read_claims(folder), "test")
-    claims = json.loads((folder / "ori_pqal_rest.json").read_text())
-    for one in held:
-        claims[one.id.partition(":")[2]]["final_decision"] = "yes"
-    (folder / "ori_pqal_rest.json").write_text(json.dumps(claims))
-    osler("experts", "train", "supports", *where, "--out", "two")
-    assert len(held) > 10
-    weights = [(folder / name / "weights.safetensors").read_bytes() for name in ("one", "two")]
-    assert weights[0] == weights[1]
 
 
 def test_packaged_experts_are_listed(osler: Call) -> None:
@@ -140,26 +73,3 @@ def test_an_unknown_expert_is_an_error_with_its_fix(osler: Call, verb: str) -> N
     found = osler("experts", verb, "nobody")
     assert found.exit_code == 5
     assert "osler experts list" in found.stderr
-
-
-def test_an_unknown_expert_cannot_be_trained(osler: Call) -> None:
-    found = osler("experts", "train", "nobody", "--data", ".", "--split", "s.json", "--out", "o")
-    assert found.exit_code == 3
-    assert all(name in found.stderr for name in EXPERT_KINDS)
-
-
-@pytest.mark.parametrize(
-    ("name", "more", "code", "said"),
-    [
-        ("teacher", (), 3, "--teacher"),
-        ("match", (), 3, "--teacher"),
-        ("judge", ("--seeds", "4"), 2, "--seeds"),
-        ("judge", ("--device", "cuda"), 3, "judge_labels"),
-    ],
-)
-def test_what_a_training_needs_is_told(
-    osler: Call, data: str, name: str, more: tuple[str, ...], code: int, said: str
-) -> None:
-    where = ("--data", data, "--split", "split.json", "--out", "mine")
-    found = osler("experts", "train", name, *where, *more)
-    assert (found.exit_code, said in found.stderr) == (code, True), found.stderr

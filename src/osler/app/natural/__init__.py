@@ -2,6 +2,7 @@
 
 | Module | Has |
 |---|---|
+| `published` | corpora and questions as published, and the split of the experts |
 | `questions` | the sets: plain questions by other hands, K-QA, MedicationQA, COVID-QA, and more |
 | `bases` | the knowledge base that each set is asked of |
 | `rules` | the opponents: the cosine's best sentence, BM25's first passage |

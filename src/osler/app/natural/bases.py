@@ -17,6 +17,7 @@ from pathlib import Path
 
 from osler.app.config import Settings
 from osler.app.config.settings import AnswerSettings
+from osler.app.natural.published import add_corpora, find_data_file, read_medquad_pages
 from osler.app.natural.questions import NaturalPlaces, kqa_answers, medication_answers
 from osler.app.wiring.knowledge import build_sample
 from osler.app.wiring.models import load_encoder
@@ -24,8 +25,6 @@ from osler.evaluate.datasets.base import read_json
 from osler.jobs.runner import Progress
 from osler.kb.base import KnowledgeBase
 from osler.text import one_line
-from osler.train.experts.judge_cases import add_corpora
-from osler.train.experts.pair_questions import find_data_file, read_medquad_pages
 
 _AMONG = 1_700
 """Answers of MedQuAD among those of the consumers' sets."""

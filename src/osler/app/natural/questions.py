@@ -13,21 +13,28 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from osler.app.natural.published import (
+    DIGITS,
+    SearchQuestion,
+    document_name,
+    find_data_file,
+    hash_of,
+    part_of_document,
+    read_searches,
+    read_split,
+)
 from osler.errors import MalformedSource
 from osler.evaluate.datasets.base import hash_id, read_json
 from osler.evaluate.datasets.longform import medication_rows
 from osler.kb.base import KnowledgeBase
 from osler.text import one_line, split_sentences
-from osler.train.experts.judge_cases import part_of_document
-from osler.train.experts.pair_questions import find_data_file
-from osler.train.experts.searches import SearchQuestion, document_name, read_searches
-from osler.train.experts.splits import DIGITS, hash_of, read_split
 from osler.types import Language, Passage
 
 Half = Literal["dev", "seen", "test"]
 """`seen`: plain questions whose figures were looked at more than once; other sets have none."""
 PLAIN_FOLDER = "plain"
-SPLIT_FILE = "experts/split.json"
+SPLIT_FILE = "../research/experts/split.json"
+"""From the folder of the benchmarks."""
 _LONE_NAME = re.compile(r"[A-Za-z][A-Za-z' -]{6,40}")
 _ABSENT = 120
 """Absent diseases of a half."""

@@ -10,5 +10,5 @@
 | `cues` | what a sentence says by its words: negation, hedges, directions |
 | `supporting` | `supports`: does this evidence say yes, no, or nothing of it? |
 
-Training is `osler.train.experts`. An expert replaces a rule only where a setting names it.
+They are trained in `research/experts`. An expert replaces a rule only where a setting names it.
 """

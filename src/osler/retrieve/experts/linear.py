@@ -65,6 +65,6 @@ def open_linear(expert: ShelvedExpert, features: Sequence[str]) -> LinearModel:
     if card.features != tuple(features):
         raise ModelError(
             f"the expert {card.name!r} was made for other features than this version computes",
-            fix=f"train it anew: osler experts train {card.name}",
+            fix="train it anew (docs/guide/experts.md)",
         )
     return LinearModel.of_tensors(expert.read_tensors())

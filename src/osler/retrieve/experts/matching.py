@@ -1,7 +1,7 @@
 """`match`: how near a sentence, under its heading, lies to what would answer a question.
 
 The packaged encoder with all its layers tuned: it has learnt from a larger model that reads
-question and sentence together, and from labels (`osler.train.experts.students`).
+question and sentence together, and from labels.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ BASE = f"all-MiniLM-L6-v2@{MINILM.sha256}"
 """The encoder that pair experts are made over."""
 Stamp = tuple[tuple[str, int, int], ...]
 """Name, time of change and size of each file of a folder."""
-_AGAIN = "reinstall osler, or train it anew: osler experts train {}"
+_AGAIN = "reinstall osler, or train it anew (docs/guide/experts.md)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,16 +85,16 @@ def _check_expert(name: str, place: Path, _: Stamp) -> ShelvedExpert:
     for file, sha256 in card.weight_files.items():
         weights = place / file
         if not weights.is_file():
-            raise ModelMissing(f"{weights} is not there", fix=_AGAIN.format(name))
+            raise ModelMissing(f"{weights} is not there", fix=_AGAIN)
         if (found := sha256_of(weights)) != sha256:
             raise ModelError(
                 f"{weights} is not what its card names: sha256 {found[:12]}…, not {sha256[:12]}…",
-                fix=_AGAIN.format(name),
+                fix=_AGAIN,
             )
     if card.base and card.base != BASE:
         raise ModelError(
             f"the expert {name!r} was made over {card.base.partition('@')[0]} of another"
             " revision than the packaged encoder's",
-            fix=_AGAIN.format(name),
+            fix=_AGAIN,
         )
     return ShelvedExpert(place, card)

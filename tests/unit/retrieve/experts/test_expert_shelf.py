@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from expert_folders import write_safetensors, write_shards
 
 from osler.errors import ModelError, ModelMissing
 from osler.kb.encoders.minilm import read_safetensors
@@ -19,8 +20,8 @@ from osler.retrieve.experts.cards import (
     read_card,
     render_card,
 )
+from osler.retrieve.experts.matching import MatchEncoder
 from osler.retrieve.experts.shelf import BASE, open_expert, packaged_experts, packaged_folder
-from osler.train.experts.folder import write_safetensors, write_shards
 
 
 def card_of(**changes: object) -> ExpertCard:
@@ -138,7 +139,7 @@ def test_every_one_of_several_weights_files_is_checked(tmp_path: Path) -> None:
 
 def test_absent_weights_are_named_with_what_makes_them(folder: Path) -> None:
     (folder / WEIGHTS).unlink()
-    with pytest.raises(ModelMissing, match="osler experts train tiny"):
+    with pytest.raises(ModelMissing, match="train it anew"):
         open_expert("tiny", folder)
 
 
@@ -180,3 +181,8 @@ def test_packaged_experts_are_whole_small_and_say_what_they_are_worth() -> None:
         assert {one.rule for one in one.card.figures} != {""}
     assert sum(one.bytes for one in found) <= 15_000_000
     assert packaged_folder().name == "experts"
+
+
+def test_an_expert_of_another_family_is_no_encoder() -> None:
+    with pytest.raises(ModelError, match="is no encoder"):
+        MatchEncoder(open_expert("judge"))

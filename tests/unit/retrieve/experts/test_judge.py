@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from expert_folders import write_safetensors
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -34,7 +35,6 @@ from osler.retrieve.experts.packing import pack_delta, unpack_deltas
 from osler.retrieve.experts.pair_graph import merge_deltas, pair_graph, run_pairs
 from osler.retrieve.experts.shelf import BASE, ShelvedExpert, open_expert
 from osler.text import one_line
-from osler.train.experts.folder import write_safetensors
 
 KEY = "encoder.layer.5.output.dense.weight"
 ASKED = "What is scurvy?"

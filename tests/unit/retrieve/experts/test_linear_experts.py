@@ -1,4 +1,4 @@
-"""Linear experts: the fit against scikit-learn, cues of evidence."""
+"""Linear experts: cues of evidence, and verdicts by them."""
 
 import hashlib
 from collections.abc import Mapping
@@ -7,7 +7,9 @@ from types import MappingProxyType
 
 import numpy as np
 import pytest
+from expert_folders import write_safetensors
 from numpy.typing import NDArray
+from train_supports import tensors_of
 
 from osler.errors import ModelError
 from osler.retrieve.experts.cards import CARD, WEIGHTS, ExpertCard, render_card
@@ -16,63 +18,7 @@ from osler.retrieve.experts.linear import LinearModel
 from osler.retrieve.experts.shelf import ShelvedExpert, open_expert
 from osler.retrieve.experts.supporting import MAYBE_SHARE, SupportsExpert, read_evidence
 from osler.retrieve.relevance import OverlapRelevance
-from osler.train.experts.folder import write_safetensors
-from osler.train.experts.linear import fit_linear, tensors_of
 from osler.types import Hit, Locator, Passage
-
-LogisticRegression = pytest.importorskip("sklearn.linear_model").LogisticRegression
-
-CHANCE = np.random.default_rng(4)
-ROWS = CHANCE.normal(size=(300, 5)) * [1, 10, 0.1, 1, 1] + [0, 5, 0, 0, 3]
-ROWS[:, 4] = 3.0  # a feature that never changes must do no harm
-
-
-def drawn_classes() -> list[int]:
-    pull = (ROWS[:, :1] * [2.0, -1.0]) + CHANCE.gumbel(size=(300, 2))
-    return [int(one) for one in pull.argmax(1)]
-
-
-def fit(ridge: float = 1.0, weights: NDArray[np.float64] | None = None) -> LinearModel:
-    counts = np.ones(300) if weights is None else weights
-    return fit_linear(ROWS, CLASSES, ridge=ridge, weights=counts)
-
-
-CLASSES = drawn_classes()
-
-
-def test_the_logistic_fit_is_scikit_learn_s() -> None:
-    ours = fit(2.0)
-    scaled = (ROWS - ours.mean) / ours.scale
-    theirs = LogisticRegression(C=1 / 2.0, tol=1e-10, max_iter=1000).fit(scaled, CLASSES)
-    np.testing.assert_allclose(ours.weights, theirs.coef_, atol=1e-3)
-    np.testing.assert_allclose(
-        ours.predict_shares(ROWS), theirs.predict_proba(scaled)[:, 1], atol=1e-3
-    )
-
-
-def test_weights_of_rows_count_like_repeated_rows() -> None:
-    twice = np.ones(300)
-    twice[:100] = 2
-    weighted = fit(weights=twice)
-    rows = (np.vstack([ROWS, ROWS[:100]]) - weighted.mean) / weighted.scale
-    repeated = LogisticRegression(C=1.0, tol=1e-10, max_iter=1000).fit(
-        rows, CLASSES + CLASSES[:100]
-    )
-    np.testing.assert_allclose(weighted.weights, repeated.coef_, atol=1e-3)
-
-
-def test_a_class_without_a_row_does_not_break_the_fit() -> None:
-    model = fit_linear(ROWS, [0] * 300, ridge=10.0, weights=np.ones(300))
-    assert model.predict_shares(ROWS).max() < 0.05
-
-
-def test_weights_that_lack_a_tensor_or_have_another_shape_are_refused() -> None:
-    tensors = tensors_of(fit())
-    with pytest.raises(ModelError, match="lack 'bias'"):
-        LinearModel.of_tensors({name: one for name, one in tensors.items() if name != "bias"})
-    with pytest.raises(ModelError, match="do not fit each other"):
-        LinearModel.of_tensors(tensors | {"mean": np.zeros(2, np.float32)})
-
 
 # Cues
 
@@ -196,6 +142,14 @@ def cue_model() -> LinearModel:
     zeros, weights = np.zeros(len(FEATURES)), np.zeros((1, len(FEATURES)))
     weights[0, FEATURES.index("null finding, by relevance")] = 6.0
     return LinearModel(zeros, zeros + 1, weights, np.array([-3.0]))
+
+
+def test_weights_that_lack_a_tensor_or_have_another_shape_are_refused() -> None:
+    tensors = tensors_of(cue_model())
+    with pytest.raises(ModelError, match="lack 'bias'"):
+        LinearModel.of_tensors({name: one for name, one in tensors.items() if name != "bias"})
+    with pytest.raises(ModelError, match="do not fit each other"):
+        LinearModel.of_tensors(tensors | {"mean": np.zeros(2, np.float32)})
 
 
 def test_verdicts_are_shares_of_those_that_are_offered(tmp_path: Path) -> None:

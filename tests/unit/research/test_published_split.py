@@ -1,16 +1,13 @@
-"""The split in benchmarks/experts holds what is tested on apart; needs the real data."""
+"""The split in research/experts holds what is tested on apart; needs the real data."""
 
 import hashlib
 from pathlib import Path
 
 import pytest
+from expert_sets import SPLIT, PairQuestion, judged_pages, read_pair_questions
 
+from osler.app.natural.published import DataSplit, read_split
 from osler.retrieve.experts.shelf import packaged_experts
-from osler.train.experts.claims import read_claims
-from osler.train.experts.pair_questions import PairQuestion, judged_pages, read_pair_questions
-from osler.train.experts.splits import DataSplit, read_split
-
-SPLIT = Path(__file__).parents[4] / "benchmarks" / "experts" / "split.json"
 
 
 @pytest.fixture(scope="module")
@@ -51,8 +48,8 @@ def test_no_answer_of_a_test_question_is_a_right_text_in_training(
     split: DataSplit, questions: list[PairQuestion]
 ) -> None:
     """A few answers stand on several pages word for word; those that do are told by their count."""
-    test = {t.text for one in split.choose_items(questions, "test") for t in one.right}
-    seen = {t.text for one in split.choose_items(questions, "train") for t in one.right}
+    test = {text for one in split.choose_items(questions, "test") for text in one.right}
+    seen = {text for one in split.choose_items(questions, "train") for text in one.right}
     assert len(test & seen) <= 0.01 * len(test)
 
 
@@ -66,10 +63,3 @@ def test_pages_that_liveqa_s_judges_read_are_not_trained_on(
     }
     assert judged
     assert not judged & pages
-
-
-def test_yes_no_questions_are_in_the_part_of_the_same_question(
-    split: DataSplit, shared_data: Path
-) -> None:
-    parts = {split.part_of(one) for one in read_claims(shared_data)}
-    assert parts == {"train", "dev", "test"}

@@ -1,4 +1,4 @@
-"""What the judge learns from: labels by place, pages, spans, and voices."""
+"""What the experts learn from: pages, abstracts, labels by place, spans, searches, and rows."""
 
 import json
 import random
@@ -6,27 +6,28 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-
-from osler.errors import MalformedSource
-from osler.kb.base import KnowledgeBase
-from osler.retrieve.experts.judge import JudgedText
-from osler.train.experts.judge_batches import JudgeSampler
-from osler.train.experts.judge_cases import (
+from expert_sets import (
     COVIDQA,
     LABELLED,
     SEARCHED,
     UNLABELLED,
     JudgedCase,
+    PairQuestion,
     covid_cases,
     digest_of,
     pair_cases,
-    part_of_document,
     read_labels,
+    read_pair_questions,
+    read_unlabelled,
 )
-from osler.train.experts.judge_voices import ask_plainly, change_voice
-from osler.train.experts.pair_questions import MEDQUAD, CandidateText, PairQuestion
+from judge_rows import JudgeSampler, change_voice
 
-TEXT = "Gout is painful. Colchicine treats an attack. Drink enough."
+from osler.app.natural.published import MEDQUAD, DataSplit, hash_of
+from osler.errors import MalformedSource
+from osler.kb.base import KnowledgeBase
+from osler.retrieve.experts.judge import JudgedText
+
+TEXT = "Gout is painful. Colchicine treats an attack of gout. Drink enough."
 
 
 @pytest.fixture
@@ -55,15 +56,15 @@ def test_labels_are_read_with_what_stands_around_each_sentence(
 ) -> None:
     file = write_labels(
         tmp_path / "labels.jsonl",
-        label("Colchicine treats an attack.", 1.0),
+        label("Colchicine treats an attack of gout.", 1.0),
         label("Gout is painful.", 0.0),
     )
-    (case,) = read_labels(file, base)
+    (case,) = read_labels(file, base, "train", tmp_path)
     assert case.texts[0] == JudgedText(
-        "Colchicine treats an attack.", "Gout", "Gout is painful.", "Drink enough."
+        "Colchicine treats an attack of gout.", "Gout", "Gout is painful.", "Drink enough."
     )
     assert case.worth == (1.0, 0.0)
-    assert read_labels(file, base, "dev") == []
+    assert read_labels(file, base, "dev", tmp_path) == []
 
 
 def test_a_text_that_is_not_what_was_labelled_is_refused(
@@ -71,44 +72,67 @@ def test_a_text_that_is_not_what_was_labelled_is_refused(
 ) -> None:
     file = write_labels(tmp_path / "labels.jsonl", label("Gout is painful.", 0.0, "0" * 8))
     with pytest.raises(MalformedSource, match=r"labels.jsonl:1.*another text"):
-        read_labels(file, base)
+        read_labels(file, base, "train", tmp_path)
 
 
 def test_an_answer_s_first_sentences_stand_against_those_of_its_page_and_of_others() -> None:
     gout = PairQuestion(
         "medquad:1",
         "How is gout treated?",
-        MEDQUAD,
         ("medquad:gout",),
         (
-            CandidateText(
-                "Colchicine treats an acute attack of gout. Rest of the joint helps as well in"
-                " gout. A third sentence that is not taken.",
-                "Gout",
-            ),
+            "Colchicine treats an acute attack of gout. Rest of the joint helps as well in"
+            " gout. A third sentence that is not taken.",
         ),
-        (CandidateText("Gout is a disease of the joints in adults.", "Gout", "same page"),),
+        ("Gout is a disease of the joints in adults.",),
+        "Gout",
         "treatment",
     )
     lupus = PairQuestion(
         "medquad:2",
         "How is lupus treated?",
-        MEDQUAD,
         ("medquad:lupus",),
-        (CandidateText("Lupus is treated with hydroxychloroquine.", "Lupus"),),
-        (),
-        "treatment",
+        ("Lupus is treated with hydroxychloroquine.",),
+        title="Lupus",
+        kind="treatment",
     )
     case, _ = pair_cases([gout, lupus])
-    assert [text.sentence for text in case.texts_worth(1, 1)] == [
+    assert [case.texts[at].sentence for at in case.places_worth(1, 1)] == [
         "Colchicine treats an acute attack of gout.",
         "Rest of the joint helps as well in gout.",
     ]
     assert case.texts[0].heading == "Gout > How is gout treated?"
-    assert {text.sentence for text in case.texts_worth(0, 0)} == {
+    assert {case.texts[at].sentence for at in case.places_worth(0, 0)} == {
         "Gout is a disease of the joints in adults.",
         "Lupus is treated with hydroxychloroquine.",
     }
+
+
+def test_background_and_methods_do_not_answer_and_results_are_left_out(tmp_path: Path) -> None:
+    record = {
+        "QUESTION": "Do splints help?",
+        "CONTEXTS": ["Splints are common.", "We asked 40 patients.", "Pain fell by half."],
+        "LABELS": ["BACKGROUND", "METHODS", "RESULTS"],
+        "LONG_ANSWER": "Splints reduce pain.",
+        "final_decision": "yes",
+    }
+    (tmp_path / "test_set.json").write_text(json.dumps({"99": record}))
+    (one,) = read_pair_questions(tmp_path)
+    assert one.right == ("Splints reduce pain.",)
+    assert one.wrong == ("Splints are common.", "We asked 40 patients.")
+    assert (one.verdict, one.held_out) == ("yes", True)
+
+
+def test_searched_sentences_that_share_words_come_first_and_none_is_of_the_test_part(
+    base: KnowledgeBase,
+) -> None:
+    asked = ["does colchicine help an attack of gout", "zzz"]
+    (case,) = read_unlabelled(asked, base, DataSplit({}))
+    assert (case.source, case.worth, case.texts[0].heading) == (UNLABELLED, (), "Gout")
+    # The others are too short to be quoted.
+    assert [text.sentence for text in case.texts] == ["Colchicine treats an attack of gout."]
+    for name in ("gout", f"{MEDQUAD}:gout"):
+        assert read_unlabelled(asked, base, DataSplit({hash_of(name): "test"})) == []
 
 
 def test_the_sentence_of_a_span_answers_and_its_neighbours_are_left_out(tmp_path: Path) -> None:
@@ -122,10 +146,10 @@ def test_the_sentence_of_a_span_answers_and_its_neighbours_are_left_out(tmp_path
     content = {"data": [{"paragraphs": [{"context": text, "document_id": 5, "qas": [asked]}]}]}
     (tmp_path / "covid_qa.json").write_text(json.dumps(content))
     (case,) = covid_cases(tmp_path)
-    assert [text.sentence for text in case.texts_worth(1, 1)] == [sentences[3]]
+    assert case.worth == (1.0, *[0.0] * (len(case.texts) - 1))
+    assert case.texts[0].sentence == sentences[3]
     assert sentences[2] not in {text.sentence for text in case.texts}
     assert case.document == "covid-qa:5"
-    assert part_of_document(case.document) == part_of_document("covid-qa:5")
 
 
 def case_of(source: str, name: str) -> JudgedCase:
@@ -179,8 +203,3 @@ def test_voices_change_how_it_is_asked_and_not_what() -> None:
     for one in said:
         words = set(one.casefold().replace("?", "").split())
         assert len(words & set(asked.casefold().replace("?", "").split())) >= 5
-
-
-def test_a_page_s_question_is_asked_in_plain_words() -> None:
-    assert "gout" in ask_plainly("Symptoms", "gout", random.Random(1))
-    assert ask_plainly("unheard of", "gout", random.Random(1)) == ""
