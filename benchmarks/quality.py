@@ -34,14 +34,6 @@ def write_figures(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
         writer.writerows(rows)
 
 
-def read_figures(path: Path | None) -> list[dict[str, Any]]:
-    """The lines of such a file, none where there is no file."""
-    if path is None or not path.exists():
-        return []
-    with path.open(encoding="utf-8", newline="") as file:
-        return [*csv.DictReader(file)]
-
-
 def join_values(values: Sequence[float]) -> str:
     """The values of one row as the file holds them."""
     return " ".join(f"{value:.3g}" for value in values)
