@@ -6,8 +6,8 @@
 DATA is the folder with `2wikimultihopqa`, `musique` and `hotpotqa`. The corpus that comes with each
 set is the knowledge base. Each question is answered in the ways named, and written to the log as it
 is done; a run that was stopped goes on where it stopped. `--table` only prints what the log holds.
-`multihop_split.json` keeps the questions of 2wiki and musique that may be learnt from (dev) from the held-out
-ones (test), by hashes of their ids.
+`multihop_split.json` keeps the questions of 2wiki and musique that may be learnt from (dev) from
+the held-out ones (test), by hashes of their ids.
 
 | way | what it is |
 |---|---|
