@@ -7,14 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from osler.testing.browsing import (
+from browsing import (
     expect_count,
     expect_exact_text,
     expect_text,
     wait_for_script,
 )
-from osler.testing.served import ServedOsler, serve_osler
-from osler.testing.stores import HOSTILE
+from served import ServedOsler, serve_osler
+from stores import HOSTILE
 
 Window = Callable[..., Any]
 
