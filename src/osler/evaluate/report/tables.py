@@ -1,4 +1,4 @@
-"""Tables and sentences that both renderings of a report share."""
+"""Tables and sentences of a report."""
 
 from __future__ import annotations
 
