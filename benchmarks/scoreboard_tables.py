@@ -1,16 +1,12 @@
-"""The scoreboard's tables from what benches stored: a value for each question, and no text.
+"""Tables of `scoreboard/figures` from what benches stored: a value for each question, and no text.
 
-    python benchmarks/scoreboard_tables.py TABLE STORE... --out benchmarks/scoreboard/TABLE.csv
+    python benchmarks/scoreboard_tables.py TABLE STORE... --out FILE.csv
 
 | TABLE | STORE, made by |
 |---|---|
 | labels | `data/support_labels.jsonl`, by reading |
 | hops | `machines.jsonl` of `machines.py` |
 | noise | a line for each run of `osler attack`: kind, noise, id, backtracked, right, cited |
-
-`retrieval.csv`, `plans.csv`, `steps.csv` and `boundary.csv` of `scoreboard` were written by benches
-that are no longer here; `copied.csv` has what stands in `LOG.md` alone, each line under the heading
-that it names.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 
 from osler.evaluate.report.build import EvaluationReport, ReportedSample, build_report
 from osler.evaluate.report.tables import (
@@ -24,7 +24,7 @@ from osler.evaluate.report.tables import (
     measure_tables,
     report_facts,
 )
-from osler.text import one_line
+from osler.text import markdown_table
 
 __all__ = ["EvaluationReport", "ReportedSample", "build_report", "render_markdown"]
 
@@ -40,21 +40,21 @@ def _report_parts(report: EvaluationReport) -> Iterator[str]:
     for table in measure_tables(report):
         yield f"\n## {table.measure.title}\n"
         head = ["strategy", *table.tasks, "mean"]
-        yield from _render_table(head, ([name, *cells] for name, cells in table.rows))
+        yield markdown_table(head, ([name, *cells] for name, cells in table.rows))
     yield "\n## Samples\n"
     head = ["strategy", "data", "planned", "done", "failed", "missing", "standard error"]
-    yield from _render_table(head, ([str(cell) for cell in row] for row in count_rows(report)))
+    yield markdown_table(head, ([str(cell) for cell in row] for row in count_rows(report)))
     yield from _test_lines(report)
     yield from _calibration_lines(report)
     yield from _leaderboard_lines(report)
     if rows := judged_rows(report):
         yield "\n## Judged by models\n"
-        yield from _render_table(JUDGED, rows)
+        yield markdown_table(JUDGED, rows)
     yield from _printed_lines(report)
     if report.rivals:
         yield "\n## Rivals, as printed by the authors\n"
         yield f"{RIVALS_NOTE}\n"
-        yield from _render_table(RIVALS, (one.cells for one in report.rivals))
+        yield markdown_table(RIVALS, (one.cells for one in report.rivals))
     yield from _sample_lines(report)
     yield "\n## What is left out\n"
     yield from (f"- {line}" for line in list_exclusions(report) or ["nothing"])
@@ -62,23 +62,12 @@ def _report_parts(report: EvaluationReport) -> Iterator[str]:
     yield from (f"- {name}: {text}" for name, text in report_facts(report))
 
 
-def _render_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    yield f"| {' | '.join(map(_escape_cell, head))} |"
-    yield f"|{'---|' * len(head)}"
-    for row in rows:
-        yield f"| {' | '.join(map(_escape_cell, row))} |"
-
-
-def _escape_cell(text: str) -> str:
-    return one_line(text).replace("|", "\\|")
-
-
 def _test_lines(report: EvaluationReport) -> Iterator[str]:
     if not report.compared:
         return
     yield "\n## Differences on the same samples\n"
     head = ["data", "first", "second", "measure", "change", "n", "test", "p", "p (Holm)", "verdict"]
-    yield from _render_table(
+    yield markdown_table(
         head,
         (
             [
@@ -105,7 +94,7 @@ def _calibration_lines(report: EvaluationReport) -> Iterator[str]:
         return
     yield "\n## Calibration\n"
     rows = ([c.strategy, c.task, f"{c.ece:.3f}", str(len(c.confidence))] for c in known)
-    yield from _render_table(["strategy", "data", "ECE", "n"], rows)
+    yield markdown_table(["strategy", "data", "ECE", "n"], rows)
 
 
 def _leaderboard_lines(report: EvaluationReport) -> Iterator[str]:
@@ -115,9 +104,7 @@ def _leaderboard_lines(report: EvaluationReport) -> Iterator[str]:
         kinds, mean = averages
         yield f"\n## {cell.task}, {cell.strategy}: average as on CMB's leaderboard\n"
         rows = [[name, f"{100 * score:.2f}"] for name, score in kinds.items()]
-        yield from _render_table(
-            ["examination", "accuracy"], [*rows, ["average", f"{100 * mean:.2f}"]]
-        )
+        yield markdown_table(["examination", "accuracy"], [*rows, ["average", f"{100 * mean:.2f}"]])
 
 
 def _sample_lines(report: EvaluationReport) -> Iterator[str]:
@@ -127,7 +114,7 @@ def _sample_lines(report: EvaluationReport) -> Iterator[str]:
     yield "\n## Single samples, failures first\n"
     yield "`osler eval show ID` shows the run.\n"
     head = ["strategy", "data", "id", "score", "gold", "answer", "why"]
-    yield from _render_table(
+    yield markdown_table(
         head,
         (
             [
@@ -144,7 +131,7 @@ def _printed_lines(report: EvaluationReport) -> Iterator[str]:
     if not report.printed:
         return
     yield "\n## What the papers print\n"
-    yield from _render_table(
+    yield markdown_table(
         ["data", "strategy", "paper", "printed by the authors", "ours", "what differs"],
         (
             [
