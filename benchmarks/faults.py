@@ -37,6 +37,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
+
+from disk_faults import FAULTS, RECORDED, FaultDial, RecordedDisk
+from served import FixedModel, loaded_shelf, no_page, serving_settings
+from stores import write_corpus
+
 from osler.answer.follow_up import Standalone
 from osler.app import forget as forgetting
 from osler.app import runs
@@ -58,10 +64,7 @@ from osler.retrieve.hybrid import LexicalRetriever
 from osler.serve.app import build_state
 from osler.serve.keys import Caller
 from osler.serve.run_manager import ActiveRun
-from osler.testing.faults import FAULTS, RECORDED, FaultDial, RecordedDisk
 from osler.testing.scripted import HashingEncoder
-from osler.testing.served import FixedModel, loaded_shelf, no_page, serving_settings
-from osler.testing.stores import write_corpus
 from osler.trace import Run
 from osler.train.record import DATA, write_records
 from osler.types import Answer, Halt, Question, Solution

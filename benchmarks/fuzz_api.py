@@ -10,6 +10,7 @@ type, headers or body the schema does not tell of.
 from __future__ import annotations
 
 import argparse
+import sys
 import tempfile
 import time
 from collections import Counter
@@ -26,7 +27,9 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from osler.testing.served import serve_osler
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
+
+from served import serve_osler
 
 CHECKS = [
     not_a_server_error,

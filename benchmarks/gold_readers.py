@@ -1,4 +1,4 @@
-"""What the methods lose of an answer that their reader has: `GoldReader` of `osler.testing`.
+"""What the methods lose of an answer that their reader has: `GoldReader` of `tests/support`.
 
     python -m benchmarks.gold_readers --data ../shared/data --limit 20
 
@@ -18,6 +18,7 @@ import argparse
 import asyncio
 import json
 import math
+import sys
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -27,9 +28,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
+
+from competent import GoldReader, GoldStep
+from mannered_runs import ManneredRun, run_mannered
+
 from osler.retrieve.words import content_terms
-from osler.testing.competent import GoldReader, GoldStep
-from osler.testing.mannered_runs import ManneredRun, run_mannered
 from osler.testing.manners import Manners
 from osler.testing.prefix_cache import PrefixCache, template_tokens
 from osler.text import split_sentences

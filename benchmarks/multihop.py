@@ -1,14 +1,13 @@
 """KAG-Thinker end to end on questions of several hops, with the model that is configured.
 
     python benchmarks/multihop.py DATA [--log FILE] [--set 2wiki musique] [--part test] [--n 100]
-    python benchmarks/multihop.py DATA --log FILE --table [--plot FILE.svg]
+    python benchmarks/multihop.py DATA --log FILE --table
 
 DATA is the folder with `2wikimultihopqa`, `musique` and `hotpotqa`. The corpus that comes with each
 set is the knowledge base. Each question is answered in the ways named, and written to the log as it
-is done; a run that was stopped goes on where it stopped. `--table` only prints what the log holds;
-the plot shows how often an answer with such a least probability is right. `multihop_split.json`
-keeps the questions of 2wiki and musique that may be learnt from (dev) from the held-out ones
-(test), by hashes of their ids.
+is done; a run that was stopped goes on where it stopped. `--table` only prints what the log holds.
+`multihop_split.json` keeps the questions of 2wiki and musique that may be learnt from (dev) from
+the held-out ones (test), by hashes of their ids.
 
 | way | what it is |
 |---|---|
@@ -475,19 +474,11 @@ def main() -> None:
     parser.add_argument("--home", type=Path, help="folder of knowledge bases that are kept")
     parser.add_argument("--n", type=int, default=100)
     parser.add_argument("--table", action="store_true")
-    parser.add_argument("--plot", type=Path)
     given = parser.parse_args()
     if not given.table:
         asyncio.run(answer(given))
     found = rows(given.log)
     table(found)
-    if given.plot:
-        from plots import calibration
-
-        direct = [row for row in found if row.way == "direct" and row.decisions]
-        points = [(row.decisions[0]["p"], row.f1) for row in direct]
-        drawn = calibration(points, title="The model's own answers")
-        given.plot.write_text(drawn, encoding="utf-8")
 
 
 if __name__ == "__main__":

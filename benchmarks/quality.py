@@ -1,6 +1,6 @@
 """quality.toml: what was measured, one part a script, each figure with its interval and n.
 
-`write_figures` writes a table of the scoreboard, with a value for each question.
+`write_figures` writes a file of `scoreboard/figures`, with a value for each question.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from osler.evaluate.intervals import Estimate
-from osler.evaluate.scoreboard.measured import COLUMNS
 
 FILE = Path(__file__).with_name("quality.toml")
+COLUMNS = ["table", "set", "row", "measure", "n", "hits", "value", "low", "high"]
+COLUMNS += ["opponent", "source", "values"]
 _HEAD = """\
 # Quality on real data, written by the scripts that are named; never by hand.
 # A figure is [value, lower, upper end of the 95 % interval, n].
@@ -27,19 +28,11 @@ def figure(estimate: Estimate) -> list[float | int]:
 
 
 def write_figures(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """Writes `osler.evaluate.scoreboard.measured`'s file; columns that a row lacks stay empty."""
+    """Writes such a file as `scoreboard/figures` has; columns that a row lacks stay empty."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS, restval="", lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
-
-
-def read_figures(path: Path | None) -> list[dict[str, Any]]:
-    """The lines of such a file, none where there is no file."""
-    if path is None or not path.exists():
-        return []
-    with path.open(encoding="utf-8", newline="") as file:
-        return [*csv.DictReader(file)]
 
 
 def join_values(values: Sequence[float]) -> str:

@@ -1,18 +1,12 @@
-"""The scoreboard's tables from what benches stored: a value for each question, and no text.
+"""Tables of `scoreboard/figures` from what benches stored: a value for each question, and no text.
 
-    python benchmarks/scoreboard_tables.py TABLE STORE... --out benchmarks/scoreboard/TABLE.csv
+    python benchmarks/scoreboard_tables.py TABLE STORE... --out FILE.csv
 
 | TABLE | STORE, made by |
 |---|---|
 | labels | `data/support_labels.jsonl`, by reading |
 | hops | `machines.jsonl` of `machines.py` |
 | noise | a line for each run of `osler attack`: kind, noise, id, backtracked, right, cited |
-| plans | `results.jsonl` of `train_planner.py` |
-| steps | `asked.jsonl` of `decompose.py` |
-| boundary | `boundary.jsonl` of `boundary.py` |
-
-`scoreboard/retrieval.csv` was written by a bench that is no longer here; `scoreboard/copied.csv`
-has what stands in `research/log` alone, each line under the heading that it names.
 """
 
 from __future__ import annotations
@@ -77,61 +71,10 @@ def noise_figures(rows: list[Row]) -> Made:
             yield figure("attacks", "PubMedQA", name, title, values, opponent, source)
 
 
-def plan_figures(rows: list[Row]) -> Made:
-    """Each planner beside one search, on the questions that it was asked."""
-    source = "Source plans (benchmarks/planning.py)"
-    found: dict[str, dict[str, Row]] = {}
-    for one in rows:
-        found.setdefault(one["planner"], {})[one["id"]] = one
-    simple = found.pop("one-search")
-    for planner, asked in found.items():
-        ids = sorted(set(asked) & set(simple))
-        for at, title in enumerate(("recall@10", "nDCG@10")):
-            for name, own in (("one search", simple), (planner, asked)):
-                values = [own[id]["scores"][at] for id in ids]
-                opponent = "" if name == "one search" else "one search"
-                of = f"the questions of {planner}"
-                yield figure("planning", of, name, title, values, opponent, source)
-
-
-def step_figures(rows: list[Row]) -> Made:
-    """Plans for several steps by an adapter: whether one can be read, and leads to the answer."""
-    source = "Questions that chain relations, answered from texts"
-    for of in dict.fromkeys(one["set"] for one in rows):
-        own = {one["id"]: one for one in rows if (one["set"], one["way"]) == (of, "steps")}
-        for key, title in (("valid", "readable"), ("right", "leads to the answer")):
-            values = [own[id][key] for id in sorted(own)]
-            yield figure("planning", f"{of}, n {len(own)}", "adapter", title, values, "", source)
-
-
-def boundary_figures(rows: list[Row]) -> Made:
-    """The paper's rule (p at least .5, and stood by) beside always searching."""
-    source = "The knowledge boundary: searches saved"
-    # Once each: a run that goes on with further signals asks the same questions again.
-    own = list({one["id"]: one for one in rows if one["set"] == "research"}.values())
-    kept = [bool(one["answer"] and one["checked"] and one["p"] >= 0.5) for one in own]
-    searched = [one["searched right"] for one in own]
-    pairs = zip(own, kept, strict=True)
-    ruled = [one["right"] if keep else one["searched right"] for one, keep in pairs]
-    head = [one["right"] for one in own]
-    of, always = "BioASQ and PubMedQA, yes or no", "always searched"
-    for name, right, saved in (
-        (always, searched, [False] * len(own)),
-        ("the paper's rule", ruled, kept),
-        ("never searched", head, [True] * len(own)),
-    ):
-        opponent = "" if name == always else always
-        yield figure("boundary", of, name, "right", right, opponent, source)
-        yield figure("boundary", of, name, "searches saved", saved, "", source)
-
-
 TABLES: Mapping[str, Callable[[list[Row]], Made]] = {
     "labels": label_figures,
     "hops": hop_figures,
     "noise": noise_figures,
-    "plans": plan_figures,
-    "steps": step_figures,
-    "boundary": boundary_figures,
 }
 
 

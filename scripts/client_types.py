@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -96,7 +97,8 @@ def _render_kind(schema: Schema) -> str:
 
 
 def main() -> None:
-    from osler.testing.served import serve_osler
+    sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
+    from served import serve_osler
 
     with tempfile.TemporaryDirectory() as home, serve_osler(Path(home)) as place:
         api = httpx2.get(f"{place.url}/openapi.json", timeout=60).json()

@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from lxml import html
-
 from osler.sources.catalogue import BUILT_IN
 
 REPOSITORY = Path(__file__).parents[1]
@@ -19,7 +17,6 @@ SOURCES = REPOSITORY / "web" / "src" / "sources.ts"
 SCOREBOARD = REPOSITORY / "docs" / "scoreboard.md"
 BOARD = REPOSITORY / "web" / "public" / "assets"
 
-_TABLE = re.compile(r"<table.*?</table>", re.DOTALL)
 _IMAGE = re.compile(r"!\[.*?\]\(img/(.+?)\)")
 _LINK = re.compile(r"\[([^]]+)\]\([^)]+\)")
 
@@ -38,12 +35,9 @@ def render_sources() -> str:
 
 def read_blocks(page: str) -> Iterator[dict[str, Any]]:
     """The headings, paragraphs, tables and pictures of a page of `osler scoreboard report`."""
-    tables = iter(_TABLE.findall(page))
-    for block in re.split(r"\n\s*\n", _TABLE.sub("\n\n<table>\n\n", page)):
+    for block in re.split(r"\n\s*\n", page):
         text = block.strip()
-        if text == "<table>":
-            yield _read_html(next(tables))
-        elif text.startswith("|"):
+        if text.startswith("|"):
             yield _read_pipes(text)
         elif image := _IMAGE.match(text):
             yield {"picture": image[1]}
@@ -52,33 +46,19 @@ def read_blocks(page: str) -> Iterator[dict[str, Any]]:
             yield {"heading": _plain(words), "level": len(hashes)}
         elif text.startswith("- "):
             yield {"list": [_plain(line.removeprefix("- ")) for line in text.splitlines()]}
-        elif text and not text.startswith("<"):
+        elif text:
             yield {"text": _plain(text)}
-
-
-def _read_html(text: str) -> dict[str, Any]:
-    table = html.fromstring(text)
-    rows = [
-        [[_words(cell), cell.get("data-value", "")] for cell in row.iter("td")]
-        for row in table.iter("tr")
-    ]
-    head = [_words(cell) for cell in table.iter("th")]
-    return {"head": head, "rows": [row for row in rows if row]}
-
-
-def _words(cell: html.HtmlElement) -> str:
-    return " ".join(map(str, cell.itertext()))
 
 
 def _read_pipes(text: str) -> dict[str, Any]:
     lines = [line.strip("| ").split(" | ") for line in text.splitlines()]
-    cells = [[[_plain(cell), ""] for cell in line] for line in lines[2:]]
+    cells = [[_plain(cell) for cell in line] for line in lines[2:]]
     return {"head": [_plain(cell) for cell in lines[0]], "rows": cells}
 
 
 def _plain(text: str) -> str:
     """Without Markdown's marks."""
-    return " ".join(re.sub(r"[`*]", "", _LINK.sub(r"\1", text)).split())
+    return " ".join(re.sub(r"(?<!\\)[`*]|\\(?=\*)", "", _LINK.sub(r"\1", text)).split())
 
 
 if __name__ == "__main__":

@@ -25,11 +25,11 @@ import httpx2
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "support"))
 
+from served import serve_osler
 from synthetic_patients import make_patients, read_labelled_cases
 
 from osler.kb.base import KnowledgeBase
 from osler.testing.scripted import HashingEncoder
-from osler.testing.served import serve_osler
 
 Sent = list[tuple[str, float, list[dict[str, Any]], str]]
 """File, milliseconds, cards, and what was wrong with them."""

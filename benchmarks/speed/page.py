@@ -26,8 +26,11 @@ from typing import Any
 
 import httpx2
 
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "support"))
+
+from browsing import launch_browser, wait_for_script
+
 from osler.serve import page
-from osler.testing.browsing import launch_browser, wait_for_script
 
 PAINT = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
 

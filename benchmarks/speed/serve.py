@@ -32,8 +32,11 @@ from typing import Any
 
 import httpx2
 
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "support"))
+
+from served import FixedModel, fill_knowledge_base, serve_osler
+
 from osler.llm.core.base import Completion, Message, Sampling
-from osler.testing.served import FixedModel, fill_knowledge_base, serve_osler
 
 WORDS = (
     "adrenaline thigh anaphylaxis warfarin amiodarone heart kidney insulin glucose fever cough"

@@ -10,7 +10,7 @@ import hashlib
 import re
 import tomllib
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -104,6 +104,16 @@ def one_line(text: str) -> str:
     if text.isascii() and text.isprintable():
         return " ".join(text.split())
     return " ".join(clean_text(text).split())
+
+
+def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table in Markdown, its cells cleaned to one line each."""
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(map(_escape_cell, line))} |" for line in lines)
+
+
+def _escape_cell(text: str) -> str:
+    return one_line(text).replace("|", "\\|")
 
 
 def make_slug(text: str) -> str:

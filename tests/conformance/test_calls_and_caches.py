@@ -11,9 +11,9 @@ from pathlib import Path
 from tempfile import mkdtemp
 
 import pytest
+from competent import CompetentModel
+from mannered_runs import solve_in_turn
 
-from osler.testing.competent import CompetentModel
-from osler.testing.mannered_runs import solve_in_turn
 from osler.testing.manners import Manners
 from osler.types import Halt, Passage, Question
 

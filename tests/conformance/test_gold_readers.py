@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from competent import GoldReader, GoldStep, key_sentence
+from mannered_runs import ManneredRun, run_mannered
 
-from osler.testing.competent import GoldReader, GoldStep, key_sentence
-from osler.testing.mannered_runs import ManneredRun, run_mannered
 from osler.testing.manners import Manners
 from osler.testing.scripted import ScriptedRetriever
 from osler.trace import Searched

@@ -15,10 +15,10 @@ from typing import Any
 
 import pytest
 from manner_table import MANNERS
+from mannered_runs import IRON, ManneredRun, run_mannered
 
 from osler.app.config import STRATEGIES
 from osler.errors import CapabilityMissing
-from osler.testing.mannered_runs import IRON, ManneredRun, run_mannered
 from osler.testing.manners import CHATTER, THOUGHT, Manners
 from osler.types import Halt, Passage
 

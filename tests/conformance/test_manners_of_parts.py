@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pytest
 from manner_table import MANNERS
+from mannered_runs import IRON, QUESTION, TEA, connect_mannered
 
 from osler.app.wiring.models import LoadedModel
 from osler.evaluate.judges import Judge
@@ -13,7 +14,6 @@ from osler.extract.items import Entity, EntityRelation, KnowledgePoint, Unit
 from osler.extract.model import ModelExtractor
 from osler.llm.core.speaker import Speaker
 from osler.methods.omni.describe import SourceDescription
-from osler.testing.mannered_runs import IRON, QUESTION, TEA, connect_mannered
 from osler.testing.manners import Manners
 from osler.trace import Run
 from osler.train.spo.case import TrainingCase

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from competent import CompetentModel
+from mannered_runs import run_mannered
 
 from osler.app.config import ModelSettings, Settings, load
 from osler.app.probe import probe_model
 from osler.app.probe.advice import Advice, advise, write_advice
 from osler.app.probe.findings import Findings, Thinking
-from osler.testing.competent import CompetentModel
 from osler.testing.mannered import MODEL, serve_manners
-from osler.testing.mannered_runs import run_mannered
 from osler.testing.manners import Manners
 from osler.types import Halt
 

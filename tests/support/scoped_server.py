@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+from served import TEXTS, ServedOsler, fill_knowledge_base, serve_osler
 
 from osler.cli.serve import report_page
 from osler.graph.items import Definition, Name
@@ -17,7 +18,6 @@ from osler.graph.store import Graph
 from osler.serve.keys import new_key
 from osler.serve.ledger import Ledger
 from osler.serve.scopes import VERBS, make_scope
-from osler.testing.served import TEXTS, ServedOsler, fill_knowledge_base, serve_osler
 
 MARK = {"emr": "zyxomarkone", "own": "zyxomarktwo", "graph": "zyxomarkfour"}
 PRIVATE = {

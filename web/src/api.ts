@@ -317,7 +317,7 @@ export interface Block {
   list?: string[];
   picture?: string;
   head?: string[];
-  rows?: [string, string][][]; // each cell with what it is sorted by
+  rows?: string[][];
 }
 
 export class Refusal extends Error {

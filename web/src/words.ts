@@ -544,7 +544,6 @@ const COLUMNS: Record<string, [string, string]> = {
 const PICTURES: Record<string, [string, string]> = {
   "scoreboard-front.svg": ["Share of right answers over mean seconds a question", "正确率与每题平均秒数"],
   "scoreboard-risk.svg": ["Share of wrong answers over the share that is answered, the surest first", "错误率与作答比例（把握大的在前）"],
-  "scoreboard-reliability.svg": ["Share of right answers over the sureness that is stated", "正确率与所述把握程度"],
 };
 
 // A run's note that a limit was reached, in words for a reader; any other as it is.

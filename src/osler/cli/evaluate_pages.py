@@ -42,7 +42,7 @@ from osler.evaluate.report.tables import (
     measure_tables,
 )
 from osler.llm.core.cache import write_whole
-from osler.trace import Event, to_line
+from osler.trace import to_line
 
 # What a strategy costs a sample, in the mean.
 SIDE_BY_SIDE = ("calls", "tokens", "wall_s", "searches")
@@ -168,18 +168,12 @@ def tasks_page(rows: list[dict[str, Any]]) -> RenderableType:
     return Group(table, *([Text("")] if notes else []), *notes)
 
 
-def film_lines(events: Sequence[Event]) -> list[str]:
-    """The film of a run as lines of plain text."""
-    return [line.plain for line in draw_film(events)]
-
-
 def write_page(path: Path, text: str) -> None:
     """The file, wholly or not at all. Raises `OslerError` where it cannot be written."""
     with translate_os_errors(
         f"{path} cannot be written", OslerError, "name another folder with --out"
     ):
         path.parent.mkdir(parents=True, exist_ok=True)
-        # A browser that reloads the report sees the old page or the new one, never half of it.
         with write_whole(path) as draft:
             draft.write_text(text, encoding="utf-8")
 
@@ -271,7 +265,9 @@ def sample_page(folder: Path, records: Sequence[SampleRecord]) -> RenderableType
         if record.tape:
             shown.append(Text(f"replay: osler replay {folder / RUNS / record.tape}"))
         if record.trace:
-            shown += [Text(f"  {line}") for line in film_lines(read_trace(folder, record.trace))]
+            shown += [
+                Text(f"  {line.plain}") for line in draw_film(read_trace(folder, record.trace))
+            ]
     return Group(*shown)
 
 

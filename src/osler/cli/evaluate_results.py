@@ -112,27 +112,21 @@ def ratings(
 def report(
     here: CliSession,
     log_dir: LogDir,
-    out: Annotated[
-        Path | None, typer.Option(help="Folder for report.md and report.html; else the log's.")
-    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for report.md; else the log's.")] = None,
     samples: Annotated[
         int, typer.Option(min=0, help="Samples shown of each strategy and data set.")
     ] = 20,
     allow_undecided: AllowUndecided = False,
 ) -> None:
-    """Write the report of a log folder: Markdown, and one HTML page without scripts."""
-    from osler.cli.evaluate_pages import film_lines, report_document, report_page, write_page
-    from osler.evaluate.report import build_report, render_html, render_markdown
+    """Write the report of a log folder as Markdown."""
+    from osler.cli.evaluate_pages import report_document, report_page, write_page
+    from osler.evaluate.report import build_report, render_markdown
 
     figures = build_report(log_dir, shown=samples, allow_undecided=allow_undecided)
-    folder = out or log_dir
-    paths = (folder / "report.md", folder / "report.html")
-    write_page(paths[0], render_markdown(figures))
-    write_page(paths[1], render_html(figures, film_lines))
-    here.show_result(
-        report_page(figures), {**report_document(figures), "files": [str(p) for p in paths]}
-    )
-    here.print_line(f"written to {paths[0]} and {paths[1]}")
+    path = (out or log_dir) / "report.md"
+    write_page(path, render_markdown(figures))
+    here.show_result(report_page(figures), {**report_document(figures), "files": [str(path)]})
+    here.print_line(f"written to {path}")
 
 
 def compare(

@@ -105,11 +105,12 @@ def report(
     here: CliSession,
     scores: Annotated[
         list[Path],
-        typer.Argument(
-            help="Log folders, files of scores or of benches' figures; all on one page."
-        ),
+        typer.Argument(help="Log folders or files of scores; all on one page."),
     ],
-    out: Annotated[Path, typer.Option(help="Folder for scoreboard.md and its pictures.")],
+    out: Annotated[
+        Path,
+        typer.Option(help="Folder for scoreboard.md, its CSV and its pictures (extra plot)."),
+    ],
     scores_out: Annotated[
         Path | None,
         typer.Option("--scores", help="Also write all scores, without any text, to this file."),
@@ -122,15 +123,12 @@ def report(
     """Make the scoreboard's page from logs, or from files of scores, without a model."""
     from osler.cli.evaluate_pages import write_page as write_text
     from osler.cli.session import PARTIAL
-    from osler.evaluate.scoreboard.measured import is_measured, read_measured
     from osler.evaluate.scoreboard.page import scored_strategies, write_page
     from osler.evaluate.scoreboard.scores import format_scores, join_logs, read_scores
     from osler.evaluate.scoreboard.tables import find_departures
 
-    benches = [path for path in scores if is_measured(path)]
-    log = join_logs([read_scores(path) for path in scores if path not in benches])
-    figures = [figure for path in benches for figure in read_measured(path)]
-    files = write_page(log, scored_strategies(log), out, figures)
+    log = join_logs([read_scores(path) for path in scores])
+    files = write_page(log, scored_strategies(log), out)
     if scores_out is not None:
         write_text(scores_out, format_scores(log))
         files.append(scores_out)

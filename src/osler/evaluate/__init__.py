@@ -28,13 +28,15 @@ Measuring:
 | `compare` | two strategies, or two logs, on the same samples |
 | `judges`, `judged` | models as judges; their judgements over a log folder |
 | `agreement`, `ratings` | judges against people; people's ratings as a table |
-| `report` | a log folder as Markdown or HTML |
+| `report` | a log folder as Markdown |
+| `scoreboard` | scores of every strategy on the same questions, as a page |
+| `figures` | drawings of these and of the studies |
 
 Studies of the papers:
 
 | Module | Repeats |
 |---|---|
-| `sigma`, `figures` | TC-RAG §6.5: sensitivity to the threshold, Fig. 3 |
+| `sigma` | TC-RAG §6.5: sensitivity to the threshold, Fig. 3 |
 | `attacks` | TC-RAG App. 8.6: noise in what a tool returns, Table 3 |
 | `planning` | Omni-RAG §5.5, App. A.1 and B: source plans |
 """

@@ -12,10 +12,11 @@ import pytest
 
 pytest.importorskip("fastapi", reason='not installed: pip install "osler[serve]"')
 
+import browsing
+from served import FixedModel, ServedOsler, serve_osler
+from stores import write_log_folder
+
 from osler.cli.serve import report_page
-from osler.testing import browsing
-from osler.testing.served import FixedModel, ServedOsler, serve_osler
-from osler.testing.stores import write_log_folder
 
 REPLY = "Adrenaline is given first. [1] 过敏性休克首选肾上腺素。[3]"
 """It cites two sources."""

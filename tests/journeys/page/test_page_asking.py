@@ -7,10 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
-
-from osler.serve.keys import new_key
-from osler.serve.ledger import Ledger
-from osler.testing.browsing import (
+from browsing import (
     QUESTION,
     ask_question,
     expect_count,
@@ -20,7 +17,7 @@ from osler.testing.browsing import (
     many_pages,
     wait_for_script,
 )
-from osler.testing.served import (
+from served import (
     FixedModel,
     ServedOsler,
     fill_knowledge_base,
@@ -28,7 +25,10 @@ from osler.testing.served import (
     serve_osler,
     start_run,
 )
-from osler.testing.waiting import AwaitableEvent
+from waiting import AwaitableEvent
+
+from osler.serve.keys import new_key
+from osler.serve.ledger import Ledger
 
 Window = Callable[..., Any]
 

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from browsing import ask_question, expect_count, expect_text
 from danger_dialogues import DIALOGUES, expected_words
+from served import FixedModel, serve_osler
+from waiting import AwaitableEvent
 
-from osler.testing.browsing import ask_question, expect_count, expect_text
-from osler.testing.served import FixedModel, serve_osler
-from osler.testing.waiting import AwaitableEvent
 from osler.types import DangerKind
 
 Window = Callable[..., Any]

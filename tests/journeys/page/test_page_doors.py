@@ -13,18 +13,15 @@ from typing import Any
 import httpx2
 import pypdf
 import pytest
-from docx import Document as WordDocument
-from record_system import CLIENT, RecordSystem, serve_record_system
-
-from osler.app.threads import FILE, MOST_TURNS
-from osler.serve.clinic.launch_sessions import COOKIE
-from osler.testing.browsing import (
+from browsing import (
     ask_question,
     expect_count,
     expect_exact_text,
     expect_text,
 )
-from osler.testing.served import (
+from docx import Document as WordDocument
+from record_system import CLIENT, RecordSystem, serve_record_system
+from served import (
     FixedModel,
     ServedOsler,
     fill_knowledge_base,
@@ -32,7 +29,10 @@ from osler.testing.served import (
     serve_osler,
     start_run,
 )
-from osler.testing.waiting import AwaitableEvent
+from waiting import AwaitableEvent
+
+from osler.app.threads import FILE, MOST_TURNS
+from osler.serve.clinic.launch_sessions import COOKIE
 
 Window = Callable[..., Any]
 FIRST = "What is given first in anaphylaxis?"

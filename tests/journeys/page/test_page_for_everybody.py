@@ -9,13 +9,13 @@ from typing import Any
 
 import httpx2
 import pytest
+from browsing import QUESTION, ask_question, expect_text, store_run, wait_for_script
 from danger_dialogues import DIALOGUES
+from served import FixedModel, ServedOsler, read_stream, serve_osler, start_run
+from waiting import AwaitableEvent
 
 from osler.kb.base import KnowledgeBase
-from osler.testing.browsing import QUESTION, ask_question, expect_text, store_run, wait_for_script
 from osler.testing.scripted import HashingEncoder
-from osler.testing.served import FixedModel, ServedOsler, read_stream, serve_osler, start_run
-from osler.testing.waiting import AwaitableEvent
 
 Window = Callable[..., Any]
 AXE = Path(__file__).parents[3] / "web" / "node_modules" / "axe-core" / "axe.min.js"

@@ -7,8 +7,7 @@ from typing import Any
 
 import httpx2
 import pytest
-
-from osler.testing.browsing import (
+from browsing import (
     QUESTION,
     ask_question,
     expect_count,
@@ -17,7 +16,7 @@ from osler.testing.browsing import (
     store_run,
     wait_for_script,
 )
-from osler.testing.served import ServedOsler, read_stream, start_run
+from served import ServedOsler, read_stream, start_run
 
 Window = Callable[..., Any]
 

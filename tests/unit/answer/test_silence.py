@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mannered_runs import IRON, run_mannered
 
 from osler.answer.silence import read_draft
 from osler.llm.reading.answers import answer_words, declines
-from osler.testing.mannered_runs import IRON, run_mannered
 from osler.testing.manners import REFUSAL, Manners
 from osler.trace import Run
 from osler.types import Halt

@@ -8,6 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from served import (
+    FixedModel,
+    fill_knowledge_base,
+    loaded_shelf,
+    serving_settings,
+)
 
 from osler.answer.follow_up import Standalone
 from osler.app.asked_again import AnswerChange, ask_again, compare_answers
@@ -18,12 +24,6 @@ from osler.errors import BadRun
 from osler.kb.base import KnowledgeBase
 from osler.questions import parse_question
 from osler.testing.scripted import HashingEncoder
-from osler.testing.served import (
-    FixedModel,
-    fill_knowledge_base,
-    loaded_shelf,
-    serving_settings,
-)
 from osler.types import Answer, Evidence, Hit, Passage, Statement
 
 QUESTION = "What is the first treatment of gout?"

@@ -11,6 +11,13 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from served import (
+    FixedModel,
+    fill_knowledge_base,
+    loaded_shelf,
+    no_page,
+    serving_settings,
+)
 
 from osler.answer.follow_up import Standalone
 from osler.app.audit import entries
@@ -24,13 +31,6 @@ from osler.kb.base import KnowledgeBase
 from osler.serve.app import build_state
 from osler.serve.ledger import Ledger, LedgerEntry
 from osler.testing.scripted import HashingEncoder
-from osler.testing.served import (
-    FixedModel,
-    fill_knowledge_base,
-    loaded_shelf,
-    no_page,
-    serving_settings,
-)
 
 
 @pytest.fixture

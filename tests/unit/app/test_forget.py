@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from served import FixedModel
 
 from osler.answer.follow_up import Standalone
 from osler.app.config import Settings
@@ -25,7 +26,6 @@ from osler.app.wiring.models import LoadedModel
 from osler.errors import BadConfig, StorageFailed
 from osler.kb.base import KnowledgeBase
 from osler.testing.scripted import HashingEncoder
-from osler.testing.served import FixedModel
 from osler.types import Question
 
 MARK = "zyxomarker 肾上腺"

@@ -8,9 +8,10 @@ import pytest
 
 pytest.importorskip("fastapi", reason='not installed: pip install "osler[serve]"')
 
+from served import FixedModel, fill_knowledge_base, loaded_shelf, serving_settings
+
 from osler.app.runs import ask
 from osler.questions import parse_question
-from osler.testing.served import FixedModel, fill_knowledge_base, loaded_shelf, serving_settings
 
 DANGER = "My throat swells after a wasp sting and I cannot <b>breathe</b>."
 

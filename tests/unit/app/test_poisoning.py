@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from served import FixedModel
 
 from osler.app.config import Settings
 from osler.app.poisoning import (
@@ -27,7 +28,6 @@ from osler.errors import BadConfig
 from osler.kb.base import KnowledgeBase
 from osler.llm.core.base import Completion, Message, Sampling
 from osler.testing.scripted import HashingEncoder
-from osler.testing.served import FixedModel
 from osler.types import Answer, Evidence, Hit, Passage, Question, Statement
 
 RIGHT = "The dose of salbutamol in an acute attack is 5 mg."

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from competent import CompetentModel
 
 from osler.app.config import ModelSettings, Settings
 from osler.app.doctor.checks import Check
@@ -15,7 +16,6 @@ from osler.app.probe import probe_model
 from osler.app.probe.advice import advise
 from osler.app.probe.findings import Findings
 from osler.llm.server.bounded_reading import complained_context
-from osler.testing.competent import CompetentModel
 from osler.testing.mannered import MODEL, serve_manners
 from osler.testing.manners import Manners
 from osler.testing.servers import (

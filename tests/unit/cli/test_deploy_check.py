@@ -10,9 +10,10 @@ import pytest
 
 pytest.importorskip("fastapi", reason='not installed: pip install "osler[serve]"')
 
+from served import serve_osler
+
 from osler.serve.keys import new_key
 from osler.serve.ledger import Ledger
-from osler.testing.served import serve_osler
 
 STEPS = ["ready", "version", "search", "ask", "stream", "answer"]
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from competent import CompetentModel
 
 from osler.app.config import load, render_template
 from osler.cli.model_probe import _complete_url
-from osler.testing.competent import CompetentModel
 from osler.testing.mannered import MODEL, serve_manners
 from osler.testing.manners import Manners
 

@@ -13,10 +13,10 @@ pytest.importorskip("IPython", reason="`make test-libraries` installs it")
 
 from IPython.core.displaypub import CapturingDisplayPublisher
 from IPython.core.interactiveshell import InteractiveShell
+from served import FixedModel, fill_knowledge_base, loaded_shelf, serving_settings
 
 from osler import ask, parse_question
 from osler.cli.notebook import NotebookProgress
-from osler.testing.served import FixedModel, fill_knowledge_base, loaded_shelf, serving_settings
 
 
 @pytest.fixture

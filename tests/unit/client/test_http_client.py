@@ -19,8 +19,9 @@ from osler.client.http_client import ServerRefused, ServerUnreachable
 
 pytest.importorskip("fastapi", reason='not installed: pip install "osler[serve]"')
 
+from served import ServedOsler, serve_osler
+
 from osler.cli.serve import report_page
-from osler.testing.served import ServedOsler, serve_osler
 
 QUESTION = "Which drug is given first, into the outer thigh, at once?"
 

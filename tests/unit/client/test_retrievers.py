@@ -12,7 +12,7 @@ from osler import Client
 
 pytest.importorskip("fastapi", reason='not installed: pip install "osler[serve]"')
 
-from osler.testing.served import ServedOsler, serve_osler
+from served import ServedOsler, serve_osler
 
 QUERY = "Which drug is given first in anaphylaxis?"
 

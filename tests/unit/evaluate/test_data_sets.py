@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from osler.errors import BadConfig, MalformedSource, OslerError
-from osler.evaluate.datasets import DATA_SETS, load_dataset, read_qrels
+from osler.evaluate.datasets import DATA_SETS, load_dataset
 from osler.evaluate.datasets.base import LoadedDataset, json_records
 from osler.evaluate.datasets.clinical import read_labels
 from osler.evaluate.datasets.longform import inline_options
@@ -88,14 +88,6 @@ def test_no_question_holds_its_gold_answer_as_a_field(name: str, shared_data: Pa
             assert all(
                 len(gold) < 60 or gold not in sample.question.text for gold in sample.gold.texts
             )
-
-
-def test_the_judgements_over_medquad_are_graded_from_zero(shared_data: Path) -> None:
-    path = shared_data / "B_corpora" / "medquad" / "qrels_LiveQAMed2017.txt"
-    found = read_qrels(path)
-    lines = path.read_text(encoding="utf-8").split("\n")
-    assert sum(map(len, found.values())) <= sum(bool(line.strip()) for line in lines)
-    assert {grade for docs in found.values() for grade in docs.values()} == {0, 1, 2, 3}
 
 
 def test_emergency_stays_are_read_from_the_users_own_files(shared_data: Path) -> None:
@@ -290,14 +282,6 @@ def test_a_workbook_that_is_none_is_refused(tmp_path: Path) -> None:
     path.write_bytes(b"no workbook")
     with pytest.raises(OslerError, match="not an Excel workbook"):
         DATA_SETS["medicationqa"].read([path])
-
-
-@pytest.mark.parametrize("text", ["1 4-Excellent", "1 good DOC", "a b c d e"])
-def test_a_line_that_is_no_judgement_is_named(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "qrels.txt"
-    path.write_text(f"1 1-Incorrect D1\n{text}\n", encoding="utf-8")
-    with pytest.raises(MalformedSource, match=r"qrels\.txt:2"):
-        read_qrels(path)
 
 
 def test_an_unknown_data_set_gets_a_hint() -> None:

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from waiting import TaskBarrier
 
 from osler.errors import BadRun, ModelUnreachable
 from osler.evaluate import plan as planning
@@ -21,7 +22,6 @@ from osler.evaluate.record import Gold, Sample, SampleKey
 from osler.evaluate.runner import EvaluationRunner, ReadyStrategy, RunnerCell, SolvedRun
 from osler.jobs.claims import LEASE, Claims
 from osler.jobs.runner import HOPELESS
-from osler.testing.waiting import TaskBarrier
 from osler.trace import Answered, Run, Started
 from osler.types import Answer, Authorship, Halt, Question, Solution, Statement
 
@@ -236,6 +236,7 @@ asyncio.run(runner(Path(sys.argv[1]), Hanging(), jobs=3).run(cells(120)))
 async def test_a_killed_run_loses_at_most_the_samples_in_flight(tmp_path: Path) -> None:
     child = subprocess.Popen(  # noqa: ASYNC220, S603
         [sys.executable, "-c", CHILD, str(tmp_path), str(Path(__file__).parent)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         stdout=subprocess.PIPE,
         text=True,
     )

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from stores import write_corpus
 
 from osler.errors import (
     KnowledgeBaseError,
@@ -22,7 +23,6 @@ from osler.kb.encoders.base import Kind
 from osler.kb.search.vectors import Floats
 from osler.kb.store import access
 from osler.testing.scripted import HashingEncoder
-from osler.testing.stores import write_corpus
 from osler.text import split_words
 from osler.types import Language
 

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from stores import write_corpus
 
 from osler.errors import KnowledgeBaseError
 from osler.kb.base import KnowledgeBase
 from osler.kb.store import access
 from osler.testing.scripted import HashingEncoder
-from osler.testing.stores import write_corpus
 
 TEXT = " A text of some length on iron, zinc, gold and lead, and what they do. " * 8
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from stores import damage_database, write_corpus
 
 from osler.errors import (
     KnowledgeBaseError,
@@ -20,7 +21,6 @@ from osler.errors import (
 from osler.kb.base import KnowledgeBase
 from osler.kb.store import access
 from osler.testing.scripted import HashingEncoder
-from osler.testing.stores import damage_database, write_corpus
 
 
 @pytest.fixture

@@ -6,13 +6,13 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from stores import damage_database, write_corpus
 
 from osler.errors import KnowledgeBaseError, KnowledgeBaseMismatch
 from osler.kb import store
 from osler.kb.base import KnowledgeBase
 from osler.kb.store import access
 from osler.testing.scripted import HashingEncoder
-from osler.testing.stores import damage_database, write_corpus
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from stores import write_corpus
 
 from osler.errors import KnowledgeBaseBusy, KnowledgeBaseMismatch
 from osler.kb import index
@@ -19,7 +20,6 @@ from osler.kb.index import leases
 from osler.kb.search.vectors import Floats
 from osler.kb.store import access
 from osler.testing.scripted import HashingEncoder
-from osler.testing.stores import write_corpus
 
 
 class Watched(HashingEncoder):

@@ -1,12 +1,12 @@
 """Messages are continued on servers that would begin a new turn, and native calls are read."""
 
 import pytest
+from competent import CompetentModel
 
 from osler.app.config import ModelSettings
 from osler.app.wiring.models import load_model
 from osler.llm.core.base import Completion, Message, Sampling
 from osler.llm.server.continuing import ask_to_continue, continue_reply
-from osler.testing.competent import CompetentModel
 from osler.testing.mannered import MODEL, serve_manners
 from osler.testing.manners import Manners
 from osler.testing.scripted import tokens_of

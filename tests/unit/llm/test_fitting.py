@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from mannered_runs import IRON, TEA, run_mannered
 
 from osler.errors import PromptTooLong
-from osler.testing.mannered_runs import IRON, TEA, run_mannered
 from osler.testing.manners import Manners
 
 LONG = tuple(

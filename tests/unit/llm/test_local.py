@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import AwaitableEvent
 
 from osler.errors import ModelError, ModelMissing
 from osler.llm.core.base import BatchLikelihood, LanguageModel, Message, Sampling
@@ -17,7 +18,6 @@ from osler.llm.local.forced_scoring import ForcedScorer
 from osler.llm.local.model import LlamaCpp
 from osler.llm.local.quantise import default_gguf
 from osler.methods.tcrag.actions import Move, action_grammar, parse_action
-from osler.testing.waiting import AwaitableEvent
 
 pytestmark = pytest.mark.model
 

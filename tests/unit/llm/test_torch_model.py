@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from tiny_models import save_tiny, save_tiny_gguf, tiny_pair
+from waiting import AwaitableEvent
 
 from osler.errors import BadConfig, CapabilityMissing, ModelError, ModelMissing
 from osler.llm.core.base import BatchLikelihood, LanguageModel, Likelihood, Message, Sampling
@@ -25,7 +26,6 @@ from osler.llm.transformers.hub import (
 )
 from osler.llm.transformers.model import TransformersModel, open_transformers
 from osler.testing.conformance import LanguageModelKit, LikelihoodKit
-from osler.testing.waiting import AwaitableEvent
 
 pytestmark = pytest.mark.torch
 

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from loopback import PostReply, PostRequest, serve_posts
 from tiny_models import save_tiny_bert
+from waiting import AwaitableEvent
 
 from osler.errors import ModelError, ModelMissing, ModelUnreachable, SourceUnavailable
 from osler.kb.base import KnowledgeBase
@@ -26,7 +27,6 @@ from osler.retrieve.rerank import RerankedRetriever
 from osler.retrieve.served_reranker import OpenAIReranker
 from osler.testing.conformance import RetrieverKit
 from osler.testing.scripted import HashingEncoder
-from osler.testing.waiting import AwaitableEvent
 from osler.types import Hit, Passage, Retriever
 
 

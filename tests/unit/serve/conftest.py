@@ -10,8 +10,9 @@ import pytest
 
 pytest.importorskip("fastapi", reason='not installed: pip install "osler[serve]"')
 
+from served import ServedOsler, serve_osler
+
 from osler.cli.serve import report_page
-from osler.testing.served import ServedOsler, serve_osler
 
 
 @pytest.fixture(scope="module")

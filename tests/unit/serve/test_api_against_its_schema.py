@@ -7,8 +7,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
-
-from osler.testing.served import serve_osler
+from served import serve_osler
 
 pytest.importorskip("schemathesis")
 

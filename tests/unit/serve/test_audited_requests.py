@@ -17,14 +17,7 @@ import pytest
 
 pytest.importorskip("cryptography", reason='not installed: pip install "osler[audit]"')
 
-from osler.app.audit.entries import log_folder, prove_run, read_entries, verify_audit
-from osler.app.audit.log import ENTRIES, PUBLIC
-from osler.app.wiring.resource_cache import ResourceCache
-from osler.errors import StorageFailed
-from osler.serve.app import build_state
-from osler.serve.tools import build_mcp_server
-from osler.testing.scripted import HashingEncoder
-from osler.testing.served import (
+from served import (
     ServedOsler,
     fill_knowledge_base,
     no_page,
@@ -33,6 +26,14 @@ from osler.testing.served import (
     serving_settings,
     start_run,
 )
+
+from osler.app.audit.entries import log_folder, prove_run, read_entries, verify_audit
+from osler.app.audit.log import ENTRIES, PUBLIC
+from osler.app.wiring.resource_cache import ResourceCache
+from osler.errors import StorageFailed
+from osler.serve.app import build_state
+from osler.serve.tools import build_mcp_server
+from osler.testing.scripted import HashingEncoder
 
 ROOT = Path(__file__).parents[3]
 REQUIRED = {"log": "require"}

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from served import serving_settings
 
 from osler.serve.choices import run_settings, search_settings
 from osler.serve.problems import RefusedRequest
 from osler.serve.schemas import RunLimits, SearchRequest
-from osler.testing.served import serving_settings
 
 
 def test_a_request_that_chooses_nothing_has_the_server_s_own_settings(home: Path) -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import httpx2
 import pytest
+from served import ServedOsler, read_stream, start_run
 
 from osler.errors import BadRun
 from osler.serve.ledger import Ledger, LedgerEntry
-from osler.testing.served import ServedOsler, read_stream, start_run
 from osler.trace import read_events
 
 DAMAGE: dict[str, Callable[[bytes], bytes]] = {

@@ -11,8 +11,7 @@ from typing import Any
 import httpx2
 import pytest
 from danger_dialogues import DIALOGUES, expected_words
-
-from osler.testing.served import (
+from served import (
     FixedModel,
     ServedOsler,
     fill_knowledge_base,
@@ -20,7 +19,8 @@ from osler.testing.served import (
     serve_osler,
     start_run,
 )
-from osler.testing.waiting import AwaitableEvent
+from waiting import AwaitableEvent
+
 from osler.types import DangerKind
 
 openai = pytest.importorskip("openai")

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import httpx2
 import pytest
+from served import ServedOsler, serve_osler
+from stores import HOSTILE, write_log_folder
 
 from osler.evaluate.report import build_report
 from osler.kb.base import KnowledgeBase
 from osler.testing.scripted import HashingEncoder
-from osler.testing.served import ServedOsler, serve_osler
-from osler.testing.stores import HOSTILE, write_log_folder
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,7 @@ import httpx2
 import pytest
 import rispy
 from docx import Document
-
-from osler.testing.served import ServedOsler, read_stream, start_run
+from served import ServedOsler, read_stream, start_run
 
 
 @pytest.fixture

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import httpx2
 import pytest
-
-from osler.testing.served import ServedOsler, read_stream, start_run
+from served import ServedOsler, read_stream, start_run
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -20,13 +21,13 @@ from typing import IO, Any
 
 import httpx2
 import pytest
+from disk_faults import FAULTS, FaultDial
 from loopback import PostReply, PostRequest, serve_posts
 from scoped_server import call_tool
+from served import fill_knowledge_base, read_stream, start_run
 from synthetic_patients import make_patients
 
 from osler.serve.ledger import Ledger, LedgerEntry
-from osler.testing.faults import FAULTS, FaultDial
-from osler.testing.served import fill_knowledge_base, read_stream, start_run
 from osler.testing.servers import chat_reply
 
 pytestmark = pytest.mark.skipif(
@@ -36,8 +37,8 @@ SERVER = """
 import json
 import sys
 from pathlib import Path
-from osler.testing.served import FixedModel, serve_osler
-from osler.testing.waiting import AwaitableEvent
+from served import FixedModel, serve_osler
+from waiting import AwaitableEvent
 gate = AwaitableEvent()
 with serve_osler(
     Path(sys.argv[1]),
@@ -85,7 +86,7 @@ class Trial:
 def trial(home: Path, dial: FaultDial, **sections: Any) -> Iterator[Trial]:
     with subprocess.Popen(  # noqa: S603
         [sys.executable, "-c", SERVER, str(home), json.dumps(sections)],
-        env=dial.environment(),
+        env={**dial.environment(), "PYTHONPATH": os.pathsep.join(sys.path)},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

@@ -12,8 +12,7 @@ from typing import Any
 
 import httpx2
 import pytest
-
-from osler.testing.served import ServedOsler, read_stream, serve_osler, start_run
+from served import ServedOsler, read_stream, serve_osler, start_run
 
 PROBLEM = "application/problem+json"
 JSON = {"Content-Type": "application/json"}

@@ -10,14 +10,7 @@ from typing import Any
 
 import httpx2
 import pytest
-
-from osler.app.config.access import is_loopback
-from osler.errors import BadConfig
-from osler.serve.app import build_state
-from osler.serve.keys import new_key
-from osler.serve.ledger import FILE, Ledger
-from osler.serve.problems import RefusedRequest
-from osler.testing.served import (
+from served import (
     FixedModel,
     fill_knowledge_base,
     no_page,
@@ -26,7 +19,14 @@ from osler.testing.served import (
     serving_settings,
     start_run,
 )
-from osler.testing.waiting import AwaitableEvent
+from waiting import AwaitableEvent
+
+from osler.app.config.access import is_loopback
+from osler.errors import BadConfig
+from osler.serve.app import build_state
+from osler.serve.keys import new_key
+from osler.serve.ledger import FILE, Ledger
+from osler.serve.problems import RefusedRequest
 
 PROBLEM = "application/problem+json"
 OTHERS = ["0.0.0.0", "192.0.2.7", "::", "osler.example"]  # noqa: S104  where others reach it

@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx2
 import pytest
+from served import ServedOsler, fill_knowledge_base, serve_osler
 
 from osler.kb.base import KnowledgeBase
 from osler.methods.kag.formulas import FORMULAS
@@ -19,7 +20,6 @@ from osler.serve.keys import new_key
 from osler.serve.ledger import Ledger
 from osler.serve.scopes import KeyScope
 from osler.testing.scripted import HashingEncoder
-from osler.testing.served import ServedOsler, fill_knowledge_base, serve_osler
 
 mcp = pytest.importorskip("mcp")
 

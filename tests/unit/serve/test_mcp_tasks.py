@@ -8,12 +8,12 @@ from typing import Any, ClassVar, Literal
 
 import httpx2
 import pytest
+from served import ServedOsler, serve_osler
 
 from osler.serve.keys import new_key
 from osler.serve.ledger import Ledger
 from osler.serve.mcp_tasks import EXTENSION
 from osler.serve.scopes import KeyScope
-from osler.testing.served import ServedOsler, serve_osler
 
 mcp = pytest.importorskip("mcp")
 

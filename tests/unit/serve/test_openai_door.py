@@ -11,11 +11,11 @@ from typing import Any
 
 import httpx2
 import pytest
+from served import FixedModel, ServedOsler, serve_osler
+from waiting import AwaitableEvent
 
 from osler.llm.core.base import Message, Sampling
 from osler.llm.server.client import Endpoint, connect_server
-from osler.testing.served import FixedModel, ServedOsler, serve_osler
-from osler.testing.waiting import AwaitableEvent
 
 openai = pytest.importorskip("openai")
 

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import httpx2
 import pytest
+from served import serve_osler
 
 from osler.serve import page
 from osler.serve.keys import new_key
 from osler.serve.ledger import Ledger
 from osler.sources.catalogue import BUILT_IN
-from osler.testing.served import serve_osler
 
 BUILT = {
     "index.html": b'<script type="module" src="./assets/index-1.js"></script>',
@@ -107,22 +107,14 @@ SCOREBOARD = """# Scoreboard
 
 Words of *one* [link](elsewhere.md).
 
-<table class="scores"><thead><tr><th>strategy</th><th>calls</th></tr></thead><tbody>
-<tr><td><code>rag</code></td><td data-value="1.25">1.2 [1, 2]</td></tr>
-</tbody></table>
-
 | half | right |
 |---|--:|
-| `dev` | **31.0** |
+| `dev` | **31.0** \\* |
 
 ![front](img/front.svg)
 
 - seed 0
 - data
-
-<script>
-sort();
-</script>
 """
 
 
@@ -132,8 +124,7 @@ def test_published_scoreboard_becomes_blocks_of_the_page() -> None:
     assert blocks == [
         {"heading": "Scoreboard", "level": 1},
         {"text": "Words of one link."},
-        {"head": ["strategy", "calls"], "rows": [[["rag", ""], ["1.2 [1, 2]", "1.25"]]]},
-        {"head": ["half", "right"], "rows": [[["dev", ""], ["31.0", ""]]]},
+        {"head": ["half", "right"], "rows": [["dev", "31.0 *"]]},
         {"picture": "front.svg"},
         {"list": ["seed 0", "data"]},
     ]

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import httpx2
 import pytest
-
-from osler.app import runs
-from osler.app.run_files import read_record
-from osler.testing.served import (
+from served import (
     FixedModel,
     ServedOsler,
     fill_knowledge_base,
     read_stream,
     serve_osler,
 )
-from osler.testing.waiting import AwaitableEvent
+from waiting import AwaitableEvent
+
+from osler.app import runs
+from osler.app.run_files import read_record
 
 ASKED = {"question": "What is given first in anaphylaxis?"}
 REPLY = (

@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from osler.testing.served import FixedModel, ServedOsler, serve_osler
-from osler.testing.waiting import AwaitableEvent
+from served import FixedModel, ServedOsler, serve_osler
+from waiting import AwaitableEvent
 
 openai = pytest.importorskip("openai")
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from scoped_server import Keyed, call_tool, list_operations, list_tools, serve_scoped
+from served import serving_settings
 
 from osler.app.config import ServeSettings
 from osler.app.config.access import AccessSettings
@@ -27,7 +28,6 @@ from osler.serve.scopes import (
     make_scope,
     read_scope,
 )
-from osler.testing.served import serving_settings
 
 
 @pytest.fixture(scope="module")

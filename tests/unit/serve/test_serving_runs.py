@@ -10,12 +10,12 @@ from typing import Any
 
 import httpx2
 import pytest
+from browsing import store_run
+from served import FixedModel, ServedOsler, read_stream, serve_osler, start_run
+from waiting import AwaitableEvent
 
 from osler.kb.base import KnowledgeBase
-from osler.testing.browsing import store_run
 from osler.testing.scripted import HashingEncoder
-from osler.testing.served import FixedModel, ServedOsler, read_stream, serve_osler, start_run
-from osler.testing.waiting import AwaitableEvent
 from osler.trace import read_events, to_line
 
 HOSTILE = "<script>alert(1)</script> What is given first? \u202e\u200b"

@@ -8,10 +8,10 @@ from typing import Any
 
 import httpx2
 import pytest
+from served import read_stream, serve_osler, start_run
 
 from osler.errors import BadConfig
 from osler.serve import otel
-from osler.testing.served import read_stream, serve_osler, start_run
 
 pytest.importorskip("opentelemetry.sdk")
 
@@ -66,8 +66,8 @@ def test_traces_with_content_carry_question_and_answer(home: Path) -> None:
 
 
 def test_a_run_that_fails_ends_its_span_as_an_error(home: Path) -> None:
-    from osler.testing.served import FixedModel
-    from osler.testing.waiting import AwaitableEvent
+    from served import FixedModel
+    from waiting import AwaitableEvent
 
     limits = {"run_seconds": 0.2}
     run = spans_of(home, content=False, model=FixedModel(gate=AwaitableEvent()), serve=limits)[-1]

@@ -7,11 +7,11 @@ from typing import Any
 
 import httpx2
 import pytest
+from served import ServedOsler, read_stream, serve_osler
 
 from osler.kb.base import KnowledgeBase
 from osler.serve import threads
 from osler.testing.scripted import HashingEncoder
-from osler.testing.served import ServedOsler, read_stream, serve_osler
 
 QUESTION = "What is given first in anaphylaxis?"
 

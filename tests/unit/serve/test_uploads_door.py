@@ -12,11 +12,11 @@ import pypdf
 import pytest
 from docx import Document as WordDocument
 from reportlab.pdfgen.canvas import Canvas
+from served import ServedOsler, serve_osler
 
 from osler.serve.keys import new_key
 from osler.serve.ledger import Ledger
 from osler.serve.scopes import KeyScope
-from osler.testing.served import ServedOsler, serve_osler
 
 WARD = "/api/v1/uploads/ward"
 

@@ -1,7 +1,7 @@
 """What a competent model asks for, step by step, never looks at a document."""
 
-from osler.testing.competent_parts import asked_now
-from osler.testing.hops import Hop, Hops, wordings_of
+from competent_parts import asked_now
+from hops import Hop, Hops, wordings_of
 
 HELD = "The Bubye River is a tributary of the Limpopo in Zimbabwe."
 FALLS = "Victoria Falls is a waterfall on the Zambezi in Zimbabwe."

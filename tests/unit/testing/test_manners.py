@@ -5,12 +5,12 @@ from random import Random
 from typing import Any
 
 import pytest
+from competent import CompetentModel
 
 from osler.errors import ModelError, ModelUnreachable
 from osler.llm.core.base import Completion, Likelihood, Message, Sampling
 from osler.llm.server.client import OpenAIModel, connect_server
 from osler.llm.server.connection import Endpoint
-from osler.testing.competent import CompetentModel
 from osler.testing.mannered import MODEL, Turns, serve_manners
 from osler.testing.manners import REFUSAL, Manners, dress_reply
 from osler.testing.servers import FakeTime

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from waiting import TaskBarrier
 
 from osler.errors import BadRun, MalformedOutput
 from osler.jobs import runner
 from osler.jobs.journal import require_agreement
-from osler.testing.waiting import TaskBarrier
 from osler.train.journal import DoneItems, JobStage, StageJob
 
 

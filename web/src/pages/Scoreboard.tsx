@@ -38,6 +38,6 @@ function Block({ block, name, speak }: { block: api.Block; name: string; speak: 
       </ul>
     );
   if (block.picture) return <img src={`assets/${encodeURIComponent(block.picture)}`} alt={speak.picture(block.picture)} />;
-  const rows = (block.rows ?? []).map((cells) => ({ cells: cells.map(([text, value]) => ({ text, value })) }));
+  const rows = (block.rows ?? []).map((cells) => ({ cells: cells.map((text) => ({ text })) }));
   return <SortedTable name={name} head={block.head ?? []} rows={rows} />;
 }

@@ -20,12 +20,10 @@ from their publishers; none is part of Osler.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from osler.errors import BadConfig, MalformedSource
+from osler.errors import BadConfig
 from osler.evaluate.datasets import (
     bioasq,
     chinese,
@@ -35,7 +33,7 @@ from osler.evaluate.datasets import (
     opendomain,
     sample,
 )
-from osler.evaluate.datasets.base import DataSet, LoadedDataset, read_text
+from osler.evaluate.datasets.base import DataSet, LoadedDataset
 from osler.text import load_plugins, read_packaged_table, suggest_word
 
 _READERS = {
@@ -76,35 +74,3 @@ def load_dataset(name: str, folder: Path) -> LoadedDataset:
     cannot be read.
     """
     return data_set(name).load(folder)
-
-
-_GRADE = re.compile(r"(\d+)(?:-\w+)?")
-
-Judgements = Mapping[str, Mapping[str, int]]
-"""Question → document → grade; a grade above 0 is relevant."""
-
-
-def read_qrels(path: Path) -> Judgements:
-    """Reads LiveQA-Med lines "1 4-Excellent GARD_0004375_Sec1.txt", or TREC's "1 0 DOC 2".
-
-    LiveQA-Med's grades 1 to 4 become 0 to 3, so that 1-Incorrect is not relevant. A document
-    that is judged twice keeps its last grade. Raises `MalformedSource` naming file and line.
-    """
-    grades: dict[str, dict[str, int]] = {}
-    for number, line in enumerate(read_text(path).splitlines(), 1):
-        cells = line.split()
-        if not cells:
-            continue
-        if len(cells) not in (3, 4):
-            raise MalformedSource(f"{path}:{number}: expected 3 or 4 columns, got {len(cells)}")
-        topic, document, word = (
-            (f"TQ{cells[0]}", cells[2], cells[1])
-            if len(cells) == 3
-            else (cells[0], cells[2], cells[3])
-        )
-        grade = _GRADE.fullmatch(word)
-        if grade is None:
-            raise MalformedSource(f"{path}:{number}: {word!r} is not a grade")
-        # LiveQA-Med's scale begins at 1-Incorrect, TREC's at 0.
-        grades.setdefault(topic, {})[document] = int(grade.group(1)) - (len(cells) == 3)
-    return grades

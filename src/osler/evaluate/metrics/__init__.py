@@ -7,7 +7,7 @@
 | leaderboard average | `choice.leaderboard` | CMB; TC-RAG Table 4 |
 | exact match | `words.exact_match` | SQuAD |
 | F1 of tokens | `words.f1` | SQuAD; KAG's evaUtils |
-| BLEU | `overlap.bleu`, `overlap.corpus_bleu` | sacrebleu |
+| BLEU | `overlap.bleu` | sacrebleu |
 | BLEU of TC-RAG's code | `overlap.paper_bleu` | TC-RAG's `utils.py` |
 | ROUGE-L | `overlap.rouge_l` | rouge-score, with its tokenizer and defaults |
 | ROUGE-R | `overlap.rouge_r` | TC-RAG App. 8.5 |
@@ -17,7 +17,6 @@
 | support of a citation | `retrieval.rests_on` | ours |
 | precision of citations | `retrieval.precision` | ours |
 | calibration error | `calibration.calibration_error` | ten bins of equal width |
-| Brier score | `calibration.brier` | mean squared gap |
 | LUQ | `several.luq` | Omni-RAG A.3 |
 | query diversity | `several.query_diversity` | Omni-RAG Eq. 5 |
 | agreement with people | `several.agreement` | Omni-RAG A.2 |

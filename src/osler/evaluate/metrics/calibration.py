@@ -1,4 +1,4 @@
-"""Calibration of confidence: expected calibration error, reliability bins, Brier score."""
+"""Calibration of confidence: expected calibration error, reliability bins."""
 
 from __future__ import annotations
 
@@ -52,8 +52,3 @@ def calibration_error(
         raise ValueError("no answers, no error")
     total = sum(one.n for one in filled)
     return sum(one.n * abs(one.confidence - one.accuracy) for one in filled) / total
-
-
-def brier(confidences: Sequence[float], rights: Sequence[float]) -> float:
-    """Brier score: the mean squared gap. Raises `ValueError` for no answers."""
-    return fmean((c - r) ** 2 for c, r in zip(confidences, rights, strict=True))

@@ -43,7 +43,7 @@ def bleu_tokens(text: str, language: Language) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class NgramMatches:
-    """N-gram counts that BLEU needs of an answer; a corpus adds them up."""
+    """N-gram counts that BLEU needs of an answer."""
 
     matched: tuple[int, ...]
     """n-grams of the answer that are in a reference, for n from 1."""
@@ -51,14 +51,6 @@ class NgramMatches:
     said: int
     """Tokens of the answer, and of the reference that is nearest in length."""
     meant: int
-
-    def __add__(self, other: NgramMatches) -> NgramMatches:
-        return NgramMatches(
-            tuple(a + b for a, b in zip(self.matched, other.matched, strict=True)),
-            tuple(a + b for a, b in zip(self.total, other.total, strict=True)),
-            self.said + other.said,
-            self.meant + other.meant,
-        )
 
 
 def count_matches(
@@ -92,12 +84,14 @@ def brevity_penalty(said: int, meant: int) -> float:
     return math.exp(1 - meant / said) if said else 0.0
 
 
-def bleu_of(counts: NgramMatches, *, effective: bool) -> float:
-    """Cumulative BLEU with equal weights, precisions without a match smoothed as in mteval.
+def bleu(answer: str, references: Sequence[str], order: int = 4) -> float:
+    """BLEU-`order` of one answer: weights 1/order each, on `bleu_tokens`.
 
-    `effective`: leave out orders that the answer is too short for, as is usual for single
-    sentences; else such an answer scores 0.
+    Precisions without a match are smoothed as in mteval; orders that the answer is too short for
+    are left out, as is usual for single sentences. A Han character anywhere makes it Chinese.
+    Raises `ValueError` for no references.
     """
+    counts = _count_tokenized(answer, references, order)
     if not any(counts.matched):
         return 0.0
     logs, halves = [], 1
@@ -108,17 +102,7 @@ def bleu_of(counts: NgramMatches, *, effective: bool) -> float:
             # mteval's smoothing: the k-th order without a match counts 1 / (2^k * total).
             halves *= 2
         logs.append(math.log(matched / total if matched else 1 / (halves * total)))
-    if len(logs) < len(counts.total) and not effective:
-        return 0.0
     return brevity_penalty(counts.said, counts.meant) * math.exp(sum(logs) / len(logs))
-
-
-def bleu(answer: str, references: Sequence[str], order: int = 4) -> float:
-    """BLEU-`order` of one answer: weights 1/order each, on `bleu_tokens`.
-
-    A Han character anywhere makes it Chinese. Raises `ValueError` for no references.
-    """
-    return bleu_of(_count_tokenized(answer, references, order), effective=True)
 
 
 def _count_tokenized(answer: str, references: Sequence[str], order: int) -> NgramMatches:
@@ -130,17 +114,6 @@ def _count_tokenized(answer: str, references: Sequence[str], order: int) -> Ngra
 def _language_of_texts(answer: str, references: Sequence[str]) -> Language:
     # One Han character on either side: both sides must be cut by the same rules.
     return "zh" if has_cjk("".join((answer, *references))) else "en"
-
-
-def corpus_bleu(pairs: Sequence[tuple[str, Sequence[str]]], order: int = 4) -> float:
-    """BLEU-`order` of all answers together. Raises `ValueError` for no pairs."""
-    counted = [_count_tokenized(answer, references, order) for answer, references in pairs]
-    if not counted:
-        raise ValueError("no pairs, no BLEU")
-    whole = counted[0]
-    for one in counted[1:]:
-        whole += one
-    return bleu_of(whole, effective=False)
 
 
 def paper_bleu(answer: str, references: Sequence[str], order: int = 4) -> float:

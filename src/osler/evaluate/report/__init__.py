@@ -1,23 +1,16 @@
-"""Renders a log folder as Markdown for a repository or as one HTML page for a browser.
+"""Renders a log folder as Markdown.
 
 | Module | Has |
 |---|---|
 | `build` | the report as plain values: cells, comparisons, printed figures, judgements |
 | `opponents` | the majority answer and chance, beside every strategy |
-| `tables` | tables and sentences that both renderings share |
-| `plots` | plots as numbers that the page draws as SVG |
-
-Both are rendered here. The page holds no script, loads nothing, and escapes model output.
+| `tables` | tables and sentences that the report, the terminal and the server share |
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from osler.evaluate.log import read_trace
-from osler.evaluate.report import plots
 from osler.evaluate.report.build import EvaluationReport, ReportedSample, build_report
 from osler.evaluate.report.tables import (
     HEAD,
@@ -31,64 +24,9 @@ from osler.evaluate.report.tables import (
     measure_tables,
     report_facts,
 )
-from osler.text import one_line, read_packaged
-from osler.trace import Event
+from osler.text import markdown_table
 
-if TYPE_CHECKING:
-    from jinja2 import Template
-
-__all__ = [
-    "EvaluationReport",
-    "Film",
-    "ReportedSample",
-    "build_report",
-    "render_html",
-    "render_markdown",
-]
-
-
-Film = Callable[[Sequence[Event]], Sequence[str]]
-"""Function from the events of a run to the lines in which a reader follows it."""
-
-
-def render_html(report: EvaluationReport, film: Film | None = None) -> str:
-    """Renders the page; with `film`, each sample shown comes with the lines of its run.
-
-    Raises `BadRun` where a trace cannot be read.
-    """
-
-    def facts_of(shown: ReportedSample) -> Sequence[str]:
-        if film is None or shown.trace is None:
-            return ()
-        return film(read_trace(report.folder, shown.trace))
-
-    return _read_template().render(
-        report=report,
-        head=HEAD,
-        tables=list(measure_tables(report)),
-        counts=count_rows(report),
-        judged_head=JUDGED,
-        judged=judged_rows(report),
-        rivals_head=RIVALS,
-        rivals_note=RIVALS_NOTE,
-        facts=report_facts(report),
-        exclusions=list_exclusions(report),
-        bars=plots.draw_bars(report),
-        squares=[*plots.draw_costs(report), *plots.draw_reliabilities(report)],
-        verdict=describe_comparison,
-        film=facts_of,
-    )
-
-
-@cache
-def _read_template() -> Template:
-    from jinja2 import Environment, StrictUndefined
-
-    source = read_packaged(__package__, "report.html.j2")
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    return environment.from_string(source)
+__all__ = ["EvaluationReport", "ReportedSample", "build_report", "render_markdown"]
 
 
 def render_markdown(report: EvaluationReport) -> str:
@@ -102,36 +40,26 @@ def _report_parts(report: EvaluationReport) -> Iterator[str]:
     for table in measure_tables(report):
         yield f"\n## {table.measure.title}\n"
         head = ["strategy", *table.tasks, "mean"]
-        yield from _render_table(head, ([name, *cells] for name, cells in table.rows))
+        yield markdown_table(head, ([name, *cells] for name, cells in table.rows))
     yield "\n## Samples\n"
     head = ["strategy", "data", "planned", "done", "failed", "missing", "standard error"]
-    yield from _render_table(head, ([str(cell) for cell in row] for row in count_rows(report)))
+    yield markdown_table(head, ([str(cell) for cell in row] for row in count_rows(report)))
     yield from _test_lines(report)
     yield from _calibration_lines(report)
     yield from _leaderboard_lines(report)
     if rows := judged_rows(report):
         yield "\n## Judged by models\n"
-        yield from _render_table(JUDGED, rows)
+        yield markdown_table(JUDGED, rows)
     yield from _printed_lines(report)
     if report.rivals:
         yield "\n## Rivals, as printed by the authors\n"
         yield f"{RIVALS_NOTE}\n"
-        yield from _render_table(RIVALS, (one.cells for one in report.rivals))
+        yield markdown_table(RIVALS, (one.cells for one in report.rivals))
+    yield from _sample_lines(report)
     yield "\n## What is left out\n"
     yield from (f"- {line}" for line in list_exclusions(report) or ["nothing"])
     yield "\n## Made with\n"
     yield from (f"- {name}: {text}" for name, text in report_facts(report))
-
-
-def _render_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    yield f"| {' | '.join(map(_escape_cell, head))} |"
-    yield f"|{'---|' * len(head)}"
-    for row in rows:
-        yield f"| {' | '.join(map(_escape_cell, row))} |"
-
-
-def _escape_cell(text: str) -> str:
-    return one_line(text).replace("|", "\\|")
 
 
 def _test_lines(report: EvaluationReport) -> Iterator[str]:
@@ -139,7 +67,7 @@ def _test_lines(report: EvaluationReport) -> Iterator[str]:
         return
     yield "\n## Differences on the same samples\n"
     head = ["data", "first", "second", "measure", "change", "n", "test", "p", "p (Holm)", "verdict"]
-    yield from _render_table(
+    yield markdown_table(
         head,
         (
             [
@@ -166,7 +94,7 @@ def _calibration_lines(report: EvaluationReport) -> Iterator[str]:
         return
     yield "\n## Calibration\n"
     rows = ([c.strategy, c.task, f"{c.ece:.3f}", str(len(c.confidence))] for c in known)
-    yield from _render_table(["strategy", "data", "ECE", "n"], rows)
+    yield markdown_table(["strategy", "data", "ECE", "n"], rows)
 
 
 def _leaderboard_lines(report: EvaluationReport) -> Iterator[str]:
@@ -176,16 +104,34 @@ def _leaderboard_lines(report: EvaluationReport) -> Iterator[str]:
         kinds, mean = averages
         yield f"\n## {cell.task}, {cell.strategy}: average as on CMB's leaderboard\n"
         rows = [[name, f"{100 * score:.2f}"] for name, score in kinds.items()]
-        yield from _render_table(
-            ["examination", "accuracy"], [*rows, ["average", f"{100 * mean:.2f}"]]
-        )
+        yield markdown_table(["examination", "accuracy"], [*rows, ["average", f"{100 * mean:.2f}"]])
+
+
+def _sample_lines(report: EvaluationReport) -> Iterator[str]:
+    shown = [one for cell in report.cells for one in cell.shown]
+    if not shown:
+        return
+    yield "\n## Single samples, failures first\n"
+    yield "`osler eval show ID` shows the run.\n"
+    head = ["strategy", "data", "id", "score", "gold", "answer", "why"]
+    yield markdown_table(
+        head,
+        (
+            [
+                *(one.strategy, one.task, one.id),
+                *("failed" if one.score is None else f"{one.score:.2f}", one.gold),
+                *(one.answer, one.why),
+            ]
+            for one in shown
+        ),
+    )
 
 
 def _printed_lines(report: EvaluationReport) -> Iterator[str]:
     if not report.printed:
         return
     yield "\n## What the papers print\n"
-    yield from _render_table(
+    yield markdown_table(
         ["data", "strategy", "paper", "printed by the authors", "ours", "what differs"],
         (
             [

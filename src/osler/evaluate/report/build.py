@@ -21,10 +21,10 @@ from osler.evaluate.measures import (
     chosen_letters,
     measure_value,
 )
-from osler.evaluate.metrics.calibration import Bin, calibration_error, reliability
+from osler.evaluate.metrics.calibration import calibration_error
 from osler.evaluate.metrics.choice import leaderboard, standard_error
 from osler.evaluate.plan import EvaluationPlan, read_plan
-from osler.evaluate.record import SampleRecord, TraceSpan
+from osler.evaluate.record import SampleRecord
 from osler.evaluate.report.opponents import GoldTally, SimpleOpponent
 from osler.text import read_packaged_table
 from osler.types import Usage
@@ -39,7 +39,6 @@ CALIBRATED = 100
 class ReportedSample:
     """Sample as the report shows it."""
 
-    anchor: str
     strategy: str
     task: str
     id: str
@@ -50,7 +49,6 @@ class ReportedSample:
     score: float | None
     """Score by the primary measure; `None` for a sample that failed."""
     why: str
-    trace: TraceSpan | None
 
 
 @dataclass
@@ -83,10 +81,6 @@ class ReportCell:
         """MIRAGE's standard error of the accuracy; `None` where there is none."""
         scores = self.values.get("accuracy")
         return standard_error(sum(scores) / len(scores), len(scores)) if scores else None
-
-    @property
-    def bins(self) -> tuple[Bin, ...]:
-        return reliability(*_split_columns(self.confidence)) if self.confidence else ()
 
     @property
     def ece(self) -> float | None:
@@ -153,9 +147,8 @@ class JudgedCell:
 
 @dataclass(frozen=True)
 class EvaluationReport:
-    """Content that both renderings show."""
+    """Content of a report."""
 
-    folder: Path
     plan: EvaluationPlan
     cells: tuple[ReportCell, ...]
     compared: tuple[PairedComparison, ...]
@@ -227,7 +220,6 @@ def build_report(
     if not any(cell.done or cell.failed for cell in kept):
         raise BadRun(f"{folder} holds no sample yet", fix="`osler eval run` tries them")
     return EvaluationReport(
-        folder,
         plan,
         kept,
         _compare_cells(folder, plan, kept, "allow" if allow_undecided else "leave out"),
@@ -296,7 +288,6 @@ def _reported_sample(record: SampleRecord, score: float | None) -> ReportedSampl
     gold = " ".join(sample.gold.letters) or " | ".join(sample.gold.texts)
     answer = " ".join(sorted(chosen_letters(record))) if question.options else answer_text(record)
     return ReportedSample(
-        f"s-{record.strategy}-{sample.task}-{sample.id}".replace(" ", "_"),
         record.strategy,
         sample.task,
         sample.id,
@@ -306,7 +297,6 @@ def _reported_sample(record: SampleRecord, score: float | None) -> ReportedSampl
         answer or "none",
         score,
         record.error or f"{outcome.halt}: {outcome.why}",
-        record.trace,
     )
 
 

@@ -1,4 +1,4 @@
-"""Tables and sentences that both renderings of a report share."""
+"""Tables and sentences of a report."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from statistics import fmean
 
 from osler.evaluate.compare import PairedComparison
 from osler.evaluate.intervals import Estimate
-from osler.evaluate.measures import BY_NAME, PRIMARY, Measure
+from osler.evaluate.measures import BY_NAME, Measure
 from osler.evaluate.report.build import EvaluationReport, ReportCell
 from osler.evaluate.report.opponents import CHANCE
 
@@ -228,8 +228,3 @@ def count_rows(report: EvaluationReport) -> list[tuple[str, str, int, int, int, 
         )
         for cell in report.cells
     ]
-
-
-def primary_measure(report: EvaluationReport, task: str) -> str:
-    """The measure that strategies are compared by on this task."""
-    return PRIMARY[report.plan.tasks[task].kind] if task in report.plan.tasks else "accuracy"

@@ -1,4 +1,4 @@
-"""Curves of the scoreboard as numbers: risk over coverage, the cost-quality front, reliability."""
+"""Curves of the scoreboard as numbers: risk over coverage, the cost-quality front."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from statistics import fmean, median
 
 from osler.evaluate.intervals import Estimate, proportion
-from osler.evaluate.metrics.calibration import Bin, calibration_error, reliability
 from osler.evaluate.scoreboard.scores import ScoredAnswer
 
 COVERAGES = (0.8, 0.6, 0.4)
@@ -74,15 +73,6 @@ def cost_points(answers: Iterable[ScoredAnswer]) -> list[FrontPoint]:
     ]
 
 
-def find_front(points: Sequence[FrontPoint]) -> list[FrontPoint]:
-    """The points that no other one beats in mean seconds and in quality, cheapest first."""
-    front: list[FrontPoint] = []
-    for point in sorted(points, key=lambda one: (one.mean_seconds, -one.right.value)):
-        if not front or point.right.value > front[-1].right.value:
-            front.append(point)
-    return front
-
-
 def is_on_front(point: FrontPoint, others: Sequence[FrontPoint]) -> bool:
     """Whether no other point is at least as right at most as dear, and better in one of the two;
     cheaper by less than `NOTICED` is not cheaper."""
@@ -95,13 +85,3 @@ def is_on_front(point: FrontPoint, others: Sequence[FrontPoint]) -> bool:
         )
         for other in others
     )
-
-
-def reliability_bins(answers: Iterable[ScoredAnswer]) -> tuple[tuple[Bin, ...], float] | None:
-    """Bins of sureness with the share that is right, and the calibration error; `None` for fewer
-    than thirty answers."""
-    known = [(one.sureness, one.right) for one in answers if one.sureness is not None]
-    if len(known) < 30:
-        return None
-    sureness, right = [s for s, _ in known], [r for _, r in known]
-    return reliability(sureness, right), calibration_error(sureness, right)

@@ -191,11 +191,12 @@ def format_scores(log: ScoredLog) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(_COLUMNS)
     for one in log.scores:
-        writer.writerow(_format_cell(value) for value in asdict(one).values())
+        writer.writerow(format_cell(value) for value in asdict(one).values())
     return text.getvalue()
 
 
-def _format_cell(value: object) -> str:
+def format_cell(value: object) -> str:
+    """A cell of a CSV file: six digits of a number, empty for `None`."""
     return "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
 
 

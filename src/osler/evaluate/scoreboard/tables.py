@@ -12,6 +12,9 @@ from osler.evaluate.scoreboard.scores import ScoredAnswer, ScoredLog, of_task
 from osler.evaluate.statistics import holm, paired_test
 from osler.types import DecidedBy
 
+METHOD = "the method, where it decides"
+"""Chooser of a method that decides by itself on any question."""
+
 Answers = Mapping[str, ScoredAnswer]
 """Question → answer of one strategy."""
 
@@ -83,7 +86,7 @@ def chooser_of(answers: Iterable[ScoredAnswer]) -> str:
         return ""
     # A reader in a method's stead is the reader of all other rows: the settings are the same.
     own = any(one.decided == DecidedBy.METHOD for one in known)
-    return "the method, where it decides" if own else "one reader for all rows"
+    return METHOD if own else "one reader for all rows"
 
 
 def require_same_conditions(log: ScoredLog, task: str, rows: Mapping[str, Answers]) -> None:

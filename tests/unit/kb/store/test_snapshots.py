@@ -10,12 +10,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from stores import write_corpus
 
 from osler.errors import KnowledgeBaseBusy, KnowledgeBaseError
 from osler.kb.base import KnowledgeBase
 from osler.kb.store import access, snapshots
 from osler.testing.scripted import HashingEncoder
-from osler.testing.stores import write_corpus
 
 
 @pytest.fixture

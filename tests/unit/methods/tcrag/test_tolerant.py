@@ -4,11 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mannered_runs import ManneredRun, run_mannered
 
 from osler.errors import CapabilityMissing, MalformedOutput
 from osler.methods.tcrag.actions import Backtrack, Conclusion, Thought, ToolUse
 from osler.methods.tcrag.tolerant import parse_tolerant
-from osler.testing.mannered_runs import ManneredRun, run_mannered
 from osler.testing.manners import Manners
 from osler.trace import Pushed, StateValued
 from osler.types import Halt

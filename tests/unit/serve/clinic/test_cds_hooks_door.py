@@ -13,6 +13,7 @@ from typing import Any
 import httpx2
 import pytest
 from fhir.resources.R4B import get_fhir_model_class
+from served import ServedOsler, serve_osler
 from synthetic_patients import SyntheticPatient as Person
 from synthetic_patients import bundle, make_patients, read_labelled_cases
 
@@ -22,7 +23,6 @@ from osler.serve.clinic.fhir_server import allows_reading
 from osler.serve.clinic.hook_wire import CardList, HookServiceList
 from osler.serve.clinic.rules import packaged_clinic_rules
 from osler.testing.scripted import HashingEncoder
-from osler.testing.served import ServedOsler, serve_osler
 
 HOOKS = ("patient-view", "order-select", "order-sign")
 # A woman of 70 years, 60 kg and 3 mg/dL: (140 - 70) x 60 / (72 x 3) x 0.85 = 16.5 ml/min.

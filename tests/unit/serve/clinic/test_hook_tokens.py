@@ -17,6 +17,7 @@ pytest.importorskip("cryptography")
 
 from fhir_hospital import make_key  # noqa: E402
 from record_system import RecordSystem, public_key, serve_record_system  # noqa: E402
+from served import serve_osler  # noqa: E402
 from synthetic_patients import SyntheticPatient  # noqa: E402
 
 from osler.errors import BadConfig  # noqa: E402
@@ -24,7 +25,6 @@ from osler.serve.clinic import outside  # noqa: E402
 from osler.serve.clinic.hook_tokens import read_hook_clients  # noqa: E402
 from osler.serve.keys import new_key  # noqa: E402
 from osler.serve.ledger import Ledger  # noqa: E402
-from osler.testing.served import serve_osler  # noqa: E402
 
 NORTH, SOUTH = "https://north.example", "https://south.example"
 EAST, MOVED = "https://east.example", "https://moved.example"

@@ -16,6 +16,7 @@ pytest.importorskip("jwt")
 pytest.importorskip("cryptography")
 
 from record_system import CLIENT, SECRET, RecordSystem, public_key, serve_record_system
+from served import FixedModel, ServedOsler, serve_osler
 from synthetic_patients import SyntheticPatient
 
 from osler.errors import BadConfig
@@ -24,7 +25,6 @@ from osler.serve.clinic.launch_flow import read_launch_servers
 from osler.serve.keys import FailedKeys, new_key
 from osler.serve.ledger import Ledger
 from osler.serve.scopes import KeyScope
-from osler.testing.served import FixedModel, ServedOsler, serve_osler
 
 BACK = "http://localhost:8642/launch/callback"
 WORD, ASKED = "Warfarin", "Does the patient take warfarin?"

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
+from waiting import TaskBarrier
 
 from osler.errors import BadRun, ModelUnreachable
 from osler.evaluate.judges import Judge
@@ -15,7 +16,6 @@ from osler.jobs.runner import HOPELESS
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
 from osler.llm.core.speaker import Speaker
 from osler.testing.scripted import KeyedModel, ScriptedRetriever
-from osler.testing.waiting import TaskBarrier
 from osler.train.record import read_dialogues
 from osler.train.thinker.export import export_data, stage_tallies
 from osler.train.thinker.filters import FilterBounds

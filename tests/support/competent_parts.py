@@ -12,8 +12,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hops import Hops
+
 from osler.methods.kag.boundary import REFUSAL
-from osler.testing.hops import Hops
 
 Reply = Callable[[str], str]
 """A prompt → the reply to it."""

@@ -13,11 +13,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from zlib import crc32
 
+from competent_parts import SILENT, PartReplies
+from hops import Hop, Hops
+
 from osler.llm.core.base import Message
 from osler.llm.server.continuing import ask_to_continue
 from osler.retrieve.names import names_in
-from osler.testing.competent_parts import SILENT, PartReplies
-from osler.testing.hops import Hop, Hops
 from osler.testing.mannered import Turns
 from osler.text import split_sentences
 from osler.types import CITATION_MARK, Passage

@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-_SHIM = Path(__file__).with_name("shim.c")
+_SHIM = Path(__file__).with_name("disk_faults_shim.c")
 _FIELDS = ("count", "first", "error", "kinds", "halved", "record")
 _WRITE, _NAME, _SYNC = 1, 2, 4
 _PATH = 1024

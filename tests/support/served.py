@@ -19,6 +19,7 @@ from typing import Any
 
 import httpx2
 from uvicorn import Config
+from waiting import AwaitableEvent
 
 from osler.app.config import Settings
 from osler.app.wiring.models import LoadedModel
@@ -29,7 +30,6 @@ from osler.serve.app import build_state, create_app
 from osler.serve.state import Page, ServerState
 from osler.serve.transport import DrainingServer, build_server, open_sockets
 from osler.testing.scripted import HashingEncoder, tokens_of
-from osler.testing.waiting import AwaitableEvent
 from osler.types import Usage
 
 REPLY = "Adrenaline is given first. [1]"

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from competent import CompetentModel
+
 from osler.answer.silence import explain_silence, tell_unread
 from osler.app.config import Role, Settings
 from osler.app.wiring import Parts
@@ -15,7 +17,6 @@ from osler.app.wiring.models import LoadedModel, load_model
 from osler.app.wiring.strategies import build_solver
 from osler.methods.omni.describe import SourceDescription
 from osler.retrieve.relevance import OverlapRelevance
-from osler.testing.competent import CompetentModel
 from osler.testing.mannered import MODEL, Competent, Turns, serve_manners
 from osler.testing.manners import Manners
 from osler.testing.scripted import ScriptedRetriever

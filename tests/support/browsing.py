@@ -14,13 +14,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from served import ServedOsler, fill_knowledge_base
+
 from osler.graph.items import Definition, Name, Relation
 from osler.graph.store import Graph
 from osler.kb.base import KnowledgeBase
 from osler.serve import page as page_files
 from osler.serve.ledger import LedgerEntry
 from osler.testing.scripted import HashingEncoder
-from osler.testing.served import ServedOsler, fill_knowledge_base
 from osler.trace import from_line
 
 QUESTION = "Which drug is given first, into the outer thigh, at once?"
