@@ -14,7 +14,6 @@ const FORMATS: [string, string][] = [
   ["csv", "CSV"],
   ["studies", "CSV (studies)"],
   ["fhir", "FHIR"],
-  ["fhir-evidence", "FHIR (studies)"],
 ];
 
 // An answer or a conversation in other programs: copied with its citations, or as a file.

@@ -7,7 +7,6 @@
 | `texts` | Markdown and HTML |
 | `office` | Word and PDF (extra `export`) |
 | `fhir` | FHIR R4 resources with the AIAST label |
-| `fhir_evidence` | what the cited studies state, as FHIR `Citation` and `Evidence` |
 | `citations` | RIS, BibTeX, CSL-JSON; the evidence, and what its studies state, as tables (CSV) |
 """
 
@@ -17,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from osler.answer.export import citations, fhir, fhir_evidence, office, texts
+from osler.answer.export import citations, fhir, office, texts
 from osler.answer.export.layout import ExportedAnswer
 from osler.errors import BadArgument
 
@@ -32,7 +31,6 @@ ExportFormat = Literal[
     "csv",
     "studies",
     "fhir",
-    "fhir-evidence",
 ]
 FORMATS: tuple[ExportFormat, ...] = get_args(ExportFormat)
 
@@ -63,9 +61,6 @@ KINDS: dict[ExportFormat, FileKind] = {
     "csv": FileKind(citations.write_csv, ".csv", "text/csv; charset=utf-8"),
     "studies": FileKind(citations.write_studies, ".csv", "text/csv; charset=utf-8"),
     "fhir": FileKind(fhir.write_fhir, ".fhir.json", "application/fhir+json"),
-    "fhir-evidence": FileKind(
-        fhir_evidence.write_fhir_evidence, ".evidence.json", "application/fhir+json"
-    ),
 }
 
 
