@@ -10,7 +10,6 @@ const FORMATS: [string, string][] = [
   ["docx", "Word"],
   ["ris", "RIS"],
   ["bibtex", "BibTeX"],
-  ["csl-json", "CSL-JSON"],
   ["csv", "CSV"],
   ["studies", "CSV (studies)"],
   ["fhir", "FHIR"],

@@ -7,7 +7,7 @@
 | `texts` | Markdown and HTML |
 | `office` | Word and PDF (extra `export`) |
 | `fhir` | FHIR R4 resources with the AIAST label |
-| `citations` | RIS, BibTeX, CSL-JSON; the evidence, and what its studies state, as tables (CSV) |
+| `citations` | RIS, BibTeX; the evidence, and what its studies state, as tables (CSV) |
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ ExportFormat = Literal[
     "pdf",
     "ris",
     "bibtex",
-    "csl-json",
     "csv",
     "studies",
     "fhir",
@@ -57,7 +56,6 @@ KINDS: dict[ExportFormat, FileKind] = {
     "pdf": FileKind(office.write_pdf, ".pdf", "application/pdf", is_text=False),
     "ris": FileKind(citations.write_ris, ".ris", "application/x-research-info-systems"),
     "bibtex": FileKind(citations.write_bibtex, ".bib", "application/x-bibtex"),
-    "csl-json": FileKind(citations.write_csl, ".json", "application/vnd.citationstyles.csl+json"),
     "csv": FileKind(citations.write_csv, ".csv", "text/csv; charset=utf-8"),
     "studies": FileKind(citations.write_studies, ".csv", "text/csv; charset=utf-8"),
     "fhir": FileKind(fhir.write_fhir, ".fhir.json", "application/fhir+json"),
