@@ -219,7 +219,6 @@ class Authorship(StrEnum):
 CautionRule = Literal[
     "retracted",
     "superseded",
-    "newer-guideline",
     "amounts",
     "directions",
     "shared",

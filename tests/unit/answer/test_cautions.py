@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from osler.answer.cautions import MOST, WORDS, CautiousComposer, find_cautions
-from osler.answer.currency import Issue, newer_guideline, newer_issue, read_issue, retraction_notice
+from osler.answer.currency import Issue, newer_issue, read_issue, retraction_notice
 from osler.answer.disagreement import (
     Amount,
     find_difference,
@@ -133,15 +133,6 @@ def test_the_latest_issue_of_the_same_source_is_named() -> None:
     assert found is not None
     assert found.passage == latest
     assert newer_issue(latest, [hit(cited), hit(later)]) is None
-
-
-def test_a_newer_guideline_counts_against_a_book_and_against_nothing_else() -> None:
-    guideline = passage("guideline:1", "x", "Mockitis: management", year=2020)
-    for source, named in (("book", True), ("wiki", True), ("research", False), ("web", False)):
-        cited = passage(f"{source}:1", "x", "Infections", section="Mockitis", year=2000)
-        assert (newer_guideline(cited, [hit(guideline)]) is not None) is named
-    undated = passage("book:1", "x", "Mockitis")
-    assert newer_guideline(undated, [hit(guideline)]) is None
 
 
 @pytest.mark.parametrize(
@@ -286,7 +277,7 @@ def tried() -> Sequence[caution_cases.Tried]:
 
 def test_every_rule_and_both_languages_have_labelled_cases() -> None:
     cases = tried()
-    assert len(cases) >= 100
+    assert len(cases) >= 90
     assert {rule for case in cases for rule in case.expected} == WORDS.keys()
     assert sum(not case.expected for case in cases) >= 30  # what must be left alone
     assert {case.language for case in cases} == {"en", "zh"}
