@@ -12,13 +12,8 @@ from rich.console import Console
 
 from osler.answer.cautions import MOST, WORDS, CautiousComposer, find_cautions
 from osler.answer.currency import Issue, newer_issue, read_issue, retraction_notice
-from osler.answer.disagreement import (
-    Amount,
-    find_difference,
-    read_amounts,
-    read_claim,
-    read_directions,
-)
+from osler.answer.directions import read_directions
+from osler.answer.disagreement import Amount, find_difference, read_amounts, read_claim
 from osler.answer.written import WrittenComposer
 from osler.cli.page import render_page
 from osler.cli.render import RunPage, run_page, short_page
@@ -169,6 +164,8 @@ def test_amounts_are_read_with_their_unit(sentence: str, found: list[Amount]) ->
         ("患者不应卧床。", "advice", -1),
         ("应避免使用。", "advice", -1),
         ("例素升高血压。", "change", 1),
+        ("样本病患者禁用例素。", "advice", -1),
+        ("例素对样本病无效。", "effect", -1),
     ],
 )
 def test_words_point_one_way_and_a_negation_turns_them(sentence: str, axis: str, way: int) -> None:
