@@ -4,25 +4,21 @@
 
 Prints a Markdown table: for each set (`citation_cases`) and kind the share that is confirmed by
 `support`, by the rule before it (one sentence with .75 of the words), and by the simple opponent
-(share of content words in the passage >= .5), with 95 % intervals. Below it the claims that
-`verify` supports. Rules and thresholds were chosen on dev; test was looked at once. EACH bounds the
-cases of a set and kind.
+(share of content words in the passage >= .5), with 95 % intervals. Rules and thresholds were
+chosen on dev; test was looked at once. EACH bounds the cases of a set and kind.
 """
 
 from __future__ import annotations
 
-import csv
-import json
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from citation_cases import Case, draw, make_hit, make_swaps, make_wrong, read_gold
+from citation_cases import Case, make_swaps, make_wrong, read_gold
 
 from osler.answer.read_passages import read_passage
 from osler.answer.support import find_support
-from osler.answer.verify import Verdict, weigh_claim
 from osler.evaluate.intervals import proportion
 from osler.retrieve.words import content_terms
 from osler.text import split_sentences
@@ -97,81 +93,9 @@ def print_citations(gold: Sequence[Case], half: str, each: int) -> None:
     print(" | ".join(cells), "|")
 
 
-Labelled = tuple[str, str, str, str]
-"""Set, label, claim and evidence."""
-
-
-def read_claims(data: Path, half: str) -> Iterator[Labelled]:
-    def is_of(key: str) -> bool:
-        return (draw(key, 2) == 0) == (half == "dev")
-
-    folder = data / "A_questions"
-    with (folder / "healthver/healthver_dev.csv").open(encoding="utf-8", newline="") as stream:
-        for row in csv.DictReader(stream):
-            if is_of(row["question"]):
-                yield "HealthVer", row["label"], row["claim"], row["evidence"]
-    lines = (folder / "covidfact/covidfact_first3000.jsonl").read_text(encoding="utf-8")
-    for row in map(json.loads, lines.splitlines()):
-        if is_of(row["gold_source"]):
-            yield "CovidFact", row["label"], row["claim"], "\n".join(row["evidence"])
-    with (folder / "kqa/nli_medical_annotator.csv").open(encoding="utf-8", newline="") as stream:
-        for row in csv.DictReader(stream):
-            if is_of(row["Question"]):
-                yield "K-QA pairs", row["majority_label"], row["claim"], row["answer"]
-
-
-_TRUE = ("Supports", "SUPPORTED", "Entailment")
-_FALSE = ("Refutes", "REFUTED", "Contradiction")
-
-
-def verdict_of(claim: str, evidence: str) -> Verdict:
-    return weigh_claim(claim, [make_hit("x", "", evidence)], "en").verdict
-
-
-def right_of(label: str, verdict: Verdict) -> bool:
-    if label in _TRUE:
-        return verdict == "supported"
-    return verdict == "contradicted" if label in _FALSE else verdict in ("not stated", "disputed")
-
-
-def print_verdicts(claims: Iterable[Labelled], swaps: dict[str, list[Case]], each: int) -> None:
-    told: dict[tuple[str, str], list[tuple[str, Verdict]]] = defaultdict(list)
-    for set_, label, claim, evidence in claims:
-        if len(told[set_, label]) < each:
-            told[set_, label].append((label, verdict_of(claim, evidence)))
-    print(
-        "\n| Claims | label | n | called supported | called contradicted |\n|---|---|--:|---|---|"
-    )
-    for (set_, label), found in told.items():
-        cells = [
-            str(proportion(sum(verdict == one for _, verdict in found), len(found)))
-            for one in ("supported", "contradicted")
-        ]
-        print(f"| {set_} | {label} | {len(found)} |", " | ".join(cells), "|")
-    for set_ in dict.fromkeys(set_ for set_, _ in told):
-        rows = [one for (of, _), found in told.items() if of == set_ for one in found]
-        right = proportion(sum(right_of(*one) for one in rows), len(rows))
-        labels = [label for label, _ in rows]
-        most = max(map(labels.count, {*labels}))
-        print(f"| {set_} | right class | {len(rows)} | {right} | majority {most / len(rows):.3f} |")
-    for kind, cases in swaps.items():
-        if cases:
-            hits = [
-                any(weigh_claim(c.text, c.hits, "en").verdict == "supported" for _ in (0,))
-                for c in cases
-            ]
-            print(f"| own swaps | {kind} | {len(hits)} | {proportion(sum(hits), len(hits))} | |")
-
-
 def main(data: Path, half: str, each: int) -> None:
     gold = read_gold(data)
     print_citations(gold, half, each)
-    own = [case for case in gold if case.half == half]
-    print_verdicts(
-        read_claims(data, half),
-        {kind: found[:each] for kind, found in make_swaps(own).items()},
-        each,
-    )
 
 
 if __name__ == "__main__":

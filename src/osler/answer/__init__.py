@@ -4,8 +4,8 @@ A strategy decides what to read and when to stop; a `Composer` turns the evidenc
 into an `Answer`, and carries out the `Decision` of a strategy that has one. `written` attributes
 each sentence of a capable model's draft, `rewriter` has another model word it anew, `extractive`
 quotes from what its `gate` lets through. `option_reading` reads the option that a text chose,
-`options` chooses one, `cautions` adds what the metadata and wording of the evidence warn of
-(`currency`, `disagreement`), and `verify` compares a claim with evidence.
+`options` chooses one, and `cautions` adds what the metadata and wording of the evidence warn of
+(`currency`, `disagreement`).
 """
 
 from __future__ import annotations

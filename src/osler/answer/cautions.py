@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from osler.answer import UNDECIDED, Decision, WrappedComposer
-from osler.answer.currency import newer_guideline, newer_issue, read_issue, retraction_notice
+from osler.answer.currency import newer_issue, read_issue, retraction_notice
 from osler.answer.disagreement import Claim, Difference, find_difference, read_claim, shared_content
 from osler.retrieve.instructions import has_blanked_order
 from osler.retrieve.pooled import PooledOrder, is_one_order
@@ -41,12 +41,6 @@ WORDS: Mapping[str, Mapping[Language, str]] = {
     "superseded": {
         "en": "{mine} ({old}) has a later issue among what was found: {theirs} ({new}).",
         "zh": "{mine}（{old}）有更新的版本：{theirs}（{new}）。",
-    },
-    "newer-guideline": {
-        "en": "{mine} is of {old}; a guideline of {new} on the same subject was found: {theirs}."
-        " Both headings name: {shared}.",
-        "zh": "{mine} 发表于 {old} 年；检索到同一主题的 {new} 年指南：{theirs}。"
-        "标题共有：{shared}。",
     },
     "amounts": {
         "en": "{mine} says {said}, {theirs} says {denied}, in sentences that share: {shared}."
@@ -195,18 +189,6 @@ def _out_of_date(
         )
         yield Caution(
             "superseded", text, (cited, _nearest_sentence(cited, claims[later.passage.id]))
-        )
-    elif found := newer_guideline(cited.passage, found_hits):
-        guideline, shared = found
-        text = WORDS["newer-guideline"][language].format(
-            mine=mine,
-            theirs=passage_name(guideline.passage),
-            old=cited.passage.locator.year,
-            new=guideline.passage.locator.year,
-            shared=_list_words(shared, language),
-        )
-        yield Caution(
-            "newer-guideline", text, (cited, _nearest_sentence(cited, claims[guideline.passage.id]))
         )
 
 

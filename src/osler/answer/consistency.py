@@ -2,7 +2,7 @@
 
 Two passages contradict each other where a sentence of one differs from one of the other by the
 rules of `disagreement`, or is the other but for a number, a negation or a word that points the
-other way (`twins`). Copies of one text count once, however many documents have it, and what holds
+other way. Copies of one text count once, however many documents have it, and what holds
 against one holds against all of them. Of all sets without a contradiction the heaviest is kept
 (ReliabilityRAG, arXiv 2509.23519, §4: a maximum independent set, found exactly for up to `MOST`
 passages). A passage weighs by the trust of its source, its type and its year, and by how many
@@ -19,13 +19,16 @@ from osler.answer import UNDECIDED, Decision
 from osler.answer.cautions import CautioningComposer, FindCautions
 from osler.answer.disagreement import (
     LEAST_SHARED,
+    LEAST_WORDS,
     Claim,
     Difference,
+    are_twins,
     find_difference,
+    find_twin_difference,
+    is_checkable,
     read_claim,
     shared_content,
 )
-from osler.answer.twins import LEAST_WORDS, are_twins, find_twin_difference, is_checkable
 from osler.text import split_sentences
 from osler.trace import Run
 from osler.types import Answer, Caution, Hit, Language, Question, Retriever

@@ -1,4 +1,4 @@
-"""Currency of evidence: three rules over the metadata of passages.
+"""Currency of evidence: two rules over the metadata of passages.
 
 The rules use no model and read no claims: they compare publication types, titles, editions, years
 and headings. `osler.answer.cautions` words their findings.
@@ -7,7 +7,6 @@ and headings. `osler.answer.cautions` words their findings.
 |---|---|
 | `retracted` | its publication type or its title says that it was retracted |
 | `superseded` | a passage of its source was found whose title is the same but for edition, version or year, of a later one |
-| `newer-guideline` | it is a book's or an encyclopaedia's, and a passage of a guideline of a later year was found whose heading shares half of the words of the shorter heading |
 """  # noqa: E501  a table's row is one line
 
 from __future__ import annotations
@@ -17,12 +16,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from osler.retrieve.words import content_terms
-from osler.sources.catalogue import BOOK, GUIDELINE, WIKI
 from osler.text import is_cjk
 from osler.types import Hit, Passage
 
-LEAST_SHARED = 0.5
-"""Shared words, as a share of the shorter heading's, from which two headings have one subject."""
 _RETRACTED = re.compile(
     r"^\W*(?:retracted\b|withdrawn\b)|\bretracted (?:article|publication)\b|撤稿|已撤回|撤销论文",
     re.IGNORECASE,
@@ -119,36 +115,10 @@ def newer_issue(cited: Passage, hits: Sequence[Hit]) -> Hit | None:
     return best
 
 
-def newer_guideline(cited: Passage, hits: Sequence[Hit]) -> tuple[Hit, tuple[str, ...]] | None:
-    """The guideline of a later year on the cited book's subject, and the words they share.
-
-    Of several the one that shares most words, then the latest. Passages without a year are
-    ignored.
-    """
-    year = cited.locator.year
-    if cited.source not in (BOOK, WIKI) or year is None:
-        return None
-    best: tuple[float, int, Hit, tuple[str, ...]] | None = None
-    mine = heading_subject(cited.heading)
-    for hit in hits:
-        theirs, other = heading_subject(hit.passage.heading), hit.passage.locator.year
-        shared = mine & theirs
-        share = len(shared) / max(1, min(len(mine), len(theirs)))
-        if not _is_guideline(hit.passage) or other is None or other <= year:
-            continue
-        if share >= LEAST_SHARED and (best is None or (share, other) > best[:2]):
-            best = (share, other, hit, tuple(sorted(shared)))
-    return best[2:] if best else None
-
-
 def heading_subject(heading: str) -> frozenset[str]:
     """The words of a heading that describe its subject; in Chinese, pairs of characters."""
     told = (term for term in content_terms(heading) if len(term) > 1 or not is_cjk(term))
     return frozenset(term for term in told if term not in _GENERIC and not term.isdigit())
-
-
-def _is_guideline(passage: Passage) -> bool:
-    return passage.source == GUIDELINE or "guideline" in passage.locator.kind.casefold()
 
 
 def _read_number(found: re.Match[str]) -> int:

@@ -57,6 +57,12 @@ class PlacedWord:
     negated: bool
 
 
+AXES = ("advice", "change", "effect", "better", "benefit", "safety")
+"""Those on which sentences are compared: on the others words of both ways may well be true."""
+_SHOULD = word_set("should must 应 应当 应该 宜")
+"""Advice too, but only without plainer words: "should be avoided" advises against."""
+
+
 @cache
 def read_poles() -> Mapping[str, Mapping[str, Pole]]:
     """Word → axis → the way that it points."""
@@ -98,7 +104,9 @@ def _read_sentence(sentence: str, number: int) -> list[tuple[str, int, bool, boo
         for word in split_words(piece):
             content = word not in STOP_WORDS and not STOP_CHARACTERS.issuperset(word)
             left = 0 if word in _TURNS else left
-            found.append((word, number, content, left > 0))
+            # "禁用" is no use that is forbidden once more.
+            itself = word in read_poles() and is_negation(word[0])
+            found.append((word, number, content, left > 0 and not itself))
             if is_negation(word):
                 left = _REACH_ZH if is_cjk(word[0]) else _REACH
             elif content and left:
@@ -127,3 +135,40 @@ def words_near(
                 left -= 1
             at += step
     return frozenset(found)
+
+
+@cache
+def pointing_words() -> re.Pattern[str]:
+    """The words that `read_directions` reads."""
+    words = [
+        word
+        for word, axes in read_poles().items()
+        if any(_is_compared(*one) for one in axes.items())
+    ]
+    words.sort(key=lambda word: (-len(word), word))
+    latin, han = (
+        "|".join(word for word in words if is_cjk(word[0]) is wanted) for wanted in (False, True)
+    )
+    return re.compile(rf"\b(?:{latin})\b|{han}", re.IGNORECASE)
+
+
+def _is_compared(axis: str, pole: Pole) -> bool:
+    return axis in AXES and pole.opposes
+
+
+def read_directions(sentence: str) -> dict[str, dict[int, str]]:
+    """Axis → direction (1 or -1) → the first word that points there, with its negation."""
+    told: dict[str, dict[int, str]] = {}
+    words = read_words(sentence)
+    for one in words:
+        for axis, pole in read_poles().get(one.word, {}).items():
+            if _is_compared(axis, pole):
+                not_ = ("不" if is_cjk(one.word[0]) else "not ") if one.negated else ""
+                way = -pole.way if one.negated else pole.way
+                told.setdefault(axis, {}).setdefault(way, not_ + one.word)
+    should = next((one for one in words if one.word in _SHOULD), None)
+    if should is not None and "advice" not in told:
+        follows = words[should.at + 1 : should.at + 2]
+        denied = should.negated or any(is_negation(one.word) for one in follows)
+        told["advice"] = {-1 if denied else 1: f"{should.word} not" if denied else should.word}
+    return told

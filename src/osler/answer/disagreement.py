@@ -7,19 +7,23 @@ people, routes and kinds of dose.
 | Rule | Fires when |
 |---|---|
 | `read_amounts` | both give exactly one amount of a kind (milligrams, hours, percent, …), the two do not meet, ranges and "up to" included, and no other kind differs |
-| `read_directions` | on one axis (advice, change, effect, safety) all words of one point one way and all of the other the other way, a negation before a word turning it round |
+| `read_directions` | on one axis (advice, change, effect, …) all words of one point one way and all of the other the other way, a negation before a word turning it round |
 
 A sentence with several amounts of a kind, with words both ways or with a comparison is left alone.
+**Twins** share nearly all their words, so that there is less to be mistaken about: what differs,
+a number, a negation or a word that points the other way, is what somebody changed.
 """  # noqa: E501  a table's row is one line
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from math import inf
 
+from osler.answer.directions import pointing_words, read_directions
 from osler.retrieve.words import content_terms
 from osler.text import is_cjk
 from osler.types import Language
@@ -67,32 +71,15 @@ _FROM = re.compile(
     r"(?:at least|over|above|more than|no less than|至少|大于|高于|超过|>|≥)\s*$", re.IGNORECASE
 )
 
-_AXES: Mapping[str, tuple[str, str]] = {
-    "advice": (
-        r"recommend(?:ed|s)?|advised|advise[sd]?|indicated|preferred|first-line|offer(?:ed)?"
-        r"|推荐|建议|首选|适用于",
-        r"contraindicated|avoid(?:ed)?|must not|forbidden|discouraged|禁用|禁忌|忌用|避免",
-    ),
-    "change": (
-        r"increas(?:e|es|ed|ing)|rais(?:e|es|ed|ing)|ris(?:e|es|ing)|elevat(?:e|es|ed)"
-        r"|higher|prolong(?:s|ed)?|升高|增加|提高|增强|上升|增高|延长",
-        r"decreas(?:e|es|ed|ing)|reduc(?:e|es|ed|ing)|lower(?:s|ed|ing)?|falls?|shorten(?:s|ed)?"
-        r"|降低|减少|下降|减弱|缩短",
-    ),
-    "effect": (
-        r"effective|improv(?:e|es|ed)|beneficial|benefits?|有效|改善|获益",
-        r"ineffective|useless|无效",
-    ),
-    "safety": (r"safe|安全", r"unsafe|harmful|dangerous|harms?|有害|危险"),
-}
-# Advice too, but only without plainer words: "should be avoided" advises against.
-_SHOULD = re.compile(r"\bshould\b|\bmust\b(?! not)|应当|应该|应|宜", re.IGNORECASE)
+TWIN_SHARE, LEAST_WORDS = 0.8, 4
+"""Share of the longer one's words of content, and how many at least, that twins share."""
+_PLAIN_NUMBER = re.compile(_NUMBER)
 _NEGATION = re.compile(
-    r"(?:\b(?:not|no|never|without|neither|nor|cannot|hardly)\b|n't\b)(?:\W+\w+){0,2}\W*$"
-    r"|(?:不|未|无|没有|并非|非|勿|难以)(?:能|可|会|再|必)?\s*$",
-    re.IGNORECASE,
+    r"\b(?:not|no|never|without|neither|nor|cannot)\b|n't\b|不|未|无|没有|并非|勿", re.IGNORECASE
 )
-COMPARES = re.compile(
+_MOST_NUMBERS = 2
+"""Numbers in which twins may differ: more, and they are two studies in the same form."""
+_COMPARES = re.compile(
     r"\bthan\b|\bversus\b|\bvs\b|\bunless\b|\bexcept\b|比|除非|相较", re.IGNORECASE
 )
 _CONTEXTS = (
@@ -202,28 +189,6 @@ def other_numbers(sentence: str) -> frozenset[str]:
     return frozenset(re.findall(r"\d+(?:\.\d+)?", _AMOUNT.sub(" ", sentence)))
 
 
-def read_directions(sentence: str) -> dict[str, dict[int, str]]:
-    """Axis → direction (1 or -1) → the first words that express it."""
-    told: dict[str, dict[int, str]] = {}
-    for axis, ways in _AXES.items():
-        for way, pattern in zip((1, -1), ways, strict=True):
-            for match in re.finditer(_whole_words(pattern), sentence, re.IGNORECASE):
-                before = _NEGATION.search(sentence[: match.start()])
-                turned = -way if before else way
-                words = sentence[before.start() if before else match.start() : match.end()]
-                told.setdefault(axis, {}).setdefault(turned, words.strip())
-    if "advice" not in told and (should := _SHOULD.search(sentence)):
-        after = sentence[should.end() :]
-        told["advice"] = (
-            {-1: sentence[should.start() : should.end() + denied.end()]}
-            if (denied := re.match(r"\s*(?:not\b|never\b|不|勿|禁)", after))
-            else {1: should[0]}
-        )
-        if before := _NEGATION.search(sentence[: should.start()]):
-            told["advice"] = {-1: sentence[before.start() : should.end()]}
-    return told
-
-
 def _by_amount(mine: str, theirs: str, shared: tuple[str, ...], share: float) -> Difference | None:
     ours, others = read_amounts(mine), read_amounts(theirs)
     apart = []
@@ -242,7 +207,7 @@ def _by_direction(
     mine: str, theirs: str, shared: tuple[str, ...], share: float
 ) -> Difference | None:
     # "A lowers X more than B" has no direction of its own.
-    if COMPARES.search(mine) or COMPARES.search(theirs):
+    if _COMPARES.search(mine) or _COMPARES.search(theirs):
         return None
     ours, others = read_directions(mine), read_directions(theirs)
     for axis, ways in ours.items():
@@ -253,14 +218,13 @@ def _by_direction(
     return None
 
 
-_AXIS_WORDS = re.compile("|".join(way for ways in _AXES.values() for way in ways), re.IGNORECASE)
 _BESIDES = "not no never without do does used given patients 不 未 无"
 _NOT_CONTENT = frozenset(_BESIDES.split())
 
 
 def _content_words(sentence: str) -> tuple[str, ...]:
     """Content words without the compared ones; in Chinese, pairs of characters."""
-    bare = _AXIS_WORDS.sub(" ", _AMOUNT.sub(" ", sentence))
+    bare = pointing_words().sub(" ", _AMOUNT.sub(" ", sentence))
     kept = (word for word in content_terms(bare) if len(word) > 1 or not is_cjk(word))
     return tuple(word for word in kept if word not in _NOT_CONTENT and not word.isdigit())
 
@@ -274,3 +238,49 @@ def _rate_unit(match: re.Match[str]) -> str:
 def _whole_words(pattern: str) -> str:
     """Restricts a pattern to whole words in English; Chinese has no spaces between words."""
     return rf"(?<![a-z])(?:{pattern})(?![a-z])"
+
+
+def is_checkable(sentence: str) -> bool:
+    """Whether there is something in it to differ in."""
+    return bool(
+        _PLAIN_NUMBER.search(sentence)
+        or _NEGATION.search(sentence)
+        or read_amounts(sentence)
+        or read_directions(sentence)
+    )
+
+
+def are_twins(mine: Claim, theirs: Claim) -> bool:
+    """Whether the two share nearly all words of content."""
+    one, other = {*mine.content}, {*theirs.content}
+    shared = len(one & other)
+    return shared >= LEAST_WORDS and shared >= TWIN_SHARE * max(len(one), len(other))
+
+
+def find_twin_difference(mine: Claim, theirs: Claim) -> Difference | None:
+    """In what two twins differ; `None` where they are none, or say the same."""
+    if not are_twins(mine, theirs):
+        return None
+    shared = tuple(word for word in mine.content if word in theirs.content)
+    share = len(shared) / max(1, len(mine.content), len(theirs.content))
+    ours, others = (Counter(_PLAIN_NUMBER.findall(one.text)) for one in (mine, theirs))
+    ours_alone, denied = list((ours - others).elements()), list((others - ours).elements())
+    if ours_alone and denied and max(len(ours_alone), len(denied)) <= _MOST_NUMBERS:
+        return Difference("amounts", ", ".join(ours_alone), ", ".join(denied), shared, share)
+    if ours_alone or denied:
+        return None
+    one, other = _pointers(mine.text), _pointers(theirs.text)
+    if one.keys() == other.keys():
+        return None
+    words = [" ".join(sorted(side.values())) or "-" for side in (one, other)]
+    return Difference("directions", words[0], words[1], shared, share)
+
+
+def _pointers(sentence: str) -> dict[tuple[str, int], str]:
+    """Axis and way of its words that point; of a sentence without any, whether it denies."""
+    directions = read_directions(sentence)
+    found = {(axis, way): words for axis, ways in directions.items() for way, words in ways.items()}
+    if found:
+        return found
+    denied = _NEGATION.findall(sentence)
+    return {("denial", 1): denied[0]} if len(denied) % 2 else {}

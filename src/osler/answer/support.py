@@ -88,8 +88,6 @@ class Support:
     lacks: tuple[str, ...]
     """What the passage lacks or has otherwise, in the statement's words: names, numbers, words
     that point another way, negations."""
-    lost: tuple[str, ...] = ()
-    """Its other words of content that do not stand there."""
 
     @property
     def is_enough(self) -> bool:
@@ -121,8 +119,7 @@ def find_support(statement: str, passage: ReadPassage, about: str = "") -> Suppo
         *_missing_directions(words, passage),
         *_missing_negations(words, passage),
     )
-    lost = tuple(one.word for stem, one in asked.items() if stem not in had)
-    return Support(share, tuple(dict.fromkeys(lacks)), lost)
+    return Support(share, tuple(dict.fromkeys(lacks)))
 
 
 def _missing_subject(

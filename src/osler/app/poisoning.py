@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from osler.answer.disagreement import read_amounts, read_directions
+from osler.answer.directions import read_directions
+from osler.answer.disagreement import read_amounts
 from osler.app import runs
 from osler.app.config import Settings
 from osler.app.wiring import Parts

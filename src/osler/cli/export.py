@@ -34,10 +34,9 @@ def export(
     to: Annotated[
         str | None,
         typer.Option(
-            help="markdown, html, docx, pdf (the answer with its references); ris, bibtex, csl-json"
+            help="markdown, html, docx, pdf (the answer with its references); ris, bibtex"
             " (the references); csv (the evidence as a table); studies (what its studies"
-            " state, as CSV); fhir (R4 resources); fhir-evidence (those studies as Citation"
-            " and Evidence). By default as --out ends."
+            " state, as CSV); fhir (R4 resources). By default as --out ends."
         ),
     ] = None,
     out: Annotated[

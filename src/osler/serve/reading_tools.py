@@ -1,4 +1,4 @@
-"""Shared parts of the MCP tools, and two of the tools: `verify_claim` and `read_patient`.
+"""Shared parts of the MCP tools, and one of the tools: `read_patient`.
 
 `read_patient` is there only where `serve.patients` says so, and only for whoever is on this
 machine: over standard input and output, or on a loopback address.
@@ -7,7 +7,7 @@ machine: over standard input and output, or on a loopback address.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from functools import wraps
 from typing import Annotated, Any, Literal, ParamSpec, TypeVar
 
@@ -16,18 +16,14 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 from pydantic import BaseModel, Field
 
-from osler.answer.verify import BearingSentence, Verdict, weigh_claim
 from osler.app.config.access import AccessSettings, is_loopback
 from osler.errors import OslerError, UnknownPassage
 from osler.kb.base import KnowledgeBase
-from osler.serve import api, documents, schemas
 from osler.serve.keys import Caller
 from osler.serve.problems import RefusedRequest
 from osler.serve.state import ServerState
 from osler.sources.catalogue import EMR
 from osler.sources.patients.entries import RecordEntry, Resource, list_entries
-from osler.text import language_of
-from osler.types import Hit
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -66,68 +62,6 @@ def report_refusals(tool: Callable[_P, Awaitable[_T]]) -> Callable[_P, Awaitable
             raise ToolError(said) from error
 
     return call_tool
-
-
-# Passages that a claim is held against where none are named.
-_SEARCHED = 20
-_QUOTES = 10
-
-
-class ClaimSentence(BaseModel):
-    """A sentence that speaks for the claim, or against it."""
-
-    supports: bool
-    why: str
-    """The words of content that both share, or the two that differ."""
-    quoted: schemas.QuotedView
-
-
-class ClaimVerdict(BaseModel):
-    claim: str
-    verdict: Verdict
-    """"not stated": nothing was found that says it in these words, nor denies it."""
-    quotes: list[ClaimSentence]
-    passages: int
-    """Held against the claim."""
-    rule: str = (
-        "By shared words, amounts, directions and negations; nothing is inferred. A paraphrase is"
-        " not seen: read the passages before concluding from `not stated`."
-    )
-
-
-def add_claim_tool(mcp: MCPServer[Any], at: At) -> None:
-    @mcp.tool(annotations=read_only_hints("Verify a claim"))
-    @report_refusals
-    async def verify_claim(
-        context: Context[Any, Any],
-        claim: Annotated[schemas.Words, Field(min_length=1, max_length=2_000)],
-        passage_ids: Annotated[list[PassageId], Field(max_length=50)] = [],  # noqa: B006
-    ) -> ClaimVerdict:
-        """Whether passages state a claim, say otherwise, or neither, with their quotes. Without
-        `passage_ids` the claim itself is searched for."""
-        site, caller = at(context)
-        asked = schemas.SearchRequest(query=claim, k=_SEARCHED)
-        hits = await (
-            _find_passages(site, caller, passage_ids)
-            if passage_ids
-            else api.find_hits(site, caller, asked)
-        )
-        found = await asyncio.to_thread(weigh_claim, claim, hits, language_of(claim))
-        quotes = [_sentence_view(one) for one in found.said[:_QUOTES]]
-        return ClaimVerdict(claim=claim, verdict=found.verdict, quotes=quotes, passages=len(hits))
-
-
-async def _find_passages(site: ServerState, caller: Caller, ids: Sequence[str]) -> list[Hit]:
-    """Raises `UnknownPassage`."""
-    found = [await api.passage_context(site, caller, id) for id in dict.fromkeys(ids)]
-    passages = [passage for (passage,), _ in found]
-    return [Hit(passage, 0.0, rank, "", "named") for rank, passage in enumerate(passages, 1)]
-
-
-def _sentence_view(said: BearingSentence) -> ClaimSentence:
-    return ClaimSentence(
-        supports=said.supports, why=said.why, quoted=documents.quoted_view(said.evidence)
-    )
 
 
 FieldName = Literal["text", "display", "code", "says", "at", "section"]

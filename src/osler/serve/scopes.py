@@ -82,7 +82,6 @@ ROUTE_VERBS: dict[tuple[str, str], Verb] = {
 TOOL_VERBS: dict[str, Verb] = {
     "search_evidence": "search",
     "search": "search",
-    "verify_claim": "search",
     "get_passage": "read",
     "fetch": "read",
     "lookup_concept": "read",

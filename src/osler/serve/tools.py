@@ -32,7 +32,6 @@ from osler.serve.reading_tools import (
     At,
     Many,
     PassageId,
-    add_claim_tool,
     add_record_tool,
     read_only_hints,
     report_refusals,
@@ -100,7 +99,6 @@ def build_mcp_server(
     _add_answers(mcp, find_site)
     _add_plans(mcp, find_site)
     add_calculation(mcp)
-    add_claim_tool(mcp, find_site)
     if patients:
         add_record_tool(mcp, find_site)
     return mcp

@@ -11,14 +11,9 @@ import pytest
 from rich.console import Console
 
 from osler.answer.cautions import MOST, WORDS, CautiousComposer, find_cautions
-from osler.answer.currency import Issue, newer_guideline, newer_issue, read_issue, retraction_notice
-from osler.answer.disagreement import (
-    Amount,
-    find_difference,
-    read_amounts,
-    read_claim,
-    read_directions,
-)
+from osler.answer.currency import Issue, newer_issue, read_issue, retraction_notice
+from osler.answer.directions import read_directions
+from osler.answer.disagreement import Amount, find_difference, read_amounts, read_claim
 from osler.answer.written import WrittenComposer
 from osler.cli.page import render_page
 from osler.cli.render import RunPage, run_page, short_page
@@ -27,6 +22,7 @@ from osler.kb.ingest.prepare import IngestOptions, PreparedDocument, prepare_rec
 from osler.serve import documents
 from osler.sources.records import Document, Section
 from osler.trace import Cautioned, Run
+from osler.trace.events import from_line, to_line
 from osler.types import (
     Answer,
     Evidence,
@@ -135,15 +131,6 @@ def test_the_latest_issue_of_the_same_source_is_named() -> None:
     assert newer_issue(latest, [hit(cited), hit(later)]) is None
 
 
-def test_a_newer_guideline_counts_against_a_book_and_against_nothing_else() -> None:
-    guideline = passage("guideline:1", "x", "Mockitis: management", year=2020)
-    for source, named in (("book", True), ("wiki", True), ("research", False), ("web", False)):
-        cited = passage(f"{source}:1", "x", "Infections", section="Mockitis", year=2000)
-        assert (newer_guideline(cited, [hit(guideline)]) is not None) is named
-    undated = passage("book:1", "x", "Mockitis")
-    assert newer_guideline(undated, [hit(guideline)]) is None
-
-
 @pytest.mark.parametrize(
     ("sentence", "found"),
     [
@@ -178,6 +165,8 @@ def test_amounts_are_read_with_their_unit(sentence: str, found: list[Amount]) ->
         ("患者不应卧床。", "advice", -1),
         ("应避免使用。", "advice", -1),
         ("例素升高血压。", "change", 1),
+        ("样本病患者禁用例素。", "advice", -1),
+        ("例素对样本病无效。", "effect", -1),
     ],
 )
 def test_words_point_one_way_and_a_negation_turns_them(sentence: str, axis: str, way: int) -> None:
@@ -255,6 +244,11 @@ async def test_a_composer_tells_a_caution_once_a_run_however_often_it_composes()
     assert (composer.uses_draft, composer.writes_answer) == (True, False)
 
 
+def test_a_caution_of_a_rule_that_is_gone_is_still_read_from_an_old_run() -> None:
+    old = Cautioned("newer-guideline", "A guideline of 2020 was found.", (TEN.id,), (TEN.text,))
+    assert from_line(to_line(old)) == old
+
+
 def solved(*others: Passage) -> RunPage:
     answer = answered(TEN)
     answer = replace(answer, cautions=find_cautions(answer, [hit(each) for each in others]))
@@ -286,7 +280,7 @@ def tried() -> Sequence[caution_cases.Tried]:
 
 def test_every_rule_and_both_languages_have_labelled_cases() -> None:
     cases = tried()
-    assert len(cases) >= 100
+    assert len(cases) >= 90
     assert {rule for case in cases for rule in case.expected} == WORDS.keys()
     assert sum(not case.expected for case in cases) >= 30  # what must be left alone
     assert {case.language for case in cases} == {"en", "zh"}

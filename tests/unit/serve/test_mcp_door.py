@@ -33,7 +33,6 @@ TOOLS = {
     "plan_sources",
     "search",
     "search_evidence",
-    "verify_claim",
 }
 BUNDLE = {
     "resourceType": "Bundle",
@@ -168,39 +167,6 @@ async def test_a_written_calculation_runs_in_the_sandbox_with_its_inputs(
             assert (await client.call_tool("calculate", refused)).is_error
 
 
-@pytest.mark.parametrize(
-    ("claim", "verdict"),
-    [
-        ("Adrenaline is given first, into the outer thigh.", "supported"),
-        ("Adrenaline is not given first, into the outer thigh.", "not stated"),
-        ("Salbutamol cures gout.", "not stated"),
-        ("过敏性休克首选肾上腺素，立即肌内注射。", "supported"),
-    ],
-)
-async def test_a_claim_is_held_against_what_is_found_for_it(
-    place: ServedOsler, claim: str, verdict: str
-) -> None:
-    async with talking(place) as client:
-        said = (await client.call_tool("verify_claim", {"claim": claim})).structured_content
-    assert said["verdict"] == verdict
-    assert bool(said["quotes"]) == (verdict == "supported")
-    for each in said["quotes"]:
-        start, end = each["quoted"]["quote_span"]
-        assert each["quoted"]["passage"]["text"][start:end] == each["quoted"]["quote"]
-
-
-async def test_a_claim_may_be_held_against_named_passages_alone(place: ServedOsler) -> None:
-    claim = "Adrenaline is given first, into the outer thigh."
-    async with talking(place) as client:
-        found = await client.call_tool("search_evidence", {"query": "salbutamol asthma", "k": 1})
-        other = found.structured_content["hits"][0]["passage"]["id"]
-        asked = {"claim": claim, "passage_ids": [other]}
-        said = (await client.call_tool("verify_claim", asked)).structured_content
-        absent = asked | {"passage_ids": ["guideline:none#0"]}
-        assert (await client.call_tool("verify_claim", absent)).is_error
-    assert (said["verdict"], said["passages"]) == ("not stated", 1)
-
-
 def with_a_patient(home: Path) -> None:
     fill_knowledge_base(home)
     (home / "records").mkdir()
@@ -252,8 +218,6 @@ async def test_patient_record_tool_is_refused_on_a_public_address(home: Path) ->
     ("tool", "arguments"),
     [
         ("search_evidence", {"query": "x", "snapshot": "another"}),
-        ("verify_claim", {"claim": ""}),
-        ("verify_claim", {"claim": "x", "passage_ids": ["x"] * 51}),
         ("read_patient", {"patient": "emr:x", "resource": "Condition"}),
         ("search_evidence", {"query": "x", "k": 500}),
         ("search_evidence", {"query": ""}),

@@ -221,13 +221,6 @@ DOORS: dict[str, Door] = {
         lambda cell: cell.tool("search_evidence", query="adrenaline", sources=[cell.source]), TEXT
     ),
     "search": Door(lambda cell: cell.tool("search", query="adrenaline")),
-    "verify_claim": Door(
-        lambda cell: cell.tool(
-            "verify_claim", claim="Adrenaline is given first.", passage_ids=[cell.passage]
-        ),
-        TEXT,
-        BASE,
-    ),
     "get_passage": Door(lambda cell: cell.tool("get_passage", passage_id=cell.passage), TEXT, BASE),
     "fetch": Door(lambda cell: cell.tool("fetch", id=cell.passage), TEXT, BASE),
     "lookup_concept": Door(

@@ -50,7 +50,6 @@ BODIES: dict[str, Any] = {
 TOOL_INPUTS: dict[str, dict[str, Any]] = {
     "search_evidence": {"query": "adrenaline"},
     "search": {"query": "adrenaline"},
-    "verify_claim": {"claim": "Adrenaline is given first."},
     "get_passage": {"passage_id": "guideline:pages#0"},
     "fetch": {"id": "guideline:pages#0"},
     "lookup_concept": {"term": "asthma"},

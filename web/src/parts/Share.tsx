@@ -10,11 +10,9 @@ const FORMATS: [string, string][] = [
   ["docx", "Word"],
   ["ris", "RIS"],
   ["bibtex", "BibTeX"],
-  ["csl-json", "CSL-JSON"],
   ["csv", "CSV"],
   ["studies", "CSV (studies)"],
   ["fhir", "FHIR"],
-  ["fhir-evidence", "FHIR (studies)"],
 ];
 
 // An answer or a conversation in other programs: copied with its citations, or as a file.

@@ -7,8 +7,7 @@
 | `texts` | Markdown and HTML |
 | `office` | Word and PDF (extra `export`) |
 | `fhir` | FHIR R4 resources with the AIAST label |
-| `fhir_evidence` | what the cited studies state, as FHIR `Citation` and `Evidence` |
-| `citations` | RIS, BibTeX, CSL-JSON; the evidence, and what its studies state, as tables (CSV) |
+| `citations` | RIS, BibTeX; the evidence, and what its studies state, as tables (CSV) |
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from osler.answer.export import citations, fhir, fhir_evidence, office, texts
+from osler.answer.export import citations, fhir, office, texts
 from osler.answer.export.layout import ExportedAnswer
 from osler.errors import BadArgument
 
@@ -28,11 +27,9 @@ ExportFormat = Literal[
     "pdf",
     "ris",
     "bibtex",
-    "csl-json",
     "csv",
     "studies",
     "fhir",
-    "fhir-evidence",
 ]
 FORMATS: tuple[ExportFormat, ...] = get_args(ExportFormat)
 
@@ -59,13 +56,9 @@ KINDS: dict[ExportFormat, FileKind] = {
     "pdf": FileKind(office.write_pdf, ".pdf", "application/pdf", is_text=False),
     "ris": FileKind(citations.write_ris, ".ris", "application/x-research-info-systems"),
     "bibtex": FileKind(citations.write_bibtex, ".bib", "application/x-bibtex"),
-    "csl-json": FileKind(citations.write_csl, ".json", "application/vnd.citationstyles.csl+json"),
     "csv": FileKind(citations.write_csv, ".csv", "text/csv; charset=utf-8"),
     "studies": FileKind(citations.write_studies, ".csv", "text/csv; charset=utf-8"),
     "fhir": FileKind(fhir.write_fhir, ".fhir.json", "application/fhir+json"),
-    "fhir-evidence": FileKind(
-        fhir_evidence.write_fhir_evidence, ".evidence.json", "application/fhir+json"
-    ),
 }
 
 

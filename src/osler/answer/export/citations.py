@@ -1,26 +1,24 @@
-"""References for reference managers (RIS, BibTeX, CSL-JSON), and tables of evidence (CSV)."""
+"""References for reference managers (RIS, BibTeX), and tables of evidence (CSV)."""
 
 from __future__ import annotations
 
 import csv
 import io
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from osler.answer.evidence_table import flat_rows, tabulate_studies
 from osler.answer.export.layout import ExportedAnswer
 from osler.answer.export.references import Reference, find_identifiers
 from osler.sources.catalogue import BOOK, GUIDELINE, RESEARCH
 
-# A source as RIS, BibTeX and CSL name the kind of its documents.
+# A source as RIS and BibTeX name the kind of its documents.
 _KINDS = {
-    RESEARCH: ("JOUR", "article", "article-journal"),
-    BOOK: ("CHAP", "inbook", "chapter"),
-    GUIDELINE: ("RPRT", "techreport", "report"),
+    RESEARCH: ("JOUR", "article"),
+    BOOK: ("CHAP", "inbook"),
+    GUIDELINE: ("RPRT", "techreport"),
 }
-_OTHER = ("ELEC", "misc", "webpage")
+_OTHER = ("ELEC", "misc")
 _COLUMNS = (
     *("number", "statement", "quote", "title", "section", "source", "kind", "year", "page"),
     *("pmid", "doi", "pmcid", "nct", "eudract", "isbn", "nbk", "guideline", "url"),
@@ -104,33 +102,6 @@ def write_bibtex(answers: Sequence[ExportedAnswer]) -> bytes:
 
 def _escape_tex(text: str) -> str:
     return "".join(_TEX.get(char, char) for char in " ".join(text.split()))
-
-
-def write_csl(answers: Sequence[ExportedAnswer]) -> bytes:
-    items = [_csl_item(one) for one in _all_references(answers)]
-    return json.dumps(items, ensure_ascii=False, indent=2).encode()
-
-
-def _csl_item(one: Reference) -> dict[str, Any]:
-    place, found = one.first.locator, one.identifiers
-    names = {"doi": "DOI", "pmid": "PMID", "pmcid": "PMCID", "isbn": "ISBN"}
-    other = [
-        f"{name.upper()}: {found[name]}" for name in ("nct", "eudract", "nbk") if name in found
-    ]
-    item: dict[str, Any] = {
-        "id": one.key,
-        "type": _KINDS.get(one.first.source, _OTHER)[2],
-        "title": one.first.title,
-        "section": place.section,
-        "page": str(place.page or ""),
-        "URL": one.url,
-        "language": one.first.language,
-        "note": "\n".join([*other, *one.quotes]),
-        **{names[name]: value for name, value in found.items() if name in names},
-    }
-    if place.year is not None:
-        item["issued"] = {"date-parts": [[place.year]]}
-    return {name: value for name, value in item.items() if value}
 
 
 def write_csv(answers: Sequence[ExportedAnswer]) -> bytes:

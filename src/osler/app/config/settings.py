@@ -121,7 +121,7 @@ class AnswerSettings(SettingsSection):
     program or is of a source of trust 1, if it has to do neither with them nor the question."""
     cautions: Literal["all", "currency", "none"] = "all"
     """What is said about the cited evidence, by rules and without a model: currency: retracted, of
-    a newer edition, older than a guideline; all: also amounts and directions that differ."""
+    a newer edition; all: also amounts and directions that differ."""
 
 
 class CalibrationSettings(SettingsSection):

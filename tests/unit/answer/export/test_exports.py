@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from html.parser import HTMLParser
 from typing import Any
 
@@ -143,14 +142,6 @@ def test_bibtex_opens_in_a_reader_of_bibtex() -> None:
     assert (booklet["isbn"], booklet["year"]) == ("9787117263757", "2019")
 
 
-def test_csl_items_have_what_a_citation_style_needs() -> None:
-    trial, guide, booklet = json.loads(write_export([exported()], "csl-json"))
-    assert trial["type"] == "article-journal"
-    assert (trial["PMID"], trial["PMCID"]) == ("33012345", "PMC7001234")
-    assert trial["issued"] == {"date-parts": [[2021]]}
-    assert (guide["DOI"], booklet["ISBN"]) == ("10.1000/xyz.12", "9787117263757")
-
-
 def test_the_table_has_a_row_for_each_citation_and_no_formula() -> None:
     data = write_export([exported()], "csv").decode("utf-8-sig")
     rows = list(csv.DictReader(io.StringIO(data)))
@@ -202,16 +193,12 @@ def read_back(to: str, data: bytes) -> str:
         return str(rispy.loads(text))
     if to == "bibtex":
         return str([entry.fields_dict for entry in parse_string(text).entries])
-    if to == "csl-json":
-        return str(json.loads(text))
     if to == "csv":
         return str([*csv.DictReader(io.StringIO(text))])
     return text.replace("\\_", "_")
 
 
-@pytest.mark.parametrize(
-    "to", ["markdown", "html", "docx", "pdf", "ris", "bibtex", "csl-json", "csv"]
-)
+@pytest.mark.parametrize("to", ["markdown", "html", "docx", "pdf", "ris", "bibtex", "csv"])
 def test_every_reference_of_a_thread_is_resolved_to_the_identifier_that_its_source_has(
     to: str,
 ) -> None:
