@@ -57,15 +57,11 @@ class MachineFields(StrategySection):
     metric: Literal["auto", Metric] = "auto"
     """State value: conditional perplexity (cppl, Eq. 4), uncertainty (uct, Eq. 5), or none (off);
     auto: cppl where the planner's model scores given texts, else uct where it tells the
-    log-probabilities of its replies, else off. Variants without a threshold of the paper's:
-    uct-mean (Eq. 5 as a mean), uct-entropy (over the whole vocabulary), low-prob (share of tokens
-    of probability below 0.1), attention (share of tokens that later ones hardly attend to),
-    sureness (of quoted answers: how likely the evidence does not answer, by the expert judge; its
-    sigma is 0.5), gain and question-gain (how much likelier the evidence makes the answer, or the
-    question), option-entropy, semantic-entropy (of sampled answers)."""
+    log-probabilities of its replies, else off. sureness (ours, of quoted answers): how likely the
+    evidence does not answer, by the expert judge; its sigma is 0.5."""
     sigma: RealLimit = None
     """A conclusion stands below it; "none" = 10 for cppl, 20 for uct (TC-RAG App. 8.5), or what was
-    fitted to the packaged model; the variants need one that is set or calibrated."""
+    fitted to the packaged model."""
     max_loop: Whole = Field(default=8, ge=1, le=1_000)
     """Actions, at most (Alg. 1, line 4; the value is that of the released code)."""
     backtrack: bool = True

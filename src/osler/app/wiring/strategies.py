@@ -183,7 +183,7 @@ def _state_signal(
         why = f"{reader.name} scores no given text: the state value is no signal of the boundary"
         return None, [why]
     limit = tc_rag.halting_threshold(build.settings, machine_settings(chosen), reader.name)
-    monitor = tc_rag.state_monitor(cast("Metric", chosen.metric), reader, build.parts)
+    monitor = tc_rag.state_monitor(cast("Metric", chosen.metric), reader)
     return StateSignal(monitor, limit.sigma), [limit.note]
 
 

@@ -270,7 +270,7 @@ class TuringMachine:
     ) -> float:
         """The state value of `draft`; at least sigma for a text that cannot be valued."""
         try:
-            valued = await self.monitor.state_value(draft, memory, run)
+            value = await self.monitor.state_value(draft, memory, run)
         except CapabilityMissing as missing:
             # A model without any log-probabilities is a matter of the settings, and is refused; a
             # single text without them is not sure.
@@ -283,14 +283,13 @@ class TuringMachine:
             StateValued(
                 step.i,
                 self.monitor.metric,
-                valued.value,
+                value,
                 self.sigma,
-                valued.exact,
-                halted=concludes and valued.value < self.sigma,
+                halted=concludes and value < self.sigma,
                 note=note,
             )
         )
-        return valued.value
+        return value
 
     async def _observe_tool(
         self, call: ToolUse, memory: MemoryStack, tried: TriedMoves, run: Run, i: int

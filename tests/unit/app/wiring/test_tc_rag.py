@@ -44,33 +44,17 @@ def built(given: Settings, model: LanguageModel | None = None) -> TuringMachine:
     return build_machine(given, given.strategy, parts_of(model))
 
 
-@pytest.mark.parametrize("metric", [one for one in get_args(Metric) if one != "attention"])
+@pytest.mark.parametrize("metric", get_args(Metric))
 def test_each_metric_has_its_monitor(metric: Metric) -> None:
-    assert state_monitor(metric, ScriptedModel([]), parts_of()).metric == metric
+    assert state_monitor(metric, ScriptedModel([])).metric == metric
 
 
-def test_a_model_that_may_not_write_has_no_semantic_entropy() -> None:
-    with pytest.raises(CapabilityMissing, match="may not word"):
-        built(settings("no", metric="semantic-entropy", sigma=0.5))
-    assert built(settings("yes", metric="semantic-entropy", sigma=0.5)).sigma == 0.5
+def test_perplexity_is_refused_where_the_model_scores_no_given_text() -> None:
+    with pytest.raises(CapabilityMissing, match="blind has none"):
+        state_monitor("cppl", TextOnly(ScriptedModel([], name="blind")))
 
 
-def test_attention_is_refused_where_the_model_hides_it() -> None:
-    with pytest.raises(CapabilityMissing, match="hides them"):
-        state_monitor("attention", ScriptedModel([], name="m"), parts_of())
-
-
-@pytest.mark.parametrize("metric", ["uct-mean", "uct-entropy", "low-prob"])
-def test_a_variant_needs_a_sigma_of_its_own(metric: str) -> None:
-    with pytest.raises(BadConfig, match=f"{metric} has no usual sigma"):
-        built(settings(metric=metric))
-    assert built(settings(metric=metric, sigma=0.3)).sigma == 0.3
-
-
-@pytest.mark.parametrize(
-    ("metric", "top"),
-    [("cppl", 0), ("off", 0), ("uct", 1), ("uct-mean", 1), ("low-prob", 1), ("uct-entropy", 20)],
-)
+@pytest.mark.parametrize(("metric", "top"), [("cppl", 0), ("off", 0), ("uct", 1)])
 def test_tokens_are_asked_for_where_the_metric_reads_them(metric: str, top: int) -> None:
     assert built(settings(metric=metric, sigma=1.0)).sampling.top == top
 

@@ -18,7 +18,7 @@ from osler.errors import CapabilityMissing, SourceUnavailable
 from osler.llm.core.base import Completion, Message, Sampling
 from osler.methods.tcrag.actions import Move
 from osler.methods.tcrag.machine import TuringMachine
-from osler.methods.tcrag.monitor import SIGMA, Cppl, Monitor, TokenMonitor, Unmonitored, cppl
+from osler.methods.tcrag.monitor import SIGMA, Cppl, Monitor, Uct, Unmonitored, cppl
 from osler.methods.tcrag.moves import AnyMove, GuidedMoves, TriedMoves
 from osler.methods.tcrag.observations import ObservationJudge
 from osler.methods.tcrag.stack import FrameKind, MemoryStack
@@ -263,7 +263,7 @@ async def test_uct_is_over_the_conclusion_s_own_tokens_not_its_tag() -> None:
     """
     script = ScriptedModel(["Conclusion: yes it does"], probability=1 / 2)
     run = Run()
-    await machine(script, TokenMonitor(script), max_loop=1).solve(QUESTION, run)
+    await machine(script, Uct(script), max_loop=1).solve(QUESTION, run)
     assert values(run)[0].value == pytest.approx(3 / 2 * log(2))
 
 
@@ -272,7 +272,7 @@ async def test_a_conclusion_of_one_token_is_valued_without_a_second_reading() ->
     script = ScriptedModel(["Conclusion: B"], probability=1 / 2)
     told = Unscored(script)
     run = Run()
-    solution = await machine(told, TokenMonitor(told), max_loop=1).solve(QUESTION, run)
+    solution = await machine(told, Uct(told), max_loop=1).solve(QUESTION, run)
     assert solution.halt is Halt.CONVERGED
     assert values(run)[0].value == pytest.approx(1 / 2 * log(2))
 
@@ -281,7 +281,7 @@ async def test_a_text_that_cannot_be_valued_is_not_sure_and_does_not_end_the_run
     """A composed answer has no tokens of its own, and this model scores none."""
     told = Unscored(ScriptedModel([f"Conclusion: {ANSWER}", "Thought: so be it"]))
     run = Run()
-    composed = replace(machine(told, TokenMonitor(told), max_loop=2), composer=Composes())
+    composed = replace(machine(told, Uct(told), max_loop=2), composer=Composes())
     solution = await composed.solve(QUESTION, run)
     assert solution.halt is Halt.BUDGET
     assert "no state value: uct needs token log-probabilities" in notes(run)
@@ -290,7 +290,7 @@ async def test_a_text_that_cannot_be_valued_is_not_sure_and_does_not_end_the_run
 async def test_a_model_without_any_log_probabilities_is_refused_with_what_to_do() -> None:
     hidden = TextOnly(ScriptedModel([f"Conclusion: {ANSWER}"]))
     with pytest.raises(CapabilityMissing) as refused:
-        await machine(hidden, TokenMonitor(hidden)).solve(QUESTION, Run())
+        await machine(hidden, Uct(hidden)).solve(QUESTION, Run())
     assert refused.value.fix == 'set strategy.metric = "off"'
 
 

@@ -32,7 +32,7 @@ from osler.methods.tcrag.helpers import (
     OrganiseTool,
 )
 from osler.methods.tcrag.machine import TuringMachine
-from osler.methods.tcrag.monitor import SIGMA, Cppl, Monitor, TokenMonitor, Unmonitored
+from osler.methods.tcrag.monitor import SIGMA, Cppl, Monitor, Uct, Unmonitored
 from osler.methods.tcrag.moves import AnyMove, GuidedMoves
 from osler.methods.tcrag.observations import ObservationJudge
 from osler.methods.tcrag.tools import DOC_RAG, KG_RAG, WEB_RAG, SearchTool, Tool
@@ -192,7 +192,7 @@ def machine(told: Scenario, model: ScriptedModel) -> TuringMachine:
     widest = AnyMove(names, "backtrack" not in told.without, "summary" not in told.without)
     monitors: dict[str, Monitor] = {
         "cppl": Cppl(model),
-        "uct": TokenMonitor(model),
+        "uct": Uct(model),
         "off": Unmonitored(),
     }
     return TuringMachine(
