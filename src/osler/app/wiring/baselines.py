@@ -96,8 +96,7 @@ def build_baseline(build: StrategyBuild, method: chosen.AnyBaseline) -> Solver:
             atomic = parts.retriever(ATOMS, parts.sources) if has_atoms else None
             given |= {"relevance": parts.relevance, "atomic": atomic}
         case _ if method.kind in PROTOCOLS:
-            searches = not isinstance(method, chosen.R1GenSettings)
-            given |= {"protocol": PROTOCOLS[method.kind]} | ({} if searches else {"turns": 0})
+            given["protocol"] = PROTOCOLS[method.kind]
     return _with_settings(method, **given)
 
 
@@ -164,9 +163,9 @@ def _need_sensor(
     method: chosen.DraginSettings | chosen.DraginEntropySettings, model: LanguageModel
 ) -> NeedSensor:
     if isinstance(method, chosen.DraginEntropySettings):
-        return EntropySensor(method.threshold, method.words)
+        return EntropySensor()
     if isinstance(model, Attentive):
-        return AttentionSensor(model, method.threshold, method.words, method.scaled)
+        return AttentionSensor(model, scaled=method.scaled)
     raise CapabilityMissing(
         f"dragin needs the model's attention, and {model.name} hides it",
         fix='set model.kind = "transformers", or strategy.kind = "dragin-entropy"',

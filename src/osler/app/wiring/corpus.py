@@ -83,6 +83,4 @@ def corpus_retriever(
         Extractions.of(kb).entries.require_kinds(_UNITS, encoder.identity)
         alike = IndexWeights(entries=1.0)
         return IndexedRetriever(kb, encoder, _UNITS, within=within, fusion=fusion, weights=alike)
-    if name == WALK and isinstance(method, HippoRagSettings):
-        return GraphWalk(kb, method.damping, within)
-    return None
+    return GraphWalk(kb, within=within) if name == WALK else None

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from osler.app.config import Settings
-from osler.app.config.baselines import HyKgeSettings
 from osler.errors import BadConfig, UnknownPassage
 from osler.retrieve.entity_names import EntityNames, GraphNames
 from osler.sources.catalogue import GRAPH
@@ -50,14 +49,13 @@ def chain_retriever(settings: Settings) -> Retriever:
     """Builds the retriever of reasoning chains (HyKGE). Raises `BadConfig` without a graph."""
     from osler.retrieve.graph_chains import ChainRetriever
 
-    graph, method = open_graph(settings), settings.strategy
+    graph = open_graph(settings)
     if graph is None:
         raise BadConfig(
             "hykge needs a concept graph, and the knowledge base has none",
             fix="`osler kb graph add` it",
         )
-    hops = method.hops if isinstance(method, HyKgeSettings) else 3
-    return ChainRetriever(graph, hops=hops, recogniser=open_recogniser(graph))
+    return ChainRetriever(graph, recogniser=open_recogniser(graph))
 
 
 def graph_passage(settings: Settings, id: str) -> Passage | None:

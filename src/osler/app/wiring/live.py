@@ -205,7 +205,7 @@ def _fused_settings(settings: Settings) -> Settings:
     if not isinstance(method, MedRagSettings | IMedRagSettings):
         return settings
     fusion = {
-        "rrf_k": method.rrf_k,
+        "rrf_k": 100,
         "dense_weight": 1.0,
         "lexical_weight": 1.0,
         "depth": 100,

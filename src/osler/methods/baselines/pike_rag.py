@@ -52,8 +52,9 @@ class PikeRag(EpisodeMethod):
     """Finds chunks by atomic questions, each of which is its hit's `query`; `None`: by words."""
     steps: int = 5
     proposals: int = 3
+    """At a step (ours)."""
     atoms: int = 5
-    """Questions of a chunk, at most."""
+    """Questions of a chunk, at most (ours)."""
     likeness: float = 0.5
     """Least likeness of a tag to a proposal."""
     candidates: int = 4

@@ -234,16 +234,6 @@ async def test_a_query_that_names_an_answer_is_rewritten_by_the_model(
     assert searched in hybrid.asked[1]
 
 
-async def test_answers_are_put_in_as_they_stand_where_that_is_asked_for() -> None:
-    plan = {"1": {"query": "Who is it?"}, "2": {"query": "Who married {{1.output}}?"}}
-    model = ScriptedModel([json.dumps(plan), "Adam", "Eve", "Eve. [1]"])
-    hybrid = ScriptedRetriever({"": [FATHER]})
-    kit = MethodDeps(model, ScriptedRetriever({}), WrittenComposer(), ("wiki",))
-    await KagStatic(kit, None, hybrid, rewrite=False).solve(JOHN, Run())
-    model.finish()
-    assert hybrid.asked[1] == "Who married Adam?"
-
-
 async def test_without_any_graph_the_static_pipeline_says_what_stands_in(play: Play) -> None:
     model = ScriptedModel(["no plan", "unknown", "The evidence does not say."])
     played = await play({"kind": "kag-static"}, JOHN, model, {"": [FATHER]})
