@@ -5,7 +5,7 @@
 | Section | Module |
 |---|---|
 | §3, §5.1 memory stack | `stack` |
-| §5.1 actions and their wire form (App. 8.4) | `actions`, `loose_json` |
+| §5.1 actions and their wire form (App. 8.4) | `actions` |
 | the wire form of the authors' program | `dialect` |
 | App. 8.4 the prompt, and the stack as a conversation | `conversation` |
 | §5.2 state value: cppl, uct and variants | `monitor` |

@@ -15,12 +15,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 
 from osler.errors import MalformedOutput
 from osler.llm.core.grammar import Grammar, Node, alt, free_text, named_rule, seq
-from osler.methods.tcrag.loose_json import read_object
+from osler.llm.reading.json_replies import read_json
 
 
 class Move(StrEnum):
@@ -156,8 +157,10 @@ def plain_name(tool: str) -> str:
 def _read_argument(text: str) -> str:
     """Reads bare text, or the string inside a JSON object, as the authors' program wrote it."""
     if text.startswith("{"):
-        values = [value for value in read_object(text).values() if isinstance(value, str)]
-        return values[0] if values else text
+        with suppress(ValueError):
+            found = read_json(text)
+            values = found.values() if isinstance(found, dict) else ()
+            return next((value for value in values if isinstance(value, str)), text)
     return text
 
 
