@@ -320,9 +320,7 @@ def test_the_presets_of_tc_rag_are_algorithm_1_with_the_paper_s_thresholds(tmp_p
     """Every action at every step; lines 24 and 31 as the box has them; sigma of App. 8.5."""
     cppl = loaded(tmp_path, preset="tc-rag-cppl").settings.strategy
     uct = loaded(tmp_path, preset="tc-rag-uct").settings.strategy
-    box = TcRagSettings(
-        moves="any", dialect="paper", restore="backtrack", exhausted="top", fresh=False
-    )
+    box = TcRagSettings(moves="any", dialect="paper", exhausted="top", fresh=False)
     assert cppl == box.model_copy(update={"metric": "cppl", "sigma": 10})
     assert uct == box.model_copy(update={"metric": "uct", "sigma": 20})
 

@@ -77,5 +77,14 @@ def source_planner(
     # The packaged model, free to write any terms, wrote some that the question does not hold.
     terms = TermExtractor(speaker, among=None if build.may_write("planner") else names_in)
     judge = partial(build.make_speaker, "judge")
-    made_of = PlannerParts(speaker, judge, terms, build.parts.offers, found)
-    return make_planner(planning_method(build.settings, chosen), chosen, made_of)
+    made_of = PlannerParts(
+        speaker,
+        judge,
+        terms,
+        build.parts.offers,
+        found,
+        chosen.queries,
+        chosen.rounds,
+        chosen.prompt,
+    )
+    return make_planner(planning_method(build.settings, chosen), made_of)

@@ -130,7 +130,7 @@ def build_machine(
     chosen = chosen.model_copy(update={"metric": metric})
     by_auto = not may_write(settings, "planner")
     guided = by_auto if chosen.moves == "auto" else chosen.moves != "any"
-    longest = chosen.action_chars or (_SHORT if guided else _LONG)
+    longest = _SHORT if guided else _LONG
     if not tools:
         tools = tools_of(
             chosen, parts, evidence_gate(settings, parts), sampling_of(settings), longest=longest
@@ -152,11 +152,9 @@ def build_machine(
         summariser=None if summariser.name == planner.name else summariser,
         max_loop=chosen.max_loop,
         argument=not guided,
-        visible=chosen.visible,
         constrained=parts.models["planner"].constrains,
         longest=longest,
-        template=chosen.tool_template,
-        restore=chosen.restore,
+        template="json" if chosen.dialect == "released" else "line",
         exhausted=chosen.exhausted,
         read=_READERS[chosen.dialect],
         closes=chosen.dialect == "tolerant",
@@ -223,6 +221,4 @@ def _machine_moves(
             )
         return LeanMoves(names, judge)
     widest = AnyMove(frozenset(names), chosen.backtrack, chosen.summary)
-    if not guided:
-        return widest
-    return GuidedMoves(widest, judge, backtrack_first=chosen.backtrack_first)
+    return GuidedMoves(widest, judge) if guided else widest

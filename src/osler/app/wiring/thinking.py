@@ -25,7 +25,6 @@ from osler.methods.kag.graph_route import GRAPH_SETS, GraphRoute
 from osler.methods.kag.hybrid import QueriesAsForms
 from osler.methods.kag.logical_forms import LogicalPlan
 from osler.methods.kag.notation import render_plan
-from osler.methods.kag.outline import Outliner
 from osler.methods.kag.output import AnswerFinisher
 from osler.methods.kag.parse import read_plan_tolerantly
 from osler.methods.kag.planner import Decomposer, FormPlanner, GivenForms
@@ -50,10 +49,8 @@ COVERED_LEAST: dict[Language, float] = {"en": 0.49, "zh": 0.32}
 
 def build_thinker(build: StrategyBuild, chosen: KagThinkerSettings) -> Thinker | DialogueThinker:
     """The planner decomposes; the reader does all else. In a dialogue the reader does both."""
-    if chosen.decoding == "paper" or (chosen.decoding == "auto" and chosen.dialogue != "calls"):
-        build = replace(build, sampling=PAPER_DECODING)
     if chosen.dialogue != "calls":
-        return _build_dialogue(build, chosen)
+        return _build_dialogue(replace(build, sampling=PAPER_DECODING), chosen)
     depth = replace(
         build_depth_solver(build, chosen),
         boundary=knowledge_boundary(build, chosen),
@@ -112,18 +109,10 @@ def build_depth_solver(build: StrategyBuild, chosen: KagThinkerSettings) -> Dept
         sources=parts.sources,
         k=chosen.k,
         turns=_search_turns(build, chosen),
-        graph_first=chosen.graph_first,
         fresh=chosen.fresh and build.may_write("reader"),
-        fusion=chosen.fusion,
-        selector=_build_selector(build, chosen, reader),
+        # Where no model may choose among relations, the nearest vectors are read.
+        selector=RelationSelector(reader) if build.may_write("reader") else None,
     )
-
-
-def _build_selector(
-    build: StrategyBuild, chosen: KagThinkerSettings, reader: Speaker
-) -> RelationSelector | None:
-    asks = chosen.select == "model" or (chosen.select == "auto" and build.may_write("reader"))
-    return RelationSelector(reader) if asks else None
 
 
 def _build_focuser(build: StrategyBuild, chosen: KagThinkerSettings, reader: Speaker) -> Focuser:
@@ -131,12 +120,11 @@ def _build_focuser(build: StrategyBuild, chosen: KagThinkerSettings, reader: Spe
     knows the language, else the words that both have."""
     if chosen.focus == "model" or (chosen.focus == "auto" and build.may_write("reader")):
         return Focuser(reader)
-    cosine = FOCUS_LEAST if chosen.focus_least is None else chosen.focus_least
     known = encoder_languages(build.settings)
     languages: tuple[Language, ...] = ("en", "zh")
     parts = build.parts
     scorers = {
-        language: LikenessScorer(parts.relevance, cosine)
+        language: LikenessScorer(parts.relevance, FOCUS_LEAST)
         if language in known
         else LikenessScorer(parts.coverage, COVERED_LEAST[language])
         for language in languages
@@ -156,17 +144,13 @@ def thinker_around(
 ) -> Thinker:
     """The solver around what answers its lookups.
 
-    A model that may not word medicine is taken for too small for Table 1 and for long reasoning.
+    A model that may not word medicine is taken for too small for Table 1 and for long reasoning:
+    its plans find less than the question itself, unless they are asked for.
     """
     reader, parts = make_speaker(build, "reader"), build.parts
     planner: FormPlanner = GivenForms()
-    if chosen.decompose:
-        asked = make_speaker(build, "planner")
-        # A small model's likeliest outline is its best; chance only repeats itself.
-        likeliest = replace(asked, sampling=replace(build.sampling, temperature=0.0))
-        planner = (
-            Decomposer(asked, example=True) if build.may_write("planner") else Outliner(likeliest)
-        )
+    if chosen.decompose and (build.may_write("planner") or chosen.plans == "model"):
+        planner = Decomposer(make_speaker(build, "planner"), example=True)
     return Thinker(
         planner,
         depth,

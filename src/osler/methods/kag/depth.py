@@ -12,13 +12,12 @@ from osler.llm.core.speaker import Speaker
 from osler.methods.kag.boundary import Boundary
 from osler.methods.kag.boxed import answer_or_text, boxed_grammar
 from osler.methods.kag.focus import Focuser
-from osler.methods.kag.fusion import Fusion, fuse_hits
 from osler.methods.kag.grammar import search_grammar
 from osler.methods.kag.logical_forms import PlanStep, Retrieval
 from osler.methods.kag.parse import read_search
 from osler.methods.kag.selection import OFFERED, RelationSelector
 from osler.prompts import render_prompt
-from osler.retrieve import LookupResult, look_up, tell_order
+from osler.retrieve import LookupResult, look_up, rrf, tell_order
 from osler.retrieve.names import names_in
 from osler.trace import Focused, Noted, Run
 from osler.types import Hit, Language, Retriever
@@ -115,10 +114,6 @@ class DepthSolver:
     """Searches for one sub-problem, at most (the released code's value)."""
     finder: PassageFinder | None = None
     """Replaces `retriever`, for example with a source plan for each search."""
-    graph_first: bool = False
-    """Whether texts are searched only where the graph finds nothing (KAG 0.8's groups of
-    retrievers by priority)."""
-    fusion: Fusion = "ranks"
     fresh: bool = False
     """Whether a further search reads only passages that no earlier one has brought: the next best
     stand in the place of those that were read."""
@@ -200,18 +195,11 @@ class DepthSolver:
         if self.graph is None or not isinstance(step.action, Retrieval):
             return list((await self._search_texts(words, language, run, k)).hits), self.k
         forms = (step.action, *step.others)
-        if self.graph_first:
-            by_form = await self._search_forms(forms, words, language, run)
-            found = any(part.hits for part in by_form)
-            result = (
-                LookupResult(()) if found else await self._search_texts(words, language, run, k)
-            )
-        else:
-            result = await self._search_texts(words, language, run, k)
-            by_form = await self._search_forms(forms, words, language, run)
+        result = await self._search_texts(words, language, run, k)
+        by_form = await self._search_forms(forms, words, language, run)
         # The graph's ranking goes first: of equal fused scores its statement is the more exact.
         rankings = [part.hits for part in (*by_form, result)]
-        return fuse_hits(rankings, self.fusion), (1 + len(forms)) * self.k
+        return _fuse_hits(rankings), (1 + len(forms)) * self.k
 
     async def _search_texts(self, words: str, language: Language, run: Run, k: int) -> LookupResult:
         if self.finder is not None:
@@ -272,6 +260,12 @@ class DepthSolver:
         except MalformedOutput as error:
             run.emit(Noted(f"no further search: {error.message}"))
             return None
+
+
+def _fuse_hits(rankings: Sequence[Sequence[Hit]]) -> list[Hit]:
+    """The hits of all rankings by reciprocal ranks, each passage once."""
+    first = {hit.passage.id: hit for ranking in reversed(rankings) for hit in reversed(ranking)}
+    return [first[id] for id, _ in rrf([[hit.passage.id for hit in r] for r in rankings])]
 
 
 def _names_subject(form: Retrieval, hits: Sequence[Hit]) -> bool:

@@ -59,8 +59,6 @@ class TuringMachine:
     max_loop: int = 8
     argument: bool = True
     """Whether the model writes the tool's query; else the question itself is asked."""
-    visible: bool = False
-    """Whether the model sees the state value (`monitor.visible`)."""
     constrained: bool = False
     """Whether the engine takes a grammar."""
     read: ActionReader = actions.parse_action
@@ -76,9 +74,6 @@ class TuringMachine:
     """Characters of an action's text under a grammar; a third of it in Chinese, which is denser."""
     template: Template = "line"
     """How tools are described to the model."""
-    restore: Literal["backtrack", "pop"] = "backtrack"
-    """Whether a Thought that a Summary replaces restores the state value as well: line 26 of
-    Algorithm 1 says nothing of s, §5.2 restores it for every Thought that is popped."""
     exhausted: Literal["draft", "top"] = "draft"
     """What a run without a sure conclusion returns: the last Thought or Summary, or, as in line
     31, the top of the stack whatever it is."""
@@ -190,7 +185,7 @@ class TuringMachine:
         """Asks for the next actions, the first of which is step `i`; none for an unreadable reply,
         which still costs a step."""
         prompt = render_act_prompt(memory.question, self.tools, self.moves, self._wording)
-        context = stack_messages(prompt, memory, self._wording)
+        context = stack_messages(prompt, memory)
         if offer.settled is not None:
             return (MachineStep(i, ParsedAction(offer.settled, 0, 0), Completion(""), context),)
         # The tag of an observation is a stop text: the model must never write one itself. Each
@@ -252,9 +247,9 @@ class TuringMachine:
         return max(own, self.sigma)
 
     async def _thought_value(self, step: MachineStep, memory: MemoryStack, run: Run) -> float:
-        """The value of a Thought; not asked for where the same reply acts on it: no model sees it
-        before the next action, and no Thought ends the loop."""
-        if step.acted_on and not self.visible:
+        """The value of a Thought; not asked for where the same reply acts on it: no Thought ends
+        the loop."""
+        if step.acted_on:
             return memory.state
         return await self._state_value(step, step.monitored_draft(), memory, run)
 
@@ -331,7 +326,8 @@ class TuringMachine:
         by: Literal["Backtrack", "Summary"],
         reason: str,
     ) -> None:
-        popped = memory.pop(restore=by == "Backtrack" or self.restore == "pop")
+        # Line 26 of Algorithm 1 says nothing of s.
+        popped = memory.pop(restore=by == "Backtrack")
         kind = popped.kind if popped else ""
         # JSON has no infinity: the initial state value is written as null.
         restored = None if memory.state == LARGE else memory.state
@@ -379,7 +375,7 @@ class TuringMachine:
         if not self.closes or run.spent or run.unsaid or not self.composer.uses_draft:
             return ""
         prompt = render_act_prompt(memory.question, self.tools, self.moves, self._wording)
-        context = stack_messages(prompt, memory, self._wording)
+        context = stack_messages(prompt, memory)
         sampling = replace(self.sampling, seed=run.rng.getrandbits(31), top=0)
         language = memory.question.language
         try:
@@ -396,4 +392,4 @@ class TuringMachine:
 
     @property
     def _wording(self) -> Wording:
-        return Wording(self.argument, self.template, self.sigma if self.visible else None)
+        return Wording(self.argument, self.template)

@@ -105,20 +105,6 @@ def test_the_defaults_are_the_papers(tmp_path: Path) -> None:
     assert (trained.proposer.form, trained.proposer.speaker.constrains) == ("full", False)
 
 
-def test_a_trained_planner_is_held_only_by_an_engine_that_can(tmp_path: Path) -> None:
-    chosen = OmniRagSettings(planner="trained", prompt="brief", hold="query")
-    for able in (True, False):
-        made = parts(KeyedModel({}))
-        ready = replace(made.models["planner"], constrains=able)
-        made = replace(made, models={**made.models, "planner": ready})
-        solver = build_solver(settings(tmp_path, chosen), made)
-        assert isinstance(solver, Solver)
-        assert isinstance(solver.planner, Prompting)
-        proposer = solver.planner.proposer
-        assert (proposer.form, proposer.asking) == ("brief", able)
-        assert proposer.speaker.constrains == able
-
-
 def test_only_planners_that_are_judged_have_a_judge(tmp_path: Path) -> None:
     assert roles_of(settings(tmp_path, OmniRagSettings(planner="serts"))) == (
         "planner",

@@ -15,7 +15,7 @@ from osler.errors import BadConfig, CapabilityMissing
 from osler.llm.core.base import LanguageModel
 from osler.methods.tcrag.machine import TuringMachine
 from osler.methods.tcrag.monitor import Metric
-from osler.methods.tcrag.moves import GuidedMoves, LeanMoves
+from osler.methods.tcrag.moves import LeanMoves
 from osler.retrieve.relevance import OverlapRelevance
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever, TextOnly
 
@@ -67,26 +67,16 @@ def test_a_composed_answer_that_cannot_be_valued_is_refused_before_the_run() -> 
     assert built(settings(writes="yes", metric="uct"), blind).monitor.metric == "uct"
 
 
-def test_the_lines_of_the_algorithm_that_can_be_read_in_two_ways_are_settings() -> None:
+def test_what_is_answered_from_and_how_tools_are_told_is_a_setting() -> None:
     default = built(settings())
-    assert (default.restore, default.exhausted, default.template) == ("backtrack", "draft", "line")
-    given = built(settings(restore="pop", exhausted="top", tool_template="json"))
-    assert (given.restore, given.exhausted, given.template) == ("pop", "top", "json")
+    assert (default.exhausted, default.template) == ("draft", "line")
+    given = built(settings(exhausted="top", dialect="released"))
+    assert (given.exhausted, given.template) == ("top", "json")
 
 
-@pytest.mark.parametrize(
-    ("strategy", "chars"),
-    [({}, 600), ({"moves": "guided"}, 160), ({"moves": "guided", "action_chars": 900}, 900)],
-)
-def test_the_length_of_an_action_is_a_setting(strategy: dict[str, object], chars: int) -> None:
-    assert built(settings(**strategy)).longest == chars
-
-
-@pytest.mark.parametrize("first", [True, False])
-def test_whether_noise_goes_before_another_tool_is_a_setting(first: bool) -> None:
-    moves = built(settings(moves="guided", backtrack_first=first)).moves
-    assert isinstance(moves, GuidedMoves)
-    assert moves.backtrack_first is first
+@pytest.mark.parametrize(("moves", "chars"), [("any", 600), ("guided", 160)])
+def test_the_text_of_a_guided_action_is_short(moves: str, chars: int) -> None:
+    assert built(settings(moves=moves)).longest == chars
 
 
 def test_lean_moves_need_a_reader_that_is_quoted() -> None:

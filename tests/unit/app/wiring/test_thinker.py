@@ -17,7 +17,6 @@ from osler.methods.kag.computed import QuestionCalculator
 from osler.methods.kag.depth import DepthSolver
 from osler.methods.kag.dialogue import DialogueThinker
 from osler.methods.kag.focus import Focuser, LikenessFocuser
-from osler.methods.kag.outline import Outliner
 from osler.methods.kag.planner import Decomposer, GivenForms
 from osler.methods.kag.solver import Thinker
 from osler.methods.kag.transcript import ReleasedTurns, TrainedTurns
@@ -70,10 +69,15 @@ def test_the_defaults_are_the_papers(tmp_path: Path) -> None:
     assert roles_of(settings(tmp_path)) == ("planner", "reader")
 
 
-def test_a_small_model_outlines_and_is_shown_what_is_asked_for(tmp_path: Path) -> None:
+def test_a_small_model_plans_when_told_to_and_is_shown_what_is_asked_for(
+    tmp_path: Path,
+) -> None:
     solver = build_solver(settings(tmp_path), parts(KeyedModel({})))
     assert isinstance(solver, Thinker)
-    assert isinstance(solver.planner, Outliner)
+    assert isinstance(solver.planner, GivenForms)
+    told = build_solver(settings(tmp_path, plans="model"), parts(KeyedModel({})))
+    assert isinstance(told, Thinker)
+    assert isinstance(told.planner, Decomposer)
     boundary = depth_of(solver).boundary
     assert isinstance(boundary, GenerateThenAssess)
     assert boundary.examples
@@ -121,14 +125,8 @@ def test_a_trained_model_is_spoken_to_in_one_dialogue(
     assert isinstance(solver, DialogueThinker)
     assert isinstance(solver.turns, turns)
     assert (solver.k, solver.searches) == (3, 10)
-    # The released code's decoding, unless the settings' is asked for.
+    # The released code's decoding.
     assert (solver.sampling.temperature, solver.sampling.max_tokens) == (0.0, 8192)
-    chosen = settings(tmp_path, dialogue=dialogue, decoding="settings")
-    warm = build_solver(chosen, parts(KeyedModel({})))
-    assert isinstance(warm, DialogueThinker)
-    assert warm.sampling.temperature == 0.6
-    cold = built(tmp_path, decoding="paper")
-    assert cold.finisher.speaker.sampling.max_tokens == 8192
 
 
 def test_the_question_s_own_search_and_its_formula_are_settings(tmp_path: Path) -> None:

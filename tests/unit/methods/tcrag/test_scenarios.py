@@ -133,7 +133,6 @@ class Scenario:
     without: frozenset[str] = frozenset()
     """Ablations: "backtrack", "summary"."""
     guided: bool = False
-    visible: bool = False
     released: bool = False
     calls: int | None = None
     """The budget."""
@@ -203,7 +202,6 @@ def machine(told: Scenario, model: ScriptedModel) -> TuringMachine:
         GuidedMoves(widest, ObservationJudge(GATE)) if told.guided else widest,
         sigma=SIGMA[told.metric],
         max_loop=told.max_loop,
-        visible=told.visible,
         read=parse_released if told.released else parse_action,
         sampling=Sampling(top=1),
     )
@@ -416,13 +414,6 @@ SCENARIOS = (
         lambda f: f.solution.answer.option == "B",
         {f"{ANSWER} <answer>B</answer>": SURE},
         question=CHOICE,
-    ),
-    Scenario(
-        "a_visible_state_is_read_by_the_model",
-        ("Thought: I look.", CALL, f"Conclusion: {ANSWER}"),
-        lambda f: "(state 50, sigma 10)" in f.prompts[1] and "(state 50" in f.prompts[2],
-        {"I look.": UNSURE, ANSWER: SURE},
-        visible=True,
     ),
     Scenario(
         "the_authors_dialect_is_read_by_its_rules",

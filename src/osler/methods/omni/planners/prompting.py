@@ -59,8 +59,6 @@ class Proposer:
     offers: tuple[SourceDescription, ...]
     at_most: int = MOST
     form: Form = "full"
-    asking: bool = False
-    """Whether the grammar demands at least one query; the paper's plans may have none."""
 
     @property
     def source_names(self) -> tuple[str, ...]:
@@ -88,9 +86,7 @@ class Proposer:
                 reply.text, sources=self.source_names, at_most=self.at_most
             ),
             run,
-            grammar=source_plan_grammar(
-                self.source_names, at_most=self.at_most, asking=self.asking
-            ),
+            grammar=source_plan_grammar(self.source_names, at_most=self.at_most),
         )
 
     def _render_prompt(self, question: Question, tried: Sequence[PlanAttempt]) -> RenderedPrompt:

@@ -1,13 +1,12 @@
 """Trained: a model trained to plan (Omni-RAG §4.2), or any other tried in its place.
 
 It is prompted as it was trained: the paper's record is a system line, the prompt E.7 and the
-plan, decoded greedily (App. D.4), and not constrained by a grammar unless configured.
+plan, decoded greedily (App. D.4), and not constrained by a grammar.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal
 
 from osler.llm.core.base import LanguageModel, Message, Sampling
 from osler.llm.core.speaker import Speaker
@@ -16,9 +15,6 @@ from osler.methods.omni.plan import MOST
 from osler.methods.omni.planners.prompting import Form, Prompting, Proposer, plan_prompt
 from osler.types import Question
 
-Hold = Literal["nothing", "form", "query"]
-"""Constraint on a plan while it is generated: nothing, as in the paper; its wire form; or its wire
-form with at least one query, since a small model may leave every source empty."""
 SYSTEM = "You are a helpful assistant."
 """The system line of the released training records."""
 # Not configurable: another temperature would be another method.
@@ -33,16 +29,13 @@ def trained_planner(
     at_most: int = MOST,
     seed: int = 0,
     form: Form = "full",
-    hold: Hold = "nothing",
 ) -> Prompting:
     """A planner by `model`, whether full weights, an adapter or a server.
 
-    `form`: the prompt's form, as in its training records. `hold` other than "nothing" needs an
-    engine that follows a grammar.
+    `form`: the prompt's form, as in its training records.
     """
-    sampling = replace(SAMPLING, seed=seed)
-    speaker = Speaker(model, "planner", sampling, constrains=hold != "nothing", system=SYSTEM)
-    return Prompting(Proposer(speaker, offers, at_most, form, hold == "query"))
+    speaker = Speaker(model, "planner", replace(SAMPLING, seed=seed), system=SYSTEM)
+    return Prompting(Proposer(speaker, offers, at_most, form))
 
 
 def planner_messages(
