@@ -331,13 +331,13 @@ def test_the_presets_of_kag_thinker_are_the_ways_to_run_it(tmp_path: Path) -> No
         loaded(tmp_path, preset=f"kag-thinker-{way}").settings
         for way in ("text", "hybrid", "planner")
     )
-    paper = KagThinkerSettings(turns=10, focus="model", own_search=0, fresh=False)
+    paper = KagThinkerSettings(own_search=0, fresh=False)
     assert text.strategy == paper.model_copy(update={"retriever": "text"})
     assert hybrid.strategy == planner.strategy == paper
     assert planner.model_for("planner").name == "kag-thinker-multiturn"
     assert planner.model_for("reader") == planner.model == Settings().model
     spoken = loaded(tmp_path, preset="kag-thinker-checkpoint").settings
-    assert spoken.strategy == KagThinkerSettings(dialogue="checkpoint", turns=10)
+    assert spoken.strategy == KagThinkerSettings(dialogue="checkpoint")
     assert spoken.model_for("reader").name == "kag-thinker-multiturn"
 
 

@@ -11,7 +11,6 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from osler.app.config.baselines import AnyBaseline
 from osler.app.config.fields import (
-    Limit,
     RealLimit,
     SettingsSection,
     ShareLimit,
@@ -94,9 +93,8 @@ class ThinkerFields(StrategySection):
     retriever: Literal["hybrid", "text"] = "hybrid"
     """hybrid: the graph source is asked by logical form as well (KAG-Thinker §3.4); text: by words
     alone, as all others (§4.1)."""
-    turns: Limit = Field(default=None, le=100)
-    """Searches for one sub-question, at most; "none" = 10, the value of the released code, or 2
-    where the model does not word answers."""
+    turns: Whole = Field(default=10, ge=1, le=100)
+    """Searches for one sub-question, at most (the released code)."""
     fresh: bool = True
     """A further search reads passages that no earlier one has brought, where the model words its
     queries; false: the best again, read or not, as in the papers."""
@@ -106,10 +104,6 @@ class ThinkerFields(StrategySection):
     graph_sets: bool = True
     """A question of several steps that the concept graph answers whole is answered by it, with sets
     and without a model; false: it is planned as any other, as in the paper."""
-    focus: Literal["auto", "model", "encoder"] = "auto"
-    """Who judges whether the references suffice (KAG-Thinker §3.3): the model, as in the paper, or
-    the likeness of question and reference; auto: the likeness where the model does not word
-    answers."""
     own_search: Whole = Field(default=10, ge=0, le=200)
     """Passages that a search of the question itself adds to what the steps have found; 0: none, as
     in the paper."""

@@ -16,7 +16,6 @@ from osler.methods.kag.boundary import GenerateThenAssess, NoBoundary
 from osler.methods.kag.computed import QuestionCalculator
 from osler.methods.kag.depth import DepthSolver
 from osler.methods.kag.dialogue import DialogueThinker
-from osler.methods.kag.focus import Focuser, LikenessFocuser
 from osler.methods.kag.planner import Decomposer, GivenForms
 from osler.methods.kag.solver import Thinker
 from osler.methods.kag.transcript import ReleasedTurns, TrainedTurns
@@ -100,19 +99,6 @@ def test_ablations_are_settings(tmp_path: Path) -> None:
     assert isinstance(depth_of(solver).boundary, NoBoundary)
     assert isinstance(solver.planner, GivenForms)
     assert solver.calculator.formulas == {}
-
-
-def test_a_small_model_focuses_by_likeness_and_searches_twice(tmp_path: Path) -> None:
-    small = build_solver(settings(tmp_path), parts(KeyedModel({})))
-    assert isinstance(small, Thinker)
-    assert isinstance(depth_of(small).focuser, LikenessFocuser)
-    assert depth_of(small).turns == 2
-    asked = build_solver(settings(tmp_path, turns=4, focus="model"), parts(KeyedModel({})))
-    assert isinstance(asked, Thinker)
-    assert type(depth_of(asked).focuser) is Focuser
-    assert depth_of(asked).turns == 4
-    assert type(depth_of(built(tmp_path)).focuser) is Focuser
-    assert isinstance(depth_of(built(tmp_path, focus="encoder")).focuser, LikenessFocuser)
 
 
 @pytest.mark.parametrize(
@@ -229,7 +215,8 @@ async def test_a_plan_that_was_edited_is_run_as_it_stands(
     passages = [Passage(f"w:{title}#0", text, "w", title) for title, text in pages.items()]
     chosen = settings(tmp_path, forms=FORMS.format(asked=asked), boundary="none")
     boxed = [rf"<answer>\boxed{{{one}}}</answer>" for one in ("Boris Amsel", answer)]
-    model = KeyedModel({"from the references": boxed})
+    enough = ["<answer>Yes</answer><reason>all</reason>"] * 2
+    model = KeyedModel({"analyze the relationship": enough, "from the references": boxed})
     ready = replace(parts(model), retriever=lambda *_: ScriptedRetriever({"": passages}))
     run = Run()
     await build_solver(chosen, ready).solve(Question("q", "When was he born?"), run)
@@ -237,7 +224,7 @@ async def test_a_plan_that_was_edited_is_run_as_it_stands(
     assert planned.origin == "user"
     solved = [event.answer for event in run.events if isinstance(event, FormSolved)]
     assert solved == ["Boris Amsel", answer, answer]
-    assert model.asked == ["from the references"] * 2
+    assert model.asked == ["analyze the relationship", "from the references"] * 2
 
 
 @pytest.mark.parametrize("forms", ["no plan", "Step1: Q\nAction1: Output(o7)"])
