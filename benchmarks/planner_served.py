@@ -37,8 +37,15 @@ from osler.llm.core.speaker import Speaker
 from osler.methods.omni.describe import SourceDescription
 from osler.methods.omni.plan import render_source_plan
 from osler.methods.omni.planners import SourcePlanner
-from osler.methods.omni.planners.prompting import FORMS, Form, Prompting, Proposer
-from osler.methods.omni.planners.trained import SAMPLING, SYSTEM, trained_planner
+from osler.methods.omni.planners.prompting import (
+    FORMS,
+    SAMPLING,
+    SYSTEM,
+    Form,
+    Prompting,
+    Proposer,
+    trained_planner,
+)
 from osler.trace import Run
 from osler.train.spo.case import part_of
 

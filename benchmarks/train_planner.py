@@ -44,10 +44,9 @@ from osler.methods.omni.describe import SourceDescription
 from osler.methods.omni.plan import MOST
 from osler.methods.omni.planners import SourcePlanner
 from osler.methods.omni.planners.fixed import OriginalQuestion
-from osler.methods.omni.planners.prompting import FORMS, Form, Prompting, Proposer
+from osler.methods.omni.planners.prompting import FORMS, SYSTEM, Form, Prompting, Proposer
 from osler.methods.omni.planners.query2doc import Query2Doc
 from osler.methods.omni.planners.terms import TermExtractor
-from osler.methods.omni.planners.trained import SYSTEM
 from osler.train import card, record
 from osler.train.spo import job, recipe
 from osler.train.spo.case import TrainingCase, part_of, read_cases, to_line

@@ -22,10 +22,9 @@ from osler.methods.baselines.fixed_schedule import EverySentence, FixedLength, R
 from osler.methods.baselines.flare import Flare
 from osler.methods.baselines.hipporag import CorpusGraph, HippoRag
 from osler.methods.baselines.hykge import HyKGE
-from osler.methods.baselines.i_medrag import IMedRag
 from osler.methods.baselines.ircot import IRCoT
 from osler.methods.baselines.kag_static import KagStatic
-from osler.methods.baselines.medrag import MedRag
+from osler.methods.baselines.medrag import IMedRag, MedRag
 from osler.methods.baselines.pike_rag import PikeRag
 from osler.methods.baselines.protocols import PROTOCOLS, ProtocolSearch
 from osler.methods.baselines.react import ReAct

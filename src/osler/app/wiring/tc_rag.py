@@ -18,8 +18,7 @@ from osler.app.wiring.models import LoadedModel
 from osler.app.wiring.tools import make_tools as tools_of
 from osler.errors import BadConfig, CapabilityMissing
 from osler.llm.core.base import LanguageModel, Likelihood
-from osler.methods.tcrag.actions import parse_action
-from osler.methods.tcrag.dialect import parse_released
+from osler.methods.tcrag.actions import parse_action, parse_released, parse_tolerant
 from osler.methods.tcrag.machine import TuringMachine
 from osler.methods.tcrag.monitor import (
     SIGMA,
@@ -33,7 +32,6 @@ from osler.methods.tcrag.monitor import (
 from osler.methods.tcrag.moves import AnyMove, GuidedMoves, LeanMoves, Moves
 from osler.methods.tcrag.observations import ObservationJudge
 from osler.methods.tcrag.steps import ActionReader
-from osler.methods.tcrag.tolerant import parse_tolerant
 from osler.methods.tcrag.tools import Tool
 
 # For the packaged model: nine in ten of its answers to the 24 calibration questions lie below.

@@ -16,7 +16,7 @@ from osler.llm.core.speaker import Speaker
 from osler.methods.kag.boundary import TAU, GenerateThenAssess, NoBoundary
 from osler.methods.kag.computed import QuestionCalculator
 from osler.methods.kag.dependencies import find_dependencies
-from osler.methods.kag.depth import Depth, DepthSolver, FormRetriever
+from osler.methods.kag.depth import Depth, DepthSolver, FormRetriever, RelationSelector
 from osler.methods.kag.dialogue import DialogueThinker
 from osler.methods.kag.executors import Calculator, Deducer
 from osler.methods.kag.focus import Focuser
@@ -28,7 +28,6 @@ from osler.methods.kag.output import AnswerFinisher
 from osler.methods.kag.parse import read_plan_tolerantly
 from osler.methods.kag.planner import Decomposer, FormPlanner, GivenForms
 from osler.methods.kag.pool import QuestionQuotes, QuestionSearch
-from osler.methods.kag.selection import RelationSelector
 from osler.methods.kag.solver import QuestionRoute, Thinker
 from osler.methods.kag.transcript import ReleasedTurns, TrainedTurns
 from osler.sources.catalogue import GRAPH

@@ -27,8 +27,8 @@ from itertools import combinations
 
 import numpy as np
 
+from osler.llm.reading.json_replies import clean_strings, json_in
 from osler.methods.baselines.episode import Episode, EpisodeMethod
-from osler.methods.baselines.replies import clean_strings, json_in
 from osler.text import split_words
 from osler.types import Hit, Relevance, Retriever
 

@@ -26,10 +26,10 @@ from typing import Literal, get_args
 
 from osler.answer import UNDECIDED
 from osler.llm.reading.answers import answer_words
+from osler.llm.reading.json_replies import json_in
 from osler.llm.reading.refusals import is_non_answer
 from osler.llm.reading.verdicts import stated_values
 from osler.methods.baselines.episode import Episode, EpisodeMethod
-from osler.methods.baselines.replies import json_in
 from osler.trace import Run
 from osler.types import Hit, Language, Retriever
 

@@ -20,8 +20,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from osler.llm.reading.json_replies import read_list
 from osler.methods.baselines.episode import Episode, EpisodeMethod
-from osler.methods.baselines.replies import read_list
 from osler.types import Hit, Relevance, Retriever
 
 _NUMBER = re.compile(r"\d+")

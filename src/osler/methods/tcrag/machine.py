@@ -34,8 +34,13 @@ from osler.methods.tcrag.conversation import (
 from osler.methods.tcrag.monitor import Draft, Monitor, explain_halt
 from osler.methods.tcrag.moves import Moves, OfferedMoves, TriedMoves
 from osler.methods.tcrag.stack import LARGE, FrameKind, MemoryStack
-from osler.methods.tcrag.steps import ActionReader, MachineStep, read_steps, write_summary
-from osler.methods.tcrag.tolerant import ask_conclusion
+from osler.methods.tcrag.steps import (
+    ActionReader,
+    MachineStep,
+    ask_conclusion,
+    read_steps,
+    write_summary,
+)
 from osler.methods.tcrag.tools import Tool, ToolCall, number_passages, try_tool
 from osler.trace import BudgetExceeded, Noted, Popped, Pushed, Run, StateValued
 from osler.types import Answer, Halt, Hit, Language, Question, Solution
@@ -62,8 +67,7 @@ class TuringMachine:
     constrained: bool = False
     """Whether the engine takes a grammar."""
     read: ActionReader = actions.parse_action
-    """Parser of replies; `tcrag.dialect.parse_released` for the authors' dialect, `tcrag.tolerant`
-    for what models write."""
+    """Parser of replies, by the dialect; all are in `tcrag.actions`."""
     summariser: LanguageModel | None = None
     """Model that writes summaries; `None` = the acting model, in its action, as in the paper."""
     basis: str = ""

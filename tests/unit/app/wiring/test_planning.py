@@ -28,11 +28,10 @@ from osler.kb.base import KnowledgeBase
 from osler.methods.omni.describe import SourceDescription
 from osler.methods.omni.dossier import parse_saved_plan
 from osler.methods.omni.planners.fixed import GivenPlan, OriginalQuestion
-from osler.methods.omni.planners.prompting import Prompting
+from osler.methods.omni.planners.prompting import SYSTEM, Prompting
 from osler.methods.omni.planners.query2doc import Query2Doc
 from osler.methods.omni.planners.reflexion import Reflexion
 from osler.methods.omni.planners.serts import SeRTS
-from osler.methods.omni.planners.trained import SYSTEM
 from osler.methods.omni.solver import OmniRag as Solver
 from osler.retrieve.relevance import OverlapRelevance
 from osler.testing.scripted import HashingEncoder, KeyedModel, ScriptedRetriever

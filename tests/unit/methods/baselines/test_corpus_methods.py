@@ -9,9 +9,9 @@ from fractions import Fraction
 import pytest
 
 from osler.answer.written import WrittenComposer
+from osler.llm.reading.json_replies import json_in, read_list
 from osler.methods.baselines.episode import MethodDeps
 from osler.methods.baselines.hipporag import pagerank, seed_weights
-from osler.methods.baselines.i_medrag import read_queries
 from osler.methods.baselines.kag_static import (
     KagStatic,
     PlannedTask,
@@ -19,7 +19,7 @@ from osler.methods.baselines.kag_static import (
     order_tasks,
     read_plan,
 )
-from osler.methods.baselines.replies import json_in, read_list
+from osler.methods.baselines.medrag import read_queries
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever
 from osler.trace import Noted, Run
 from osler.types import Grounding, Language, Question

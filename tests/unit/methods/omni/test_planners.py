@@ -14,12 +14,17 @@ from osler.methods.omni.describe import SourceDescription
 from osler.methods.omni.feedback import DocumentJudge, Feedback, read_feedback
 from osler.methods.omni.plan import Query, SourcePlan
 from osler.methods.omni.planners.fixed import OriginalQuestion
-from osler.methods.omni.planners.prompting import PlanAttempt, Prompting, Proposer
+from osler.methods.omni.planners.prompting import (
+    SYSTEM,
+    PlanAttempt,
+    Prompting,
+    Proposer,
+    trained_planner,
+)
 from osler.methods.omni.planners.query2doc import Query2Doc, read_passage
 from osler.methods.omni.planners.reflexion import Reflexion
 from osler.methods.omni.planners.serts import EXPLORATION, PlanNode, SeRTS, back_propagate
 from osler.methods.omni.planners.terms import TermExtractor, terms_grammar
-from osler.methods.omni.planners.trained import SYSTEM, trained_planner
 from osler.methods.omni.retriever import PlannedRetriever
 from osler.retrieve import LookupResult
 from osler.retrieve.names import names_in

@@ -22,8 +22,7 @@ from osler.cli.film import draw_film
 from osler.errors import ModelUnreachable, SourceUnavailable
 from osler.llm.core.base import Completion, Message, Sampling
 from osler.methods.tcrag import tools
-from osler.methods.tcrag.actions import parse_action
-from osler.methods.tcrag.dialect import parse_released
+from osler.methods.tcrag.actions import parse_action, parse_released
 from osler.methods.tcrag.helpers import (
     EntitiesTool,
     FilterTool,

@@ -16,12 +16,11 @@ from osler.methods.omni.feedback import DocumentJudge
 from osler.methods.omni.plan import MOST
 from osler.methods.omni.planners import SourcePlanner
 from osler.methods.omni.planners.fixed import OriginalQuestion
-from osler.methods.omni.planners.prompting import Form, Prompting, Proposer
+from osler.methods.omni.planners.prompting import Form, Prompting, Proposer, trained_planner
 from osler.methods.omni.planners.query2doc import Query2Doc
 from osler.methods.omni.planners.reflexion import ROUNDS, Reflexion
 from osler.methods.omni.planners.serts import SeRTS
 from osler.methods.omni.planners.terms import TermExtractor
-from osler.methods.omni.planners.trained import trained_planner
 from osler.methods.omni.retriever import PlannedRetriever
 
 PlannerName = Literal["original", "query2doc", "prompting", "reflexion", "serts", "trained"]
