@@ -50,8 +50,7 @@ from osler.methods.omni.feedback import read_feedback
 from osler.methods.omni.plan import parse_source_plan
 from osler.methods.omni.planners.query2doc import read_passage
 from osler.methods.omni.planners.terms import parse_terms
-from osler.methods.tcrag.actions import parse_action
-from osler.methods.tcrag.dialect import parse_released
+from osler.methods.tcrag.actions import parse_action, parse_released
 from osler.questions import parse_question
 from osler.sources.formats import by_name
 from osler.text import split_sentences

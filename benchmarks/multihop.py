@@ -59,9 +59,8 @@ from osler.methods.kag.depth import DepthSolver
 from osler.methods.kag.executors import Calculator, Deducer
 from osler.methods.kag.focus import Focuser
 from osler.methods.kag.logical_forms import LogicalPlan
-from osler.methods.kag.outline import Outliner
 from osler.methods.kag.output import AnswerFinisher
-from osler.methods.kag.planner import FormPlanner, GivenForms
+from osler.methods.kag.planner import Decomposer, FormPlanner, GivenForms
 from osler.methods.kag.solver import Thinker
 from osler.prompts import render_prompt
 from osler.retrieve import look_up
@@ -238,7 +237,8 @@ class Bench:
         boundary alone tells them apart."""
         made = []
         if "planned" in self.ways:
-            first, plan = await self.think(item, "planned", Outliner(self.speaker), tau=True)
+            planner = Decomposer(self.speaker, example=True)
+            first, plan = await self.think(item, "planned", planner, tau=True)
             second, _ = await self.think(item, "no boundary", GivenForms(plan), tau=False)
             second.origin = first.origin
             made += [first, second]

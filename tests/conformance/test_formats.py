@@ -26,7 +26,6 @@ from osler.methods.kag.boundary import attempt_grammar
 from osler.methods.kag.grammar import form_grammar, plan_grammar, search_grammar
 from osler.methods.kag.logical_forms import Form, LogicalPlan
 from osler.methods.kag.notation import render_plan
-from osler.methods.kag.outline import outline_grammar
 from osler.methods.kag.parse import read_plan, read_search
 from osler.methods.kag.reader import read_form
 from osler.methods.omni import plan
@@ -235,26 +234,6 @@ FORMATS = [
             HIT_PARADE.removesuffix("</answer>"),
             HIT_PARADE.replace("Step2", "Step3"),
             HIT_PARADE.replace("\nAction2: Retrieval(s=o1, p=p2:deathtime, o=o2:deathtime)", ""),
-        ),
-        _steps,
-    ),
-    Format(
-        "plan of a small model",
-        outline_grammar(("Anna Holm", "Peter Berg")),
-        (
-            "<answer>Step1: Where was Anna Holm born?\nAction1: Retrieval(s=s1:person['Anna Holm'],"
-            " p=p1:place of birth, o=o1:town)\nStep2: Which river flows through #1?\nAction2:"
-            " Retrieval(s=o1, p=p2:river, o=o2)\nStep3: Give it.\nAction3: Output(o2)</answer>",
-            "<answer>Step1: When was Peter Berg born?\nAction1: Retrieval(s=s1:a['Peter Berg'],"
-            " p=p1:birth, o=o1:date)\nStep2: Is it early?\nAction2: Deduce(op=judgement,"
-            " content=['o1'], target='is it early')->o2</answer>",
-        ),
-        (
-            "<answer>Step1: Where was he born?\nAction1: Retrieval(s=s1:person['Anna Holm'],"
-            " p=p1:birth, o=o1)\nStep2: Give it.\nAction2: Output(o1)</answer>",
-            "<answer>Step1: Where was Anna Holm born?\nAction1: Retrieval(s=s1:a['Peter Berg'],"
-            " p=p1:birth, o=o1)\nStep2: Give it.\nAction2: Output(o1)</answer>",
-            "<answer>Step1: Give it.\nAction1: Output(o1)</answer>",
         ),
         _steps,
     ),

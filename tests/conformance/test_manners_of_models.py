@@ -28,14 +28,10 @@ CHECKPOINTS = {
 }
 """Strategies that no chat model runs, and what is said of it."""
 VARIANTS: Mapping[str, dict[str, Any]] = {
-    "kag-thinker in one dialogue": {
-        "kind": "kag-thinker",
-        "dialogue": "checkpoint",
-        "decoding": "settings",
-    },
+    "kag-thinker in one dialogue": {"kind": "kag-thinker", "dialogue": "checkpoint"},
     "omni-rag with query2doc": {"kind": "omni-rag", "planner": "query2doc"},
     "omni-rag with reflexion": {"kind": "omni-rag", "planner": "reflexion", "rounds": 2},
-    "omni-rag with serts": {"kind": "omni-rag", "planner": "serts", "rounds": 2, "width": 1},
+    "omni-rag with serts": {"kind": "omni-rag", "planner": "serts", "rounds": 2},
 }
 ROWS: Mapping[str, dict[str, Any]] = {
     **{kind: {"kind": kind} for kind in STRATEGIES if kind not in CHECKPOINTS},

@@ -48,16 +48,9 @@ def callers(name: str) -> set[str]:
     return set().union(*(strings().get(one, ()) for one in named if re.fullmatch(one, name)))
 
 
-# The context in which options and answers are weighed is one wording with two uses.
-SHARED = {"answer/documents": {"answer/options.py", "methods/tcrag/evidence_values.py"}}
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_a_prompt_has_one_caller(name: str) -> None:
-    if name in SHARED:
-        assert callers(name) == SHARED[name]
-    else:
-        assert len(callers(name)) == 1
+    assert len(callers(name)) == 1
 
 
 @pytest.mark.parametrize("name", NAMES)

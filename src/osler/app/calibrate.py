@@ -140,9 +140,7 @@ async def measure_state_values(
     """The value of each question. Raises `BadConfig` unless the strategy is a monitored TC-RAG."""
     chosen, metric = _require_monitored(settings)
     parts = await live_parts(settings)
-    # No threshold is needed to measure, and a variant of the metric has none before it is fitted.
-    threshold_free = chosen.model_copy(update={"sigma": chosen.sigma or 1.0})
-    machine = build_machine(settings, threshold_free, parts)
+    machine = build_machine(settings, chosen, parts)
     found = parts.retriever("calibrate", parts.sources)
     values = []
     for number, question in enumerate(questions):

@@ -78,9 +78,8 @@ async def sigma_sweep(
     """Every question under every sigma; `done` gets each outcome as it comes.
 
     A run is the same under two sigmas until a conclusion lies between them. So each question is
-    run once, under the least sigma, and goes through the others from its tape. Only where the
-    model sees sigma (`strategy.visible`) is every run made anew. Raises `BadConfig` unless
-    the strategy is TC-RAG.
+    run once, under the least sigma, and goes through the others from its tape. Raises `BadConfig`
+    unless the strategy is TC-RAG.
     """
     chosen = _require_tc_rag(settings)
     parts = await live_parts(settings)
@@ -109,7 +108,7 @@ async def _run_levels(
         strategy = chosen.model_copy(update={"metric": metric, "sigma": sigma})
         under = settings.model_copy(update={"strategy": strategy})
         # The least sigma halts last, so its tape holds the steps of all others.
-        if sigma == levels[0] or chosen.visible:
+        if sigma == levels[0]:
             given = record_parts(parts, tape)
         else:
             given = replay_parts(tape, parts.names, parts.sources, parts.snapshot, parts.carriers)

@@ -44,15 +44,7 @@ NOTES = "notes are by a model that may not word medicine: nothing in them is med
 METRIC_MEANINGS = {
     "cppl": "how unexpected the text is after the question",
     "uct": "how unsure the model was of its words, in all",
-    "uct-mean": "how unsure the model was of a word",
-    "uct-entropy": "how many words could have stood there, in all",
-    "low-prob": "share of words that were unlikely",
-    "attention": "share of words that later ones hardly look at",
-    "gain": "how much of the text's surprise the evidence leaves",
-    "question-gain": "how much of the question's surprise the quotes leave",
-    "option-entropy": "how undecided the evidence leaves the options",
     "sureness": "how likely the evidence does not answer the question",
-    "semantic-entropy": "how much several answers differ in meaning",
 }
 """What a state value says; lower is surer. Shown once in a film."""
 
@@ -240,10 +232,7 @@ def describe_pop(event: Popped) -> str:
 
 
 def describe_value(event: StateValued) -> str:
-    about = "" if event.exact else "about "
-    words = (
-        f"{event.metric} {about}{format_number(event.value)} (sigma {format_number(event.sigma)})"
-    )
+    words = f"{event.metric} {format_number(event.value)} (sigma {format_number(event.sigma)})"
     return ", ".join([words, *(["it stands"] if event.halted else []), *filter(None, [event.note])])
 
 

@@ -148,20 +148,7 @@ Confidence = Annotated[
 ]
 
 StateMetric = Annotated[
-    Literal[
-        "cppl",
-        "uct",
-        "uct-mean",
-        "uct-entropy",
-        "low-prob",
-        "attention",
-        "gain",
-        "question-gain",
-        "option-entropy",
-        "sureness",
-        "semantic-entropy",
-    ]
-    | None,
+    Literal["cppl", "uct", "sureness"] | None,
     typer.Option(help="The state value, where strategy.metric is to be another."),
 ]
 

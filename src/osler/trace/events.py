@@ -168,8 +168,6 @@ class StateValued:
     metric: str
     value: float
     sigma: float
-    exact: bool
-    """False for an estimate from the top-k tokens."""
     halted: bool
     note: str = ""
     type: Literal["state.updated"] = "state.updated"

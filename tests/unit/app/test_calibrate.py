@@ -3,7 +3,6 @@
 import json
 import tomllib
 from datetime import date
-from math import log
 from pathlib import Path
 
 import pytest
@@ -87,15 +86,6 @@ async def test_each_question_s_first_conclusion_is_valued_as_in_a_run(live: Scri
     assert seen == [0, 1, 2, 3, 4, 5]
     found = fit_sigma(measured, quantile=0.9, questions="mine.jsonl", today=TODAY)
     assert found == SigmaFit(5.6, "cppl", "planner", 0.9, 5, "2026-11-21", "mine.jsonl")
-
-
-async def test_a_variant_without_a_threshold_is_measured_so_that_it_gets_one(
-    live: ScriptedModel,
-) -> None:
-    live.probability = 0.5
-    measured = await measure_state_values(settings(metric="uct-mean"), QUESTIONS)
-    assert measured.metric == "uct-mean"
-    assert [v.value for v in measured.values[:5]] == pytest.approx([log(2) / 2] * 5)
 
 
 @pytest.mark.parametrize("strategy", [{"metric": "off"}, {"kind": "rag"}])

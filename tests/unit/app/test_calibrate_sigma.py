@@ -113,7 +113,7 @@ def test_a_question_that_was_asked_twice_counts_once(tmp_path: Path) -> None:
 
 
 def test_the_state_of_a_run_is_its_last() -> None:
-    events = [StateValued(i, "cppl", i, 5.0, True, i == 2) for i in (1, 2)]
+    events = [StateValued(i, "cppl", i, 5.0, i == 2) for i in (1, 2)]
     assert find_state(events) == {"metric": "cppl", "value": 2, "sigma": 5.0, "halted": True}
     assert find_state([]) is None
 

@@ -320,9 +320,7 @@ def test_the_presets_of_tc_rag_are_algorithm_1_with_the_paper_s_thresholds(tmp_p
     """Every action at every step; lines 24 and 31 as the box has them; sigma of App. 8.5."""
     cppl = loaded(tmp_path, preset="tc-rag-cppl").settings.strategy
     uct = loaded(tmp_path, preset="tc-rag-uct").settings.strategy
-    box = TcRagSettings(
-        moves="any", dialect="paper", restore="backtrack", exhausted="top", fresh=False
-    )
+    box = TcRagSettings(moves="any", dialect="paper", exhausted="top", fresh=False)
     assert cppl == box.model_copy(update={"metric": "cppl", "sigma": 10})
     assert uct == box.model_copy(update={"metric": "uct", "sigma": 20})
 
@@ -333,13 +331,13 @@ def test_the_presets_of_kag_thinker_are_the_ways_to_run_it(tmp_path: Path) -> No
         loaded(tmp_path, preset=f"kag-thinker-{way}").settings
         for way in ("text", "hybrid", "planner")
     )
-    paper = KagThinkerSettings(turns=10, focus="model", own_search=0, fresh=False)
+    paper = KagThinkerSettings(own_search=0, fresh=False)
     assert text.strategy == paper.model_copy(update={"retriever": "text"})
     assert hybrid.strategy == planner.strategy == paper
     assert planner.model_for("planner").name == "kag-thinker-multiturn"
     assert planner.model_for("reader") == planner.model == Settings().model
     spoken = loaded(tmp_path, preset="kag-thinker-checkpoint").settings
-    assert spoken.strategy == KagThinkerSettings(dialogue="checkpoint", turns=10)
+    assert spoken.strategy == KagThinkerSettings(dialogue="checkpoint")
     assert spoken.model_for("reader").name == "kag-thinker-multiturn"
 
 

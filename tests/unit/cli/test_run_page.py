@@ -33,10 +33,10 @@ ANSWER = Answer(
 )
 EVENTS: tuple[Event, ...] = (
     Pushed(0, "User_Query", HOSTILE, 1),
-    StateValued(1, "cppl", 60.0, 10.0, exact=True, halted=False),
+    StateValued(1, "cppl", 60.0, 10.0, halted=False),
     Pushed(1, "Thought", "hm", 2),
     Popped(2, "Thought", "Backtrack", 1, None, HOSTILE),
-    StateValued(3, "cppl", 4.2, 10.0, exact=True, halted=True),
+    StateValued(3, "cppl", 4.2, 10.0, halted=True),
 )
 NODES = (
     FormNode(1, "Retrieval", f"Who? {HOSTILE}", "Retrieval(…)", ()),
@@ -121,7 +121,7 @@ def test_the_plot_is_drawn_on_a_logarithmic_axis_with_sigma_between() -> None:
 
 
 def test_a_state_too_large_to_write_is_not_drawn() -> None:
-    assert state_plots((StateValued(1, "cppl", float("inf"), 10.0, True, False),)) == ()
+    assert state_plots((StateValued(1, "cppl", float("inf"), 10.0, False),)) == ()
 
 
 def test_the_plan_is_drawn_with_what_each_step_waits_for() -> None:

@@ -81,13 +81,6 @@ async def test_what_the_tape_gives_is_what_a_run_under_that_sigma_alone_gives(
     assert alone == next(o for o in every if o.sigma == sigma)
 
 
-async def test_where_the_model_sees_sigma_every_run_is_made_anew(
-    models: list[ScriptedModel],
-) -> None:
-    await studies.sigma_sweep(settings(visible=True), [POSED], {"cppl": [2, 3]})
-    assert len(models[0].seen) == 10
-
-
 async def test_only_tc_rag_is_studied() -> None:
     other = Settings.model_validate({"strategy": {"kind": "rag"}})
     with pytest.raises(BadConfig, match="only TC-RAG"):

@@ -12,7 +12,7 @@ from osler.evaluate.datasets.splits import question_digest
 from osler.evaluate.record import Gold, Sample
 from osler.methods.omni.describe import SourceDescription
 from osler.methods.omni.plan import parse_source_plan
-from osler.methods.omni.planners.trained import trained_planner
+from osler.methods.omni.planners.prompting import trained_planner
 from osler.testing.scripted import ScriptedModel
 from osler.trace import Run
 from osler.train import record

@@ -1,6 +1,7 @@
 """What can be set of the methods that the papers compare with.
 
-Where a default comes from stands in `osler.methods.baselines.methods.toml`.
+A method's own numbers are the defaults of its class, with their place in its paper; only what a
+paper varies is a setting. Where a default comes from stands in `methods.toml` of the package.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
-from osler.app.config.fields import Real, Whole
+from osler.app.config.fields import Whole
 from osler.app.config.plugins import MethodFacts, PluginSettings
 
 
@@ -29,24 +30,11 @@ def _k(default: int, why: str) -> Any:
     return Field(default=default, ge=1, le=200, description=f"Passages of one search ({why}).")
 
 
-def _count(default: int, what: str) -> Any:
-    return Field(default=default, ge=1, le=1_000, description=what)
-
-
-def _share(default: float, what: str) -> Any:
-    return Field(default=default, ge=0, le=1, description=what)
-
-
-_LOOK_AHEAD = "Tokens that are written to look ahead."
-
-
 class FlRagSettings(BaselineSettings):
     """A search every n tokens, with the last n."""
 
     kind: Literal["fl-rag"] = "fl-rag"
     k: Whole = _k(3, "DRAGIN's released settings")
-    window: Whole = _count(16, "n: tokens between two searches (DRAGIN's released settings).")
-    length: Whole = _count(256, "Tokens of an answer, at most (FLARE's released script).")
 
 
 class FsRagSettings(BaselineSettings):
@@ -54,8 +42,6 @@ class FsRagSettings(BaselineSettings):
 
     kind: Literal["fs-rag"] = "fs-rag"
     k: Whole = _k(3, "DRAGIN's released settings")
-    sentences: Whole = _count(6, "Sentences of an answer, at most (TC-RAG's released code).")
-    look_ahead: Whole = _count(64, _LOOK_AHEAD)
 
 
 class FlareSettings(BaselineSettings):
@@ -63,13 +49,9 @@ class FlareSettings(BaselineSettings):
 
     kind: Literal["flare"] = "flare"
     k: Whole = _k(2, "FLARE's released settings for 2WikiMultihopQA")
-    theta: Real = _share(0.8, "A sentence stands if no token's probability is below it.")
-    beta: Real = _share(0.4, "Tokens below it are masked in the query.")
     query: Literal["masked", "direct"] = Field(
         default="masked", description="The unsure sentence without its unsure tokens, or whole."
     )
-    look_ahead: Whole = _count(64, _LOOK_AHEAD)
-    rounds: Whole = _count(8, "Sentences of an answer, at most.")
 
 
 class DraginSettings(BaselineSettings):
@@ -77,16 +59,10 @@ class DraginSettings(BaselineSettings):
 
     kind: Literal["dragin"] = "dragin"
     k: Whole = _k(3, "DRAGIN §4")
-    threshold: Real = Field(
-        default=0.9, ge=0, le=1_000, description="theta of RIND (a released setting)."
-    )
     scaled: bool = Field(
         default=True,
         description="Attentions in units of their mean, as released; false: the equation.",
     )
-    words: Whole = _count(25, "Words of a query, at most (the released settings).")
-    look_ahead: Whole = _count(64, _LOOK_AHEAD)
-    rounds: Whole = _count(8, "Chunks of an answer, at most.")
 
 
 class DraginEntropySettings(BaselineSettings):
@@ -94,12 +70,6 @@ class DraginEntropySettings(BaselineSettings):
 
     kind: Literal["dragin-entropy"] = "dragin-entropy"
     k: Whole = _k(3, "DRAGIN §4")
-    threshold: Real = Field(
-        default=1.2, ge=0, le=100, description="Entropy that triggers a search, in nats (ours)."
-    )
-    words: Whole = _count(25, "Words of a query, at most.")
-    look_ahead: Whole = _count(64, _LOOK_AHEAD)
-    rounds: Whole = _count(8, "Chunks of an answer, at most.")
 
 
 class ChainOfNoteSettings(BaselineSettings):
@@ -114,10 +84,6 @@ class ChainOfKnowledgeSettings(BaselineSettings):
 
     kind: Literal["chain-of-knowledge"] = "chain-of-knowledge"
     k: Whole = _k(3, "the released code for MedMCQA")
-    samples: Whole = _count(5, "Chains of thought that vote (the paper's).")
-    temperature: Real = Field(default=0.7, ge=0, le=2, description="Of the votes (the paper's).")
-    rationales: Whole = _count(2, "Of a chain of thought (the paper's).")
-    domains: Whole = _count(2, "Sources that are asked for a rationale, at most.")
 
 
 class SureSettings(BaselineSettings):
@@ -125,9 +91,6 @@ class SureSettings(BaselineSettings):
 
     kind: Literal["sure"] = "sure"
     k: Whole = _k(10, "SuRe §4")
-    candidates: Whole = Field(
-        default=2, ge=1, le=5, description="Candidate answers (SuRe §4 has 2)."
-    )
 
 
 class HyKgeSettings(BaselineSettings):
@@ -135,8 +98,6 @@ class HyKgeSettings(BaselineSettings):
 
     kind: Literal["hykge"] = "hykge"
     k: Whole = _k(11, "chains that are read, HyKGE's released example settings")
-    candidates: Whole = _count(30, "Chains that are reranked.")
-    hops: Whole = Field(default=3, ge=1, le=4, description="Relations of a chain, at most (§4.2).")
 
 
 class ReActSettings(BaselineSettings):
@@ -144,17 +105,13 @@ class ReActSettings(BaselineSettings):
 
     kind: Literal["react"] = "react"
     k: Whole = _k(5, "the first is shown, Lookup reaches all")
-    steps: Whole = _count(7, "Turns, at most (ReAct's for HotpotQA).")
 
 
 class _ReflectionFields(BaselineSettings):
     k: Whole = _k(5, "Self-RAG §4")
-    threshold: Real = _share(0.2, "Share of [Retrieval] above which it searches (App. A.3).")
-    relevance: Real = _share(1.0, "Weight of relevance.")
-    support: Real = _share(1.0, "Weight of support.")
-    utility: Real = _share(0.5, "Weight of utility.")
-    beam: Whole = _count(2, "Paths that are kept.")
-    segments: Whole = _count(1, "Segments of an answer; 1 is the paper's short form.")
+    segments: Whole = Field(
+        default=1, ge=1, le=1_000, description="Segments of an answer; 1 is the paper's short form."
+    )
 
 
 class SelfRagSettings(_ReflectionFields):
@@ -194,11 +151,6 @@ class IrCotSettings(BaselineSettings):
 
     kind: Literal["ircot"] = "ircot"
     k: Whole = _k(3, "KAG-Thinker §4.1")
-    steps: Whole = _count(10, "Sentences, at most (the released code).")
-    passages: Whole = _count(15, "Passages that are collected, at most (the released settings).")
-    reader: bool = Field(
-        default=True, description="A reader answers from what was collected; false: the reasoning."
-    )
 
 
 class SearchO1Settings(BaselineSettings):
@@ -206,7 +158,6 @@ class SearchO1Settings(BaselineSettings):
 
     kind: Literal["search-o1"] = "search-o1"
     k: Whole = _k(3, "KAG-Thinker §4.1")
-    searches: Whole = _count(5, "Searches, at most (the released code's for one hop).")
     refine: bool = Field(default=True, description="False: without Reason-in-Documents.")
 
 
@@ -221,7 +172,6 @@ class SearchR1Settings(BaselineSettings):
 
     kind: Literal["search-r1"] = "search-r1"
     k: Whole = _k(3, "KAG-Thinker §4.1")
-    turns: Whole = _count(4, "Searches, at most (the paper's).")
 
 
 class ZeroSearchSettings(BaselineSettings):
@@ -229,7 +179,6 @@ class ZeroSearchSettings(BaselineSettings):
 
     kind: Literal["zero-search"] = "zero-search"
     k: Whole = _k(3, "KAG-Thinker §4.1")
-    turns: Whole = _count(5, "Searches, at most (the released commands).")
 
 
 class StepSearchSettings(BaselineSettings):
@@ -237,7 +186,6 @@ class StepSearchSettings(BaselineSettings):
 
     kind: Literal["step-search"] = "step-search"
     k: Whole = _k(3, "KAG-Thinker §4.1")
-    turns: Whole = _count(5, "Searches, at most (the released training script).")
 
 
 class ReSearchSettings(BaselineSettings):
@@ -245,7 +193,6 @@ class ReSearchSettings(BaselineSettings):
 
     kind: Literal["research"] = "research"
     k: Whole = _k(5, "KAG-Thinker §4.1")
-    turns: Whole = _count(8, "Searches, at most (ours; the released code bounds tokens).")
 
 
 class HippoRagSettings(BaselineSettings):
@@ -253,10 +200,6 @@ class HippoRagSettings(BaselineSettings):
 
     kind: Literal["hipporag"] = "hipporag"
     k: Whole = _k(5, "passages that are read, HippoRAG 2 §4")
-    depth: Whole = _count(10, "Passages of the first search, of which the graph is made.")
-    triples: Whole = _count(5, "Triples that the model recognises or not (§3.3).")
-    passage_weight: Real = _share(0.05, "Weight of passages among the seeds (§3.4).")
-    damping: Real = _share(0.5, "Of the PageRank (§3.4).")
 
 
 class PikeRagSettings(BaselineSettings):
@@ -264,11 +207,6 @@ class PikeRagSettings(BaselineSettings):
 
     kind: Literal["pike-rag"] = "pike-rag"
     k: Whole = _k(4, "chunks for a proposal")
-    steps: Whole = _count(5, "Decompositions, at most (the paper's N).")
-    proposals: Whole = _count(3, "Atomic questions that are proposed at a step.")
-    atoms: Whole = _count(5, "Atomic questions of a chunk, at most.")
-    likeness: Real = _share(0.5, "Least likeness of a chunk's question to a proposal.")
-    candidates: Whole = _count(4, "Among which the model selects (the paper's K).")
 
 
 class KagStaticSettings(BaselineSettings):
@@ -276,12 +214,6 @@ class KagStaticSettings(BaselineSettings):
 
     kind: Literal["kag-static"] = "kag-static"
     k: Whole = _k(10, "KAG's released settings for HotpotQA")
-    tasks: Whole = _count(6, "Tasks of a plan, at most.")
-    rewrite: bool = Field(
-        default=True,
-        description="The model rewrites a query that names earlier answers, as in KAG; false: they"
-        " are put in as they stand.",
-    )
 
 
 _RANKINGS = (
@@ -295,9 +227,6 @@ class FusedFields(BaselineSettings):
     each to a hundred hits (`RetrievalSystem.retrieve` of its program)."""
 
     k: Whole = _k(32, "MedRAG §4")
-    rrf_k: Whole = Field(
-        default=100, ge=0, le=10_000, description="Of the fusion, in place of retrieve.rrf_k."
-    )
     rankings: Literal["rrf-2", "rrf-4"] = Field(default="rrf-2", description=_RANKINGS)
 
 
@@ -311,8 +240,6 @@ class IMedRagSettings(FusedFields):
     """Rounds of follow-up questions, each answered by MedRAG."""
 
     kind: Literal["i-medrag"] = "i-medrag"
-    rounds: Whole = _count(4, "Rounds of asking (i-MedRAG §3).")
-    queries: Whole = _count(3, "Queries of a round (i-MedRAG §3).")
 
 
 AnyBaseline = (

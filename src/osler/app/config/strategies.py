@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Literal, Union, get_args
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from osler.app.config.fields import (
-    Limit,
     RealLimit,
     SettingsSection,
     ShareLimit,
@@ -57,49 +56,30 @@ class MachineFields(StrategySection):
     metric: Literal["auto", Metric] = "auto"
     """State value: conditional perplexity (cppl, Eq. 4), uncertainty (uct, Eq. 5), or none (off);
     auto: cppl where the planner's model scores given texts, else uct where it tells the
-    log-probabilities of its replies, else off. Variants without a threshold of the paper's:
-    uct-mean (Eq. 5 as a mean), uct-entropy (over the whole vocabulary), low-prob (share of tokens
-    of probability below 0.1), attention (share of tokens that later ones hardly attend to),
-    sureness (of quoted answers: how likely the evidence does not answer, by the expert judge; its
-    sigma is 0.5), gain and question-gain (how much likelier the evidence makes the answer, or the
-    question), option-entropy, semantic-entropy (of sampled answers)."""
+    log-probabilities of its replies, else off. sureness (ours, of quoted answers): how likely the
+    evidence does not answer, by the expert judge; its sigma is 0.5."""
     sigma: RealLimit = None
     """A conclusion stands below it; "none" = 10 for cppl, 20 for uct (TC-RAG App. 8.5), or what was
-    fitted to the packaged model; the variants need one that is set or calibrated."""
+    fitted to the packaged model."""
     max_loop: Whole = Field(default=8, ge=1, le=1_000)
     """Actions, at most (Alg. 1, line 4; the value is that of the released code)."""
     backtrack: bool = True
     """False: the ablation without Backtrack."""
     summary: bool = True
     """False: the ablation without Summary."""
-    visible: bool = False
-    """Also show the state value to the model."""
     moves: Literal["auto", "any", "guided", "lean"] = "auto"
     """any: every action at every step, as in the paper; guided: only those that the memory makes
     sense of, for small models; lean: the cheapest of these, without asking a model, where answers
     are quoted; auto: guided where the model does not word answers."""
-    backtrack_first: bool = True
-    """Of guided moves: over an observation without evidence only Backtrack is offered; false:
-    another tool as well, which buries it."""
-    restore: Literal["backtrack", "pop"] = "backtrack"
-    """When a Thought that leaves memory takes the state value back to the one before it: at a
-    Backtrack (Alg. 1, line 24), or at any pop, a Summary's too (§5.2)."""
     exhausted: Literal["draft", "top"] = "draft"
     """What is answered from when no conclusion was sure: the last Thought or Summary, or the top of
     the stack whatever it is (Alg. 1, line 31)."""
-    tool_template: Literal["line", "json"] = "line"
-    """How tools are described to the model: a line each, or with their parameters, and arguments as
-    a JSON object (the released code)."""
     search_first: bool = False
     """The question itself is looked up before the model is asked for its first action, where the
     model words its queries: a call less; false: the model begins, as in the paper."""
     fresh: bool = True
     """A further search reads passages that no earlier one has brought, where the model words its
     queries; false: the best again, read or not, as in the papers."""
-    action_chars: Limit = None
-    """Characters of an action's text, where the engine takes a grammar, and a third of them in
-    Chinese; "none" = 600, and 160 under guided moves, where the text is a note that nobody
-    quotes."""
 
 
 class ThinkerFields(StrategySection):
@@ -113,9 +93,8 @@ class ThinkerFields(StrategySection):
     retriever: Literal["hybrid", "text"] = "hybrid"
     """hybrid: the graph source is asked by logical form as well (KAG-Thinker §3.4); text: by words
     alone, as all others (§4.1)."""
-    turns: Limit = Field(default=None, le=100)
-    """Searches for one sub-question, at most; "none" = 10, the value of the released code, or 2
-    where the model does not word answers."""
+    turns: Whole = Field(default=10, ge=1, le=100)
+    """Searches for one sub-question, at most (the released code)."""
     fresh: bool = True
     """A further search reads passages that no earlier one has brought, where the model words its
     queries; false: the best again, read or not, as in the papers."""
@@ -125,22 +104,6 @@ class ThinkerFields(StrategySection):
     graph_sets: bool = True
     """A question of several steps that the concept graph answers whole is answered by it, with sets
     and without a model; false: it is planned as any other, as in the paper."""
-    graph_first: bool = False
-    """Texts are searched only where the graph finds nothing for the logical form (groups by
-    priority, as in KAG 0.8); false: both, fused."""
-    fusion: Literal["ranks", "scores"] = "ranks"
-    """How what the graph and the texts found is merged: by reciprocal ranks, or by scores brought
-    to one scale (the two modes of KAG 0.8)."""
-    select: Literal["auto", "model", "vectors"] = "auto"
-    """Who chooses among the graph's relations where none has the predicate asked for: the model, as
-    in KAG, or the likeness of their vectors; auto: the vectors where the model does not word
-    answers."""
-    focus: Literal["auto", "model", "encoder"] = "auto"
-    """Who judges whether the references suffice (KAG-Thinker §3.3): the model, as in the paper, or
-    the likeness of question and reference; auto: the likeness where the model does not word
-    answers."""
-    focus_least: ShareLimit = None
-    """Least cosine for focus = encoder; "none" = 0.54, as measured for the packaged encoder."""
     own_search: Whole = Field(default=10, ge=0, le=200)
     """Passages that a search of the question itself adds to what the steps have found; 0: none, as
     in the paper."""
@@ -156,11 +119,6 @@ class PlannerFields(StrategySection):
     in turns at most so many of each. Of one source as many as rag reads."""
     rounds: Whole = Field(default=8, ge=1, le=100)
     """Plans that reflexion and serts try (App. D.3)."""
-    width: Whole = Field(default=3, ge=1, le=20)
-    """Children of a node of serts; the paper gives none."""
-    judged: Whole = Field(default=5, ge=1, le=200)
-    """Passages of one query that the judge of reflexion and serts reads: the better half (Omni-RAG
-    §5.1.2)."""
 
 
 def _known_tool(name: str) -> str:
@@ -188,7 +146,7 @@ class TcRagSettings(MachineFields):
     dialect: Literal["tolerant", "paper", "released"] = "tolerant"
     """How replies are read: tolerant, tags and tool calls in any dress, several actions in one
     reply; paper, its tags, one action a reply; released, by the rules of the authors' program
-    (Action, Action Input, Final Answer)."""
+    (Action, Action Input, Final Answer), which describes tools with their parameters."""
 
 
 class KagThinkerSettings(ThinkerFields):
@@ -214,9 +172,6 @@ class KagThinkerSettings(ThinkerFields):
     search_url: str = ""
     """The search server of the released code, as "http://HOST:12356", whose /search is asked in
     place of the knowledge base; empty: the knowledge base."""
-    decoding: Literal["auto", "settings", "paper"] = "auto"
-    """settings: as `sampling` says; paper: temperature 0, 8192 tokens a reply and seed 42, as the
-    released code; auto: the paper's in a dialogue."""
 
 
 class OmniRagSettings(PlannerFields):
@@ -229,9 +184,6 @@ class OmniRagSettings(PlannerFields):
     prompt: Literal["full", "brief"] = "full"
     """What a trained planner is asked, as its training records have it: full, the paper's (App.
     E.7), or brief, the question and the names of the sources."""
-    hold: Literal["nothing", "form", "query"] = "nothing"
-    """What a trained planner's plan is held to, by an engine that can: nothing, as in the paper;
-    its form; or its form with at least one query."""
     k: Whole = Field(default=10, ge=1, le=200)
     """Passages that one query finds (Omni-RAG §5.1.2)."""
     order: Literal["fused", "turns"] = "fused"
@@ -266,13 +218,6 @@ class UnifiedSettings(MachineFields, ThinkerFields, PlannerFields):
     a call less a step; false: the machine begins, as in TC-RAG."""
     k: Whole = Field(default=5, ge=1, le=200)
     """Passages that one search gives to the model."""
-    # `k` is taken: it is the number of passages of a search, planned or not.
-    query_k: Whole = Field(default=10, ge=1, le=200)
-    """Passages that one planned query finds."""
-    order: Literal["fused", "coverage", "plan"] = "fused"
-    """Which k passages of a planned search are read: fused, the first in one order over all
-    results, by meaning and by words; coverage, those that hold the most of what is looked for;
-    plan, the first of each query in turn."""
 
 
 class AutoSettings(SettingsSection):

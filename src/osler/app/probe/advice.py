@@ -33,8 +33,6 @@ _WANTED = 8192
 """Tokens of context for ten passages, thinking and a reply."""
 _SEARCHES = {"tc-rag": 3, "unified": 3}
 """Searches whose passages are in one prompt; else one."""
-_BY_SCORES = {"cppl", "gain", "question-gain", "option-entropy"}
-_BY_TOKENS = {"uct", "uct-mean", "low-prob"}
 _ALLOTS = "options.num_ctx"
 """Ollama's field that allots a context."""
 
@@ -143,9 +141,9 @@ def _strategy_keys(settings: Settings, found: Findings, thinking: int) -> dict[s
 
 def _has_metric(metric: str, found: Findings) -> bool:
     """Whether the state value that is set can be taken with this model."""
-    if metric in _BY_SCORES:
+    if metric == "cppl":
         return bool(found.scores)
-    return bool(found.scores or found.logprobs) or metric not in _BY_TOKENS
+    return bool(found.scores or found.logprobs) or metric != "uct"
 
 
 def _shown(value: object) -> str:

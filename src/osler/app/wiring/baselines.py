@@ -33,10 +33,9 @@ from osler.methods.baselines.fixed_schedule import EverySentence, FixedLength
 from osler.methods.baselines.flare import Flare
 from osler.methods.baselines.hipporag import CorpusGraph, HippoRag
 from osler.methods.baselines.hykge import HyKGE
-from osler.methods.baselines.i_medrag import IMedRag
 from osler.methods.baselines.ircot import IRCoT
 from osler.methods.baselines.kag_static import KagStatic
-from osler.methods.baselines.medrag import MedRag
+from osler.methods.baselines.medrag import IMedRag, MedRag
 from osler.methods.baselines.pike_rag import PikeRag
 from osler.methods.baselines.protocols import PROTOCOLS, ProtocolSearch
 from osler.methods.baselines.react import ReAct
@@ -96,7 +95,7 @@ class BaselineMaker(StrategyMaker):
         if not isinstance(chosen, sections.FusedFields):
             return settings
         fusion = {
-            "rrf_k": chosen.rrf_k,
+            "rrf_k": 100,
             "dense_weight": 1.0,
             "lexical_weight": 1.0,
             "depth": 100,
@@ -145,8 +144,7 @@ def build_baseline(build: StrategyBuild, method: sections.AnyBaseline) -> Solver
             atomic = parts.retriever(ATOMS, parts.sources) if has_atoms else None
             given |= {"relevance": parts.relevance, "atomic": atomic}
         case _ if method.kind in PROTOCOLS:
-            searches = not isinstance(method, sections.R1GenSettings)
-            given |= {"protocol": PROTOCOLS[method.kind]} | ({} if searches else {"turns": 0})
+            given["protocol"] = PROTOCOLS[method.kind]
     return _with_settings(method, **given)
 
 
@@ -214,9 +212,9 @@ def _need_sensor(
     model: LanguageModel,
 ) -> NeedSensor:
     if isinstance(method, sections.DraginEntropySettings):
-        return EntropySensor(method.threshold, method.words)
+        return EntropySensor()
     if isinstance(model, Attentive):
-        return AttentionSensor(model, method.threshold, method.words, method.scaled)
+        return AttentionSensor(model, scaled=method.scaled)
     raise CapabilityMissing(
         f"dragin needs the model's attention, and {model.name} hides it",
         fix='set model.kind = "transformers", or strategy.kind = "dragin-entropy"',

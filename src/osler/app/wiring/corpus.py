@@ -72,7 +72,7 @@ def corpus_retriever(
     """
     method = settings.strategy
     if name == CHAINS and isinstance(method, HyKgeSettings):
-        return chain_retriever(settings, method.hops)
+        return chain_retriever(settings)
     within = search_filter(settings, tuple(source for source in sources if source in kb.sources))
     if name == ATOMS:
         return AtomicQuestions(kb, encoder, within)
@@ -91,12 +91,10 @@ def corpus_retriever(
         Extractions.of(kb).entries.require_kinds(_UNITS, encoder.identity)
         alike = IndexWeights(entries=1.0)
         return IndexedRetriever(kb, encoder, _UNITS, within=within, fusion=fusion, weights=alike)
-    if name == WALK and isinstance(method, HippoRagSettings):
-        return GraphWalk(kb, method.damping, within)
-    return None
+    return GraphWalk(kb, within=within) if name == WALK else None
 
 
-def chain_retriever(settings: Settings, hops: int) -> Retriever:
+def chain_retriever(settings: Settings) -> Retriever:
     """Builds the retriever of reasoning chains (HyKGE). Raises `BadConfig` without a graph."""
     from osler.retrieve.graph_chains import ChainRetriever
 
@@ -106,4 +104,4 @@ def chain_retriever(settings: Settings, hops: int) -> Retriever:
             "hykge needs a concept graph, and the knowledge base has none",
             fix="`osler kb graph add` it",
         )
-    return ChainRetriever(graph, hops=hops, recogniser=open_recogniser(graph))
+    return ChainRetriever(graph, recogniser=open_recogniser(graph))

@@ -11,13 +11,13 @@ from osler.app.wiring.build import StrategyBuild
 from osler.app.wiring.composers import may_write
 from osler.methods.omni import solver as omni
 from osler.methods.omni.dossier import SavedPlan
-from osler.methods.omni.follow import FollowUp
 from osler.methods.omni.planners import SourcePlanner
 from osler.methods.omni.planners.fixed import GivenPlan
 from osler.methods.omni.planners.make import PlannerName, PlannerParts, make_planner
 from osler.methods.omni.planners.terms import TermExtractor
 from osler.methods.omni.reader import Reader
 from osler.methods.omni.retriever import PlannedRetriever
+from osler.methods.omni.solver import FollowUp
 from osler.retrieve.names import names_in
 
 
@@ -77,5 +77,14 @@ def source_planner(
     # The packaged model, free to write any terms, wrote some that the question does not hold.
     terms = TermExtractor(speaker, among=None if build.may_write("planner") else names_in)
     judge = partial(build.make_speaker, "judge")
-    made_of = PlannerParts(speaker, judge, terms, build.parts.offers, found)
-    return make_planner(planning_method(build.settings, chosen), chosen, made_of)
+    made_of = PlannerParts(
+        speaker,
+        judge,
+        terms,
+        build.parts.offers,
+        found,
+        chosen.queries,
+        chosen.rounds,
+        chosen.prompt,
+    )
+    return make_planner(planning_method(build.settings, chosen), made_of)

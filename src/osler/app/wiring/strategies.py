@@ -93,7 +93,7 @@ def machine_settings(chosen: UnifiedSettings) -> TcRagSettings:
 def planning_settings(chosen: UnifiedSettings) -> OmniRagSettings:
     """Settings of Omni-RAG's planner; `planner = "off"` asks none."""
     planner = "auto" if chosen.planner == "off" else chosen.planner
-    return OmniRagSettings(planner=planner, k=chosen.query_k, **_shared(chosen, PlannerFields))
+    return OmniRagSettings(planner=planner, **_shared(chosen, PlannerFields))
 
 
 # Fields that the unified system shares with a strategy bear the same names there.
@@ -105,11 +105,9 @@ def _build_search(build: StrategyBuild, chosen: UnifiedSettings) -> PlannedSearc
     if chosen.planner == "off":
         return None
     parts = build.parts
-    found = source_retriever(parts, parts.sources, chosen.query_k)
+    found = source_retriever(parts, parts.sources, planning_settings(chosen).k)
     planner = source_planner(build, _search_planning(parts, chosen), found)
-    coverage = parts.coverage if chosen.order == "coverage" else None
-    order = parts.order if chosen.order == "fused" else None
-    return PlannedSearch(planner, found, chosen.per_source, coverage, order)
+    return PlannedSearch(planner, found, parts.order, chosen.per_source)
 
 
 def _search_planning(parts: Parts, chosen: UnifiedSettings) -> OmniRagSettings:
@@ -183,7 +181,7 @@ def _state_signal(
         why = f"{reader.name} scores no given text: the state value is no signal of the boundary"
         return None, [why]
     limit = tc_rag.halting_threshold(build.settings, machine_settings(chosen), reader.name)
-    monitor = tc_rag.state_monitor(cast("Metric", chosen.metric), reader, build.parts)
+    monitor = tc_rag.state_monitor(cast("Metric", chosen.metric), reader)
     return StateSignal(monitor, limit.sigma), [limit.note]
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal, assert_never
+from typing import Literal
 
 from osler.answer import Composer
 from osler.answer.cautions import PooledComposer
@@ -17,33 +17,21 @@ from osler.app.wiring.composers import build_composer, evidence_gate, may_write,
 from osler.app.wiring.models import LoadedModel
 from osler.app.wiring.tools import make_tools as tools_of
 from osler.errors import BadConfig, CapabilityMissing
-from osler.llm.core.base import Attentive, LanguageModel, Likelihood
-from osler.methods.tcrag.actions import parse_action
-from osler.methods.tcrag.dialect import parse_released
-from osler.methods.tcrag.evidence_values import (
-    EvidenceGain,
-    OptionEntropy,
-    QuestionGain,
-    SemanticEntropy,
-    SurenessMonitor,
-)
+from osler.llm.core.base import LanguageModel, Likelihood
+from osler.methods.tcrag.actions import parse_action, parse_released, parse_tolerant
 from osler.methods.tcrag.machine import TuringMachine
 from osler.methods.tcrag.monitor import (
     SIGMA,
-    AttentionMonitor,
     Cppl,
-    EntropyMonitor,
     Metric,
     Monitor,
-    TokenMonitor,
+    SurenessMonitor,
+    Uct,
     Unmonitored,
-    low_probability,
-    mean_uct,
 )
 from osler.methods.tcrag.moves import AnyMove, GuidedMoves, LeanMoves, Moves
 from osler.methods.tcrag.observations import ObservationJudge
 from osler.methods.tcrag.steps import ActionReader
-from osler.methods.tcrag.tolerant import parse_tolerant
 from osler.methods.tcrag.tools import Tool
 
 # For the packaged model: nine in ten of its answers to the 24 calibration questions lie below.
@@ -52,9 +40,6 @@ PACKAGED_SIGMA = {**SIGMA, "cppl": 45.0, "uct": 32.0}
 
 # Characters of an action's text; of a model under guided moves, whose words nobody quotes.
 _LONG, _SHORT = 600, 160
-# Likeliest tokens that are asked for at each place of a reply, where a metric reads its tokens.
-_TOP: Mapping[Metric, int] = {"uct": 1, "uct-mean": 1, "low-prob": 1, "uct-entropy": 20}
-
 
 _READERS: Mapping[str, ActionReader] = {
     "tolerant": parse_tolerant,
@@ -75,8 +60,7 @@ class Threshold:
 def halting_threshold(settings: Settings, chosen: TcRagSettings, planner: str) -> Threshold:
     """The threshold as set, else as calibrated to this model and metric, else the default.
 
-    The usual one is the paper's, or what was fitted to the packaged model. Raises `BadConfig` for
-    a metric that has none.
+    The usual one is the paper's, or what was fitted to the packaged model.
     """
     # Before a model is known, "auto" is its first choice.
     metric: Metric = "cppl" if chosen.metric == "auto" else chosen.metric
@@ -97,11 +81,6 @@ def halting_threshold(settings: Settings, chosen: TcRagSettings, planner: str) -
             f" not for {metric} of {planner}: it is not used"
         )
     usual = PACKAGED_SIGMA if settings.model_for("planner").kind == "packaged" else SIGMA
-    if metric not in usual:
-        raise BadConfig(
-            f"{metric} has no usual sigma",
-            fix="set strategy.sigma, or fit one with osler calibrate",
-        )
     return Threshold(usual[metric], note=note)
 
 
@@ -149,18 +128,18 @@ def build_machine(
     chosen = chosen.model_copy(update={"metric": metric})
     by_auto = not may_write(settings, "planner")
     guided = by_auto if chosen.moves == "auto" else chosen.moves != "any"
-    longest = chosen.action_chars or (_SHORT if guided else _LONG)
+    longest = _SHORT if guided else _LONG
     if not tools:
         tools = tools_of(
             chosen, parts, evidence_gate(settings, parts), sampling_of(settings), longest=longest
         )
     limit = halting_threshold(settings, chosen, planner.name)
     _require_metric(metric, planner, composer)
-    _require_words(metric, settings)
+    _require_quotes(metric, settings)
     return TuringMachine(
         planner,
         tools,
-        state_monitor(metric, planner, parts),
+        state_monitor(metric, planner),
         composer,
         _machine_moves(
             settings, chosen, parts, tuple(tool.name for tool in tools), composer, guided=guided
@@ -171,74 +150,41 @@ def build_machine(
         summariser=None if summariser.name == planner.name else summariser,
         max_loop=chosen.max_loop,
         argument=not guided,
-        visible=chosen.visible,
         constrained=parts.models["planner"].constrains,
         longest=longest,
-        template=chosen.tool_template,
-        restore=chosen.restore,
+        template="json" if chosen.dialect == "released" else "line",
         exhausted=chosen.exhausted,
         read=_READERS[chosen.dialect],
         closes=chosen.dialect == "tolerant",
         fresh=chosen.fresh and not guided,
         search_first=chosen.search_first and not guided,
-        # Reporting a reply's tokens can cost a second reading: only for metrics that read them.
-        sampling=replace(sampling_of(settings), top=_TOP.get(metric, 0)),
+        # Reporting a reply's tokens can cost a second reading: only for the metric that reads them.
+        sampling=replace(sampling_of(settings), top=int(metric == "uct")),
     )
 
 
-def state_monitor(metric: Metric, model: LanguageModel, parts: Parts) -> Monitor:
-    """Raises `CapabilityMissing` for a model that cannot be monitored so, and where the expert
-    that a metric asks is not in use."""
+def state_monitor(metric: Metric, model: LanguageModel) -> Monitor:
+    """Raises `CapabilityMissing` for a model that cannot be monitored so."""
     match metric:
         case "off":
             return Unmonitored()
         case "uct":
-            return TokenMonitor(model)
-        case "uct-mean":
-            return TokenMonitor(model, metric, mean_uct)
-        case "low-prob":
-            return TokenMonitor(model, metric, low_probability)
-        case "uct-entropy":
-            return EntropyMonitor(model)
+            return Uct(model)
         case "sureness":
             return SurenessMonitor()
-        case "semantic-entropy":
-            return SemanticEntropy(model, parts.relevance)
-        case "attention":
-            if not isinstance(model, Attentive):
-                raise CapabilityMissing(
-                    f"attention needs the attention weights, and {model.name} hides them",
-                    fix='use a model of kind = "hub", or set strategy.metric = "uct" or "off"',
-                )
-            return AttentionMonitor(model)
-        case "cppl" | "gain" | "question-gain" | "option-entropy":
-            return _likelihood_monitor(metric, model)
-        case _ as never:
-            assert_never(never)
-
-
-_BY_LIKELIHOOD: Mapping[Metric, Callable[[Likelihood], Monitor]] = {
-    "cppl": Cppl,
-    "gain": EvidenceGain,
-    "question-gain": QuestionGain,
-    "option-entropy": OptionEntropy,
-}
-
-
-def _likelihood_monitor(metric: Metric, model: LanguageModel) -> Monitor:
-    if not isinstance(model, Likelihood):
-        raise CapabilityMissing(
-            f"{metric} needs the likelihood of a given text, and {model.name} has none",
-            fix='set strategy.metric = "uct" or "off"',
-        )
-    return _BY_LIKELIHOOD[metric](model)
+        case "cppl" if isinstance(model, Likelihood):
+            return Cppl(model)
+        case _:
+            raise CapabilityMissing(
+                f"{metric} needs the likelihood of a given text, and {model.name} has none",
+                fix='set strategy.metric = "uct" or "off"',
+            )
 
 
 def _require_metric(metric: Metric, planner: LanguageModel, composer: Composer) -> None:
     """Raises `CapabilityMissing` where no Conclusion could ever be valued: the answer is composed
     in its place, and the planner scores no given text."""
-    scores = isinstance(planner, Attentive if metric == "uct-entropy" else Likelihood)
-    if metric in _TOP and composer.writes_answer and not scores:
+    if metric == "uct" and composer.writes_answer and not isinstance(planner, Likelihood):
         raise CapabilityMissing(
             f"{metric} needs the likelihood of the composed answer, and {planner.name} scores no"
             " given text",
@@ -246,18 +192,12 @@ def _require_metric(metric: Metric, planner: LanguageModel, composer: Composer) 
         )
 
 
-def _require_words(metric: Metric, settings: Settings) -> None:
-    """Raises `CapabilityMissing` for a metric of quoted answers where the reader words them, and
-    for one of worded answers where the planner may not."""
+def _require_quotes(metric: Metric, settings: Settings) -> None:
+    """Raises `CapabilityMissing` for a metric of quoted answers where the reader words them."""
     if metric == "sureness" and may_write(settings, "reader"):
         raise CapabilityMissing(
             "sureness is of quoted answers, and this reader's own words are the answer",
             fix='set strategy.metric = "auto", or model.writes = "no"',
-        )
-    if metric == "semantic-entropy" and not may_write(settings, "planner"):
-        raise CapabilityMissing(
-            "semantic-entropy samples answers, and the planner's model may not word them",
-            fix='set strategy.metric = "sureness", or configure a model that may write',
         )
 
 
@@ -279,6 +219,4 @@ def _machine_moves(
             )
         return LeanMoves(names, judge)
     widest = AnyMove(frozenset(names), chosen.backtrack, chosen.summary)
-    if not guided:
-        return widest
-    return GuidedMoves(widest, judge, backtrack_first=chosen.backtrack_first)
+    return GuidedMoves(widest, judge) if guided else widest

@@ -16,7 +16,7 @@ from osler.app.wiring.hub import open_reranker
 from osler.app.wiring.knowledge import open_knowledge_base
 from osler.app.wiring.live import with_knowledge, without_knowledge
 from osler.app.wiring.models import LoadedModel, load_encoder, load_roles
-from osler.app.wiring.thinking import TURNS, boundary_tau, form_lookup, make_speaker
+from osler.app.wiring.thinking import boundary_tau, form_lookup, make_speaker
 from osler.errors import BadConfig
 from osler.evaluate.judges import Judge
 from osler.train.thinker.dialogue import Stage
@@ -92,7 +92,7 @@ def _build_teacher(
         knows=knows,
         tau=boundary_tau(settings, chosen, student.model.name)[0],
         k=chosen.k,
-        turns=TURNS if chosen.turns is None else chosen.turns,
+        turns=chosen.turns,
         restructure=restructure,
     )
 

@@ -10,50 +10,38 @@ from osler.app.config import KagThinkerSettings, Role, Settings
 from osler.app.wiring import Parts
 from osler.app.wiring.build import StrategyBuild
 from osler.app.wiring.graphs import FORMS
-from osler.app.wiring.models import encoder_languages
 from osler.errors import BadConfig, MalformedOutput
 from osler.llm.core.base import Sampling
 from osler.llm.core.speaker import Speaker
 from osler.methods.kag.boundary import TAU, GenerateThenAssess, NoBoundary
 from osler.methods.kag.computed import QuestionCalculator
 from osler.methods.kag.dependencies import find_dependencies
-from osler.methods.kag.depth import Depth, DepthSolver, FormRetriever
+from osler.methods.kag.depth import Depth, DepthSolver, FormRetriever, RelationSelector
 from osler.methods.kag.dialogue import DialogueThinker
 from osler.methods.kag.executors import Calculator, Deducer
-from osler.methods.kag.focus import Focuser, LikenessFocuser, LikenessScorer
+from osler.methods.kag.focus import Focuser
 from osler.methods.kag.graph_route import GRAPH_SETS, GraphRoute
 from osler.methods.kag.hybrid import QueriesAsForms
 from osler.methods.kag.logical_forms import LogicalPlan
 from osler.methods.kag.notation import render_plan
-from osler.methods.kag.outline import Outliner
 from osler.methods.kag.output import AnswerFinisher
 from osler.methods.kag.parse import read_plan_tolerantly
 from osler.methods.kag.planner import Decomposer, FormPlanner, GivenForms
 from osler.methods.kag.pool import QuestionQuotes, QuestionSearch
-from osler.methods.kag.selection import RelationSelector
 from osler.methods.kag.solver import QuestionRoute, Thinker
 from osler.methods.kag.transcript import ReleasedTurns, TrainedTurns
 from osler.sources.catalogue import GRAPH
-from osler.types import Language
 
 # Characters of reasoning by a small model.
 _BRIEF = 80
-TURNS = 10
-"""Searches for one sub-problem (the released code's value)."""
-_FEW_TURNS = 2
 PAPER_DECODING = Sampling(temperature=0.0, max_tokens=8192, seed=42)
 """The released code's; its top_p of 0.95 changes nothing at temperature 0."""
-FOCUS_LEAST = 0.54
-COVERED_LEAST: dict[Language, float] = {"en": 0.49, "zh": 0.32}
-"""Cosine of the packaged encoder from which a reference answers: `research/log/kag-thinker.md`."""
 
 
 def build_thinker(build: StrategyBuild, chosen: KagThinkerSettings) -> Thinker | DialogueThinker:
     """The planner decomposes; the reader does all else. In a dialogue the reader does both."""
-    if chosen.decoding == "paper" or (chosen.decoding == "auto" and chosen.dialogue != "calls"):
-        build = replace(build, sampling=PAPER_DECODING)
     if chosen.dialogue != "calls":
-        return _build_dialogue(build, chosen)
+        return _build_dialogue(replace(build, sampling=PAPER_DECODING), chosen)
     depth = replace(
         build_depth_solver(build, chosen),
         boundary=knowledge_boundary(build, chosen),
@@ -97,7 +85,7 @@ def _build_dialogue(build: StrategyBuild, chosen: KagThinkerSettings) -> Dialogu
         replace(build.sampling, top=0),
         parts.sources,
         chosen.k,
-        TURNS if chosen.turns is None else chosen.turns,
+        chosen.turns,
     )
 
 
@@ -108,47 +96,14 @@ def build_depth_solver(build: StrategyBuild, chosen: KagThinkerSettings) -> Dept
         reader,
         parts.retriever("kag-thinker", parts.sources),
         NoBoundary(),
-        _build_focuser(build, chosen, reader),
+        Focuser(reader),
         sources=parts.sources,
         k=chosen.k,
-        turns=_search_turns(build, chosen),
-        graph_first=chosen.graph_first,
+        turns=chosen.turns,
         fresh=chosen.fresh and build.may_write("reader"),
-        fusion=chosen.fusion,
-        selector=_build_selector(build, chosen, reader),
+        # Where no model may choose among relations, the nearest vectors are read.
+        selector=RelationSelector(reader) if build.may_write("reader") else None,
     )
-
-
-def _build_selector(
-    build: StrategyBuild, chosen: KagThinkerSettings, reader: Speaker
-) -> RelationSelector | None:
-    asks = chosen.select == "model" or (chosen.select == "auto" and build.may_write("reader"))
-    return RelationSelector(reader) if asks else None
-
-
-def _build_focuser(build: StrategyBuild, chosen: KagThinkerSettings, reader: Speaker) -> Focuser:
-    """Focusing by the model, or by the likeness of question and reference: the encoder's where it
-    knows the language, else the words that both have."""
-    if chosen.focus == "model" or (chosen.focus == "auto" and build.may_write("reader")):
-        return Focuser(reader)
-    cosine = FOCUS_LEAST if chosen.focus_least is None else chosen.focus_least
-    known = encoder_languages(build.settings)
-    languages: tuple[Language, ...] = ("en", "zh")
-    parts = build.parts
-    scorers = {
-        language: LikenessScorer(parts.relevance, cosine)
-        if language in known
-        else LikenessScorer(parts.coverage, COVERED_LEAST[language])
-        for language in languages
-    }
-    return LikenessFocuser(reader, scorers=scorers)
-
-
-def _search_turns(build: StrategyBuild, chosen: KagThinkerSettings) -> int:
-    """A small model's third search is seldom a new one."""
-    if chosen.turns is not None:
-        return chosen.turns
-    return TURNS if build.may_write("reader") else _FEW_TURNS
 
 
 def thinker_around(
@@ -156,17 +111,13 @@ def thinker_around(
 ) -> Thinker:
     """The solver around what answers its lookups.
 
-    A model that may not word medicine is taken for too small for Table 1 and for long reasoning.
+    A model that may not word medicine is taken for too small for Table 1 and for long reasoning:
+    its plans find less than the question itself, unless they are asked for.
     """
     reader, parts = make_speaker(build, "reader"), build.parts
     planner: FormPlanner = GivenForms()
-    if chosen.decompose:
-        asked = make_speaker(build, "planner")
-        # A small model's likeliest outline is its best; chance only repeats itself.
-        likeliest = replace(asked, sampling=replace(build.sampling, temperature=0.0))
-        planner = (
-            Decomposer(asked, example=True) if build.may_write("planner") else Outliner(likeliest)
-        )
+    if chosen.decompose and (build.may_write("planner") or chosen.plans == "model"):
+        planner = Decomposer(make_speaker(build, "planner"), example=True)
     return Thinker(
         planner,
         depth,

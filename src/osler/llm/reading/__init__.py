@@ -8,7 +8,7 @@
 | `answers` | the words of an answer, without what is about the reply itself |
 | `marks` | citation marks in every style, as numbers and places |
 | `debris` | words that are about the reply itself: labels, fences, courtesies |
-| `json_replies` | JSON anywhere in a reply, with comments, trailing commas, single quotes |
+| `json_replies` | JSON anywhere in a reply, with comments, trailing commas, single quotes; lists |
 | `refusals` | what says that nothing is known, in English and Chinese |
 | `verdicts` | yes and no, true and false, letters and numbers of documents |
 | `steps` | plans in every layout |

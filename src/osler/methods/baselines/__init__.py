@@ -12,8 +12,8 @@ and ends the run. The docstring of each method names its paper and all departure
 | `ircot`, `react`, `search_o1`, `protocols` | searches within the reasoning |
 | `chain_of_note`, `chain_of_knowledge`, `sure`, `self_rag` | weighing what was found |
 | `hykge`, `hipporag`, `pike_rag`, `kag_static` | graphs, tags and plans over passages |
-| `medrag`, `i_medrag` | medical retrieval and follow-up questions |
+| `medrag` | medical retrieval and follow-up questions |
 | `adaptive` | one of three methods, by the question's complexity |
 
-`replies` reads lists and JSON out of unconstrained replies; `table` loads `methods.toml`.
+`table` loads `methods.toml`.
 """

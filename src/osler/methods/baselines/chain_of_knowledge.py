@@ -60,7 +60,7 @@ class ChainOfKnowledge(EpisodeMethod):
     """Of the samples."""
     rationales: int = 2
     domains: int = 2
-    """Sources that are asked for each rationale, at most."""
+    """Sources that are asked for each rationale, at most (ours)."""
 
     async def run_episode(self, episode: Episode) -> str:
         why = "answered from corrected rationales"

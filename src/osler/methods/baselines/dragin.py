@@ -68,6 +68,7 @@ class Dragin(EpisodeMethod):
     sensor: NeedSensor
     look_ahead: int = 64
     rounds: int = 8
+    """Chunks of an answer, at most (ours)."""
 
     async def run_episode(self, episode: Episode) -> str:
         found: Sequence[Hit] = ()
@@ -139,6 +140,7 @@ class EntropySensor:
     """Triggers on entropy over the likeliest tokens alone; for engines without attention."""
 
     threshold: float = 1.2
+    """In nats (ours)."""
     words: int = 25
     likeliest_count: int = 20
 

@@ -36,6 +36,7 @@ class Flare(EpisodeMethod):
     query: Literal["masked", "direct"] = "masked"
     look_ahead: int = 64
     rounds: int = 8
+    """Sentences of an answer, at most (ours)."""
 
     async def run_episode(self, episode: Episode) -> str:
         hits: Sequence[Hit] = await episode.search(episode.question.text)

@@ -27,7 +27,7 @@ from itertools import combinations
 
 import numpy as np
 
-from osler.methods.baselines.replies import clean_strings, json_in
+from osler.llm.reading.json_replies import clean_strings, json_in
 from osler.methods.single_pass.episode import Episode, EpisodeMethod
 from osler.text import split_words
 from osler.types import Hit, Relevance, Retriever
@@ -60,7 +60,7 @@ class HippoRag(EpisodeMethod):
     corpus: CorpusGraph | None = None
     """`None`: the graph is made of what a first search finds."""
     depth: int = 10
-    """Passages of the first search; `kit.k` are read in the end."""
+    """Passages of the first search (ours); `kit.k` are read in the end."""
     triples: int = 5
     """Nearest triples that the model filters."""
     passage_weight: float = 0.05

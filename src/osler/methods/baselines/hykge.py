@@ -28,7 +28,7 @@ class HyKGE(EpisodeMethod):
 
     relevance: Relevance
     candidates: int = 30
-    """Chains that are reranked; `kit.k` of them are kept."""
+    """Chains that are reranked (ours); `kit.k` of them are kept."""
 
     async def run_episode(self, episode: Episode) -> str:
         hypothesis = await episode.ask_text("baselines/hykge_hypothesis")

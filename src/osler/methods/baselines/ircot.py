@@ -9,8 +9,7 @@ passages (§3.2).
 Departures: the steps are described instead of demonstrated; a search gives 3 passages, as
 KAG-Thinker ran it (§4.1); 10 sentences are the released code's bound. The released code takes
 question words out of a query and does not search for sentences that begin with "Thus" or "So";
-here every sentence is the query, as in the paper. Without the reader (`reader = False`) the
-reasoning itself is the answer.
+here every sentence is the query, as in the paper.
 """
 
 from __future__ import annotations
@@ -25,7 +24,6 @@ from osler.methods.single_pass.episode import Episode, EpisodeMethod
 class IRCoT(EpisodeMethod):
     steps: int = 10
     passages: int = 15
-    reader: bool = True
     look_ahead: int = 96
     """Tokens that are written to get a sentence."""
 
@@ -39,8 +37,7 @@ class IRCoT(EpisodeMethod):
             # §3: the sentence just written is the next query.
             hits = await episode.search(sentence, keep=False)
             episode.keep_hits(hits[: max(0, self.passages - len(episode.hits))])
-        if self.reader:
-            await episode.read_evidence()
+        await episode.read_evidence()
         return "reasoned with a search a sentence"
 
     async def _next_sentence(self, episode: Episode) -> str:

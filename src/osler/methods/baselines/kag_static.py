@@ -26,9 +26,9 @@ from typing import Literal, get_args
 
 from osler.answer import UNDECIDED
 from osler.llm.reading.answers import answer_words
+from osler.llm.reading.json_replies import json_in
 from osler.llm.reading.refusals import is_non_answer
 from osler.llm.reading.verdicts import stated_values
-from osler.methods.baselines.replies import json_in
 from osler.methods.single_pass.episode import Episode, EpisodeMethod
 from osler.trace import Run
 from osler.types import Hit, Language, Retriever
@@ -68,9 +68,7 @@ class KagStatic(EpisodeMethod):
     solvers: Mapping[Executor, TaskSolver] = field(default_factory=dict)
     """Of Math and Deduce; a task without one is looked up."""
     tasks: int = 6
-    rewrite: bool = True
-    """Whether the model rewrites a query that names earlier answers, as in KAG; else they are put
-    in as they stand."""
+    """Of a plan, at most (ours)."""
 
     async def run_episode(self, episode: Episode) -> str:
         if self.forms is None and self.hybrid is None:
@@ -107,7 +105,7 @@ class KagStatic(EpisodeMethod):
         """The query with the answers that it names; a reply that is no query leaves them filled
         in."""
         filled = fill_query(query, answers)
-        if filled == query or not self.rewrite:
+        if filled == query:
             return filled
         reply = await episode.ask_text(
             "baselines/kag_rewrite", query=query, filled=filled, steps=steps

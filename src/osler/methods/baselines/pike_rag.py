@@ -20,7 +20,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from osler.methods.baselines.replies import read_list
+from osler.llm.reading.json_replies import read_list
 from osler.methods.single_pass.episode import Episode, EpisodeMethod
 from osler.types import Hit, Relevance, Retriever
 
@@ -52,8 +52,9 @@ class PikeRag(EpisodeMethod):
     """Finds chunks by atomic questions, each of which is its hit's `query`; `None`: by words."""
     steps: int = 5
     proposals: int = 3
+    """At a step (ours)."""
     atoms: int = 5
-    """Questions of a chunk, at most."""
+    """Questions of a chunk, at most (ours)."""
     likeness: float = 0.5
     """Least likeness of a tag to a proposal."""
     candidates: int = 4

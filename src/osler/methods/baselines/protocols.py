@@ -50,32 +50,31 @@ class SearchProtocol:
     """Whether the answer is inside `\\boxed{}`."""
     retry: str = ""
     """Text appended after a turn without an action; empty = such a turn ends the run."""
+    turns: int = 5
+    """Searches, at most; then one more reply."""
 
 
 PROTOCOLS: dict[str, SearchProtocol] = {
-    "r1-gen": SearchProtocol("baselines/r1_gen", searches=False),
-    "search-r1": SearchProtocol("baselines/search_r1", retry=_RETRY),
+    "r1-gen": SearchProtocol("baselines/r1_gen", searches=False, turns=0),
+    "search-r1": SearchProtocol("baselines/search_r1", retry=_RETRY, turns=4),  # the paper's
+    # The released commands, and the released training script.
     "zero-search": SearchProtocol("baselines/zero_search", retry=_RETRY),
     "step-search": SearchProtocol("baselines/step_search", retry=_RETRY),
-    "research": SearchProtocol("baselines/research", result="result", boxed=True),
+    "research": SearchProtocol(
+        "baselines/research", result="result", boxed=True, turns=8
+    ),  # ours: released, tokens are bounded
 }
 
 
 @dataclass(frozen=True)
 class ProtocolSearch(EpisodeMethod):
     protocol: SearchProtocol
-    turns: int = 4
-    """Searches, at most; then one more reply."""
 
     async def run_episode(self, episode: Episode) -> str:
-        episode.capped = f"{self.turns} turns without an answer"
-        prompt, trail = (
-            episode.render(
-                self.protocol.template,
-            ),
-            "",
-        )
-        for turn in range(self.turns + 1):
+        turns = self.protocol.turns
+        episode.capped = f"{turns} turns without an answer"
+        prompt, trail = episode.render(self.protocol.template), ""
+        for turn in range(turns + 1):
             reply = await episode.ask(prompt, begun=trail, stop=self._stop_texts)
             trail += text_with_thinking(reply)
             name, text = last_action(trail)
@@ -90,7 +89,7 @@ class ProtocolSearch(EpisodeMethod):
                 episode.conclude_answer(self._extract_answer(text if name else reply.text), thought)
                 break
             episode.draft = last_thought(trail)
-            if turn == self.turns:
+            if turn == turns:
                 break
             trail += await self._react_to_turn(episode, name, text)
         return "answered in its own protocol"

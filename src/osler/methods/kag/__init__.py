@@ -5,7 +5,7 @@
 | Section | Module |
 |---|---|
 | §3.1.1 logical forms and their notation | `logical_forms`, `notation`, `grammar` |
-| §3.1.1 breadth decomposition | `planner`; `outline` for small models; `parse` and `reader` |
+| §3.1.1 breadth decomposition | `planner`; `parse` and `reader` |
 | §3.1.1 dependencies of steps | `dependencies` |
 | §3.1.2 depth solving | `depth`; its boxed answers in `boxed` |
 | §3.2 knowledge boundary | `boundary`; tau is fitted by `calibration` |

@@ -9,17 +9,17 @@ from typing import Protocol
 from osler.errors import MalformedOutput
 from osler.llm.core.base import Completion
 from osler.llm.core.speaker import Speaker
+from osler.llm.reading.verdicts import numbers_grammar, read_numbers
 from osler.methods.kag.boundary import Boundary
 from osler.methods.kag.boxed import answer_or_text, boxed_grammar
 from osler.methods.kag.focus import Focuser
-from osler.methods.kag.fusion import Fusion, fuse_hits
 from osler.methods.kag.grammar import search_grammar
 from osler.methods.kag.logical_forms import PlanStep, Retrieval
 from osler.methods.kag.parse import read_search
-from osler.methods.kag.selection import OFFERED, RelationSelector
 from osler.prompts import render_prompt
-from osler.retrieve import LookupResult, look_up, tell_order
+from osler.retrieve import LookupResult, look_up, rrf, tell_order
 from osler.retrieve.names import names_in
+from osler.sources.catalogue import GRAPH
 from osler.trace import Focused, Noted, Run
 from osler.types import Hit, Language, Retriever
 
@@ -115,10 +115,6 @@ class DepthSolver:
     """Searches for one sub-problem, at most (the released code's value)."""
     finder: PassageFinder | None = None
     """Replaces `retriever`, for example with a source plan for each search."""
-    graph_first: bool = False
-    """Whether texts are searched only where the graph finds nothing (KAG 0.8's groups of
-    retrievers by priority)."""
-    fusion: Fusion = "ranks"
     fresh: bool = False
     """Whether a further search reads only passages that no earlier one has brought: the next best
     stand in the place of those that were read."""
@@ -200,18 +196,11 @@ class DepthSolver:
         if self.graph is None or not isinstance(step.action, Retrieval):
             return list((await self._search_texts(words, language, run, k)).hits), self.k
         forms = (step.action, *step.others)
-        if self.graph_first:
-            by_form = await self._search_forms(forms, words, language, run)
-            found = any(part.hits for part in by_form)
-            result = (
-                LookupResult(()) if found else await self._search_texts(words, language, run, k)
-            )
-        else:
-            result = await self._search_texts(words, language, run, k)
-            by_form = await self._search_forms(forms, words, language, run)
+        result = await self._search_texts(words, language, run, k)
+        by_form = await self._search_forms(forms, words, language, run)
         # The graph's ranking goes first: of equal fused scores its statement is the more exact.
         rankings = [part.hits for part in (*by_form, result)]
-        return fuse_hits(rankings, self.fusion), (1 + len(forms)) * self.k
+        return _fuse_hits(rankings), (1 + len(forms)) * self.k
 
     async def _search_texts(self, words: str, language: Language, run: Run, k: int) -> LookupResult:
         if self.finder is not None:
@@ -274,6 +263,12 @@ class DepthSolver:
             return None
 
 
+def _fuse_hits(rankings: Sequence[Sequence[Hit]]) -> list[Hit]:
+    """The hits of all rankings by reciprocal ranks, each passage once."""
+    first = {hit.passage.id: hit for ranking in reversed(rankings) for hit in reversed(ranking)}
+    return [first[id] for id, _ in rrf([[hit.passage.id for hit in r] for r in rankings])]
+
+
 def _names_subject(form: Retrieval, hits: Sequence[Hit]) -> bool:
     """Whether what was found is of the form's own subject, and not of one that is named nearly
     so."""
@@ -306,3 +301,53 @@ class BoundFormRetriever:
 
     async def search(self, query: str, *, k: int) -> list[Hit]:
         return await self.graph.find_form(self.form, k=k)
+
+
+OFFERED = 15
+"""Relations that are offered at once (KAG's top k)."""
+
+
+@dataclass(frozen=True)
+class RelationSelector:
+    """Asks one model which relations of the graph help."""
+
+    speaker: Speaker
+
+    async def select(
+        self, form: Retrieval, question: str, hits: Sequence[Hit], language: Language, run: Run
+    ) -> list[Hit]:
+        """The hits without the relations that the model leaves out.
+
+        All of them where there is nothing to choose: a single relation, or one whose predicate is
+        the one asked for; and where the reply names none that can be read.
+        """
+        offered = [hit for hit in hits if _is_relation(hit)][:OFFERED]
+        if len(offered) < 2 or any(_has_predicate(form, hit) for hit in offered):
+            return list(hits)
+        prompt = render_prompt(
+            "kag/select",
+            language,
+            question=question,
+            relations=[hit.passage.text.removeprefix("Relation: ") for hit in offered],
+        )
+        try:
+            chosen = await self.speaker.ask(
+                prompt,
+                lambda reply: read_numbers(reply.text, len(offered)),
+                run,
+                grammar=numbers_grammar(len(offered), self.speaker.reasoning),
+            )
+        except MalformedOutput as error:
+            run.emit(Noted(f"relations of {form.s.name!r} are read unchosen: {error.message}"))
+            return list(hits)
+        kept = {hit.passage.id for hit, yes in zip(offered, chosen, strict=True) if yes}
+        return [hit for hit in hits if not _is_relation(hit) or hit.passage.id in kept]
+
+
+def _is_relation(hit: Hit) -> bool:
+    return hit.passage.source == GRAPH and "#rel-" in hit.passage.id
+
+
+def _has_predicate(form: Retrieval, hit: Hit) -> bool:
+    asked = (form.p.type or form.p.name).replace("_", " ").casefold()
+    return bool(asked) and f", {asked}, " in hit.passage.text.replace("_", " ").casefold()

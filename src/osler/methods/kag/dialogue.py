@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from osler.answer import Composer, Decision, who_decided
 from osler.answer.silence import read_draft
@@ -51,7 +52,7 @@ from osler.methods.kag.variables import Variables
 from osler.prompts import RenderedPrompt
 from osler.retrieve import look_up
 from osler.trace import BudgetExceeded, Calculated, FormSolved, Noted, Run
-from osler.types import Halt, Hit, Language, Question, Retriever, Solution
+from osler.types import Halt, Hit, Question, Retriever, Solution
 
 
 @dataclass(frozen=True)
@@ -74,182 +75,22 @@ class DialogueThinker:
     async def solve(self, question: Question, run: Run) -> Solution:
         if self.note:
             run.emit(Noted(self.note))
-        chat = [system_turn(question.language)]
-        answers: dict[int, SubAnswer] = {}
-        plan = LogicalPlan.single_retrieval(question.text)
+        chat = _Chat(self, question, run)
         draft, cut = "", ""
         try:
-            plan = await self._plan(question, chat, run)
-            await self._solve_steps(question, plan, answers, chat, run)
-            draft = await self._conclude_chat(question, plan, answers, chat, run)
+            await chat.plan_steps()
+            await chat.solve_steps()
+            draft = await chat.conclude()
         except BudgetExceeded as spent:
             cut = str(spent)
-        return await self._compose(question, plan, list(answers.values()), draft, cut, run)
+        return await self._compose(chat, draft, cut)
 
-    async def _plan(self, question: Question, chat: list[Message], run: Run) -> LogicalPlan:
-        reply = await self._ask(chat, self.turns.plan_turn(question), run)
-        try:
-            reading = read_plan_tolerantly(reply.text)
-        except MalformedOutput as error:
-            plan = LogicalPlan.single_retrieval(question.text)
-            run.emit(plan_event(plan, "fallback", (f"no plan could be read: {error.message}",)))
-            return plan
-        run.emit(plan_event(reading.plan, "planner", reading.mended))
-        return reading.plan
-
-    async def _solve_steps(
-        self,
-        question: Question,
-        plan: LogicalPlan,
-        answers: dict[int, SubAnswer],
-        chat: list[Message],
-        run: Run,
-    ) -> None:
-        """Solves the steps one after the other, for each builds on the chat before it."""
-        graph = find_dependencies(plan)
-        steps = [plan.step_numbered(n) for n in graph.solving_order()]
-        for step in steps:
-            if isinstance(step.action, Output) or self._is_left_to_the_end(step, steps):
-                continue
-            answer = await self._solve_step(question, step, graph, answers, chat, run)
-            answers[step.n] = answer
-            ids = tuple(hit.passage.id for hit in answer.hits)
-            run.emit(
-                FormSolved(
-                    step.n,
-                    "done" if answer.text else "failed",
-                    answer.text,
-                    answer.own,
-                    passages=ids,
-                )
-            )
-
-    def _is_left_to_the_end(self, step: PlanStep, steps: Sequence[PlanStep]) -> bool:
-        """The checkpoint answers the last of several steps in the final turn."""
-        return self.turns.solves_every_step and len(steps) > 1 and step is steps[-1]
-
-    async def _solve_step(
-        self,
-        question: Question,
-        step: PlanStep,
-        graph: Dependencies,
-        answers: dict[int, SubAnswer],
-        chat: list[Message],
-        run: Run,
-    ) -> SubAnswer:
-        known = Variables(graph, answers, step.n)
-        words = known.fill_text(step.question)
-        if known.missing and isinstance(step.action, Retrieval):
-            run.emit(Noted(f"step {step.n} waits for {', '.join(known.missing)}: no answer"))
-            return SubAnswer(step.n, words, "", lacking=known.missing)
-        rests = merge_hits(*(answers[m].hits for m in graph.waits[step.n] if m in answers))
-        if not self.turns.solves_every_step:
-            match step.action:
-                case Math() as form:
-                    return await self._calculate(question, step, form, known, rests, chat, run)
-                case Deduce() as form:
-                    return await self._deduce(question, step, form, known, rests, chat, run)
-                case _:
-                    pass
-        return await self._search_and_answer(step, words, answers, question.language, chat, run)
-
-    async def _search_and_answer(
-        self,
-        step: PlanStep,
-        words: str,
-        answers: dict[int, SubAnswer],
-        language: Language,
-        chat: list[Message],
-        run: Run,
-    ) -> SubAnswer:
-        said = {n: answer.text for n, answer in answers.items() if answer.text}
-        reply = await self._ask(chat, self.turns.step_turn(step, said, language), run)
-        hits: tuple[Hit, ...] = ()
-        for _ in range(self.searches):
-            query = _search_words(reply)
-            if query is None:
-                text = _answer_of(reply)
-                if text or hits or not is_refusal(answer_words(reply.text)):
-                    return SubAnswer(step.n, words, text, hits, own=bool(text) and not hits)
-                query = words  # Table 2's refusal: "I need to retrieve external knowledge"
-            found = await look_up(self.retriever, query, run, k=self.k, sources=self.sources)
-            hits = merge_hits(hits, found.hits)
-            listed = self.focuser.list_references(words, found.hits)
-            turn = RenderedPrompt(references_turn(listed), "kag/references")
-            reply = await self._ask(chat, turn, run)
-        return SubAnswer(step.n, words, "" if _search_words(reply) else _answer_of(reply), hits)
-
-    async def _calculate(
-        self,
-        question: Question,
-        step: PlanStep,
-        form: Math,
-        known: Variables,
-        rests: tuple[Hit, ...],
-        chat: list[Message],
-        run: Run,
-    ) -> SubAnswer:
-        """A program in one turn, its value in the next, then the answer (App. 12)."""
-        words = known.fill_text(step.question)
-        form = replace(form, target=known.fill_text(form.target))
-        content = [*map(known.fill_item, form.content), question.text]
-        prompt = calculation_prompt(form, content, question.language)
-        reply = await self._ask(chat, prompt, run)
-        try:
-            code = extract_program(reply)
-            value = str((await run_calculation(code)).value)
-        except MalformedOutput:  # answered without a program
-            return SubAnswer(step.n, words, _answer_of(reply), rests)
-        except BadCalculation as error:
-            run.emit(Calculated(step.n, "python", reply.text, "", error.message))
-            return SubAnswer(step.n, words, "")
-        run.emit(Calculated(step.n, "python", code, value))
-        reply = await self._ask(chat, RenderedPrompt(result_turn(value), "kag/result"), run)
-        return SubAnswer(step.n, words, _answer_of(reply) or value, rests)
-
-    async def _deduce(
-        self,
-        question: Question,
-        step: PlanStep,
-        form: Deduce,
-        known: Variables,
-        rests: tuple[Hit, ...],
-        chat: list[Message],
-        run: Run,
-    ) -> SubAnswer:
-        form = replace(form, target=known.fill_text(form.target))
-        content = [*map(known.fill_item, form.content), question.text]
-        prompt = deduction_prompt(form, content, question.language)
-        reply = await self._ask(chat, prompt, run)
-        return SubAnswer(step.n, known.fill_text(step.question), _answer_of(reply), rests)
-
-    async def _conclude_chat(
-        self,
-        question: Question,
-        plan: LogicalPlan,
-        answers: dict[int, SubAnswer],
-        chat: list[Message],
-        run: Run,
-    ) -> str:
-        done = list(answers.values())
-        hits = merge_hits(*(answer.hits for answer in done))
-        turn = self.turns.final_turn(question, plan, done, hits)
-        return (await self._ask(chat, turn, run)).text
-
-    async def _compose(
-        self,
-        question: Question,
-        plan: LogicalPlan,
-        done: list[SubAnswer],
-        draft: str,
-        cut: str,
-        run: Run,
-    ) -> Solution:
-        hits = merge_hits(*(answer.hits for answer in done))
+    async def _compose(self, chat: _Chat, draft: str, cut: str) -> Solution:
+        question, plan, run, done = chat.question, chat.plan, chat.run, chat.done
         boxed = _final_answer(draft, run)
         worded = f"<answer>{boxed}</answer>" if question.options else boxed
         decision = Decision(words=boxed)
-        answer = await self.composer.conclude(question, hits, worded, run, decision=decision)
+        answer = await self.composer.conclude(question, chat.hits, worded, run, decision=decision)
         decided = who_decided(self.composer, decision)
         answer = nearest_option(answer, question, done)
         solved = sum(bool(each.text) for each in done)
@@ -263,14 +104,119 @@ class DialogueThinker:
         halt = Halt.CONVERGED if finished else Halt.BUDGET
         return Solution(answer, halt, why, run.usage, decided)
 
-    async def _ask(self, chat: list[Message], turn: RenderedPrompt, run: Run) -> Completion:
-        """The next turn of the chat, which grows by both sides of it."""
-        chat.append(Message("user", turn.text))
+
+class _Chat:
+    """One question's chat, which grows by both sides of each turn, with its plan and answers."""
+
+    def __init__(self, method: DialogueThinker, question: Question, run: Run) -> None:
+        self.method, self.question, self.run = method, question, run
+        self.messages = [system_turn(question.language)]
+        self.plan = LogicalPlan.single_retrieval(question.text)
+        self.answers: dict[int, SubAnswer] = {}
+
+    @property
+    def done(self) -> list[SubAnswer]:
+        return list(self.answers.values())
+
+    @property
+    def hits(self) -> tuple[Hit, ...]:
+        return merge_hits(*(answer.hits for answer in self.done))
+
+    async def ask(self, turn: RenderedPrompt) -> Completion:
+        """The next turn of the chat."""
+        self.messages.append(Message("user", turn.text))
         reply = await complete(
-            self.model, tuple(chat), self.sampling, run, role="reader", prompt=turn.identity
+            self.method.model,
+            tuple(self.messages),
+            self.method.sampling,
+            self.run,
+            role="reader",
+            prompt=turn.identity,
         )
-        chat.append(assistant_turn(reply))
+        self.messages.append(assistant_turn(reply))
         return reply
+
+    async def plan_steps(self) -> None:
+        reply = await self.ask(self.method.turns.plan_turn(self.question))
+        try:
+            reading = read_plan_tolerantly(reply.text)
+        except MalformedOutput as error:
+            why = f"no plan could be read: {error.message}"
+            self.run.emit(plan_event(self.plan, "fallback", (why,)))
+            return
+        self.plan = reading.plan
+        self.run.emit(plan_event(reading.plan, "planner", reading.mended))
+
+    async def solve_steps(self) -> None:
+        """Solves the steps one after the other, for each builds on the chat before it."""
+        graph = find_dependencies(self.plan)
+        steps = [self.plan.step_numbered(n) for n in graph.solving_order()]
+        # The checkpoint answers the last of several steps in the final turn.
+        left = steps[-1] if self.method.turns.solves_every_step and len(steps) > 1 else None
+        for step in steps:
+            if isinstance(step.action, Output) or step is left:
+                continue
+            answer = self.answers[step.n] = await self._solve_step(step, graph)
+            state: Literal["done", "failed"] = "done" if answer.text else "failed"
+            ids = tuple(hit.passage.id for hit in answer.hits)
+            self.run.emit(FormSolved(step.n, state, answer.text, answer.own, passages=ids))
+
+    async def _solve_step(self, step: PlanStep, graph: Dependencies) -> SubAnswer:
+        known = Variables(graph, self.answers, step.n)
+        words = known.fill_text(step.question)
+        if known.missing and isinstance(step.action, Retrieval):
+            self.run.emit(Noted(f"step {step.n} waits for {', '.join(known.missing)}: no answer"))
+            return SubAnswer(step.n, words, "", lacking=known.missing)
+        if self.method.turns.solves_every_step or not isinstance(step.action, Math | Deduce):
+            return await self._search_and_answer(step, words)
+        waits = graph.waits[step.n]
+        rests = merge_hits(*(self.answers[m].hits for m in waits if m in self.answers))
+        form = replace(step.action, target=known.fill_text(step.action.target))
+        content = [*map(known.fill_item, form.content), self.question.text]
+        if isinstance(form, Deduce):
+            reply = await self.ask(deduction_prompt(form, content, self.question.language))
+            return SubAnswer(step.n, words, _answer_of(reply), rests)
+        return await self._calculate(step.n, words, form, content, rests)
+
+    async def _search_and_answer(self, step: PlanStep, words: str) -> SubAnswer:
+        method, run = self.method, self.run
+        said = {n: answer.text for n, answer in self.answers.items() if answer.text}
+        reply = await self.ask(method.turns.step_turn(step, said, self.question.language))
+        hits: tuple[Hit, ...] = ()
+        for _ in range(method.searches):
+            query = _search_words(reply)
+            if query is None:
+                text = _answer_of(reply)
+                if text or hits or not is_refusal(answer_words(reply.text)):
+                    return SubAnswer(step.n, words, text, hits, own=bool(text) and not hits)
+                query = words  # Table 2's refusal: "I need to retrieve external knowledge"
+            found = await look_up(method.retriever, query, run, k=method.k, sources=method.sources)
+            hits = merge_hits(hits, found.hits)
+            listed = method.focuser.list_references(words, found.hits)
+            reply = await self.ask(RenderedPrompt(references_turn(listed), "kag/references"))
+        return SubAnswer(step.n, words, "" if _search_words(reply) else _answer_of(reply), hits)
+
+    async def _calculate(
+        self, n: int, words: str, form: Math, content: Sequence[str], rests: tuple[Hit, ...]
+    ) -> SubAnswer:
+        """A program in one turn, its value in the next, then the answer (App. 12)."""
+        reply = await self.ask(calculation_prompt(form, content, self.question.language))
+        try:
+            code = extract_program(reply)
+            value = str((await run_calculation(code)).value)
+        except MalformedOutput:  # answered without a program
+            return SubAnswer(n, words, _answer_of(reply), rests)
+        except BadCalculation as error:
+            self.run.emit(Calculated(n, "python", reply.text, "", error.message))
+            return SubAnswer(n, words, "")
+        self.run.emit(Calculated(n, "python", code, value))
+        reply = await self.ask(RenderedPrompt(result_turn(value), "kag/result"))
+        return SubAnswer(n, words, _answer_of(reply) or value, rests)
+
+    async def conclude(self) -> str:
+        """The text of the last turn."""
+        turn = self.method.turns.final_turn(self.question, self.plan, self.done, self.hits)
+        return (await self.ask(turn)).text
 
 
 def _search_words(reply: Completion) -> str | None:

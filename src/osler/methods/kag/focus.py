@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from osler.errors import MalformedOutput
 from osler.llm.core.base import Completion
@@ -16,7 +16,7 @@ from osler.prompts import render_prompt
 from osler.retrieve.words import content_terms
 from osler.text import split_sentences
 from osler.trace import Run
-from osler.types import Hit, Language, Relevance
+from osler.types import Hit, Language
 
 _LABEL = r"(?:references?|documents?|passages?|sources?|资料|文献|文档)\s*"
 _N = r"\d{1,2}(?![\d.%]|\s*(?:mg|g|ml|years?|days?)\b)"
@@ -54,10 +54,6 @@ _EXCEPTED = re.compile(
     r"\b(?:none|no|nothing|neither)\b.*\b(?:except(?: for)?|other than|apart from|but)\s*$",
     re.IGNORECASE,
 )
-_LIKENESS: dict[Language, str] = {
-    "en": "Reference {n} is nearest to the question: likeness {score:.2f}, needed {least:.2f}.",
-    "zh": "资料 {n} 与问题最接近：相似度 {score:.2f}，所需 {least:.2f}。",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,37 +99,6 @@ class Focuser:
             f"{hit.passage.heading}: {compress_passage(hit.passage.text, question, self.longest)}"
             for hit in hits
         ]
-
-
-@dataclass(frozen=True)
-class LikenessFocuser(Focuser):
-    """Judges references by their likeness to the question, for models whose verdict is chance.
-
-    It says what a reader of the trace needs: the likeness and its limit. Languages without a
-    scorer are judged by the model.
-    """
-
-    scorers: Mapping[Language, LikenessScorer] = field(default_factory=dict)
-
-    async def focus(
-        self, question: str, hits: Sequence[Hit], language: Language, run: Run
-    ) -> Focus:
-        scorer = self.scorers.get(language)
-        if scorer is None or not hits:
-            return await Focuser.focus(self, question, hits, language, run)
-        scores = await scorer.relevance.relevance(question, self.list_references(question, hits))
-        best = max(range(len(hits)), key=lambda i: scores[i])
-        relevant = tuple(i for i, score in enumerate(scores) if score >= scorer.least)
-        reason = _LIKENESS[language].format(n=best, score=scores[best], least=scorer.least)
-        return Focus(bool(relevant), reason, relevant)
-
-
-@dataclass(frozen=True, slots=True)
-class LikenessScorer:
-    """A scorer, and the score from which a reference answers a question."""
-
-    relevance: Relevance
-    least: float
 
 
 def focus_grammar(longest: int = 400) -> Grammar:

@@ -4,7 +4,7 @@
    spelt; without one, the object.
 2. One hop by the predicate, compared in words, and by the type of what is asked for; where no
    predicate fits, the 15 relations with the nearest vectors (at least 0.3), of which a model may
-   choose (`selection`), else all relations, the nearest in words first.
+   choose (`depth.RelationSelector`), else all relations, the nearest in words first.
 3. Constraints: what the graph contradicts falls; what it does not speak of stays, behind.
 4. Personalised PageRank from the subject: passages of text that name what lies near it first,
    those among them that name only what the walk reaches.

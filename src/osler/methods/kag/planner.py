@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from osler.errors import MalformedOutput
 from osler.llm.core.base import Message
-from osler.llm.core.grammar import Grammar
 from osler.llm.core.speaker import Speaker, find_adapter
 from osler.methods.kag.dependencies import find_dependencies
 from osler.methods.kag.grammar import plan_grammar
@@ -46,7 +45,20 @@ class Decomposer:
         # An adapter was trained on the prompt as it stands.
         untrained = self.example and not find_adapter(self.speaker.model, _example_prompt("en"))
         shown = example_turns(question.language) if untrained else ()
-        return await ask_plan(DECOMPOSE, question, self.speaker, grammar, run, shown=shown)
+        try:
+            reading = await self.speaker.ask(
+                plan_prompt(DECOMPOSE, question),
+                lambda reply: read_plan_tolerantly(reply.text),
+                run,
+                grammar=grammar,
+                shown=shown,
+            )
+        except MalformedOutput as error:
+            plan = LogicalPlan.single_retrieval(question.text)
+            run.emit(plan_event(plan, "fallback", (f"no plan could be read: {error.message}",)))
+            return plan
+        run.emit(plan_event(reading.plan, "planner", reading.mended))
+        return reading.plan
 
 
 EXAMPLES: Mapping[Language, tuple[str, str]] = {
@@ -101,36 +113,6 @@ def plan_prompt(template: str, question: Question) -> RenderedPrompt:
         question=question.text,
         options=question.lettered,
     )
-
-
-async def ask_plan(
-    template: str,
-    question: Question,
-    speaker: Speaker,
-    grammar: Grammar,
-    run: Run,
-    *,
-    mend: Callable[[LogicalPlan], LogicalPlan] = lambda plan: plan,
-    shown: Sequence[Message] = (),
-) -> LogicalPlan:
-    """Asks for a plan with the prompt `template` and emits it, as `mend` changes it; when none can
-    be read, the plan is a single retrieval of the question."""
-    prompt = plan_prompt(template, question)
-    try:
-        reading = await speaker.ask(
-            prompt,
-            lambda reply: read_plan_tolerantly(reply.text),
-            run,
-            grammar=grammar,
-            shown=shown,
-        )
-    except MalformedOutput as error:
-        plan = LogicalPlan.single_retrieval(question.text)
-        run.emit(plan_event(plan, "fallback", (f"no plan could be read: {error.message}",)))
-        return plan
-    plan = mend(reading.plan)
-    run.emit(plan_event(plan, "planner", reading.mended))
-    return plan
 
 
 @dataclass(frozen=True)

@@ -296,17 +296,16 @@ def source_plan_grammar(
     at_most: int = MOST,
     longest: int = 120,
     words: int = 8,
-    asking: bool = False,
 ) -> Grammar:
-    """The wire form with a tag for each source; `asking`: with at least one query.
+    """The wire form with a tag for each source.
 
     A query has up to `longest` characters, a graph term up to `words` words.
     """
     query = named_rule("query", free_text(longest, without=";；<>＜＞{}"))
     item = named_rule("item", seq(term_part(words), " , ", query))
-    tags = [_Tag(source, item if source == GRAPH else query, at_most) for source in sources]
-    plan = _asking_node(tags) if asking and tags else _join_parts([tag.either for tag in tags])
-    return Grammar("source-plan", plan)
+    tags = (_tag_node(source, item if source == GRAPH else query, at_most) for source in sources)
+    pieces: list[Node | str] = [piece for tag in tags for piece in ("\n\n", tag)]
+    return Grammar("source-plan", seq(*pieces[1:]))
 
 
 def term_part(longest: int) -> Named:
@@ -318,37 +317,7 @@ def term_part(longest: int) -> Named:
     return named_rule("term", seq(word, repeat(joined, 0, longest - 1)))
 
 
-@dataclass(frozen=True, slots=True)
-class _Tag:
-    source: str
-    item: Node
-    at_most: int
-
-    @property
-    def queries(self) -> Node:
-        """One or more queries; the space before them is the paper's and may be absent."""
-        more = [repeat(seq(" ; ", self.item), 0, self.at_most - 1)] if self.at_most > 1 else []
-        return seq(maybe(" "), self.item, *more)
-
-    @property
-    def either(self) -> Node:
-        return seq(f"<{self.source}>", maybe(self.queries), f"</{self.source}>")
-
-    @property
-    def full(self) -> Node:
-        return seq(f"<{self.source}>", self.queries, f"</{self.source}>")
-
-
-def _asking_node(tags: Sequence[_Tag]) -> Node:
-    """A query in the first tag and anything after it, or none there and one after it."""
-    first, rest = tags[0], tags[1:]
-    if not rest:
-        return first.full
-    here = _join_parts([first.full, *(tag.either for tag in rest)])
-    return alt(here, seq(f"<{first.source}></{first.source}>\n\n", _asking_node(rest)))
-
-
-def _join_parts(parts: Sequence[Node]) -> Node:
-    """Joins nodes by an empty line."""
-    pieces: list[Node | str] = [piece for part in parts for piece in ("\n\n", part)]
-    return seq(*pieces[1:])
+def _tag_node(source: str, item: Node, at_most: int) -> Node:
+    """A tag with no query or several; the space before them is the paper's and may be absent."""
+    more = [repeat(seq(" ; ", item), 0, at_most - 1)] if at_most > 1 else []
+    return seq(f"<{source}>", maybe(seq(maybe(" "), item, *more)), f"</{source}>")

@@ -8,16 +8,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from osler.errors import MalformedOutput
+from osler.llm.core.base import Completion
+from osler.llm.core.speaker import Speaker
+from osler.methods.omni.describe import SourceDescription, source_variables
 from osler.methods.omni.dossier import left_out
-from osler.methods.omni.follow import FollowUp
-from osler.methods.omni.plan import Query
+from osler.methods.omni.plan import MOST, PlanReading, Query, SourcePlan, expect_source_plan
 from osler.methods.omni.planners import Proposal, SourcePlanner
 from osler.methods.omni.reader import Reader
 from osler.methods.omni.retriever import PlannedRetriever, missing_sources, order_results
+from osler.prompts import render_question_prompt
 from osler.retrieve import LookupResult, tell_order
 from osler.retrieve.pooled import PooledOrder
-from osler.trace import BudgetExceeded, Run, SourcesPlanned
-from osler.types import Answer, Halt, Hit, Language, Question, Solution
+from osler.trace import BudgetExceeded, Noted, Run, SourcesPlanned
+from osler.types import Answer, Halt, Hit, Language, Question, Solution, numbered
 
 _MISSING: dict[Language, str] = {
     "en": "Not searched: {sources}.",
@@ -134,3 +138,56 @@ def _with_note(answer: Answer, absent: tuple[str, ...]) -> Answer:
         return answer
     told = _MISSING[answer.language].format(sources="; ".join(absent))
     return replace(answer, note=f"{answer.note} {told}".strip())
+
+
+Found = Mapping[Query, LookupResult]
+
+
+@dataclass(frozen=True)
+class FollowUp:
+    """Asks the reader for its answer, or for another plan: ours, the paper's planner asks once.
+
+    A question of several steps cannot be planned whole: what its second step asks for is named by
+    the documents of the first.
+    """
+
+    speaker: Speaker
+    offers: tuple[SourceDescription, ...]
+    rounds: int
+    """Further plans, at most."""
+    at_most: int = MOST
+    """Queries for a source in one plan."""
+
+    async def read_or_plan(
+        self, question: Question, hits: Sequence[Hit], found: Found, run: Run
+    ) -> str | Proposal:
+        """The draft of an answer, or a plan that asks what was not asked; "" where neither can be
+        had. Never raises `BudgetExceeded`."""
+        prompt = render_question_prompt(
+            "omni/follow",
+            question,
+            sources=source_variables(self.offers, question.language),
+            at_most=self.at_most,
+            documents=numbered(hits),
+            asked=[query.wire for query in found],
+        )
+        try:
+            said = await self.speaker.ask(prompt, self._read_reply, run)
+        except MalformedOutput as error:  # an empty reply
+            run.emit(Noted(f"neither an answer nor a plan could be read: {error.message}"))
+            return ""
+        except BudgetExceeded:
+            return ""
+        if isinstance(said, str):
+            return said
+        fresh = [query for query in said.plan.queries if query not in found]
+        return Proposal(SourcePlan.of(fresh), dropped=said.dropped) if fresh else ""
+
+    def _read_reply(self, reply: Completion) -> str | PlanReading:
+        """A reply with a query is a plan, any other an answer."""
+        names = tuple(offer.name for offer in self.offers)
+        try:
+            reading = expect_source_plan(reply.text, sources=names, at_most=self.at_most)
+        except MalformedOutput:
+            return reply.text
+        return reading if reading.plan.queries else reply.text

@@ -5,10 +5,9 @@
 | Section | Module |
 |---|---|
 | §3, §5.1 memory stack | `stack` |
-| §5.1 actions and their wire form (App. 8.4) | `actions`, `loose_json` |
-| the wire form of the authors' program | `dialect` |
+| §5.1 actions and their wire form (App. 8.4), and that of the authors' program | `actions` |
 | App. 8.4 the prompt, and the stack as a conversation | `conversation` |
-| §5.2 state value: cppl, uct and variants | `monitor` |
+| §5.2 state value: cppl and uct, and sureness | `monitor` |
 | §6.3 ablations of actions, and guided moves | `moves` |
 | App. 8.5 tools | `tools`, described in `tools.toml`; the released code's extras in `helpers` |
 

@@ -7,20 +7,25 @@
     Summary: …
     Conclusion: …
 
-One reply is one action: the first. The tags of the authors' program are accepted too
-(`Action`, `Action Input`, `Final Answer`); its rules are in `osler.methods.tcrag.dialect`.
+Three readers: `parse_action`, one action a reply, the first, in the paper's tags or those of the
+authors' program (`Action`, `Action Input`, `Final Answer`); `parse_released`, by the rules of that
+program; `parse_tolerant`, what models really write, several actions in one reply.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 
 from osler.errors import MalformedOutput
 from osler.llm.core.grammar import Grammar, Node, alt, free_text, named_rule, seq
-from osler.methods.tcrag.loose_json import read_object
+from osler.llm.reading.actions import ReadAction, read_actions
+from osler.llm.reading.json_replies import read_json
+from osler.llm.reading.marks import find_marks
+from osler.methods.tcrag.tools import PEDIA_RAG, WEB_RAG
 
 
 class Move(StrEnum):
@@ -156,8 +161,10 @@ def plain_name(tool: str) -> str:
 def _read_argument(text: str) -> str:
     """Reads bare text, or the string inside a JSON object, as the authors' program wrote it."""
     if text.startswith("{"):
-        values = [value for value in read_object(text).values() if isinstance(value, str)]
-        return values[0] if values else text
+        with suppress(ValueError):
+            found = read_json(text)
+            values = found.values() if isinstance(found, dict) else ()
+            return next((value for value in values if isinstance(value, str)), text)
     return text
 
 
@@ -214,3 +221,101 @@ def action_grammar(
 def _call_node(tools: Collection[str], line: Node, *, argument: bool) -> Node:
     tool = seq("Tool_Use: ", named_rule("tool", alt(*sorted(tools))))
     return seq(tool, "\nTool_Input: ", line) if argument else tool
+
+
+_EXPECTED_STEPS = "Thought, Tool_Use, Backtrack, Summary or Conclusion with its text"
+
+
+def parse_tolerant(reply: str, *, tools: Collection[str]) -> tuple[ParsedAction, ...]:
+    """The actions of a reply, in any dress, up to the first that ends it.
+
+    A Thought and the action after it are two steps; nothing is read after a Tool_Use, whose
+    observation the model cannot know, or after a Conclusion. A reply without a tag is a Conclusion
+    where it cites passages, else a Thought. Raises `MalformedOutput` for a reply without words, and
+    for a tool that is not offered.
+    """
+    steps: list[ParsedAction] = []
+    for read in read_actions(reply, tools):
+        if read.kind == "tool_use" and read.tool not in tools:
+            if steps:
+                break
+            raise MalformedOutput(reply, expected=f"a tool, one of {', '.join(sorted(tools))}")
+        steps.append(ParsedAction(_to_action(read), read.start, read.end))
+        if isinstance(steps[-1].action, ToolUse | Conclusion):
+            break
+    if not steps:
+        raise MalformedOutput(reply, expected=_EXPECTED_STEPS)
+    return tuple(steps)
+
+
+def _to_action(read: ReadAction) -> Action:
+    match read.kind:
+        case "tool_use":
+            return ToolUse(read.tool, read.argument)
+        case "backtrack":
+            return Backtrack(read.text)
+        case "summary":
+            return Summary(read.text)
+        case "conclusion":
+            return Conclusion(read.text)
+        case "untagged" if find_marks(read.text):
+            return Conclusion(read.text)
+        case _:
+            return Thought(read.text)
+
+
+# Precedence of the released program when a reply has several tags.
+_RANK = (
+    {"backtrack"},
+    {"action", "tool_use"},
+    {"final_answer", "conclusion"},
+    {"summary"},
+    {"thought"},
+)
+_OBSERVED = {"observation", "tool_observation"}
+# Tool names of the released program, normalised as `plain_name` does.
+_ALIASES = {"GOOGLESEARCH": WEB_RAG, "BAIKERAG": PEDIA_RAG}
+
+
+def parse_released(reply: str, *, tools: Collection[str]) -> ParsedAction:
+    """The one action of a reply in the authors' dialect.
+
+    A Backtrack anywhere discards the rest of the reply; else the first Action counts, else the
+    Final Answer, else the Thought. A reply without a tag is a final answer. Text after
+    `Observation:` is the model's invention and is dropped. The program's own tool names are
+    accepted; its replacement of "query" by "input" within a text is not copied: it edits content.
+    Raises `MalformedOutput` as `parse_action` does.
+    """
+    tags = list(TAG.finditer(reply))
+    end = next(
+        (tag.start() for tag in tags if normalize_tag(tag.group(1)) in _OBSERVED), len(reply)
+    )
+    kept = reply[:end]
+    if not tags:
+        return _read_answer(reply)
+    for wanted in _RANK:
+        found = next(
+            (t for t in tags if t.end() <= end and normalize_tag(t.group(1)) in wanted), None
+        )
+        if found is not None:
+            head = found.start()
+            parsed = parse_action(_rename_tool(kept[head:], tools), tools=tools)
+            return ParsedAction(parsed.action, parsed.start + head, parsed.end + head)
+    raise MalformedOutput(reply, expected="Thought, Action, Backtrack or Final Answer")
+
+
+def _read_answer(reply: str) -> ParsedAction:
+    start, end = trim_span(reply, 0, len(reply))
+    if start == end:
+        raise MalformedOutput(reply, expected="a final answer")
+    return ParsedAction(Conclusion(reply[start:end]), start, end)
+
+
+def _rename_tool(text: str, tools: Collection[str]) -> str:
+    """Replaces the program's name of a tool by ours, where that tool is offered."""
+    head, colon, rest = text.partition(":" if ":" in text.splitlines()[0] else "：")
+    line, _, more = rest.partition("\n")
+    ours = _ALIASES.get(plain_name(line))
+    if normalize_tag(head.strip()) not in ("action", "tool_use") or ours not in tools:
+        return text
+    return f"{head}{colon} {ours}\n{more}"

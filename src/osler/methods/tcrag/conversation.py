@@ -25,8 +25,6 @@ class Wording:
     argument: bool = True
     """Whether the model writes the tool's query; else the question itself is asked."""
     template: Template = "line"
-    sigma: float | None = None
-    """Set where the model sees the state value (`strategy.visible`)."""
 
 
 def render_act_prompt(
@@ -57,9 +55,7 @@ def _describe(name: str, language: Language, wording: Wording) -> str:
     return rendered.text.strip()
 
 
-def stack_messages(
-    prompt: RenderedPrompt, memory: MemoryStack, wording: Wording
-) -> tuple[Message, ...]:
+def stack_messages(prompt: RenderedPrompt, memory: MemoryStack) -> tuple[Message, ...]:
     """The conversation is the stack in order: a push extends it, a pop shortens it.
 
     So an engine with a prefix cache never reads a token twice.
@@ -71,12 +67,7 @@ def stack_messages(
         role: Literal["user", "assistant"] = (
             "user" if frame.kind in (FrameKind.QUERY, FrameKind.OBSERVATION) else "assistant"
         )
-        state = (
-            ""
-            if wording.sigma is None
-            else f"\n(state {frame.state:.3g}, sigma {wording.sigma:.3g})"
-        )
-        said.append(Message(role, f"{frame.kind}: {frame.text}{state}"))
+        said.append(Message(role, f"{frame.kind}: {frame.text}"))
     return tuple(_merge_turns(said))
 
 

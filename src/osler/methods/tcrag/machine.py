@@ -34,8 +34,13 @@ from osler.methods.tcrag.conversation import (
 from osler.methods.tcrag.monitor import Draft, Monitor, explain_halt
 from osler.methods.tcrag.moves import Moves, OfferedMoves, TriedMoves
 from osler.methods.tcrag.stack import LARGE, FrameKind, MemoryStack
-from osler.methods.tcrag.steps import ActionReader, MachineStep, read_steps, write_summary
-from osler.methods.tcrag.tolerant import ask_conclusion
+from osler.methods.tcrag.steps import (
+    ActionReader,
+    MachineStep,
+    ask_conclusion,
+    read_steps,
+    write_summary,
+)
 from osler.methods.tcrag.tools import Tool, ToolCall, number_passages, try_tool
 from osler.trace import BudgetExceeded, Noted, Popped, Pushed, Run, StateValued
 from osler.types import Answer, Halt, Hit, Language, Question, Solution
@@ -59,13 +64,10 @@ class TuringMachine:
     max_loop: int = 8
     argument: bool = True
     """Whether the model writes the tool's query; else the question itself is asked."""
-    visible: bool = False
-    """Whether the model sees the state value (`monitor.visible`)."""
     constrained: bool = False
     """Whether the engine takes a grammar."""
     read: ActionReader = actions.parse_action
-    """Parser of replies; `tcrag.dialect.parse_released` for the authors' dialect, `tcrag.tolerant`
-    for what models write."""
+    """Parser of replies, by the dialect; all are in `tcrag.actions`."""
     summariser: LanguageModel | None = None
     """Model that writes summaries; `None` = the acting model, in its action, as in the paper."""
     basis: str = ""
@@ -76,9 +78,6 @@ class TuringMachine:
     """Characters of an action's text under a grammar; a third of it in Chinese, which is denser."""
     template: Template = "line"
     """How tools are described to the model."""
-    restore: Literal["backtrack", "pop"] = "backtrack"
-    """Whether a Thought that a Summary replaces restores the state value as well: line 26 of
-    Algorithm 1 says nothing of s, §5.2 restores it for every Thought that is popped."""
     exhausted: Literal["draft", "top"] = "draft"
     """What a run without a sure conclusion returns: the last Thought or Summary, or, as in line
     31, the top of the stack whatever it is."""
@@ -190,7 +189,7 @@ class TuringMachine:
         """Asks for the next actions, the first of which is step `i`; none for an unreadable reply,
         which still costs a step."""
         prompt = render_act_prompt(memory.question, self.tools, self.moves, self._wording)
-        context = stack_messages(prompt, memory, self._wording)
+        context = stack_messages(prompt, memory)
         if offer.settled is not None:
             return (MachineStep(i, ParsedAction(offer.settled, 0, 0), Completion(""), context),)
         # The tag of an observation is a stop text: the model must never write one itself. Each
@@ -252,9 +251,9 @@ class TuringMachine:
         return max(own, self.sigma)
 
     async def _thought_value(self, step: MachineStep, memory: MemoryStack, run: Run) -> float:
-        """The value of a Thought; not asked for where the same reply acts on it: no model sees it
-        before the next action, and no Thought ends the loop."""
-        if step.acted_on and not self.visible:
+        """The value of a Thought; not asked for where the same reply acts on it: no Thought ends
+        the loop."""
+        if step.acted_on:
             return memory.state
         return await self._state_value(step, step.monitored_draft(), memory, run)
 
@@ -270,7 +269,7 @@ class TuringMachine:
     ) -> float:
         """The state value of `draft`; at least sigma for a text that cannot be valued."""
         try:
-            valued = await self.monitor.state_value(draft, memory, run)
+            value = await self.monitor.state_value(draft, memory, run)
         except CapabilityMissing as missing:
             # A model without any log-probabilities is a matter of the settings, and is refused; a
             # single text without them is not sure.
@@ -283,14 +282,13 @@ class TuringMachine:
             StateValued(
                 step.i,
                 self.monitor.metric,
-                valued.value,
+                value,
                 self.sigma,
-                valued.exact,
-                halted=concludes and valued.value < self.sigma,
+                halted=concludes and value < self.sigma,
                 note=note,
             )
         )
-        return valued.value
+        return value
 
     async def _observe_tool(
         self, call: ToolUse, memory: MemoryStack, tried: TriedMoves, run: Run, i: int
@@ -332,7 +330,8 @@ class TuringMachine:
         by: Literal["Backtrack", "Summary"],
         reason: str,
     ) -> None:
-        popped = memory.pop(restore=by == "Backtrack" or self.restore == "pop")
+        # Line 26 of Algorithm 1 says nothing of s.
+        popped = memory.pop(restore=by == "Backtrack")
         kind = popped.kind if popped else ""
         # JSON has no infinity: the initial state value is written as null.
         restored = None if memory.state == LARGE else memory.state
@@ -380,7 +379,7 @@ class TuringMachine:
         if not self.closes or run.spent or run.unsaid or not self.composer.uses_draft:
             return ""
         prompt = render_act_prompt(memory.question, self.tools, self.moves, self._wording)
-        context = stack_messages(prompt, memory, self._wording)
+        context = stack_messages(prompt, memory)
         sampling = replace(self.sampling, seed=run.rng.getrandbits(31), top=0)
         language = memory.question.language
         try:
@@ -397,4 +396,4 @@ class TuringMachine:
 
     @property
     def _wording(self) -> Wording:
-        return Wording(self.argument, self.template, self.sigma if self.visible else None)
+        return Wording(self.argument, self.template)

@@ -119,8 +119,6 @@ class GuidedMoves:
     """Says which observations are noise."""
     long: int = 2_400
     """Characters from which a memory is worth a summary."""
-    backtrack_first: bool = True
-    """False: over noise another tool is offered beside Backtrack."""
 
     @property
     def taught_moves(self) -> frozenset[Move]:
@@ -152,7 +150,7 @@ class GuidedMoves:
     def _moves_over_noise(self, tools: set[Move]) -> set[Move]:
         if Move.BACKTRACK not in self.taught_moves:
             return tools | {Move.THOUGHT}
-        return {Move.BACKTRACK} if self.backtrack_first else tools | {Move.BACKTRACK}
+        return {Move.BACKTRACK}
 
     def _holds_false_thought(self, memory: MemoryStack) -> bool:
         if memory.top.kind is not FrameKind.THOUGHT or Move.BACKTRACK not in self.taught_moves:

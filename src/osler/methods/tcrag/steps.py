@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Protocol
 
+from osler.answer.silence import read_draft
 from osler.errors import MalformedOutput
 from osler.llm.core.ask import complete
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
 from osler.llm.core.spans import span_tokens
+from osler.llm.reading.actions import read_actions
 from osler.methods.tcrag.actions import ParsedAction, move_of
 from osler.methods.tcrag.monitor import Draft
 from osler.methods.tcrag.moves import OfferedMoves
 from osler.methods.tcrag.stack import MemoryStack
 from osler.prompts import render_prompt
 from osler.trace import Run
+from osler.types import Language
 
 
 class ActionReader(Protocol):
@@ -79,3 +82,24 @@ async def write_summary(
     asked = [Message("user", prompt.text)]
     reply = await complete(model, asked, sampling, run, role="summariser", prompt=prompt.identity)
     return " ".join(reply.text.split())
+
+
+async def ask_conclusion(
+    model: LanguageModel,
+    context: Sequence[Message],
+    sampling: Sampling,
+    run: Run,
+    *,
+    role: str,
+    language: Language,
+) -> str:
+    """The Conclusion of a run whose steps are spent; empty where the model writes none.
+
+    Raises `BudgetExceeded`.
+    """
+    prompt = render_prompt("tcrag/close", language)
+    turns = [*context, Message("user", prompt.text)]
+    reply = await complete(model, turns, sampling, run, role=role, prompt=prompt.identity)
+    found = read_actions(reply.text, ())
+    said = [one.text for one in found if one.kind in ("conclusion", "untagged")]
+    return read_draft(said[-1], run) if said else ""

@@ -132,5 +132,5 @@ class StateSignal:
         `BudgetExceeded`."""
         memory = MemoryStack(Question("boundary", question, language=language))
         draft = Draft(answer, tuple(tokens), (Message("user", question),))
-        valued = await self.monitor.state_value(draft, memory, run)
-        return SignalValue(self.monitor.metric, valued.value, self.sigma, valued.exact)
+        value = await self.monitor.state_value(draft, memory, run)
+        return SignalValue(self.monitor.metric, value, self.sigma)

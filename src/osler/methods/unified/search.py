@@ -22,7 +22,7 @@ from osler.retrieve import LookupResult, look_up, tell_order
 from osler.retrieve.pooled import PooledOrder
 from osler.sources.catalogue import GRAPH
 from osler.trace import Run
-from osler.types import Hit, Language, Question, Relevance
+from osler.types import Language, Question
 
 
 @dataclass(frozen=True)
@@ -31,12 +31,10 @@ class PlannedSearch:
 
     planner: SourcePlanner
     retriever: PlannedRetriever
+    order: PooledOrder | None = None
+    """The one order over all results; `None`: the first of each query in turn."""
     per_source: int = 5
     """Passages that are read, for each source that found any."""
-    coverage: Relevance | None = None
-    """Ranks interleaved passages by their coverage of the query; `None`: their order stands."""
-    order: PooledOrder | None = None
-    """The one order over all results, which goes before `coverage`."""
 
     async def find_passages(
         self, words: str, language: Language, run: Run, *, k: int
@@ -50,16 +48,8 @@ class PlannedSearch:
         proposal = await request_plan(self.planner, asked, run)
         results = await self.retriever.gather_results(proposal.plan, run, known=proposal.found)
         found = await order_results(words, results, self.per_source, self.order)
-        hits = (found if self.order else await self._order_hits(words, found))[:k]
+        hits = found[:k]
         return LookupResult(hits, "" if hits else "; ".join(missing_sources(results)))
-
-    async def _order_hits(self, words: str, hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
-        """Orders passages by coverage; ties keep the plan's order."""
-        if self.coverage is None or not hits:
-            return hits
-        scores = await self.coverage.relevance(words, [hit.passage.text for hit in hits])
-        best = sorted(range(len(hits)), key=lambda i: -scores[i])
-        return tuple(hits[i] for i in best)
 
 
 @dataclass(frozen=True)

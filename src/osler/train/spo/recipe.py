@@ -13,8 +13,7 @@ from osler.evaluate.datasets.splits import family_of, question_digest
 from osler.llm.core.base import Message
 from osler.methods.omni.describe import SourceDescription
 from osler.methods.omni.plan import MOST, render_source_plan
-from osler.methods.omni.planners.prompting import Form
-from osler.methods.omni.planners.trained import planner_messages
+from osler.methods.omni.planners.prompting import Form, planner_messages
 from osler.train.record import DIGEST, DpoRecord, RecordSize, SftRecord, size_of
 from osler.train.spo.case import TrainingCase
 from osler.train.spo.judge import JudgedCase

@@ -28,11 +28,10 @@ from osler.kb.base import KnowledgeBase
 from osler.methods.omni.describe import SourceDescription
 from osler.methods.omni.dossier import parse_saved_plan
 from osler.methods.omni.planners.fixed import GivenPlan, OriginalQuestion
-from osler.methods.omni.planners.prompting import Prompting
+from osler.methods.omni.planners.prompting import SYSTEM, Prompting
 from osler.methods.omni.planners.query2doc import Query2Doc
 from osler.methods.omni.planners.reflexion import Reflexion
 from osler.methods.omni.planners.serts import SeRTS
-from osler.methods.omni.planners.trained import SYSTEM
 from osler.methods.omni.solver import OmniRag as Solver
 from osler.retrieve.relevance import OverlapRelevance
 from osler.testing.scripted import HashingEncoder, KeyedModel, ScriptedRetriever
@@ -103,20 +102,6 @@ def test_the_defaults_are_the_papers(tmp_path: Path) -> None:
     assert isinstance(trained, Prompting)
     assert trained.proposer.speaker.system == SYSTEM
     assert (trained.proposer.form, trained.proposer.speaker.constrains) == ("full", False)
-
-
-def test_a_trained_planner_is_held_only_by_an_engine_that_can(tmp_path: Path) -> None:
-    chosen = OmniRagSettings(planner="trained", prompt="brief", hold="query")
-    for able in (True, False):
-        made = parts(KeyedModel({}))
-        ready = replace(made.models["planner"], constrains=able)
-        made = replace(made, models={**made.models, "planner": ready})
-        solver = build_solver(settings(tmp_path, chosen), made)
-        assert isinstance(solver, Solver)
-        assert isinstance(solver.planner, Prompting)
-        proposer = solver.planner.proposer
-        assert (proposer.form, proposer.asking) == ("brief", able)
-        assert proposer.speaker.constrains == able
 
 
 def test_only_planners_that_are_judged_have_a_judge(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from osler.errors import BadConfig, CapabilityMissing
 from osler.llm.core.base import LanguageModel
 from osler.methods.tcrag.machine import TuringMachine
 from osler.methods.tcrag.monitor import Metric
-from osler.methods.tcrag.moves import GuidedMoves, LeanMoves
+from osler.methods.tcrag.moves import LeanMoves
 from osler.retrieve.relevance import OverlapRelevance
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever, TextOnly
 
@@ -44,33 +44,17 @@ def built(given: Settings, model: LanguageModel | None = None) -> TuringMachine:
     return build_machine(given, given.strategy, parts_of(model))
 
 
-@pytest.mark.parametrize("metric", [one for one in get_args(Metric) if one != "attention"])
+@pytest.mark.parametrize("metric", get_args(Metric))
 def test_each_metric_has_its_monitor(metric: Metric) -> None:
-    assert state_monitor(metric, ScriptedModel([]), parts_of()).metric == metric
+    assert state_monitor(metric, ScriptedModel([])).metric == metric
 
 
-def test_a_model_that_may_not_write_has_no_semantic_entropy() -> None:
-    with pytest.raises(CapabilityMissing, match="may not word"):
-        built(settings("no", metric="semantic-entropy", sigma=0.5))
-    assert built(settings("yes", metric="semantic-entropy", sigma=0.5)).sigma == 0.5
+def test_perplexity_is_refused_where_the_model_scores_no_given_text() -> None:
+    with pytest.raises(CapabilityMissing, match="blind has none"):
+        state_monitor("cppl", TextOnly(ScriptedModel([], name="blind")))
 
 
-def test_attention_is_refused_where_the_model_hides_it() -> None:
-    with pytest.raises(CapabilityMissing, match="hides them"):
-        state_monitor("attention", ScriptedModel([], name="m"), parts_of())
-
-
-@pytest.mark.parametrize("metric", ["uct-mean", "uct-entropy", "low-prob"])
-def test_a_variant_needs_a_sigma_of_its_own(metric: str) -> None:
-    with pytest.raises(BadConfig, match=f"{metric} has no usual sigma"):
-        built(settings(metric=metric))
-    assert built(settings(metric=metric, sigma=0.3)).sigma == 0.3
-
-
-@pytest.mark.parametrize(
-    ("metric", "top"),
-    [("cppl", 0), ("off", 0), ("uct", 1), ("uct-mean", 1), ("low-prob", 1), ("uct-entropy", 20)],
-)
+@pytest.mark.parametrize(("metric", "top"), [("cppl", 0), ("off", 0), ("uct", 1)])
 def test_tokens_are_asked_for_where_the_metric_reads_them(metric: str, top: int) -> None:
     assert built(settings(metric=metric, sigma=1.0)).sampling.top == top
 
@@ -83,26 +67,16 @@ def test_a_composed_answer_that_cannot_be_valued_is_refused_before_the_run() -> 
     assert built(settings(writes="yes", metric="uct"), blind).monitor.metric == "uct"
 
 
-def test_the_lines_of_the_algorithm_that_can_be_read_in_two_ways_are_settings() -> None:
+def test_what_is_answered_from_and_how_tools_are_told_is_a_setting() -> None:
     default = built(settings())
-    assert (default.restore, default.exhausted, default.template) == ("backtrack", "draft", "line")
-    given = built(settings(restore="pop", exhausted="top", tool_template="json"))
-    assert (given.restore, given.exhausted, given.template) == ("pop", "top", "json")
+    assert (default.exhausted, default.template) == ("draft", "line")
+    given = built(settings(exhausted="top", dialect="released"))
+    assert (given.exhausted, given.template) == ("top", "json")
 
 
-@pytest.mark.parametrize(
-    ("strategy", "chars"),
-    [({}, 600), ({"moves": "guided"}, 160), ({"moves": "guided", "action_chars": 900}, 900)],
-)
-def test_the_length_of_an_action_is_a_setting(strategy: dict[str, object], chars: int) -> None:
-    assert built(settings(**strategy)).longest == chars
-
-
-@pytest.mark.parametrize("first", [True, False])
-def test_whether_noise_goes_before_another_tool_is_a_setting(first: bool) -> None:
-    moves = built(settings(moves="guided", backtrack_first=first)).moves
-    assert isinstance(moves, GuidedMoves)
-    assert moves.backtrack_first is first
+@pytest.mark.parametrize(("moves", "chars"), [("any", 600), ("guided", 160)])
+def test_the_text_of_a_guided_action_is_short(moves: str, chars: int) -> None:
+    assert built(settings(moves=moves)).longest == chars
 
 
 def test_lean_moves_need_a_reader_that_is_quoted() -> None:

@@ -16,8 +16,6 @@ from osler.methods.kag.boundary import GenerateThenAssess, NoBoundary
 from osler.methods.kag.computed import QuestionCalculator
 from osler.methods.kag.depth import DepthSolver
 from osler.methods.kag.dialogue import DialogueThinker
-from osler.methods.kag.focus import Focuser, LikenessFocuser
-from osler.methods.kag.outline import Outliner
 from osler.methods.kag.planner import Decomposer, GivenForms
 from osler.methods.kag.solver import Thinker
 from osler.methods.kag.transcript import ReleasedTurns, TrainedTurns
@@ -70,10 +68,15 @@ def test_the_defaults_are_the_papers(tmp_path: Path) -> None:
     assert roles_of(settings(tmp_path)) == ("planner", "reader")
 
 
-def test_a_small_model_outlines_and_is_shown_what_is_asked_for(tmp_path: Path) -> None:
+def test_a_small_model_plans_when_told_to_and_is_shown_what_is_asked_for(
+    tmp_path: Path,
+) -> None:
     solver = build_solver(settings(tmp_path), parts(KeyedModel({})))
     assert isinstance(solver, Thinker)
-    assert isinstance(solver.planner, Outliner)
+    assert isinstance(solver.planner, GivenForms)
+    told = build_solver(settings(tmp_path, plans="model"), parts(KeyedModel({})))
+    assert isinstance(told, Thinker)
+    assert isinstance(told.planner, Decomposer)
     boundary = depth_of(solver).boundary
     assert isinstance(boundary, GenerateThenAssess)
     assert boundary.examples
@@ -98,19 +101,6 @@ def test_ablations_are_settings(tmp_path: Path) -> None:
     assert solver.calculator.formulas == {}
 
 
-def test_a_small_model_focuses_by_likeness_and_searches_twice(tmp_path: Path) -> None:
-    small = build_solver(settings(tmp_path), parts(KeyedModel({})))
-    assert isinstance(small, Thinker)
-    assert isinstance(depth_of(small).focuser, LikenessFocuser)
-    assert depth_of(small).turns == 2
-    asked = build_solver(settings(tmp_path, turns=4, focus="model"), parts(KeyedModel({})))
-    assert isinstance(asked, Thinker)
-    assert type(depth_of(asked).focuser) is Focuser
-    assert depth_of(asked).turns == 4
-    assert type(depth_of(built(tmp_path)).focuser) is Focuser
-    assert isinstance(depth_of(built(tmp_path, focus="encoder")).focuser, LikenessFocuser)
-
-
 @pytest.mark.parametrize(
     ("dialogue", "turns"), [("checkpoint", ReleasedTurns), ("trained", TrainedTurns)]
 )
@@ -121,14 +111,8 @@ def test_a_trained_model_is_spoken_to_in_one_dialogue(
     assert isinstance(solver, DialogueThinker)
     assert isinstance(solver.turns, turns)
     assert (solver.k, solver.searches) == (3, 10)
-    # The released code's decoding, unless the settings' is asked for.
+    # The released code's decoding.
     assert (solver.sampling.temperature, solver.sampling.max_tokens) == (0.0, 8192)
-    chosen = settings(tmp_path, dialogue=dialogue, decoding="settings")
-    warm = build_solver(chosen, parts(KeyedModel({})))
-    assert isinstance(warm, DialogueThinker)
-    assert warm.sampling.temperature == 0.6
-    cold = built(tmp_path, decoding="paper")
-    assert cold.finisher.speaker.sampling.max_tokens == 8192
 
 
 def test_the_question_s_own_search_and_its_formula_are_settings(tmp_path: Path) -> None:
@@ -231,7 +215,8 @@ async def test_a_plan_that_was_edited_is_run_as_it_stands(
     passages = [Passage(f"w:{title}#0", text, "w", title) for title, text in pages.items()]
     chosen = settings(tmp_path, forms=FORMS.format(asked=asked), boundary="none")
     boxed = [rf"<answer>\boxed{{{one}}}</answer>" for one in ("Boris Amsel", answer)]
-    model = KeyedModel({"from the references": boxed})
+    enough = ["<answer>Yes</answer><reason>all</reason>"] * 2
+    model = KeyedModel({"analyze the relationship": enough, "from the references": boxed})
     ready = replace(parts(model), retriever=lambda *_: ScriptedRetriever({"": passages}))
     run = Run()
     await build_solver(chosen, ready).solve(Question("q", "When was he born?"), run)
@@ -239,7 +224,7 @@ async def test_a_plan_that_was_edited_is_run_as_it_stands(
     assert planned.origin == "user"
     solved = [event.answer for event in run.events if isinstance(event, FormSolved)]
     assert solved == ["Boris Amsel", answer, answer]
-    assert model.asked == ["from the references"] * 2
+    assert model.asked == ["analyze the relationship", "from the references"] * 2
 
 
 @pytest.mark.parametrize("forms", ["no plan", "Step1: Q\nAction1: Output(o7)"])

@@ -12,7 +12,6 @@ from osler.errors import CapabilityMissing
 from osler.evaluate.experiments import read_experiment
 from osler.methods.kag.boundary import GenerateThenAssess, NoBoundary
 from osler.methods.kag.depth import DepthSolver
-from osler.methods.kag.outline import Outliner
 from osler.methods.kag.planner import Decomposer, GivenForms
 from osler.methods.kag.solver import Thinker
 from osler.methods.omni.describe import SourceDescription
@@ -167,9 +166,9 @@ def test_a_planner_of_rounds_needs_a_judge(tmp_path: Path) -> None:
     assert roles_of(settings(tmp_path)) == ("planner", "summariser", "reader")
 
 
-def test_a_small_model_outlines_acts_by_guided_moves_and_is_quoted(tmp_path: Path) -> None:
+def test_a_small_model_plans_nothing_acts_by_guided_moves_and_is_quoted(tmp_path: Path) -> None:
     solver = built(tmp_path, writes=False)
-    assert isinstance(solver.planner, Outliner)
+    assert isinstance(solver.planner, GivenForms)
     depth = machine_of(solver)
     assert isinstance(depth.machine.moves, GuidedMoves)
     assert depth.short is None

@@ -4,10 +4,11 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import log
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from osler.app.config import Role, Settings
+from osler.app.config import STRATEGIES, Role, Settings
 from osler.app.wiring import Parts
 from osler.app.wiring.live import record_parts, replay_parts
 from osler.app.wiring.models import LoadedModel
@@ -17,7 +18,7 @@ from osler.llm.recording.tape import Tape
 from osler.methods.baselines.self_rag import TOKENS
 from osler.retrieve.relevance import OverlapRelevance
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever, TextOnly
-from osler.trace import Noted, Run, to_line
+from osler.trace import Noted, Run, Solver, to_line
 from osler.types import Answer, Passage, Question, Relevance, Solution, Usage
 
 OVERLAP = OverlapRelevance()
@@ -101,7 +102,10 @@ def passage(id: str, text: str, title: str = "") -> Passage:
 
 @pytest.fixture
 def play(tmp_path: Path) -> Play:
-    """Runs a strategy over a script, and again from its tape: the same, byte for byte."""
+    """Runs a strategy over a script, and again from its tape: the same, byte for byte.
+
+    `strategy` may name fields of the method as well, which no setting changes.
+    """
 
     async def played(
         strategy: Mapping[str, object],
@@ -112,24 +116,43 @@ def play(tmp_path: Path) -> Play:
         relevance: Relevance = OVERLAP,
         writes: str = "yes",
     ) -> Played:
+        known = STRATEGIES[str(strategy["kind"])].model_fields
+        chosen = {name: value for name, value in strategy.items() if name in known}
         settings = Settings.model_validate(
-            {"home": tmp_path, "strategy": dict(strategy), "model": {"writes": writes}}
+            {"home": tmp_path, "strategy": chosen, "model": {"writes": writes}}
         )
+        own = {name: value for name, value in strategy.items() if name not in known}
         retriever = ScriptedRetriever(dict(found))
         parts = parts_of(model, retriever, relevance)
         tape, run = Tape(), Run()
-        solution = await build_solver(settings, record_parts(parts, tape)).solve(question, run)
+        solver = _with_fields(build_solver(settings, record_parts(parts, tape)), own)
+        solution = await solver.solve(question, run)
         model.finish()
         path = tmp_path / "tape.jsonl"
         path.write_text("".join(f"{line}\n" for line in tape.to_lines()), encoding="utf-8")
         again = Run()
         names: dict[Role, str] = {"reader": model.name}
         kept = replay_parts(Tape.read(path), names, parts.sources, "")
-        assert await build_solver(settings, kept).solve(question, again) == solution
+        replayed = _with_fields(build_solver(settings, kept), own)
+        assert await replayed.solve(question, again) == solution
         assert list(map(to_line, again.events)) == list(map(to_line, run.events))
         return Played(solution, run, model, retriever.asked)
 
     return played
+
+
+def _with_fields(solver: Any, own: Mapping[str, object]) -> Solver:
+    """The method with these fields, its own or those of its sensor or protocol."""
+    for name, value in own.items():
+        holders = (one for one in ("sensor", "protocol") if hasattr(solver, one))
+        if hasattr(solver, name):
+            solver = replace(solver, **{name: value})
+        else:
+            holder = next(holders)
+            changed = replace(getattr(solver, holder), **{name: value})
+            solver = replace(solver, **{holder: changed})
+    found: Solver = solver
+    return found
 
 
 def parts_of(

@@ -83,7 +83,5 @@ def test_a_setting_has_the_default_of_the_method_it_sets(kind: str) -> None:
     section = BASELINES[kind]
     known = [f for f in fields(METHOD_CLASSES[section]) if f.default not in (MISSING, None)]
     defaults = {f.name: f.default for f in known}
-    if kind in ("search-r1", "zero-search", "step-search", "research"):
-        defaults.pop("turns")  # each protocol has a number of its own
     for name in defaults.keys() & section.model_fields.keys():
         assert section.model_fields[name].default == defaults[name], name

@@ -9,8 +9,8 @@ from fractions import Fraction
 import pytest
 
 from osler.answer.written import WrittenComposer
+from osler.llm.reading.json_replies import json_in, read_list
 from osler.methods.baselines.hipporag import pagerank, seed_weights
-from osler.methods.baselines.i_medrag import read_queries
 from osler.methods.baselines.kag_static import (
     KagStatic,
     PlannedTask,
@@ -18,7 +18,7 @@ from osler.methods.baselines.kag_static import (
     order_tasks,
     read_plan,
 )
-from osler.methods.baselines.replies import json_in, read_list
+from osler.methods.baselines.medrag import read_queries
 from osler.methods.single_pass.episode import MethodDeps
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever
 from osler.trace import Noted, Run
@@ -232,16 +232,6 @@ async def test_a_query_that_names_an_answer_is_rewritten_by_the_model(
     await KagStatic(kit, None, hybrid).solve(JOHN, Run())
     model.finish()
     assert searched in hybrid.asked[1]
-
-
-async def test_answers_are_put_in_as_they_stand_where_that_is_asked_for() -> None:
-    plan = {"1": {"query": "Who is it?"}, "2": {"query": "Who married {{1.output}}?"}}
-    model = ScriptedModel([json.dumps(plan), "Adam", "Eve", "Eve. [1]"])
-    hybrid = ScriptedRetriever({"": [FATHER]})
-    kit = MethodDeps(model, ScriptedRetriever({}), WrittenComposer(), ("wiki",))
-    await KagStatic(kit, None, hybrid, rewrite=False).solve(JOHN, Run())
-    model.finish()
-    assert hybrid.asked[1] == "Who married Adam?"
 
 
 async def test_without_any_graph_the_static_pipeline_says_what_stands_in(play: Play) -> None:

@@ -32,11 +32,10 @@ class Script:
 
     kind: str
     replies: Sequence[str]
-    settings: dict[str, object] = field(default_factory=dict)
     scores: dict[str, float] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        return " ".join([self.kind, *(f"{k}={v}" for k, v in self.settings.items())])
+        return self.kind
 
 
 @dataclass
@@ -63,7 +62,6 @@ DECIDING = [
     Script("chain-of-knowledge", [CHAIN] * 5),
     Script("sure", ["A\nB", "Ann sang.", "Bob sang first.", "False", "True", "2", "1"]),
     Script("react", ["It was Bob.\nAction 1: Finish[Bob]"]),
-    Script("ircot", ["So the answer is: Bob."], {"reader": False}),
     Script("search-o1", ["It was recorded by Bob: \\boxed{B}"]),
     Script("r1-gen", ["<think>It was Bob.</think><answer>Bob"]),
     Script("search-r1", ["<think>It was Bob.</think><answer>Bob"]),
@@ -85,7 +83,7 @@ async def test_the_option_that_a_method_decides_for_is_its_answer(
 ) -> None:
     model = Unsure(list(script.replies), probability=0.9, scores=SCORES)
     played = await play(
-        {"kind": script.kind, **script.settings},
+        {"kind": script.kind},
         SONG,
         model,
         {"": [COVER, RECORD]},
@@ -136,7 +134,7 @@ async def test_the_quotes_of_a_chosen_segment_are_of_its_passage_alone(
 
 @pytest.mark.parametrize("kind", READING)
 def test_a_method_that_leaves_the_answer_to_a_reader_is_no_deciding_one(kind: str) -> None:
-    assert kind not in {script.kind for script in DECIDING if not script.settings}
+    assert kind not in {script.kind for script in DECIDING}
 
 
 def test_every_baseline_decides_or_leaves_it_to_a_reader() -> None:

@@ -4,13 +4,8 @@ import pytest
 
 from osler.errors import MalformedOutput
 from osler.llm.core.base import Completion
-from osler.llm.core.speaker import Speaker
 from osler.methods.kag.boxed import answer_or_text
-from osler.methods.kag.focus import LikenessFocuser, LikenessScorer, relevant_references
-from osler.retrieve.relevance import OverlapRelevance
-from osler.testing.scripted import KeyedModel
-from osler.trace import Run
-from osler.types import Hit, Passage
+from osler.methods.kag.focus import relevant_references
 
 
 @pytest.mark.parametrize(
@@ -57,25 +52,3 @@ def test_a_reference_is_relevant_where_it_is_said_to_be(
 def test_what_was_begun_and_not_finished_is_no_answer(text: str) -> None:
     with pytest.raises(MalformedOutput):
         answer_or_text(Completion(text, (), "stop"))
-
-
-def hit(n: int, text: str) -> Hit:
-    return Hit(Passage(f"book:{n}#0", text, "book", "Drugs"), 1.0, n + 1, "q", "book")
-
-
-async def test_a_small_model_s_verdict_is_the_likeness_of_question_and_reference() -> None:
-    model = KeyedModel({"analyze the relationship": ["<answer>Yes</answer><reason>all</reason>"]})
-    scorers = {"en": LikenessScorer(OverlapRelevance(), 0.5)}
-    focuser = LikenessFocuser(Speaker(model, "reader"), scorers=scorers)  # type: ignore[arg-type]
-    hits = [hit(0, "Tea is a drink."), hit(1, "Warfarin raises the INR.")]
-    focus = await focuser.focus("Does warfarin raise the INR?", hits, "en", Run())
-    assert (focus.enough, focus.relevant) == (True, (1,))
-    assert "Reference 1" in focus.reason
-    focus = await focuser.focus("Who wrote Hamlet?", hits, "en", Run())
-    assert (focus.enough, focus.relevant) == (False, ())
-    assert "needed 0.50" in focus.reason
-    assert model.asked == []
-    # A language without a scorer is judged by the model.
-    model.replies["资料"] = ["<answer>No</answer><reason>资料0无关</reason>"]
-    assert not (await focuser.focus("问题", hits, "zh", Run())).enough
-    assert model.asked == ["资料"]

@@ -15,11 +15,10 @@ from osler.graph.store import Graph
 from osler.kb.encoders.base import Kind
 from osler.llm.core.speaker import Speaker
 from osler.methods.kag.boundary import NoBoundary
-from osler.methods.kag.depth import DepthSolver
+from osler.methods.kag.depth import DepthSolver, RelationSelector
 from osler.methods.kag.focus import Focuser
 from osler.methods.kag.hybrid import HybridGraph
 from osler.methods.kag.logical_forms import PlanStep, Retrieval, SpoNode
-from osler.methods.kag.selection import RelationSelector
 from osler.retrieve.relevance import EncoderRelevance
 from osler.testing.scripted import HashingEncoder, KeyedModel, ScriptedRetriever
 from osler.trace import Noted, Run

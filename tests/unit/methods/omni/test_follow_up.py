@@ -8,12 +8,11 @@ from osler.answer.written import WrittenComposer
 from osler.llm.core.base import Sampling
 from osler.llm.core.speaker import Speaker
 from osler.methods.omni.describe import SourceDescription
-from osler.methods.omni.follow import FollowUp
 from osler.methods.omni.plan import Query, SourcePlan
 from osler.methods.omni.planners import Proposal
 from osler.methods.omni.reader import Reader
 from osler.methods.omni.retriever import PlannedRetriever
-from osler.methods.omni.solver import OmniRag
+from osler.methods.omni.solver import FollowUp, OmniRag
 from osler.sources.catalogue import BOOK
 from osler.testing.scripted import ScriptedModel, ScriptedRetriever
 from osler.trace import Budget, Run, SourcesPlanned, list_read_passages

@@ -211,18 +211,3 @@ def test_terms_are_read(reply: str, terms: tuple[str, ...]) -> None:
 def test_no_terms_are_malformed(reply: str) -> None:
     with pytest.raises(MalformedOutput):
         parse_terms(reply)
-
-
-@pytest.mark.parametrize(
-    ("plan", "asks"),
-    [
-        ("<book></book>\n\n<wiki></wiki>", False),
-        ("<book> q </book>\n\n<wiki></wiki>", True),
-        ("<book></book>\n\n<wiki> q ; r </wiki>", True),
-        ("<book>q</book>\n\n<wiki>q</wiki>", True),
-        ("<wiki> q </wiki>", False),
-    ],
-)
-def test_a_plan_that_must_ask_has_a_query_in_some_source(plan: str, asks: bool) -> None:
-    assert source_plan_grammar((BOOK, WIKI), asking=True).accepts(plan) == asks
-    assert source_plan_grammar((BOOK, WIKI)).accepts(plan) == ("book" in plan)

@@ -14,12 +14,17 @@ from osler.methods.omni.describe import SourceDescription
 from osler.methods.omni.feedback import DocumentJudge, Feedback, read_feedback
 from osler.methods.omni.plan import Query, SourcePlan
 from osler.methods.omni.planners.fixed import OriginalQuestion
-from osler.methods.omni.planners.prompting import PlanAttempt, Prompting, Proposer
+from osler.methods.omni.planners.prompting import (
+    SYSTEM,
+    PlanAttempt,
+    Prompting,
+    Proposer,
+    trained_planner,
+)
 from osler.methods.omni.planners.query2doc import Query2Doc, read_passage
 from osler.methods.omni.planners.reflexion import Reflexion
 from osler.methods.omni.planners.serts import EXPLORATION, PlanNode, SeRTS, back_propagate
 from osler.methods.omni.planners.terms import TermExtractor, terms_grammar
-from osler.methods.omni.planners.trained import SYSTEM, Hold, trained_planner
 from osler.methods.omni.retriever import PlannedRetriever
 from osler.retrieve import LookupResult
 from osler.retrieve.names import names_in
@@ -182,18 +187,6 @@ async def test_a_trained_planner_is_asked_as_it_was_trained() -> None:
     assert model.seen[0][0].content == SYSTEM
     assert model.samplings[0].temperature == 0
     assert model.samplings[0].grammar is None
-
-
-@pytest.mark.parametrize(("hold", "empty"), [("form", True), ("query", False)])
-async def test_a_trained_planner_may_be_held_to_its_form_or_to_a_query(
-    hold: Hold, empty: bool
-) -> None:
-    model = ScriptedModel(["<book> q </book>\n\n<wiki></wiki>"])
-    await trained_planner(model, TEXTS, hold=hold).plan(CHOICE, Run())
-    held = model.samplings[0].grammar
-    assert held is not None
-    assert held.accepts("<book> q </book>\n\n<wiki></wiki>")
-    assert held.accepts("<book></book>\n\n<wiki></wiki>") == empty
 
 
 @dataclass

@@ -89,3 +89,19 @@ def test_the_grammar_names_only_the_moves_and_tools_on_offer() -> None:
     assert "Conclusion" not in text
     assert "Tool_Input" not in text
     assert "tool ::=" not in action_grammar({Move.THOUGHT}, set(), argument=True).gbnf
+
+
+@pytest.mark.parametrize(
+    ("written", "query"),
+    [
+        ('{"input": "gout"}', "gout"),
+        ("{query: 'gout', // colchicine?\n}", "gout"),
+        ("{'input': 'gout', 'k': None}", "gout"),
+        ('{"input": gout}', '{"input": gout}'),
+        ("{'gout'}", "{'gout'}"),
+        ("{}", "{}"),
+    ],
+)
+def test_the_argument_of_a_tool_may_be_json5(written: str, query: str) -> None:
+    reply = f"Tool_Use: KG_RAG\nTool_Input: {written}"
+    assert parse_action(reply, tools=["KG_RAG"]).action == ToolUse("KG_RAG", query)

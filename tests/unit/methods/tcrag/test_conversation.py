@@ -48,13 +48,11 @@ def test_a_tool_without_an_argument_is_named_alone() -> None:
     assert "Tool_Input" not in told(EN, argument=False)
 
 
-def test_a_call_and_its_observation_are_two_turns_and_states_are_told_on_demand() -> None:
+def test_a_call_and_its_observation_are_two_turns() -> None:
     memory = MemoryStack(EN)
     memory.push(FrameKind.THOUGHT, "hm", state=50.0)
     memory.push(FrameKind.OBSERVATION, "tea", call="Tool_Use: DOC_RAG")
     prompt = render_act_prompt(EN, TOOLS, MOVES, Wording())
-    plain = stack_messages(prompt, memory, Wording())
+    plain = stack_messages(prompt, memory)
     assert [m.role for m in plain] == ["system", "user", "assistant", "user"]
     assert plain[2].content == "Thought: hm\nTool_Use: DOC_RAG"
-    shown = stack_messages(prompt, memory, Wording(sigma=10.0))
-    assert shown[-1].content == "Tool_Observation: tea\n(state 50, sigma 10)"

@@ -5,8 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from osler.errors import MalformedOutput
-from osler.methods.tcrag.actions import Backtrack, Conclusion, Summary, Thought, ToolUse
-from osler.methods.tcrag.dialect import parse_released
+from osler.methods.tcrag.actions import (
+    Backtrack,
+    Conclusion,
+    Summary,
+    Thought,
+    ToolUse,
+    parse_released,
+)
 
 TOOLS = ("DOC_RAG", "KG_RAG", "PEDIA_RAG", "HYPOTHESIS_OUTPUT", "KNOWLEDGE_ORGANIZE")
 

@@ -10,9 +10,8 @@ import pytest
 from osler.answer import UNDECIDED, Decision
 from osler.answer.gate import EvidenceGate, WeighedEvidence
 from osler.methods.tcrag.actions import ToolUse
-from osler.methods.tcrag.evidence_values import SurenessMonitor
 from osler.methods.tcrag.machine import TuringMachine
-from osler.methods.tcrag.monitor import SIGMA, Draft
+from osler.methods.tcrag.monitor import SIGMA, Draft, SurenessMonitor
 from osler.methods.tcrag.moves import LeanMoves, TriedMoves
 from osler.methods.tcrag.observations import ObservationJudge
 from osler.methods.tcrag.stack import MemoryStack
@@ -194,7 +193,7 @@ async def test_a_run_that_is_never_sure_says_so() -> None:
 async def test_a_text_that_no_expert_judges_is_not_sure() -> None:
     memory = MemoryStack(QUESTION)
     valued = await SurenessMonitor().state_value(Draft("amiodarone"), memory, Run())
-    assert valued.value == 1.0
+    assert valued == 1.0
 
 
 async def test_a_tool_that_found_nothing_twice_is_not_asked_again() -> None:

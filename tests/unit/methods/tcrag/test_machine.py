@@ -18,7 +18,7 @@ from osler.errors import CapabilityMissing, SourceUnavailable
 from osler.llm.core.base import Completion, Message, Sampling
 from osler.methods.tcrag.actions import Move
 from osler.methods.tcrag.machine import TuringMachine
-from osler.methods.tcrag.monitor import SIGMA, Cppl, Monitor, TokenMonitor, Unmonitored, cppl
+from osler.methods.tcrag.monitor import SIGMA, Cppl, Monitor, Uct, Unmonitored, cppl
 from osler.methods.tcrag.moves import AnyMove, GuidedMoves, TriedMoves
 from osler.methods.tcrag.observations import ObservationJudge
 from osler.methods.tcrag.stack import FrameKind, MemoryStack
@@ -263,7 +263,7 @@ async def test_uct_is_over_the_conclusion_s_own_tokens_not_its_tag() -> None:
     """
     script = ScriptedModel(["Conclusion: yes it does"], probability=1 / 2)
     run = Run()
-    await machine(script, TokenMonitor(script), max_loop=1).solve(QUESTION, run)
+    await machine(script, Uct(script), max_loop=1).solve(QUESTION, run)
     assert values(run)[0].value == pytest.approx(3 / 2 * log(2))
 
 
@@ -272,7 +272,7 @@ async def test_a_conclusion_of_one_token_is_valued_without_a_second_reading() ->
     script = ScriptedModel(["Conclusion: B"], probability=1 / 2)
     told = Unscored(script)
     run = Run()
-    solution = await machine(told, TokenMonitor(told), max_loop=1).solve(QUESTION, run)
+    solution = await machine(told, Uct(told), max_loop=1).solve(QUESTION, run)
     assert solution.halt is Halt.CONVERGED
     assert values(run)[0].value == pytest.approx(1 / 2 * log(2))
 
@@ -281,7 +281,7 @@ async def test_a_text_that_cannot_be_valued_is_not_sure_and_does_not_end_the_run
     """A composed answer has no tokens of its own, and this model scores none."""
     told = Unscored(ScriptedModel([f"Conclusion: {ANSWER}", "Thought: so be it"]))
     run = Run()
-    composed = replace(machine(told, TokenMonitor(told), max_loop=2), composer=Composes())
+    composed = replace(machine(told, Uct(told), max_loop=2), composer=Composes())
     solution = await composed.solve(QUESTION, run)
     assert solution.halt is Halt.BUDGET
     assert "no state value: uct needs token log-probabilities" in notes(run)
@@ -290,7 +290,7 @@ async def test_a_text_that_cannot_be_valued_is_not_sure_and_does_not_end_the_run
 async def test_a_model_without_any_log_probabilities_is_refused_with_what_to_do() -> None:
     hidden = TextOnly(ScriptedModel([f"Conclusion: {ANSWER}"]))
     with pytest.raises(CapabilityMissing) as refused:
-        await machine(hidden, TokenMonitor(hidden)).solve(QUESTION, Run())
+        await machine(hidden, Uct(hidden)).solve(QUESTION, Run())
     assert refused.value.fix == 'set strategy.metric = "off"'
 
 
@@ -372,15 +372,12 @@ async def test_a_conclusion_in_the_model_s_words_is_told_once() -> None:
     assert [(event.writer, event.draft) for event in told] == [("", ""), ("planner", "")]
 
 
-@pytest.mark.parametrize(("restore", "left"), [("backtrack", 50.0), ("pop", float("inf"))])
-async def test_a_summary_of_a_thought_leaves_the_state_unless_every_pop_restores_it(
-    restore: str, left: float
-) -> None:
-    """Line 26 pops and says nothing of s; §5.2 restores s for a Thought that is popped."""
+async def test_a_summary_of_a_thought_leaves_the_state_as_it_is() -> None:
+    """Line 26 pops and says nothing of s."""
     script = ScriptedModel(["Thought: a long one", "Summary: short"], probability=UNSURE)
     memory = MemoryStack(QUESTION)
-    await machine(script, max_loop=2, restore=restore).solve_over(memory, Run())
-    assert memory.state == pytest.approx(left)
+    await machine(script, max_loop=2).solve_over(memory, Run())
+    assert memory.state == pytest.approx(50.0)
 
 
 async def test_line_31_returns_the_top_whatever_it_is() -> None:
@@ -465,13 +462,6 @@ async def test_the_prompt_only_grows_until_something_is_popped() -> None:
         assert after.startswith(before.rstrip("\n"))
 
 
-async def test_the_state_is_shown_to_the_model_only_when_asked_for() -> None:
-    for visible in (False, True):
-        script = ScriptedModel(["Thought: a", "Thought: b"], probability=UNSURE)
-        await machine(script, max_loop=2, visible=visible).solve(QUESTION, Run())
-        assert ("(state 50, sigma 10)" in script.seen[1][-1].content) is visible
-
-
 class Plain:
     """Coverage by whether the text names a drug of the question."""
 
@@ -489,11 +479,6 @@ async def test_guided_moves_withhold_only_what_makes_no_sense() -> None:
     memory.push(FrameKind.OBSERVATION, "tea", hits=(Hit(NOISE, 1, 1, "", "wiki"),))
     noisy = await guided.offer_moves(memory, TriedMoves({KG_RAG}), last=False)
     assert noisy.moves == {Move.BACKTRACK}
-    both = await replace(guided, backtrack_first=False).offer_moves(
-        memory, TriedMoves({KG_RAG}), last=False
-    )
-    assert both.moves == {Move.TOOL_USE, Move.BACKTRACK}
-    assert both.tools == {DOC_RAG}
     memory.pop()
     one = Hit(INTERACTION, 1, 1, "", "guideline")
     memory.push(FrameKind.OBSERVATION, "x" * 50, hits=(one,))

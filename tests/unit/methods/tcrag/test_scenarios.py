@@ -22,8 +22,7 @@ from osler.cli.film import draw_film
 from osler.errors import ModelUnreachable, SourceUnavailable
 from osler.llm.core.base import Completion, Message, Sampling
 from osler.methods.tcrag import tools
-from osler.methods.tcrag.actions import parse_action
-from osler.methods.tcrag.dialect import parse_released
+from osler.methods.tcrag.actions import parse_action, parse_released
 from osler.methods.tcrag.helpers import (
     EntitiesTool,
     FilterTool,
@@ -32,7 +31,7 @@ from osler.methods.tcrag.helpers import (
     OrganiseTool,
 )
 from osler.methods.tcrag.machine import TuringMachine
-from osler.methods.tcrag.monitor import SIGMA, Cppl, Monitor, TokenMonitor, Unmonitored
+from osler.methods.tcrag.monitor import SIGMA, Cppl, Monitor, Uct, Unmonitored
 from osler.methods.tcrag.moves import AnyMove, GuidedMoves
 from osler.methods.tcrag.observations import ObservationJudge
 from osler.methods.tcrag.tools import DOC_RAG, KG_RAG, WEB_RAG, SearchTool, Tool
@@ -133,7 +132,6 @@ class Scenario:
     without: frozenset[str] = frozenset()
     """Ablations: "backtrack", "summary"."""
     guided: bool = False
-    visible: bool = False
     released: bool = False
     calls: int | None = None
     """The budget."""
@@ -192,7 +190,7 @@ def machine(told: Scenario, model: ScriptedModel) -> TuringMachine:
     widest = AnyMove(names, "backtrack" not in told.without, "summary" not in told.without)
     monitors: dict[str, Monitor] = {
         "cppl": Cppl(model),
-        "uct": TokenMonitor(model),
+        "uct": Uct(model),
         "off": Unmonitored(),
     }
     return TuringMachine(
@@ -203,7 +201,6 @@ def machine(told: Scenario, model: ScriptedModel) -> TuringMachine:
         GuidedMoves(widest, ObservationJudge(GATE)) if told.guided else widest,
         sigma=SIGMA[told.metric],
         max_loop=told.max_loop,
-        visible=told.visible,
         read=parse_released if told.released else parse_action,
         sampling=Sampling(top=1),
     )
@@ -416,13 +413,6 @@ SCENARIOS = (
         lambda f: f.solution.answer.option == "B",
         {f"{ANSWER} <answer>B</answer>": SURE},
         question=CHOICE,
-    ),
-    Scenario(
-        "a_visible_state_is_read_by_the_model",
-        ("Thought: I look.", CALL, f"Conclusion: {ANSWER}"),
-        lambda f: "(state 50, sigma 10)" in f.prompts[1] and "(state 50" in f.prompts[2],
-        {"I look.": UNSURE, ANSWER: SURE},
-        visible=True,
     ),
     Scenario(
         "the_authors_dialect_is_read_by_its_rules",

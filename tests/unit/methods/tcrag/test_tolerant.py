@@ -7,8 +7,7 @@ import pytest
 from mannered_runs import ManneredRun, run_mannered
 
 from osler.errors import CapabilityMissing, MalformedOutput
-from osler.methods.tcrag.actions import Backtrack, Conclusion, Thought, ToolUse
-from osler.methods.tcrag.tolerant import parse_tolerant
+from osler.methods.tcrag.actions import Backtrack, Conclusion, Thought, ToolUse, parse_tolerant
 from osler.testing.manners import Manners
 from osler.trace import Pushed, StateValued
 from osler.types import Halt

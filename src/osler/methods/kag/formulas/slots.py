@@ -21,9 +21,15 @@ from osler.methods.kag.formulas.base import (
     NumberInput,
     convert_number,
 )
-from osler.methods.kag.formulas.findings import find_finding, find_grades, read_choice, read_group
+from osler.methods.kag.formulas.findings import (
+    find_ages,
+    find_finding,
+    find_grades,
+    find_sexes,
+    read_choice,
+    read_group,
+)
 from osler.methods.kag.formulas.lexicon import InputWords, input_words, label_pattern
-from osler.methods.kag.formulas.people import find_ages, find_sexes
 from osler.methods.kag.formulas.quantities import Quantity, find_pressures, find_quantities
 
 ProblemKind = Literal["missing", "contradictory", "unit", "range"]

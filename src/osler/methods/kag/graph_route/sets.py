@@ -7,7 +7,6 @@ keep what meets their constraints. A Math counts, intersects, unites, subtracts 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -30,7 +29,6 @@ from osler.methods.kag.logical_forms import (
 
 MOST_MEMBERS = 100_000
 """Members of a set; a larger one is refused, since nobody can check it."""
-_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,13 +294,7 @@ def _compute(target: str, values: Sequence[Value]) -> Value:
         case "intersection" | "union" | "difference":
             return _combine(operation, _sets_of(values, 2))
         case "most" | "fewest":
-            sets = _sets_of(values, 2)
-            sizes = [float(len(each)) for each in sets]
-            return compare_sets(sets, sizes, largest=operation == "most")
-        case "largest" | "smallest" | "latest" | "earliest":
-            sets = _sets_of(values, 2)
-            told = [_read_size(each) for each in sets]
-            return compare_sets(sets, told, largest=operation in ("largest", "latest"))
+            return compare_sets(_sets_of(values, 2), largest=operation == "most")
     raise BadCalculation(f"no operation on sets is called {target!r}")
 
 
@@ -328,13 +320,12 @@ def _join_edges(one: tuple[Edge, ...], other: tuple[Edge, ...]) -> tuple[Edge, .
     return tuple(dict.fromkeys((*one, *other)))
 
 
-def compare_sets(
-    sets: Sequence[ConceptSet], sizes: Sequence[float], *, largest: bool
-) -> Comparison:
+def compare_sets(sets: Sequence[ConceptSet], *, largest: bool) -> Comparison:
     """The given concept whose set is largest or smallest. Raises where two are equal, and where
     the graph states nothing of one: it is not known to be smaller."""
     if empty := [each.origin for each in sets if not each.members]:
         raise BadCalculation(f"the graph states nothing of {' and '.join(empty)}")
+    sizes = [float(len(each)) for each in sets]
     size_of_best = max(sizes) if largest else min(sizes)
     chosen = [each for each, size in zip(sets, sizes, strict=True) if size == size_of_best]
     if len(chosen) > 1:
@@ -345,30 +336,6 @@ def compare_sets(
     )
     best = ConceptSet({one.origin: Member(one.origin, one.origin, edges)}, one.origin)
     return Comparison(best, tuple((s.origin, size) for s, size in zip(sets, sizes, strict=True)))
-
-
-_MONTH = re.compile(
-    r"\b(?:(jan(?:uary)?)|(feb(?:ruary)?)|(mar(?:ch)?)|(apr(?:il)?)|(may)|(june?)|(july?)"
-    r"|(aug(?:ust)?)|(sep(?:t|tember)?)|(oct(?:ober)?)|(nov(?:ember)?)|(dec(?:ember)?))\b",
-    re.IGNORECASE,
-)
-
-
-def _read_size(found: ConceptSet) -> float:
-    """The one value of a set as a number: an amount, or a date as year.month.day."""
-    if len(found) != 1:
-        raise BadCalculation(f"{found.origin} has {len(found)} values, not one")
-    (text,) = found.names
-    numbers = [float(number) for number in _NUMBER.findall(text.replace(",", ""))]
-    if not numbers:
-        raise BadCalculation(f"{text!r} is no amount and no date")
-    named = _MONTH.search(text)
-    month = named.lastindex or 0 if named else 0
-    years = [number for number in numbers if number >= 32]
-    if not month:
-        return numbers[0] if not years or len(numbers) == 1 else years[0]
-    day = next((number for number in numbers if number < 32), 0.0)
-    return (years[0] if years else 0.0) + month / 100 + day / 10_000
 
 
 def shared_members(values: Sequence[Value]) -> Verdict:

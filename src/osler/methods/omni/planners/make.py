@@ -8,47 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, Protocol, assert_never, get_args
+from typing import Literal, assert_never, get_args
 
 from osler.llm.core.speaker import Speaker
 from osler.methods.omni.describe import SourceDescription
 from osler.methods.omni.feedback import DocumentJudge
+from osler.methods.omni.plan import MOST
 from osler.methods.omni.planners import SourcePlanner
 from osler.methods.omni.planners.fixed import OriginalQuestion
-from osler.methods.omni.planners.prompting import Form, Prompting, Proposer
+from osler.methods.omni.planners.prompting import Form, Prompting, Proposer, trained_planner
 from osler.methods.omni.planners.query2doc import Query2Doc
-from osler.methods.omni.planners.reflexion import Reflexion
+from osler.methods.omni.planners.reflexion import ROUNDS, Reflexion
 from osler.methods.omni.planners.serts import SeRTS
 from osler.methods.omni.planners.terms import TermExtractor
-from osler.methods.omni.planners.trained import Hold, trained_planner
 from osler.methods.omni.retriever import PlannedRetriever
 
 PlannerName = Literal["original", "query2doc", "prompting", "reflexion", "serts", "trained"]
 """The planners' names, the only list of them."""
 PLANNERS: tuple[PlannerName, ...] = get_args(PlannerName)
-
-
-class PlannerOptions(Protocol):
-    """The settings of planners (`osler.app.config.OmniRagSettings` has them)."""
-
-    @property
-    def queries(self) -> int:
-        """At most so many a source."""
-
-    @property
-    def judged(self) -> int: ...
-
-    @property
-    def rounds(self) -> int: ...
-
-    @property
-    def width(self) -> int: ...
-
-    @property
-    def prompt(self) -> Form: ...
-
-    @property
-    def hold(self) -> Hold: ...
 
 
 @dataclass(frozen=True)
@@ -63,11 +40,17 @@ class PlannerParts:
     offers: tuple[SourceDescription, ...]
     found: PlannedRetriever
     """Searches the sources, for planners that look at results."""
+    queries: int = MOST
+    """At most so many a source."""
+    rounds: int = ROUNDS
+    """Plans that reflexion and serts try."""
+    form: Form = "full"
+    """What a trained planner is asked."""
 
 
-def make_planner(name: PlannerName, options: PlannerOptions, parts: PlannerParts) -> SourcePlanner:
+def make_planner(name: PlannerName, parts: PlannerParts) -> SourcePlanner:
     """The planner of this name."""
-    proposer = Proposer(parts.speaker, parts.offers, options.queries)
+    proposer = Proposer(parts.speaker, parts.offers, parts.queries)
     match name:
         case "original":
             return OriginalQuestion(parts.terms, parts.offers)
@@ -76,20 +59,17 @@ def make_planner(name: PlannerName, options: PlannerOptions, parts: PlannerParts
         case "prompting":
             return Prompting(proposer)
         case "reflexion":
-            judge = DocumentJudge(parts.judge(), options.judged)
-            return Reflexion(proposer, parts.found, judge, options.rounds)
+            return Reflexion(proposer, parts.found, DocumentJudge(parts.judge()), parts.rounds)
         case "serts":
-            judge = DocumentJudge(parts.judge(), options.judged)
-            return SeRTS(proposer, parts.found, judge, options.rounds, options.width)
+            return SeRTS(proposer, parts.found, DocumentJudge(parts.judge()), parts.rounds)
         case "trained":
             speaker = parts.speaker
             return trained_planner(
                 speaker.model,
                 parts.offers,
-                at_most=options.queries,
+                at_most=parts.queries,
                 seed=speaker.sampling.seed,
-                form=options.prompt,
-                hold=options.hold if speaker.constrains else "nothing",
+                form=parts.form,
             )
         case _ as never:
             assert_never(never)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from osler.errors import MalformedOutput
+from osler.llm.core.base import LanguageModel, Message, Sampling
 from osler.llm.core.speaker import Speaker
 from osler.methods.omni.describe import SourceDescription, source_variables
 from osler.methods.omni.plan import (
@@ -59,8 +60,6 @@ class Proposer:
     offers: tuple[SourceDescription, ...]
     at_most: int = MOST
     form: Form = "full"
-    asking: bool = False
-    """Whether the grammar demands at least one query; the paper's plans may have none."""
 
     @property
     def source_names(self) -> tuple[str, ...]:
@@ -88,9 +87,7 @@ class Proposer:
                 reply.text, sources=self.source_names, at_most=self.at_most
             ),
             run,
-            grammar=source_plan_grammar(
-                self.source_names, at_most=self.at_most, asking=self.asking
-            ),
+            grammar=source_plan_grammar(self.source_names, at_most=self.at_most),
         )
 
     def _render_prompt(self, question: Question, tried: Sequence[PlanAttempt]) -> RenderedPrompt:
@@ -122,3 +119,40 @@ class Prompting:
         except MalformedOutput as error:
             return plan_fallback(question, self.proposer.offers, error.message, run)
         return Proposal(reading.plan, dropped=reading.dropped)
+
+
+SYSTEM = "You are a helpful assistant."
+"""The system line of the released training records."""
+# Not configurable: another temperature would be another method.
+SAMPLING = Sampling(temperature=0.0, max_tokens=1000, top=0)
+"""App. D.4 and the released code: greedy, 1,000 tokens."""
+
+
+def trained_planner(
+    model: LanguageModel,
+    offers: tuple[SourceDescription, ...],
+    *,
+    at_most: int = MOST,
+    seed: int = 0,
+    form: Form = "full",
+) -> Prompting:
+    """A model trained to plan (§4.2), or another in its place: full weights, an adapter, a server.
+
+    It is prompted as it was trained: the paper's record is a system line, the prompt E.7 and the
+    plan, decoded greedily (App. D.4), and not constrained by a grammar.
+
+    `form`: the prompt's form, as in its training records.
+    """
+    speaker = Speaker(model, "planner", replace(SAMPLING, seed=seed), system=SYSTEM)
+    return Prompting(Proposer(speaker, offers, at_most, form))
+
+
+def planner_messages(
+    question: Question,
+    offers: tuple[SourceDescription, ...],
+    at_most: int = MOST,
+    form: Form = "full",
+) -> list[Message]:
+    """The messages before the plan, in training records and in `trained_planner` alike."""
+    prompt = plan_prompt(question, offers, at_most, form)
+    return [Message("system", SYSTEM), Message("user", prompt.text)]
