@@ -5,7 +5,7 @@
 | `app`, `transport`, `middleware` | the application, bounded uvicorn, checks of each request |
 | `state` | what all endpoints share: settings, caches, ledger, run manager |
 | `api`, `threads`, `uploads`, `feedback`, `exports`, `evaluations`, `page` | endpoints |
-| `chat`, `responses` | OpenAI's interface |
+| `chat` | OpenAI's interface |
 | `tools`, `reading_tools`, `formula_tools`, `scoped_mcp`, `mcp_tasks` | MCP |
 | `clinic` | CDS Hooks |
 | `run_manager`, `admission`, `run_views` | runs: started, admitted, shown and streamed |

@@ -116,7 +116,7 @@ async def complete(
 async def start_chat(
     asked: wire.ChatRequest, request: Request, site: ServerState, caller: Caller, *, inline: bool
 ) -> ChatAnswer:
-    """Starts the run that answers a conversation, whichever of OpenAI's ways it came by."""
+    """Starts the run that answers a conversation."""
     settings = choices.caller_settings(
         site.settings,
         caller,
