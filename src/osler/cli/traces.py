@@ -90,7 +90,7 @@ def compare(
 ) -> None:
     """Show the films of several runs side by side, as of one question under two strategies."""
     from osler.cli.render import compare_page
-    from osler.cli.run_documents import report_document
+    from osler.cli.run_output import report_document
     from osler.cli.runs import find_run, open_runs, read_report
 
     settings = here.load_settings()

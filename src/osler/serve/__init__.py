@@ -10,7 +10,7 @@
 | `clinic` | CDS Hooks |
 | `run_manager`, `admission`, `run_views` | runs: started, admitted, shown and streamed |
 | `ledger`, `keys` | whose run it was; keys and callers |
-| `schemas*`, `chat_wire`, `documents` | requests and replies, and how they are made of values |
+| `schemas`, `chat_wire` | requests; replies are in `osler.reports` |
 | `choices`, `problems` | what a request may choose, and how it is refused |
 | `metrics`, `otel` | Prometheus counts and OpenTelemetry spans |
 

@@ -16,11 +16,12 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 from pydantic import BaseModel, Field
 
+from osler import reports
 from osler.answer.verify import BearingSentence, Verdict, weigh_claim
 from osler.app.config.access import AccessSettings, is_loopback
 from osler.errors import OslerError, UnknownPassage
 from osler.kb.base import KnowledgeBase
-from osler.serve import api, documents, schemas
+from osler.serve import api, schemas
 from osler.serve.keys import Caller
 from osler.serve.problems import RefusedRequest
 from osler.serve.state import ServerState
@@ -79,7 +80,7 @@ class ClaimSentence(BaseModel):
     supports: bool
     why: str
     """The words of content that both share, or the two that differ."""
-    quoted: schemas.QuotedView
+    quoted: reports.QuotedView
 
 
 class ClaimVerdict(BaseModel):
@@ -100,7 +101,7 @@ def add_claim_tool(mcp: MCPServer[Any], at: At) -> None:
     @report_refusals
     async def verify_claim(
         context: Context[Any, Any],
-        claim: Annotated[schemas.Words, Field(min_length=1, max_length=2_000)],
+        claim: Annotated[reports.Words, Field(min_length=1, max_length=2_000)],
         passage_ids: Annotated[list[PassageId], Field(max_length=50)] = [],  # noqa: B006
     ) -> ClaimVerdict:
         """Whether passages state a claim, say otherwise, or neither, with their quotes. Without
@@ -126,7 +127,7 @@ async def _find_passages(site: ServerState, caller: Caller, ids: Sequence[str]) 
 
 def _sentence_view(said: BearingSentence) -> ClaimSentence:
     return ClaimSentence(
-        supports=said.supports, why=said.why, quoted=documents.quoted_view(said.evidence)
+        supports=said.supports, why=said.why, quoted=reports.QuotedView.of(said.evidence)
     )
 
 
