@@ -14,7 +14,7 @@ from functools import cached_property
 from zlib import crc32
 
 from osler.llm.core.base import Message
-from osler.llm.server.continuing import ask_to_continue
+from osler.llm.server.turns import ask_to_continue
 from osler.retrieve.names import names_in
 from osler.testing.competent_parts import SILENT, PartReplies
 from osler.testing.hops import Hop, Hops

@@ -5,7 +5,7 @@ import pytest
 from osler.app.config import ModelSettings
 from osler.app.wiring.models import load_model
 from osler.llm.core.base import Completion, Message, Sampling
-from osler.llm.server.continuing import ask_to_continue, continue_reply
+from osler.llm.server.turns import ask_to_continue, continue_reply
 from osler.testing.competent import CompetentModel
 from osler.testing.mannered import MODEL, serve_manners
 from osler.testing.manners import Manners

@@ -8,10 +8,10 @@ modules that they share:
 |-----------------------------|----------------------------------------------------------------|
 | `reading`, `containers`     | whole files and their encodings; compression and archives      |
 | `json_lines`, `rows`        | JSON in a stream; records with named fields as documents       |
-| `safe_xml`, `tree`, `trim`  | XML as a stream of records; trees of titled sections           |
+| `safe_xml`, `tree`          | XML as a stream of records; trees of titled sections           |
 | `headings`, `noise`         | sections under heading lines; lists of references left out     |
-| `patient_tables`, `tables`  | databases of patients, as one document a patient               |
-| `scratch`, `concept_text`   | joins on disk; a concept as text                               |
+| `patient_tables`, `tables`  | databases of patients, as one document a patient; joins on disk |
+| `concept_text`              | a concept as text                                              |
 """
 
 from __future__ import annotations
