@@ -29,11 +29,9 @@ from importlib.resources import files
 from statistics import mean, median, quantiles
 from typing import TypeVar
 
-from osler.llm.local.batch_scoring import BatchScorer
-from osler.llm.local.forced_scoring import ForcedScorer
-from osler.llm.local.model import LlamaCpp
+from osler.llm.local.batch_scoring import BatchScorer, TextScores, Tokens
+from osler.llm.local.model import ForcedScorer, LlamaCpp
 from osler.llm.local.quantise import default_gguf
-from osler.llm.local.token_scores import TextScores, Tokens
 
 TEXTS, LENGTH = 8, 40
 T = TypeVar("T")

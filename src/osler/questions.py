@@ -13,6 +13,9 @@ from osler.types import Language, Question
 LIMIT = 8_000
 """Upper bound on characters; three times a long case report with its options."""
 
+QUERY_LIMIT = 4_000
+"""Upper bound on characters of a query for one source."""
+
 _OPTION = re.compile(r"^\s*\(?([A-H])\s*[.)、:：．]\s*(\S.*)$")
 _HINT = 'ask in words, as in: osler ask "What is the first-line treatment of anaphylaxis?"'
 

@@ -10,8 +10,7 @@ from recorded_servers import Recording, run_kit
 from osler.errors import CapabilityMissing
 from osler.llm.core.base import LanguageModel, Likelihood, Message, Sampling
 from osler.llm.core.grammar import Grammar, lit
-from osler.llm.recording import wrap_model
-from osler.llm.recording.players import TapePlayer, replay_model
+from osler.llm.recording import TapePlayer, replay_model, wrap_model
 from osler.llm.recording.tape import ModelAbilities, Tape
 from osler.llm.server.client import Endpoint, OpenAIModel, ScoringOpenAIModel, connect_server
 from osler.llm.server.dialects import ConstraintKind, Dialect, ScoringMethod, ServerProfile

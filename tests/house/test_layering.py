@@ -13,6 +13,7 @@ SRC = Path(__file__).parents[2] / "src" / "osler"
 LAYERS: tuple[set[str], ...] = (
     {"types", "errors", "text", "questions", "danger"},
     {"trace", "prompts"},
+    {"reports"},
     {"llm"},
     {"sources"},
     {"kb"},
@@ -130,6 +131,16 @@ def test_only_wiring_and_the_doors_read_settings() -> None:
         if any(other.startswith("osler.app.config") for other in others)
     }
     assert users <= {"app", "serve", "cli", "testing", ""}
+
+
+def test_the_client_imports_no_more_than_errors_and_reports() -> None:
+    used = {
+        part(other)
+        for module, others in read_imports().items()
+        if part(module) == "client"
+        for other in others
+    }
+    assert used == {"client", "errors", "reports"}
 
 
 @pytest.mark.parametrize(

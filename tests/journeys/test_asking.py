@@ -56,15 +56,15 @@ def test_every_citation_opens_and_its_quote_is_in_the_passage(
         text = json.loads(opened.stdout)["text"]
         start, end = citation["quote_span"]
         assert text[start:end] == citation["quote"]
-        assert document["answer"]["text"][citation["start"] : citation["end"]] == citation["quote"]
+        assert document["answer"]["text"][slice(*citation["span"])] == citation["quote"]
 
 
 def test_a_replay_gives_the_same_event_log_byte_for_byte(
     built: Osler, document: dict[str, Any], home: Path, tmp_path: Path
 ) -> None:
-    log = home / "runs" / document["run"] / "events.jsonl"
+    log = home / "runs" / document["run_id"] / "events.jsonl"
     again = tmp_path / "again.jsonl"
-    done = built("replay", document["run"], "--trace", str(again))
+    done = built("replay", document["run_id"], "--trace", str(again))
     assert done.returncode == 0, done.stderr
     assert again.read_bytes() == log.read_bytes()
 
@@ -74,7 +74,7 @@ def test_a_replay_needs_neither_models_nor_knowledge_base(
 ) -> None:
     moved = tmp_path / "elsewhere"
     moved.mkdir()
-    for file in (home / "runs" / document["run"]).iterdir():
+    for file in (home / "runs" / document["run_id"]).iterdir():
         (moved / file.name).write_bytes(file.read_bytes())
     bare = tmp_path / "empty"
     done = built("--kb", str(bare), "replay", str(moved))
@@ -153,7 +153,7 @@ def test_a_spent_budget_is_told_and_replayed(built: Osler) -> None:
     document = json.loads(done.stdout)
     assert (document["halt"], document["usage"]["calls"]) == ("budget", 3)
     assert "spent: calls 3 of 3" in document["why"]
-    assert built("replay", document["run"], "--quiet").returncode == done.returncode
+    assert built("replay", document["run_id"], "--quiet").returncode == done.returncode
 
 
 @pytest.mark.parametrize(
@@ -173,9 +173,10 @@ def test_what_is_quoted_names_the_drug_or_disease_that_was_asked_about(
     done = built("--set", "budget.calls=6", *asked)
     document = json.loads(done.stdout)
     # Of the evidence the passage alone: the query that found it names the subject anyway.
-    passages = {each["id"]: (each["title"], each["text"]) for each in document["evidence"]}
+    read = [each["passage"] for each in document["evidence"]]
+    passages = {each["id"]: (each["title"], each["text"]) for each in read}
     for citation in document["answer"]["citations"]:
-        read = json.dumps(passages[citation["passage_id"]], ensure_ascii=False).casefold()
-        assert any(name in read for name in subjects), citation["quote"]
+        told = json.dumps(passages[citation["passage_id"]], ensure_ascii=False).casefold()
+        assert any(name in told for name in subjects), citation["quote"]
     if not document["answer"]["citations"]:
         assert document["grounding"] == "abstained"

@@ -8,8 +8,14 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osler.kb.ingest.chunk import Chunking, Unit, chunk_document, document_passages
-from osler.kb.ingest.windows import cut_windows, token_count
+from osler.kb.ingest.chunk import (
+    Chunking,
+    Unit,
+    chunk_document,
+    cut_windows,
+    document_passages,
+    token_count,
+)
 from osler.sources.catalogue import WEB
 from osler.sources.records import Document, Section
 

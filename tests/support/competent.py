@@ -17,7 +17,7 @@ from competent_parts import SILENT, PartReplies
 from hops import Hop, Hops
 
 from osler.llm.core.base import Message
-from osler.llm.server.continuing import ask_to_continue
+from osler.llm.server.turns import ask_to_continue
 from osler.retrieve.names import names_in
 from osler.testing.mannered import Turns
 from osler.text import split_sentences

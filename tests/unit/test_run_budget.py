@@ -11,8 +11,7 @@ from osler.answer.gate import EvidenceGate
 from osler.answer.written import WrittenComposer
 from osler.llm.core.ask import complete
 from osler.llm.core.base import Completion, Message, Sampling, Scored
-from osler.llm.recording import wrap_model
-from osler.llm.recording.players import TapePlayer, replay_model
+from osler.llm.recording import TapePlayer, replay_model, wrap_model
 from osler.llm.recording.tape import ModelAbilities, Tape
 from osler.methods.single_pass.alone import ChainOfThought, Direct
 from osler.methods.single_pass.episode import MethodDeps

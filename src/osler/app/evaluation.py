@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
@@ -13,10 +13,10 @@ from osler.app.config import STRATEGIES, Settings, read_presets
 from osler.app.config.plugins import ATTENTION, CHAINS, CHECKPOINT, methods_by_kind
 from osler.app.stored_plans import plan_once
 from osler.app.tasks import kind_of, read_task, require_files
-from osler.app.training_guard import count_trained_on, refuse_trained_on, trained_digests
-from osler.app.wiring import Parts, graphs
+from osler.app.wiring import Parts, graphs, reads_knowledge, roles_of
 from osler.app.wiring.bounds import run_budget, run_prices
 from osler.app.wiring.composers import note_roles
+from osler.app.wiring.experts import PACKAGED, SWITCHES, expert_in_use
 from osler.app.wiring.live import live_parts, record_parts, remember_replies
 from osler.app.wiring.models import load_roles
 from osler.app.wiring.strategies import build_solver
@@ -26,6 +26,7 @@ from osler.evaluate.export import ExportedTask, Harness, export_tasks
 from osler.evaluate.judged import Form, Judgement, JudgingRun
 from osler.evaluate.judges import Judge
 from osler.evaluate.plan import EvaluationPlan
+from osler.evaluate.record import Sample
 from osler.evaluate.runner import (
     EvaluationRunner,
     Keep,
@@ -34,10 +35,11 @@ from osler.evaluate.runner import (
     SolvedRun,
 )
 from osler.evaluate.searches import WatchedRetriever
-from osler.evaluate.trained_on import unseen_samples
+from osler.evaluate.trained_on import count_seen, list_beside, read_trained_on, unseen_samples
 from osler.jobs.runner import Progress
 from osler.llm.recording.response_cache import ResponseCache
 from osler.llm.recording.tape import Tape
+from osler.retrieve.experts.shelf import packaged_folder
 from osler.trace import Solver
 
 # Keeps a finished run with its tape; returns its name below `runs/` of the log folder.
@@ -304,3 +306,56 @@ def export_for_harness(
         samples = planning.choose_samples(loaded.samples, limit, seed)
         parts.append(ExportedTask(loaded.name, kind_of(loaded), samples, loaded.digest))
     return export_tasks(parts, harness, folder)
+
+
+def trained_weights(settings: Settings) -> tuple[Path, ...]:
+    """Files and folders of weights that a strategy of these settings uses, without doubles."""
+    return tuple(dict.fromkeys(_weights_in_use(settings)))
+
+
+def _weights_in_use(settings: Settings) -> Iterator[Path]:
+    chosen: list[Path | None] = []
+    for role in roles_of(settings):
+        model = settings.model_for(role)
+        chosen += [model.path, model.adapter]
+    if reads_knowledge(settings):
+        chosen += [settings.embedder.path, settings.embedder.passage_path, settings.reranker.path]
+        used = {name: expert_in_use(settings, name) for name in SWITCHES}
+        chosen += [packaged_folder() / name for name, how in used.items() if how == PACKAGED]
+    yield from (path for path in chosen if path is not None)
+
+
+def trained_digests(settings: Settings) -> frozenset[str]:
+    """Digests of the questions that any weights in use were trained on. Raises `BadRun`."""
+    lists = [read_trained_on(list_beside(path)) for path in trained_weights(settings)]
+    return frozenset[str]().union(*lists)
+
+
+def count_trained_on(
+    settings: Mapping[str, Settings], tasks: Mapping[str, Sequence[Sample]]
+) -> dict[str, dict[str, int]]:
+    """Strategy → task → number of its samples that a model of the strategy was trained on.
+
+    Pairs without any are left out. Raises `BadRun` for a damaged list.
+    """
+    counts: dict[str, dict[str, int]] = {}
+    for label, found in settings.items():
+        if not (digests := trained_digests(found)):
+            continue
+        for task, samples in tasks.items():
+            if seen := count_seen(samples, digests):
+                counts.setdefault(label, {})[task] = seen
+    return counts
+
+
+def refuse_trained_on(
+    counts: Mapping[str, Mapping[str, int]], tasks: Mapping[str, Sequence[Sample]]
+) -> None:
+    """Raises `BadConfig` where a strategy was trained on questions that would measure it."""
+    for label, by_task in counts.items():
+        for task, seen in by_task.items():
+            raise BadConfig(
+                f"{label} was trained on {seen} of {len(tasks[task])} questions of {task}",
+                fix="measure it on questions that it has not seen, or give --trained-on to measure"
+                " it all the same and have the report say so",
+            )

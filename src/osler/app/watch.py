@@ -21,8 +21,7 @@ from osler.sources.download.transfer import FetchFailed
 
 if TYPE_CHECKING:
     from osler.kb.encoders.base import Encoder
-    from osler.sources.download.job import DownloadJob
-    from osler.sources.download.recipes import DownloadRecipe
+    from osler.sources.download.job import DownloadJob, DownloadRecipe
 
 
 @dataclass(frozen=True, slots=True)

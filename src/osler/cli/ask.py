@@ -270,14 +270,14 @@ async def _answer_all(
 ) -> int:
     """Shows each answer when it is there; the number of questions that were answered."""
     from osler.cli.render import run_page, short_page
-    from osler.cli.run_documents import report_document
+    from osler.cli.run_output import report_document
     from osler.types import Grounding
 
     answered = 0
     async for question, finished in _solve_in_turn(settings, questions, sink):
         report = make_report(finished, question)
         if here.json:
-            document = {"question": question.text, **report_document(report)}
+            document = report_document(report)
             sys.stdout.write(json.dumps(document, ensure_ascii=False) + "\n")
         else:
             console = here.make_console()

@@ -17,8 +17,7 @@ from osler.cli.session import CliSession
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from osler.sources.download.job import DownloadJob
-    from osler.sources.download.recipes import DownloadRecipe
+    from osler.sources.download.job import DownloadJob, DownloadRecipe
 
 
 OneSource = Annotated[
@@ -283,7 +282,7 @@ def fetch(
 
     With --every it keeps the knowledge base up to date, as with pubmed-updates.
     """
-    from osler.sources.download.recipes import find_recipe, load_recipes
+    from osler.sources.download.job import find_recipe, load_recipes
 
     if name is None:
         recipes = list(load_recipes().values())

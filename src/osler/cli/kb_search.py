@@ -67,11 +67,11 @@ def search(
     from osler.app.wiring.knowledge import search_passages
     from osler.app.wiring.models import encoder_languages
     from osler.cli.render import hits_page
-    from osler.cli.run_documents import hit_document
+    from osler.reports.knowledge import SearchHit
     from osler.text import language_of
 
     hits = asyncio.run(search_passages(settings, query, k=settings.retrieve.k, sources=()))
-    found = [hit_document(hit) for hit in hits]
+    found = [SearchHit.document_of(hit) for hit in hits]
     record_reading(settings, "search", query, [hit.passage.id for hit in hits])
     by_words = language_of(query) not in encoder_languages(settings)
     here.show_result(hits_page(hits), {"query": query, "hits": found, "by_words": by_words})
@@ -103,8 +103,8 @@ def get(
     from rich.console import Group
 
     from osler.cli.render import passages_page
-    from osler.cli.run_documents import passage_document
     from osler.cli.tables import provenance_line
+    from osler.reports.knowledge import PassageView
 
     settings = here.load_settings()
     from osler.app.audit.entries import record_reading
@@ -113,7 +113,7 @@ def get(
 
     stated = graphs.graph_passage(settings, id) or graphs.formula_passage(settings, id)
     if stated is not None:  # neither needs texts beside it
-        here.show_result(passages_page((stated,), id), passage_document(stated))
+        here.show_result(passages_page((stated,), id), PassageView.document_of(stated))
         return
     with open_kb(settings) as kb:
         id = next((one.id for one in resolve_reference(kb, id)), id)
@@ -125,14 +125,14 @@ def get(
             if (cached := online_sources.cached_passage(settings, id)) is None:
                 raise
             # From outside: its locator says where it was found and when.
-            here.show_result(passages_page((cached,), id), passage_document(cached))
+            here.show_result(passages_page((cached,), id), PassageView.document_of(cached))
             return
     record_reading(settings, "get", id, [passage.id for passage in passages])
     # The passage itself is among its neighbours.
     wanted = next(passage for passage in passages if passage.id == id)
-    document = passage_document(wanted) | {"provenance": asdict(provenance)}
+    document = PassageView.document_of(wanted) | {"provenance": asdict(provenance)}
     if around:
-        document["context"] = [passage_document(passage) for passage in passages]
+        document["context"] = [PassageView.document_of(passage) for passage in passages]
     page = Group(passages_page(passages, id), provenance_line(provenance))
     here.show_result(page, document)
 
@@ -230,10 +230,10 @@ def _read_patient(held: PatientIndex, path: Path) -> PatientProfile:
 
 
 def _match_document(found: PatientMatch) -> dict[str, object]:
-    from osler.cli.run_documents import passage_document
+    from osler.reports.knowledge import PassageView
 
     return {
-        "passage": passage_document(found.passage),
+        "passage": PassageView.document_of(found.passage),
         "score": round(found.similar.score, 6),
         "matches": [
             {"asked": str(match.asked), "found": str(match.found), "level": match.level.value}

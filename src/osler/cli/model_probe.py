@@ -149,7 +149,7 @@ async def _find_name(url: str) -> str:
     from osler.app.wiring.hub import read_server_key
     from osler.errors import BadConfig
     from osler.llm.server.connection import Endpoint, ServerBusy, ServerClient
-    from osler.llm.server.facts import list_models
+    from osler.llm.server.probe import list_models
 
     key = read_server_key(None, "model")
     try:

@@ -19,6 +19,7 @@ from osler.trace import (
     Event,
     ProofStep,
     Retrieved,
+    Started,
     list_read_passages,
     proof_steps,
 )
@@ -62,6 +63,16 @@ class RunPage:
         """What the reader was told first; the event stands also where a run did not end."""
         told = (event.notice for event in self.events if isinstance(event, DangerNoticed))
         return next(told, self.solution.danger if self.solution else None)
+
+    @property
+    def steps(self) -> tuple[ProofStep, ...]:
+        return proof_steps(self.events)
+
+    @property
+    def notes_of(self) -> tuple[str, ...]:
+        """As in `Started`."""
+        begun = (event.notes_of for event in self.events[:2] if isinstance(event, Started))
+        return next(begun, ())
 
 
 def run_page(

@@ -7,9 +7,9 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
 
@@ -184,10 +184,11 @@ def _danger_watcher(here: CliSession, *, aside: bool) -> Callable[[Event], None]
         if not isinstance(event, DangerNoticed):
             return
         from osler.cli.render import danger_block
-        from osler.cli.run_documents import danger_document
+        from osler.reports import DangerView
 
         if here.json:
-            _write_stderr(json.dumps({"danger": danger_document(event.notice)}, ensure_ascii=False))
+            told = {"danger": DangerView.document_of(event.notice)}
+            _write_stderr(json.dumps(told, ensure_ascii=False))
         else:
             here.make_console(stderr=aside).print(danger_block(event.notice))
             sys.stdout.flush()
@@ -255,9 +256,33 @@ def make_report(finished: FinishedRun, question: Question) -> RunPage:
     )
 
 
+def report_document(report: RunPage) -> dict[str, Any]:
+    """One run as `--json` writes it; `plan` in place of the answer for a run that only planned."""
+    from osler.cli.film import planned_sources
+    from osler.reports import RunResult
+
+    ran = RunResult.of(report, run_id=report.run).model_dump(mode="json")
+    if report.solution is not None:
+        return {**ran, "state": find_state(report.events)}
+    plans = [
+        {"origin": event.origin, "queries": [asdict(query) for query in event.queries]}
+        for event in planned_sources(report.events)
+    ]
+    return {**ran, "plan": plans}
+
+
+def find_state(events: Sequence[Event]) -> dict[str, Any] | None:
+    """The last state value of a run: of the conclusion that stood, where it `halted`."""
+    from osler.trace import StateValued
+
+    valued = [event for event in events if isinstance(event, StateValued)]
+    if not valued:
+        return None
+    return {key: getattr(valued[-1], key) for key in ("metric", "value", "sigma", "halted")}
+
+
 def show_result(here: CliSession, report: RunPage, *, film: bool) -> None:
     from osler.cli.render import run_page, short_page
-    from osler.cli.run_documents import report_document
 
     # Where the live film and the page meet on one terminal, the film is not shown twice.
     seen = film and _shows_progress(here) and sys.stdout.isatty() and sys.stderr.isatty()

@@ -93,7 +93,7 @@ def compare(
     """Show the films of several runs side by side, as of one question under two strategies."""
     from osler.app.reach import open_runs
     from osler.cli.render import compare_page
-    from osler.cli.run_documents import report_document
+    from osler.cli.run_output import report_document
     from osler.cli.runs import find_run, read_report
 
     settings = here.load_settings()

@@ -7,11 +7,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import update_wrapper
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, overload
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, get_args, get_type_hints, overload
 from urllib.parse import quote
 
-if TYPE_CHECKING:
-    from osler.client import replies, replies_kb
+from osler import reports
+from osler.reports import evaluation, knowledge
 
 Json = dict[str, Any]
 T = TypeVar("T")
@@ -32,15 +32,13 @@ class ApiCall(Generic[T]):
     body: Json | None = None
     file: tuple[str, bytes] | None = None
     """Name and content, sent as a form."""
-    raw: bool = False
-    """Whether the reply is bytes, and no JSON."""
 
 
 class ApiCalls(ABC):
     """Each method sends one request. Raises `ServerRefused` for a reply that is an error."""
 
     @abstractmethod
-    def _send_call(self, call: ApiCall[Any]) -> Any: ...
+    def _send_call(self, call: ApiCall[T], reply: type[T]) -> Any: ...
 
 
 class BlockingCalls:
@@ -56,6 +54,7 @@ class Operation(Generic[P, T]):
 
     def __init__(self, build: Callable[Concatenate[Any, P], ApiCall[T]]) -> None:
         self._build = build
+        (self._reply,) = get_args(get_type_hints(build)["return"])
 
     @overload
     def __get__(self, client: None, owner: type) -> Callable[Concatenate[Any, P], ApiCall[T]]: ...
@@ -68,7 +67,7 @@ class Operation(Generic[P, T]):
             return self._build
 
         def send(*given: P.args, **named: P.kwargs) -> Any:
-            return client._send_call(self._build(client, *given, **named))
+            return client._send_call(self._build(client, *given, **named), self._reply)
 
         return update_wrapper(send, self._build)
 
@@ -77,80 +76,80 @@ class ApiOperations(ApiCalls):
     """The operations that both clients have."""
 
     @Operation
-    def start_run(self, /, question: str, **how: Any) -> ApiCall[replies.RunStartedJson]:
+    def start_run(self, /, question: str, **how: Any) -> ApiCall[reports.RunStarted]:
         """Starts a run, which goes on by itself; `how`: options, language, strategy, sources, k,
         seed, limits, plan."""
         return ApiCall("POST", f"{_API}/runs", body={"question": question, **how})
 
     @Operation
-    def get_run(self, run: str) -> ApiCall[replies.RunReportJson]:
+    def get_run(self, run: str) -> ApiCall[reports.RunReport]:
         """The run with its answer, citations and evidence, as far as it is."""
         return ApiCall("GET", _path("runs", run))
 
     @Operation
-    def list_runs(self, *, before: str = "", limit: int = 20) -> ApiCall[replies.RunListJson]:
+    def list_runs(self, *, before: str = "", limit: int = 20) -> ApiCall[reports.RunList]:
         """The workspace's runs, the newest first; `before`: the last page's `next`."""
         return ApiCall("GET", f"{_API}/runs", query={"before": before, "limit": limit})
 
     @Operation
-    def cancel_run(self, run: str) -> ApiCall[replies.RunReportJson]:
+    def cancel_run(self, run: str) -> ApiCall[reports.RunReport]:
         return ApiCall("POST", _path("runs", run, "cancel"))
 
     @Operation
     def export_run(self, run: str, to: str = "markdown") -> ApiCall[bytes]:
         """The answer with its references as a file: markdown, docx, pdf, ris, fhir and others."""
-        return ApiCall("GET", _path("runs", run, "export"), query={"to": to}, raw=True)
+        return ApiCall("GET", _path("runs", run, "export"), query={"to": to})
 
     @Operation
-    def list_studies(self, run: str) -> ApiCall[replies.StudyTableJson]:
+    def list_studies(self, run: str) -> ApiCall[evaluation.StudyTable]:
         """What the studies behind an answer state, as rows of quotes."""
         return ApiCall("GET", _path("runs", run, "studies"))
 
     @Operation
     def read_report(self, run: str) -> ApiCall[bytes]:
         """The run as one HTML page without scripts."""
-        return ApiCall("GET", f"/runs/{quote(run, safe='')}/report.html", raw=True)
+        return ApiCall("GET", f"/runs/{quote(run, safe='')}/report.html")
 
     @Operation
-    def judge_run(self, run: str, verdict: str, note: str = "") -> ApiCall[replies.FeedbackJson]:
+    def judge_run(self, run: str, verdict: str, note: str = "") -> ApiCall[evaluation.FeedbackView]:
         """Says that an answer was helpful, wrong or unsafe."""
         body = {"verdict": verdict, "note": note}
         return ApiCall("POST", _path("runs", run, "feedback"), body=body)
 
     @Operation
-    def list_feedback(self, *, limit: int = 1_000) -> ApiCall[replies.FeedbackListJson]:
+    def list_feedback(self, *, limit: int = 1_000) -> ApiCall[evaluation.FeedbackList]:
         return ApiCall("GET", f"{_API}/feedback", query={"limit": limit})
 
     @Operation
-    def make_plan(self, /, question: str, **how: Any) -> ApiCall[replies.PlanJson]:
+    def make_plan(self, /, question: str, **how: Any) -> ApiCall[reports.PlanView]:
         """A source plan, which is not run; `how`: options, language, planner, sources, seed,
         limits."""
         return ApiCall("POST", f"{_API}/plan", body={"question": question, **how})
 
     @Operation
-    def create_thread(self, run: str = "") -> ApiCall[replies.ThreadJson]:
+    def create_thread(self, run: str = "") -> ApiCall[reports.ThreadView]:
         """A conversation; with `run`, one that goes on from that run."""
         return ApiCall("POST", f"{_API}/threads", body={"run_id": run})
 
     @Operation
-    def list_threads(self) -> ApiCall[replies.ThreadListJson]:
+    def list_threads(self) -> ApiCall[reports.ThreadList]:
         return ApiCall("GET", f"{_API}/threads")
 
     @Operation
-    def get_thread(self, thread: str) -> ApiCall[replies.ThreadJson]:
+    def get_thread(self, thread: str) -> ApiCall[reports.ThreadView]:
         return ApiCall("GET", _path("threads", thread))
 
     @Operation
-    def get_changes(self, thread: str) -> ApiCall[replies.ChangeListJson]:
+    def get_changes(self, thread: str) -> ApiCall[reports.ChangeList]:
         """What changed between the answers to questions that were asked again."""
         return ApiCall("GET", _path("threads", thread, "changes"))
 
     @Operation
-    def delete_thread(self, thread: str) -> ApiCall[Json]:
+    def delete_thread(self, thread: str) -> ApiCall[None]:
         return ApiCall("DELETE", _path("threads", thread))
 
     @Operation
-    def rewrite_question(self, thread: str, question: str) -> ApiCall[replies.StandaloneJson]:
+    def rewrite_question(self, thread: str, question: str) -> ApiCall[reports.StandaloneView]:
         """How a question would be searched for after those of the thread."""
         body = {"question": question}
         return ApiCall("POST", _path("threads", thread, "standalone"), body=body)
@@ -158,19 +157,17 @@ class ApiOperations(ApiCalls):
     @Operation
     def ask_in_thread(
         self, /, thread: str, question: str, **how: Any
-    ) -> ApiCall[replies.TurnStartedJson]:
+    ) -> ApiCall[reports.TurnStarted]:
         """Starts the run that answers a turn; `how` as for `start_run`, standalone and after."""
         body = {"question": question, **how}
         return ApiCall("POST", _path("threads", thread, "turns"), body=body)
 
     @Operation
     def export_thread(self, thread: str, to: str = "markdown") -> ApiCall[bytes]:
-        return ApiCall("GET", _path("threads", thread, "export"), query={"to": to}, raw=True)
+        return ApiCall("GET", _path("threads", thread, "export"), query={"to": to})
 
     @Operation
-    def search(
-        self, /, query: str, *, k: int = 10, **how: Any
-    ) -> ApiCall[replies_kb.SearchResultJson]:
+    def search(self, /, query: str, *, k: int = 10, **how: Any) -> ApiCall[knowledge.SearchResult]:
         """The passages that these words find; `how`: sources, year_from, year_to, languages,
         kinds, trust, retracted."""
         return ApiCall("POST", f"{_API}/search", body={"query": query, "k": k, **how})
@@ -178,87 +175,85 @@ class ApiOperations(ApiCalls):
     @Operation
     def get_passage(
         self, passage: str, *, context: int = 0, snapshot: str = ""
-    ) -> ApiCall[replies_kb.PassageInContextJson]:
+    ) -> ApiCall[knowledge.PassageInContext]:
         query = {"context": context, "snapshot": snapshot}
         return ApiCall("GET", _path("passages", passage), query=query)
 
     @Operation
-    def list_sources(self) -> ApiCall[replies_kb.SourceListJson]:
+    def list_sources(self) -> ApiCall[knowledge.SourceList]:
         return ApiCall("GET", f"{_API}/sources")
 
     @Operation
-    def get_status(self) -> ApiCall[replies_kb.KbStatusJson]:
+    def get_status(self) -> ApiCall[knowledge.KbStatus]:
         """The state of the knowledge base."""
         return ApiCall("GET", f"{_API}/kb")
 
     @Operation
-    def find_concepts(self, term: str) -> ApiCall[replies_kb.ConceptMatchListJson]:
+    def find_concepts(self, term: str) -> ApiCall[knowledge.ConceptMatchList]:
         return ApiCall("GET", f"{_API}/graph/concepts", query={"term": term})
 
     @Operation
-    def get_concept(self, concept: str, *, limit: int = 50) -> ApiCall[replies_kb.ConceptJson]:
+    def get_concept(self, concept: str, *, limit: int = 50) -> ApiCall[knowledge.ConceptView]:
         return ApiCall("GET", _path("graph", "concepts", concept), query={"limit": limit})
 
     @Operation
-    def send_document(
-        self, source: str, name: str, data: bytes
-    ) -> ApiCall[replies_kb.UploadReportJson]:
+    def send_document(self, source: str, name: str, data: bytes) -> ApiCall[knowledge.UploadReport]:
         """Sends a PDF, Word, XML, HTML or text file into a source that takes files."""
         return ApiCall("POST", _path("uploads", source), file=(name, data))
 
     @Operation
-    def list_documents(self, source: str) -> ApiCall[replies_kb.UploadListJson]:
+    def list_documents(self, source: str) -> ApiCall[knowledge.UploadList]:
         return ApiCall("GET", _path("uploads", source))
 
     @Operation
-    def list_places(self) -> ApiCall[replies_kb.UploadPlacesJson]:
+    def list_places(self) -> ApiCall[knowledge.UploadPlaces]:
         """The sources that take files, and which files."""
         return ApiCall("GET", f"{_API}/uploads")
 
     @Operation
-    def reread_document(self, source: str, name: str) -> ApiCall[replies_kb.UploadReportJson]:
+    def reread_document(self, source: str, name: str) -> ApiCall[knowledge.UploadReport]:
         return ApiCall("POST", _path("uploads", source, name, "reread"))
 
     @Operation
-    def delete_document(self, source: str, name: str) -> ApiCall[Json]:
+    def delete_document(self, source: str, name: str) -> ApiCall[None]:
         return ApiCall("DELETE", _path("uploads", source, name))
 
     @Operation
-    def list_evaluations(self) -> ApiCall[replies_kb.EvaluationListJson]:
+    def list_evaluations(self) -> ApiCall[evaluation.EvaluationList]:
         return ApiCall("GET", f"{_API}/evaluations")
 
     @Operation
-    def get_evaluation(self, name: str) -> ApiCall[replies_kb.EvaluationJson]:
+    def get_evaluation(self, name: str) -> ApiCall[evaluation.EvaluationView]:
         return ApiCall("GET", _path("evaluations", name))
 
     @Operation
     def get_samples(
         self, name: str, strategy: str, task: str
-    ) -> ApiCall[replies_kb.EvaluationSampleListJson]:
+    ) -> ApiCall[evaluation.EvaluationSampleList]:
         query = {"strategy": strategy, "task": task}
         return ApiCall("GET", _path("evaluations", name, "samples"), query=query)
 
     @Operation
-    def get_transparency(self) -> ApiCall[replies.TransparencyJson]:
+    def get_transparency(self) -> ApiCall[knowledge.Transparency]:
         """Who it is for, what it is made of, and what it does not do."""
         return ApiCall("GET", f"{_API}/transparency")
 
     @Operation
-    def list_examples(self) -> ApiCall[replies.ExampleListJson]:
+    def list_examples(self) -> ApiCall[evaluation.ExampleList]:
         return ApiCall("GET", f"{_API}/examples")
 
     @Operation
-    def check_alive(self) -> ApiCall[replies.HealthJson]:
+    def check_alive(self) -> ApiCall[knowledge.Health]:
         return ApiCall("GET", "/healthz")
 
     @Operation
-    def check_ready(self) -> ApiCall[replies.HealthJson]:
+    def check_ready(self) -> ApiCall[knowledge.Health]:
         return ApiCall("GET", "/readyz")
 
     @Operation
     def read_metrics(self) -> ApiCall[bytes]:
         """Counts for Prometheus."""
-        return ApiCall("GET", "/metrics", raw=True)
+        return ApiCall("GET", "/metrics")
 
 
 def _path(*parts: str) -> str:
@@ -290,10 +285,10 @@ class EventReader:
         return None
 
 
-def flat_metadata(hit: replies_kb.SearchHitJson) -> Json:
+def flat_metadata(hit: knowledge.SearchHit) -> Json:
     """What the passage says of itself beside its text: title, source, section, year, address,
     licence, and whether it is a sample; its score and rank in this search."""
-    passage: Any = hit["passage"]
-    place = {name: value for name, value in passage["locator"].items() if value not in ("", None)}
-    own = {name: passage[name] for name in ("source", "title", "licence", "illustrative")}
-    return {**place, **own, "score": hit["score"], "rank": hit["rank"]}
+    passage = hit.passage
+    place = {name: value for name, value in passage.locator if value not in ("", None)}
+    own = passage.model_dump(include={"source", "title", "licence", "illustrative"})
+    return {**place, **own, "score": hit.score, "rank": hit.rank}

@@ -34,13 +34,13 @@ class OslerRetriever:
         """The documents, best first."""
         key = (self.key.resolve_value() or "") if self.key else ""
         with Client(self.url, key=key) as client:
-            hits = client.search(query, k=top_k or self.top_k, sources=self.sources)["hits"]
+            hits = client.search(query, k=top_k or self.top_k, sources=self.sources).hits
         documents = [
             Document(
-                id=hit["passage"]["id"],
-                content=hit["passage"]["text"],
+                id=hit.passage.id,
+                content=hit.passage.text,
                 meta=flat_metadata(hit),
-                score=hit["score"],
+                score=hit.score,
             )
             for hit in hits
         ]

@@ -42,21 +42,21 @@ class HealthJourney:
             yield _try_step(name, step)
 
     def _check_ready(self) -> str:
-        return str(self._client.check_ready()["status"])
+        return self._client.check_ready().status
 
     def _read_version(self) -> str:
         facts = self._client.get_transparency()
-        count = sum(source["passages"] for source in facts["sources"])
-        return f"osler {facts['version']}, {count:,} passages, snapshot {facts['snapshot']}"
+        count = sum(source.passages for source in facts.sources)
+        return f"osler {facts.version}, {count:,} passages, snapshot {facts.snapshot}"
 
     def _search(self) -> str:
-        hits = self._client.search(self._question, k=5)["hits"]
+        hits = self._client.search(self._question, k=5).hits
         if not hits:
             raise OslerError("the search finds nothing", fix="`osler kb add`, or another question")
-        return f"{len(hits)} passages, first {hits[0]['passage']['id']}"
+        return f"{len(hits)} passages, first {hits[0].passage.id}"
 
     def _start_run(self) -> str:
-        self._run = self._client.start_run(self._question)["run_id"]
+        self._run = self._client.start_run(self._question).run_id
         return self._run
 
     def _follow_events(self) -> str:
@@ -68,11 +68,11 @@ class HealthJourney:
 
     def _read_answer(self) -> str:
         run = self._client.get_run(self._require_run())
-        for one in run["evidence"]:
-            passage = self._client.get_passage(one["passage"]["id"])["passage"]
-            if one["quote"] not in passage["text"]:
-                raise OslerError(f"{passage['id']} does not hold its quote", fix="osler kb verify")
-        return f"{run['grounding']}, {len(run['evidence'])} quotes found in their passages"
+        for one in run.evidence:
+            passage = self._client.get_passage(one.passage.id).passage
+            if one.quote not in passage.text:
+                raise OslerError(f"{passage.id} does not hold its quote", fix="osler kb verify")
+        return f"{run.grounding}, {len(run.evidence)} quotes found in their passages"
 
     def _require_run(self) -> str:
         if not self._run:

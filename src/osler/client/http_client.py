@@ -3,7 +3,7 @@
 ```python
 with Client("http://127.0.0.1:8642", key="osk_…") as osler:
     run = osler.ask("What is given first in anaphylaxis?")
-    print(run["answer"]["text"])
+    print(run.answer.text)
 ```
 """
 
@@ -12,9 +12,11 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import httpx2
+from pydantic import BaseModel
+from pydantic_core import to_jsonable_python
 
 from osler.client.calls import (
     ApiCall,
@@ -26,9 +28,7 @@ from osler.client.calls import (
     given_query,
 )
 from osler.errors import OslerError
-
-if TYPE_CHECKING:
-    from osler.client.replies import RunReportJson
+from osler.reports import RunReport
 
 HOME = "http://127.0.0.1:8642"
 
@@ -57,10 +57,10 @@ class Client(ApiOperations, BlockingCalls, AbstractContextManager["Client"]):
     def __init__(self, url: str = HOME, *, key: str = "", timeout: float = 60.0) -> None:
         self._http = httpx2.Client(base_url=url, headers=_headers(key), timeout=timeout)
 
-    def ask(self, question: str, **how: Any) -> RunReportJson:
+    def ask(self, question: str, **how: Any) -> RunReport:
         """The finished run with its answer; `how` as for `start_run`. A run that fails has no
         answer: its `status` and `error` say why."""
-        run = self.start_run(question, **how)["run_id"]
+        run = self.start_run(question, **how).run_id
         for _ in self.stream_events(run):
             pass
         return self.get_run(run)
@@ -86,9 +86,9 @@ class Client(ApiOperations, BlockingCalls, AbstractContextManager["Client"]):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _send_call(self, call: ApiCall[Any]) -> Any:
+    def _send_call(self, call: ApiCall[Any], reply: type) -> Any:
         try:
-            return _read_reply(call, self._http.request(**_request_of(call)))
+            return _read_reply(self._http.request(**_request_of(call)), reply)
         except httpx2.HTTPError as error:
             raise _unreachable(self._http.base_url, error) from error
 
@@ -99,9 +99,9 @@ class AsyncClient(ApiOperations, AwaitedCalls, AbstractAsyncContextManager["Asyn
     def __init__(self, url: str = HOME, *, key: str = "", timeout: float = 60.0) -> None:
         self._http = httpx2.AsyncClient(base_url=url, headers=_headers(key), timeout=timeout)
 
-    async def ask(self, question: str, **how: Any) -> RunReportJson:
+    async def ask(self, question: str, **how: Any) -> RunReport:
         """As `Client.ask`."""
-        run = (await self.start_run(question, **how))["run_id"]
+        run = (await self.start_run(question, **how)).run_id
         async for _ in self.stream_events(run):
             pass
         return await self.get_run(run)
@@ -127,9 +127,9 @@ class AsyncClient(ApiOperations, AwaitedCalls, AbstractAsyncContextManager["Asyn
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
-    async def _send_call(self, call: ApiCall[Any]) -> Any:
+    async def _send_call(self, call: ApiCall[Any], reply: type) -> Any:
         try:
-            return _read_reply(call, await self._http.request(**_request_of(call)))
+            return _read_reply(await self._http.request(**_request_of(call)), reply)
         except httpx2.HTTPError as error:
             raise _unreachable(self._http.base_url, error) from error
 
@@ -139,18 +139,18 @@ def _headers(key: str) -> dict[str, str]:
 
 
 def _request_of(call: ApiCall[Any]) -> dict[str, Any]:
-    sent = {"params": given_query(call.query), "json": call.body}
+    sent = {"params": given_query(call.query), "json": to_jsonable_python(call.body)}
     files = {"files": {"file": call.file}} if call.file else {}
     return {"method": call.method, "url": call.path, **sent, **files}
 
 
-def _read_reply(call: ApiCall[Any], reply: httpx2.Response) -> Any:
-    if reply.status_code >= 400:
-        raise _refusal(reply)
-    if call.raw:
-        return reply.content
-    found = reply.json() if reply.content else {}
-    return found if isinstance(found, dict) else {}
+def _read_reply(found: httpx2.Response, reply: type) -> Any:
+    if found.status_code >= 400:
+        raise _refusal(found)
+    if issubclass(reply, BaseModel):
+        # A newer server may tell more.
+        return reply.model_validate_json(found.content, extra="ignore")
+    return found.content if reply is bytes else None
 
 
 def _refusal(reply: httpx2.Response) -> ServerRefused:

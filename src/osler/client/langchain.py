@@ -31,11 +31,11 @@ class OslerRetriever(BaseRetriever):  # type: ignore[misc]  # untyped where the 
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun
     ) -> list[Document]:
-        hits = self.client.search(query, k=self.k, sources=list(self.sources))["hits"]
+        hits = self.client.search(query, k=self.k, sources=list(self.sources)).hits
         return [
             Document(
-                id=hit["passage"]["id"],
-                page_content=hit["passage"]["text"],
+                id=hit.passage.id,
+                page_content=hit.passage.text,
                 metadata=flat_metadata(hit),
             )
             for hit in hits

@@ -27,15 +27,15 @@ class OslerRetriever(BaseRetriever):  # type: ignore[misc]  # untyped where the 
         self._client, self._k, self._sources = client, k, list(sources)
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        hits = self._client.search(query_bundle.query_str, k=self._k, sources=self._sources)["hits"]
+        hits = self._client.search(query_bundle.query_str, k=self._k, sources=self._sources).hits
         return [
             NodeWithScore(
                 node=TextNode(
-                    id_=hit["passage"]["id"],
-                    text=hit["passage"]["text"],
+                    id_=hit.passage.id,
+                    text=hit.passage.text,
                     metadata=flat_metadata(hit),
                 ),
-                score=hit["score"],
+                score=hit.score,
             )
             for hit in hits
         ]

@@ -8,8 +8,7 @@
       file_table.py     the rows of roots and files; nothing else writes them
       reader_process.py big files read by a second process
       prepare.py        records to rows, as pure functions
-      chunk.py          documents to passages: the three papers' chunkings
-      windows.py        overlapping windows over long texts
+      chunk.py          documents to passages: the three papers' chunkings, and windows
       document_upsert.py new, unchanged, newer, older or double documents
       rejects.py        records that became no document, and dead letters
       bulk.py           the same work on several processes or a Ray cluster

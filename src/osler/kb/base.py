@@ -10,11 +10,10 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Self
 
-from osler.errors import KnowledgeBaseError, MissingPath, UnnamedSource
+from osler.errors import KnowledgeBaseError, MissingPath, UnknownPassage, UnnamedSource
 from osler.kb import index, store
 from osler.kb.check import KnowledgeBaseInfo
-from osler.kb.correct import replace_text
-from osler.kb.index import BuildResult
+from osler.kb.index import BuildResult, Correction, leases
 from osler.kb.ingest import file_table, files
 from osler.kb.ingest.chunk import parse_chunking
 from osler.kb.ingest.files import IngestResult, UpdateOptions
@@ -22,17 +21,31 @@ from osler.kb.ingest.prepare import IngestOptions
 from osler.kb.reader import Derived, KnowledgeBaseReader
 from osler.kb.search.base import BackendChoice
 from osler.kb.store import access, snapshots
-from osler.kb.store.passages import Progress, check_source, ignore_progress, set_meta
+from osler.kb.store.passages import (
+    Progress,
+    check_source,
+    columns_of,
+    delete_words,
+    ignore_progress,
+    index_words,
+    read_meta,
+    read_numbered,
+    set_meta,
+    size_of,
+)
 from osler.kb.store.snapshots import Snapshot
 from osler.sources.catalogue import SOURCES
 from osler.sources.formats.osler_jsonl import OslerJsonl, sources_of
-from osler.sources.patients.secret import use_secret
+from osler.sources.patients.identifiers.removal import remove_identifiers
+from osler.sources.patients.secret import is_deidentified, use_secret
+from osler.text import language_of
 from osler.types import Passage
 
 if TYPE_CHECKING:
     from osler.kb.encoders.base import Encoder
     from osler.kb.ingest.bulk import WorkerPool
     from osler.kb.search.push import PushResult
+
 
 __all__ = ["BuildResult", "IngestResult", "KnowledgeBase", "KnowledgeBaseInfo", "Progress"]
 
@@ -321,3 +334,37 @@ def _sources_of(path: Path) -> tuple[str, ...]:
         f"{path} does not name its source",
         fix=f"give it with --source: {', '.join(SOURCES)}, or a name of your own",
     )
+
+
+def replace_text(db: sqlite3.Connection, id: str, text: str, encoder: Encoder | None) -> Correction:
+    """Replaces the text of a passage, within the caller's transaction.
+
+    The passage keeps its id and gets a new row number, since a reader may hold the old one's
+    vector; an equal text changes nothing. Raises `UnknownPassage`, and `KnowledgeBaseError` for
+    a text of blanks.
+    """
+    rows = list(read_numbered(db, "SELECT * FROM passage WHERE id = ?", (id,)))
+    if not rows:
+        raise UnknownPassage(f"there is no passage {id!r}", fix="`osler kb search` lists their ids")
+    ((number, old),) = rows
+    if not text.strip():
+        raise KnowledgeBaseError("the text is empty", fix="`osler kb rm` takes a document out")
+    if is_deidentified(old.source):
+        text = remove_identifiers(text)
+    if text == old.text:
+        return Correction(old, old, (number, number), has_vector=True)
+    new = replace(old, text=text, language=language_of(text))
+    place = db.execute("SELECT document, n FROM passage WHERE number = ?", (number,)).fetchone()
+    delete_words(db, rows)
+    db.execute("DELETE FROM passage WHERE number = ?", (number,))
+    added = db.execute(
+        "INSERT INTO passage VALUES (NULL, ?,?,?,?, ?,?,?,?,?,?, ?,?,?, ?,?,?)",
+        (*columns_of(new), *place, size_of(text, new.language)),
+    ).lastrowid
+    batch = [(added or 0, new)]
+    index_words(db, batch)
+    known = {*encoder.languages} & {*read_meta(db, "languages").split()} if encoder else set()
+    is_encoded = new.language in known
+    if encoder is not None and is_encoded:
+        leases.insert_vectors(db, batch, leases.encode_batch(encoder, [new]))
+    return Correction(old, new, (number, added or 0), is_encoded)

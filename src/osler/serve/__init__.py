@@ -5,12 +5,12 @@
 | `app`, `transport`, `middleware` | the application, bounded uvicorn, checks of each request |
 | `state` | what all endpoints share: settings, caches, ledger, run manager |
 | `api`, `threads`, `uploads`, `feedback`, `exports`, `evaluations`, `page` | endpoints |
-| `chat`, `responses` | OpenAI's interface |
+| `chat` | OpenAI's interface |
 | `tools`, `reading_tools`, `formula_tools`, `scoped_mcp`, `mcp_tasks` | MCP |
 | `clinic` | CDS Hooks |
 | `run_manager`, `admission`, `run_views` | runs: started, admitted, shown and streamed |
 | `ledger`, `keys` | whose run it was; keys and callers |
-| `schemas*`, `chat_wire`, `documents` | requests and replies, and how they are made of values |
+| `schemas`, `chat_wire` | requests; replies are in `osler.reports` |
 | `choices`, `problems` | what a request may choose, and how it is refused |
 | `metrics`, `otel` | Prometheus counts and OpenTelemetry spans |
 

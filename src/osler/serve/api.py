@@ -9,6 +9,7 @@ from fastapi import APIRouter, Depends, Header, Path, Query
 from fastapi.responses import HTMLResponse, StreamingResponse
 from pydantic import BaseModel
 
+from osler import reports
 from osler.app.changed import find_changed
 from osler.app.config import Settings
 from osler.app.config.access import AccessSettings
@@ -18,7 +19,8 @@ from osler.errors import BadRun, KnowledgeBaseError, OslerError, UnknownPassage
 from osler.kb.check import KnowledgeBaseInfo, Provenance, SourceInfo
 from osler.methods.omni.dossier import SavedPlan
 from osler.questions import parse_question
-from osler.serve import choices, documents, schemas, schemas_kb
+from osler.reports import knowledge
+from osler.serve import choices, schemas
 from osler.serve.graph_views import caller_graph, read_concept
 from osler.serve.keys import Caller
 from osler.serve.problems import RefusedRequest
@@ -53,7 +55,7 @@ pages = APIRouter(responses=schemas.PROBLEMS)
 
 
 @router.post("/runs", status_code=202, tags=["runs"])
-async def create_run(asked: schemas.RunRequest, site: At, caller: Who) -> schemas.RunStarted:
+async def create_run(asked: schemas.RunRequest, site: At, caller: Who) -> reports.RunStarted:
     """Start a run. It goes on without a watcher; `events` is where to watch it."""
     question = parse_question(asked.question, options=tuple(asked.options), language=asked.language)
     settings = choices.caller_settings(
@@ -65,8 +67,8 @@ async def create_run(asked: schemas.RunRequest, site: At, caller: Who) -> schema
     plan = None if asked.plan is None else await _parse_plan(site, settings, asked.plan)
     live = await site.desk.start_run(caller, question, settings, plan)
     where = f"/api/v1/runs/{live.id}/events"
-    return schemas.RunStarted(
-        danger=documents.danger_view(live.danger),
+    return reports.RunStarted(
+        danger=reports.DangerView.of(live.danger),
         run_id=live.id,
         status=live.status,
         events=where,
@@ -74,7 +76,7 @@ async def create_run(asked: schemas.RunRequest, site: At, caller: Who) -> schema
 
 
 async def _parse_plan(
-    site: ServerState, settings: Settings, queries: list[schemas.SourceQuery]
+    site: ServerState, settings: Settings, queries: list[reports.SourceQuery]
 ) -> SavedPlan:
     """Raises `RefusedRequest` (422) where the strategy runs no plan, or the plan is none."""
     if settings.strategy.kind != PLANNING:
@@ -92,14 +94,14 @@ async def _searched_sources(site: ServerState, settings: Settings) -> tuple[str,
 
 
 @router.post("/plan", tags=["runs"])
-async def plan(asked: schemas.PlanRequest, site: At, caller: Who) -> schemas.PlanView:
+async def plan(asked: schemas.PlanRequest, site: At, caller: Who) -> reports.PlanView:
     """A source plan, which is not run. Edit its queries and give them to `POST /runs`."""
     return await make_plan(site, caller, asked)
 
 
 async def make_plan(
     site: ServerState, caller: Caller, asked: schemas.PlanRequest
-) -> schemas.PlanView:
+) -> reports.PlanView:
     """One plan, whichever door it was asked for at."""
     question = parse_question(asked.question, options=tuple(asked.options), language=asked.language)
     settings = choices.caller_settings(site.settings, caller, asked, strategy=PLANNING)
@@ -107,7 +109,17 @@ async def make_plan(
         made = await site.desk.make_plan(caller, question, settings)
     except BadRun as error:  # the budget, which the request may have narrowed, ended first
         raise RefusedRequest(422, "no_plan", error.message, fix="raise the limits") from error
-    return documents.plan_view(made, question, danger_notice(settings, question))
+    return reports.PlanView.from_value(
+        made,
+        danger=reports.DangerView.of(danger_notice(settings, question)),
+        question=question.text,
+        queries=[
+            reports.SourceQuery(source=one.source, query=one.wire)
+            for one in made.plan_reading.plan.queries
+        ],
+        text=made.plan,
+        notice=reports.NOTICE,
+    )
 
 
 @router.get("/runs", tags=["runs"])
@@ -116,26 +128,26 @@ async def list_runs(
     caller: Who,
     before: Annotated[str, Query(max_length=64)] = "",
     limit: Annotated[int, Query(ge=1, le=100)] = 20,
-) -> schemas.RunList:
+) -> reports.RunList:
     """The caller's workspace's runs, the newest first."""
     entries, next_page = await asyncio.to_thread(visible_entries, site.desk, caller, before, limit)
     listed = []
     for entry in entries:
         live = site.desk.find_run(entry.id, caller.workspace)
         status = live.status if live else entry.status
-        listed.append(schemas.RunSummary.from_value(entry, run_id=entry.id, status=status))
-    return schemas.RunList(runs=listed, next=next_page)
+        listed.append(reports.RunSummary.from_value(entry, run_id=entry.id, status=status))
+    return reports.RunList(runs=listed, next=next_page)
 
 
 @router.get("/runs/{id}", tags=["runs"])
-async def get_run(id: RunId, site: At, caller: Who) -> schemas.RunReport:
+async def get_run(id: RunId, site: At, caller: Who) -> reports.RunReport:
     """A run with its answer, citations and evidence, while it runs and ever after."""
     view = await load_run(site.desk, caller, id)
     now = {"changed": await _changed(site, view), "ahead": site.desk.count_ahead(id)}
-    return documents.run_report(view).model_copy(update=now)
+    return view.report().model_copy(update=now)
 
 
-async def _changed(site: ServerState, view: RunView) -> list[schemas.ChangedView]:
+async def _changed(site: ServerState, view: RunView) -> list[reports.ChangedView]:
     """What of the evidence changed since; nothing where it cannot be compared."""
     if view.solution is None or not view.solution.answer.evidence:
         return []
@@ -147,7 +159,7 @@ async def _changed(site: ServerState, view: RunView) -> list[schemas.ChangedView
         return []
     answer, settings = view.solution.answer, site.settings
     found = await asyncio.to_thread(find_changed, settings, kb, answer)
-    return [schemas.ChangedView.from_value(one) for one in found]
+    return [reports.ChangedView.from_value(one) for one in found]
 
 
 @router.get(
@@ -184,28 +196,28 @@ def _event_number(given: str) -> int:
 
 
 @router.post("/runs/{id}/cancel", tags=["runs"])
-async def cancel_run(id: RunId, site: At, caller: Who) -> schemas.RunReport:
+async def cancel_run(id: RunId, site: At, caller: Who) -> reports.RunReport:
     """Stop it, and its model call; a run that is over stays as it is."""
     if live := active_run(site.desk, caller, id):
         await site.desk.cancel_run(live)
-    return documents.run_report(await load_run(site.desk, caller, id))
+    return (await load_run(site.desk, caller, id)).report()
 
 
 @router.post("/search", tags=["knowledge"])
-async def search(asked: schemas.SearchRequest, site: At, caller: Who) -> schemas_kb.SearchResult:
+async def search(asked: schemas.SearchRequest, site: At, caller: Who) -> knowledge.SearchResult:
     """The passages that these words find."""
     return await run_search(site, caller, asked)
 
 
 async def run_search(
     site: ServerState, caller: Caller, asked: schemas.SearchRequest
-) -> schemas_kb.SearchResult:
+) -> knowledge.SearchResult:
     """One search, whichever door it came by."""
     hits = await find_hits(site, caller, asked)
-    return schemas_kb.SearchResult(
+    return knowledge.SearchResult(
         query=asked.query,
         snapshot=await served_snapshot(site),
-        hits=[schemas_kb.SearchHit.from_value(one) for one in hits],
+        hits=[knowledge.SearchHit.from_value(one) for one in hits],
     )
 
 
@@ -226,7 +238,7 @@ async def get_passage(
     snapshot: Annotated[
         str, Query(max_length=64, description="Only if this is the snapshot that is served.")
     ] = "",
-) -> schemas_kb.PassageInContext:
+) -> knowledge.PassageInContext:
     """A passage, where it comes from, and what stands around it."""
     return await open_passage(site, caller, id, context, await served_snapshot(site, snapshot))
 
@@ -247,14 +259,14 @@ async def served_snapshot(site: ServerState, wanted: str = "") -> str:
 
 async def open_passage(
     site: ServerState, caller: Caller, id: str, context: int, snapshot: str
-) -> schemas_kb.PassageInContext:
+) -> knowledge.PassageInContext:
     """One passage, whichever door it was asked for at. Raises `UnknownPassage`."""
     around, origin = await passage_context(site, caller, id, context)
     wanted = next(one for one in around if one.id == id)
-    return schemas_kb.PassageInContext(
-        passage=schemas_kb.PassageView.from_value(wanted),
-        context=[schemas_kb.PassageView.from_value(one) for one in around] if context else [],
-        provenance=None if origin is None else documents.provenance_view(origin),
+    return knowledge.PassageInContext(
+        passage=knowledge.PassageView.from_value(wanted),
+        context=[knowledge.PassageView.from_value(one) for one in around] if context else [],
+        provenance=None if origin is None else knowledge.ProvenanceView.of(origin),
         snapshot=snapshot,
     )
 
@@ -299,14 +311,14 @@ def _require_open(access: AccessSettings, passage: Passage) -> None:
 
 
 @router.get("/sources", tags=["knowledge"])
-async def sources(site: At, caller: Who) -> schemas_kb.SourceList:
+async def sources(site: At, caller: Who) -> knowledge.SourceList:
     """What there is to search, counted."""
     from osler.app.wiring.knowledge import searched_sources
 
     settings = caller.scope.narrow_settings(site.settings)
     kb = (await site.shelf.open_knowledge()).kb
     info = await asyncio.to_thread(kb.info)
-    return schemas_kb.SourceList(
+    return knowledge.SourceList(
         snapshot=info.snapshot,
         searched=list(await asyncio.to_thread(searched_sources, settings, kb)),
         sources=source_views(settings.access, info),
@@ -318,17 +330,17 @@ def open_sources(access: AccessSettings, info: KnowledgeBaseInfo) -> list[Source
     return [one for one in info.sources if access.may_search(one.source)]
 
 
-def source_views(access: AccessSettings, info: KnowledgeBaseInfo) -> list[schemas_kb.SourceView]:
-    return [schemas_kb.SourceView.from_value(one) for one in open_sources(access, info)]
+def source_views(access: AccessSettings, info: KnowledgeBaseInfo) -> list[knowledge.SourceView]:
+    return [knowledge.SourceView.from_value(one) for one in open_sources(access, info)]
 
 
 @router.get("/kb", tags=["knowledge"])
-async def kb_status(site: At, caller: Who) -> schemas_kb.KbStatus:
+async def kb_status(site: At, caller: Who) -> knowledge.KbStatus:
     """The state of the knowledge base."""
     kb = (await site.shelf.open_knowledge()).kb
     info = await asyncio.to_thread(kb.info)
     shown = open_sources(caller.scope.narrow_settings(site.settings).access, info)
-    return schemas_kb.KbStatus.from_value(
+    return knowledge.KbStatus.from_value(
         info,
         documents=sum(one.documents for one in shown),
         passages=sum(one.passages for one in shown),
@@ -341,13 +353,13 @@ async def kb_status(site: At, caller: Who) -> schemas_kb.KbStatus:
 @router.get("/graph/concepts", tags=["graph"])
 async def find_concepts(
     site: At, caller: Who, term: Annotated[str, Query(min_length=1, max_length=500)]
-) -> schemas_kb.ConceptMatchList:
+) -> knowledge.ConceptMatchList:
     """The concepts that have this name."""
     graph = await caller_graph(site, caller)
     matches = await asyncio.to_thread(graph.find_exact, term) if graph else []
-    return schemas_kb.ConceptMatchList(
+    return knowledge.ConceptMatchList(
         term=term,
-        concepts=[schemas_kb.ConceptMatch(id=m.concept, name=m.name) for m in matches[:50]],
+        concepts=[knowledge.ConceptMatch(id=m.concept, name=m.name) for m in matches[:50]],
     )
 
 
@@ -357,7 +369,7 @@ async def get_concept(
     site: At,
     caller: Who,
     limit: Annotated[int, Query(ge=1, le=_RELATIONS, description="Relations.")] = _RELATIONS,
-) -> schemas_kb.ConceptView:
+) -> knowledge.ConceptView:
     """A concept: names, definitions, one-hop relations."""
     return await read_concept(site, caller, id, limit)
 

@@ -16,6 +16,7 @@ from fastapi import APIRouter, Depends, FastAPI
 from fastapi.responses import Response
 from starlette.middleware import Middleware
 
+from osler import reports
 from osler.app.audit.entries import open_audit
 from osler.app.config import ROLES, STRATEGIES, Settings
 from osler.app.danger import load_rules
@@ -24,6 +25,7 @@ from osler.app.wiring.composers import may_write
 from osler.app.wiring.models import PACKAGED
 from osler.app.wiring.resource_cache import ResourceCache
 from osler.errors import OslerError
+from osler.reports import evaluation, knowledge
 from osler.serve import (
     api,
     chat,
@@ -32,9 +34,7 @@ from osler.serve import (
     otel,
     page,
     problems,
-    responses,
     schemas,
-    schemas_evaluation,
     threads,
     tools,
     uploads,
@@ -81,13 +81,13 @@ OUT_OF_SCOPE = [
 
 
 @root.get("/healthz")
-async def live() -> schemas.Health:
+async def live() -> knowledge.Health:
     """The process answers."""
-    return schemas.Health(status="ok")
+    return knowledge.Health(status="ok")
 
 
 @root.get("/readyz")
-async def ready(site: At) -> schemas.Health:
+async def ready(site: At) -> knowledge.Health:
     """Questions can be taken: the knowledge base is open and built, runs can be written, and it
     is not stopping."""
     if site.desk.draining:
@@ -101,7 +101,7 @@ async def ready(site: At) -> schemas.Health:
         raise RefusedRequest(
             503, cause.code, error.message, fix=error.fix, retry_after=10.0
         ) from error
-    return schemas.Health(status="ready")
+    return knowledge.Health(status="ready")
 
 
 @root.get(
@@ -115,22 +115,22 @@ async def metrics(site: At) -> Response:
 
 
 @operation.get("/transparency")
-async def transparency(site: At, caller: Who) -> schemas.Transparency:
+async def transparency(site: At, caller: Who) -> knowledge.Transparency:
     """Who it is for, what it is made of, and what it does not do."""
     settings = site.settings
     access = caller.scope.narrow_settings(settings).access
     held = await site.shelf.open_knowledge()
     info = await asyncio.to_thread(held.kb.info)
     models = {
-        role: schemas.ModelView(
+        role: knowledge.ModelView(
             kind=settings.model_for(role).kind,
             name=settings.model_for(role).name or _model_name(settings.model_for(role).kind),
             words_answers=may_write(settings, role),
         )
         for role in ROLES
     }
-    return schemas.Transparency(
-        notice=schemas.NOTICE,
+    return knowledge.Transparency(
+        notice=reports.NOTICE,
         version=version("osler"),
         intended_users="healthcare professionals and researchers",
         intended_use="finding and reading evidence for a medical question, with its sources",
@@ -151,24 +151,24 @@ async def transparency(site: At, caller: Who) -> schemas.Transparency:
 
 
 @operation.get("/examples")
-async def examples(site: At) -> schemas_evaluation.ExampleList:
+async def examples(site: At) -> evaluation.ExampleList:
     """Questions to try, where the sample texts that answer them are in the knowledge base."""
     kb = (await site.shelf.open_knowledge()).kb
     info = await asyncio.to_thread(kb.info)
     # Made-up patients of the user's own are marked as illustrative too.
     if not any(one.illustrative for one in info.sources if one.source != EMR):
-        return schemas_evaluation.ExampleList(examples=[])
-    return schemas_evaluation.ExampleList(examples=await asyncio.to_thread(_shortest_examples))
+        return evaluation.ExampleList(examples=[])
+    return evaluation.ExampleList(examples=await asyncio.to_thread(_shortest_examples))
 
 
-def _shortest_examples() -> list[schemas_evaluation.ExampleView]:
+def _shortest_examples() -> list[evaluation.ExampleView]:
     """The shortest of each language: whoever tries something reads them first."""
-    found: list[schemas_evaluation.ExampleView] = []
+    found: list[evaluation.ExampleView] = []
     for name in ("questions_en.jsonl", "questions_zh.jsonl"):
         text = read_packaged("osler.sample", name)
         asked = sorted(map(json.loads, text.splitlines()), key=lambda one: len(one["question"]))
         found += [
-            schemas_evaluation.ExampleView(
+            evaluation.ExampleView(
                 question=one["question"],
                 options=list(one.get("options", {}).values()),
                 language=one["language"],
@@ -246,7 +246,7 @@ def create_app(site: ServerState) -> FastAPI:
     app = FastAPI(
         title="Osler",
         version=version("osler"),
-        description=wire.NOTICE,
+        description=reports.NOTICE,
         docs_url=None,  # they load scripts from elsewhere
         redoc_url=None,
         lifespan=run_lifespan,
@@ -277,7 +277,6 @@ _ROUTERS = (
     root,
     operation,
     chat.router,
-    responses.router,
     clinic.router,
     launch_page.pages,
     launch_page.router,

@@ -20,7 +20,7 @@ from osler.answer.follow_up import Standalone
 from osler.app.follow_ups import standalone_of
 from osler.questions import parse_question
 from osler.serve import chat_wire as wire
-from osler.serve import choices, documents
+from osler.serve import choices
 from osler.serve.api import At, Who
 from osler.serve.keys import Caller
 from osler.serve.problems import BadParameter, RefusedRequest
@@ -116,7 +116,7 @@ async def complete(
 async def start_chat(
     asked: wire.ChatRequest, request: Request, site: ServerState, caller: Caller, *, inline: bool
 ) -> ChatAnswer:
-    """Starts the run that answers a conversation, whichever of OpenAI's ways it came by."""
+    """Starts the run that answers a conversation."""
     settings = choices.caller_settings(
         site.settings,
         caller,
@@ -275,9 +275,9 @@ class ChatAnswer:
         return "length" if halt is Halt.BUDGET else "stop"
 
     async def run_extension(self) -> dict[str, Any]:
-        run = documents.run_report(await load_run(self.site.desk, self.live.caller, self.live.id))
+        run = await load_run(self.site.desk, self.live.caller, self.live.id)
         said = {"standalone": self.alone.text, "rewritten_by": self.alone.by}
-        return {**run.model_dump(mode="json"), **said, "unread": self.asked.unread_parts}
+        return {**run.report().model_dump(mode="json"), **said, "unread": self.asked.unread_parts}
 
     # OpenAI's stream ends with [DONE]; an error is a chunk, since the status was sent already.
     async def stream_chunks(self) -> AsyncIterator[bytes]:

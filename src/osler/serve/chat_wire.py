@@ -12,8 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from osler.app.config import STRATEGIES
 from osler.questions import LIMIT
+from osler.reports import Words
 from osler.serve.problems import BadParameter
-from osler.serve.schemas import Words
 
 PREFIX = "osler/"
 # Turns of the user before the last in which danger still counts.

@@ -11,9 +11,10 @@ from osler.app.config import Settings
 from osler.errors import describe_invalid
 from osler.methods.omni.dossier import SavedPlan
 from osler.methods.omni.plan import Query, SourcePlan, render_source_plan
+from osler.reports import SourceQuery
 from osler.serve.keys import Caller
 from osler.serve.problems import RefusedRequest
-from osler.serve.schemas import PlanRequest, RunLimits, RunRequest, SearchRequest, SourceQuery
+from osler.serve.schemas import PlanRequest, RunLimits, RunRequest, SearchRequest
 
 
 def run_settings(

@@ -19,7 +19,8 @@ from osler.evaluate.report.tables import (
     opponent_facts,
     report_facts,
 )
-from osler.serve import schemas, schemas_evaluation
+from osler.reports import evaluation
+from osler.serve import schemas
 from osler.serve.problems import RefusedRequest
 from osler.serve.state import ServerState, current_state
 
@@ -36,15 +37,15 @@ router = APIRouter(prefix="/api/v1", tags=["evaluation"], responses=schemas.PROB
 
 
 @router.get("/evaluations")
-async def list_evaluations(site: At) -> schemas_evaluation.EvaluationList:
+async def list_evaluations(site: At) -> evaluation.EvaluationList:
     """The log folders of `osler eval` that lie in `eval` of home."""
-    return schemas_evaluation.EvaluationList(
+    return evaluation.EvaluationList(
         evaluations=await asyncio.to_thread(_list_folders, site.settings.home / FOLDER)
     )
 
 
 @router.get("/evaluations/{name}")
-async def get_evaluation(name: Name, site: At) -> schemas_evaluation.EvaluationView:
+async def get_evaluation(name: Name, site: At) -> evaluation.EvaluationView:
     """The figures of one with their intervals, as `osler eval report` writes them."""
     return _evaluation_view(name, await _load_report(site, name))
 
@@ -55,14 +56,14 @@ async def get_samples(
     site: At,
     strategy: Annotated[str, Query(max_length=200)],
     task: Annotated[str, Query(max_length=200)],
-) -> schemas_evaluation.EvaluationSampleList:
+) -> evaluation.EvaluationSampleList:
     """Samples of one strategy on one task, failures first."""
     cell = (await _load_report(site, name)).cell_of(strategy, task)
     if cell is None:
         raise RefusedRequest(404, "unknown_evaluation", "no such strategy on such a task")
-    return schemas_evaluation.EvaluationSampleList(
+    return evaluation.EvaluationSampleList(
         samples=[
-            schemas_evaluation.EvaluationSample.from_value(
+            evaluation.EvaluationSample.from_value(
                 one, options=[f"{letter}. {text}" for letter, text in one.options]
             )
             for one in cell.shown
@@ -82,7 +83,7 @@ async def _load_report(site: ServerState, name: str) -> EvaluationReport:
         ) from error
 
 
-def _list_folders(folder: Folder) -> list[schemas_evaluation.EvaluationSummary]:
+def _list_folders(folder: Folder) -> list[evaluation.EvaluationSummary]:
     if not folder.is_dir():
         return []
     plans = sorted(folder.glob(f"*/{PLAN}"))[:_LISTED]
@@ -91,13 +92,13 @@ def _list_folders(folder: Folder) -> list[schemas_evaluation.EvaluationSummary]:
     ]
 
 
-def _summarise_folder(folder: Folder) -> schemas_evaluation.EvaluationSummary:
+def _summarise_folder(folder: Folder) -> evaluation.EvaluationSummary:
     plan, damaged = None, ""
     try:
         plan = read_plan(folder)
     except BadRun as error:
         damaged = _without_path(error, folder)
-    return schemas_evaluation.EvaluationSummary(
+    return evaluation.EvaluationSummary(
         name=folder.name,
         experiment=plan.experiment if plan else "",
         version=plan.version if plan else "",
@@ -112,8 +113,8 @@ def _without_path(error: BadRun, folder: Folder) -> str:
     return error.message.replace(str(folder), folder.name)
 
 
-def _evaluation_view(name: str, report: EvaluationReport) -> schemas_evaluation.EvaluationView:
-    wire = schemas_evaluation
+def _evaluation_view(name: str, report: EvaluationReport) -> evaluation.EvaluationView:
+    wire = evaluation
     return wire.EvaluationView(
         name=name,
         head=HEAD,
@@ -137,6 +138,6 @@ def _evaluation_view(name: str, report: EvaluationReport) -> schemas_evaluation.
     )
 
 
-def _measure_view(report: EvaluationReport, one: Measure) -> schemas_evaluation.EvaluationMeasure:
+def _measure_view(report: EvaluationReport, one: Measure) -> evaluation.EvaluationMeasure:
     means = {label: report.macro_mean(label, one.name) for label in report.strategies}
-    return schemas_evaluation.EvaluationMeasure.from_value(one, means=means)
+    return evaluation.EvaluationMeasure.from_value(one, means=means)

@@ -11,11 +11,11 @@ from fastapi.responses import Response
 
 from osler.answer.evidence_table import flat_rows, tabulate_studies
 from osler.answer.export import ExportedAnswer, ExportFormat, find_kind
+from osler.reports import evaluation
 from osler.serve import schemas
 from osler.serve.api import At, RunId, Who
 from osler.serve.problems import RefusedRequest
 from osler.serve.run_views import RunView, load_run
-from osler.serve.schemas_kb import ResponseModel
 
 router = APIRouter(prefix="/api/v1", responses=schemas.PROBLEMS)
 _FILE: dict[int | str, dict[str, Any]] = {
@@ -31,35 +31,16 @@ async def export_run(id: RunId, site: At, caller: Who, to: Format = "markdown") 
     return await export_response([exported_answer(view)], to, id)
 
 
-class StudyRowView(ResponseModel):
-    """What one study behind an answer states; each value is a quote, "" where it states none."""
-
-    title: str
-    year: int | None
-    design: str
-    n: str
-    measure: str
-    value: str
-    unit: str
-    low: str
-    high: str
-    hints: str
-    quote: str
-    passage: str
-
-
-class StudyTable(ResponseModel):
-    rows: list[StudyRowView]
-
-
 @router.get("/runs/{id}/studies", tags=["runs"])
-async def list_studies(id: RunId, site: At, caller: Who) -> StudyTable:
+async def list_studies(id: RunId, site: At, caller: Who) -> evaluation.StudyTable:
     """The evidence table: a row for each effect that the cited passages state."""
     view = await load_run(site.desk, caller, id)
     hits = [one.hit for one in exported_answer(view).solution.answer.evidence]
     rows = await asyncio.to_thread(lambda: list(flat_rows(tabulate_studies(hits))))
-    shown = StudyRowView.model_fields
-    return StudyTable(rows=[StudyRowView(**{k: row[k] for k in shown}) for row in rows])
+    shown = evaluation.StudyRowView.model_fields
+    return evaluation.StudyTable(
+        rows=[evaluation.StudyRowView(**{k: row[k] for k in shown}) for row in rows]
+    )
 
 
 def exported_answer(view: RunView, asked: str = "") -> ExportedAnswer:

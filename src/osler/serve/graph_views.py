@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Sequence
 
 from osler.graph.store import Graph
-from osler.serve import schemas_kb
+from osler.reports import knowledge
 from osler.serve.keys import Caller
 from osler.serve.problems import RefusedRequest
 from osler.serve.state import ServerState
@@ -22,7 +22,7 @@ async def caller_graph(site: ServerState, caller: Caller) -> Graph | None:
 
 async def read_concept(
     site: ServerState, caller: Caller, id: str, limit: int, predicates: Sequence[str] = ()
-) -> schemas_kb.ConceptView:
+) -> knowledge.ConceptView:
     """One concept, whichever door it was asked for at, with all its relations or those of some
     predicates. Raises `RefusedRequest` (404)."""
     graph = await caller_graph(site, caller)
@@ -35,9 +35,9 @@ async def read_concept(
 
 def _concept_view(
     graph: Graph, id: str, limit: int, predicates: Sequence[str]
-) -> schemas_kb.ConceptView | None:
+) -> knowledge.ConceptView | None:
     known = graph.get_concept(id)
     if known is None:
         return None
     edges = graph.find_neighbours([known.id], predicates=predicates, limit=limit)
-    return schemas_kb.ConceptView.from_value(known, relations=edges)
+    return knowledge.ConceptView.from_value(known, relations=edges)

@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, get_args
+from typing import get_args
 
 from osler.errors import BadConfig, KnowledgeBaseBusy, StorageFailed
 from osler.kb.store.access import LockMode, hold_lock, write_transaction
+from osler.reports import Status
 
-Status = Literal["queued", "running", "finished", "failed", "cancelled", "interrupted"]
 STATUSES: tuple[Status, ...] = get_args(Status)
 FILE = "serve.sqlite"
 # Whose runs those are that no key made.

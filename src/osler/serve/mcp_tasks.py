@@ -20,12 +20,13 @@ from mcp.shared.exceptions import MCPError
 from mcp.types import INVALID_PARAMS, CallToolRequestParams, RequestParams
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from osler import reports
 from osler.app.audit.entries import write_entry
 from osler.app.config import STRATEGIES
 from osler.app.follow_ups import standalone_of
 from osler.errors import OslerError
 from osler.questions import parse_question
-from osler.serve import choices, documents, schemas
+from osler.serve import choices, schemas
 from osler.serve.audited_requests import tool_entry
 from osler.serve.chat_wire import TURNS
 from osler.serve.keys import Caller
@@ -40,7 +41,7 @@ _TOOL = "answer_question"
 _MODERN = frozenset({"2026-07-28"})
 _POLL_MS = 1_000
 
-AskedQuestion = Annotated[schemas.Words, Field(min_length=1, max_length=8_000)]
+AskedQuestion = Annotated[reports.Words, Field(min_length=1, max_length=8_000)]
 StrategyName = Annotated[str, Field(json_schema_extra={"enum": [*STRATEGIES]})]
 RunSeconds = Annotated[float, Field(gt=0, le=120)]
 EarlierQuestions = Annotated[
@@ -190,7 +191,7 @@ def _describe_task(view: RunView) -> dict[str, Any]:
 
 def _tool_result(view: RunView) -> dict[str, Any]:
     """As `answer_question` itself would have replied."""
-    report = documents.run_report(view).model_dump(mode="json")
+    report = view.report().model_dump(mode="json")
     text = json.dumps(report, ensure_ascii=False, indent=2)
     return {
         "content": [{"type": "text", "text": text}],

@@ -25,12 +25,12 @@ from osler.app.wiring.resource_cache import ResourceCache
 from osler.errors import OslerError, StorageFailed, translate_os_errors
 from osler.kb.store.durable import probe_folder
 from osler.methods.omni.dossier import SavedPlan
-from osler.serve.admission import Admission
+from osler.reports import Status
+from osler.serve.admission import Admission, TokenBudget
 from osler.serve.keys import Caller
-from osler.serve.ledger import Ledger, LedgerEntry, Status
+from osler.serve.ledger import Ledger, LedgerEntry
 from osler.serve.problems import RefusedRequest, refusal_for
 from osler.serve.scopes import reach_of
-from osler.serve.token_budget import TokenBudget
 from osler.trace import Answered, Asked, DangerNoticed, Event, to_line
 from osler.types import DangerNotice, Question, Solution
 

@@ -10,11 +10,12 @@ from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from osler import reports
 from osler.app.config.access import AccessSettings
 from osler.app.run_files import EVENTS, RunRecord, read_record
 from osler.errors import BadRun
 from osler.serve.keys import Caller
-from osler.serve.ledger import WORKSPACE, LedgerEntry, Status
+from osler.serve.ledger import WORKSPACE, LedgerEntry
 from osler.serve.problems import RefusedRequest
 from osler.serve.run_manager import ActiveRun, RunManager
 from osler.serve.scopes import RunReach, reach_from_lines, reach_of, read_reach
@@ -42,7 +43,7 @@ class RunView:
     """All that can be reported of a run."""
 
     id: str
-    status: Status
+    status: reports.Status
     created: str
     strategy: str
     question: Question | None
@@ -68,6 +69,19 @@ class RunView:
             return ()
         told = (line for line in self.lines if any(kind in line for kind in _OF_STEPS))
         return proof_steps(map(from_line, told))
+
+    def report(self) -> reports.RunReport:
+        return reports.RunReport.of(
+            self,
+            run_id=self.id,
+            status=self.status,
+            created=self.created,
+            events=len(self.lines),
+            ahead=0,
+            changed=[],
+            error=reports.RunError(code=self.code, detail=self.detail) if self.code else None,
+            notice=reports.NOTICE,
+        )
 
     @property
     def danger(self) -> DangerNotice | None:

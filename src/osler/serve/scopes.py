@@ -35,7 +35,6 @@ _API = "/api/v1"
 ROUTE_VERBS: dict[tuple[str, str], Verb] = {
     ("POST", f"{_API}/runs"): "ask",
     ("POST", "/v1/chat/completions"): "ask",
-    ("POST", "/v1/responses"): "ask",
     ("POST", f"{_API}/plan"): "plan",
     ("GET", f"{_API}/runs"): "runs",
     ("GET", f"{_API}/runs/{{id}}"): "runs",

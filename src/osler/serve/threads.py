@@ -17,6 +17,7 @@ from fastapi import APIRouter, Path
 from fastapi.responses import Response
 from pydantic import Field
 
+from osler import reports
 from osler.answer.follow_up import Standalone
 from osler.app.asked_again import compare_answers
 from osler.app.follow_ups import make_standalone
@@ -31,13 +32,12 @@ from osler.app.threads import (
 )
 from osler.errors import BadRun, KnowledgeBaseError
 from osler.questions import LIMIT, parse_question
-from osler.serve import choices, documents, schemas
+from osler.serve import choices, schemas
 from osler.serve.api import At, Who
 from osler.serve.exports import Format, export_response, exported_answer
 from osler.serve.keys import Caller
 from osler.serve.problems import RefusedRequest
 from osler.serve.run_views import is_visible_run, load_run
-from osler.serve.schemas_kb import ResponseModel
 from osler.serve.state import ServerState
 
 router = APIRouter(prefix="/api/v1/threads", tags=["threads"], responses=schemas.PROBLEMS)
@@ -49,7 +49,7 @@ ThreadId = Annotated[
 class ThreadRequest(schemas.RunRequest):
     """A question in a conversation, and how it is to be solved."""
 
-    standalone: Annotated[schemas.Words, Field(max_length=LIMIT)] = ""
+    standalone: Annotated[reports.Words, Field(max_length=LIMIT)] = ""
     """The question as it is to be searched for; empty = it is made to stand alone."""
     after: Annotated[int, Field(ge=0, le=500, strict=True)] | None = None
     """The turns that the asker has seen; where there are more by now, the request is refused."""
@@ -61,66 +61,13 @@ class ThreadStart(schemas.RequestModel):
 
 
 class StandaloneRequest(schemas.RequestModel):
-    question: Annotated[schemas.Words, Field(min_length=1, max_length=LIMIT)]
-
-
-class StandaloneView(ResponseModel):
-    """A question made to stand alone; edit it and give it as `standalone`."""
-
-    standalone: str
-    rewritten_by: str
-    """rule, model or user; empty where it stood alone."""
-
-
-class TurnView(StandaloneView):
-    n: int
-    run_id: str
-    question: str
-    created: str
-
-
-class ThreadView(ResponseModel):
-    thread_id: str
-    created: str
-    turns: list[TurnView]
-    outdated: bool
-    """Whether the last answer is of another state of the knowledge base than the present one."""
-
-
-class ThreadList(ResponseModel):
-    threads: list[ThreadView]
-    """The newest first, each with its first question alone."""
-
-
-class TurnStarted(schemas.RunStarted):
-    """A run that answers a turn."""
-
-    turn: TurnView
-
-
-class ChangeView(ResponseModel):
-    """What differs between two answers to one question."""
-
-    question: str
-    before: str
-    """Run of the earlier answer."""
-    after: str
-    new_statements: list[str]
-    gone_statements: list[str]
-    new_passages: list[str]
-    """Ids of passages that only the later answer cites, or of which it quotes other words."""
-    gone_passages: list[str]
-    grounding: list[str]
-    """Before and after."""
-
-
-class ChangeList(ResponseModel):
-    changes: list[ChangeView]
-    """In the order of the turns; a question that was asked once has none."""
+    question: Annotated[reports.Words, Field(min_length=1, max_length=LIMIT)]
 
 
 @router.post("", status_code=201)
-async def create_thread(site: At, caller: Who, start: ThreadStart | None = None) -> ThreadView:
+async def create_thread(
+    site: At, caller: Who, start: ThreadStart | None = None
+) -> reports.ThreadView:
     """Begin a conversation; with `run_id`, after the question of that run."""
     if not site.settings.runs.keep:
         said = "this server keeps no runs, and a thread consists of runs"
@@ -138,18 +85,20 @@ async def create_thread(site: At, caller: Who, start: ThreadStart | None = None)
 
 
 @router.get("")
-async def list_threads(site: At, caller: Who) -> ThreadList:
+async def list_threads(site: At, caller: Who) -> reports.ThreadList:
     """The conversations of the caller's workspace."""
     store, space = _store_of(site), caller.workspace
     found = await asyncio.to_thread(store.list_threads, space)
     shown = [one for one in found if await _is_visible(site, caller, one)]
     last = await asyncio.to_thread(store.last_runs, space)
     old = await _outdated_runs(site, last.values())
-    return ThreadList(threads=[_thread_view(one, old=last.get(one.id) in old) for one in shown])
+    return reports.ThreadList(
+        threads=[_thread_view(one, old=last.get(one.id) in old) for one in shown]
+    )
 
 
 @router.get("/{id}")
-async def get_thread(id: ThreadId, site: At, caller: Who) -> ThreadView:
+async def get_thread(id: ThreadId, site: At, caller: Who) -> reports.ThreadView:
     """The turns of a conversation, each with the run that answers it."""
     thread = await _read_thread(site, caller, id)
     old = await _outdated_runs(site, [turn.run for turn in thread.turns[-1:]])
@@ -159,15 +108,17 @@ async def get_thread(id: ThreadId, site: At, caller: Who) -> ThreadView:
 @router.post("/{id}/standalone")
 async def rewrite_question(
     id: ThreadId, asked: StandaloneRequest, site: At, caller: Who
-) -> StandaloneView:
+) -> reports.StandaloneView:
     """How a question would be searched for; nothing is asked."""
     thread = await _read_thread(site, caller, id)
     alone = await _make_standalone(site, caller, asked.question, thread)
-    return StandaloneView(standalone=alone.text, rewritten_by=alone.by)
+    return reports.StandaloneView(standalone=alone.text, rewritten_by=alone.by)
 
 
 @router.post("/{id}/turns", status_code=202)
-async def ask_in_thread(id: ThreadId, asked: ThreadRequest, site: At, caller: Who) -> TurnStarted:
+async def ask_in_thread(
+    id: ThreadId, asked: ThreadRequest, site: At, caller: Who
+) -> reports.TurnStarted:
     """Ask after what was asked before. The run goes on without a watcher."""
     thread = await _read_thread(site, caller, id)
     if asked.after is not None and asked.after != len(thread.turns):
@@ -194,8 +145,8 @@ async def ask_in_thread(id: ThreadId, asked: ThreadRequest, site: At, caller: Wh
     except (ThreadMoved, UnknownThread):
         await site.desk.cancel_run(live)
         raise _moved(len(thread.turns) + 1) from None
-    return TurnStarted(
-        danger=documents.danger_view(live.danger),
+    return reports.TurnStarted(
+        danger=reports.DangerView.of(live.danger),
         run_id=live.id,
         status=live.status,
         events=f"/api/v1/runs/{live.id}/events",
@@ -204,7 +155,7 @@ async def ask_in_thread(id: ThreadId, asked: ThreadRequest, site: At, caller: Wh
 
 
 @router.get("/{id}/changes")
-async def list_changes(id: ThreadId, site: At, caller: Who) -> ChangeList:
+async def list_changes(id: ThreadId, site: At, caller: Who) -> reports.ChangeList:
     """What changed between the answers to a question that was asked again."""
     thread = await _read_thread(site, caller, id)
     changes = []
@@ -215,8 +166,8 @@ async def list_changes(id: ThreadId, site: At, caller: Who) -> ChangeList:
         old, new = (None if v.solution is None else (v.id, v.solution.answer) for v in views)
         if old and new:
             change = compare_answers(after.standalone, old, new)
-            changes.append(ChangeView.from_value(change))
-    return ChangeList(changes=changes)
+            changes.append(reports.ChangeView.from_value(change))
+    return reports.ChangeList(changes=changes)
 
 
 @router.get("/{id}/export", response_class=Response)
@@ -291,10 +242,10 @@ async def _outdated_runs(site: ServerState, runs: Iterable[str]) -> set[str]:
     return await asyncio.to_thread(compare_snapshots)
 
 
-def _thread_view(thread: Thread, *, old: bool = False) -> ThreadView:
+def _thread_view(thread: Thread, *, old: bool = False) -> reports.ThreadView:
     turns = [_turn_view(turn) for turn in thread.turns]
-    return ThreadView.from_value(thread, thread_id=thread.id, turns=turns, outdated=old)
+    return reports.ThreadView.from_value(thread, thread_id=thread.id, turns=turns, outdated=old)
 
 
-def _turn_view(turn: Turn) -> TurnView:
-    return TurnView.from_value(turn, run_id=turn.run, rewritten_by=turn.origin)
+def _turn_view(turn: Turn) -> reports.TurnView:
+    return reports.TurnView.from_value(turn, run_id=turn.run, rewritten_by=turn.origin)

@@ -17,11 +17,11 @@ from osler.app.uploads import (
     reread_upload,
     store_upload,
 )
+from osler.reports import knowledge
 from osler.serve import schemas
 from osler.serve.api import At, Who
 from osler.serve.keys import Caller
 from osler.serve.problems import RefusedRequest
-from osler.serve.schemas_kb import ResponseModel
 from osler.serve.state import ServerState
 
 router = APIRouter(prefix="/api/v1/uploads", tags=["uploads"], responses=schemas.PROBLEMS)
@@ -31,44 +31,18 @@ Source = Annotated[
 FileName = Annotated[str, Path(max_length=200, description="Of a file, as the list has it.")]
 
 
-class UploadView(ResponseModel):
-    source: str
-    name: str
-    bytes: int
-    sent: str
-
-
-class UploadPlaces(ResponseModel):
-    sources: list[str]
-    """Those that take files of the caller."""
-    endings: list[str]
-    mib: int
-    """The most that a file may have."""
-
-
-class UploadList(ResponseModel):
-    uploads: list[UploadView]
-
-
-class UploadReport(ResponseModel):
-    upload: UploadView
-    documents: int
-    passages: int
-    """New ones; they are found by words at once, by meaning after `osler kb build`."""
-    drops: dict[str, int]
-    """What of the file became no document, by reason."""
-
-
 @router.get("")
-async def list_places(site: At, caller: Who) -> UploadPlaces:
+async def list_places(site: At, caller: Who) -> knowledge.UploadPlaces:
     """The sources that take files, and which files."""
     serve = site.settings.serve
     sources = [one for one in serve.uploads if _is_open(site, caller, one)]
-    return UploadPlaces(sources=sources, endings=list(ENDINGS), mib=serve.upload_mib)
+    return knowledge.UploadPlaces(sources=sources, endings=list(ENDINGS), mib=serve.upload_mib)
 
 
 @router.post("/{source}", status_code=201)
-async def send_document(source: Source, file: UploadFile, site: At, caller: Who) -> UploadReport:
+async def send_document(
+    source: Source, file: UploadFile, site: At, caller: Who
+) -> knowledge.UploadReport:
     """Send a PDF, Word, XML, HTML or text file; one of the same name is replaced."""
     _require_open(site, caller, source)
     data, name = await file.read(), file.filename or ""
@@ -76,11 +50,11 @@ async def send_document(source: Source, file: UploadFile, site: At, caller: Who)
 
 
 @router.get("/{source}")
-async def list_documents(source: Source, site: At, caller: Who) -> UploadList:
+async def list_documents(source: Source, site: At, caller: Who) -> knowledge.UploadList:
     """The files that were sent into the source."""
     _require_open(site, caller, source)
     found = await asyncio.to_thread(list_uploads, site.settings, source)
-    return UploadList(uploads=[UploadView.from_value(one) for one in found])
+    return knowledge.UploadList(uploads=[knowledge.UploadView.from_value(one) for one in found])
 
 
 @router.delete("/{source}/{name}", status_code=204)
@@ -92,13 +66,15 @@ async def delete_document(source: Source, name: FileName, site: At, caller: Who)
 
 
 @router.post("/{source}/{name}/reread")
-async def reread_document(source: Source, name: FileName, site: At, caller: Who) -> UploadReport:
+async def reread_document(
+    source: Source, name: FileName, site: At, caller: Who
+) -> knowledge.UploadReport:
     """Read a file again, as this version of Osler does."""
     _require_open(site, caller, source)
     return await _report(lambda: reread_upload(site.settings, source, name), name)
 
 
-async def _report(read: Callable[[], ReadUpload | None], name: str) -> UploadReport:
+async def _report(read: Callable[[], ReadUpload | None], name: str) -> knowledge.UploadReport:
     """Raises `RefusedRequest`: 422 for a file that cannot be read, 404 for none."""
     try:
         done = await asyncio.to_thread(read)
@@ -106,7 +82,7 @@ async def _report(read: Callable[[], ReadUpload | None], name: str) -> UploadRep
         raise RefusedRequest(422, "bad_upload", error.message, fix=error.fix) from error
     if done is None:
         raise RefusedRequest(404, "unknown_upload", f"there is no file {name!r}")
-    return UploadReport.from_value(done)
+    return knowledge.UploadReport.from_value(done)
 
 
 def _is_open(site: ServerState, caller: Caller, source: str) -> bool:

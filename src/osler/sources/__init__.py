@@ -12,7 +12,6 @@ A source becomes passages in three steps, of which this package holds the first 
 |--------------|---------------------------------------------------------------------------|
 | `records`    | the values of a parser: `Document`, `Section`, `Deleted`, `Drop`          |
 | `discover`   | files, folders and archive members at a path, with their parsers          |
-| `companions` | companion files (e.g. tables of contents), and the parsers that need them |
 | `formats`    | a parser for each public format                                           |
 | `patients`   | one neutral record for all databases of patients; similar patients        |
 | `online`     | Wikipedia, PubMed and web search, through one bounded HTTP client         |

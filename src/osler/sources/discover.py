@@ -8,19 +8,78 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from osler.errors import MalformedSource, MissingPath
 from osler.llm.core.cache import hash_file
-from osler.sources.companions import Companions, is_companion, load_companions
-from osler.sources.formats import FolderParser, by_name, sniff_folder
+from osler.sources.formats import (
+    PARSERS,
+    CompanionParser,
+    FolderParser,
+    by_name,
+    sniff_file,
+    sniff_folder,
+)
 from osler.sources.formats.containers import Member, Unreadable, is_archive, open_file, open_members
 from osler.sources.formats.reading import TooLarge
 from osler.sources.records import Document, Drop, Parser, Record, SourceFile
 from osler.text import one_line
+
+
+@dataclass(frozen=True, slots=True)
+class Companions:
+    """The companion files below one root, and how its other files are read with them."""
+
+    fmt: Parser | None = None
+    """The parser that was asked for; `None`: each file is sniffed."""
+    knowing: Mapping[str, Parser] = field(default_factory=dict)
+    """By format, the parser that knows the companions of its files, and …"""
+    beside: Mapping[str, str] = field(default_factory=dict)
+    """… the SHA-256 of each of these, one a line."""
+    broken: tuple[tuple[Path, str], ...] = ()
+    """Companions that could not be read, each with why."""
+
+    def parser_of(self, name: str, head: bytes) -> Parser | None:
+        """The parser of a file called `name` that begins with `head`, if there is one."""
+        parser = self.fmt or sniff_file(name, head)
+        return self.knowing.get(parser.name, parser) if parser else None
+
+
+def is_companion(path: Path) -> bool:
+    """Whether it is a regular file that names and orders others and holds no text itself."""
+    has_name = any(parser.is_companion(path.name) for parser in _companion_parsers())
+    return has_name and path.is_file() and not path.is_symlink()
+
+
+def load_companions(paths: Iterable[Path], fmt: Parser | None) -> Companions:
+    """The parsers that know these companions; a companion that cannot be read is left out."""
+    ordered = sorted(paths)
+    knowing: dict[str, Parser] = {}
+    beside: dict[str, str] = {}
+    broken: list[tuple[Path, str]] = []
+    for parser in _companion_parsers():
+        good: list[Path] = []
+        for path in (path for path in ordered if parser.is_companion(path.name)):
+            # One by one first: a broken table of contents must not take the others with it.
+            try:
+                parser.with_companions([path])
+            except (MalformedSource, PermissionError) as error:
+                broken.append((path, str(error)))
+            else:
+                good.append(path)
+        if good:
+            knowing[parser.name] = parser.with_companions(good)
+            hashes = (hashlib.sha256(path.read_bytes()).hexdigest() for path in good)
+            beside[parser.name] = "\n".join(hashes)
+    return Companions(fmt, knowing, beside, tuple(broken))
+
+
+def _companion_parsers() -> list[CompanionParser]:
+    return [parser for parser in PARSERS if isinstance(parser, CompanionParser)]
+
 
 _HEAD = 4096
 # Folders inside each other; deeper ones are no library but a loop or an attack.

@@ -17,9 +17,8 @@ from osler.answer.disagreement import Amount, find_difference, read_amounts, rea
 from osler.answer.written import WrittenComposer
 from osler.cli.page import render_page
 from osler.cli.render import RunPage, run_page, short_page
-from osler.cli.run_documents import report_document
+from osler.cli.run_output import report_document
 from osler.kb.ingest.prepare import IngestOptions, PreparedDocument, prepare_record
-from osler.serve import documents
 from osler.sources.records import Document, Section
 from osler.trace import Cautioned, Run
 from osler.trace.events import from_line, to_line
@@ -264,13 +263,11 @@ def test_terminal_json_page_and_api_show_rule_and_both_passages() -> None:
         told = console.file.getvalue()  # type: ignore[attr-defined]  # a StringIO
         assert "! amounts: [1] Drugs says 10 mg, Doses says 40 mg" in told
     (found,) = report_document(report)["cautions"]
-    assert [each["id"] for each in found["evidence"]] == [TEN.id, FORTY.id]
+    assert [each["passage"]["id"] for each in found["evidence"]] == [TEN.id, FORTY.id]
     json.dumps(found)
     html = render_page(report)
     assert "<h2>Cautions</h2>" in html
     assert FORTY.text in html
-    (wired,) = documents.caution_views(report.solution.answer)
-    assert [each.passage.id for each in wired.evidence] == [TEN.id, FORTY.id]
     assert "<h2>Cautions</h2>" not in render_page(solved())
 
 

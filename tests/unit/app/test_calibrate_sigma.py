@@ -15,7 +15,7 @@ from osler.app.calibrate_sigma import GradedState, fit_guaranteed_sigma, read_gr
 from osler.app.config import Settings, TcRagSettings
 from osler.app.config.layers import load
 from osler.app.wiring.tc_rag import halting_threshold
-from osler.cli.run_documents import find_state
+from osler.cli.run_output import find_state
 from osler.errors import BadConfig, BadQuestion
 from osler.trace import StateValued
 

@@ -9,8 +9,12 @@ from pathlib import Path
 import pytest
 
 from osler.app.config import Settings
-from osler.app.doctor.checks import _check_pseudonyms
-from osler.app.doctor.privacy import disk_encryption, has_plain_pseudonyms, open_to_others
+from osler.app.doctor.checks import (
+    _check_pseudonyms,
+    disk_encryption,
+    has_plain_pseudonyms,
+    open_to_others,
+)
 from osler.kb.base import KnowledgeBase
 from osler.serve.ledger import Ledger
 from osler.sources.patients.secret import FILE as KEY

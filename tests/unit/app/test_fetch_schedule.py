@@ -15,8 +15,7 @@ import pytest
 from osler.app.watch import fetch_on_schedule
 from osler.kb.base import KnowledgeBase
 from osler.kb.store.access import hold_lock
-from osler.sources.download.job import DownloadJob, LicenceNotAccepted
-from osler.sources.download.recipes import find_recipe
+from osler.sources.download.job import DownloadJob, LicenceNotAccepted, find_recipe
 from osler.sources.download.transfer import RetryPolicy
 from osler.testing.scripted import HashingEncoder
 

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from osler.app.config import Settings, load
-from osler.app.evaluation import make_trial
-from osler.app.training_guard import trained_weights
+from osler.app.evaluation import make_trial, trained_weights
 from osler.app.wiring.experts import SWITCHES
 from osler.errors import BadConfig, BadRun
 from osler.evaluate.log import LogWriter

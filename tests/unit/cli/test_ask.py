@@ -132,7 +132,8 @@ def test_the_json_document_has_everything_and_its_spans_are_right(
     document = json.loads(osler("ask", QUESTION, *RAG, "--json").stdout)
     assert {*document} == {
         *("answer", "evidence", "grounding", "halt", "why", "usage", "models", "snapshot"),
-        *("run", "strategy", "seconds", "cautions", "danger", "decided", "state", "steps"),
+        *("run_id", "strategy", "seconds", "cautions", "danger", "decided", "state", "steps"),
+        *("question", "options", "notes_of"),
     }
     answer, evidence = document["answer"], document["evidence"]
     assert {*answer} == {
@@ -142,9 +143,9 @@ def test_the_json_document_has_everything_and_its_spans_are_right(
     for citation in answer["citations"]:
         cited = evidence[citation["number"] - 1]
         start, end = citation["quote_span"]
-        assert citation["passage_id"] == cited["id"]
-        assert citation["quote"] == cited["text"][start:end] == cited["quote"]
-        assert answer["text"][citation["start"] : citation["end"]] == citation["quote"]
+        assert citation["passage_id"] == cited["passage"]["id"]
+        assert citation["quote"] == cited["passage"]["text"][start:end] == cited["quote"]
+        assert answer["text"][slice(*citation["span"])] == citation["quote"]
     assert document["grounding"] == "grounded"
     assert document["strategy"] == "rag"
     assert document["snapshot"] == "5f2a"

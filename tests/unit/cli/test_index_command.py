@@ -77,7 +77,7 @@ def test_the_setting_says_what_is_searched(
     monkeypatch.setenv("OSLER__KB__INDEXES", "summary,graph")
     for query, document in (("hypertension", "a"), ("哮喘", "b")):
         found = json.loads(osler("kb", "search", query, "--source", "book", "--json").stdout)
-        assert found["hits"][0]["id"] == f"book:{document}#0"
+        assert found["hits"][0]["passage"]["id"] == f"book:{document}#0"
     monkeypatch.setenv("OSLER__KB__INDEXES", "chunk,outline")
     refused = osler("kb", "search", "hypertension")
     assert refused.exit_code != 0

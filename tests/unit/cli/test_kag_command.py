@@ -70,7 +70,7 @@ def test_an_edited_plan_runs_again_over_the_sets(osler: Any, tmp_path: Path) -> 
     report = json.loads(told.stdout)
     assert [step["answer"] for step in report["steps"]][-2:] == ["betanol", "betanol"]
     assert report["answer"]["text"].startswith("betanol: ")
-    cited = {one["id"] for one in report["evidence"]}
+    cited = {one["passage"]["id"] for one in report["evidence"]}
     assert set(report["steps"][2]["passages"]) <= cited
 
 

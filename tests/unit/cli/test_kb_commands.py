@@ -284,7 +284,7 @@ def test_kb_search_finds_as_many_hits_as_set(
     document = json.loads(
         osler("kb", "search", "休克", "--k", "3", "-s", "book", "-s", "wiki", "--json").stdout
     )
-    assert document["hits"][0]["id"] == passage.id
+    assert document["hits"][0]["passage"]["id"] == passage.id
     assert seen == [("shock", 10, ()), ("休克", 3, ("book", "wiki"))]
 
 

@@ -10,8 +10,7 @@ import pytest
 
 from osler.app.watch import Fetched, Seen
 from osler.kb.store import access
-from osler.sources.download.job import DownloadJob
-from osler.sources.download.recipes import load_recipes
+from osler.sources.download.job import DownloadJob, load_recipes
 from osler.testing.scripted import HashingEncoder
 
 TEXTS = {"gout.md": "# Gout\n\nUrate crystals form.\n", "scurvy.md": "# Scurvy\n\nVitamin C.\n"}

@@ -42,8 +42,8 @@ def test_langchain_invokes_the_retriever_alone_and_in_a_chain(osler: Client) -> 
 
     retriever = OslerRetriever(client=osler, k=2, sources=["guideline"])
     first, second = retriever.invoke(QUERY)
-    assert first.id == osler.search(QUERY, k=2, sources=["guideline"])["hits"][0]["passage"]["id"]
-    assert first.page_content == osler.get_passage(first.id)["passage"]["text"]
+    assert first.id == osler.search(QUERY, k=2, sources=["guideline"]).hits[0].passage.id
+    assert first.page_content == osler.get_passage(first.id).passage.text
     assert (first.metadata["source"], first.metadata["rank"]) == ("guideline", 1)
     chain = retriever | runnables.RunnableLambda(lambda found: [one.id for one in found])
     assert chain.invoke(QUERY) == [first.id, second.id]
@@ -54,7 +54,7 @@ async def test_langchain_awaits_the_retriever(osler: Client) -> None:
     from osler.client.langchain import OslerRetriever
 
     found = await OslerRetriever(client=osler, k=1).ainvoke(QUERY)
-    assert [one.id for one in found] == [osler.search(QUERY, k=1)["hits"][0]["passage"]["id"]]
+    assert [one.id for one in found] == [osler.search(QUERY, k=1).hits[0].passage.id]
 
 
 def test_llama_index_gets_nodes_with_scores(osler: Client) -> None:
@@ -62,9 +62,9 @@ def test_llama_index_gets_nodes_with_scores(osler: Client) -> None:
     from osler.client.llama_index import OslerRetriever
 
     nodes = OslerRetriever(osler, k=2).retrieve(QUERY)
-    hits = osler.search(QUERY, k=2)["hits"]
-    assert [(n.node_id, n.score) for n in nodes] == [(h["passage"]["id"], h["score"]) for h in hits]
-    assert nodes[0].text == hits[0]["passage"]["text"]
+    hits = osler.search(QUERY, k=2).hits
+    assert [(n.node_id, n.score) for n in nodes] == [(h.passage.id, h.score) for h in hits]
+    assert nodes[0].text == hits[0].passage.text
     assert nodes[0].metadata["licence"] == "CC0-1.0"
 
 
@@ -77,7 +77,7 @@ def test_haystack_runs_the_retriever_in_a_pipeline_that_was_stored(place: Served
     again = haystack.Pipeline.loads(pipeline.dumps(), allowed_modules=["osler.client.haystack"])
     found = again.run({"retriever": {"query": QUERY}})["retriever"]["documents"]
     with Client(place.url) as client:
-        hits = client.search(QUERY, k=2)["hits"]
-    assert [one.id for one in found] == [hit["passage"]["id"] for hit in hits]
-    assert found[0].content == hits[0]["passage"]["text"]
-    assert found[0].meta["title"] == hits[0]["passage"]["title"]
+        hits = client.search(QUERY, k=2).hits
+    assert [one.id for one in found] == [hit.passage.id for hit in hits]
+    assert found[0].content == hits[0].passage.text
+    assert found[0].meta["title"] == hits[0].passage.title

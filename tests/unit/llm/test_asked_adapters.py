@@ -12,8 +12,7 @@ from osler.app.config import Settings
 from osler.errors import BadConfig
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
 from osler.llm.core.speaker import Speaker
-from osler.llm.recording import wrap_model
-from osler.llm.recording.players import TapePlayer, replay_model
+from osler.llm.recording import TapePlayer, replay_model, wrap_model
 from osler.llm.recording.tape import ModelAbilities, Tape, sampling_values
 from osler.prompts import RenderedPrompt
 from osler.trace import Run

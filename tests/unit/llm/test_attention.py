@@ -81,7 +81,7 @@ async def test_attending_leaves_the_model_and_what_it_has_read_as_they_were(
 
 
 async def test_a_tape_keeps_attention(pair: ModelPair, tmp_path: Path) -> None:
-    from osler.llm.recording.players import TapePlayer, replay_model
+    from osler.llm.recording import TapePlayer, replay_model
 
     tape = Tape({"tiny": ModelAbilities(attends=True)})
     model = wrap_model(model_of(pair), tape)

@@ -9,13 +9,11 @@ import pytest
 from osler.errors import ModelError, ModelMissing
 from osler.llm.core.base import Message, Sampling
 from osler.llm.local import batch_scoring, c_functions
-from osler.llm.local.batch_scoring import BatchScorer
+from osler.llm.local.batch_scoring import BatchScorer, CallStopped, TextScores, Tokens
 from osler.llm.local.c_functions import LayoutChanged, LogitContext
-from osler.llm.local.cores import CoreWatch
-from osler.llm.local.forced_scoring import ForcedScorer
-from osler.llm.local.model import LlamaCpp
+from osler.llm.local.engine import CoreWatch
+from osler.llm.local.model import ForcedScorer, LlamaCpp
 from osler.llm.local.quantise import default_gguf
-from osler.llm.local.token_scores import CallStopped, TextScores, Tokens
 
 pytestmark = pytest.mark.model
 
@@ -202,10 +200,10 @@ async def test_where_the_layout_changed_texts_are_scored_step_by_step_and_it_is_
 
 
 def test_cores_that_others_use_are_not_free(monkeypatch: pytest.MonkeyPatch) -> None:
-    from osler.llm.local import cores
+    from osler.llm.local import engine
 
-    looks = iter([cores._Look(0, 0, 0), cores._Look(1, 0.5, 1.4), cores._Look(2, 0.5, 2.4)])
-    monkeypatch.setattr(cores, "_look", lambda: next(looks, None))
+    looks = iter([engine._Look(0, 0, 0), engine._Look(1, 0.5, 1.4), engine._Look(2, 0.5, 2.4)])
+    monkeypatch.setattr(engine, "_look", lambda: next(looks, None))
     watch = CoreWatch()
     assert watch.count_free() == 2, "half a core idle, 1.4 are ours"
     assert watch.count_free() == 1, "no core idle, one is ours"

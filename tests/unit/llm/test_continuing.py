@@ -6,7 +6,7 @@ from competent import CompetentModel
 from osler.app.config import ModelSettings
 from osler.app.wiring.models import load_model
 from osler.llm.core.base import Completion, Message, Sampling
-from osler.llm.server.continuing import ask_to_continue, continue_reply
+from osler.llm.server.turns import ask_to_continue, continue_reply
 from osler.testing.mannered import MODEL, serve_manners
 from osler.testing.manners import Manners
 from osler.testing.scripted import tokens_of

@@ -19,7 +19,7 @@ from osler.llm.core.grammar import (
     repeat,
     seq,
 )
-from osler.llm.core.grammar.numbers import integer_range, real_range
+from osler.llm.core.grammar.schema import integer_range, real_range
 
 
 def test_named_parts_become_rules_written_once() -> None:

@@ -19,8 +19,14 @@ from osler.llm.core.base import (
     score_all,
 )
 from osler.llm.core.grammar import Grammar, alt
-from osler.llm.recording import WrappedRelevance, WrappedRetriever, WrappedScorer, wrap_model
-from osler.llm.recording.players import TapePlayer, replay_model
+from osler.llm.recording import (
+    TapePlayer,
+    WrappedRelevance,
+    WrappedRetriever,
+    WrappedScorer,
+    replay_model,
+    wrap_model,
+)
 from osler.llm.recording.tape import ModelAbilities, Tape
 from osler.retrieve.relevance import OverlapRelevance
 from osler.sources.online.address_guard import AddressRefused

@@ -21,7 +21,7 @@ from osler.retrieve.pooled import PooledOrder
 from osler.retrieve.relevance import OverlapRelevance
 from osler.retrieve.web import FusedRetriever, OnlineRetriever
 from osler.sources.catalogue import WIKI
-from osler.sources.online.mediawiki import MediaWikiService
+from osler.sources.online.services import MediaWikiService
 from osler.sources.records import Document, Section
 from osler.testing.conformance import RetrieverKit
 from osler.types import Hit, Passage, Retriever

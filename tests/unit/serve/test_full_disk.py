@@ -157,7 +157,6 @@ def test_runs_on_a_failing_disk_fail_with_the_reason_and_give_their_places_back(
 
 ASKED = "What is first?"
 CHAT = {"model": "osler/rag", "messages": [{"role": "user", "content": ASKED}]}
-RESPONSES = {"model": "osler/rag", "input": ASKED}
 
 
 def post(http: httpx2.Client, path: str, body: Any) -> tuple[bool, str]:
@@ -184,8 +183,6 @@ DOORS: dict[str, Callable[[httpx2.Client], tuple[bool, str]]] = {
     "page": follow_run,
     "chat": lambda http: post(http, "/v1/chat/completions", CHAT),
     "chat-stream": lambda http: post(http, "/v1/chat/completions", {**CHAT, "stream": True}),
-    "responses": lambda http: post(http, "/v1/responses", RESPONSES),
-    "responses-stream": lambda http: post(http, "/v1/responses", {**RESPONSES, "stream": True}),
     "mcp": call_answer,
 }
 FULL = "No space|disk is full"

@@ -134,13 +134,6 @@ BASE = ("emr", "own")
 DOORS: dict[str, Door] = {
     "POST /api/v1/runs": Door(lambda cell: start(cell, "/api/v1/runs"), TEXT),
     "POST /v1/chat/completions": Door(chat),
-    "POST /v1/responses": Door(
-        lambda cell: cell.call(
-            "POST",
-            "/v1/responses",
-            json={"model": "osler/rag", "input": f"{PLAIN} Search {cell.source}: {cell.passage}"},
-        )
-    ),
     # No source takes files here: what they do with one is for test_uploads_door.py.
     "POST /api/v1/uploads/{source}": Door(
         lambda cell: cell.call(
@@ -245,7 +238,6 @@ SPENDING = {
     "POST /api/v1/runs",
     "POST /api/v1/threads/{id}/turns",
     "POST /v1/chat/completions",
-    "POST /v1/responses",
     "POST /api/v1/plan",
     "answer_question",
     "plan_sources",

@@ -47,7 +47,6 @@ def test_a_run_is_one_trace_with_its_searches_and_calls(quiet: list[Any]) -> Non
     run = quiet[-1]
     assert all(span.parent.span_id == run.context.span_id for span in quiet[:-1])
     assert run.attributes["osler.grounding"] == "grounded"
-    assert run.attributes["openinference.span.kind"] == "CHAIN"
     assert run.attributes["osler.status"] == "finished"
     assert all(span.end_time >= span.start_time for span in quiet)
 

@@ -2,8 +2,7 @@
 
 | Module | Holds |
 |---|---|
-| `merkle` | the hash tree of RFC 6962: root, inclusion proofs |
-| `checkpoints` | signed tree heads (Ed25519) |
+| `checkpoints` | the hash tree of RFC 6962, inclusion proofs, signed tree heads (Ed25519) |
 | `log` | the file of entries: append, read, verify |
 | `entries` | what an entry says, and the proof of a run |
 """

@@ -12,9 +12,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from osler.app.audit.checkpoints import CheckpointSigner, read_checkpoints
+from osler.app.audit.checkpoints import (
+    CheckpointSigner,
+    hash_leaf,
+    prove_inclusion,
+    read_checkpoints,
+)
 from osler.app.audit.log import PUBLIC, AuditLog, Verification, read_head, read_lines, verify_log
-from osler.app.audit.merkle import hash_leaf, prove_inclusion
 from osler.app.config import Settings
 from osler.errors import BadConfig, BadRun, StorageFailed, translate_os_errors
 from osler.kb.store.durable import write_private

@@ -21,10 +21,11 @@ from typing import Any
 from osler.app.audit.checkpoints import (
     Checkpoint,
     CheckpointSigner,
+    MerkleFrontier,
+    hash_leaf,
     is_signed_by,
     read_checkpoints,
 )
-from osler.app.audit.merkle import MerkleFrontier, hash_leaf
 from osler.errors import StorageFailed, translate_os_errors
 from osler.kb.store.durable import make_folders, sync_path, write_private
 

@@ -32,7 +32,7 @@ from osler.llm.core.base import Likelihood
 from osler.llm.server.client import OpenAIModel, connect_server
 from osler.llm.server.connection import ServerClient
 from osler.llm.server.dialects import TRAITS, Dialect
-from osler.llm.server.facts import ServerFacts, read_facts
+from osler.llm.server.probe import ServerFacts, read_facts
 
 MINUTE = 55.0
 """Seconds for all questions."""

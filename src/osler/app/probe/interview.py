@@ -26,7 +26,7 @@ from osler.llm.server import dialects, replies
 from osler.llm.server.bounded_reading import BadReply, complained_context
 from osler.llm.server.client import OpenAIModel
 from osler.llm.server.connection import KeyRefused
-from osler.llm.server.continuing import ask_to_continue
+from osler.llm.server.turns import ask_to_continue
 
 ROOM = 1024
 """Tokens in which thinking is watched."""

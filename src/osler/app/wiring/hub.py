@@ -52,7 +52,7 @@ def open_encoder(chosen: EmbedderSettings) -> Encoder:
 
             return MiniLMEncoder()
         case "openai":
-            from osler.kb.encoders.served import OpenAIEncoder
+            from osler.kb.encoders.hub import OpenAIEncoder
 
             return OpenAIEncoder(
                 _server_client(chosen, "embedder"),

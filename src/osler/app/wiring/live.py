@@ -35,8 +35,13 @@ from osler.app.wiring.privacy import require_trusted_hosts, within_patients
 from osler.kb.base import KnowledgeBase
 from osler.kb.encoders.base import Encoder
 from osler.llm.core.base import Adapted, Attentive, Likelihood
-from osler.llm.recording import WrappedRelevance, WrappedRetriever, wrap_model
-from osler.llm.recording.players import TapePlayer, replay_model
+from osler.llm.recording import (
+    TapePlayer,
+    WrappedRelevance,
+    WrappedRetriever,
+    replay_model,
+    wrap_model,
+)
 from osler.llm.recording.response_cache import ResponseCache
 from osler.llm.recording.tape import ModelAbilities, Tape
 from osler.methods.omni.describe import SourceDescription

@@ -99,16 +99,16 @@ def cached_passage(settings: Settings, id: str) -> Passage | None:
 
 def _search_service(settings: Settings, line: OnlineClient, source: str) -> SearchService:
     if source == WIKI:
-        from osler.sources.online.mediawiki import MediaWikiService
+        from osler.sources.online.services import MediaWikiService
 
         return MediaWikiService(line, settings.pedia.url, settings.pedia.whole)
     if source == RESEARCH:
-        from osler.sources.online.eutils import PubMedService
+        from osler.sources.online.services import PubMedService
 
         chosen = settings.pubmed
         email = chosen.email or os.environ.get("NCBI_EMAIL", "")
         return PubMedService(line, email, _read_key(chosen.key_file, "NCBI_API_KEY"), chosen.url)
-    from osler.sources.online.web_search import BingService, SearxngService
+    from osler.sources.online.services import BingService, SearxngService
 
     if settings.web.kind == "bing":
         key = _read_key(settings.web.key_file, "") or ""

@@ -15,11 +15,29 @@ from typing import TYPE_CHECKING
 
 from osler.errors import ModelError
 from osler.llm.local.c_functions import LoadedModel, LogitContext, Place
-from osler.llm.local.token_scores import CallStopped, TextScores, Tokens
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+
+Tokens = tuple[int, ...]
+"""Ids of a text."""
+
+
+class CallStopped(ModelError):
+    """Raised when the caller left before the reply was there."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextScores:
+    """Log-probabilities of the texts of one call."""
+
+    texts: tuple[tuple[float, ...], ...]
+    """Of each text's tokens, in nats."""
+    cached: int
+    """Tokens of the prefix that were not read again."""
+
 
 _BATCH = 192
 """Tokens read at once: a stop waits for one batch, and each shows a whole vocabulary (38 MB)."""

@@ -11,8 +11,10 @@ import http.client
 import json
 import os
 import threading
+import time
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -20,10 +22,51 @@ from typing import Any
 from osler.errors import ModelError, ModelMissing
 from osler.llm.core.base import Message, raw_text
 from osler.llm.local.adapters import RoleAdapter, read_adapters, read_base
-from osler.llm.local.batch_scoring import BatchScorer
-from osler.llm.local.cores import CoreWatch
+from osler.llm.local.batch_scoring import BatchScorer, CallStopped
 from osler.llm.local.slots import SlotPool
-from osler.llm.local.token_scores import CallStopped
+
+_STAT = Path("/proc/stat")
+_WINDOW = 0.2
+"""Seconds; over a shorter time the counters, which tick 100 times a second, say too little."""
+_SPARE = 0.25
+"""Cores that others may use while all are said to be idle."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    at: float
+    """Seconds of the clock; what follows is in core-seconds."""
+    idle: float
+    own: float
+
+
+class CoreWatch:
+    """Counts the cores that nobody else uses, from one look to the next."""
+
+    def __init__(self) -> None:
+        self._last = _look()
+        self._free = 0
+
+    def count_free(self) -> int:
+        """Returns the cores that were idle, or ours, since the last look; 0 where that is not
+        known, as at first.
+        """
+        last, now = self._last, _look()
+        if last and now and now.at - last.at >= _WINDOW:
+            free = (now.idle - last.idle + now.own - last.own) / (now.at - last.at)
+            self._free, self._last = int(free + _SPARE), now
+        return self._free
+
+
+def _look() -> _Look | None:
+    """Looks at the counters of the machine (Linux) and of this process."""
+    try:
+        fields = _STAT.read_text(encoding="ascii").split("\n", 1)[0].split()
+        idle = (int(fields[4]) + int(fields[5])) / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError, AttributeError):
+        return None
+    return _Look(time.monotonic(), idle, time.process_time())
+
 
 _GGUF = b"GGUF"
 _BATCH = 192

@@ -12,6 +12,7 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from random import Random
 from typing import Any
 
@@ -19,7 +20,8 @@ from osler.errors import CapabilityMissing, ModelError
 from osler.llm.core.allowance import ThinkingAllowance
 from osler.llm.core.base import Completion, Message, Sampling, Scored, raw_text
 from osler.llm.core.thinking import split_thinking
-from osler.llm.server import dialects, probe, raw_prompt, scoring
+from osler.llm.server import dialects, probe, replies, scoring
+from osler.llm.server.bounded_reading import BadReply
 from osler.llm.server.connection import (
     Clock,
     Endpoint,
@@ -28,16 +30,18 @@ from osler.llm.server.connection import (
     ServerClient,
     ServerSession,
 )
-from osler.llm.server.continuing import ask_to_continue, continue_reply
 from osler.llm.server.dialects import (
     TRAITS,
     ConstraintKind,
     ConstraintValues,
+    Dialect,
     ReplyConstraint,
     ServerProfile,
+    sampling_fields,
 )
 from osler.llm.server.endpoint import join_fields
 from osler.llm.server.probe import DROPPABLE, unless_refused
+from osler.llm.server.turns import ask_to_continue, continue_reply
 from osler.types import Usage
 
 __all__ = ["Clock", "Endpoint", "KeyRefused", "OpenAIModel", "ScoringOpenAIModel", "connect_server"]
@@ -163,17 +167,15 @@ class OpenAIModel:
         self, prompt: str, sampling: Sampling, constraint: Mapping[str, Any]
     ) -> dialects.ChatReply:
         """Completes a prompt as it stands, past the chat template."""
-        if self.server.dialect not in raw_prompt.DIALECTS:
+        if self.server.dialect not in RAW_DIALECTS:
             raise CapabilityMissing(
                 f"{self.name} completes conversations alone, no raw prompt",
                 fix="use vLLM, SGLang, llama.cpp's server, a GGUF file or transformers",
             )
-        body = raw_prompt.completion_body(
-            self.server, self._door.model, prompt, sampling, constraint
-        )
+        body = completion_body(self.server, self._door.model, prompt, sampling, constraint)
         began = time.perf_counter()
         async with self._door.open() as line:
-            reply = raw_prompt.to_chat_reply(await line.request_json("/completions", body))
+            reply = to_chat_reply(await line.request_json("/completions", body))
             seconds = time.perf_counter() - began
             return self._without_key(dialects.read_chat(reply, self.server, (), sampling, seconds))
 
@@ -310,3 +312,63 @@ async def _scores_well(model: ScoringOpenAIModel) -> bool:
         if scored is None or not any(token.logprob < 0 for token in scored.tokens):
             return False
     return True
+
+
+RAW_DIALECTS = frozenset({Dialect.VLLM, Dialect.SGLANG, Dialect.LLAMA_CPP, Dialect.GENERIC})
+"""Servers that are known to read such a prompt as it stands; Ollama puts it into a template."""
+
+
+def completion_body(
+    server: ServerProfile,
+    model: str,
+    prompt: str,
+    sampling: Sampling,
+    held: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Makes the body of a completion; `held` comes from `dialects.constraint_fields`."""
+    body = {
+        "model": model,
+        "prompt": prompt,
+        "temperature": sampling.temperature,
+        "max_tokens": sampling.max_tokens,
+        "seed": sampling.seed,
+        **({"stop": list(sampling.stop)} if sampling.stop else {}),
+        **({"logprobs": sampling.top} if sampling.top else {}),
+        **sampling_fields(server.dialect),
+        **held,
+    }
+    return {name: value for name, value in body.items() if name not in server.without}
+
+
+def to_chat_reply(reply: Any) -> dict[str, Any]:
+    """Translates a completion's reply to a chat's. Raises `BadReply` for one without a text."""
+    choice = replies.first_choice(reply)
+    text = replies.require_key(choice, "text", str, "the first choice")
+    told = choice.get("logprobs")
+    logprobs = told if isinstance(told, Mapping) else {}
+    # llama.cpp's server tells them as in a chat.
+    entries = logprobs.get("content") or _legacy_entries(logprobs)
+    chat = {
+        "message": {"content": text},
+        "finish_reason": choice.get("finish_reason"),
+        "logprobs": {"content": entries},
+    }
+    return {"choices": [chat], "usage": reply.get("usage")}
+
+
+def _legacy_entries(logprobs: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Entries of parallel lists: the tokens, their log-probabilities, the likeliest of each."""
+    tokens, values = logprobs.get("tokens") or [], logprobs.get("token_logprobs") or []
+    tops = logprobs.get("top_logprobs") or []
+    if not all(isinstance(one, list) for one in (tokens, values, tops)):
+        raise BadReply("the log-probabilities are no lists")
+    if len(tokens) != len(values):
+        raise BadReply(f"{len(tokens)} tokens have {len(values)} log-probabilities")
+    return [
+        {
+            "token": token,
+            "logprob": value,
+            "top_logprobs": [{"token": one, "logprob": p} for one, p in (top or {}).items()],
+        }
+        for token, value, top in zip_longest(tokens, values, tops[: len(tokens)])
+    ]

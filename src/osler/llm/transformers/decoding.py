@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import copy
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from itertools import takewhile
 from typing import Any
 
 from osler.llm.core.align import decode_pieces
@@ -78,3 +81,119 @@ def make_chooser(sampling: Sampling, device: Any) -> Callable[[Any], tuple[int, 
         return token, (min(0.0, float(raw[token])), top)
 
     return choose_token
+
+
+_STEP = 256
+"""Tokens read at once; between two steps a call may be given up."""
+
+Check = Callable[[], None]
+"""Called between steps; raises where the call was given up."""
+
+
+class PrefixCache:
+    """The cache of one conversation, or of one query that texts are scored after.
+
+    A new text keeps the longest prefix that it shares with the last one: a push reads
+    what was pushed, a pop reads nothing. Models that cannot forget single tokens (a full
+    sliding window, a recurrent state) read a text anew unless it only grows.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self._cache: Any = None
+        self._ids: list[int] = []
+        self._wrapped = hasattr(model, "get_base_model")
+        inner = model.get_base_model() if self._wrapped else model
+        self._keeps = "logits_to_keep" in inspect.signature(inner.forward).parameters
+
+    def keep_prefix(self, ids: Sequence[int]) -> int:
+        """Forgets all but the longest prefix of `ids`; returns its length in tokens."""
+        same = takewhile(lambda pair: pair[0] == pair[1], zip(self._ids, ids, strict=False))
+        shared = len(list(same))
+        # What cannot be cropped (a sliding window, a recurrent state) is read anew.
+        if shared < len(self._ids) and not self._crop_cache(shared):
+            shared = 0
+        if shared == 0:
+            _, transformers = load_libraries()
+            self._cache = transformers.DynamicCache(config=self._model.config)
+        self._ids = list(ids[:shared])
+        return shared
+
+    def read(self, ids: Sequence[int], *, keep: int, check: Check) -> Iterator[Any]:
+        """Reads `ids` after the cached ones; yields logits at the last `keep` of them, in blocks.
+
+        Nothing stays cached of a reading that does not end.
+        """
+        # Emptied first: where the reading is given up, the cache holds nobody knows what.
+        cached, self._ids = self._ids, []
+        wanted = len(ids) - keep
+        for start in range(0, len(ids), _STEP):
+            check()
+            block = ids[start : start + _STEP]
+            rows = min(len(block), start + len(block) - wanted)
+            logits = self._forward_block(block, max(1, rows))
+            cached = [*cached, *block]
+            if rows > 0:
+                yield logits[0, -rows:]
+        self._ids = cached
+
+    def read_branches(self, texts: Sequence[Sequence[int]]) -> Any:
+        """Returns logits at every token of each text, each read after the cached tokens, as one
+        batch.
+
+        Of shape (texts, longest, vocabulary); a shorter text's last rows mean nothing.
+        The cache stays as it was.
+        """
+        torch, _ = load_libraries()
+        longest = max(map(len, texts))
+        rows = [[*text, *[0] * (longest - len(text))] for text in texts]
+        mask = [[1] * (len(self._ids) + len(t)) + [0] * (longest - len(t)) for t in texts]
+        # A forward pass changes the cache in place, and this one must leave it as it was.
+        shared = copy.deepcopy(self._cache)
+        shared.batch_repeat_interleave(len(texts))
+        with torch.no_grad():
+            return self._model(
+                input_ids=torch.tensor(rows, device=self._model.device),
+                attention_mask=torch.tensor(mask, device=self._model.device),
+                past_key_values=shared,
+                use_cache=True,
+            ).logits
+
+    def read_attention(self, ids: Sequence[int]) -> tuple[Any, Any]:
+        """Returns logits at each of `ids`, and the last layer's attention from each to all before
+        it, as a mean over heads. The cache stays as it was.
+        """
+        torch, _ = load_libraries()
+        inner = self._model.get_base_model() if self._wrapped else self._model
+        usual = inner.config._attn_implementation
+        inner.set_attn_implementation("eager")  # faster ones do not keep the weights
+        try:
+            with torch.no_grad():
+                output = self._model(
+                    input_ids=torch.tensor([list(ids)], device=self._model.device),
+                    past_key_values=copy.deepcopy(self._cache),
+                    use_cache=True,
+                    output_attentions=True,
+                )
+        finally:
+            inner.set_attn_implementation(usual)
+        return output.logits[0], output.attentions[-1][0].float().mean(0)
+
+    def _forward_block(self, block: Sequence[int], rows: int) -> Any:
+        torch, _ = load_libraries()
+        kept = {"logits_to_keep": rows} if self._keeps else {}
+        with torch.no_grad():
+            return self._model(
+                input_ids=torch.tensor([list(block)], device=self._model.device),
+                past_key_values=self._cache,
+                use_cache=True,
+                **kept,
+            ).logits
+
+    def _crop_cache(self, length: int) -> bool:
+        """Cuts the cache down to `length` tokens; returns False where it cannot be."""
+        cache = self._cache
+        if not length or cache is None or not cache.is_croppable or any(cache.is_sliding):
+            return False
+        cache.crop(length - len(self._ids))
+        return True

@@ -26,7 +26,7 @@ from osler.llm.core.allowance import ThinkingAllowance
 from osler.llm.core.base import Attended, Completion, Message, Sampling, Scored, raw_text
 from osler.llm.core.thinking import opens_thinking, split_thinking
 from osler.llm.core.token_bytes import TokenCodec
-from osler.llm.transformers.decoding import GrowingReply, make_chooser
+from osler.llm.transformers.decoding import Check, GrowingReply, PrefixCache, make_chooser
 from osler.llm.transformers.hub import (
     Device,
     Dtype,
@@ -36,7 +36,6 @@ from osler.llm.transformers.hub import (
     load_pair,
     weights_name,
 )
-from osler.llm.transformers.prefix import Check, PrefixCache
 from osler.types import Usage
 
 T = TypeVar("T")

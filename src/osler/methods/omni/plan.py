@@ -32,13 +32,14 @@ from osler.llm.core.grammar import (
     visible_char,
 )
 from osler.methods.omni.written_plans import find_written_plans
+from osler.questions import QUERY_LIMIT
 from osler.sources.catalogue import ALL_SOURCES, GRAPH, SOURCES
 from osler.text import one_line
 from osler.trace import PlannedQuery
 
 MOST = 3
 """Queries for a source (§4.1)."""
-LONGEST = 4000
+LONGEST = QUERY_LIMIT
 """Characters of a query or term, which may be a whole question or passage; longer ones are cut."""
 WRITTEN = 300
 """Characters of a query that a model was asked to write."""

@@ -8,12 +8,12 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import RedirectResponse, Response
 
+from osler.reports.knowledge import ResponseModel
 from osler.serve import schemas
 from osler.serve.api import At, Who
 from osler.serve.clinic.launch_flow import BACK, Launcher
 from osler.serve.clinic.launch_sessions import COOKIE, make_session, read_cookie
 from osler.serve.problems import RefusedRequest
-from osler.serve.schemas_kb import ResponseModel
 from osler.serve.state import ServerState
 
 _STATE = "osler_launch_state"

@@ -2,8 +2,7 @@
 
 | module     | holds                                                                       |
 |------------|-----------------------------------------------------------------------------|
-| `recipes`  | the recipes of the package, as data (`recipes.toml`)                        |
-| `job`      | one recipe to one folder: listing, room on the disk, parallel fetching      |
+| `job`      | the recipes (`recipes.toml`), and one to one folder, two files at a time       |
 | `transfer` | one file, resumable and checked                                             |
 
 The steps of `DownloadJob.run`:
@@ -37,7 +36,7 @@ From Python:
 
     from pathlib import Path
     from osler.sources.download.job import DownloadJob
-    from osler.sources.download.recipes import find_recipe
+    from osler.sources.download.job import find_recipe
 
     result = DownloadJob(find_recipe("mesh"), Path("mesh")).run(accepted=True)
     print(result.files, result.bytes)

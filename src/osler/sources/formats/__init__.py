@@ -8,10 +8,10 @@ modules that they share:
 |-----------------------------|----------------------------------------------------------------|
 | `reading`, `containers`     | whole files and their encodings; compression and archives      |
 | `json_lines`, `rows`        | JSON in a stream; records with named fields as documents       |
-| `safe_xml`, `tree`, `trim`  | XML as a stream of records; trees of titled sections           |
+| `safe_xml`, `tree`          | XML as a stream of records; trees of titled sections           |
 | `headings`, `noise`         | sections under heading lines; lists of references left out     |
-| `patient_tables`, `tables`  | databases of patients, as one document a patient               |
-| `scratch`, `concept_text`   | joins on disk; a concept as text                               |
+| `patient_tables`, `tables`  | databases of patients, as one document a patient; joins on disk |
+| `concept_text`              | a concept as text                                              |
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from osler.sources.formats.cnxml import Cnxml
 from osler.sources.formats.csv_rows import CsvRows
 from osler.sources.formats.docx import Docx
 from osler.sources.formats.eicu import Eicu
-from osler.sources.formats.eu_trials import EuTrials
 from osler.sources.formats.evaluation import EvaluationFile
 from osler.sources.formats.fhir import Fhir
 from osler.sources.formats.html import Html
@@ -46,7 +45,7 @@ from osler.sources.formats.plain import Plain
 from osler.sources.formats.pubmed import Medline, PubmedXml
 from osler.sources.formats.rrf import Rrf
 from osler.sources.formats.synthea import Synthea
-from osler.sources.formats.trials import ClinicalTrialsJson, ClinicalTrialsXml
+from osler.sources.formats.trials import ClinicalTrialsJson
 from osler.sources.formats.wikis import Kilt, Mediawiki, WikiApi, Wikiextractor
 from osler.sources.formats.xlsx import Xlsx
 from osler.sources.records import Parser, Record
@@ -96,7 +95,6 @@ PARSERS: tuple[Parser, ...] = (
     MedquadXml(),
     Jats(),
     NgcXml(),
-    ClinicalTrialsXml(),
     Cnxml(),
     Mediawiki(),
     Pdf(),
@@ -114,7 +112,6 @@ PARSERS: tuple[Parser, ...] = (
     JsonRecords(),
     CsvRows(),
     Obo(),
-    EuTrials(),
     Medline(),
     Html(),
     Markdown(),

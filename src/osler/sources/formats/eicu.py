@@ -13,8 +13,7 @@ from typing import ClassVar
 
 from osler.sources.formats import patient_tables as to
 from osler.sources.formats.patient_tables import PatientTables, need
-from osler.sources.formats.scratch import ScratchRow
-from osler.sources.formats.tables import Row
+from osler.sources.formats.tables import Row, ScratchRow
 from osler.sources.patients.codes import Code, icd_code, version_of
 from osler.sources.patients.patient import OLDEST, FactKind
 

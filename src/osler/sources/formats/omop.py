@@ -23,8 +23,7 @@ from typing import ClassVar
 
 from osler.sources.formats import patient_tables as to
 from osler.sources.formats.patient_tables import PatientTables, need
-from osler.sources.formats.scratch import ScratchRow
-from osler.sources.formats.tables import Row, find_table, read_rows
+from osler.sources.formats.tables import Row, ScratchRow, find_table, read_rows
 from osler.sources.patients.codes import Code, CodeSystem, icd_code, version_of
 from osler.sources.patients.patient import FactKind, Patient
 from osler.sources.records import Drop

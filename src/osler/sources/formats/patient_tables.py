@@ -16,8 +16,15 @@ from pathlib import Path
 from typing import ClassVar, TypeVar
 
 from osler.errors import MalformedSource
-from osler.sources.formats.scratch import ScratchRow, fill_tables, open_scratch
-from osler.sources.formats.tables import Row, find_table, find_unread, read_rows
+from osler.sources.formats.tables import (
+    Row,
+    ScratchRow,
+    fill_tables,
+    find_table,
+    find_unread,
+    open_scratch,
+    read_rows,
+)
 from osler.sources.patients.codes import Code, CodeSystem
 from osler.sources.patients.patient import (
     Encounter,

@@ -1,4 +1,4 @@
-"""Trial registrations of ClinicalTrials.gov: JSON of its API (v2) and the older XML.
+"""Trial registrations of ClinicalTrials.gov: JSON of its API (v2).
 
 A registration says what a trial set out to do and, where results were posted, what it found.
 Status, arms, outcomes and results are sections of their own; what a record does not state is left
@@ -15,8 +15,6 @@ from typing import Any, BinaryIO
 from osler.sources.formats.json_lines import items_at, read_items, text_at
 from osler.sources.formats.noise import finish_document
 from osler.sources.formats.reading import plain_head, read_json_file, year_in
-from osler.sources.formats.safe_xml import iterate_elements, root_tag, text_of
-from osler.sources.formats.tree import Element
 from osler.sources.records import Document, Drop, Record, Section
 from osler.text import make_slug, one_line
 
@@ -45,17 +43,6 @@ class ClinicalTrialsJson:
                 yield _read_study(study, f"{name}: study {number}")
         else:
             yield _read_study(read_json_file(stream, name, _LARGEST), name)
-
-
-class ClinicalTrialsXml:
-    name = "clinicaltrials-xml"
-
-    def matches(self, name: str, head: bytes) -> bool:
-        return root_tag(head) in {"clinical_study", "search_results"} and b"nct" in head.lower()
-
-    def parse(self, stream: BinaryIO, name: str) -> Iterator[Record]:
-        for study in iterate_elements(stream, name, ("clinical_study",)):
-            yield _read_element(study, name)
 
 
 def _read_study(study: Any, where: str) -> Record:
@@ -188,62 +175,6 @@ def _analysis_text(one: Any) -> str:
     interval = f"{level or '95'}% CI {low} to {high}" if low and high and level else ""
     parts = (f"{kind} {value}".strip(), interval, f"P = {p}" if p else "")
     return "; ".join(filter(None, parts)) if value or p else ""
-
-
-def _read_element(study: Element, where: str) -> Record:
-    def field(path: str) -> str:
-        return text_of(study.find(path))
-
-    def listed(path: str, *names: str) -> str:
-        found = (
-            ": ".join(filter(None, (text_of(one.find(name)) for name in names)))
-            for one in study.iterfind(path)
-        )
-        return "\n".join(filter(None, found))
-
-    rows: Rows = [
-        ("Summary", field("brief_summary/textblock")),
-        ("Description", field("detailed_description/textblock")),
-        (
-            "Status",
-            _join_stated(
-                ("Number", field("id_info/nct_id")),
-                ("Status", field("overall_status")),
-                ("Stopped because", field("why_stopped")),
-                ("Start", field("start_date")),
-                ("Completion", field("completion_date")),
-            ),
-        ),
-        (
-            "Design",
-            _join_stated(
-                ("Type", field("study_type")),
-                ("Phase", field("phase")),
-                ("Allocation", field("study_design_info/allocation")),
-                ("Masking", field("study_design_info/masking")),
-                ("Enrolment", field("enrollment")),
-            ),
-        ),
-        ("Conditions", "; ".join(map(text_of, study.iterfind("condition")))),
-        ("Arms", listed("arm_group", "arm_group_label", "arm_group_type", "description")),
-        (
-            "Interventions",
-            listed("intervention", "intervention_type", "intervention_name", "description"),
-        ),
-        ("Eligibility", field("eligibility/criteria/textblock")),
-        ("Primary outcomes", listed("primary_outcome", "measure", "description", "time_frame")),
-        ("Secondary outcomes", listed("secondary_outcome", "measure", "description", "time_frame")),
-        ("Papers", listed("reference", "citation", "PMID")),
-    ]
-    title = field("brief_title") or field("official_title")
-    return _make_trial(
-        field("id_info/nct_id"),
-        title,
-        rows,
-        (field("completion_date"), field("start_date")),
-        _kind_of(field("study_type"), field("study_design_info/allocation")),
-        where,
-    )
 
 
 def _join_stated(*fields: tuple[str, str]) -> str:

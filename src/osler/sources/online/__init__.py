@@ -5,9 +5,7 @@
 | `client`        | `OnlineClient`: cached, rate-limited, retried GET, bounded in size     |
 | `address_guard` | the transport that refuses addresses in private networks               |
 | `cache`         | replies and passages on disk                                           |
-| `mediawiki`     | Wikipedia, or any MediaWiki with the extension TextExtracts            |
-| `eutils`        | PubMed through NCBI's E-utilities                                      |
-| `web_search`    | SearXNG, and the interface of Bing Web Search v7                       |
+| `services`      | MediaWiki, PubMed through E-utilities, SearXNG and Bing Web Search v7  |
 
 What a service finds are `Document`s like those of a file; `osler.retrieve.web` makes hits of
 them.
@@ -35,7 +33,7 @@ From Python:
 
     import asyncio
     from osler.sources.online.client import OnlineClient
-    from osler.sources.online.mediawiki import MediaWikiService
+    from osler.sources.online.services import MediaWikiService
 
     service = MediaWikiService(OnlineClient())
     print(asyncio.run(service.find("aspirin", k=3)))

@@ -15,9 +15,16 @@ from hypothesis import strategies as st
 
 pytest.importorskip("cryptography", reason='not installed: pip install "osler[audit]"')
 
-from osler.app.audit.checkpoints import Checkpoint, CheckpointSigner, read_checkpoints
+from osler.app.audit.checkpoints import (
+    Checkpoint,
+    CheckpointSigner,
+    MerkleFrontier,
+    hash_leaf,
+    hash_node,
+    prove_inclusion,
+    read_checkpoints,
+)
 from osler.app.audit.log import ENTRIES, HEAD, PUBLIC, AuditLog, read_head, read_lines, verify_log
-from osler.app.audit.merkle import MerkleFrontier, hash_leaf, hash_node, prove_inclusion
 from osler.errors import BadConfig, StorageFailed
 
 # RFC 6962's own test vectors (certificate-transparency-go, `merkletree` test data).

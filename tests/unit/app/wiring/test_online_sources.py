@@ -19,9 +19,12 @@ from osler.retrieve.hybrid import HybridRetriever
 from osler.retrieve.patients import SimilarPatients
 from osler.retrieve.web import FusedRetriever, OnlineRetriever
 from osler.sources.catalogue import BOOK, EMR, RESEARCH, WEB, WIKI
-from osler.sources.online.eutils import PubMedService
-from osler.sources.online.mediawiki import MediaWikiService
-from osler.sources.online.web_search import BingService, SearxngService
+from osler.sources.online.services import (
+    BingService,
+    MediaWikiService,
+    PubMedService,
+    SearxngService,
+)
 from osler.sources.patients.codes import CodeSystem
 from osler.testing.scripted import HashingEncoder
 

@@ -14,7 +14,7 @@ import pytest
 from loopback import PostReply, PostRequest, serve_posts
 
 from osler.errors import ModelError, ModelMissing, ModelUnreachable
-from osler.kb.encoders.served import OpenAIEncoder
+from osler.kb.encoders.hub import OpenAIEncoder
 from osler.kb.search.vectors import unit_problem
 from osler.llm.local.quantise import default_gguf
 from osler.llm.server.connection import Clock, Endpoint, KeyRefused, ServerClient

@@ -15,10 +15,11 @@ from osler.kb.ingest.chunk import (
     TC_RAG,
     Chunking,
     chunk_document,
+    cut_windows,
     document_passages,
     parse_chunking,
+    token_count,
 )
-from osler.kb.ingest.windows import cut_windows, token_count
 from osler.sources.records import Document, Section
 
 SENTENCE = "Blood pressure is measured twice. "

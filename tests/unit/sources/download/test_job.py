@@ -12,8 +12,13 @@ import pytest
 
 from osler.errors import BadConfig
 from osler.sources.catalogue import ALL_SOURCES
-from osler.sources.download.job import DownloadJob, LicenceNotAccepted
-from osler.sources.download.recipes import DownloadRecipe, find_recipe, load_recipes
+from osler.sources.download.job import (
+    DownloadJob,
+    DownloadRecipe,
+    LicenceNotAccepted,
+    find_recipe,
+    load_recipes,
+)
 from osler.sources.download.transfer import FetchFailed, RetryPolicy
 from osler.sources.online.address_guard import AddressRefused
 

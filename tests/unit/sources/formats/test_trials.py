@@ -1,4 +1,4 @@
-"""Trial registrations, as JSON and as XML."""
+"""Trial registrations, as JSON."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from osler.kb.base import KnowledgeBase
 from osler.sources.formats import sniff_file
-from osler.sources.formats.trials import ClinicalTrialsJson, ClinicalTrialsXml
+from osler.sources.formats.trials import ClinicalTrialsJson
 from osler.sources.records import Document, Drop, Record
 
 STUDY: dict[str, Any] = {
@@ -60,12 +60,6 @@ STUDY: dict[str, Any] = {
         }
     },
 }
-XML = """<clinical_study><id_info><nct_id>NCT00000002</nct_id></id_info>
-<brief_title>Drug B in asthma</brief_title><overall_status>Completed</overall_status>
-<completion_date>June 2012</completion_date><study_type>Observational</study_type>
-<brief_summary><textblock>Does drug B help?</textblock></brief_summary>
-<primary_outcome><measure>Attacks</measure><time_frame>2 years</time_frame></primary_outcome>
-<reference><citation>Doe, 2013</citation><PMID>99</PMID></reference></clinical_study>"""
 
 
 def _read(given: Any) -> list[Record]:
@@ -118,14 +112,6 @@ def test_what_is_of_another_kind_than_told_is_left_out() -> None:
     assert isinstance(_read({"protocolSection": [1]})[0], Drop)
 
 
-def test_the_older_xml_says_the_same() -> None:
-    (trial,) = ClinicalTrialsXml().parse(io.BytesIO(XML.encode()), "t.xml")
-    assert isinstance(trial, Document)
-    assert (trial.id, trial.year, trial.kind) == ("NCT00000002", 2012, "Observational Study")
-    assert _texts(trial)["Primary outcomes"] == "Attacks: 2 years"
-    assert _texts(trial)["Papers"] == "Doe, 2013: 99"
-
-
 def test_a_search_for_its_number_finds_the_trial_and_the_paper(tmp_path: Path) -> None:
     (tmp_path / "trial.json").write_text(json.dumps(STUDY))
     (tmp_path / "paper.txt").write_text("Drug A prevented attacks (NCT00000001).")
@@ -141,4 +127,3 @@ def test_registrations_are_known_by_their_content() -> None:
     assert isinstance(json_parser, ClinicalTrialsJson)
     several = sniff_file("x.json", json.dumps({"studies": [STUDY]}).encode()[:4096])
     assert isinstance(several, ClinicalTrialsJson)
-    assert isinstance(sniff_file("x.xml", XML.encode()[:4096]), ClinicalTrialsXml)

@@ -10,8 +10,7 @@ import pytest
 from cpu_time import cpu_seconds
 
 from osler.errors import MalformedSource
-from osler.sources.formats.wikis import Kilt, Mediawiki, WikiApi
-from osler.sources.formats.wikitext import plain_wikitext
+from osler.sources.formats.wikis import Kilt, Mediawiki, WikiApi, plain_wikitext
 from osler.sources.records import Document, Drop, Record, Section
 
 

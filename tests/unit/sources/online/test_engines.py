@@ -9,9 +9,14 @@ from loopback import NamedHostRequest, NetworkFactory, serve_named_hosts, whole_
 
 from osler.errors import SourceUnavailable
 from osler.sources.online.client import ReplyLimits
-from osler.sources.online.eutils import PubMedService
-from osler.sources.online.mediawiki import MediaWikiService
-from osler.sources.online.web_search import PAGE, WORDS, BingService, SearxngService
+from osler.sources.online.services import (
+    PAGE,
+    WORDS,
+    BingService,
+    MediaWikiService,
+    PubMedService,
+    SearxngService,
+)
 
 DAY = ", retrieved 2023-11-14"
 

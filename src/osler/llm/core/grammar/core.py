@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, assert_never
 
-from osler.llm.core.grammar import match, write
 from osler.llm.core.grammar.nodes import Alt, Chars, Lit, Named, Node, Repeat, Seq
 
 _MANY = 64
@@ -27,12 +26,12 @@ class Grammar:
 
     @property
     def gbnf(self) -> str:
-        return write.write_gbnf(self.root)
+        return write_gbnf(self.root)
 
     @property
     def regex(self) -> str:
         """A regular expression to be matched whole, without flags."""
-        return write.write_regex(self.root)
+        return write_regex(self.root)
 
     @property
     def choices(self) -> tuple[str, ...]:
@@ -48,12 +47,12 @@ class Grammar:
     def accepts(self, text: str) -> bool:
         """Returns whether the text is of this format; white space between JSON parts is free."""
         if self.schema:
-            return _is_json(text) and match.accepts(self.root, _compact_json(text))
-        return match.accepts(self.root, text)
+            return _is_json(text) and accepts(self.root, _compact_json(text))
+        return accepts(self.root, text)
 
     def accepts_prefix(self, text: str) -> bool:
         """Returns whether the text begins one of this format, such as a reply cut short."""
-        return match.accepts_prefix(self.root, _compact_json(text) if self.schema else text)
+        return accepts_prefix(self.root, _compact_json(text) if self.schema else text)
 
 
 def _is_json(text: str) -> bool:
@@ -128,3 +127,181 @@ def _join_parts(parts: tuple[Node, ...]) -> Iterator[str]:
     for head in _list_texts(parts[0]):
         for tail in _join_parts(parts[1:]):
             yield head + tail
+
+
+Places = frozenset[int]
+_NOWHERE: Places = frozenset()
+
+
+def accepts(node: Node, text: str) -> bool:
+    return len(text) in _Matcher(text).end_places(node, frozenset({0}))
+
+
+def accepts_prefix(node: Node, text: str) -> bool:
+    """Returns whether some text of the format begins with this one."""
+    matcher = _Matcher(text)
+    return len(text) in matcher.end_places(node, frozenset({0})) or matcher.starved
+
+
+@dataclass
+class _Matcher:
+    text: str
+    starved: bool = False
+    """Set when a part needed more text than there is."""
+
+    def end_places(self, node: Node, starts: Places) -> Places:
+        """Returns where the part can end when it begins at one of `starts`."""
+        match node:
+            case Lit(text):
+                return self._match_literal(text, starts)
+            case Chars():
+                self.starved |= len(self.text) in starts
+                return frozenset(
+                    s + 1 for s in starts if s < len(self.text) and node.contains_char(self.text[s])
+                )
+            case Seq(parts):
+                for part in parts:
+                    starts = self.end_places(part, starts) if starts else _NOWHERE
+                return starts
+            case Alt(arms):
+                return frozenset[int]().union(*(self.end_places(arm, starts) for arm in arms))
+            case Repeat(part, least, most):
+                return self._match_repeat(part, least, most, starts)
+            case Named(_, part):
+                return self.end_places(part, starts)
+            case _ as never:
+                assert_never(never)
+
+    def _match_literal(self, literal: str, starts: Places) -> Places:
+        rest = {s: self.text[s : s + len(literal)] for s in starts}
+        self.starved |= any(
+            len(actual) < len(literal) and literal.startswith(actual) for actual in rest.values()
+        )
+        return frozenset(s + len(literal) for s, actual in rest.items() if actual == literal)
+
+    def _match_repeat(self, part: Node, least: int, most: int, starts: Places) -> Places:
+        ends = starts if least == 0 else _NOWHERE
+        for count in range(1, most + 1):
+            starts = self.end_places(part, starts)
+            # What was found at a smaller count had more repetitions left than now.
+            if not starts or (count >= least and starts <= ends):
+                break
+            ends = ends | starts if count >= least else ends
+        return ends
+
+
+_PLAIN = re.compile(r"[0-9A-Za-z]")
+
+
+def write_gbnf(root: Node) -> str:
+    """Writes rules for llama.cpp and vLLM; named parts are rules, in the order of first use.
+
+    Raises `ValueError` when two different parts have one name.
+    """
+    rules: dict[str, Node] = {}
+    _collect_rules(root, rules)
+    lines = [f"root ::= {_gbnf_node(root)}"]
+    lines += [f"{name} ::= {_gbnf_node(part)}" for name, part in rules.items()]
+    return "\n".join(lines)
+
+
+def write_regex(node: Node) -> str:
+    """Writes a regular expression for `re.fullmatch` and for engines that take one; no flags."""
+    match node:
+        case Lit(text):
+            return re.escape(text)
+        case Chars():
+            return _char_class(node)
+        case Seq(parts):
+            return "".join(
+                _regex_atom(part) if isinstance(part, Alt) else write_regex(part) for part in parts
+            )
+        case Alt(arms):
+            return "|".join(map(write_regex, arms))
+        case Repeat(part, least, most):
+            return _regex_atom(part) + _repeat_suffix(least, most)
+        case Named(_, part):
+            return _regex_atom(part)
+        case _ as never:
+            assert_never(never)
+
+
+def _regex_atom(node: Node) -> str:
+    return write_regex(node) if isinstance(node, Chars) else f"(?:{write_regex(node)})"
+
+
+def _collect_rules(node: Node, rules: dict[str, Node]) -> None:
+    match node:
+        case Named(name, part):
+            if rules.setdefault(name, part) != part:
+                raise ValueError(f"two parts are named {name}")
+            _collect_rules(part, rules)
+        case Seq(inner) | Alt(inner):
+            for one in inner:
+                _collect_rules(one, rules)
+        case Repeat(part):
+            _collect_rules(part, rules)
+        case Lit() | Chars():
+            pass
+        case _ as never:
+            assert_never(never)
+
+
+def _gbnf_node(node: Node) -> str:
+    match node:
+        case Lit(text):
+            return '"' + "".join(map(_quote_char, text)) + '"'
+        case Chars():
+            return _char_class(node)
+        case Seq(()):
+            return '""'
+        case Seq(parts):
+            return " ".join(_gbnf_group(p) if isinstance(p, Alt) else _gbnf_node(p) for p in parts)
+        case Alt(arms):
+            return " | ".join(map(_gbnf_node, arms))
+        case Repeat(part, least, most):
+            return _gbnf_group(part) + _repeat_suffix(least, most)
+        case Named(name, _):
+            return name
+        case _ as never:
+            assert_never(never)
+
+
+def _gbnf_group(node: Node) -> str:
+    return f"({_gbnf_node(node)})" if isinstance(node, Seq | Alt | Repeat) else _gbnf_node(node)
+
+
+def _repeat_suffix(least: int, most: int) -> str:
+    if (least, most) == (0, 1):
+        return "?"
+    return f"{{{least}}}" if least == most else f"{{{least},{most}}}"
+
+
+def _quote_char(char: str) -> str:
+    if char in '"\\':
+        return f"\\{char}"
+    return {"\n": "\\n", "\r": "\\r", "\t": "\\t"}.get(char) or _escape_char(
+        char, char.isprintable()
+    )
+
+
+def _char_class(node: Chars) -> str:
+    inner = "".join(
+        _class_member(first) if first == last else f"{_class_member(first)}-{_class_member(last)}"
+        for first, last in node.ranges
+    )
+    return f"[{'^' if node.negated else ''}{inner}]"
+
+
+def _class_member(char: str) -> str:
+    return _escape_char(char, bool(_PLAIN.match(char)))
+
+
+def _escape_char(char: str, plain: bool) -> str:
+    if plain:
+        return char
+    # \\x, \\u and \\U mean the same to llama.cpp's GBNF reader and to Python's `re`.
+    code = ord(char)
+    if code < 0x80:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -1,8 +1,9 @@
-"""Replies on the knowledge base: passages, searches, sources and concepts."""
+"""Replies on the knowledge base: passages, searches, sources, concepts and
+uploads; and what the server says of itself."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
@@ -22,6 +23,11 @@ class ResponseModel(BaseModel):
         """Takes fields by their names from `value`, except those in `more`."""
         same = {name: getattr(value, name) for name in cls.model_fields if name not in more}
         return cls.model_validate(same | more)
+
+    @classmethod
+    def document_of(cls, value: object) -> dict[str, Any]:
+        """A library's value as plain JSON values."""
+        return cls.from_value(value).model_dump(mode="json")
 
 
 class LocatorView(ResponseModel):
@@ -55,6 +61,12 @@ class ProvenanceView(ResponseModel):
     kinds: list[str]
     retracted: bool
     version: int
+
+    @classmethod
+    def of(cls, told: Any) -> Self:
+        # The path of a file is this machine's affair; its name says enough.
+        name = told.origin if "://" in told.origin else told.origin.rpartition("/")[2]
+        return cls.from_value(told, origin=name)
 
 
 class PassageInContext(ResponseModel):
@@ -137,3 +149,58 @@ class ConceptMatch(ResponseModel):
 class ConceptMatchList(ResponseModel):
     term: str
     concepts: list[ConceptMatch]
+
+
+class UploadView(ResponseModel):
+    source: str
+    name: str
+    bytes: int
+    sent: str
+
+
+class UploadPlaces(ResponseModel):
+    sources: list[str]
+    """Those that take files of the caller."""
+    endings: list[str]
+    mib: int
+    """The most that a file may have."""
+
+
+class UploadList(ResponseModel):
+    uploads: list[UploadView]
+
+
+class UploadReport(ResponseModel):
+    upload: UploadView
+    documents: int
+    passages: int
+    """New ones; they are found by words at once, by meaning after `osler kb build`."""
+    drops: dict[str, int]
+    """What of the file became no document, by reason."""
+
+
+class ModelView(ResponseModel):
+    kind: str
+    name: str
+    words_answers: bool
+    """Whether it may word medicine; otherwise answers are quoted."""
+
+
+class Transparency(ResponseModel):
+    notice: str
+    version: str
+    intended_users: str
+    intended_use: str
+    out_of_scope: list[str]
+    models: dict[str, ModelView]
+    encoder: str
+    strategies: list[str]
+    strategy: str
+    snapshot: str
+    sources: list[SourceView]
+    limits: dict[str, int | float | None]
+    known_limits: list[str]
+
+
+class Health(ResponseModel):
+    status: Literal["ok", "ready"]

@@ -1,10 +1,10 @@
-"""Replies on evaluations and examples, with the report's own figures."""
+"""Replies on evaluations, with the report's own figures; on feedback, studies and examples."""
 
 from __future__ import annotations
 
 from typing import Literal
 
-from osler.serve.schemas_kb import ResponseModel
+from osler.reports.knowledge import ResponseModel
 
 
 class FigureView(ResponseModel):
@@ -132,3 +132,40 @@ class ExampleView(ResponseModel):
 class ExampleList(ResponseModel):
     examples: list[ExampleView]
     """Questions that come with the sample texts; none where those are not in the knowledge base."""
+
+
+class FeedbackView(ResponseModel):
+    kind: Literal["run", "card"]
+    about: str
+    """Id of a run, or the UUID of a card."""
+    verdict: Literal["helpful", "wrong", "unsafe", "accepted", "overridden"]
+    reason: str
+    note: str
+    where: str
+    at: str
+
+
+class FeedbackList(ResponseModel):
+    feedback: list[FeedbackView]
+    """The newest first."""
+
+
+class StudyRowView(ResponseModel):
+    """What one study behind an answer states; each value is a quote, "" where it states none."""
+
+    title: str
+    year: int | None
+    design: str
+    n: str
+    measure: str
+    value: str
+    unit: str
+    low: str
+    high: str
+    hints: str
+    quote: str
+    passage: str
+
+
+class StudyTable(ResponseModel):
+    rows: list[StudyRowView]

@@ -1,0 +1,386 @@
+"""Reports of runs, the one shape of them for the command line, the HTTP API and its client.
+
+`knowledge` has the replies on passages, sources and files, `evaluation` those on evaluations.
+Light to import: the client needs no more than this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Literal, Protocol, Self
+
+from pydantic import AfterValidator, Field
+
+from osler.questions import QUERY_LIMIT
+from osler.reports.knowledge import PassageView, ResponseModel
+from osler.types import Answer, CautionRule, Citation, DangerNotice, Evidence, Question, Solution
+
+NOTICE = (
+    "For healthcare professionals and research. Supports, does not replace, clinical judgement."
+    " Not for emergencies. Do not enter what identifies a patient."
+)
+Status = Literal["queued", "running", "finished", "failed", "cancelled", "interrupted"]
+_CONTROL = {chr(n) for n in range(32) if chr(n) not in "\t\n\r"} | {"\x7f"}
+
+
+def _check_text(text: str) -> str:
+    if any(c in _CONTROL or "\ud800" <= c <= "\udfff" for c in text):
+        raise ValueError("control characters and halves of characters are no text")
+    return text
+
+
+Words = Annotated[str, AfterValidator(_check_text)]
+SourceName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,63}$")]
+
+
+class ReportedRun(Protocol):
+    """A run, whoever knows it, as far as a report needs it."""
+
+    @property
+    def solution(self) -> Solution | None: ...
+    @property
+    def question(self) -> Question | None: ...
+    @property
+    def danger(self) -> DangerNotice | None: ...
+    @property
+    def strategy(self) -> str: ...
+    @property
+    def steps(self) -> Sequence[object]: ...
+    @property
+    def models(self) -> Mapping[str, str]: ...
+    @property
+    def notes_of(self) -> Sequence[str]: ...
+    @property
+    def snapshot(self) -> str: ...
+    @property
+    def seconds(self) -> float | None: ...
+
+
+class SourceQuery(ResponseModel):
+    """A query for one source."""
+
+    source: SourceName
+    query: Annotated[Words, Field(min_length=1, max_length=2 * QUERY_LIMIT + 3)]
+    """Of the graph: a concept, then its question, as in "asthma , treatment"."""
+
+
+class CitationView(ResponseModel):
+    span: tuple[int, int]
+    """In `answer.text`."""
+    number: int
+    """Of the evidence, from 1."""
+    passage_id: str
+    quote: str
+    quote_span: tuple[int, int]
+    """In the text of the passage."""
+
+    @classmethod
+    def of(cls, answer: Answer, citation: Citation) -> Self:
+        cited = answer.evidence[citation.number - 1]
+        return cls(
+            span=(citation.start, citation.end),
+            number=citation.number,
+            passage_id=cited.passage.id,
+            quote=cited.quote,
+            quote_span=(cited.start, cited.end),
+        )
+
+
+class StatementView(ResponseModel):
+    text: str
+    cites: list[int]
+    kind: Literal["claim", "unconfirmed", "notice"]
+    """unconfirmed: the model's own, which no passage read bears out; say so beside it, as
+    `answer.text` does. notice: said about the answer, not in it."""
+
+
+class SurenessView(ResponseModel):
+    probability: float
+    """Calibrated: that the evidence answers the question, or that the choice is right."""
+    by: str
+    """Name and weights of the expert that gives it."""
+
+
+class AnswerView(ResponseModel):
+    text: str
+    option: str | None
+    statements: list[StatementView]
+    citations: list[CitationView]
+    language: Literal["en", "zh"]
+    authorship: Literal["extractive", "written"]
+    note: str
+    sureness: SurenessView | None
+    """`null` where nothing can say."""
+
+    @classmethod
+    def of(cls, answer: Answer) -> Self:
+        cited = [CitationView.of(answer, one) for one in answer.citations]
+        return cls.from_value(answer, citations=cited, authorship=answer.authorship.value)
+
+
+class QuotedView(ResponseModel):
+    passage: PassageView
+    quote: str
+    quote_span: tuple[int, int]
+    """In the text of the passage."""
+
+    @classmethod
+    def of(cls, evidence: Evidence) -> Self:
+        return cls.from_value(evidence, quote_span=(evidence.start, evidence.end))
+
+
+class CautionView(ResponseModel):
+    rule: CautionRule
+    text: str
+    """In the answer's language."""
+    evidence: list[QuotedView]
+    """The cited quote; after it the one that it is held against, where there is one."""
+
+
+class EvidenceView(ResponseModel):
+    number: int
+    passage: PassageView
+    quote: str
+    quote_span: tuple[int, int]
+    use: str
+    query: str
+    rank: int
+
+    @classmethod
+    def of(cls, evidence: Evidence, number: int) -> Self:
+        hit, span = evidence.hit, (evidence.start, evidence.end)
+        return cls.from_value(
+            evidence, number=number, quote_span=span, query=hit.query, rank=hit.rank
+        )
+
+
+class DangerView(ResponseModel):
+    """The notice for a question about an emergency or self-harm; show it before all else."""
+
+    kinds: list[Literal["emergency", "self-harm"]]
+    text: str
+    """Whom to call, in the question's language. It is no triage and no diagnosis."""
+    rules: list[str]
+    """Names of the rules that apply."""
+    language: Literal["en", "zh"]
+
+    @classmethod
+    def of(cls, danger: DangerNotice | None) -> Self | None:
+        return None if danger is None else cls.from_value(danger)
+
+
+class ProofStepView(ResponseModel):
+    """A step of the plan by which the answer came about."""
+
+    n: int
+    function: Literal["Retrieval", "Math", "Deduce", "Output"]
+    step: str
+    action: str
+    """Its logical form."""
+    needs: list[int]
+    """Numbers of the steps whose results it needs."""
+    answer: str
+    """The value, or the members of a set; empty where it has none that may be shown."""
+    passages: list[str]
+    """Ids of the passages that it rests on: `GET /passages/{id}` opens them."""
+    computed: str
+    """The formula with its inputs, or the program."""
+
+
+class MoneyView(ResponseModel):
+    amount: float
+    currency: str
+
+
+class UsageView(ResponseModel):
+    calls: int
+    prompt_tokens: int
+    """`cached_tokens` among them."""
+    completion_tokens: int
+    cached_tokens: int
+    scored_tokens: int
+    searches: int
+    seconds: float
+    money: MoneyView | None
+    """What the calls cost, by the server's prices; `null` where the price of one is not set."""
+
+
+class RunError(ResponseModel):
+    code: str
+    detail: str
+
+
+class ChangedView(ResponseModel):
+    number: int
+    """Of the evidence, from 1."""
+    passage: str
+    state: Literal["changed", "gone"]
+    """changed: it does not hold the quoted words any more; gone: there is no such passage."""
+
+
+class RunResult(ResponseModel):
+    """What came of a run, as far as every interface tells it."""
+
+    danger: DangerView | None
+    """Shown first, whatever the run's outcome; `null` without danger."""
+    run_id: str
+    strategy: str
+    question: str
+    options: list[str]
+    answer: AnswerView | None
+    evidence: list[EvidenceView]
+    cautions: list[CautionView]
+    grounding: Literal["grounded", "partly", "ungrounded", "abstained"] | None
+    halt: Literal["converged", "budget", "no_evidence", "refused"] | None
+    why: str
+    decided: Literal["method", "reader", "fallback"] | None
+    """Who decided the answer: the method, a reader of what it found, or one in its stead."""
+    steps: list[ProofStepView]
+    """By these steps; empty where nothing was planned."""
+    usage: UsageView | None
+    models: dict[str, str]
+    notes_of: list[str]
+    """Roles whose model may not word medicine: what they write in the events (thoughts, drafts,
+    reasons) is a working note, not medical advice; fold it away, or leave it out."""
+    snapshot: str
+    seconds: float | None
+
+    @classmethod
+    def of(cls, run: ReportedRun, **more: object) -> Self:
+        """`more`: the fields that a run does not tell by itself, `run_id` among them."""
+        solution, question = run.solution, run.question
+        answer = solution.answer if solution else Answer()
+        return cls.from_value(
+            run,
+            danger=DangerView.of(run.danger),
+            question=question.text if question else "",
+            options=list(question.options) if question else [],
+            answer=AnswerView.of(answer) if solution else None,
+            evidence=[EvidenceView.of(one, n) for n, one in enumerate(answer.evidence, 1)],
+            cautions=[
+                CautionView(
+                    rule=one.rule, text=one.text, evidence=[QuotedView.of(e) for e in one.evidence]
+                )
+                for one in answer.cautions
+            ],
+            grounding=answer.grounding.value if solution else None,
+            halt=solution.halt.value if solution else None,
+            why=solution.why if solution else "",
+            decided=solution.decided.value if solution else None,
+            steps=[ProofStepView.from_value(one) for one in run.steps],
+            usage=UsageView.from_value(solution.usage) if solution else None,
+            notes_of=list(run.notes_of),
+            **more,
+        )
+
+
+class RunReport(RunResult):
+    """A run of a server."""
+
+    status: Status
+    created: str
+    events: int
+    """How many there are so far."""
+    ahead: int
+    """Runs that wait for a place before this one does."""
+    changed: list[ChangedView]
+    """Evidence that the knowledge base has otherwise by now."""
+    error: RunError | None
+    notice: str = NOTICE
+
+
+class PlanView(ResponseModel):
+    danger: DangerView | None
+    """Shown first; `null` without danger."""
+    question: str
+    queries: list[SourceQuery]
+    """By source; edit them and give them to `POST /runs` as `plan`."""
+    sources: list[str]
+    """Those that were on offer."""
+    text: str
+    """The same in the paper's form, as `osler ask --plan` reads it."""
+    dropped: list[str]
+    """What the planner wrote and nobody would ask, each with the reason."""
+    planner: str
+    """How it was made, and by which model."""
+    snapshot: str
+    notice: str = NOTICE
+
+
+class RunStarted(ResponseModel):
+    danger: DangerView | None
+    """Shown first, at once; `null` without danger."""
+    run_id: str
+    status: Status
+    events: str
+    """Where the stream of events is."""
+    notice: str = NOTICE
+
+
+class RunSummary(ResponseModel):
+    run_id: str
+    status: Status
+    created: str
+    strategy: str
+    question: str
+
+
+class RunList(ResponseModel):
+    runs: list[RunSummary]
+    next: str | None
+    """Give it as `before` to read on."""
+
+
+class StandaloneView(ResponseModel):
+    """A question made to stand alone; edit it and give it as `standalone`."""
+
+    standalone: str
+    rewritten_by: str
+    """rule, model or user; empty where it stood alone."""
+
+
+class TurnView(StandaloneView):
+    n: int
+    run_id: str
+    question: str
+    created: str
+
+
+class ThreadView(ResponseModel):
+    thread_id: str
+    created: str
+    turns: list[TurnView]
+    outdated: bool
+    """Whether the last answer is of another state of the knowledge base than the present one."""
+
+
+class ThreadList(ResponseModel):
+    threads: list[ThreadView]
+    """The newest first, each with its first question alone."""
+
+
+class TurnStarted(RunStarted):
+    """A run that answers a turn."""
+
+    turn: TurnView
+
+
+class ChangeView(ResponseModel):
+    """What differs between two answers to one question."""
+
+    question: str
+    before: str
+    """Run of the earlier answer."""
+    after: str
+    new_statements: list[str]
+    gone_statements: list[str]
+    new_passages: list[str]
+    """Ids of passages that only the later answer cites, or of which it quotes other words."""
+    gone_passages: list[str]
+    grounding: list[str]
+    """Before and after."""
+
+
+class ChangeList(ResponseModel):
+    changes: list[ChangeView]
+    """In the order of the turns; a question that was asked once has none."""
