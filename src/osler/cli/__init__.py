@@ -42,7 +42,7 @@ _EVAL = {
 }
 _TRAIN = {
     **make_verbs("train_make", "make_sft", "make_dpo", "card", "agree"),
-    **make_verbs("train_thinker", "thinker_data", "evaluate_data", "recogniser"),
+    **make_verbs("train_thinker", "thinker_data", "evaluate_data"),
     **make_verbs("train", "explore", "judge"),
     **make_verbs("train_tune", "sft", "alora", "dpo", "thinker", "pretrain", "merge", "gguf"),
 }

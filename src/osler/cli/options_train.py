@@ -215,36 +215,6 @@ Layout = Annotated[
     ),
 ]
 
-# Of recogniser
-
-Marked = Annotated[Path, typer.Argument(help="Marked texts: .jsonl, .json, or BIO columns.")]
-RecogniserFolder = Annotated[
-    Path | None,
-    typer.Option("--out", help="Folder of the recogniser; else the knowledge base's own."),
-]
-MeasuredOn = Annotated[
-    Path | None,
-    typer.Option("--test", help="Texts to measure on; by default a share of the others."),
-]
-
-
-@dataclass(frozen=True)
-class NetworkOptions:
-    """Size and training of the network that recognises names."""
-
-    held_out: Annotated[
-        float, typer.Option(min=0.01, max=0.9, help="Share held out where no --test is given.")
-    ] = 0.15
-    epochs: Annotated[int, typer.Option(min=1, max=10_000, help="Most epochs.")] = 40
-    patience: Annotated[
-        int, typer.Option(min=1, help="Epochs without a better F1 after which training ends.")
-    ] = 8
-    batch: Annotated[int, typer.Option(min=1, help="Sentences per batch.")] = 16
-    rate: Annotated[float, typer.Option(min=1e-6, max=1.0, help="Learning rate.")] = 3e-3
-    width: Annotated[int, typer.Option(min=8, max=1024, help="Size of the network.")] = 64
-    seed: Annotated[int, typer.Option(min=0, help="Same seed, same weights.")] = 0
-
-
 # Of sft, dpo, thinker, pretrain, merge and gguf
 
 TrainingData = Annotated[

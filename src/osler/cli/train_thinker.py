@@ -1,4 +1,4 @@
-"""`osler train thinker-data`, `evaluate-data` and `recogniser`."""
+"""`osler train thinker-data` and `evaluate-data`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -15,10 +15,6 @@ from osler.cli.options_train import (
     DataSet,
     JobFolder,
     Layout,
-    Marked,
-    MeasuredOn,
-    NetworkOptions,
-    RecogniserFolder,
     TaughtOptions,
     TeachingOptions,
 )
@@ -26,11 +22,7 @@ from osler.cli.progress import show_progress
 from osler.cli.session import CliSession, Rows
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from osler.evaluate.record import Sample
-    from osler.train.recognise import StrictScores
-    from osler.train.recognise.loop import PreparedTexts, RecogniserRecipe
     from osler.train.thinker.export import ExportedData, StageTally
     from osler.train.thinker.rounds import TeachingConfig
 
@@ -233,61 +225,3 @@ def _write_report(path: Path, text: str) -> None:
 
     with translate_os_errors(f"{path} cannot be written", BadRun):
         path.write_text(text, encoding="utf-8")
-
-
-def recogniser(
-    here: CliSession,
-    data: Marked,
-    out: RecogniserFolder = None,
-    test: MeasuredOn = None,
-    *,
-    network: NetworkOptions,
-    dry_run: DryRun = False,
-) -> None:
-    """Train what finds names of diseases, drugs and the like in texts (extra train).
-
-    In the knowledge base's own folder it links queries with the concept graph from then on.
-    """
-    from osler.train.recognise.corpus import read_marked
-    from osler.train.recognise.link import FOLDER
-    from osler.train.recognise.loop import RecogniserRecipe, prepare_texts, train_recogniser
-
-    folder = out or here.load_settings().kb.path / FOLDER
-    recipe = RecogniserRecipe(**asdict(network))
-    prepared = prepare_texts(read_marked(data), recipe, read_marked(test) if test else None)
-    load = _training_load(prepared, recipe)
-    if dry_run:
-        rows = [(name.replace("_", " "), str(value)) for name, value in load.items()]
-        here.show_result(rows, load)
-        return
-    with show_progress(here) as report:
-        made = train_recogniser(prepared, recipe, log=folder / "log.jsonl", progress=report)
-    made.recogniser.save(folder)
-    here.show_result(
-        _scores_page(made.scores), {"folder": str(folder), **load, **made.recogniser.facts}
-    )
-    here.print_line(f"kept in {folder}; F1 is strict, on {len(prepared.test):,} texts held out")
-
-
-def _training_load(prepared: PreparedTexts, recipe: RecogniserRecipe) -> dict[str, Any]:
-    """The size of the training."""
-    return {
-        "texts": prepared.texts,
-        "held_out": len(prepared.test),
-        "types": len(prepared.shape.types),
-        "nested": prepared.nested,
-        "steps_at_most": prepared.steps(recipe),
-        "parameters": prepared.shape.parameters,
-        "dropped": prepared.dropped,
-    }
-
-
-def _scores_page(scores: StrictScores) -> Table:
-    rows = [
-        (name, *(f"{x:.3f}" for x in (one.precision, one.recall, one.f1)), str(one.gold))
-        for name, one in [("all", scores.micro), *scores.types.items()]
-    ]
-    from osler.cli.tables import make_table
-
-    names = ("type", "precision", "recall", "F1", "n")
-    return make_table(names, rows, numeric=names[1:])

@@ -8,7 +8,6 @@
 | `ablations` | the papers' training ablations as data |
 | `spo` | Source Planning Optimisation (Omni-RAG §4.2): explore, judge, pairs |
 | `thinker` | KAG-Thinker's trajectories, and the framework that evaluates them (App. 9, 10) |
-| `recognise` | the recogniser of medical names; needs torch to train and to find |
 | `tune` | SFT, DPO, pre-training with adapters, GGUF files; needs torch (extra `train`) |
 
 | Model | Learns from | Trained by |
@@ -16,7 +15,6 @@
 | Omni-RAG's planner | plans that found support for gold answers (`spo`) | SFT, then DPO |
 | KAG-Thinker | kept trajectories of a teacher (`thinker`) | SFT over all turns |
 | TC-RAG's base model | texts of the knowledge base and others (`tune.corpus`) | pre-training |
-| The recogniser | texts with marked entities (`recognise.corpus`) | its own loop |
 
 A planner from questions to a served model: `osler train explore`, `judge`, `make-sft` and
 `make-dpo`, `sft`, `dpo`, then `merge` or `gguf`. Each step is a folder that the next one reads;

@@ -1,4 +1,4 @@
-"""`osler train thinker-data`, `evaluate-data` and `recogniser` through the real command line."""
+"""`osler train thinker-data` and `evaluate-data` through the real command line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from osler.app.wiring import graphs, models, teaching
+from osler.app.wiring import models, teaching
 from osler.testing.scripted import HashingEncoder, KeyedModel
 from osler.train.thinker.quality import FRAMEWORK
 
@@ -158,44 +158,3 @@ def test_nothing_kept_is_an_error_with_its_reasons(
     )  # fmt: skip
     assert done.exit_code == 1
     assert "2 × no answer" in done.stderr
-
-
-def bio(n: int) -> str:
-    """A drug after "took", a disease after "has"."""
-    rows = [
-        f"She O\ntook O\nzo{k}xin B-Drug\nand O\nhas O\nbo{k}itis B-Disease\n" for k in range(n)
-    ]
-    return "\n".join(rows)
-
-
-@pytest.mark.torch
-def test_a_recogniser_is_trained_into_the_knowledge_base_and_links(
-    osler: Any, folder: Path
-) -> None:
-    (folder / "x.bio").write_text(bio(120), encoding="utf-8")
-    common = ("train", "recogniser", "x.bio", "--width", "16", "--epochs", "12")
-    dry = json.loads(osler(*common, "--dry-run", "--json").stdout)
-    assert (dry["texts"], dry["held_out"], dry["types"]) == (84, 18, 2)
-    done = osler(*common, "--json")
-    assert done.exit_code == 0, done.stderr
-    document = json.loads(done.stdout)
-    assert document["f1"] > 0.9
-    assert Path(document["folder"]).name == "recogniser"
-    log = (Path(document["folder"]) / "log.jsonl").read_text("utf-8").splitlines()
-    assert json.loads(log[0])["n"] == 1
-    from osler.graph.items import Name, Relation
-    from osler.graph.store import Graph
-    from osler.train.recognise.link import RecognisedNames
-
-    with Graph.create(Path(document["folder"]).parent) as graph:
-        graph.add((Name("T:1", "zo3xin"), Name("T:2", "tea"), Relation("T:1", "is", "T:2")))
-        found = graphs.open_recogniser(graph)
-        assert isinstance(found, RecognisedNames)
-        assert [m.concepts for m in found.find_mentions("She took zo3xin and rests")] == [("T:1",)]
-
-
-def test_a_recogniser_of_unmarked_texts_is_refused(osler: Any, folder: Path) -> None:
-    (folder / "x.bio").write_text("She O\nrests O\n", encoding="utf-8")
-    done = osler("train", "recogniser", "x.bio", "--out", "r")
-    assert done.exit_code == 3
-    assert "no entity is marked" in done.stderr

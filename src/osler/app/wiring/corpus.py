@@ -19,7 +19,7 @@ from osler.app.config.baselines import (
     MedRagSettings,
     PikeRagSettings,
 )
-from osler.app.wiring.graphs import open_graph, open_recogniser
+from osler.app.wiring.graphs import open_graph
 from osler.app.wiring.knowledge import name_rankings, search_filter
 from osler.errors import BadConfig, KnowledgeBaseError
 from osler.extract.derived import Extractions
@@ -97,6 +97,7 @@ def corpus_retriever(
 def chain_retriever(settings: Settings) -> Retriever:
     """Builds the retriever of reasoning chains (HyKGE). Raises `BadConfig` without a graph."""
     from osler.retrieve.graph_chains import ChainRetriever
+    from osler.retrieve.graph_mentions import open_recogniser
 
     graph = open_graph(settings)
     if graph is None:

@@ -12,7 +12,6 @@ from osler.sources.catalogue import GRAPH
 from osler.types import Passage, Relevance, Retriever
 
 if TYPE_CHECKING:
-    from osler.graph.link import Recogniser
     from osler.graph.store import Graph
     from osler.kb.encoders.base import Encoder
 
@@ -31,16 +30,10 @@ def open_graph(settings: Settings) -> Graph | None:
     return Graph.open(settings.kb.path) if has_graph(settings) else None
 
 
-def open_recogniser(graph: Graph) -> Recogniser | None:
-    """Opens the trained recogniser of the knowledge base, if there is one; `None` = the graph's
-    own names do. Raises `ModelError` where it cannot be loaded."""
-    from osler.train.recognise.link import load_recogniser
-
-    return load_recogniser(graph.folder, graph)
-
-
 def graph_names(settings: Settings) -> tuple[EntityNames, ...]:
     """The names of the graph as a finder of names, where there is a graph."""
+    from osler.retrieve.graph_mentions import open_recogniser
+
     graph = open_graph(settings)
     return () if graph is None else (GraphNames(graph, open_recogniser(graph)),)
 

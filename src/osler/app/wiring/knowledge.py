@@ -162,7 +162,9 @@ def make_retriever(
     if EMR in sources and open_record_source(settings.access):
         several.append(OpenRecordRetriever(settings.access.patients))
     if GRAPH in sources and (graph := graphs.open_graph(settings)) is not None:
-        recogniser = graphs.open_recogniser(graph)
+        from osler.retrieve.graph_mentions import open_recogniser
+
+        recogniser = open_recogniser(graph)
         several.append(GraphRetriever(graph, second or OverlapRelevance(), recogniser=recogniser))
     several += online_sources.online_retrievers(settings, sources)
     if not several:

@@ -55,11 +55,11 @@ def _make_carrier(name: str, graph: Graph) -> Retriever:
     from osler.methods.kag.graph_route import GraphSets
     from osler.retrieve.graph_chains import ChainRetriever
     from osler.retrieve.graph_communities import CommunityRetriever
-    from osler.retrieve.graph_mentions import MentionRetriever
+    from osler.retrieve.graph_mentions import MentionRetriever, open_recogniser
 
     if name == GRAPH_SETS:
         return GraphSets(graph)
-    recogniser = graphs.open_recogniser(graph)
+    recogniser = open_recogniser(graph)
     if name == KG_CHAINS:
         return ChainRetriever(graph, recogniser=recogniser)
     if name == KG_COMMUNITIES:

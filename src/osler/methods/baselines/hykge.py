@@ -7,9 +7,9 @@ chains are reranked by the fragments of question and hypothesis (granularity-awa
 the reader answers from those that stay.
 
 Departures: entities are the graph's own names in the text, and those of a trained recogniser where
-the knowledge base has one (`osler train recogniser`); the reranker is the configured relevance; a
-chain counts by its nearest fragment. Chains have at most 3 hops and 11 of them are read, as in
-the released example settings, whose program reranks all that it finds.
+the knowledge base has one (`research/experts/train_recogniser.py`); the reranker is the configured
+relevance; a chain counts by its nearest fragment. Chains have at most 3 hops and 11 of them are
+read, as in the released example settings, whose program reranks all that it finds.
 """
 
 from __future__ import annotations
