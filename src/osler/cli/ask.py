@@ -133,11 +133,10 @@ def show_estimate(here: CliSession, settings: Settings, questions: Sequence[Ques
     from dataclasses import asdict
 
     from osler.app.estimates import estimate_cost
-    from osler.cli.costs import estimate_rows
     from osler.cli.runs import open_runs
 
     found = asyncio.run(estimate_cost(settings, questions, opens=open_runs(settings)))
-    here.show_result(estimate_rows(found), asdict(found))
+    here.show(asdict(found))
 
 
 def replay(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -25,13 +25,7 @@ def verify(
     from osler.app.audit.entries import verify_audit
 
     found = verify_audit(here.load_settings(), checkpoints)
-    facts = [
-        ("entries", f"{found.entries:,}"),
-        ("checkpoints", f"{found.checkpoints:,}"),
-        ("public key", found.public_key),
-        *(("problem", problem) for problem in found.problems or ("none",)),
-    ]
-    here.show_result(facts, asdict(found))
+    here.show(asdict(found), {**asdict(found), "problems": found.problems or "none"})
     if found.problems:
         raise typer.Exit(PARTIAL)
 
@@ -44,8 +38,9 @@ def show(
     from osler.app.audit.entries import read_entries
 
     entries = read_entries(here.load_settings())[-limit:][::-1]
-    rows = [(one["at"], _summary(one)) for one in entries]
-    here.show_result(rows, {"entries": entries})
+    names = ("at", "what", "method", "path", "tool", "key", "run", "status", "asked")
+    page = [{name: one.get(name, "") for name in names} for one in entries]
+    here.show({"entries": entries}, page)
 
 
 def export(
@@ -82,8 +77,3 @@ def prove(
 
     write_json(prove_run(here.load_settings(), run))
     sys.stdout.flush()
-
-
-def _summary(entry: dict[str, Any]) -> str:
-    words = ("what", "method", "path", "tool", "key", "run", "status", "asked")
-    return "  ".join(f"{word}={entry[word]}" for word in words if entry.get(word) not in (None, ""))

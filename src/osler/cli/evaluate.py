@@ -112,13 +112,11 @@ def run(here: CliSession, log_dir: LogDir, *, tried: TriedOptions, work: WorkOpt
     Several processes and hosts may work on one log folder. Exit code 6: some samples failed.
     """
     from osler.app import evaluation
-    from osler.cli.evaluate_pages import run_page, summarise_log
+    from osler.cli.evaluate_pages import summarise_log
     from osler.cli.session import PARTIAL
 
     trial, left_out = _make_trial(here, tried)
     if work.estimate:
-        from osler.cli.trial_costs import show_trial_cost
-
         show_trial_cost(here, trial, log_dir)
         return
     with show_progress(here) as report, open_replies(work.replies) as known:
@@ -137,10 +135,27 @@ def run(here: CliSession, log_dir: LogDir, *, tried: TriedOptions, work: WorkOpt
             )
         )
     cells = summarise_log(log_dir)
-    here.show_result(run_page(cells), {"log": str(log_dir), "cells": cells, "left_out": left_out})
+    here.show({"log": str(log_dir), "cells": cells, "left_out": left_out})
     here.print_line(f"next: osler eval report --log-dir {log_dir}")
     if any(cell["failed"] for cell in cells):
         raise typer.Exit(PARTIAL)
+
+
+def show_trial_cost(here: CliSession, trial: Trial, log_dir: Path) -> None:
+    """Tells the cost of what the log folder lacks, by strategy and in all; no model is asked."""
+    from dataclasses import asdict
+
+    from osler.app.estimates import combine_estimates, estimate_trial
+    from osler.cli.runs import open_runs
+
+    opens = open_runs(here.load_settings())
+    found = asyncio.run(estimate_trial(trial, log_dir, opens=opens))
+    whole = combine_estimates([*found.values()])
+    document = {label: asdict(one) for label, one in found.items()}
+    here.show(
+        {"strategies": document, "in_all": whole and asdict(whole)},
+        {**document, "in all": asdict(whole)} if whole else {"left to do": "nothing"},
+    )
 
 
 def _make_trial(here: CliSession, tried: TriedOptions) -> tuple[Trial, dict[str, str]]:
@@ -257,7 +272,7 @@ def tasks(here: JsonSession, data: Data = None) -> None:
     from osler.cli.evaluate_pages import task_rows, tasks_page
 
     rows = task_rows(data)
-    here.show_result(tasks_page(rows), {"tasks": rows})
+    here.show({"tasks": rows}, tasks_page(rows))
 
 
 def export(
@@ -279,7 +294,7 @@ def export(
         raise BadConfig(f"unknown harness {to!r}", fix=f"choose one of {', '.join(HARNESSES)}")
     words = _split_words(tasks, "--tasks")
     made = evaluation.export_for_harness(words, harness, out, data=data, limit=limit, seed=seed)
-    here.show_result("\n".join(map(str, made)), {"files": [str(path) for path in made]})
+    here.show({"files": [str(path) for path in made]})
     again = {
         "lm-eval": f"lm_eval --include_path {out} --tasks osler",
         "inspect": f"inspect eval {out / 'osler_tasks.py'}",
@@ -291,8 +306,8 @@ def experiments(here: JsonSession) -> None:
     """List the experiments that come with Osler, and the tables and figures that they repeat."""
     from dataclasses import asdict
 
-    from osler.cli.evaluate_pages import experiments_page
     from osler.evaluate.experiments import experiment_names, read_experiment
 
     known = [read_experiment(name) for name in experiment_names()]
-    here.show_result(experiments_page(known), {"experiments": [asdict(one) for one in known]})
+    brief = [{"name": one.name, "repeats": one.repeats, "about": one.about} for one in known]
+    here.show({"experiments": [asdict(one) for one in known]}, brief)

@@ -17,8 +17,7 @@ def ls(here: JsonSession) -> None:
     from osler.app.feedback import FeedbackStore
 
     found = FeedbackStore(here.load_settings().home).read_all()
-    rows = [(f"{one.verdict} {one.about}", one.note or one.reason or "-") for one in found]
-    here.show_result(rows, {"feedback": [asdict(one) for one in found]})
+    here.show({"feedback": [asdict(one) for one in found]})
 
 
 def export(

@@ -15,8 +15,6 @@ from osler.cli.progress import show_progress
 from osler.cli.session import CliSession
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from osler.sources.download.job import DownloadJob
     from osler.sources.download.recipes import DownloadRecipe
 
@@ -136,14 +134,20 @@ def snapshots(
     ] = None,
 ) -> None:
     """List the snapshots."""
-    from osler.cli.tables import snapshots_page
+    from osler.cli.tables import format_size, format_time
     from osler.kb.store import snapshots as kept
 
     path = here.load_settings().kb.path  # not opened: it may be damaged, and this the way out
     if drop:
         kept.drop_snapshot(path, drop)
     listed = kept.list_snapshots(path)
-    here.show_result(snapshots_page(listed), [asdict(one) for one in listed])
+    page = [
+        {**asdict(one), "taken": format_time(one.taken), "size": format_size(one.size)}
+        for one in listed
+    ]
+    here.show([asdict(one) for one in listed], page)
+    if not listed:
+        here.print_line("no snapshots yet; next: osler kb snapshot NAME")
 
 
 def rollback(
@@ -216,11 +220,14 @@ def release(
 
 def dead(here: JsonSession, source: OneSource = None) -> None:
     """List files and records that could not be read, with the reason; `update` tries them again."""
-    from osler.cli.tables import dead_page
+    from osler.cli.tables import format_time
 
     with open_kb(here.load_settings()) as kb:
         letters = kb.dead_letters(source)
-    here.show_result(dead_page(letters), [asdict(letter) for letter in letters])
+    rows = [asdict(letter) for letter in letters]
+    here.show(rows, [{**row, "at": format_time(row["at"])} for row in rows])
+    if not letters:
+        here.print_line("no dead letters: all that was to be read was read")
 
 
 def push(
@@ -238,7 +245,6 @@ def push(
     A push that was cut short goes on where it stopped. Set kb.url to search there.
     """
     from osler.app.wiring.knowledge import search_backend
-    from osler.cli.tables import pushed_page
     from osler.errors import BadConfig
 
     settings = here.load_settings({"kb.url": to})
@@ -247,7 +253,7 @@ def push(
     with open_kb(settings) as kb, show_progress(here) as report:
         pushed = kb.push(search_backend(settings), rebuild=rebuild, progress=report)
     if here.json or not here.quiet:
-        here.show_result(pushed_page(pushed), asdict(pushed))
+        here.show(asdict(pushed))
 
 
 def fetch(
@@ -287,7 +293,9 @@ def fetch(
 
     if name is None:
         recipes = list(load_recipes().values())
-        here.show_result(_recipe_table(recipes), [each.model_dump(mode="json") for each in recipes])
+        names = ("name", "title", "source", "bytes", "licence")
+        page = [{name: getattr(each, name) for name in names} for each in recipes]
+        here.show([each.model_dump(mode="json") for each in recipes], page)
         return
     from osler.sources.download.job import DownloadJob
 
@@ -299,10 +307,9 @@ def fetch(
         return
     with show_progress(here) as report:
         done = job.run(accepted=accept, progress=report)
-    if here.json:
-        document = {"files": [str(path) for path in done.files], "bytes": done.bytes}
-        here.show_result("", {"recipe": name, "folder": str(folder), **document})
-    here.print_line(f"{len(done.files):,} files, {done.bytes:,} bytes in {folder}")
+    document = {"files": [str(path) for path in done.files], "bytes": done.bytes}
+    line = f"{len(done.files):,} files, {done.bytes:,} bytes in {folder}"
+    here.report_line(line, {"recipe": name, "folder": str(folder), **document})
     here.print_line(
         f"next: {chosen.use}" if chosen.use else f"next: {_add_command(chosen, folder)}"
     )
@@ -339,13 +346,3 @@ def _add_command(recipe: DownloadRecipe, folder: Path) -> str:
 
     form = f" --format {recipe.format}" if recipe.format else ""
     return f"osler kb add {shlex.quote(str(folder))} --source {recipe.source}{form}"
-
-
-def _recipe_table(every: list[DownloadRecipe]) -> RenderableType:
-    from rich.table import Table
-
-    table = Table("recipe", "what", "source", "about", "licence", box=None, pad_edge=False)
-    for each in every:
-        size = f"{each.bytes / 1e9:,.1f} GB" if each.bytes >= 1e8 else f"{each.bytes / 1e6:,.0f} MB"
-        table.add_row(each.name, each.title, each.source, size if each.bytes else "", each.licence)
-    return table

@@ -25,8 +25,8 @@ def ls(here: JsonSession) -> None:
     from osler.app.threads import ThreadStore
 
     threads = ThreadStore(here.load_settings().home).list_threads()
-    rows = [(one.id, one.turns[0].question if one.turns else "no questions yet") for one in threads]
-    here.show_result(rows, {"threads": [asdict(one) for one in threads]})
+    page = {one.id: one.turns[0].question if one.turns else "no questions yet" for one in threads}
+    here.show({"threads": [asdict(one) for one in threads]}, page)
 
 
 def show(here: JsonSession, name: Name) -> None:
@@ -36,7 +36,7 @@ def show(here: JsonSession, name: Name) -> None:
     settings = here.load_settings()
     thread = _read_thread(settings, name)
     if here.json:
-        here.show_result([], asdict(thread))
+        here.show(asdict(thread))
         return
     from osler.text import escape_controls
 

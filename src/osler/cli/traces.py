@@ -23,11 +23,12 @@ def ls(
 ) -> None:
     """List the recorded runs, newest first."""
     from osler.cli.runs import list_runs, open_runs
-    from osler.cli.tables import runs_page
 
     settings = here.load_settings()
     runs = list_runs(settings.runs.path, limit=limit, opens=open_runs(settings))
-    here.show_result(runs_page(runs), {"runs": [asdict(run) for run in runs]})
+    here.show({"runs": [asdict(run) for run in runs]}, [asdict(run) for run in runs])
+    if not runs:
+        here.print_line("no runs yet")
 
 
 def show(

@@ -104,7 +104,6 @@ def _make_records(
     *,
     dry_run: bool,
 ) -> None:
-    from osler.cli.train_pages import made_page
     from osler.train import ablations
     from osler.train.card import keep_facts, write_card
     from osler.train.record import write_records
@@ -131,7 +130,7 @@ def _make_records(
         explored = exploration_of(log_dir)
         keep_facts(out, recipes.recipe_facts(recipe, made, explored, name, ablation or ""))
         write_card(out)
-    here.show_result(made_page(document), {"out": str(out), "judge": name, **document})
+    here.show({"out": str(out), "judge": name, **document})
     if not dry_run:
         here.print_line(f"written to {out}; next: osler train {kind} {out}")
 
@@ -162,7 +161,7 @@ def card(
 
     make = cards.write_card if write else cards.render_data_card
     text = make(folder, title=title, licence=licence)
-    here.show_result(text, {"card": text})
+    here.show({"card": text}, text)
 
 
 def agree(
@@ -180,7 +179,6 @@ def agree(
     ] = None,
 ) -> None:
     """Compare one judge's verdicts with another's, or with people's (Omni-RAG Table 9)."""
-    from osler.cli.train_pages import plain_page
     from osler.errors import BadConfig
     from osler.train.spo import agree as comparing
     from osler.train.spo.job import chosen_judge
@@ -194,5 +192,4 @@ def agree(
         against, other = chosen_judge(log_dir, reference)
         true = comparing.read_verdicts(other.results())
     agreement = asdict(comparing.compare_judges(comparing.read_verdicts(stage.results()), true))
-    document = {"judge": name, "reference": against, **agreement}
-    here.show_result(plain_page(document), document)
+    here.show({"judge": name, "reference": against, **agreement})

@@ -23,13 +23,10 @@ from osler.cli.options_train import (
     TeachingOptions,
 )
 from osler.cli.progress import show_progress
-from osler.cli.session import CliSession, Rows
+from osler.cli.session import CliSession
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from osler.evaluate.record import Sample
-    from osler.train.recognise import StrictScores
     from osler.train.recognise.loop import PreparedTexts, RecogniserRecipe
     from osler.train.thinker.export import ExportedData, StageTally
     from osler.train.thinker.rounds import TeachingConfig
@@ -99,13 +96,12 @@ def _show_tallies(
 ) -> None:
     from osler.cli.session import PARTIAL
 
-    here.show_result(
-        _tally_page(tallies),
+    here.show(
         {
             "log": str(folder),
             "stages": [asdict(tally) for tally in tallies],
             "written": asdict(written) if written else None,
-        },
+        }
     )
     if written is not None:
         here.print_line(
@@ -153,23 +149,7 @@ def _say_load(
     """Estimates what is left to do from the mean of what was done."""
     from osler.train.thinker.log import load_of
 
-    load = load_of(folder, teaching.stage, samples, teaching.rounds)
-    rows = [(name.replace("_", " "), f"{value:,}") for name, value in asdict(load).items()]
-    here.show_result(rows, asdict(load))
-
-
-def _tally_page(tallies: Sequence[StageTally]) -> Rows:
-    rows: Rows = []
-    for tally in tallies:
-        rows += [
-            (tally.stage, ""),
-            ("  questions", f"{tally.questions:,}"),
-            ("  kept", f"{tally.kept:,}"),
-            ("  tries", f"{tally.tries:,}, {tally.failed:,} failed"),
-            ("  calls", f"{tally.usage.calls:,}"),
-            *((f"  dropped: {why}", f"{n:,}") for why, n in tally.dropped.items()),
-        ]
-    return rows
+    here.show(asdict(load_of(folder, teaching.stage, samples, teaching.rounds)))
 
 
 def evaluate_data(
@@ -257,15 +237,12 @@ def recogniser(
     prepared = prepare_texts(read_marked(data), recipe, read_marked(test) if test else None)
     load = _training_load(prepared, recipe)
     if dry_run:
-        rows = [(name.replace("_", " "), str(value)) for name, value in load.items()]
-        here.show_result(rows, load)
+        here.show(load)
         return
     with show_progress(here) as report:
         made = train_recogniser(prepared, recipe, log=folder / "log.jsonl", progress=report)
     made.recogniser.save(folder)
-    here.show_result(
-        _scores_page(made.scores), {"folder": str(folder), **load, **made.recogniser.facts}
-    )
+    here.show({"folder": str(folder), **load, **made.recogniser.facts})
     here.print_line(f"kept in {folder}; F1 is strict, on {len(prepared.test):,} texts held out")
 
 
@@ -280,14 +257,3 @@ def _training_load(prepared: PreparedTexts, recipe: RecogniserRecipe) -> dict[st
         "parameters": prepared.shape.parameters,
         "dropped": prepared.dropped,
     }
-
-
-def _scores_page(scores: StrictScores) -> Table:
-    rows = [
-        (name, *(f"{x:.3f}" for x in (one.precision, one.recall, one.f1)), str(one.gold))
-        for name, one in [("all", scores.micro), *scores.types.items()]
-    ]
-    from osler.cli.tables import make_table
-
-    names = ("type", "precision", "recall", "F1", "n")
-    return make_table(names, rows, numeric=names[1:])

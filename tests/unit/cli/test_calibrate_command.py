@@ -38,8 +38,10 @@ def test_the_distribution_is_shown_and_the_fit_written(
 ) -> None:
     result = osler("calibrate")
     assert result.exit_code == 0
-    assert "sigma 9.1: 90% of 10 conclusions of m lie below it" in result.stdout
-    assert "right or wrong: a quantile without labels" in " ".join(result.stdout.split())
+    assert "a quantile of all conclusions, right or wrong" in result.stdout
+    said = " ".join(result.stdout.split())
+    assert "sigma 9.1 metric cppl model m quantile 0.9 n 10" in said
+    assert "answered 10 of 11 quantiles 10% 1.9" in said
     assert f"written to {folder / 'osler.toml'}" in result.stdout
     shown = json.loads(osler("config", "show", "--json").stdout)
     assert shown["calibration.sigma"] == 9.1

@@ -37,9 +37,8 @@ def test_kb_update_lists_missing_files_until_they_are_pruned(
 ) -> None:
     (books / "gout.md").unlink()
     shown = osler("kb", "update").stdout
-    assert "0 files read, 1 unchanged" in shown
-    # A long path stands on a line of its own.
-    assert f"no longer there: {books / 'gout.md'}" in " ".join(shown.split())
+    assert "0 files, 1 unchanged" in shown
+    assert str(books / "gout.md") in "".join(shown.split())
     assert "osler kb update --prune" in shown
     pruned = json.loads(osler("kb", "update", "--prune", "--json").stdout)
     assert (pruned["gone"], pruned["vanished"]) == (1, [])
@@ -51,7 +50,7 @@ def test_an_update_that_changed_something_says_what_comes_next(
     assert "next:" not in osler("kb", "update").stdout
     (books / "new.md").write_text("# Anaemia\n\nIron.\n")
     shown = osler("kb", "update", "--source", "book").stdout
-    assert "1 file read, 2 unchanged; 1 document, 1 passage\n" in shown
+    assert "1 file, 2 unchanged" in shown
     assert shown.endswith("next: osler kb build\n")
 
 
@@ -114,11 +113,10 @@ def test_dead_letters_are_listed_with_their_place(osler: Any, kb: Path, books: P
     row = '{"id": "a", "title": "A", "content": "Iron.", "contents": ""}'
     (books / "rows.jsonl").write_text(f"{row}\n{{broken\n")
     osler("kb", "update")
-    (row,) = osler("kb", "dead").stdout.splitlines()[1:]
-    assert "not JSON" in row
+    assert "not JSON" in osler("kb", "dead").stdout
     (letter,) = json.loads(osler("kb", "dead", "--source", "book", "--json").stdout)
     assert (letter["path"], letter["record"]) == (str(books / "rows.jsonl"), 2)
-    assert "book: dead letters 1; see: osler kb dead" in osler("kb", "info").stdout
+    assert json.loads(osler("kb", "info", "--json").stdout)["sources"][0]["failed"] == 1
 
 
 def test_kb_no_wait_is_refused_at_once_while_another_writes(osler: Any, kb: Path) -> None:
