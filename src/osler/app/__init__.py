@@ -9,7 +9,6 @@
 | `tasks`, `training_guard` | data sets by name; what was trained on is not measured |
 | `stored_plans` | source plans that are made once and read by any reader |
 | `studies`, `plans` | the papers' studies: noise attacks, sigma, what each source is worth |
-| `poisoning`, `injections` | attacks on what is found: wrong passages, hidden orders |
 | `calibrate` | fits TC-RAG's sigma and KAG-Thinker's tau to a model |
 | `doctor` | checks settings, files and models, and what strategies they serve |
 

@@ -94,9 +94,8 @@ class RootGroup(LazyGroup, ErrorGroup):
             "setup:calibrate",
         ),
         "attack": Verb(
-            "Attacks on what is found: noise in tool calls, wrong passages, hidden orders.",
-            verbs=make_verbs("studies", "noise", "poison", "inject"),
-            usual="noise",
+            "Attack TC-RAG's first tool call with noise, in six ways (TC-RAG App. 8.6).",
+            "studies:attack",
         ),
         "sigma": Verb(
             "Measure the effect of TC-RAG's threshold: halts, steps, tokens and EM over sigma"

@@ -30,8 +30,6 @@ class Verb:
     place: str = ""
     """Module of `osler.cli` and name within it, as in "kb:add"; empty for a group of `verbs`."""
     verbs: Mapping[str, Verb] = field(default_factory=dict)
-    usual: str = ""
-    """Of a group, the verb that is meant where none is named."""
 
     @property
     def summary(self) -> str:
@@ -42,7 +40,6 @@ class Verb:
         if self.verbs:
             return LazyGroup(
                 verbs=self.verbs,
-                usual=self.usual,
                 name=name,
                 help=self.help,
                 no_args_is_help=True,
@@ -98,19 +95,10 @@ class LazyGroup(TyperGroup):
 
     verbs: Mapping[str, Verb] = {}
 
-    def __init__(
-        self, *, verbs: Mapping[str, Verb] | None = None, usual: str = "", **given: Any
-    ) -> None:
+    def __init__(self, *, verbs: Mapping[str, Verb] | None = None, **given: Any) -> None:
         super().__init__(**{**given, "rich_markup_mode": None})
-        self.usual = usual
         self.lazy = LazyCommands(self.verbs if verbs is None else verbs)
         self.commands = self.lazy
-
-    def resolve_command(
-        self, ctx: Context, args: list[str]
-    ) -> tuple[str | None, Command | None, list[str]]:
-        named = not self.usual or args[0] in self.commands
-        return super().resolve_command(ctx, args if named else [self.usual, *args])
 
     def list_commands(self, ctx: Context) -> list[str]:
         return list(self.commands)

@@ -1,4 +1,4 @@
-"""`osler attack …`, `sigma` and `plans`: studies over the model and the settings in force."""
+"""`osler attack`, `sigma` and `plans`: studies over the model and the settings in force."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from osler.cli.progress import show_progress
 from osler.cli.session import CliSession
 
 
-def noise(
+def attack(
     here: CliSession,
     sets: Annotated[
         Path,
@@ -41,66 +41,6 @@ def noise(
     with show_progress(here) as report:
         cells = asyncio.run(studies.run_attacks(settings, targets, progress=report))
     here.show({"cells": [asdict(cell) for cell in cells]})
-
-
-def poison(
-    here: CliSession,
-    questions: Annotated[
-        Path, typer.Argument(help="Questions as JSON Lines, on what the knowledge base holds.")
-    ],
-    limit: Annotated[int, typer.Option(min=1, help="Only the first so many.")] = 100,
-) -> None:
-    """Plant wrong passages (PoisonedRAG) in a copy of the knowledge base, and count who cites them.
-
-    1 passage of 5 that are read and 5 of 10, of the trust of what was quoted and of the highest,
-    without and with answer.consistent; and how many clean answers that setting changes.
-    """
-    settings = here.load_settings()
-    from osler.app.poisoning import study_poison
-    from osler.evaluate.intervals import proportion
-    from osler.evaluate.labeled_questions import read_posed
-
-    asked = [one.question for one in read_posed(questions)[:limit]]
-    with show_progress(here) as report:
-        study = asyncio.run(study_poison(settings, asked, report))
-    cells = [
-        {**asdict(one), **asdict(one.outcome)}
-        | {"outcome": "", "cited": asdict(proportion(one.outcome.cited, one.outcome.asked))}
-        for one in study.cells
-    ]
-    here.show(asdict(study), {**asdict(study), "cells": cells})
-
-
-def inject(
-    here: CliSession,
-    documents: Annotated[
-        Path,
-        typer.Argument(
-            help="JSON Lines: question, injected_text, clean_text, attack_instruction (the order"
-            " that stands in injected_text)."
-        ),
-    ],
-    limit: Annotated[int, typer.Option(min=1, help="Only the first so many.")] = 200,
-) -> None:
-    """Hide orders in documents, and count the answers that obey them.
-
-    By what the settings have answer, and by two scripted writers that obey whatever order they
-    read; without and with the defences retrieve.instructions and answer.uncited.
-    """
-    settings = here.load_settings()
-    from tempfile import TemporaryDirectory
-
-    from osler.app.injections import read_injected, study_injections
-    from osler.evaluate.intervals import proportion
-
-    hidden = read_injected(documents, limit)
-    with show_progress(here) as report, TemporaryDirectory() as work:
-        study = asyncio.run(study_injections(settings, hidden, report, Path(work)))
-    cells = [
-        {**asdict(one), "obeyed": asdict(proportion(len(one.obeyed), one.asked))}
-        for one in study.cells
-    ]
-    here.show(asdict(study), {**asdict(study), "cells": cells})
 
 
 def sigma(
