@@ -23,9 +23,7 @@ _KB = {
     **make_verbs("kb", "add", "build", "info", "verify"),
     **make_verbs("kb_search", "search", "get"),
     **make_verbs("kb", "rm"),
-    **make_verbs(
-        "kb_keep", "update", "correct", "snapshot", "snapshots", "rollback", "export", "dead"
-    ),
+    **make_verbs("kb_keep", "update", "correct", "snapshot", "rollback", "export"),
     **make_verbs("kb_keep", "release"),
     **make_verbs("kb_search", "patients"),
     **make_verbs("fhir", "record"),
@@ -38,7 +36,7 @@ _EVAL = {
     **make_verbs("evaluate", "run", "tasks"),
     **make_verbs("evaluate_natural", "natural"),
     **make_verbs("evaluate_results", "report", "compare", "merge", "show"),
-    **make_verbs("evaluate", "export", "experiments"),
+    **make_verbs("evaluate", "export"),
 }
 _TRAIN = {
     **make_verbs("train_make", "make_sft", "make_dpo", "card", "agree"),
@@ -123,7 +121,7 @@ class RootGroup(LazyGroup, ErrorGroup):
             " make one journey through a running server: `osler deploy check URL`.",
             "serve:deploy",
         ),
-        "config": Verb("Show and check settings.", verbs=make_verbs("setup", "show", "check")),
+        "config": Verb("Show the settings in force, once all of them are checked.", "setup:config"),
         "watch": Verb(
             "Take in what comes, changes or goes in a folder, and build, until it is stopped.",
             "kb_keep:watch",
@@ -144,16 +142,19 @@ class RootGroup(LazyGroup, ErrorGroup):
         ),
         "audit": Verb(
             "The audit log: who asked what, and what was shown.",
-            verbs=make_verbs("audit", "verify", "show", "export", "prove"),
+            verbs=make_verbs("audit", "verify", "show", "prove"),
         ),
         "thread": Verb(
             "Conversations: questions that belong together.",
-            verbs=make_verbs("threads", "ls", "show", "again", "replay", "export", "rm"),
+            verbs=make_verbs("threads", "show", "again", "rm"),
         ),
         "feedback": Verb(
-            "What readers said of answers.", verbs=make_verbs("feedback", "ls", "export")
+            "List what was said of answers and cards, newest first; or make questions of it.",
+            "feedback:feedback",
         ),
-        "trace": Verb("Show recorded runs.", verbs=make_verbs("traces", "ls", "show", "compare")),
+        "trace": Verb(
+            "List the recorded runs; show one of them, or several side by side.", "traces:trace"
+        ),
         "serve": Verb(
             "Answer over HTTP: the native API, the OpenAI-compatible endpoint, and MCP.",
             "serve:app",

@@ -268,11 +268,19 @@ def settings_loader(here: CliSession) -> Load:
 
 
 def tasks(here: JsonSession, data: Data = None) -> None:
-    """List the known data sets; with --data also what is there and what was dropped."""
-    from osler.cli.evaluate_pages import task_rows, tasks_page
+    """List the data sets and the experiments, and the tables and figures that these repeat.
 
-    rows = task_rows(data)
-    here.show({"tasks": rows}, tasks_page(rows))
+    With --data also how much of each data set is there, and what was dropped.
+    """
+    from dataclasses import asdict
+
+    from osler.cli.evaluate_pages import task_rows, tasks_page
+    from osler.evaluate.experiments import experiment_names, read_experiment
+
+    rows, known = task_rows(data), [read_experiment(name) for name in experiment_names()]
+    brief = [{"name": one.name, "repeats": one.repeats, "about": one.about} for one in known]
+    document = {"tasks": rows, "experiments": [asdict(one) for one in known]}
+    here.show(document, {**tasks_page(rows), "experiments": brief})
 
 
 def export(
@@ -300,14 +308,3 @@ def export(
         "inspect": f"inspect eval {out / 'osler_tasks.py'}",
     }
     here.print_line(f"next: {again[harness]}")
-
-
-def experiments(here: JsonSession) -> None:
-    """List the experiments that come with Osler, and the tables and figures that they repeat."""
-    from dataclasses import asdict
-
-    from osler.evaluate.experiments import experiment_names, read_experiment
-
-    known = [read_experiment(name) for name in experiment_names()]
-    brief = [{"name": one.name, "repeats": one.repeats, "about": one.about} for one in known]
-    here.show({"experiments": [asdict(one) for one in known]}, brief)

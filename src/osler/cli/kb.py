@@ -199,10 +199,25 @@ def build(
             here.print_line(line)
 
 
-def info(here: JsonSession) -> None:
-    """Count what each source holds, and what was dropped and why."""
+def info(
+    here: JsonSession,
+    dead: Annotated[
+        bool, typer.Option("--dead", help="List the files and records that could not be read.")
+    ] = False,
+) -> None:
+    """Count what each source holds, and what was dropped and why.
+
+    `osler kb update --retry` reads again what --dead lists.
+    """
     from osler.cli.tables import format_size, format_time
 
+    if dead:
+        with open_kb(here.load_settings()) as kb:
+            letters = [asdict(letter) for letter in kb.dead_letters()]
+        here.show(letters, [{**one, "at": format_time(one["at"])} for one in letters])
+        if not letters:
+            here.print_line("no dead letters: all that was to be read was read")
+        return
     with open_kb(here.load_settings()) as kb:
         found = kb.info()
     document = {

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from osler.cli.kb import PATIENCE, Wait, count_by_words, open_kb, show_added
-from osler.cli.options import JsonSession
 from osler.cli.progress import show_progress
 from osler.cli.session import CliSession
 
@@ -115,29 +114,26 @@ def watch(
 
 def snapshot(
     here: CliSession,
-    name: Name,
-    wait: Wait = PATIENCE,
-) -> None:
-    """Keep a named copy of the knowledge base."""
-    with open_kb(here.load_settings(), wait) as kb, show_progress(here) as report:
-        taken = kb.take_snapshot(name, progress=report)
-    here.report_line(
-        f"snapshot {taken.name}: {taken.documents:,} documents, {taken.passages:,} passages",
-        asdict(taken),
-    )
-
-
-def snapshots(
-    here: JsonSession,
+    name: Annotated[
+        str | None, typer.Argument(help="Name of the copy; without one, all are listed.")
+    ] = None,
     drop: Annotated[
         str | None, typer.Option("--drop", help="Delete this snapshot.", show_default=False)
     ] = None,
+    wait: Wait = PATIENCE,
 ) -> None:
-    """List the snapshots."""
+    """Keep a named copy of the knowledge base, or list the copies."""
     from osler.cli.tables import format_size, format_time
     from osler.kb.store import snapshots as kept
 
-    path = here.load_settings().kb.path  # not opened: it may be damaged, and this the way out
+    settings = here.load_settings()
+    if name is not None:
+        with open_kb(settings, wait) as kb, show_progress(here) as report:
+            taken = kb.take_snapshot(name, progress=report)
+        counts = f"{taken.documents:,} documents, {taken.passages:,} passages"
+        here.report_line(f"snapshot {taken.name}: {counts}", asdict(taken))
+        return
+    path = settings.kb.path  # not opened: it may be damaged, and this the way out
     if drop:
         kept.drop_snapshot(path, drop)
     listed = kept.list_snapshots(path)
@@ -216,18 +212,6 @@ def release(
     documents = sum(one.documents for one in done)
     said = f"{documents:,} documents of {source} are let in; now: osler kb build"
     here.report_line(said, {"source": source, "documents": documents})
-
-
-def dead(here: JsonSession, source: OneSource = None) -> None:
-    """List files and records that could not be read, with the reason; `update` tries them again."""
-    from osler.cli.tables import format_time
-
-    with open_kb(here.load_settings()) as kb:
-        letters = kb.dead_letters(source)
-    rows = [asdict(letter) for letter in letters]
-    here.show(rows, [{**row, "at": format_time(row["at"])} for row in rows])
-    if not letters:
-        here.print_line("no dead letters: all that was to be read was read")
 
 
 def push(

@@ -113,7 +113,7 @@ def how_lines(report: RunPage) -> list[RenderableType]:
         parts.append(f"{report.seconds:.0f} s")
     if report.solution is not None and report.solution.usage.money is not None:
         parts.append(format_money(report.solution.usage.money))
-    again = f"osler trace show {report.run}" if report.kept else "not kept"
+    again = f"osler trace {report.run}" if report.kept else "not kept"
     told = f"How: {'; '.join(parts)}" + (f" ({again})" if report.solution else "")
     return [
         *(Text(escape_controls(line), style="yellow") for line in down),

@@ -89,13 +89,16 @@ def doctor(
         raise typer.Exit(ABSTAINED)
 
 
-def show(
+def config(
     here: JsonSession,
     origin: Annotated[
         bool, typer.Option("--origin", help="Show where each value comes from.")
     ] = False,
 ) -> None:
-    """Show the settings in force."""
+    """Show the settings in force, once all of them are checked.
+
+    Exit code 3: something in them is wrong.
+    """
     from osler.app.config import flatten_settings, render_settings
 
     loaded = here.load_layers()
@@ -107,17 +110,6 @@ def show(
         write_json({k: {"value": v, "origin": loaded.origins[k]} for k, v in values.items()})
     else:
         write_json(values)
-
-
-def check(here: CliSession) -> None:
-    """Read all layers of settings. Exit code 3: something in them is wrong."""
-    origins = here.load_layers().origins.values()
-    from osler.app.config import DEFAULT
-
-    count = sum(origin != DEFAULT for origin in origins)
-    here.report_line(
-        f"the settings are right; {count} are not defaults", {"ok": True, "set": count}
-    )
 
 
 CalibrationFile = Annotated[

@@ -168,9 +168,9 @@ def test_an_experiment_of_another_command_says_which(osler: Any, folder: Path) -
 
 
 def test_experiments_are_listed_and_a_broken_one_is_refused(osler: Any, folder: Path) -> None:
-    listed = json.loads(osler("eval", "experiments", "--json").stdout)["experiments"]
+    listed = json.loads(osler("eval", "tasks", "--json").stdout)["experiments"]
     assert {one["name"] for one in listed} == set(experiment_names())
-    assert "TC-RAG Figure 3" in osler("eval", "experiments").stdout
+    assert "TC-RAG Figure 3" in osler("eval", "tasks").stdout
     (folder / "mine.toml").write_text('tasks = "medqa-us"', encoding="utf-8")
     done = osler("eval", "run", "--log-dir", "log", "--experiment", "mine.toml")
     assert done.exit_code == 3

@@ -174,7 +174,7 @@ def open_for_writing(
 
 
 _DAMAGED = (
-    "go back with `osler kb rollback NAME` (`osler kb snapshots` lists them), or make it anew"
+    "go back with `osler kb rollback NAME` (`osler kb snapshot` lists them), or make it anew"
 )
 _FIXES = {
     sqlite3.SQLITE_CORRUPT: _DAMAGED,
