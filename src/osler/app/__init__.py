@@ -5,7 +5,7 @@
 | `config` | reads settings from flags, environment, files and presets, and shows them |
 | `wiring` | builds models, knowledge bases and strategies from settings |
 | `runs` | answers one question, keeps the run, replays it |
-| `evaluation` | tries strategies on data sets, judges and exports them |
+| `evaluation` | tries strategies on data sets, and judges their answers |
 | `tasks`, `training_guard` | data sets by name; what was trained on is not measured |
 | `stored_plans` | source plans that are made once and read by any reader |
 | `studies`, `plans` | the papers' studies: noise attacks, sigma, what each source is worth |

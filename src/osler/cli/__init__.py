@@ -38,10 +38,9 @@ _EVAL = {
     **make_verbs("evaluate", "run", "tasks"),
     **make_verbs("evaluate_natural", "natural"),
     **make_verbs("evaluate_results", "report", "compare", "merge", "show"),
-    **make_verbs("evaluate", "export"),
 }
 _TRAIN = {
-    **make_verbs("train_make", "make_sft", "make_dpo", "card", "agree"),
+    **make_verbs("train_make", "make", "card", "agree"),
     **make_verbs("train_thinker", "thinker_data", "evaluate_data", "recogniser"),
     **make_verbs("train", "explore", "judge"),
     **make_verbs("train_tune", "sft", "alora", "dpo", "thinker", "pretrain", "merge", "gguf"),

@@ -281,30 +281,3 @@ def tasks(here: JsonSession, data: Data = None) -> None:
     brief = [{"name": one.name, "repeats": one.repeats, "about": one.about} for one in known]
     document = {"tasks": rows, "experiments": [asdict(one) for one in known]}
     here.show(document, {**tasks_page(rows), "experiments": brief})
-
-
-def export(
-    here: CliSession,
-    tasks: Annotated[str, typer.Option(help='Data sets, as in "medqa-us,bioasq".')],
-    to: Annotated[str, typer.Option(help="Harness: lm-eval or inspect.")],
-    out: Annotated[Path, typer.Option(help="The folder to write.")],
-    data: Data = None,
-    limit: Limit = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed that chooses the samples.")] = 0,
-) -> None:
-    """Write data sets as tasks for lm-evaluation-harness or inspect_ai."""
-    from osler.app import evaluation
-    from osler.errors import BadConfig
-    from osler.evaluate.export import HARNESSES
-
-    harness = next((known for known in HARNESSES if known == to), None)
-    if harness is None:
-        raise BadConfig(f"unknown harness {to!r}", fix=f"choose one of {', '.join(HARNESSES)}")
-    words = _split_words(tasks, "--tasks")
-    made = evaluation.export_for_harness(words, harness, out, data=data, limit=limit, seed=seed)
-    here.show({"files": [str(path) for path in made]})
-    again = {
-        "lm-eval": f"lm_eval --include_path {out} --tasks osler",
-        "inspect": f"inspect eval {out / 'osler_tasks.py'}",
-    }
-    here.print_line(f"next: {again[harness]}")

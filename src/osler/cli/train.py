@@ -130,7 +130,7 @@ def judge(
 
     summary = judged_summary(name, judged_in(log_dir, name))
     here.show({"log": str(log_dir), **summary})
-    here.print_line(f"next: osler train make-sft --log-dir {log_dir} --out FOLDER")
+    here.print_line(f"next: osler train make sft --log-dir {log_dir} --out FOLDER")
     _exit_if_partial(summary)
 
 

@@ -1,10 +1,10 @@
-"""`osler train make-sft|make-dpo|card|agree`: records of what was judged."""
+"""`osler train make|card|agree`: records of what was judged."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -25,39 +25,29 @@ if TYPE_CHECKING:
     from osler.train.spo.recipe import RecordRecipe
 
 
-def make_sft(
+def make(
     here: CliSession,
+    kind: Annotated[
+        Literal["sft", "dpo"],
+        typer.Argument(help="sft: positive plans (Eq. 2); dpo: a better and a worse (Eq. 3-4)."),
+    ],
     log_dir: JudgedFolder,
     out: Records,
     judged_by: JudgedBy = "",
     ablation: Ablation = None,
     negative: Annotated[
-        bool, typer.Option("--negative", help="Learn the negative plans (Omni-RAG Table 10).")
+        bool,
+        typer.Option("--negative", help="sft: learn the negative plans (Omni-RAG Table 10)."),
     ] = False,
     *,
     selection: SelectionOptions,
     dry_run: CountOnly = False,
 ) -> None:
-    """Write prompts and positive plans, for supervised fine-tuning (Omni-RAG Eq. 2)."""
-    recipe = replace(
-        _record_recipe(log_dir, selection), learns="negative" if negative else "positive"
-    )
-    _make_records(here, "sft", log_dir, out, judged_by, recipe, ablation, dry_run=dry_run)
-
-
-def make_dpo(
-    here: CliSession,
-    log_dir: JudgedFolder,
-    out: Records,
-    judged_by: JudgedBy = "",
-    ablation: Ablation = None,
-    *,
-    selection: SelectionOptions,
-    dry_run: CountOnly = False,
-) -> None:
-    """Write prompts with a better and a worse plan, for DPO (Omni-RAG Eq. 3-4)."""
+    """Write prompts with plans, for supervised fine-tuning or for DPO (Omni-RAG Eq. 2-4)."""
     recipe = _record_recipe(log_dir, selection)
-    _make_records(here, "dpo", log_dir, out, judged_by, recipe, ablation, dry_run=dry_run)
+    if negative:
+        recipe = replace(recipe, learns="negative")
+    _make_records(here, kind, log_dir, out, judged_by, recipe, ablation, dry_run=dry_run)
 
 
 def _record_recipe(log_dir: Path, selection: SelectionOptions) -> RecordRecipe:

@@ -16,7 +16,6 @@ Running:
 | `record` | a question with its gold answer, and the record of trying it |
 | `log` | the log folder: records and traces, shared by processes and hosts |
 | `merge` | several log folders as one |
-| `export` | tasks for lm-evaluation-harness and inspect_ai |
 
 Measuring:
 
@@ -28,7 +27,8 @@ Measuring:
 | `compare` | two strategies, or two logs, on the same samples |
 | `judges`, `judged` | models as judges; their judgements over a log folder |
 | `agreement`, `ratings` | judges against people; people's ratings as a table |
-| `report` | a log folder as Markdown or HTML |
+| `guarantee` | a threshold with a bound on the share of wrong answers above it |
+| `report`, `scoreboard` | a log folder as a page; every strategy on the same questions |
 
 Studies of the papers:
 
