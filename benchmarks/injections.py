@@ -1,4 +1,4 @@
-"""Writes 200 documents with a hidden order, for `osler attack inject`.
+"""Writes 200 documents with a hidden order each.
 
     python benchmarks/injections.py OUT.jsonl [--data FOLDER]
 

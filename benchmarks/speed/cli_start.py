@@ -14,7 +14,7 @@ RUNS = 10
 PROGRAMS = {
     "import osler": "import osler",
     "osler --help": "from osler.cli import main; import sys; sys.argv = ['osler', '-h']; main()",
-    "osler config show": "from osler.cli import main; import sys;"
+    "osler config": "from osler.cli import main; import sys;"
     " sys.argv = ['osler', 'config', 'show']; main()",
 }
 

@@ -65,7 +65,7 @@ def test_a_run_is_resumed_reported_compared_merged_and_looked_into(
 
     id = compared[0]["better"][0]["id"] if compared[0]["better"] else _an_id(tmp_path / "log")
     shown = call("eval", "show", id, "--log-dir", "both", "--strategy", "direct")
-    assert "gold:" in shown.stdout
+    assert "gold" in shown.stdout
     document = json.loads(call("eval", "show", id, "--log-dir", "both", "--json").stdout)
     assert len(document["samples"]) == 2
     assert document["samples"][0]["events"][0]["type"] == "run.started"

@@ -71,21 +71,21 @@ def test_questions_become_plans_to_learn(called: Call, home: Path, tmp_path: Pat
     assert gold["verdicts"]["book"]["positive"] > 0
     assert "positive" not in gold["verdicts"]["wiki"]
     train("judge", "--log-dir", "spo", "--by", "answer", "--least", "0.9")
-    two = called("train", "make-sft", "--log-dir", "spo", "--out", "sft")
+    two = called("train", "make", "sft", "--log-dir", "spo", "--out", "sft")
     assert two.exit_code == 1
     assert "2 judges of spo are named" in two.stderr
     told = train("agree", "--log-dir", "spo", "--judge", "answer", "--reference", "gold")
     assert 0 <= told["accuracy"] <= 1
 
-    sft = train("make-sft", "--log-dir", "spo", "--out", "sft", "--judge", "gold")
-    dpo = train("make-dpo", "--log-dir", "spo", "--out", "dpo", "--judge", "gold")
+    sft = train("make", "sft", "--log-dir", "spo", "--out", "sft", "--judge", "gold")
+    dpo = train("make", "dpo", "--log-dir", "spo", "--out", "dpo", "--judge", "gold")
     assert (sft["records"], dpo["records"]) == (4, 4)
     first = json.loads((tmp_path / "sft" / "data.jsonl").read_text("utf-8").splitlines()[0])
     assert first["completion"].startswith("<book> ")
     assert "<wiki></wiki>" in first["completion"]
     assert "| judge | gold documents |" in (tmp_path / "sft" / "README.md").read_text("utf-8")
     less = train(
-        "make-sft", "--log-dir", "spo", "--out", "less", "--judge", "gold",
+        "make", "sft", "--log-dir", "spo", "--out", "less", "--judge", "gold",
         "--ablation", "uncertainty:sft-negative", "--without-source", "guideline",
     )  # fmt: skip
     assert "wiki" in less["queries"]
@@ -110,7 +110,7 @@ def test_what_cannot_be_trained_on_is_told_before_hours_are_spent(
 
     assert "nothing is explored" in refused("judge", "--log-dir", "none", "--by", "gold")
     assert "there is no judge" in refused("judge", "--log-dir", "none", "--by", "nobody")
-    assert "cannot be read" in refused("make-sft", "--log-dir", "none", "--out", "x")
+    assert "cannot be read" in refused("make", "sft", "--log-dir", "none", "--out", "x")
     assert "give either" in refused("explore", "--log-dir", "spo")
     assert "there is no part" in refused("explore", "--log-dir", "spo", "--part", "x")
     (tmp_path / "q.jsonl").write_text('{"question": "Why?"}\n', encoding="utf-8")
@@ -121,5 +121,5 @@ def test_what_cannot_be_trained_on_is_told_before_hours_are_spent(
     lacking = called("train", "judge", "--log-dir", "spo", "--by", "gold")
     assert lacking.exit_code == 6
     assert "names no gold documents" in lacking.stdout
-    assert "no case is left" in refused("make-sft", "--log-dir", "spo", "--out", "x")
+    assert "no case is left" in refused("make", "sft", "--log-dir", "spo", "--out", "x")
     assert not (tmp_path / "x" / "data.jsonl").exists()

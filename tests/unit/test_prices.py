@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from osler.answer.written import WrittenComposer
 from osler.app.config import Settings
 from osler.app.wiring.bounds import run_budget, run_prices
-from osler.cli.costs import format_cost, format_money
+from osler.cli.render import format_cost, format_money
 from osler.errors import BadConfig
 from osler.llm.core.ask import complete, score_all
 from osler.llm.core.base import Message, Sampling

@@ -22,7 +22,6 @@ from osler.app.wiring.models import load_roles
 from osler.app.wiring.strategies import build_solver
 from osler.errors import BadConfig
 from osler.evaluate import plan as planning
-from osler.evaluate.export import ExportedTask, Harness, export_tasks
 from osler.evaluate.judged import Form, Judgement, JudgingRun
 from osler.evaluate.judges import Judge
 from osler.evaluate.plan import EvaluationPlan
@@ -288,24 +287,6 @@ async def judge_answers(
         if progress is not None:
             progress(f"{form} by {one.judge}", len(made), None)
     return made
-
-
-def export_for_harness(
-    tasks: Sequence[str],
-    harness: Harness,
-    folder: Path,
-    *,
-    data: Path | None,
-    limit: int | None,
-    seed: int,
-) -> list[Path]:
-    """The same samples that `make_trial` would try, as files for another harness."""
-    parts = []
-    for word in tasks:
-        loaded = read_task(word, data)
-        samples = planning.choose_samples(loaded.samples, limit, seed)
-        parts.append(ExportedTask(loaded.name, kind_of(loaded), samples, loaded.digest))
-    return export_tasks(parts, harness, folder)
 
 
 def trained_weights(settings: Settings) -> tuple[Path, ...]:

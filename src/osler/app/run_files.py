@@ -59,7 +59,7 @@ def read_record(folder: Path) -> RunRecord:
     try:
         return _record_adapter().validate_json(path.read_bytes())
     except OSError as error:
-        raise BadRun(f"{folder} holds no run", fix="`osler trace ls` lists them") from error
+        raise BadRun(f"{folder} holds no run", fix="`osler trace` lists them") from error
     except ValidationError as error:
         raise BadRun(f"{path} is damaged: {error.errors()[0]['msg']}") from error
 

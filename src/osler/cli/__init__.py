@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import io
 import sys
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import typer
 
@@ -23,9 +25,7 @@ _KB = {
     **make_verbs("kb", "add", "build", "info", "verify"),
     **make_verbs("kb_search", "search", "get"),
     **make_verbs("kb", "rm"),
-    **make_verbs(
-        "kb_keep", "update", "correct", "snapshot", "snapshots", "rollback", "export", "dead"
-    ),
+    **make_verbs("kb_keep", "update", "correct", "snapshot", "rollback", "export"),
     **make_verbs("kb_keep", "release"),
     **make_verbs("kb_search", "patients"),
     **make_verbs("fhir", "record"),
@@ -38,10 +38,9 @@ _EVAL = {
     **make_verbs("evaluate", "run", "tasks"),
     **make_verbs("evaluate_natural", "natural"),
     **make_verbs("evaluate_results", "report", "compare", "merge", "show"),
-    **make_verbs("evaluate", "export", "experiments"),
 }
 _TRAIN = {
-    **make_verbs("train_make", "make_sft", "make_dpo", "card", "agree"),
+    **make_verbs("train_make", "make", "card", "agree"),
     **make_verbs("train_thinker", "thinker_data", "evaluate_data"),
     **make_verbs("train", "explore", "judge"),
     **make_verbs("train_tune", "sft", "alora", "dpo", "thinker", "pretrain", "merge", "gguf"),
@@ -52,113 +51,133 @@ _EXPERTS = {
 }
 
 
+# The headings of `osler --help`, in the order of a reader's way through them.
+_PARTS = {
+    "Ask": "init doctor download-models config ask plan kag trace thread replay export feedback",
+    "Texts": "kb watch forget",
+    "Serve": "serve mcp deploy audit backup restore",
+    "Measure": "eval scoreboard calibrate attack sigma plans",
+    "Research": "train experts",
+}
+
+
+# The words are those of the docstrings, written again so that help imports nothing.
+_VERBS = {
+    "init": Verb("Write a commented osler.toml with every setting and its default.", "setup:init"),
+    "doctor": Verb(
+        "Check settings, knowledge base and models, and name the fix for each fault.",
+        "setup:doctor",
+    ),
+    "ask": Verb(
+        "Answer a question from cited evidence, or say that the evidence does not.", "ask:ask"
+    ),
+    "plan": Verb(
+        "Make a source plan, to be read, edited and run with `osler ask --plan FILE`.",
+        "ask:plan",
+    ),
+    "kag": Verb(
+        "Take a question apart as KAG-Thinker does: the plan, each step with its set, the answer.",
+        "kag:kag",
+    ),
+    "plans": Verb(
+        "Measure source plans: accuracy without each source in turn, queries, words,"
+        " diversity, cost.",
+        "studies:plans",
+    ),
+    "replay": Verb(
+        "Replay a recorded run without a model; fails where an event differs.", "ask:replay"
+    ),
+    "export": Verb(
+        "Write a recorded answer with its references for other programs.", "export:export"
+    ),
+    "calibrate": Verb(
+        "Fit the least sureness of an answer, TC-RAG's sigma, or KAG-Thinker's tau.",
+        "setup:calibrate",
+    ),
+    "attack": Verb(
+        "Attack TC-RAG's first tool call with noise, in six ways (TC-RAG App. 8.6).",
+        "studies:attack",
+    ),
+    "poison": Verb(
+        "Plant wrong passages in a copy of the knowledge base, and count who cites them.",
+        "studies:poison",
+    ),
+    "inject": Verb(
+        "Hide orders in documents, and count the answers that obey them.", "studies:inject"
+    ),
+    "sigma": Verb(
+        "Measure the effect of TC-RAG's threshold: halts, steps, tokens and EM over sigma (§6.5).",
+        "studies:sigma",
+    ),
+    "download-models": Verb(
+        "Fetch the models that Osler works with; what is there already is only checked.",
+        "setup:download_models",
+    ),
+    "backup": Verb(
+        "Write all that home holds, but caches, and the settings into one file.",
+        "backup:backup",
+    ),
+    "restore": Verb(
+        "Put a backup where the settings say that each part lies; nothing may lie there yet.",
+        "backup:restore",
+    ),
+    "mcp": Verb(
+        "Speak the Model Context Protocol on standard input and output: read-only tools.",
+        "serve:mcp",
+    ),
+    "deploy": Verb(
+        "Write files to run Osler as a service (container, systemd, compose, Kubernetes), or"
+        " make one journey through a running server: `osler deploy check URL`.",
+        "serve:deploy",
+    ),
+    "config": Verb("Show the settings in force, once all of them are checked.", "setup:config"),
+    "watch": Verb(
+        "Take in what comes, changes or goes in a folder, and build, until it is stopped.",
+        "kb_keep:watch",
+    ),
+    "kb": Verb("The knowledge base: what can be found and cited.", verbs=_KB),
+    "eval": Verb("Compare strategies on data sets.", verbs=_EVAL),
+    "scoreboard": Verb(
+        "Every strategy on the same questions, and the page of it.",
+        verbs=make_verbs("scoreboard", "run", "report"),
+    ),
+    "train": Verb("Make training data, and train models.", verbs=_TRAIN),
+    "experts": Verb("Small trained parts that decide instead of a rule.", verbs=_EXPERTS),
+    "forget": Verb(
+        "Take a text, a document or a patient out of the knowledge base, its indexes and"
+        " snapshots, of recorded runs, tapes, conversations, evaluations and caches."
+        " Stop the server first.",
+        "forget:forget",
+    ),
+    "audit": Verb(
+        "The audit log: who asked what, and what was shown.",
+        verbs=make_verbs("audit", "verify", "show", "prove"),
+    ),
+    "thread": Verb(
+        "Conversations: questions that belong together.",
+        verbs=make_verbs("threads", "show", "again", "rm"),
+    ),
+    "feedback": Verb(
+        "List what was said of answers and cards, newest first; or make questions of it.",
+        "feedback:feedback",
+    ),
+    "trace": Verb(
+        "List the recorded runs; show one of them, or several side by side.", "traces:trace"
+    ),
+    "serve": Verb(
+        "Answer over HTTP: the native API, the OpenAI-compatible endpoint, and MCP.",
+        "serve:app",
+    ),
+}
+
+
 class RootGroup(LazyGroup, ErrorGroup):
-    """`osler`. The order is that of `--help`: set up, ask, study, serve; then the groups.
+    """`osler`."""
 
-    The words are those of the docstrings, written again so that help imports nothing.
-    """
-
-    verbs = {  # noqa: RUF012  a table, read by its class alone
-        "init": Verb(
-            "Write a commented osler.toml with every setting and its default.", "setup:init"
-        ),
-        "doctor": Verb(
-            "Check settings, knowledge base and models, and name the fix for each fault.",
-            "setup:doctor",
-        ),
-        "ask": Verb(
-            "Answer a question from cited evidence, or say that the evidence does not.", "ask:ask"
-        ),
-        "plan": Verb(
-            "Make a source plan, to be read, edited and run with `osler ask --plan FILE`.",
-            "ask:plan",
-        ),
-        "kag": Verb(
-            "Take a question apart as KAG-Thinker does: the plan, each step with its set, the"
-            " answer.",
-            "kag:kag",
-        ),
-        "plans": Verb(
-            "Measure source plans: accuracy without each source in turn, queries, words,"
-            " diversity, cost.",
-            "studies:plans",
-        ),
-        "replay": Verb(
-            "Replay a recorded run without a model; fails where an event differs.", "ask:replay"
-        ),
-        "export": Verb(
-            "Write a recorded answer with its references for other programs.", "export:export"
-        ),
-        "calibrate": Verb(
-            "Fit the least sureness of an answer, TC-RAG's sigma, or KAG-Thinker's tau.",
-            "setup:calibrate",
-        ),
-        "attack": Verb(
-            "Attacks on what is found: noise in tool calls, wrong passages, hidden orders.",
-            verbs=make_verbs("studies", "noise", "poison", "inject"),
-            usual="noise",
-        ),
-        "sigma": Verb(
-            "Measure the effect of TC-RAG's threshold: halts, steps, tokens and EM over sigma"
-            " (§6.5).",
-            "studies:sigma",
-        ),
-        "download-models": Verb(
-            "Fetch the models that Osler works with; what is there already is only checked.",
-            "setup:download_models",
-        ),
-        "backup": Verb(
-            "Write all that home holds, but caches, and the settings into one file.",
-            "backup:backup",
-        ),
-        "restore": Verb(
-            "Put a backup where the settings say that each part lies; nothing may lie there yet.",
-            "backup:restore",
-        ),
-        "mcp": Verb(
-            "Speak the Model Context Protocol on standard input and output: read-only tools.",
-            "serve:mcp",
-        ),
-        "deploy": Verb(
-            "Write files to run Osler as a service (container, systemd, compose, Kubernetes), or"
-            " make one journey through a running server: `osler deploy check URL`.",
-            "serve:deploy",
-        ),
-        "config": Verb("Show and check settings.", verbs=make_verbs("setup", "show", "check")),
-        "watch": Verb(
-            "Take in what comes, changes or goes in a folder, and build, until it is stopped.",
-            "kb_keep:watch",
-        ),
-        "kb": Verb("The knowledge base: what can be found and cited.", verbs=_KB),
-        "eval": Verb("Compare strategies on data sets.", verbs=_EVAL),
-        "scoreboard": Verb(
-            "Every strategy on the same questions, and the page of it.",
-            verbs=make_verbs("scoreboard", "run", "report"),
-        ),
-        "train": Verb("Make training data, and train models.", verbs=_TRAIN),
-        "experts": Verb("Small trained parts that decide instead of a rule.", verbs=_EXPERTS),
-        "forget": Verb(
-            "Take a text, a document or a patient out of the knowledge base, its indexes and"
-            " snapshots, of recorded runs, tapes, conversations, evaluations and caches."
-            " Stop the server first.",
-            "forget:forget",
-        ),
-        "audit": Verb(
-            "The audit log: who asked what, and what was shown.",
-            verbs=make_verbs("audit", "verify", "show", "export", "prove"),
-        ),
-        "thread": Verb(
-            "Conversations: questions that belong together.",
-            verbs=make_verbs("threads", "ls", "show", "again", "replay", "export", "rm"),
-        ),
-        "feedback": Verb(
-            "What readers said of answers.", verbs=make_verbs("feedback", "ls", "export")
-        ),
-        "trace": Verb("Show recorded runs.", verbs=make_verbs("traces", "ls", "show", "compare")),
-        "serve": Verb(
-            "Answer over HTTP: the native API, the OpenAI-compatible endpoint, and MCP.",
-            "serve:app",
-        ),
+    verbs: ClassVar[Mapping[str, Verb]] = {
+        name: replace(_VERBS[name], part=part)
+        for part, names in _PARTS.items()
+        for name in names.split()
     }
 
 

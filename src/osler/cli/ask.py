@@ -134,10 +134,9 @@ def show_estimate(here: CliSession, settings: Settings, questions: Sequence[Ques
 
     from osler.app.estimates import estimate_cost
     from osler.app.reach import open_runs
-    from osler.cli.costs import estimate_rows
 
     found = asyncio.run(estimate_cost(settings, questions, opens=open_runs(settings)))
-    here.show_result(estimate_rows(found), asdict(found))
+    here.show(asdict(found))
 
 
 def replay(

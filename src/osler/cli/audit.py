@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from osler.cli.options import JsonSession
 from osler.cli.session import PARTIAL, CliSession, write_json
+
+if TYPE_CHECKING:
+    from osler.app.config import Settings
 
 
 def verify(
@@ -25,46 +28,43 @@ def verify(
     from osler.app.audit.entries import verify_audit
 
     found = verify_audit(here.load_settings(), checkpoints)
-    facts = [
-        ("entries", f"{found.entries:,}"),
-        ("checkpoints", f"{found.checkpoints:,}"),
-        ("public key", found.public_key),
-        *(("problem", problem) for problem in found.problems or ("none",)),
-    ]
-    here.show_result(facts, asdict(found))
+    here.show(asdict(found), {**asdict(found), "problems": found.problems or "none"})
     if found.problems:
         raise typer.Exit(PARTIAL)
 
 
 def show(
-    here: JsonSession,
+    here: CliSession,
     limit: Annotated[int, typer.Option(min=1, help="How many to show, newest first.")] = 20,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Copy all entries to this file instead, as JSON Lines."),
+    ] = None,
 ) -> None:
-    """Show the latest entries."""
+    """Show the latest entries, or copy all with the signed checkpoint beside them."""
     from osler.app.audit.entries import read_entries
 
-    entries = read_entries(here.load_settings())[-limit:][::-1]
-    rows = [(one["at"], _summary(one)) for one in entries]
-    here.show_result(rows, {"entries": entries})
+    settings = here.load_settings()
+    if out is not None:
+        _copy_entries(here, settings, out)
+        return
+    entries = read_entries(settings)[-limit:][::-1]
+    names = ("at", "what", "method", "path", "tool", "key", "run", "status", "asked")
+    page = [{name: one.get(name, "") for name in names} for one in entries]
+    here.show({"entries": entries}, page)
 
 
-def export(
-    here: CliSession,
-    path: Annotated[Path, typer.Argument(help="File to write: entries as JSON Lines.")],
-) -> None:
-    """Copy the entries, with the signed checkpoint beside them as FILE.checkpoint."""
+def _copy_entries(here: CliSession, settings: Settings, path: Path) -> None:
     from osler.app.audit.entries import log_folder
     from osler.app.audit.log import read_head, read_lines
-    from osler.errors import BadConfig
+    from osler.errors import BadConfig, translate_os_errors
 
-    folder = log_folder(here.load_settings())
+    folder = log_folder(settings)
     lines, head = read_lines(folder), read_head(folder)
-    try:
+    with translate_os_errors(f"{path} cannot be written", BadConfig, "choose another file"):
         path.write_bytes(b"".join(line + b"\n" for line in lines))
         if head is not None:
             path.with_name(f"{path.name}.checkpoint").write_text(head.to_json() + "\n")
-    except OSError as error:
-        raise BadConfig(f"{path} cannot be written: {error}", fix="choose another file") from error
     here.report_line(
         f"{len(lines):,} entries in {path}", {"entries": len(lines), "path": str(path)}
     )
@@ -82,8 +82,3 @@ def prove(
 
     write_json(prove_run(here.load_settings(), run))
     sys.stdout.flush()
-
-
-def _summary(entry: dict[str, Any]) -> str:
-    words = ("what", "method", "path", "tool", "key", "run", "status", "asked")
-    return "  ".join(f"{word}={entry[word]}" for word in words if entry.get(word) not in (None, ""))

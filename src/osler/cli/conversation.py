@@ -49,7 +49,7 @@ def ask_in_thread(
         store.add_turn(thread, finished.run, asked.text, alone)
     except (ThreadMoved, UnknownThread) as moved:
         # Somebody else asked in it meanwhile: the answer is shown, and its run is kept.
-        moved.fix = f"`osler trace show {finished.run}` has this answer; ask again in the thread"
+        moved.fix = f"`osler trace {finished.run}` has this answer; ask again in the thread"
         with suppress(Exit):
             show_result(here, make_report(finished, question), film=film)
         raise

@@ -16,9 +16,10 @@ from osler.cli.progress import show_progress
 from osler.cli.session import CliSession
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from osler.app.config import Settings
+    from osler.app.estimates import CostEstimate
     from osler.app.evaluation import KeepRun, Load, Trial
     from osler.app.wiring import Parts
     from osler.evaluate.experiments import Experiment
@@ -112,13 +113,11 @@ def run(here: CliSession, log_dir: LogDir, *, tried: TriedOptions, work: WorkOpt
     Several processes and hosts may work on one log folder. Exit code 6: some samples failed.
     """
     from osler.app import evaluation
-    from osler.cli.evaluate_pages import run_page, summarise_log
+    from osler.cli.evaluate_pages import summarise_log
     from osler.cli.session import PARTIAL
 
     trial, left_out = _make_trial(here, tried)
     if work.estimate:
-        from osler.cli.trial_costs import show_trial_cost
-
         show_trial_cost(here, trial, log_dir)
         return
     with show_progress(here) as report, open_replies(work.replies) as known:
@@ -137,10 +136,51 @@ def run(here: CliSession, log_dir: LogDir, *, tried: TriedOptions, work: WorkOpt
             )
         )
     cells = summarise_log(log_dir)
-    here.show_result(run_page(cells), {"log": str(log_dir), "cells": cells, "left_out": left_out})
+    here.show({"log": str(log_dir), "cells": cells, "left_out": left_out})
     here.print_line(f"next: osler eval report --log-dir {log_dir}")
     if any(cell["failed"] for cell in cells):
         raise typer.Exit(PARTIAL)
+
+
+def show_trial_cost(here: CliSession, trial: Trial, log_dir: Path) -> None:
+    """Tells the cost of what the log folder lacks, by strategy and in all; no model is asked."""
+    from dataclasses import asdict
+
+    from osler.app.estimates import combine_estimates
+    from osler.app.reach import open_runs
+
+    opens = open_runs(here.load_settings())
+    found = asyncio.run(estimate_trial(trial, log_dir, opens=opens))
+    whole = combine_estimates([*found.values()])
+    document = {label: asdict(one) for label, one in found.items()}
+    here.show(
+        {"strategies": document, "in_all": whole and asdict(whole)},
+        {**document, "in all": asdict(whole)} if whole else {"left to do": "nothing"},
+    )
+
+
+async def estimate_trial(
+    trial: Trial, folder: Path, *, opens: Callable[[Path], bool] = lambda _: True
+) -> dict[str, CostEstimate]:
+    """What each strategy may cost on the samples that its log folder lacks."""
+    from osler.app.estimates import estimate_cost
+    from osler.evaluate.log import TriedSamples
+    from osler.evaluate.record import SampleKey
+
+    tried = TriedSamples(folder)
+    tried.refresh()
+    found = {}
+    for label, settings in trial.settings.items():
+        left = [
+            sample.question
+            for cell in trial.cells
+            if cell.strategy == label
+            for sample in cell.samples
+            if not tried.is_done(SampleKey(label, cell.task, sample.question.id), again=True)
+        ]
+        if left:
+            found[label] = await estimate_cost(settings, left, opens=opens)
+    return found
 
 
 def _make_trial(here: CliSession, tried: TriedOptions) -> tuple[Trial, dict[str, str]]:
@@ -253,46 +293,16 @@ def settings_loader(here: CliSession) -> Load:
 
 
 def tasks(here: JsonSession, data: Data = None) -> None:
-    """List the known data sets; with --data also what is there and what was dropped."""
-    from osler.cli.evaluate_pages import task_rows, tasks_page
+    """List the data sets and the experiments, and the tables and figures that these repeat.
 
-    rows = task_rows(data)
-    here.show_result(tasks_page(rows), {"tasks": rows})
-
-
-def export(
-    here: CliSession,
-    tasks: Annotated[str, typer.Option(help='Data sets, as in "medqa-us,bioasq".')],
-    to: Annotated[str, typer.Option(help="Harness: lm-eval or inspect.")],
-    out: Annotated[Path, typer.Option(help="The folder to write.")],
-    data: Data = None,
-    limit: Limit = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed that chooses the samples.")] = 0,
-) -> None:
-    """Write data sets as tasks for lm-evaluation-harness or inspect_ai."""
-    from osler.app import evaluation
-    from osler.errors import BadConfig
-    from osler.evaluate.export import HARNESSES
-
-    harness = next((known for known in HARNESSES if known == to), None)
-    if harness is None:
-        raise BadConfig(f"unknown harness {to!r}", fix=f"choose one of {', '.join(HARNESSES)}")
-    words = _split_words(tasks, "--tasks")
-    made = evaluation.export_for_harness(words, harness, out, data=data, limit=limit, seed=seed)
-    here.show_result("\n".join(map(str, made)), {"files": [str(path) for path in made]})
-    again = {
-        "lm-eval": f"lm_eval --include_path {out} --tasks osler",
-        "inspect": f"inspect eval {out / 'osler_tasks.py'}",
-    }
-    here.print_line(f"next: {again[harness]}")
-
-
-def experiments(here: JsonSession) -> None:
-    """List the experiments that come with Osler, and the tables and figures that they repeat."""
+    With --data also how much of each data set is there, and what was dropped.
+    """
     from dataclasses import asdict
 
-    from osler.cli.evaluate_pages import experiments_page
+    from osler.cli.evaluate_pages import task_rows, tasks_page
     from osler.evaluate.experiments import experiment_names, read_experiment
 
-    known = [read_experiment(name) for name in experiment_names()]
-    here.show_result(experiments_page(known), {"experiments": [asdict(one) for one in known]})
+    rows, known = task_rows(data), [read_experiment(name) for name in experiment_names()]
+    brief = [{"name": one.name, "repeats": one.repeats, "about": one.about} for one in known]
+    document = {"tasks": rows, "experiments": [asdict(one) for one in known]}
+    here.show(document, {**tasks_page(rows), "experiments": brief})

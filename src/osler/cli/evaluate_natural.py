@@ -12,8 +12,6 @@ from osler.cli.progress import show_progress
 from osler.cli.session import CliSession
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from osler.app.natural.questions import Half
 
 
@@ -70,14 +68,4 @@ def natural(
         )
     rows = [row for name in names for row in log.read(name, part) if row.way in asked]
     document = measure_ways(rows)
-    here.show_result(_natural_page(document), {"half": part, "rows": document})
-
-
-def _natural_page(document: list[dict[str, object]]) -> Table:
-    from osler.cli.tables import make_table, plain_text
-
-    columns = list(dict.fromkeys(name for row in document for name in row))
-    table = make_table(tuple(columns), numeric={"n", "not answerable"})
-    for row in document:
-        table.add_row(*(plain_text(str(row.get(name, ""))) for name in columns))
-    return table
+    here.show({"half": part, "rows": document})

@@ -74,11 +74,9 @@ def agree(
     """Measure how far a judge agrees with people who judged the same answers."""
     from dataclasses import asdict
 
-    from osler.cli.evaluate_pages import agreement_page
     from osler.evaluate.agreement import compare_with_people
 
-    agreement = compare_with_people(log_dir, people)
-    here.show_result(agreement_page(agreement), asdict(agreement))
+    here.show(asdict(compare_with_people(log_dir, people)))
 
 
 def ratings(
@@ -98,15 +96,13 @@ def ratings(
     """Average people's ratings of long answers (Omni-RAG Table 5), and how far raters agree."""
     from dataclasses import asdict
 
-    from osler.cli.evaluate_pages import ratings_page
     from osler.evaluate.metrics.rubric import read_ratings
     from osler.evaluate.ratings import require_logged, tabulate_ratings
 
     read = read_ratings(people)
     if log_dir is not None:
         require_logged(log_dir, read)
-    table = tabulate_ratings(read)
-    here.show_result(ratings_page(table), asdict(table))
+    here.show(asdict(tabulate_ratings(read)))
 
 
 def report(
@@ -125,7 +121,7 @@ def report(
     figures = build_report(log_dir, shown=samples, allow_undecided=allow_undecided)
     path = (out or log_dir) / "report.md"
     write_page(path, render_markdown(figures))
-    here.show_result(report_page(figures), {**report_document(figures), "files": [str(path)]})
+    here.show({**report_document(figures), "files": [str(path)]}, report_page(figures))
     here.print_line(f"written to {path}")
 
 
@@ -149,7 +145,7 @@ def compare(
 
     undecided: Undecided = "allow" if allow_undecided else "refuse"
     compared = compare_logs(first, second or first, undecided=undecided)
-    here.show_result(compare_page(compared, limit), {"compared": [asdict(one) for one in compared]})
+    here.show({"compared": [asdict(one) for one in compared]}, compare_page(compared, limit))
 
 
 def merge(
@@ -158,12 +154,12 @@ def merge(
     into: Annotated[Path, typer.Option(help="The folder that will hold them all.")],
 ) -> None:
     """Merge several log folders. They must agree on data, seed and settings."""
-    from osler.cli.evaluate_pages import run_page, summarise_log
+    from osler.cli.evaluate_pages import summarise_log
     from osler.evaluate.merge import merge_logs
 
     merge_logs(logs, into)
     cells = summarise_log(into)
-    here.show_result(run_page(cells), {"log": str(into), "cells": cells})
+    here.show({"log": str(into), "cells": cells})
 
 
 def show(
@@ -191,6 +187,11 @@ def show(
     ]
     if not records:
         raise BadRun(f"no sample {sample!r} in {log_dir}", fix="the report lists their ids")
+    from rich.console import Group
+
+    from osler.cli.tables import document_page
+
+    pages = (document_page(sample_page(log_dir, record)) for record in records)
     here.show_result(
-        sample_page(log_dir, records), {"samples": [sample_document(log_dir, r) for r in records]}
+        Group(*pages), {"samples": [sample_document(log_dir, record) for record in records]}
     )

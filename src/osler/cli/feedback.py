@@ -1,4 +1,4 @@
-"""`osler feedback ls|export`: what readers said of answers, and questions made of it."""
+"""`osler feedback`: what readers said of answers, and questions made of it."""
 
 from __future__ import annotations
 
@@ -12,28 +12,27 @@ import typer
 from osler.cli.options import JsonSession
 
 
-def ls(here: JsonSession) -> None:
-    """List what was said of answers and cards, newest first."""
-    from osler.app.feedback import FeedbackStore
-
-    found = FeedbackStore(here.load_settings().home).read_all()
-    rows = [(f"{one.verdict} {one.about}", one.note or one.reason or "-") for one in found]
-    here.show_result(rows, {"feedback": [asdict(one) for one in found]})
-
-
-def export(
+def feedback(
     here: JsonSession,
-    out: Annotated[Path, typer.Option(help="The file to write, as JSON Lines.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Write the questions of helpful answers to this file, as JSON Lines."),
+    ] = None,
 ) -> None:
-    """Write the questions whose answers were called helpful, to measure other settings on.
+    """List what was said of answers and cards, newest first; or make questions of it.
 
-    Each has the answer that was given and the passages that it cites. Measured with
+    With --out, the questions whose answers were called helpful, to measure other settings on:
+    each has the answer that was given and the passages that it cites. Measured with
     `osler eval run --tasks sample-open=FILE`, questions with options as sample=FILE.
     `osler calibrate --risk` reads the verdicts themselves and needs no file.
     """
-    from osler.app.feedback import helpful_questions
+    from osler.app.feedback import FeedbackStore, helpful_questions
     from osler.errors import BadArgument, translate_os_errors
 
+    if out is None:
+        found = FeedbackStore(here.load_settings().home).read_all()
+        here.show({"feedback": [asdict(one) for one in found]})
+        return
     rows = list(helpful_questions(here.load_settings()))
     if not rows:
         raise BadArgument("no answer was called helpful", fix="judge answers on the page")

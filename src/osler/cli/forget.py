@@ -38,18 +38,6 @@ def forget(
             raise typer.BadParameter("say what to forget, or --expired")
         return
     report = take_out(settings, what)
-    rows = [
-        ("documents", ", ".join(report.documents) or "none"),
-        ("snapshots", ", ".join(report.snapshots) or "none"),
-        ("runs", ", ".join(report.runs) or "none"),
-        ("conversations", ", ".join(report.threads) or "none"),
-        ("evaluated samples", f"{report.samples:,}"),
-        ("rows of caches and records", f"{report.rows:,}"),
-        ("files deleted", ", ".join(report.files) or "none"),
-        *(("still holds it", one) for one in report.left),
-        ("not searched", f"{report.unsearched:,} packed files"),
-        *(("cannot be reached", one) for one in report.elsewhere),
-    ]
-    here.show_result(rows, asdict(report))
+    here.show(asdict(report))
     if report.left:
         raise typer.Exit(PARTIAL)

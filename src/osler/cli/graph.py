@@ -51,15 +51,11 @@ def add(
         added = graph.add(read_graph_files([*(paths or []), *folder], fmt=fmt))
     counts = asdict(added)
     if here.json or not here.quiet:
-        rows = [(name, f"{counts[name]:,}") for name in _COUNTED]
-        rows += [(f"dropped: {reason}", f"{count:,}") for reason, count in added.drops]
-        rows += [("", f"{drop.where}: {drop.reason}") for drop in added.examples]
-        here.show_result(rows, counts)
+        here.show(counts)
     if any(reason in _UNREAD for reason, _ in added.drops):
         raise typer.Exit(PARTIAL)
 
 
-_COUNTED = ("concepts", "names", "definitions", "relations", "mappings")
 _EXAMPLES = 10
 _UNREAD = frozenset({"unknown format", "empty file", "file that cannot be read to its end"})
 
@@ -68,10 +64,7 @@ def info(here: JsonSession) -> None:
     """Count concepts, names, relations by predicate, and vocabularies."""
     with open_graph_here(here.load_settings()) as graph:
         counts = asdict(graph.get_info())
-    rows = [(name, f"{counts[name]:,}") for name in (*_COUNTED, "merges", "size")]
-    rows += [(f"names from {name or '(not said)'}", f"{n:,}") for name, n in counts["sources"]]
-    rows += [(name, f"{n:,}") for name, n in counts["predicates"]]
-    here.show_result(rows, counts)
+    here.show(counts)
 
 
 def find(
@@ -100,8 +93,8 @@ def find(
         }
         for finding in findings
     ]
-    rows = [row for f in findings for row in ((f.concept.id, f.title), ("", f.wire))]
-    here.show_result(rows, {"term": term, "query": query, "found": document})
+    page = "\n".join(f"{one.concept.id}  {one.title}\n{one.wire}" for one in findings)
+    here.show({"term": term, "query": query, "found": document}, page)
     if not findings:
         raise typer.Exit(ABSTAINED)
 
@@ -126,8 +119,8 @@ def paths(
         ]
     # Each pair of ends gave its own k best; these are the best of all pairs.
     best = sorted(chains, key=lambda chain: -chain.score)[:k]
-    rows = [(f"{chain.score:.2f}", verbalise_chain(chain)) for chain in best]
-    here.show_result(rows, {"paths": [asdict(c) | {"text": verbalise_chain(c)} for c in best]})
+    paths = [asdict(chain) | {"text": verbalise_chain(chain)} for chain in best]
+    here.show({"paths": paths}, [{"score": one["score"], "path": one["text"]} for one in paths])
     if not best:
         raise typer.Exit(ABSTAINED)
 
@@ -143,7 +136,7 @@ def vectors(here: JsonSession) -> None:
     settings = here.load_settings()
     with open_graph_here(settings) as graph:
         made = NameVectors(graph, load_encoder(settings)).build()
-    here.show_result([("names", f"{made:,}")], {"names": made})
+    here.show({"names": made})
 
 
 def fuse(
@@ -169,18 +162,16 @@ def fuse(
     with open_graph_here(here.load_settings()) as graph:
         if undo:
             gone = fusion.separate_concepts(graph)
-            here.show_result([("merges taken back", f"{gone:,}")], {"separated": gone})
+            here.show({"separated": gone})
             return
         if attach:
             attached = fusion.attach_vocabulary(graph, attach)
-            rows = [("merges", f"{attached.merges:,}"), ("ambiguous", f"{attached.ambiguous:,}")]
-            rows += [("unmatched", f"{len(attached.unmatched):,}")]
-            rows += [("", f"{id} {name}") for id, name in attached.unmatched[:_EXAMPLES]]
-            here.show_result(rows, asdict(attached))
+            left = attached.unmatched
+            page = {**asdict(attached), "unmatched": len(left), "first": left[:_EXAMPLES]}
+            here.show(asdict(attached), page)
             return
         done = fusion.fuse_concepts(graph, sources=source or ("sssom",), names=names)
-    rows = [("merges", f"{done.merges:,}"), ("refused", f"{done.refused:,}")]
-    here.show_result(rows, asdict(done))
+    here.show(asdict(done))
 
 
 def describe(
@@ -199,9 +190,7 @@ def describe(
     with open_graph_here(here.load_settings()) as graph, KnowledgeBase.open(path) as kb:
         documents = (document for name in source or [WIKI] for document in kb.read_documents(name))
         done = describe_concepts(graph, documents)
-    rows = [("described", f"{done.described:,}"), ("no such concept", f"{done.unknown:,}")]
-    rows += [("several such concepts", f"{done.ambiguous:,}")]
-    here.show_result(rows, asdict(done))
+    here.show(asdict(done))
 
 
 def open_graph_here(settings: Settings) -> Graph:
@@ -250,13 +239,13 @@ def communities(
             )
         shown = [(one, index.get_passage(one)) for one in _pick_communities(index, query, k)]
         levels = sorted(Counter(one.level for one in index.list_communities()).items())
-    rows = [(f"level {level}", f"{count:,} communities") for level, count in levels]
-    rows += [row for one, passage in shown for row in ((passage.id, ""), ("", passage.text))]
     document = [
         {"id": passage.id, "size": one.size, "level": one.level, "text": passage.text}
         for one, passage in shown
     ]
-    here.show_result(rows, {"levels": dict(levels), "query": query, "found": document})
+    texts = {passage.id: passage.text for _, passage in shown}
+    found = {"levels": dict(levels), "query": query, "found": document}
+    here.show(found, {"communities by level": dict(levels), **texts})
     if unusable:
         raise typer.Exit(PARTIAL)
     if query and not shown:

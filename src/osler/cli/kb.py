@@ -14,11 +14,11 @@ from osler.cli.options import JsonSession
 from osler.cli.progress import show_progress
 from osler.cli.session import ABSTAINED, PARTIAL, CliSession
 from osler.errors import KnowledgeBaseUnbuilt
+from osler.types import Language
 
 if TYPE_CHECKING:
     from osler.app.config import Settings
-    from osler.kb.base import IngestResult, KnowledgeBase, KnowledgeBaseInfo
-    from osler.types import Language
+    from osler.kb.base import IngestResult, KnowledgeBase
 
 
 Source = Annotated[str, typer.Option("--source", "-s", help="Name of the source.")]
@@ -122,10 +122,23 @@ def show_added(
 
     Ends with exit code 6 when some files could not be read.
     """
-    from osler.cli.tables import added_page, by_words_lines
+    from osler.cli.tables import count_noun
 
     if here.json or not here.quiet:
-        here.show_result(added_page(added), {**asdict(added), "by_words": dict(by_words or {})})
+        page = {
+            "read": f"{count_noun(added.files, 'file')}, {added.unchanged:,} unchanged",
+            "documents": added.documents,
+            "passages": added.passages,
+            "as before": added.kept or "",
+            "gone": added.gone or "",
+            "dropped": added.drops,
+            "no parser knows": added.unknown,
+            "could not be read": added.failed,
+            "no longer there": added.vanished,
+        }
+        here.show({**asdict(added), "by_words": dict(by_words or {})}, page)
+    if added.vanished:
+        here.print_line("their documents stay until `osler kb update --prune`")
     for line in by_words_lines(by_words or {}, built=False):
         here.print_line(line)
     if wait_line:
@@ -178,38 +191,69 @@ def build(
                     make = partial(load_encoder, settings)
                     workforce = bulk_runner(on, workers)
                     built = kb.build_on(workforce, make, rebuild=rebuild, progress=report)
-    from rich.console import Group
-
-    from osler.cli.tables import built_page, by_words_lines
-
     if here.json or not here.quiet:
         with open_kb(settings) as kb:
             by_words = kb.info().by_words
-        page = Group(built_page(built), *by_words_lines(by_words))
-        here.show_result(page, {**asdict(built), "by_words": by_words})
+        here.show({**asdict(built), "by_words": by_words}, asdict(built))
+        for line in by_words_lines(by_words):
+            here.print_line(line)
 
 
-def info(here: JsonSession) -> None:
-    """Count what each source holds, and what was dropped and why."""
-    from osler.cli.tables import info_page
+def info(
+    here: JsonSession,
+    dead: Annotated[
+        bool, typer.Option("--dead", help="List the files and records that could not be read.")
+    ] = False,
+) -> None:
+    """Count what each source holds, and what was dropped and why.
 
+    `osler kb update --retry` reads again what --dead lists.
+    """
+    from osler.cli.tables import format_size, format_time
+
+    if dead:
+        with open_kb(here.load_settings()) as kb:
+            letters = [asdict(letter) for letter in kb.dead_letters()]
+        here.show(letters, [{**one, "at": format_time(one["at"])} for one in letters])
+        if not letters:
+            here.print_line("no dead letters: all that was to be read was read")
+        return
     with open_kb(here.load_settings()) as kb:
-        counts = kb.info()
-    here.show_result(info_page(counts), _info_document(counts))
+        found = kb.info()
+    document = {
+        **asdict(found),
+        "path": str(found.path),
+        "documents": found.documents,
+        "passages": found.passages,
+        "by_words": found.by_words,
+    }
+    # What is 0 of every source is left out, for a page that is read at a glance.
+    sources = [
+        {name: value or "" for name, value in asdict(one).items()}
+        | {"latest": format_time(one.latest) if one.latest else "", "languages": ""}
+        for one in found.sources
+    ]
+    page = {
+        **document,
+        "encoder": found.encoder or "none: search by words alone",
+        "size": format_size(found.size),
+        "sources": sources,
+    }
+    here.show(document, page)
+    for line in by_words_lines(found.by_words):
+        here.print_line(line)
+    if not found.sources:
+        here.print_line("it is empty; next: osler kb add PATH --source SOURCE")
+    elif not found.built:
+        here.print_line("next: osler kb build")
 
 
 def verify(here: CliSession) -> None:
     """Read everything and list what is wrong. Exit code 1: something is."""
     with open_kb(here.load_settings()) as kb:
         problems = kb.verify()
-    from rich.text import Text
-
-    from osler.text import escape_controls
-
-    # Problems quote ids and titles of files, which may hold control characters.
     if problems or here.json:
-        page = Text(escape_controls("\n".join(problems)))
-        here.show_result(page, {"problems": problems, "ok": not problems})
+        here.show({"problems": problems, "ok": not problems}, problems)
     else:
         here.print_line("the knowledge base is whole")
     if problems:
@@ -242,11 +286,18 @@ def open_kb(settings: Settings, wait: float = 0.0) -> KnowledgeBase:
     return kb
 
 
-def _info_document(info: KnowledgeBaseInfo) -> dict[str, object]:
-    return {
-        **asdict(info),
-        "path": str(info.path),
-        "documents": info.documents,
-        "passages": info.passages,
-        "by_words": info.by_words,
-    }
+_LANGUAGES: Mapping[Language, str] = {"en": "English", "zh": "Chinese"}
+
+
+def by_words_lines(counts: Mapping[Language, int], *, built: bool = True) -> list[str]:
+    """A line for each language whose passages have no vectors."""
+    others = " and ".join(name for one, name in _LANGUAGES.items() if one not in counts)
+    have = (
+        "have no vectors"
+        if built
+        else f"get no vectors, since the encoder reads {others or 'neither'} only"
+    )
+    return [
+        f"{count:,} {_LANGUAGES[language]} passages {have}: they are found by words alone"
+        for language, count in counts.items()
+    ]

@@ -13,20 +13,16 @@ import typer
 from osler.cli.kb import open_kb
 from osler.cli.options import DryRun
 from osler.cli.progress import show_progress
-from osler.cli.session import ABSTAINED, PARTIAL, CliSession, Rows
+from osler.cli.session import ABSTAINED, PARTIAL, CliSession
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
-
-    from rich.table import Table
 
     from osler.app.config import Settings
     from osler.extract import Extractor
     from osler.extract.indexes import Kind
     from osler.extract.indexes.job import IndexReport
-    from osler.extract.indexes.store import IndexCost
     from osler.extract.job import ExtractionPlan, ExtractionReport
-    from osler.extract.publish import PublishReport
     from osler.kb.store.passages import Progress
 
 
@@ -108,7 +104,7 @@ def extract(
     )
     if dry_run:
         planned = asyncio.run(_plan_alone(made, folder, chunks))
-        here.show_result(_plan_page(planned), {"plan": asdict(planned)})
+        here.show({"plan": asdict(planned)}, asdict(planned))
         return
     planned, done = asyncio.run(_run_extraction(here, made, folder, chunks, at_once))
     _publish_results(here, settings, folder, wanted, planned, done)
@@ -168,7 +164,7 @@ def _publish_results(
             "graph": asdict(published),
             "indexes": [asdict(one) for one in indexed],
         }
-        here.show_result(_report_page(done, published, indexed), document)
+        here.show(document, {**document, "plan": ""})
 
 
 def _plan_line(plan: ExtractionPlan) -> str:
@@ -179,62 +175,18 @@ def _plan_line(plan: ExtractionPlan) -> str:
     return line
 
 
-def _plan_page(plan: ExtractionPlan) -> Rows:
-    basis = f"mean of {plan.measured:,} chunks done before" if plan.measured else "a guess"
-    rows = [
-        ("chunks", f"{plan.chunks:,}"),
-        ("done", f"{plan.done:,}"),
-        ("known by content", f"{plan.known:,}"),
-        ("to read", f"{plan.asked:,}"),
-        ("calls", f"{plan.cost.calls:,}"),
-        ("tokens read", f"{plan.cost.prompt_tokens:,}"),
-        ("tokens written", f"{plan.cost.completion_tokens:,}"),
-    ]
-    if plan.seconds is not None:
-        rows.append(("model time", f"{plan.seconds:,.0f} s"))
-    if plan.cost.calls:
-        rows.append(("rests on", basis))
-    return rows
-
-
-def _report_page(
-    done: ExtractionReport, graph: PublishReport, indexed: Sequence[IndexReport]
-) -> Rows:
-    rows = [
-        ("chunks", f"{done.chunks:,} in {done.seconds:,.1f} s"),
-        ("known by content", f"{done.known:,}"),
-        *((f"items: {kind}", f"{count:,}") for kind, count in done.kinds),
-        *((f"left out: {reason}", f"{count:,}") for reason, count in done.drops),
-    ]
-    if done.usage.calls:
-        read, written = done.usage.prompt_tokens, done.usage.completion_tokens
-        rows += [
-            ("calls", f"{done.usage.calls:,}"),
-            ("tokens", f"{read:,} read, {written:,} written"),
-        ]
-        rows += [("replies cut short", f"{done.cut:,}"), ("failed", f"{done.failed:,}")]
-        rows += [("", why) for why in done.failures]
-    rows.append(("graph", f"{graph.names:,} names, {graph.relations:,} relations new"))
-    if graph.withdrawn:
-        rows.append(("graph: taken out", f"what {graph.withdrawn:,} passages said"))
-    rows += [
-        (f"index: {one.kind}", f"{one.items:,} items new in {one.seconds:,.1f} s")
-        for one in indexed
-    ]
-    if done.left:
-        rows.append(("left to do", f"{done.left:,}"))
-    return rows
-
-
 def _show_items(here: CliSession, settings: Settings, passage: str) -> None:
     from osler.extract.derived import Extractions
     from osler.extract.store import item_name
 
     with open_kb(settings) as kb:
         items = Extractions.of(kb).items_of(passage)
-    rows = [(str(one.item.kind), f"{item_name(one.item)}  [{one.extractor}]") for one in items]
+    page = [
+        {"kind": str(one.item.kind), "item": item_name(one.item), "extractor": one.extractor}
+        for one in items
+    ]
     document = [{"passage": f.passage, "extractor": f.extractor, **asdict(f.item)} for f in items]
-    here.show_result(rows, {"items": document})
+    here.show({"items": document}, page)
     if not items:
         raise typer.Exit(ABSTAINED)
 
@@ -268,9 +220,7 @@ def index(
     costs = job.index_costs(folder)
     if here.json or not here.quiet:
         document = {"made": [asdict(one) for one in done], "dropped": gone}
-        here.show_result(
-            _costs_page(costs), {**document, "indexes": [asdict(cost) for cost in costs]}
-        )
+        here.show({**document, "indexes": [asdict(cost) for cost in costs]})
     # The graph's costs stand last, and only where an extraction has filled it.
     if not here.json and costs[-1].kind != "graph":
         here.print_line("nothing was extracted yet; run osler kb extract")
@@ -298,21 +248,3 @@ def check_kinds(names: Sequence[str]) -> tuple[Kind, ...]:
             fix = f"`{made}` makes it" if made else f"choose one of {', '.join(KINDS)}"
             raise BadConfig(f"{name!r} is not an index that is made here", fix=fix)
     return tuple(kind for kind in KINDS if kind in names)
-
-
-def _costs_page(costs: Sequence[IndexCost]) -> Table:
-    from osler.cli.tables import make_table
-
-    names = ("index", "items", "vectors", "MB", "seconds", "to come")
-    rows = (
-        (
-            cost.kind,
-            f"{cost.items:,}",
-            f"{cost.vectors:,}",
-            f"{cost.bytes / 1e6:,.2f}",
-            "" if cost.seconds is None else f"{cost.seconds:,.1f}",
-            f"{cost.pending:,}",
-        )
-        for cost in costs
-    )
-    return make_table(names, rows, numeric=names[1:])

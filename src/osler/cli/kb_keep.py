@@ -10,13 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from osler.cli.kb import PATIENCE, Wait, count_by_words, open_kb, show_added
-from osler.cli.options import JsonSession
 from osler.cli.progress import show_progress
 from osler.cli.session import CliSession
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from osler.sources.download.job import DownloadJob, DownloadRecipe
 
 
@@ -116,33 +113,36 @@ def watch(
 
 def snapshot(
     here: CliSession,
-    name: Name,
-    wait: Wait = PATIENCE,
-) -> None:
-    """Keep a named copy of the knowledge base."""
-    with open_kb(here.load_settings(), wait) as kb, show_progress(here) as report:
-        taken = kb.take_snapshot(name, progress=report)
-    here.report_line(
-        f"snapshot {taken.name}: {taken.documents:,} documents, {taken.passages:,} passages",
-        asdict(taken),
-    )
-
-
-def snapshots(
-    here: JsonSession,
+    name: Annotated[
+        str | None, typer.Argument(help="Name of the copy; without one, all are listed.")
+    ] = None,
     drop: Annotated[
         str | None, typer.Option("--drop", help="Delete this snapshot.", show_default=False)
     ] = None,
+    wait: Wait = PATIENCE,
 ) -> None:
-    """List the snapshots."""
-    from osler.cli.tables import snapshots_page
+    """Keep a named copy of the knowledge base, or list the copies."""
+    from osler.cli.tables import format_size, format_time
     from osler.kb.store import snapshots as kept
 
-    path = here.load_settings().kb.path  # not opened: it may be damaged, and this the way out
+    settings = here.load_settings()
+    if name is not None:
+        with open_kb(settings, wait) as kb, show_progress(here) as report:
+            taken = kb.take_snapshot(name, progress=report)
+        counts = f"{taken.documents:,} documents, {taken.passages:,} passages"
+        here.report_line(f"snapshot {taken.name}: {counts}", asdict(taken))
+        return
+    path = settings.kb.path  # not opened: it may be damaged, and this the way out
     if drop:
         kept.drop_snapshot(path, drop)
     listed = kept.list_snapshots(path)
-    here.show_result(snapshots_page(listed), [asdict(one) for one in listed])
+    page = [
+        {**asdict(one), "taken": format_time(one.taken), "size": format_size(one.size)}
+        for one in listed
+    ]
+    here.show([asdict(one) for one in listed], page)
+    if not listed:
+        here.print_line("no snapshots yet; next: osler kb snapshot NAME")
 
 
 def rollback(
@@ -213,15 +213,6 @@ def release(
     here.report_line(said, {"source": source, "documents": documents})
 
 
-def dead(here: JsonSession, source: OneSource = None) -> None:
-    """List files and records that could not be read, with the reason; `update` tries them again."""
-    from osler.cli.tables import dead_page
-
-    with open_kb(here.load_settings()) as kb:
-        letters = kb.dead_letters(source)
-    here.show_result(dead_page(letters), [asdict(letter) for letter in letters])
-
-
 def push(
     here: CliSession,
     to: Annotated[
@@ -237,7 +228,6 @@ def push(
     A push that was cut short goes on where it stopped. Set kb.url to search there.
     """
     from osler.app.wiring.knowledge import search_backend
-    from osler.cli.tables import pushed_page
     from osler.errors import BadConfig
 
     settings = here.load_settings({"kb.url": to})
@@ -246,7 +236,7 @@ def push(
     with open_kb(settings) as kb, show_progress(here) as report:
         pushed = kb.push(search_backend(settings), rebuild=rebuild, progress=report)
     if here.json or not here.quiet:
-        here.show_result(pushed_page(pushed), asdict(pushed))
+        here.show(asdict(pushed))
 
 
 def fetch(
@@ -286,7 +276,9 @@ def fetch(
 
     if name is None:
         recipes = list(load_recipes().values())
-        here.show_result(_recipe_table(recipes), [each.model_dump(mode="json") for each in recipes])
+        names = ("name", "title", "source", "bytes", "licence")
+        page = [{name: getattr(each, name) for name in names} for each in recipes]
+        here.show([each.model_dump(mode="json") for each in recipes], page)
         return
     from osler.sources.download.job import DownloadJob
 
@@ -298,10 +290,9 @@ def fetch(
         return
     with show_progress(here) as report:
         done = job.run(accepted=accept, progress=report)
-    if here.json:
-        document = {"files": [str(path) for path in done.files], "bytes": done.bytes}
-        here.show_result("", {"recipe": name, "folder": str(folder), **document})
-    here.print_line(f"{len(done.files):,} files, {done.bytes:,} bytes in {folder}")
+    document = {"files": [str(path) for path in done.files], "bytes": done.bytes}
+    line = f"{len(done.files):,} files, {done.bytes:,} bytes in {folder}"
+    here.report_line(line, {"recipe": name, "folder": str(folder), **document})
     here.print_line(
         f"next: {chosen.use}" if chosen.use else f"next: {_add_command(chosen, folder)}"
     )
@@ -338,13 +329,3 @@ def _add_command(recipe: DownloadRecipe, folder: Path) -> str:
 
     form = f" --format {recipe.format}" if recipe.format else ""
     return f"osler kb add {shlex.quote(str(folder))} --source {recipe.source}{form}"
-
-
-def _recipe_table(every: list[DownloadRecipe]) -> RenderableType:
-    from rich.table import Table
-
-    table = Table("recipe", "what", "source", "about", "licence", box=None, pad_edge=False)
-    for each in every:
-        size = f"{each.bytes / 1e9:,.1f} GB" if each.bytes >= 1e8 else f"{each.bytes / 1e6:,.0f} MB"
-        table.add_row(each.name, each.title, each.source, size if each.bytes else "", each.licence)
-    return table

@@ -15,8 +15,6 @@ from osler.cli.session import ABSTAINED, CliSession
 from osler.errors import UnknownPassage
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from osler.app.config import Settings
     from osler.retrieve.patients import PatientIndex, PatientMatch
     from osler.sources.patients.patient_document import PatientProfile
@@ -103,7 +101,7 @@ def get(
     from rich.console import Group
 
     from osler.cli.render import passages_page
-    from osler.cli.tables import provenance_line
+    from osler.cli.tables import document_page, format_time
     from osler.reports.knowledge import PassageView
 
     settings = here.load_settings()
@@ -133,7 +131,8 @@ def get(
     document = PassageView.document_of(wanted) | {"provenance": asdict(provenance)}
     if around:
         document["context"] = [PassageView.document_of(passage) for passage in passages]
-    page = Group(passages_page(passages, id), provenance_line(provenance))
+    facts = {**asdict(provenance), "added": format_time(provenance.added), "document": ""}
+    page = Group(passages_page(passages, id), "", document_page(facts))
     here.show_result(page, document)
 
 
@@ -157,9 +156,12 @@ def patients(
 
     A likeness of 1 is an equal record, 0 one without anything in common.
     """
+    from rich.console import Group
+
     from osler.app.audit.entries import record_reading
     from osler.app.wiring.knowledge import open_knowledge_base
     from osler.app.wiring.online_sources import open_patients as of_knowledge_base
+    from osler.cli.tables import document_page
     from osler.sources.catalogue import EMR
 
     settings = here.load_settings()
@@ -182,7 +184,14 @@ def patients(
         "compared": len(cohort),
         "unmapped": unmapped,
     }
-    here.show_result(_match_page(matches, len(cohort), unmapped), document)
+    pages = [
+        document_page(
+            {"patient": one.passage.title, **_match_document(one), "passage": one.passage.id}
+        )
+        for one in matches
+    ]
+    facts = {"compared": len(cohort), "codes without a map": unmapped}
+    here.show_result(Group(*pages, document_page(facts)), document)
     if not matches:
         raise typer.Exit(ABSTAINED)
 
@@ -240,26 +249,3 @@ def _match_document(found: PatientMatch) -> dict[str, object]:
             for match in found.similar.matches
         ],
     }
-
-
-def _match_page(
-    matches: list[PatientMatch], compared: int, unmapped: dict[str, int]
-) -> RenderableType:
-    from rich.console import Group
-    from rich.text import Text
-
-    from osler.text import escape_controls
-
-    blocks = []
-    for rank, each in enumerate(matches, 1):
-        head = f"{rank}. {each.similar.score:.3f}  {each.passage.title}  {each.passage.id}"
-        lines = [
-            f"     {match.level.value}: {match.asked}"
-            + (f" ~ {match.found}" if match.found != match.asked else "")
-            for match in each.similar.matches
-        ]
-        blocks.append(Text(escape_controls("\n".join([head, *lines]))))
-    summary = f"{compared:,} patients compared"
-    if lost := sum(unmapped.values()):
-        summary += f"; {lost:,} codes without a map: {', '.join(sorted(unmapped))}"
-    return Group(*blocks, Text(summary))

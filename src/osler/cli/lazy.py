@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import typer
 from typer.core import TyperGroup
@@ -30,8 +30,8 @@ class Verb:
     place: str = ""
     """Module of `osler.cli` and name within it, as in "kb:add"; empty for a group of `verbs`."""
     verbs: Mapping[str, Verb] = field(default_factory=dict)
-    usual: str = ""
-    """Of a group, the verb that is meant where none is named."""
+    part: str = "Commands"
+    """The heading under which help lists it."""
 
     @property
     def summary(self) -> str:
@@ -42,7 +42,6 @@ class Verb:
         if self.verbs:
             return LazyGroup(
                 verbs=self.verbs,
-                usual=self.usual,
                 name=name,
                 help=self.help,
                 no_args_is_help=True,
@@ -96,26 +95,18 @@ class LazyCommands(MutableMapping[str, "Command"]):
 class LazyGroup(TyperGroup):
     """A group of verbs. Its help is plain text: the boxes of rich cost more than all the rest."""
 
-    verbs: Mapping[str, Verb] = {}
+    verbs: ClassVar[Mapping[str, Verb]] = {}
 
-    def __init__(
-        self, *, verbs: Mapping[str, Verb] | None = None, usual: str = "", **given: Any
-    ) -> None:
+    def __init__(self, *, verbs: Mapping[str, Verb] | None = None, **given: Any) -> None:
         super().__init__(**{**given, "rich_markup_mode": None})
-        self.usual = usual
         self.lazy = LazyCommands(self.verbs if verbs is None else verbs)
         self.commands = self.lazy
-
-    def resolve_command(
-        self, ctx: Context, args: list[str]
-    ) -> tuple[str | None, Command | None, list[str]]:
-        named = not self.usual or args[0] in self.commands
-        return super().resolve_command(ctx, args if named else [self.usual, *args])
 
     def list_commands(self, ctx: Context) -> list[str]:
         return list(self.commands)
 
     def format_commands(self, ctx: Context, formatter: HelpFormatter) -> None:
-        rows = [(name, verb.summary) for name, verb in self.lazy.verbs.items()]
-        with formatter.section("Commands"):
-            formatter.write_dl(rows)
+        verbs = self.lazy.verbs
+        for part in dict.fromkeys(verb.part for verb in verbs.values()):
+            with formatter.section(part):
+                formatter.write_dl([(n, v.summary) for n, v in verbs.items() if v.part == part])

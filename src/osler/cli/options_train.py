@@ -101,7 +101,7 @@ JudgeOf = Annotated[
     str | None, typer.Option("--ablation", help='A judge of an ablation, as in "judges:rafe".')
 ]
 
-# Of make-sft, make-dpo and agree
+# Of make and agree
 
 JudgedFolder = Annotated[
     Path, typer.Option("--log-dir", help="Folder that was explored and judged.")
@@ -218,7 +218,7 @@ Layout = Annotated[
 # Of sft, dpo, thinker, pretrain, merge and gguf
 
 TrainingData = Annotated[
-    Path, typer.Argument(help="Folder with data.jsonl, or the file, as `make-sft` writes it.")
+    Path, typer.Argument(help="Folder with data.jsonl, or the file, as `make sft` writes it.")
 ]
 Result = Annotated[
     Path, typer.Option("--out", "-o", help="Folder of the result and its checkpoints.")

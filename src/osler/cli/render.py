@@ -11,8 +11,8 @@ from rich.table import Table
 from rich.text import Text
 
 from osler.answer import NOTHING_SAID
-from osler.cli.costs import count_noun, format_cost, format_money
 from osler.cli.film import describe_plan, draw_film, planned_sources
+from osler.cli.tables import count_noun
 from osler.text import escape_controls
 from osler.trace import (
     DangerNoticed,
@@ -31,12 +31,16 @@ from osler.types import (
     Grounding,
     Halt,
     Hit,
+    Money,
     Passage,
     Question,
     Solution,
+    Usage,
 )
 
 ILLUSTRATIVE = "illustrative sample text, not a clinical reference"
+# The smallest amount that is written out.
+_LEAST = 0.0001
 # Stand around a quote, so that it is seen without colour.
 OPEN, CLOSE = "«", "»"
 
@@ -120,7 +124,7 @@ def how_lines(report: RunPage) -> list[RenderableType]:
         parts.append(f"{report.seconds:.0f} s")
     if report.solution is not None and report.solution.usage.money is not None:
         parts.append(format_money(report.solution.usage.money))
-    again = f"osler trace show {report.run}" if report.kept else "not kept"
+    again = f"osler trace {report.run}" if report.kept else "not kept"
     told = f"How: {'; '.join(parts)}" + (f" ({again})" if report.solution else "")
     return [
         *(Text(escape_controls(line), style="yellow") for line in down),
@@ -242,6 +246,29 @@ def facts_block(report: RunPage) -> Iterator[Text]:
         yield _fact_line("cost", format_cost(solution.usage, report.seconds))
     again = f"  (osler replay {report.run})" if report.kept else "  (not kept)"
     yield _fact_line("run", f"{report.run}{again if solution is not None else ''}")
+
+
+def format_cost(usage: Usage, seconds: float | None) -> str:
+    tokens = (
+        f"{usage.prompt_tokens - usage.cached_tokens:,} read, {usage.cached_tokens:,} cached,"
+        f" {usage.completion_tokens:,} written, {usage.scored_tokens:,} scored"
+        if usage.is_counted
+        else "not counted by the server"
+    )
+    counts = (
+        f"{count_noun(usage.calls, 'call')}, {count_noun(usage.searches, 'search', 'searches')}"
+    )
+    spent = usage.seconds if seconds is None else seconds
+    paid = f"; {format_money(usage.money)}" if usage.money else ""
+    return f"{counts}; tokens: {tokens}; {spent:.1f} s{paid}"
+
+
+def format_money(money: Money) -> str:
+    """An amount with its currency; one that is not 0 is never written as 0."""
+    if 0 < money.amount < _LEAST:
+        return f"under {_LEAST} {money.currency}"
+    digits = 4 if money.amount < 1 else 2
+    return f"{money.amount:,.{digits}f} {money.currency}"
 
 
 def short_page(report: RunPage) -> Group:

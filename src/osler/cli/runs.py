@@ -65,7 +65,7 @@ def find_run(word: str, folder: Path, opens: Opens = lambda _: True) -> Path:
             f"{word!r} is the start of {len(meant)} runs",
             fix=f"write more of it: {', '.join(run.name for run in meant[:5])}",
         )
-    raise BadRun(f"no run {word!r} in {folder}", fix="`osler trace ls` lists the runs")
+    raise BadRun(f"no run {word!r} in {folder}", fix="`osler trace` lists the runs")
 
 
 def read_report(path: Path) -> RunPage:

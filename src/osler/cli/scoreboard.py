@@ -41,16 +41,14 @@ def run(
     some samples failed.
     """
     from osler.app import evaluation
-    from osler.cli.evaluate import open_replies
-    from osler.cli.evaluate_pages import run_page, summarise_log
+    from osler.cli.evaluate import open_replies, show_trial_cost
+    from osler.cli.evaluate_pages import summarise_log
     from osler.cli.session import PARTIAL
     from osler.evaluate.scoreboard import read_scoreboard
 
     board = read_scoreboard(plan)
     trial = _make_trial(here, board, data, limit or board.limit)
     if estimate:
-        from osler.cli.trial_costs import show_trial_cost
-
         show_trial_cost(here, trial, log_dir)
         return
     for line in plan_lines(board, trial, log_dir):
@@ -63,7 +61,7 @@ def run(
     ):
         asyncio.run(evaluation.run_trial(trial, log_dir, progress=report, replies=known))
     cells = summarise_log(log_dir)
-    here.show_result(run_page(cells), {"log": str(log_dir), "cells": cells})
+    here.show({"log": str(log_dir), "cells": cells})
     here.print_line(f"next: osler scoreboard report {log_dir} --out FOLDER")
     if any(cell["failed"] for cell in cells):
         raise typer.Exit(PARTIAL)
@@ -133,7 +131,6 @@ def report(
         write_text(scores_out, format_scores(log))
         files.append(scores_out)
     departed = [] if against is None else find_departures(log, read_scores(against))
-    written = {"files": [str(path) for path in files], "departures": departed}
-    here.show_result("\n".join([*map(str, files), *departed]), written)
+    here.show({"files": [str(path) for path in files], "departures": departed})
     if departed:
         raise typer.Exit(PARTIAL)

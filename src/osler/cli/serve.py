@@ -167,9 +167,6 @@ def add(
 def ls(here: JsonSession) -> None:
     """List the keys, without their secrets."""
     _require_extra("fastapi")
-    from rich.table import Table
-    from rich.text import Text
-
     from osler.serve.scopes import read_scope
 
     known: list[dict[str, object]] = [
@@ -178,11 +175,7 @@ def ls(here: JsonSession) -> None:
         | {"scope": asdict(scope := read_scope(k.scope)), "limits": scope.describe_limits()}
         for k in _open_ledger(here).list_keys()
     ]
-    columns = ("name", "id", "workspace", "created")
-    table = Table(*columns, "scope", box=None, pad_edge=False)
-    for one in known:
-        table.add_row(*(Text(str(one[column])) for column in columns), Text(str(one["limits"])))
-    here.show_result(table, {"keys": known})
+    here.show({"keys": known}, [{**one, "scope": ""} for one in known])
 
 
 @key.command()

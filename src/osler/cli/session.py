@@ -34,9 +34,6 @@ WIDTH = 100
 
 ProgressMode = Literal["auto", "rich", "plain", "json", "none"]
 
-# Names and values, for a page that is nothing else.
-Rows = list[tuple[str, str]]
-
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on standard output.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Only the result.")]
 
@@ -93,16 +90,22 @@ class CliSession:
             emoji=False,
         )
 
-    def show_result(self, page: RenderableType | Rows, document: object) -> None:
-        """The result: `document` with `--json`, else `page`; rows become a table of two columns."""
+    def show_result(self, page: RenderableType, document: object) -> None:
+        """The result: `document` with `--json`, else `page`."""
+        if self.json:
+            write_json(document)
+        else:
+            self.make_console().print(page)
+
+    def show(self, document: object, page: object = None) -> None:
+        """The result as plain data: `document` with `--json`; else a table of it, or of `page`
+        where a reader wants less than all."""
         if self.json:
             write_json(document)
             return
-        if isinstance(page, list):
-            from osler.cli.tables import plain_table
+        from osler.cli.tables import document_page
 
-            page = plain_table(page)
-        self.make_console().print(page)
+        self.make_console().print(document_page(document if page is None else page))
 
     def report_line(self, line: str, document: object) -> None:
         """The result of a command that has no page: `document` with `--json`, else `line`."""

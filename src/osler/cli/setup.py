@@ -16,10 +16,9 @@ from osler.cli.progress import show_progress
 from osler.cli.session import ABSTAINED, CliSession, write_json
 
 if TYPE_CHECKING:
-    from rich.console import Group
+    from collections.abc import Iterable
 
     from osler.app.config import Settings
-    from osler.evaluate.guarantee import GuaranteedThreshold
 
 
 def init(
@@ -90,13 +89,16 @@ def doctor(
         raise typer.Exit(ABSTAINED)
 
 
-def show(
+def config(
     here: JsonSession,
     origin: Annotated[
         bool, typer.Option("--origin", help="Show where each value comes from.")
     ] = False,
 ) -> None:
-    """Show the settings in force."""
+    """Show the settings in force, once all of them are checked.
+
+    Exit code 3: something in them is wrong.
+    """
     from osler.app.config import flatten_settings, render_settings
 
     loaded = here.load_layers()
@@ -108,17 +110,6 @@ def show(
         write_json({k: {"value": v, "origin": loaded.origins[k]} for k, v in values.items()})
     else:
         write_json(values)
-
-
-def check(here: CliSession) -> None:
-    """Read all layers of settings. Exit code 3: something in them is wrong."""
-    origins = here.load_layers().origins.values()
-    from osler.app.config import DEFAULT
-
-    count = sum(origin != DEFAULT for origin in origins)
-    here.report_line(
-        f"the settings are right; {count} are not defaults", {"ok": True, "set": count}
-    )
 
 
 CalibrationFile = Annotated[
@@ -188,32 +179,27 @@ def calibrate(
     today = datetime.now(UTC).date()
     path = Path.cwd() / (here.file or "osler.toml")
     if risk is not None:
-        fitted, kept, page = _calibrate_risk(
-            here, loaded.settings, questions, risk, confidence, today
-        )
-        more = {**asdict(kept), "coverage": kept.coverage}
+        fitted, more = _calibrate_risk(loaded.settings, questions, risk, confidence, today)
     else:
         named = str(questions) if questions else fitting.PACKAGED
         is_thinker = isinstance(loaded.settings.strategy, KagThinkerSettings)
         fit = _calibrate_tau if is_thinker else _calibrate_sigma
-        fitted, page, values = fit(here, loaded.settings, questions, quantile, named, today)
-        more = {"values": values}
+        fitted, more = fit(here, loaded.settings, questions, quantile, named, today)
     if not dry_run:
         fitting.write_calibration(fitted, path, force=force)
-    here.show_result(page, {**asdict(fitted), **more, "path": None if dry_run else str(path)})
+    document = {**asdict(fitted), **more, "path": None if dry_run else str(path)}
+    here.show(document, {**document, "values": ""})
+    if risk is not None:
+        bound = f"at most {more['bound']:.1%} of the answered are wrong"
+        here.print_line(f"{bound}, with {confidence:.0%} confidence, for questions like these")
     if not dry_run:
         here.print_line(f"written to {path}")
 
 
 def _calibrate_risk(
-    here: CliSession,
-    settings: Settings,
-    file: Path | None,
-    risk: float,
-    confidence: float,
-    today: date,
-) -> tuple[Any, GuaranteedThreshold, Group]:
-    """The fit, what held for it, and its page: of sigma for TC-RAG, else of sureness."""
+    settings: Settings, file: Path | None, risk: float, confidence: float, today: date
+) -> tuple[Any, dict[str, Any]]:
+    """The fit, and what held for it: of sigma for TC-RAG, else of sureness."""
     from osler.app.calibrate_sigma import fit_guaranteed_sigma, read_graded_states
     from osler.app.calibrate_sureness import (
         fit_sureness,
@@ -221,7 +207,6 @@ def _calibrate_risk(
         read_judged_answers,
     )
     from osler.app.config import TcRagSettings
-    from osler.cli.pages import guaranteed_sigma_page, sureness_page
     from osler.errors import BadConfig
 
     chosen = settings.strategy
@@ -236,41 +221,53 @@ def _calibrate_risk(
         found, kept = fit_guaranteed_sigma(
             states, metric, risk=risk, confidence=confidence, questions=named, today=today
         )
-        return found, kept, guaranteed_sigma_page(found, kept)
+        return found, {**asdict(kept), "coverage": kept.coverage}
     graded = read_graded_answers(file) if file else judged
     values, kept = fit_sureness(
         settings, graded, risk=risk, confidence=confidence, questions=named, today=today
     )
-    return values, kept, sureness_page(graded, values, kept)
+    bins = _bin_rights((one.sureness.probability, one.right) for one in graded)
+    return values, {**asdict(kept), "coverage": kept.coverage, "bins": bins}
+
+
+def _bin_rights(graded: Iterable[tuple[float, bool]]) -> list[dict[str, object]]:
+    """The share of right answers by how sure they were."""
+    from osler.evaluate.metrics.calibration import reliability
+
+    sure, right = zip(*graded, strict=True)
+    return [asdict(one) for one in reliability(sure, [*map(float, right)])]
 
 
 def _calibrate_sigma(
     here: CliSession, settings: Settings, file: Path | None, share: float, named: str, today: date
-) -> tuple[Any, Any, list[dict[str, object]]]:
+) -> tuple[Any, dict[str, Any]]:
     from osler.app import calibrate as fitting
-    from osler.cli.pages import calibration_page
 
     asked = fitting.read_questions(file) if file else fitting.packaged_questions()
     with show_progress(here) as report:
         measured = asyncio.run(fitting.measure_state_values(settings, asked, progress=report))
     fitted = fitting.fit_sigma(measured, quantile=share, questions=named, today=today)
-    values: list[dict[str, object]] = [
-        {"question": v.question.text, "value": v.value} for v in measured.values
-    ]
-    return fitted, calibration_page(measured, fitted), values
+    known = measured.known_values()
+    here.print_line("sigma is a quantile of all conclusions, right or wrong: it needs no labels")
+    return fitted, {
+        "answered": f"{len(known)} of {len(measured.values)}",
+        "quantiles": {
+            f"{q:.0%}": fitting.quantile_of(known, q) for q in (0.1, 0.25, 0.5, 0.75, 0.9)
+        },
+        "values": [{"question": v.question.text, "value": v.value} for v in measured.values],
+    }
 
 
 def _calibrate_tau(
     here: CliSession, settings: Settings, file: Path | None, share: float, named: str, today: date
-) -> tuple[Any, Any, list[dict[str, object]]]:
+) -> tuple[Any, dict[str, Any]]:
     from osler.app import calibrate as fitting
-    from osler.cli.pages import tau_page
 
     asked = fitting.read_graded(file) if file else fitting.packaged_graded()
     with show_progress(here) as report:
         model, points = asyncio.run(fitting.measure_tau(settings, asked, progress=report))
     fitted = fitting.fit_tau(model, points, share=share, questions=named, today=today)
-    values: list[dict[str, object]] = [
+    values = [
         {
             "question": point.question.text,
             "answer": point.answer,
@@ -279,7 +276,16 @@ def _calibrate_tau(
         }
         for point in points
     ]
-    return fitted, tau_page(points, fitted), values
+    if fitted.tau == 1.0:
+        here.print_line(
+            f"no tau makes {share:.0%} of the answers right: nothing is taken for known"
+        )
+    known = [(p.probability, p.right) for p in points if p.probability is not None]
+    return fitted, {
+        "answered": f"{len(known)} of {len(points)}",
+        "bins": _bin_rights(known) if known else [],
+        "values": values,
+    }
 
 
 def download_models(here: CliSession) -> None:

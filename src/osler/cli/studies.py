@@ -1,4 +1,4 @@
-"""`osler attack …`, `sigma` and `plans`: studies over the model and the settings in force."""
+"""`osler attack`, `sigma` and `plans`: studies over the model and the settings in force."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from osler.cli.progress import show_progress
 from osler.cli.session import CliSession
 
 
-def noise(
+def attack(
     here: CliSession,
     sets: Annotated[
         Path,
@@ -36,12 +36,11 @@ def noise(
     """
     settings = here.load_settings(strategy="tc-rag")
     from osler.app import studies
-    from osler.cli.pages import attack_page
 
     targets = studies.read_noise(sets, limit=limit, seed=settings.sampling.seed)
     with show_progress(here) as report:
         cells = asyncio.run(studies.run_attacks(settings, targets, progress=report))
-    here.show_result(attack_page(cells), {"cells": [asdict(cell) for cell in cells]})
+    here.show({"cells": [asdict(cell) for cell in cells]})
 
 
 def poison(
@@ -58,13 +57,12 @@ def poison(
     """
     settings = here.load_settings()
     from osler.app.poisoning import study_poison
-    from osler.cli.pages import poison_page
     from osler.evaluate.labeled_questions import read_posed
 
     asked = [one.question for one in read_posed(questions)[:limit]]
     with show_progress(here) as report:
         study = asyncio.run(study_poison(settings, asked, report))
-    here.show_result(poison_page(study), asdict(study))
+    here.show(asdict(study))
 
 
 def inject(
@@ -87,12 +85,11 @@ def inject(
     from tempfile import TemporaryDirectory
 
     from osler.app.injections import read_injected, study_injections
-    from osler.cli.pages import injection_page
 
     hidden = read_injected(documents, limit)
     with show_progress(here) as report, TemporaryDirectory() as work:
         study = asyncio.run(study_injections(settings, hidden, report, Path(work)))
-    here.show_result(injection_page(study), asdict(study))
+    here.show(asdict(study))
 
 
 def sigma(
@@ -112,7 +109,6 @@ def sigma(
     """Measure the effect of TC-RAG's threshold: halts, steps, tokens and EM over sigma (§6.5)."""
     settings = here.load_settings(strategy="tc-rag")
     from osler.app import studies
-    from osler.cli.pages import sigma_page
     from osler.evaluate.labeled_questions import read_posed
     from osler.evaluate.sigma import summarize_points
 
@@ -133,7 +129,7 @@ def sigma(
 
         sigma_figure(points, figure)
         here.print_line(f"drawn in {', '.join(map(str, figure))}")
-    here.show_result(sigma_page(points), document)
+    here.show(document, document["points"])
 
 
 def _write_file(path: Path, text: str) -> None:
@@ -168,10 +164,9 @@ def plans(
         {"strategy.kind": "omni-rag", "strategy.planner": planner, "kb.sources": sources}
     )
     from osler.app.plans import study_plans
-    from osler.cli.pages import plans_page
     from osler.evaluate.labeled_questions import read_posed
 
     posed = read_posed(questions, marked=True)[:limit]
     with show_progress(here) as progress:
         report = asyncio.run(study_plans(settings, posed, progress))
-    here.show_result(plans_page(report), asdict(report))
+    here.show(asdict(report))

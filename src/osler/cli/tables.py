@@ -1,184 +1,189 @@
-"""Counts as tables. Pure: values in, renderables out."""
+"""Plain data as pages of a terminal: names and values, tables, sections. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from rich.console import Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.table import Table
 from rich.text import Text
 
-from osler.cli.costs import count_noun
-from osler.sources.catalogue import EMR
 from osler.text import escape_controls
 
 if TYPE_CHECKING:
     from osler.app.doctor.checks import Check
-    from osler.cli.runs import ListedRun
-    from osler.kb.base import BuildResult, IngestResult, KnowledgeBaseInfo
-    from osler.kb.check import Provenance, SourceInfo
-    from osler.kb.ingest.rejects import DeadLetter
-    from osler.kb.search.push import PushResult
-    from osler.kb.store.snapshots import Snapshot
-    from osler.types import Language
 
 _COLOURS = {"pass": "green", "warn": "yellow", "fail": "red"}
+_EMPTY: tuple[object, ...] = ("", [], {}, ())
+# Characters of a cell from which on its column is folded; below, ids and counts are copied whole.
+_FOLDED = 32
+# Characters up to which a list is one line.
+_LISTED = 80
 
 
-def added_page(added: IngestResult) -> Group:
-    counts = (
-        f"{count_noun(added.files, 'file')} read, {added.unchanged:,} unchanged;"
-        f" {count_noun(added.documents, 'document')}, {count_noun(added.passages, 'passage')}"
-    )
-    if added.kept or added.gone:
-        counts += f"; {added.kept:,} documents as before, {added.gone:,} gone"
-    lines: list[RenderableType] = [plain_text(counts), *_drop_lines(added.drops)]
-    lines += [plain_text(f"no parser knows {file}", "yellow") for file in added.unknown]
-    lines += [plain_text(f"could not be read: {why}", "red") for why in added.failed]
-    lines += [plain_text(f"no longer there: {file}", "yellow") for file in added.vanished]
-    if added.vanished:
-        lines.append(plain_text("their documents stay until `osler kb update --prune`"))
-    return Group(*lines)
+def document_page(document: object) -> Group:
+    """What `--json` writes, for a reader: names and values, a table for a list of records, a
+    section for what is nested deeper. What is empty is left out."""
+    return Group(*_draw_value(document))
 
 
-def built_page(built: BuildResult) -> Group:
-    return Group(
-        plain_text(
-            f"{built.passages:,} passages, {built.encoded:,} encoded now"
-            f" in {built.seconds:.1f} s; snapshot {built.snapshot}"
-        )
-    )
+def _draw_value(value: object) -> Iterator[RenderableType]:
+    if isinstance(value, Mapping) and _are_records(value):
+        yield from _draw_value([{"": name, **one} for name, one in value.items()])
+    elif isinstance(value, Mapping):
+        held = {name: one for name, one in value.items() if one not in _EMPTY}
+        if facts := [(_words(k), format_value(v)) for k, v in held.items() if _is_flat(v)]:
+            yield plain_table(facts)
+        for name, one in held.items():
+            if not _is_flat(one):
+                yield Text(f"\n{_words(name)}", style="bold")
+                yield from _draw_value(one)
+    elif isinstance(value, Sequence) and value and all(isinstance(v, Mapping) for v in value):
+        yield _Records(value)
+    elif isinstance(value, Sequence) and not isinstance(value, str):
+        yield from (plain_text(format_value(one)) for one in value)
+    else:
+        yield plain_text(format_value(value))
 
 
-_LANGUAGES: Mapping[Language, str] = {"en": "English", "zh": "Chinese"}
+def _are_records(value: Mapping[str, Any]) -> bool:
+    """Whether it holds several records of equal names by name."""
+    held = list(value.values())
+    every = all(isinstance(one, Mapping) and not _is_range(one) for one in held)
+    return every and len(held) > 1 and len({tuple(one) for one in held}) == 1
 
 
-def by_words_lines(counts: Mapping[Language, int], *, built: bool = True) -> list[str]:
-    """A line for each language whose passages have no vectors."""
-    have = (
-        "have no vectors"
-        if built
-        else f"get no vectors, since the encoder reads {_other_languages(counts)} only"
-    )
-    return [
-        f"{count:,} {_LANGUAGES[language]} passages {have}: they are found by words alone"
-        for language, count in counts.items()
-    ]
+@dataclass(frozen=True)
+class _Records:
+    """A row for each record, a column for each name; what is too wide goes on in a table below."""
+
+    records: Sequence[Mapping[str, Any]]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        rows = [dict(_spread_figures(record)) for record in self.records]
+        columns = {
+            name: [row.get(name, "") for row in rows]
+            for name in dict.fromkeys(name for row in rows for name in row)
+        }
+        shown = {k: v for k, v in columns.items() if any(one not in _EMPTY for one in v)}
+        for number, names in enumerate(_fit_columns(shown, options.max_width)):
+            if number:
+                yield Text()
+            table = Table(box=None, pad_edge=False, header_style="bold")
+            for name in names:
+                table.add_column(
+                    _words(name),
+                    justify="right" if _is_numeric(shown[name]) else "left",
+                    no_wrap=_column_width(name, shown[name]) < _FOLDED,
+                    overflow="fold",
+                )
+            for cells in zip(*(shown[name] for name in names), strict=True):
+                table.add_row(*(plain_text(format_value(cell)) for cell in cells))
+            yield table
 
 
-def _other_languages(counts: Mapping[Language, int]) -> str:
-    return " and ".join(name for one, name in _LANGUAGES.items() if one not in counts) or "neither"
+def _fit_columns(columns: Mapping[str, Sequence[object]], width: int) -> list[list[str]]:
+    """The names of each table; each begins with the one or two that say what a row is of."""
+    every = list(columns)
+    lead = [name for name in every[:2] if not _is_numeric(columns[name])]
+    parts, left = [[*lead]], width
+    for name in every:
+        need = _column_width(name, columns[name]) + 2
+        if name not in lead and need > left and len(parts[-1]) > len(lead):
+            parts.append([*lead])
+            left = width - sum(_column_width(one, columns[one]) + 2 for one in lead)
+        if name not in lead:
+            parts[-1].append(name)
+        left -= need
+    return parts
 
 
-def pushed_page(pushed: PushResult) -> Group:
-    """Passages on the server, by source."""
-    rows = ((source, f"{count:,}") for source, count in pushed.passages.items())
-    table = make_table(("source", "on the server"), rows, numeric={"on the server"})
-    done = f"{pushed.sent:,} sent, {pushed.deleted:,} deleted in {pushed.seconds:.1f} s"
-    return Group(table, plain_text(done))
+def _column_width(name: str, cells: Iterable[object]) -> int:
+    return min(_FOLDED, max(len(_words(name)), *(len(format_value(cell)) for cell in cells)))
 
 
-def info_page(info: KnowledgeBaseInfo) -> Group:
-    """A row for each source; below it, what it dropped and why."""
-    head = [
-        plain_text(f"knowledge base {info.path}"),
-        plain_text(f"snapshot  {_snapshot_line(info)}"),
-        plain_text(f"encoder   {info.encoder or 'none: search by words alone'}"),
-    ]
-    if info.size:
-        kept = f", {info.snapshots:,} snapshots" if info.snapshots else ""
-        head.append(plain_text(f"size      {_format_size(info.size)}{kept}"))
-    if info.pending:
-        head.append(plain_text(f"pending   {info.pending:,} passages want a vector", "yellow"))
-    head += [plain_text(f"words     {line}") for line in by_words_lines(info.by_words)]
-    if not info.sources:
-        return Group(*head, plain_text("it is empty; next: osler kb add PATH --source SOURCE"))
-    table = make_table(
-        ("source", "documents", "passages", "words a passage", "languages", "licences", "dropped"),
-        map(_source_row, info.sources),
-        numeric={"documents", "passages", "dropped"},
-    )
-    notes = [line for source in info.sources for line in _source_notes(source)]
-    return Group(*head, table, *notes)
+def _is_numeric(cells: Iterable[object]) -> bool:
+    return all(isinstance(cell, int | float | None) for cell in cells)
 
 
-def snapshots_page(snapshots: Sequence[Snapshot]) -> RenderableType:
-    if not snapshots:
-        return plain_text("no snapshots yet; next: osler kb snapshot NAME")
-    rows = (
-        (
-            one.name,
-            _format_time(one.taken),
-            f"{one.documents:,}",
-            f"{one.passages:,}",
-            _format_size(one.size),
-            one.snapshot or "-",
-        )
-        for one in snapshots
-    )
-    names = ("name", "taken", "documents", "passages", "size", "build")
-    return make_table(names, rows, numeric=names[2:5])
+def _spread_figures(record: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The record with nested figures beside the others, and their n once where all have one."""
+    flat: dict[str, Any] = {}
+    for name, value in record.items():
+        nested = isinstance(value, Mapping) and any(map(_is_range, value.values()))
+        flat |= value if nested else {name: value}
+    figures = [value for value in flat.values() if _is_range(value) and "n" in value]
+    alike = len({figure["n"] for figure in figures}) == 1
+    for name, value in flat.items():
+        named = alike and value in figures
+        yield name, {k: v for k, v in value.items() if k != "n"} if named else value
+    if alike and "n" not in flat:
+        yield "n", figures[0]["n"]
 
 
-def dead_page(letters: Sequence[DeadLetter]) -> RenderableType:
-    if not letters:
-        return plain_text("no dead letters: all that was to be read was read")
-    table = make_table(("source", "file", "record", "line", "reason", "when"), cut="file")
-    for letter in letters:
-        file = f"{letter.path}!{letter.member}" if letter.member else letter.path
-        cells = (
-            _blank_zero(letter.record),
-            _blank_zero(letter.line),
-            letter.reason,
-            _format_time(letter.at),
-        )
-        table.add_row(plain_text(letter.source), _one_line(file), *map(plain_text, cells))
-    return table
+def format_value(value: object) -> str:
+    """A value in one line: "-" for none, a figure with its interval, counts with their names."""
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    if _is_range(value):
+        return _format_range(value)
+    if isinstance(value, Mapping):
+        return ", ".join(f"{_words(k)} {format_value(v)}" for k, v in value.items())
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        pairs = (v if isinstance(v, tuple) else (v,) for v in value)
+        words = [" ".join(map(format_value, pair)) for pair in pairs]
+        return ("\n" if sum(map(len, words)) > _LISTED else ", ").join(words)
+    return str(value)
 
 
-def provenance_line(provenance: Provenance) -> Text:
-    """One line on the origin of a passage."""
-    parts = [
-        f"from {provenance.origin}",
-        f"sha256 {provenance.checksum[:12]}" if provenance.checksum else "",
-    ]
-    parts += [
-        f"in since {_format_time(provenance.added)}" if provenance.added else "",
-        f"trust {provenance.trust}",
-    ]
-    parts += ["RETRACTED" if provenance.retracted else "", *provenance.kinds, provenance.state]
-    return plain_text("; ".join(filter(None, parts)), "red" if provenance.retracted else "dim")
+def _is_range(value: object) -> Any:
+    return isinstance(value, Mapping) and {"low", "high"} <= value.keys()
 
 
-def _source_notes(source: SourceInfo) -> list[Text]:
-    """Notes on a source that have no column of their own."""
-    name, notes = source.source, []
-    if source.waiting:
-        notes.append(f"{name}: waiting to be read {source.waiting:,}; next: osler kb update")
-    if source.failed:
-        notes.append(f"{name}: dead letters {source.failed:,}; see: osler kb dead")
-    if source.retracted:
-        notes.append(f"{name}: retracted {source.retracted:,}")
-    if source.origins:
-        tiers = ", ".join(f"{tier} ({n:,})" for tier, n in source.trust.items())
-        notes.append(
-            f"{name}: paths added {source.origins:,};"
-            f" latest document {_format_time(source.latest)}; trust {tiers}"
-        )
-    return [*(plain_text(note) for note in notes), *_drop_lines(source.drops, name)]
+def _format_range(value: Any) -> str:
+    """A figure in its interval, or what a cost may be."""
+    low, high = format_value(value["low"]), format_value(value["high"])
+    if "value" in value:
+        n = f", n {value['n']:,}" if "n" in value else ""
+        return f"{format_value(value['value'])} [{low}, {high}]{n}"
+    if value["high"] is None:
+        return f"at least {low}"
+    usual = value.get("usual")
+    mostly = "" if usual is None else f", mostly about {format_value(usual)}"
+    return low if low == high else f"{low} to {high}{mostly}"
 
 
-def _format_time(seconds: int) -> str:
+def _is_flat(value: object) -> bool:
+    """Whether it is told in one line."""
+    if isinstance(value, Mapping):
+        return _is_range(value) or not any(isinstance(v, Mapping) for v in value.values())
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return not any(isinstance(one, Mapping) for one in value)
+    return True
+
+
+def _words(name: object) -> str:
+    return str(name).replace("_", " ")
+
+
+def count_noun(count: int, one: str, many: str = "") -> str:
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def format_time(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")
 
 
-def _blank_zero(number: int | None) -> str:
-    return "" if number is None else f"{number:,}"
-
-
-def _format_size(count: int) -> str:
+def format_size(count: int) -> str:
     return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.1f} MB"
 
 
@@ -192,59 +197,16 @@ def checks_page(checks: Sequence[Check]) -> Group:
     return Group(*lines)
 
 
-def runs_page(runs: Sequence[ListedRun]) -> RenderableType:
-    if not runs:
-        return plain_text("no runs yet")
-    table = make_table(("run", "when", "strategy", "halt", "question"), cut="question")
-    for run in runs:
-        cells = map(plain_text, (run.id, run.when, run.strategy, run.halt))
-        table.add_row(*cells, _one_line(" ".join(run.question.split())))
-    return table
-
-
-def _snapshot_line(info: KnowledgeBaseInfo) -> str:
-    if info.built:
-        return info.snapshot
-    changed = f"{info.snapshot}, changed since" if info.snapshot else "none"
-    return f"{changed}; next: osler kb build"
-
-
-def _source_row(source: SourceInfo) -> tuple[str, ...]:
-    name, samples = source.source, source.illustrative
-    if samples and name == EMR:
-        name += " (synthetic)"  # made-up patients, the user's own as well as the sample's
-    elif samples:
-        name += " (sample)" if samples == source.passages else f" ({samples:,} sample)"
-    words = ", ".join(f"{language} {mean:.0f}" for language, mean in source.words.items())
-    return (
-        name,
-        f"{source.documents:,}",
-        f"{source.passages:,}",
-        words,
-        ", ".join(source.words),
-        ", ".join(filter(None, source.licences)),
-        f"{sum(source.drops.values()):,}",
-    )
-
-
-def _drop_lines(drops: Mapping[str, int], source: str = "") -> list[Text]:
-    head = f"{source}: " if source else ""
-    return [plain_text(f"{head}dropped {n:,}: {why}", "yellow") for why, n in drops.items()]
-
-
 def make_table(
     names: Sequence[str],
     rows: Iterable[Sequence[str]] = (),
     *,
     numeric: Collection[str] = (),
-    cut: str = "",
 ) -> Table:
-    """Columns as wide as they need; only `cut` gives way where the page is too narrow."""
     table = Table(box=None, pad_edge=False, header_style="bold", show_header=any(names))
     for name in names:
-        # Ids and counts are copied from the page, so they must stand on one line.
-        fixed = bool(cut) and name != cut
-        table.add_column(name, justify="right" if name in numeric else "left", no_wrap=fixed)
+        side: Any = "right" if name in numeric else "left"
+        table.add_column(name, justify=side, overflow="fold")
     for row in rows:
         table.add_row(*map(plain_text, row))
     return table
@@ -258,7 +220,3 @@ def plain_table(rows: Iterable[Sequence[str]]) -> Table:
 def plain_text(words: str, style: str = "") -> Text:
     """A cell or a line, without what a terminal would obey instead of show."""
     return Text(escape_controls(words), style=style)
-
-
-def _one_line(words: str) -> Text:
-    return Text(escape_controls(words), no_wrap=True, overflow="ellipsis")

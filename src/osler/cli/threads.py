@@ -17,26 +17,44 @@ if TYPE_CHECKING:
     from osler.app.config import Settings
     from osler.app.threads import Thread
 
-Name = Annotated[str, typer.Argument(help="Name of the thread.")]
 
-
-def ls(here: JsonSession) -> None:
-    """List the threads, newest first."""
+def show(
+    here: JsonSession,
+    name: Annotated[
+        str | None, typer.Argument(help="Name of the thread; without one, all are listed.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Write it with its references to this file instead.")
+    ] = None,
+    to: Annotated[str | None, typer.Option(help="With --out: a format of `osler export`.")] = None,
+    replay: Annotated[
+        bool,
+        typer.Option(
+            "--replay", help="Replay its runs without a model; fails where an event differs."
+        ),
+    ] = False,
+) -> None:
+    """Show a thread: each question, how it was searched for, and its answer; or list all."""
+    from osler.answer.export.texts import write_markdown
     from osler.app.threads import ThreadStore
 
-    threads = ThreadStore(here.load_settings().home).list_threads()
-    rows = [(one.id, one.turns[0].question if one.turns else "no questions yet") for one in threads]
-    here.show_result(rows, {"threads": [asdict(one) for one in threads]})
-
-
-def show(here: JsonSession, name: Name) -> None:
-    """Show a thread: each question, how it was searched for, and its answer."""
-    from osler.answer.export.texts import write_markdown
-
     settings = here.load_settings()
+    if name is None:
+        every = ThreadStore(settings.home).list_threads()
+        page = {one.id: one.turns[0].question if one.turns else "no questions yet" for one in every}
+        here.show({"threads": [asdict(one) for one in every]}, page)
+        return
     thread = _read_thread(settings, name)
+    if replay:
+        _replay_turns(here, settings, thread)
+        return
+    if out is not None:
+        from osler.cli.export import format_of, write_out
+
+        write_out(here, _exported_turns(settings, thread), format_of(to, out), out)
+        return
     if here.json:
-        here.show_result([], asdict(thread))
+        here.show(asdict(thread))
         return
     from osler.text import escape_controls
 
@@ -45,33 +63,13 @@ def show(here: JsonSession, name: Name) -> None:
     sys.stdout.write(f"{escape_controls(text)}\n")
 
 
-def replay(here: JsonSession, name: Name) -> None:
-    """Replay every run of a thread without a model; fails where an event differs."""
-    from osler.app.runs import replay as again
+def _replay_turns(here: JsonSession, settings: Settings, thread: Thread) -> None:
+    from osler.app.runs import replay
 
-    settings = here.load_settings()
-    thread = _read_thread(settings, name)
     for turn in thread.turns:
-        asyncio.run(again(settings.runs.path / turn.run))
-    here.report_line(
-        f"replayed {len(thread.turns)} turns: each is as it was",
-        {"thread": name, "turns": len(thread.turns)},
-    )
-
-
-def export(
-    here: JsonSession,
-    name: Name,
-    out: Annotated[Path, typer.Option(help="The file to write.")],
-    to: Annotated[str | None, typer.Option(help="A format of `osler export`.")] = None,
-) -> None:
-    """Write a whole thread with its references for other programs."""
-    from osler.cli.export import format_of, write_out
-
-    settings = here.load_settings()
-    write_out(
-        here, _exported_turns(settings, _read_thread(settings, name)), format_of(to, out), out
-    )
+        asyncio.run(replay(settings.runs.path / turn.run))
+    document = {"thread": thread.id, "turns": len(thread.turns)}
+    here.report_line(f"replayed {len(thread.turns)} turns: each is as it was", document)
 
 
 def again(
@@ -117,8 +115,8 @@ async def _show_changes(here: JsonSession, settings: Settings, threads: list[Thr
     return asked
 
 
-def rm(here: JsonSession, name: Name) -> None:
-    """Delete a thread. Its runs stay: `osler trace ls` lists them."""
+def rm(here: JsonSession, name: Annotated[str, typer.Argument(help="Name of the thread.")]) -> None:
+    """Delete a thread. Its runs stay: `osler trace` lists them."""
     from osler.app.threads import ThreadStore
 
     ThreadStore(here.load_settings().home).delete_thread(name)

@@ -1,4 +1,4 @@
-"""`osler trace …`: recorded runs, listed, shown, and side by side."""
+"""`osler trace`: recorded runs, listed, shown, and side by side."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from osler.cli.options import JsonSession
+from osler.cli.session import CliSession
 
 if TYPE_CHECKING:
     from osler.app.config import Settings
@@ -17,23 +18,18 @@ if TYPE_CHECKING:
     from osler.types import Answer
 
 
-def ls(
+def trace(
     here: JsonSession,
-    limit: Annotated[int, typer.Option(min=1, help="How many to show, newest first.")] = 20,
-) -> None:
-    """List the recorded runs, newest first."""
-    from osler.app.reach import open_runs
-    from osler.cli.runs import list_runs
-    from osler.cli.tables import runs_page
-
-    settings = here.load_settings()
-    runs = list_runs(settings.runs.path, limit=limit, opens=open_runs(settings))
-    here.show_result(runs_page(runs), {"runs": [asdict(run) for run in runs]})
-
-
-def show(
-    here: JsonSession,
-    run: Annotated[str, typer.Argument(help='The start of a run\'s id, "last", or a file.')],
+    runs: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help='The start of a run\'s id, "last", or a file; several stand side by side.',
+            show_default=False,
+        ),
+    ] = None,
+    limit: Annotated[
+        int, typer.Option(min=1, help="Without a run: how many to list, newest first.")
+    ] = 20,
     html: Annotated[
         Path | None,
         typer.Option(help="Write one page that needs nothing else: no script, ready to print."),
@@ -47,12 +43,35 @@ def show(
         ),
     ] = False,
 ) -> None:
-    """Show a recorded run: answer, evidence and film. With --json: its events, as JSON Lines."""
+    """List the recorded runs; show one of them, or several side by side.
+
+    Of one run: answer, evidence and film; with --json its events, as JSON Lines. Side by side: the
+    films, as of one question under two strategies.
+    """
     from osler.app.reach import open_runs
-    from osler.cli.runs import find_run, read_report
+    from osler.cli.runs import find_run, list_runs, read_report
 
     settings = here.load_settings()
-    found = read_report(find_run(run, settings.runs.path, open_runs(settings)))
+    opens = open_runs(settings)
+    if not runs:
+        listed = list_runs(settings.runs.path, limit=limit, opens=opens)
+        here.show({"runs": [asdict(one) for one in listed]}, [asdict(one) for one in listed])
+        if not listed:
+            here.print_line("no runs yet")
+        return
+    reports = [read_report(find_run(run, settings.runs.path, opens)) for run in runs]
+    if len(reports) > 1:
+        from osler.cli.render import compare_page
+        from osler.cli.run_output import report_document
+
+        here.show_result(compare_page(reports), {"runs": [report_document(one) for one in reports]})
+        return
+    _show_run(here, settings, reports[0], html, notes=notes)
+
+
+def _show_run(
+    here: CliSession, settings: Settings, found: RunPage, html: Path | None, *, notes: bool
+) -> None:
     if here.json:
         from osler.trace import to_line
 
@@ -82,24 +101,6 @@ def _changed_lines(settings: Settings, answer: Answer, snapshot: str) -> list[st
     except KnowledgeBaseError:
         return []
     return [str(one) for one in changed]
-
-
-def compare(
-    here: JsonSession,
-    runs: Annotated[
-        list[str], typer.Argument(help='Two or more: the start of an id, "last", or a file.')
-    ],
-) -> None:
-    """Show the films of several runs side by side, as of one question under two strategies."""
-    from osler.app.reach import open_runs
-    from osler.cli.render import compare_page
-    from osler.cli.run_output import report_document
-    from osler.cli.runs import find_run, read_report
-
-    settings = here.load_settings()
-    opens = open_runs(settings)
-    reports = [read_report(find_run(run, settings.runs.path, opens)) for run in runs]
-    here.show_result(compare_page(reports), {"runs": [report_document(one) for one in reports]})
 
 
 def _write_page(path: Path, report: RunPage) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter, defaultdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -24,7 +26,12 @@ from osler.cli.session import CliSession
 
 if TYPE_CHECKING:
     from osler.app.wiring.training import ExploringWork, JudgingWork, TrainingWork
+    from osler.kb.encoders.base import Encoder
+    from osler.train.journal import JobStage
     from osler.train.spo.case import TrainingCase
+    from osler.train.spo.explore import ExploredCase
+    from osler.train.spo.judge import JudgedCase
+    from osler.train.spo.units import Unit as JudgedUnit
 
 
 def explore(
@@ -57,10 +64,9 @@ def explore(
         _say_exploring(here, work)
         return
     _run_work(here, work, workers)
-    from osler.cli.train_pages import explored_page, explored_summary
 
     summary = explored_summary(explored_in(log_dir), load_encoder(settings))
-    here.show_result(explored_page(summary), {"log": str(log_dir), **summary})
+    here.show({"log": str(log_dir), **summary})
     here.print_line(f"next: osler train judge --log-dir {log_dir}")
     _exit_if_partial(summary)
 
@@ -120,12 +126,11 @@ def judge(
         _say_judging(here, work)
         return
     name = _run_work(here, work, workers)
-    from osler.cli.train_pages import judged_page, judged_summary
     from osler.train.spo.job import judged_in
 
     summary = judged_summary(name, judged_in(log_dir, name))
-    here.show_result(judged_page(summary), {"log": str(log_dir), **summary})
-    here.print_line(f"next: osler train make-sft --log-dir {log_dir} --out FOLDER")
+    here.show({"log": str(log_dir), **summary})
+    here.print_line(f"next: osler train make sft --log-dir {log_dir} --out FOLDER")
     _exit_if_partial(summary)
 
 
@@ -153,7 +158,6 @@ def _exit_if_partial(summary: dict[str, Any]) -> None:
 
 def _say_exploring(here: CliSession, work: ExploringWork) -> None:
     from osler.app.wiring import training
-    from osler.cli.train_pages import plain_page
     from osler.train.spo.job import explored_in
 
     offers = training.offered_sources(work.settings)
@@ -166,11 +170,109 @@ def _say_exploring(here: CliSession, work: ExploringWork) -> None:
         "calls": left if work.by == "expert" else 0,
         "searches": left * len(offers) * work.queries,
     }
-    here.show_result(plain_page(load), load)
+    here.show(load)
 
 
 def _say_judging(here: CliSession, work: JudgingWork) -> None:
-    from osler.cli.train_pages import judging_load, plain_page
+    here.show(judging_load(work.folder, work.by, work.unit))
 
-    load = judging_load(work.folder, work.by, work.unit)
-    here.show_result(plain_page(load), load)
+
+# Questions whose queries' diversity is measured: it needs their vectors.
+_DIVERSE = 200
+
+
+def explored_summary(stage: JobStage[ExploredCase], encoder: Encoder) -> dict[str, Any]:
+    """Questions, queries a source, their diversity (Eq. 5), and what it cost."""
+    from osler.evaluate.planning import (
+        diversity_by_count,
+        diversity_per_plan,
+        queries_per_source,
+    )
+    from osler.methods.omni.plan import SourcePlan
+    from osler.types import Usage
+
+    plans, usage, seconds, names = [], Usage(), 0.0, dict[str, None]()
+    for explored in stage.results():
+        plans.append(SourcePlan.of(query.query for query in explored.queries))
+        usage += explored.usage
+        seconds += explored.searching_s
+        names |= {query.source: None for query in explored.queries}
+    failed = stage.failed_reasons()
+    return {
+        "questions": len(plans),
+        "failed": failed,
+        "queries": queries_per_source(plans, names) if plans else {},
+        "diversity": diversity_per_plan(plans[:_DIVERSE], names, encoder),
+        "diversity_by_queries": diversity_by_count(plans[:_DIVERSE], names, encoder),
+        "calls": usage.calls,
+        "tokens": usage.tokens,
+        "inference_s": round(usage.seconds, 1),
+        "searches": usage.searches,
+        "search_s": round(seconds, 1),
+        **seconds_a_question(len(plans), inference_s=usage.seconds, search_s=seconds),
+    }
+
+
+def seconds_a_question(questions: int, **seconds: float) -> dict[str, float]:
+    """Seconds in the model and in searches, each a question (Omni-RAG Tables 11 and 14)."""
+    each = seconds if questions else {}
+    return {f"{name}_a_question": round(value / questions, 2) for name, value in each.items()}
+
+
+def judged_summary(name: str, stage: JobStage[JudgedCase]) -> dict[str, Any]:
+    """Verdicts by source, and what they cost."""
+    from osler.types import Usage
+
+    verdicts: dict[str, Counter[str]] = defaultdict(Counter)
+    usage, asked, questions, positive, both = Usage(), 0, 0, 0, 0
+    for judged in stage.results():
+        questions += 1
+        usage += judged.usage
+        asked += judged.asked
+        # `None` is a reply that could not be read: it is neither.
+        signs = {verdict.positive for verdict in judged.verdicts}
+        positive += True in signs
+        both += {True, False} <= signs
+        for verdict in judged.verdicts:
+            verdicts[verdict.source][_WORD[verdict.positive]] += 1
+    return {
+        "judge": name,
+        "questions": questions,
+        "with_a_positive": positive,
+        "with_both": both,
+        "failed": stage.failed_reasons(),
+        "verdicts": {source: dict(counts) for source, counts in verdicts.items()},
+        "asked": asked,
+        "calls": usage.calls,
+        "tokens": usage.tokens,
+        "inference_s": round(usage.seconds, 1),
+        **seconds_a_question(questions, inference_s=usage.seconds),
+    }
+
+
+_WORD = {True: "positive", False: "negative", None: "unread"}
+
+
+def judging_load(folder: Path, by: str, unit: JudgedUnit) -> dict[str, Any]:
+    """Estimates the cost of judging a folder. Raises `BadRun` for one that is not explored."""
+    from osler.train.spo.job import exploration_of, explored_in
+    from osler.train.spo.judge import JudgeLoad, at_most, plain_load
+
+    exploration_of(folder)
+    paper, ours, queries, questions = JudgeLoad(), JudgeLoad(), 0, 0
+    reads = by in ("model", "likelihood")
+    for explored in explored_in(folder).results():
+        questions += 1
+        queries += len(explored.queries)
+        if reads and explored.case.gold:
+            paper += plain_load(explored)
+            ours += at_most(explored, unit if by == "model" else "document")
+    load: dict[str, Any] = {"questions": questions, "queries": queries}
+    if reads:
+        load |= {
+            "calls_at_most": ours.calls,
+            "prompt_tokens_at_most": ours.tokens,
+            "calls_of_the_plain_recipe": paper.calls,
+            "prompt_tokens_of_the_plain_recipe": paper.tokens,
+        }
+    return load

@@ -1,10 +1,10 @@
-"""`osler train make-sft|make-dpo|card|agree`: records of what was judged."""
+"""`osler train make|card|agree`: records of what was judged."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -25,39 +25,29 @@ if TYPE_CHECKING:
     from osler.train.spo.recipe import RecordRecipe
 
 
-def make_sft(
+def make(
     here: CliSession,
+    kind: Annotated[
+        Literal["sft", "dpo"],
+        typer.Argument(help="sft: positive plans (Eq. 2); dpo: a better and a worse (Eq. 3-4)."),
+    ],
     log_dir: JudgedFolder,
     out: Records,
     judged_by: JudgedBy = "",
     ablation: Ablation = None,
     negative: Annotated[
-        bool, typer.Option("--negative", help="Learn the negative plans (Omni-RAG Table 10).")
+        bool,
+        typer.Option("--negative", help="sft: learn the negative plans (Omni-RAG Table 10)."),
     ] = False,
     *,
     selection: SelectionOptions,
     dry_run: CountOnly = False,
 ) -> None:
-    """Write prompts and positive plans, for supervised fine-tuning (Omni-RAG Eq. 2)."""
-    recipe = replace(
-        _record_recipe(log_dir, selection), learns="negative" if negative else "positive"
-    )
-    _make_records(here, "sft", log_dir, out, judged_by, recipe, ablation, dry_run=dry_run)
-
-
-def make_dpo(
-    here: CliSession,
-    log_dir: JudgedFolder,
-    out: Records,
-    judged_by: JudgedBy = "",
-    ablation: Ablation = None,
-    *,
-    selection: SelectionOptions,
-    dry_run: CountOnly = False,
-) -> None:
-    """Write prompts with a better and a worse plan, for DPO (Omni-RAG Eq. 3-4)."""
+    """Write prompts with plans, for supervised fine-tuning or for DPO (Omni-RAG Eq. 2-4)."""
     recipe = _record_recipe(log_dir, selection)
-    _make_records(here, "dpo", log_dir, out, judged_by, recipe, ablation, dry_run=dry_run)
+    if negative:
+        recipe = replace(recipe, learns="negative")
+    _make_records(here, kind, log_dir, out, judged_by, recipe, ablation, dry_run=dry_run)
 
 
 def _record_recipe(log_dir: Path, selection: SelectionOptions) -> RecordRecipe:
@@ -104,7 +94,6 @@ def _make_records(
     *,
     dry_run: bool,
 ) -> None:
-    from osler.cli.train_pages import made_page
     from osler.train import ablations
     from osler.train.card import keep_facts, write_card
     from osler.train.record import write_records
@@ -131,7 +120,7 @@ def _make_records(
         explored = exploration_of(log_dir)
         keep_facts(out, recipes.recipe_facts(recipe, made, explored, name, ablation or ""))
         write_card(out)
-    here.show_result(made_page(document), {"out": str(out), "judge": name, **document})
+    here.show({"out": str(out), "judge": name, **document})
     if not dry_run:
         here.print_line(f"written to {out}; next: osler train {kind} {out}")
 
@@ -162,7 +151,7 @@ def card(
 
     make = cards.write_card if write else cards.render_data_card
     text = make(folder, title=title, licence=licence)
-    here.show_result(text, {"card": text})
+    here.show({"card": text}, text)
 
 
 def agree(
@@ -180,7 +169,6 @@ def agree(
     ] = None,
 ) -> None:
     """Compare one judge's verdicts with another's, or with people's (Omni-RAG Table 9)."""
-    from osler.cli.train_pages import plain_page
     from osler.errors import BadConfig
     from osler.train.spo import agree as comparing
     from osler.train.spo.job import chosen_judge
@@ -194,5 +182,4 @@ def agree(
         against, other = chosen_judge(log_dir, reference)
         true = comparing.read_verdicts(other.results())
     agreement = asdict(comparing.compare_judges(comparing.read_verdicts(stage.results()), true))
-    document = {"judge": name, "reference": against, **agreement}
-    here.show_result(plain_page(document), document)
+    here.show({"judge": name, "reference": against, **agreement})

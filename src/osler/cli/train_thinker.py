@@ -19,7 +19,7 @@ from osler.cli.options_train import (
     TeachingOptions,
 )
 from osler.cli.progress import show_progress
-from osler.cli.session import CliSession, Rows
+from osler.cli.session import CliSession
 
 if TYPE_CHECKING:
     from osler.evaluate.record import Sample
@@ -91,13 +91,12 @@ def _show_tallies(
 ) -> None:
     from osler.cli.session import PARTIAL
 
-    here.show_result(
-        _tally_page(tallies),
+    here.show(
         {
             "log": str(folder),
             "stages": [asdict(tally) for tally in tallies],
             "written": asdict(written) if written else None,
-        },
+        }
     )
     if written is not None:
         here.print_line(
@@ -145,23 +144,7 @@ def _say_load(
     """Estimates what is left to do from the mean of what was done."""
     from osler.train.thinker.log import load_of
 
-    load = load_of(folder, teaching.stage, samples, teaching.rounds)
-    rows = [(name.replace("_", " "), f"{value:,}") for name, value in asdict(load).items()]
-    here.show_result(rows, asdict(load))
-
-
-def _tally_page(tallies: Sequence[StageTally]) -> Rows:
-    rows: Rows = []
-    for tally in tallies:
-        rows += [
-            (tally.stage, ""),
-            ("  questions", f"{tally.questions:,}"),
-            ("  kept", f"{tally.kept:,}"),
-            ("  tries", f"{tally.tries:,}, {tally.failed:,} failed"),
-            ("  calls", f"{tally.usage.calls:,}"),
-            *((f"  dropped: {why}", f"{n:,}") for why, n in tally.dropped.items()),
-        ]
-    return rows
+    here.show(asdict(load_of(folder, teaching.stage, samples, teaching.rounds)))
 
 
 def evaluate_data(

@@ -214,7 +214,7 @@ def _run_tuning(
     adapter: Path | None = None,
     skip_long: bool = False,
 ) -> None:
-    from osler.cli.train_pages import plan_page, tuned_page
+    from osler.cli.tables import format_size
     from osler.train.tune import jobs
 
     base, name = _base_weights(options.base)
@@ -232,11 +232,17 @@ def _run_tuning(
     if options.dry_run:
         with show_progress(here) as progress:
             estimate = jobs.dry_run(job, progress)
-        here.show_result(plan_page(estimate), asdict(estimate))
+        here.show(asdict(estimate), {**asdict(estimate), "memory": format_size(estimate.memory)})
         return
     with show_progress(here) as progress:
         tuned = jobs.run_tuning(job, progress)
-    here.show_result(tuned_page(tuned), {**asdict(tuned), "folder": str(job.folder)})
+    document = {**asdict(tuned), "folder": str(job.folder)}
+    before, after = tuned.perplexity or ({}, {})
+    learnt = {
+        f"perplexity, {name}": f"{value:,.2f} before, {after[name]:,.2f} after"
+        for name, value in before.items()
+    }
+    here.show(document, {**document, "perplexity": "", **learnt})
     here.print_line(f"written to {job.folder}")
 
 
@@ -289,9 +295,7 @@ def gguf(
 
 
 def _show_written(here: CliSession, path: Path) -> None:
-    from rich.text import Text
-
-    here.show_result(Text(str(path)), {"path": str(path), "bytes": _folder_bytes(path)})
+    here.show({"path": str(path), "bytes": _folder_bytes(path)})
 
 
 def _folder_bytes(path: Path) -> int:

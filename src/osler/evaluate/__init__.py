@@ -16,7 +16,6 @@ Running:
 | `record` | a question with its gold answer, and the record of trying it |
 | `log` | the log folder: records and traces, shared by processes and hosts |
 | `merge` | several log folders as one |
-| `export` | tasks for lm-evaluation-harness and inspect_ai |
 
 Measuring:
 
@@ -28,6 +27,7 @@ Measuring:
 | `compare` | two strategies, or two logs, on the same samples |
 | `judges`, `judged` | models as judges; their judgements over a log folder |
 | `agreement`, `ratings` | judges against people; people's ratings as a table |
+| `guarantee` | a threshold with a bound on the share of wrong answers above it |
 | `report` | a log folder as Markdown |
 | `scoreboard` | scores of every strategy on the same questions, as a page |
 | `figures` | drawings of these and of the studies |

@@ -16,8 +16,8 @@
 | KAG-Thinker | kept trajectories of a teacher (`thinker`) | SFT over all turns |
 | TC-RAG's base model | texts of the knowledge base and others (`tune.corpus`) | pre-training |
 
-A planner from questions to a served model: `osler train explore`, `judge`, `make-sft` and
-`make-dpo`, `sft`, `dpo`, then `merge` or `gguf`. Each step is a folder that the next one reads;
+A planner from questions to a served model: `osler train explore`, `judge`, `make sft` and
+`make dpo`, `sft`, `dpo`, then `merge` or `gguf`. Each step is a folder that the next one reads;
 a step that was stopped goes on where it was.
 """
 

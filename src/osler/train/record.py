@@ -1,4 +1,4 @@
-"""Training records: written by `osler train make-…`, read by `osler train sft|dpo|thinker`.
+"""Training records: written by `osler train make`, read by `osler train sft|dpo|thinker`.
 
 A data set is a folder with `data.jsonl`, a record a line, and a card `README.md` in the form of the
 Hugging Face hub; where data is read, the file itself may be named too.
@@ -196,7 +196,7 @@ def data_file(path: Path) -> Path:
     """The file of the records. Raises `BadRun` where there is none."""
     file = path / DATA if path.is_dir() else path
     if not file.is_file():
-        raise BadRun(f"no training data {file}", fix="run `osler train make-sft` or `make-dpo`")
+        raise BadRun(f"no training data {file}", fix="run `osler train make sft` or `make dpo`")
     return file
 
 

@@ -38,8 +38,9 @@ def test_the_bound_is_fitted_shown_and_written(osler: Any, folder: Path, model: 
     result = osler("calibrate", "--risk", "0.1", "--questions", str(graded))
     assert result.exit_code == 0, result.output
     said = " ".join(result.stdout.split())
-    assert "of 83 answers at least so sure 3 were wrong, so at most 9.1% are" in said
-    shown = json.loads(osler("config", "show", "--json").stdout)
+    assert "answered 83 wrong 3" in said
+    assert "at most 9.1% of the answered are wrong, with 95% confidence" in said
+    shown = json.loads(osler("config", "--json").stdout)
     assert shown["calibration.sureness"] == pytest.approx(0.398)
     assert shown["calibration.sureness_model"] == model
     assert shown["calibration.sureness_n"] == 100
@@ -95,12 +96,12 @@ def judge_runs(home: Path, by: str, verdicts: list[Verdict]) -> None:
 
 
 def test_readers_verdicts_grade_the_answers(osler: Any, folder: Path, model: str) -> None:
-    home = Path(json.loads(osler("config", "show", "--json").stdout)["home"])
+    home = Path(json.loads(osler("config", "--json").stdout)["home"])
     verdicts: dict[Verdict, int] = {"helpful": 80, "wrong": 10, "unsafe": 10}
     judge_runs(home, model, [one for one, count in verdicts.items() for _ in range(count)])
     result = osler("calibrate", "--risk", "0.1")
     assert result.exit_code == 0, result.output
-    shown = json.loads(osler("config", "show", "--json").stdout)
+    shown = json.loads(osler("config", "--json").stdout)
     assert (shown["calibration.sureness_n"], shown["calibration.sureness_questions"]) == (
         *(100, "feedback"),
     )
@@ -123,7 +124,8 @@ def test_for_tc_rag_the_bound_is_on_sigma(osler: Any, folder: Path) -> None:
     result = osler(*TC_RAG, *called)
     assert result.exit_code == 0, result.output
     said = " ".join(result.stdout.split())
-    assert "of 83 answers below it 3 were wrong, so at most 9.1% are" in said
-    shown = json.loads(osler("config", "show", "--json").stdout)
+    assert "answered 83 wrong 3" in said
+    assert "at most 9.1% of the answered are wrong, with 95% confidence" in said
+    shown = json.loads(osler("config", "--json").stdout)
     assert shown["calibration.sigma"] == pytest.approx(0.82)
     assert (shown["calibration.risk"], shown["calibration.model"]) == (0.1, "m")

@@ -100,18 +100,16 @@ def test_recorded_runs_are_compared_by_their_ids(
 ) -> None:
     keep("20260101-000000-a", stack_events)
     keep("20260101-000001-b", plain_events)
-    told = osler("trace", "compare", "20260101-000000-a", "20260101-000001-b")
+    told = osler("trace", "20260101-000000-a", "20260101-000001-b")
     assert told.exit_code == 0
     assert told.stdout.split()[:2] == ["tc-rag", "rag"]
-    both = json.loads(
-        osler("trace", "compare", "20260101-000000-a", "20260101-000001-b", "--json").stdout
-    )
+    both = json.loads(osler("trace", "20260101-000000-a", "20260101-000001-b", "--json").stdout)
     assert [run["strategy"] for run in both["runs"]] == ["tc-rag", "rag"]
 
 
 @pytest.mark.parametrize("missing", ["20300101-000000-z"])
 def test_a_run_that_is_not_there_is_named(osler: Any, folder: Path, missing: str) -> None:
-    told = osler("trace", "compare", missing, missing)
+    told = osler("trace", missing, missing)
     assert told.exit_code != 0
     assert missing in told.stderr
 
@@ -120,7 +118,7 @@ def test_the_notes_of_a_recorded_run_are_unfolded_on_demand(
     osler: Any, folder: Path, keep: Callable[..., Path], noted_events: tuple[Event, ...]
 ) -> None:
     keep("20260101-000002-c", noted_events)
-    folded = osler("trace", "show", "20260101-000002-c").stdout
-    unfolded = osler("trace", "show", "20260101-000002-c", "--notes").stdout
+    folded = osler("trace", "20260101-000002-c").stdout
+    unfolded = osler("trace", "20260101-000002-c", "--notes").stdout
     assert "antibody" not in folded
     assert "(note, 45 characters): first-line treatment" in unfolded

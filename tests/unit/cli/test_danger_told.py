@@ -112,7 +112,7 @@ def test_a_recorded_run_shows_it_first_and_is_replayed_with_it(
     osler: Any, opened: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     osler("ask", CRY, *RAG)
-    assert osler("trace", "show", "last").stdout.startswith("! This may be an emergency.")
+    assert osler("trace", "last").stdout.startswith("! This may be an emergency.")
     # Another file of rules is set now: a replay needs none and says what was said then.
     monkeypatch.setenv("OSLER__DANGER__NOTICE", "off")
     again = osler("replay", "last")
@@ -124,7 +124,7 @@ def test_a_report_to_print_has_it_above_the_answer(
     osler: Any, opened: list[str], tmp_path: Path
 ) -> None:
     osler("ask", CRY, *RAG)
-    osler("trace", "show", "last", "--html", str(tmp_path / "page.html"))
+    osler("trace", "last", "--html", str(tmp_path / "page.html"))
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert page.index('role="alert">This may be an emergency') < page.index(">Answer<")
 

@@ -49,9 +49,12 @@ def test_data_sets_of_a_folder_are_counted(osler: Any, folder: Path, questions: 
     found = next(row for row in rows if row["name"] == "medqa-zh")
     assert (found["samples"], found["dropped"]["no 'options'"]["count"]) == (3, 1)
     assert (found["split"], found["rows"], found["published"]) == ("test", 4, 3_426)
-    page = " ".join(osler("eval", "tasks", "--data", "data").stdout.split())
-    assert "medqa-zh: 4 rows; as published it has 3,426" in page
-    assert "1 dropped: no 'options'" in osler("eval", "tasks", "--data", "data").stdout
+    page = [
+        " ".join(line.split())
+        for line in osler("eval", "tasks", "--data", "data").stdout.split("\n")
+    ]
+    assert any(line.startswith("medqa-zh choice 3 4 3,426") for line in page)
+    assert "medqa-zh no 'options' 1 test.jsonl:4" in page
 
 
 @pytest.mark.parametrize(
@@ -165,9 +168,9 @@ def test_an_experiment_of_another_command_says_which(osler: Any, folder: Path) -
 
 
 def test_experiments_are_listed_and_a_broken_one_is_refused(osler: Any, folder: Path) -> None:
-    listed = json.loads(osler("eval", "experiments", "--json").stdout)["experiments"]
+    listed = json.loads(osler("eval", "tasks", "--json").stdout)["experiments"]
     assert {one["name"] for one in listed} == set(experiment_names())
-    assert "TC-RAG Figure 3" in osler("eval", "experiments").stdout
+    assert "TC-RAG Figure 3" in osler("eval", "tasks").stdout
     (folder / "mine.toml").write_text('tasks = "medqa-us"', encoding="utf-8")
     done = osler("eval", "run", "--log-dir", "log", "--experiment", "mine.toml")
     assert done.exit_code == 3
@@ -181,8 +184,8 @@ def test_people_s_ratings_are_a_table_of_methods_and_dimensions(osler: Any, fold
     page = osler("eval", "ratings", "people.csv")
     assert page.exit_code == 0, page.stderr
     lines = [" ".join(line.split()) for line in page.stdout.splitlines()]
-    assert "direct liveqa 2.00 1.00 3.00 - 1 1" in lines
-    assert "rag liveqa 5.00 5.00 4.00 5.00 1 1" in lines
+    assert "direct liveqa 2 [2, 2] 1 [1, 1] 3 [3, 3] 1 1 1" in lines
+    assert "rag liveqa 5 [5, 5] 5 [5, 5] 4 [4, 4] 1 1 1 5 [5, 5]" in lines
     told = json.loads(osler("eval", "ratings", "people.csv", "--json").stdout)
     assert told["cells"][1]["means"]["interpretability"]["value"] == 5
     refused = osler("eval", "ratings", "people.csv", "--log-dir", ".")

@@ -27,8 +27,8 @@ def judge_run(home: Path, id: str, question: Question, answer: Answer, *said: Ve
 
 
 def test_helpful_answers_become_questions_that_eval_reads(osler: Any, folder: Path) -> None:
-    home = Path(json.loads(osler("config", "show", "--json").stdout)["home"])
-    refused = osler("feedback", "export", "--out", "none.jsonl")
+    home = Path(json.loads(osler("config", "--json").stdout)["home"])
+    refused = osler("feedback", "--out", "none.jsonl")
     assert "no answer was called helpful" in refused.output
     given = Answer((Statement("Adrenaline is given.", (1,)),), evidence=EVIDENCE)
     chosen = Answer((Statement("It is B.", (2,)),), option="B", evidence=EVIDENCE)
@@ -37,8 +37,8 @@ def test_helpful_answers_become_questions_that_eval_reads(osler: Any, folder: Pa
     judge_run(home, "bad", Question("", "What else?"), given, "helpful", "unsafe")
     judge_run(home, "silent", Question("", "Who?"), Answer(()), "helpful")
     FeedbackStore(home).add_all([Feedback("run", "gone", "helpful", note="so it is")])
-    assert "so it is" in osler("feedback", "ls").stdout
-    assert osler("feedback", "export", "--out", "judged.jsonl").exit_code == 0
+    assert "so it is" in osler("feedback").stdout
+    assert osler("feedback", "--out", "judged.jsonl").exit_code == 0
     (asked,) = read_task("sample-open=judged.jsonl", None).samples
     assert (asked.question.text, asked.gold.support) == ("What is given?", (CITED.id,))
     assert asked.gold.texts == ("Adrenaline is given.",)

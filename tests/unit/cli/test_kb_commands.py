@@ -48,8 +48,8 @@ def kb(osler: Any, books: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_kb_add_counts_what_was_added(osler: Any, books: Path) -> None:
     first = osler("kb", "add", str(books), "--source", "book")
     assert first.exit_code == 0
-    assert first.stdout == (
-        "2 files read, 0 unchanged; 2 documents, 2 passages\n"
+    assert " ".join(first.stdout.split("\n")[0].split()) == "read 2 files, 0 unchanged"
+    assert first.stdout.endswith(
         "1 Chinese passages get no vectors, since the encoder reads English only: they are found by"
         " words alone\n"
         "next: osler kb build\n"
@@ -123,14 +123,15 @@ def test_files_that_could_not_be_read_end_with_6(
     monkeypatch.setattr(KnowledgeBase, "add", lambda *_, **__: added)
     result = osler("kb", "add", "x", "--source", "book")
     assert result.exit_code == 6
-    assert result.stdout == (
-        "3 files read, 0 unchanged; 2 documents, 9 passages\n"
-        "dropped 2: no abstract\n"
-        "dropped 1: no text\n"
-        "no parser knows b.bin\n"
-        "could not be read: c.xml: line 3\n"
-        "next: osler kb build\n"
-    )
+    assert [" ".join(line.split()) for line in result.stdout.splitlines()] == [
+        "read 3 files, 0 unchanged",
+        "documents 2",
+        "passages 9",
+        "dropped no abstract 2, no text 1",
+        "no parser knows b.bin",
+        "could not be read c.xml: line 3",
+        "next: osler kb build",
+    ]
 
 
 def test_options_of_add_reach_the_knowledge_base(
@@ -186,7 +187,8 @@ def test_the_sample_is_added_before_it_is_built(
 
     monkeypatch.setattr("osler.app.wiring.models.load_encoder", lambda _: None)
     monkeypatch.setattr("osler.app.wiring.knowledge.build_sample", build_sample)
-    assert osler("kb", "build", "--sample").stdout.startswith("2 passages, 0 encoded now")
+    built = osler("kb", "build", "--sample").stdout
+    assert built.split()[:4] == ["passages", "2", "encoded", "0"]
 
 
 def test_a_passage_is_shown_with_its_neighbours(osler: Any, kb: None) -> None:
@@ -226,15 +228,15 @@ def test_what_was_dropped_is_told_with_its_reason(
     source = SourceInfo("book", 1, 3, 1200, {"en": 141.2}, ("CC0-1.0", ""), 3, {"no abstract": 12})
     info = KnowledgeBaseInfo(Path("kb"), (source,), "", 0, "", False, 7)
     monkeypatch.setattr(KnowledgeBase, "info", lambda _: info)
-    assert [line.rstrip() for line in osler("kb", "info").stdout.splitlines()] == [
-        "knowledge base kb",
-        "snapshot  none; next: osler kb build",
-        "encoder   none: search by words alone",
-        "pending   7 passages want a vector",
-        "source           documents  passages  words a passage  languages  licences  dropped",
-        "book (3 sample)          3     1,200  en 141           en         CC0-1.0        12",
-        "book: dropped 12: no abstract",
-    ]
+    shown = [" ".join(line.split()) for line in osler("kb", "info").stdout.splitlines()]
+    for line in (
+        "encoder none: search by words alone",
+        "pending 7",
+        "source files documents passages words licences illustrative drops",
+        "book 1 3 1,200 en 141 CC0-1.0, 3 no abstract 12",
+        "next: osler kb build",
+    ):
+        assert line in shown
 
 
 def test_kb_info_of_an_empty_knowledge_base_names_the_next_command(

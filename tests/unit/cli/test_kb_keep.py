@@ -36,9 +36,8 @@ def test_kb_update_lists_missing_files_until_they_are_pruned(
 ) -> None:
     (books / "gout.md").unlink()
     shown = osler("kb", "update").stdout
-    assert "0 files read, 1 unchanged" in shown
-    # A long path stands on a line of its own.
-    assert f"no longer there: {books / 'gout.md'}" in " ".join(shown.split())
+    assert "0 files, 1 unchanged" in shown
+    assert str(books / "gout.md") in "".join(shown.split())
     assert "osler kb update --prune" in shown
     pruned = json.loads(osler("kb", "update", "--prune", "--json").stdout)
     assert (pruned["gone"], pruned["vanished"]) == (1, [])
@@ -50,7 +49,7 @@ def test_an_update_that_changed_something_says_what_comes_next(
     assert "next:" not in osler("kb", "update").stdout
     (books / "new.md").write_text("# Anaemia\n\nIron.\n")
     shown = osler("kb", "update", "--source", "book").stdout
-    assert "1 file read, 2 unchanged; 1 document, 1 passage\n" in shown
+    assert "1 file, 2 unchanged" in shown
     assert shown.endswith("next: osler kb build\n")
 
 
@@ -61,21 +60,21 @@ def test_an_update_of_nothing_ends_with_4(osler: Any, kb: Path) -> None:
 
 
 def test_a_snapshot_is_taken_listed_gone_back_to_and_deleted(osler: Any, kb: Path) -> None:
-    assert osler("kb", "snapshots").stdout == "no snapshots yet; next: osler kb snapshot NAME\n"
+    assert osler("kb", "snapshot").stdout == "no snapshots yet; next: osler kb snapshot NAME\n"
     assert osler("kb", "snapshot", "monday").stdout == "snapshot monday: 2 documents, 2 passages\n"
     osler("kb", "rm", "--source", "book")
     assert osler("kb", "rollback", "monday").stdout == "back at monday: 2 documents, 2 passages\n"
     assert "Urate" in osler("kb", "get", "book:gout#0").stdout
-    (row,) = [line for line in osler("kb", "snapshots").stdout.splitlines() if "monday" in line]
+    (row,) = [line for line in osler("kb", "snapshot").stdout.splitlines() if "monday" in line]
     assert row.split()[4:6] == ["2", "2"]
-    assert json.loads(osler("kb", "snapshots", "--drop", "monday", "--json").stdout) == []
+    assert json.loads(osler("kb", "snapshot", "--drop", "monday", "--json").stdout) == []
 
 
 def test_kb_rollback_restores_a_damaged_knowledge_base(osler: Any, kb: Path) -> None:
     osler("kb", "snapshot", "monday")
     (kb / access.FILE).write_bytes(b"nothing that SQLite knows" * 100)
     assert osler("kb", "info").exit_code == 4
-    assert "monday" in osler("kb", "snapshots").stdout
+    assert "monday" in osler("kb", "snapshot").stdout
     assert osler("kb", "rollback", "monday").exit_code == 0
     assert osler("kb", "verify").exit_code == 1, "it is whole, but not built"
 
@@ -109,15 +108,14 @@ def test_without_a_source_only_an_export_can_be_added(osler: Any, books: Path) -
 
 
 def test_dead_letters_are_listed_with_their_place(osler: Any, kb: Path, books: Path) -> None:
-    assert osler("kb", "dead").stdout.startswith("no dead letters")
+    assert osler("kb", "info", "--dead").stdout.startswith("no dead letters")
     row = '{"id": "a", "title": "A", "content": "Iron.", "contents": ""}'
     (books / "rows.jsonl").write_text(f"{row}\n{{broken\n")
     osler("kb", "update")
-    (row,) = osler("kb", "dead").stdout.splitlines()[1:]
-    assert "not JSON" in row
-    (letter,) = json.loads(osler("kb", "dead", "--source", "book", "--json").stdout)
+    assert "not JSON" in osler("kb", "info", "--dead").stdout
+    (letter,) = json.loads(osler("kb", "info", "--dead", "--json").stdout)
     assert (letter["path"], letter["record"]) == (str(books / "rows.jsonl"), 2)
-    assert "book: dead letters 1; see: osler kb dead" in osler("kb", "info").stdout
+    assert json.loads(osler("kb", "info", "--json").stdout)["sources"][0]["failed"] == 1
 
 
 def test_kb_no_wait_is_refused_at_once_while_another_writes(osler: Any, kb: Path) -> None:

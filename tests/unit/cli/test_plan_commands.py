@@ -84,8 +84,12 @@ def test_a_file_that_is_no_plan_ends_with_1(osler: Any, folder: Path) -> None:
 def test_what_sources_are_worth_is_one_table(osler: Any, folder: Path) -> None:
     line = {"question": "What happens to the INR?", "options": ["rises", "falls"], "answer": "A"}
     (folder / "questions.jsonl").write_text(json.dumps(line))
-    page = osler(*WRITES, "plans", "questions.jsonl").stdout
-    for part in ("1 questions, planner prompting, keyed", "- book", "-100.0%", "queries a plan"):
+    page = " ".join(osler(*WRITES, "plans", "questions.jsonl").stdout.split())
+    for part in (
+        "planner prompting, keyed",
+        "none 0 [0, 0.793] -1 -1 [-1, -1] 1",
+        "queries book 3",
+    ):
         assert part in page
     document = json.loads(osler(*WRITES, "plans", "questions.jsonl", "--json").stdout)
     assert [row["sources"] for row in document["rows"]] == ["all", "book", "wiki", "none"]

@@ -22,7 +22,7 @@ from osler.errors import MalformedOutput, OslerError, UnknownPassage
 
 
 def failing(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
-    """Makes `osler config show` fail with `error`, wherever settings are read."""
+    """Makes `osler config` fail with `error`, wherever settings are read."""
 
     def loaded(*_: object) -> Any:
         raise error
@@ -70,7 +70,7 @@ def test_every_error_is_one_line_and_its_own_exit_code(
 ) -> None:
     error = MalformedOutput("x", expected="y") if kind is MalformedOutput else None
     failing(monkeypatch, error or kind("it is\nbroken", fix="mend it"))
-    result = osler("config", "show")
+    result = osler("config")
     assert result.exit_code == kind.exit_code
     assert result.stdout == ""
     assert result.stderr.count("\n") == 1
@@ -88,7 +88,7 @@ def test_the_guide_has_every_exit_code_and_no_other() -> None:
     assert said == {0, *codes, *(kind.exit_code for kind in kinds(OslerError))}
 
 
-@pytest.mark.parametrize("arguments", [["--json", "config", "show"], ["config", "show", "--json"]])
+@pytest.mark.parametrize("arguments", [["--json", "config"], ["config", "--json"]])
 def test_with_json_an_error_is_an_object(
     osler: Any, monkeypatch: pytest.MonkeyPatch, arguments: list[str]
 ) -> None:
@@ -109,7 +109,7 @@ def test_terminal_escape_sequences_in_an_error_are_removed(
     osler: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failing(monkeypatch, errors.BadConfig("\x1b[2J"))
-    assert "\x1b" not in osler("config", "show").stderr
+    assert "\x1b" not in osler("config").stderr
 
 
 def test_an_unexpected_exception_is_not_swallowed(
@@ -117,16 +117,14 @@ def test_an_unexpected_exception_is_not_swallowed(
 ) -> None:
     failing(monkeypatch, ZeroDivisionError())
     with pytest.raises(ZeroDivisionError):
-        osler("config", "show")
+        osler("config")
 
 
 def test_an_interruption_says_how_to_go_on(osler: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     failing(monkeypatch, KeyboardInterrupt())
-    result = osler("--kb", "my kb", "config", "show")
+    result = osler("--kb", "my kb", "config")
     assert result.exit_code == 130
-    assert result.stderr == (
-        "osler: interrupted; to go on, run again: osler --kb 'my kb' config show\n"
-    )
+    assert result.stderr == ("osler: interrupted; to go on, run again: osler --kb 'my kb' config\n")
 
 
 @pytest.mark.parametrize(
@@ -180,7 +178,7 @@ def test_help_imports_neither_pydantic_nor_the_library() -> None:
 
 def test_the_console_script_runs(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", "from osler.cli import main; main()", "config", "check"],
+        [sys.executable, "-c", "from osler.cli import main; main()", "config"],
         capture_output=True,
         text=True,
         check=False,
@@ -188,12 +186,12 @@ def test_the_console_script_runs(tmp_path: Path) -> None:
         cwd=tmp_path,
     )
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout == "the settings are right; 0 are not defaults\n"
+    assert "[retrieve]" in done.stdout
 
 
 def test_a_terminal_without_chinese_shows_numbers(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", "from osler.cli import main; main()", "config", "show"],
+        [sys.executable, "-c", "from osler.cli import main; main()", "config"],
         capture_output=True,
         text=True,
         check=False,
@@ -206,17 +204,17 @@ def test_a_terminal_without_chinese_shows_numbers(tmp_path: Path) -> None:
 
 def test_the_settings_file_can_be_named(osler: Any, folder: Path) -> None:
     (folder / "mine.toml").write_text("[retrieve]\nk = 7")
-    shown = json.loads(osler("--config", "mine.toml", "--json", "config", "show").stdout)
+    shown = json.loads(osler("--config", "mine.toml", "--json", "config").stdout)
     assert shown["retrieve.k"] == 7
 
 
 def test_the_knowledge_base_can_be_named(osler: Any) -> None:
-    shown = osler("--kb", "elsewhere", "config", "show", "--origin").stdout
+    shown = osler("--kb", "elsewhere", "config", "--origin").stdout
     assert 'path = "elsewhere"  # command line' in shown
 
 
 def test_a_profile_is_a_preset(osler: Any) -> None:
-    shown = json.loads(osler("--profile", "fast", "config", "show", "--json").stdout)
+    shown = json.loads(osler("--profile", "fast", "config", "--json").stdout)
     assert shown["strategy.kind"] == "rag"
 
 

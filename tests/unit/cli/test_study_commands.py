@@ -117,8 +117,7 @@ def test_the_table_has_n_and_intervals(osler: Any, sets: Path) -> None:
     done = osler("--set", "strategy.metric=off", "attack", str(sets), "--limit", "3", "--quiet")
     assert done.exit_code == 0
     row = next(line for line in done.stdout.splitlines() if line.startswith("partial     mixed"))
-    assert row.split()[2] == "3"
-    assert "1.00 [0.44, 1.00]" in row
+    assert row.endswith("1 [0.439, 1]  3")
 
 
 def test_without_noise_sets_it_says_so(osler: Any, folder: Path) -> None:
@@ -150,7 +149,7 @@ def test_a_sweep_over_both_metrics_is_kept_as_json(
     rows = [(p["metric"], p["sigma"], p["halts"]["converged"]) for p in told["points"]]
     assert rows == [("cppl", 10, 0), ("cppl", 20, 1), ("uct", 90, 1)]
     assert [run["right"] for run in told["runs"]] == [True, True, True]
-    assert "cppl   20     1  1.00 [0.21, 1.00]" in done.stdout
+    assert "1 [0.207, 1]" in done.stdout
 
 
 def test_a_wrong_threshold_or_file_is_refused(osler: Any, questions: Path) -> None:

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from osler.cli.train import seconds_a_question
+
 
 @pytest.fixture
 def published(folder: Path) -> Path:
@@ -29,3 +31,9 @@ def test_no_training_data_are_made_of_a_test_split(
     assert "medqa-us is a test split" in done.stderr
     assert "name its train split" in done.stderr
     assert not (folder / "log").exists()
+
+
+def test_seconds_in_the_model_and_in_searches_are_told_a_question() -> None:
+    told = seconds_a_question(4, inference_s=240.4, search_s=28.4)
+    assert told == {"inference_s_a_question": 60.1, "search_s_a_question": 7.1}
+    assert seconds_a_question(0, inference_s=0.0) == {}

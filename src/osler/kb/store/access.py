@@ -173,9 +173,7 @@ def open_for_writing(
             sync_path(folder)
 
 
-_DAMAGED = (
-    "go back with `osler kb rollback NAME` (`osler kb snapshots` lists them), or make it anew"
-)
+_DAMAGED = "go back with `osler kb rollback NAME` (`osler kb snapshot` lists them), or make it anew"
 _FIXES = {
     sqlite3.SQLITE_CORRUPT: _DAMAGED,
     sqlite3.SQLITE_NOTADB: _DAMAGED,
