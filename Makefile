@@ -73,7 +73,7 @@ test-servers: $(VENV)/extra $(VENV)/servers/litellm/ready
 ## The contracts of openai, mcp, langchain-core, llama-index-core, haystack and IPython, each the real one, in an environment of its own.
 test-libraries: $(VENV)/libraries/ready test-servers
 	@$(VENV)/libraries/bin/python -W ignore -c "import openai, mcp, langchain_core, llama_index.core, haystack"
-	MONTY_BIN=$(BIN)/monty $(VENV)/libraries/bin/python -m pytest -p no:cacheprovider -p no:xdist tests/unit/client tests/unit/cli/test_notebook.py tests/unit/serve/test_openai_door.py tests/unit/serve/test_responses_door.py tests/unit/serve/test_mcp_door.py tests/unit/serve/test_mcp_tasks.py
+	MONTY_BIN=$(BIN)/monty $(VENV)/libraries/bin/python -m pytest -p no:cacheprovider -p no:xdist tests/unit/client tests/unit/cli/test_notebook.py tests/unit/serve/test_openai_door.py tests/unit/serve/test_mcp_door.py tests/unit/serve/test_mcp_tasks.py
 
 $(VENV)/linters/ready: requirements-linters.lock
 	$(PYTHON) -m venv $(VENV)/linters

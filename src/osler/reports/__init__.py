@@ -7,7 +7,7 @@ Light to import: the client needs no more than this.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Literal, Protocol, Self
+from typing import Annotated, Any, Literal, Protocol, Self
 
 from pydantic import AfterValidator, Field
 
@@ -305,6 +305,14 @@ class PlanView(ResponseModel):
     """How it was made, and by which model."""
     snapshot: str
     notice: str = NOTICE
+
+    @classmethod
+    def of(cls, made: Any, question: str, danger: DangerNotice | None) -> Self:
+        told = {"question": question, "text": made.plan, "notice": NOTICE}
+        queries = [
+            SourceQuery(source=one.source, query=one.wire) for one in made.plan_reading.plan.queries
+        ]
+        return cls.from_value(made, danger=DangerView.of(danger), queries=queries, **told)
 
 
 class RunStarted(ResponseModel):

@@ -109,17 +109,7 @@ async def make_plan(
         made = await site.desk.make_plan(caller, question, settings)
     except BadRun as error:  # the budget, which the request may have narrowed, ended first
         raise RefusedRequest(422, "no_plan", error.message, fix="raise the limits") from error
-    return reports.PlanView.from_value(
-        made,
-        danger=reports.DangerView.of(danger_notice(settings, question)),
-        question=question.text,
-        queries=[
-            reports.SourceQuery(source=one.source, query=one.wire)
-            for one in made.plan_reading.plan.queries
-        ],
-        text=made.plan,
-        notice=reports.NOTICE,
-    )
+    return reports.PlanView.of(made, question.text, danger_notice(settings, question))
 
 
 @router.get("/runs", tags=["runs"])
