@@ -65,7 +65,7 @@ EVENTS: st.SearchStrategy[Event] = st.one_of(
         st.none() | REAL,
         TEXT,
     ),
-    st.builds(StateValued, st.integers(0, 9), TEXT, REAL, REAL, st.booleans(), st.booleans(), TEXT),
+    st.builds(StateValued, st.integers(0, 9), TEXT, REAL, REAL, st.booleans(), TEXT),
     st.builds(
         Asked,
         TEXT,
@@ -136,3 +136,10 @@ def test_an_event_from_before_thinking_was_told_apart_still_loads() -> None:
     event = from_line(line)
     assert isinstance(event, Asked)
     assert event.thinking == ""
+
+
+def test_a_state_value_of_an_older_run_is_read() -> None:
+    """It also said whether the value was exact; all are."""
+    older = '{"i":1,"metric":"uct","value":2.5,"sigma":20.0,"exact":true,"halted":true,"note":"",'
+    found = from_line(f'{older}"type":"state.updated"}}')
+    assert found == StateValued(1, "uct", 2.5, 20.0, halted=True)
