@@ -18,7 +18,6 @@ from osler.graph.items import (
     Item,
     Name,
     Relation,
-    SemanticType,
     make_curie,
     parse_curie,
 )
@@ -97,41 +96,6 @@ def test_obo_gives_names_relations_mappings_and_named_drops(tmp_path: Path) -> N
         ("ours.obo:21: DOID:3", "obsolete term"),
         ("ours.obo:26", "no id"),
     ]
-
-
-def test_obo_graphs_say_the_same_in_json(tmp_path: Path) -> None:
-    base = "http://purl.obolibrary.org/obo/"
-    graph = {
-        "nodes": [
-            {
-                "id": f"{base}DOID_1",
-                "lbl": "parent",
-                "type": "CLASS",
-                "meta": {
-                    "definition": {"val": "A thing."},
-                    "synonyms": [{"pred": "hasExactSynonym", "val": "elder"}],
-                    "xrefs": [{"val": "UMLS_CUI:C1"}],
-                },
-            },
-            {"id": f"{base}DOID_2", "lbl": "child", "type": "CLASS"},
-            {"id": f"{base}DOID_3", "lbl": "gone", "meta": {"deprecated": True}},
-            {"id": f"{base}BFO_0000050", "lbl": "part of", "type": "PROPERTY"},
-            {"lbl": "without id"},
-            "not a node",
-        ],
-        "edges": [
-            {"sub": f"{base}DOID_2", "pred": "is_a", "obj": f"{base}DOID_1"},
-            {"sub": f"{base}DOID_2", "pred": f"{base}BFO_0000050", "obj": f"{base}DOID_1"},
-            {"sub": f"{base}DOID_2"},
-        ],
-    }
-    items = taken(tmp_path, "ours.json", json.dumps({"graphs": [graph]}))
-    assert names(items) == [("DOID:1", "parent"), ("DOID:1", "elder"), ("DOID:2", "child")]
-    assert triples(items) == [("DOID:2", "is_a", "DOID:1"), ("DOID:2", "part_of", "DOID:1")]
-    assert Counter(reason for _, reason in drops(items)) == {
-        "obsolete term": 1,
-        "malformed record": 3,
-    }
 
 
 def test_umls_tables_keep_concepts_without_definition(tmp_path: Path) -> None:
@@ -297,18 +261,6 @@ def test_hetionet_nodes_and_edges(tmp_path: Path) -> None:
     assert drops(edges) == [("edges.sif.gz:3", "wrong number of columns")]
 
 
-def test_primekg_pads_the_numbers_of_ontologies(tmp_path: Path) -> None:
-    header = "relation,display_relation,x_index,x_id,x_type,x_name,x_source,"
-    text = (
-        f"{header}y_index,y_id,y_type,y_name,y_source\n"
-        'r,phenotype present,0,17,disease,"a, quoted ""name""",MONDO,1,256,effect,Big,HPO\n'
-    )
-    items = taken(tmp_path, "kg.csv", text)
-    assert triples(items) == [("MONDO:0000017", "phenotype_present", "HP:0000256")]
-    assert names(items)[0] == ("MONDO:0000017", 'a, quoted "name"')
-    assert [i.type for i in items if isinstance(i, SemanticType)] == ["disease", "effect"]
-
-
 RECORD = {
     "name": "甲病",
     "desc": "一种病。",
@@ -357,73 +309,6 @@ def test_plain_triples_with_commas_quotes_and_cells_too_many(tmp_path: Path) -> 
     ]
 
 
-OWL = """<?xml version="1.0"?>
-<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"
- xmlns:rdfs="http://www.w3.org/2000/01/rdf-schema#" xmlns:owl="http://www.w3.org/2002/07/owl#"
- xmlns:obo="http://purl.obolibrary.org/obo/"
- xmlns:oio="http://www.geneontology.org/formats/oboInOwl#">
-<owl:ObjectProperty rdf:about="http://purl.obolibrary.org/obo/RO_1">
- <rdfs:label>part of</rdfs:label></owl:ObjectProperty>
-<owl:Class rdf:about="http://purl.obolibrary.org/obo/DOID_1"><rdfs:label>parent</rdfs:label>
- <obo:IAO_0000115>A thing.</obo:IAO_0000115><oio:hasExactSynonym>elder</oio:hasExactSynonym>
- <oio:hasDbXref>UMLS_CUI:C1</oio:hasDbXref></owl:Class>
-<owl:Class rdf:about="http://purl.obolibrary.org/obo/DOID_2"><rdfs:label>child</rdfs:label>
- <rdfs:subClassOf rdf:resource="http://purl.obolibrary.org/obo/DOID_1"/>
- <rdfs:subClassOf rdf:resource="http://purl.obolibrary.org/obo/DOID_2"/>
- <rdfs:subClassOf><owl:Restriction>
-  <owl:onProperty rdf:resource="http://purl.obolibrary.org/obo/RO_1"/>
-  <owl:someValuesFrom rdf:resource="http://purl.obolibrary.org/obo/DOID_1"/>
- </owl:Restriction></rdfs:subClassOf></owl:Class>
-<owl:Class rdf:about="http://purl.obolibrary.org/obo/DOID_3"><owl:deprecated>true</owl:deprecated>
-</owl:Class>
-<owl:Class rdf:about="http://purl.obolibrary.org/obo/DOID_4"/>
-</rdf:RDF>"""
-
-
-def test_owl_says_what_obo_says(tmp_path: Path) -> None:
-    items = taken(tmp_path, "ours.owl", OWL)
-    assert names(items) == [("DOID:1", "parent"), ("DOID:1", "elder"), ("DOID:2", "child")]
-    assert triples(items) == [("DOID:2", "is_a", "DOID:1"), ("DOID:2", "part_of", "DOID:1")]
-    assert [i.other for i in items if isinstance(i, ConceptMapping)] == ["UMLS:C1"]
-    assert [reason for _, reason in drops(items)] == [
-        "relation to itself",
-        "obsolete term",
-        "no name",
-    ]
-
-
-def test_icd_titles_have_dots_and_their_hierarchy(tmp_path: Path) -> None:
-    items = taken(tmp_path, "icd10.csv", 'A01,"Typhoid, and para"\nA010,"Typhoid"\nA0101\n')
-    assert names(items) == [("ICD10CM:A01", "Typhoid, and para"), ("ICD10CM:A01.0", "Typhoid")]
-    assert triples(items) == [("ICD10CM:A01.0", "is_a", "ICD10CM:A01")]
-    assert drops(items) == [("icd10.csv:3", "wrong number of columns")]
-    items = taken(tmp_path, "CMS32_DESC_LONG_DX.txt", b"3860  M\xe9ni\xe8re's disease\n")
-    assert names(items) == [("ICD9CM:386.0", "Ménière's disease")]
-    items = taken(tmp_path, "CMS32_DESC_LONG_SG.txt", "0021 Imaging of vessels\n")
-    assert names(items) == [("ICD9CM.procedure:00.21", "Imaging of vessels")]
-    items = taken(
-        tmp_path, "icd9.csv", '"dgns_cd","longdesc","shortdesc","version"\n"E8000","Fall","F",32\n'
-    )
-    assert names(items) == [("ICD9CM:E800.0", "Fall"), ("ICD9CM:E800.0", "F")]
-
-
-def test_equivalences_of_icd_are_mappings_only_where_they_are_exact(tmp_path: Path) -> None:
-    items = taken(
-        tmp_path,
-        "gem.csv",
-        "icd9cm,icd10cm,flags,approximate,no_map\n"
-        "0020,A0100,10000,1,0\n0021,A011,00000,0,0\nE8000,NoDx,11000,1,1\n0022\n",
-    )
-    assert [(i.concept, i.other) for i in items if isinstance(i, ConceptMapping)] == [
-        ("ICD9CM:002.1", "ICD10CM:A01.1")
-    ]
-    assert triples(items) == [("ICD9CM:002.0", "close_to", "ICD10CM:A01.00")]
-    assert drops(items) == [
-        ("gem.csv:4", "code without a counterpart"),
-        ("gem.csv:5", "wrong number of columns"),
-    ]
-
-
 def test_cmekg_triples_as_an_array_and_by_the_line(tmp_path: Path) -> None:
     record = {"text": "感冒的症状是咳嗽", "spo_list": [["感冒", "相关症状", "咳嗽"], ["感冒", "x"]]}
     items = taken(tmp_path, "t.json", json.dumps([record, {"spo_list": 3}], ensure_ascii=False))
@@ -438,23 +323,7 @@ def test_cmekg_triples_as_an_array_and_by_the_line(tmp_path: Path) -> None:
     assert drops(items)[1] == ("u.json:2", "not JSON")
 
 
-def test_nodes_of_kag_have_aliases_texts_and_places(tmp_path: Path) -> None:
-    rows = "idx,title,text,alias\n1,感冒,一种病,伤风，流感\n2,,x,\n"
-    items = taken(tmp_path, "Disease.csv", rows)
-    assert names(items) == [("kag.Disease:感冒", name) for name in ("感冒", "伤风", "流感")]
-    assert [i.text for i in items if isinstance(i, Definition)] == ["一种病"]
-    assert drops(items) == [("Disease.csv:3", "no name")]
-    items = taken(tmp_path, "HospitalDepartment.csv", "id\n内科\n内科-内分泌科\n")
-    assert names(items)[1] == ("kag.HospitalDepartment:内科-内分泌科", "内分泌科")
-    assert [t[1] for t in triples(items)] == ["is_a"]
-
-
-def test_lists_of_entities_and_files_about_a_graph(tmp_path: Path) -> None:
-    items = taken(tmp_path, "symptom.txt", "咳嗽\n\n发热\n")
-    assert names(items) == [("zh.symptom:咳嗽", "咳嗽"), ("zh.symptom:发热", "发热")]
-    assert drops(taken(tmp_path, "deny.txt", "不\n")) == [
-        ("deny.txt:1", "word of denial, no entity")
-    ]
+def test_a_file_about_a_graph_says_why_nothing_is_read(tmp_path: Path) -> None:
     schema = "namespace Ours\n\nThing(物): EntityType\n"
     assert drops(taken(tmp_path, "Ours.schema", schema)) == [
         ("Ours.schema", "description of a graph, no facts")

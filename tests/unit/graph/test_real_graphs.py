@@ -84,8 +84,11 @@ LISTED = re.compile(r"^- `((?:C_graphs|F_umls_like)/[^`]+)`: (\d+) \w+", re.MULT
 UNIT = re.compile(r"[^:]+:\d+|[^:]+: (?:node|record) \d+")
 ABOUT = {"Medicine.schema", "rule.dsl", "predicate.json", "metaedges.tsv", "metanodes.tsv"}
 """They describe a graph."""
-KINDS_OF_PROPERTIES = {"DO_childhood_cancer_slim.json": 11}
-"""Nodes of an OBO graph that are properties and no terms."""
+UNREAD = re.compile(
+    r"/(?:icd|primekg|zh_disease_kg/dict)/|/kag_medicine/[DH].*csv|genes_to_phenotype"
+    r"|childhood_cancer_slim\.(?:json|owl)"
+)
+"""Of formats that are not read."""
 
 
 def listed() -> list[tuple[str, int]]:
@@ -113,7 +116,9 @@ def test_every_row_term_and_record_is_taken_or_dropped_by_name(place: str, count
         return
     units = {found[0] for item in items if (found := UNIT.match(item.where))}
     reasons = Counter(item.reason for item in items if isinstance(item, Drop))
-    assert not reasons["unknown format"]
+    assert bool(reasons["unknown format"]) == (UNREAD.search(place) is not None)
+    if UNREAD.search(place):
+        return
     broken = reasons["file that cannot be read to its end"]  # one record, cut on purpose
     assert broken == ("truncated" in file.name)
-    assert len(units) + broken + KINDS_OF_PROPERTIES.get(file.name, 0) == count
+    assert len(units) + broken == count

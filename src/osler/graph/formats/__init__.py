@@ -3,12 +3,11 @@
 | module       | formats                                                                |
 |--------------|------------------------------------------------------------------------|
 | `umls`       | UMLS, a folder of RRF tables                                            |
-| `ontologies` | OBO, OBO graphs in JSON, OWL in RDF/XML, SSSOM mappings                |
+| `ontologies` | OBO, SSSOM mappings                                                     |
 | `mesh`       | MeSH descriptors in XML or as a table                                   |
-| `icd`        | titles of ICD-9-CM and ICD-10-CM, General Equivalence Mappings          |
 | `drugbank`   | DrugBank's full database in XML                                         |
-| `tables`     | HPO annotations, Hetionet, PrimeKG, DrugBank's vocabulary, plain triples |
-| `chinese`    | CMeKG, KAG's nodes, QASystemOnMedicalKG and its lists of entities        |
+| `tables`     | HPO annotations, Hetionet, DrugBank's vocabulary, plain triples         |
+| `chinese`    | CMeKG, QASystemOnMedicalKG                                              |
 """
 
 from __future__ import annotations
@@ -18,18 +17,15 @@ from pathlib import Path
 
 from osler.errors import BadConfig, MalformedSource
 from osler.graph.formats.base import AboutFile, Importer
-from osler.graph.formats.chinese import Cmekg, EntityList, KagNodes, ZhDisease
+from osler.graph.formats.chinese import Cmekg, ZhDisease
 from osler.graph.formats.drugbank import DrugBank
-from osler.graph.formats.icd import Gem, IcdTitles
 from osler.graph.formats.mesh import Mesh, MeshTable
-from osler.graph.formats.ontologies import OboGraphs, OboImporter, Owl, Sssom
+from osler.graph.formats.ontologies import OboImporter, Sssom
 from osler.graph.formats.tables import (
     DrugBankVocabulary,
-    GenesToPhenotype,
     HetionetEdges,
     HetionetNodes,
     Hpoa,
-    PrimeKg,
     Triples,
     Umls,
 )
@@ -40,24 +36,16 @@ from osler.sources.records import Drop
 IMPORTERS: tuple[Importer, ...] = (
     Umls(),
     OboImporter(),
-    OboGraphs(),
     Sssom(),
     Hpoa(),
-    GenesToPhenotype(),
     Mesh(),
     MeshTable(),
     HetionetNodes(),
     HetionetEdges(),
-    PrimeKg(),
     DrugBank(),
     DrugBankVocabulary(),
     ZhDisease(),
-    EntityList(),
     Cmekg(),
-    KagNodes(),
-    Owl(),
-    IcdTitles(),
-    Gem(),
     AboutFile(),
     Triples(),
 )

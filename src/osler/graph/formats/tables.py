@@ -1,4 +1,4 @@
-"""Graphs in tables: UMLS, HPO, Hetionet, PrimeKG, the vocabulary of DrugBank, plain triples."""
+"""Graphs in tables: UMLS, HPO, Hetionet, the vocabulary of DrugBank, plain triples."""
 
 from __future__ import annotations
 
@@ -70,24 +70,6 @@ class Hpoa(TableImporter):
         yield Relation(disease, predicate, phenotype, "HPO", note, row.where)
 
 
-class GenesToPhenotype(TableImporter):
-    name = "genes-to-phenotype"
-    needed = ("ncbi_gene_id", "gene_symbol", "hpo_id", "disease_id")
-
-    def matches(self, path: Path, head: bytes) -> bool:
-        return has_columns(head, *self.needed[:3])
-
-    def row_items(self, row: TableRow, seen: set[str]) -> Iterator[Item]:
-        gene, cells = make_curie("NCBIGene", row.cells["ncbi_gene_id"]), row.cells
-        if gene not in seen:
-            seen.add(gene)
-            yield Name(gene, cells["gene_symbol"], "NCBIGene", 0, "en", row.where)
-            yield SemanticType(gene, "Gene", row.where)
-        note = "; ".join(cells.get(key, "") for key in ("frequency", "disease_id")).strip("; -")
-        phenotype = parse_curie(cells["hpo_id"])
-        yield Relation(gene, "associated_with", phenotype, "HPO", note, row.where)
-
-
 _PREFIXES = {
     "Compound": "DRUGBANK",
     "Gene": "NCBIGene",
@@ -143,36 +125,6 @@ class HetionetEdges(TableImporter):
             yield Relation(one, _METAEDGES.get(kind, kind), other, "Hetionet", kind, row.where)
         else:
             yield Drop(row.where, "no id")
-
-
-class PrimeKg(TableImporter):
-    """`kg.csv`. Every relation stands there from both ends; it is kept as it stands."""
-
-    name = "primekg"
-    needed = (
-        "display_relation",
-        *(f"{end}_{part}" for end in "xy" for part in ("id", "type", "name", "source")),
-    )
-    delimiter = ","
-
-    def matches(self, path: Path, head: bytes) -> bool:
-        first = head.split(b"\n", 1)[0]
-        return all(column in first for column in (b"display_relation", b"x_id", b"y_id"))
-
-    def row_items(self, row: TableRow, seen: set[str]) -> Iterator[Item]:
-        cells = row.cells
-        ids = [make_curie(cells[f"{end}_source"], cells[f"{end}_id"]) for end in "xy"]
-        for end, id in zip("xy", ids, strict=True):
-            if id not in seen:
-                seen.add(id)
-                yield Name(id, cells[f"{end}_name"], "PrimeKG", 0, "en", row.where)
-                yield SemanticType(id, cells[f"{end}_type"], row.where)
-        predicate = one_line(cells["display_relation"]).replace(" ", "_")
-        note = f"PMID:{cells['PMID']}" if cells.get("PMID") else ""
-        if predicate:
-            yield Relation(ids[0], predicate, ids[1], "PrimeKG", note, row.where)
-        else:
-            yield Drop(row.where, "no predicate")
 
 
 class DrugBankVocabulary(TableImporter):
