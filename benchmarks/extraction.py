@@ -2,7 +2,7 @@
 
     python benchmarks/extraction.py [TEXT…] [--chunks 200] [--seed 0] [--chinese 0.25]
         [--units entities,relations] [--others points,tables,outline,summary] [--every 10]
-        [--state FILE.jsonl] [--minutes M] [--tokens 320] [--full] [--free-names]
+        [--state FILE.jsonl] [--minutes M] [--tokens 320]
         [--weights FILE.gguf | --url URL --name N] [--json FILE]
     python benchmarks/extraction.py --annotated [--dictionary] …
 
@@ -16,8 +16,7 @@ and the share of them that stand in the text, items, drops by reason, calls, tok
 
 The anchored share is of names as the model wrote them, before those that do not stand in
 the text are dropped; what is stored is anchored without exception. A grammar lets a name be
-copied from the chunk only; `--free-names` shows the model without that. Entities are asked
-for by name and type, sentence by sentence; with `--full` as in the paper's Table 16.
+copied from the chunk only.
 
 With `--annotated`: precision and recall on the annotated chunks (`annotated.py`), of the
 dictionary alone with `--dictionary`.
@@ -232,8 +231,6 @@ def extractor_of(
         model,
         wanted=wanted,
         sampling=sampling,
-        brief=not arguments.full,
-        copies=not arguments.free_names,
     )
 
 
@@ -306,8 +303,6 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--others", type=_units, default=("points", "tables", "outline", "summary"))
     parser.add_argument("--every", type=int, default=10)
     parser.add_argument("--tokens", type=int, default=320)
-    parser.add_argument("--full", action="store_true")
-    parser.add_argument("--free-names", action="store_true")
     parser.add_argument("--state", type=Path)
     parser.add_argument("--minutes", type=float, default=600.0)
     parser.add_argument("--weights", type=Path)

@@ -169,7 +169,7 @@ def test_a_conversation(osler: Command) -> None:
 
 
 def test_extraction(osler: Command) -> None:
-    extract = ("kb", "extract", "--by", "model", "--brief", "--limit", "1", "--unit", "entities")
+    extract = ("kb", "extract", "--by", "model", "--limit", "1", "--unit", "entities")
     told_by(osler("--set", "sampling.max_tokens=64", *extract))
 
 

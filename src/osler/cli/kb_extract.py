@@ -45,14 +45,6 @@ Units = Annotated[
         " summary; give it once for each. Else the first three.",
     ),
 ]
-Brief = Annotated[
-    bool | None,
-    typer.Option(
-        "--brief/--full",
-        help="Names and types alone, or all that is known of an entity (model). Else brief for"
-        " the packaged model.",
-    ),
-]
 Sources = Annotated[
     list[str] | None,
     typer.Option(
@@ -81,7 +73,6 @@ def extract(
     by: By = "dictionary",
     schema: Schema = None,
     unit: Units = None,
-    brief: Brief = None,
     source: Sources = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Most chunks to process.")] = None,
     dry_run: DryRun = False,
@@ -113,7 +104,7 @@ def extract(
         folder = kb.path
     chunks = {"scope": scope, "limit": limit, "again": again}
     made = extraction.open_extractor(
-        settings, by, schema_file=schema, units=unit or (), pairs=pairs, brief=brief
+        settings, by, schema_file=schema, units=unit or (), pairs=pairs
     )
     if dry_run:
         planned = asyncio.run(_plan_alone(made, folder, chunks))

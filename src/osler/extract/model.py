@@ -21,7 +21,6 @@ from osler.extract import (
     ExtractionCost,
     ExtractionOutcome,
     anchored,
-    brief,
     estimate_tokens,
     hash_texts,
     reply_format,
@@ -31,7 +30,6 @@ from osler.extract.items import UNITS, Entity, ItemCollector, Unit
 from osler.extract.schema import Schema, medicine_schema
 from osler.llm.core.ask import ask
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
-from osler.llm.core.grammar import Grammar
 from osler.prompts import RenderedPrompt, load_prompt, render_prompt
 from osler.trace import Run
 from osler.types import Language, Passage
@@ -62,11 +60,6 @@ class ModelExtractor:
     wanted: tuple[Unit, ...] = DEFAULT
     constrains: bool = True
     """Whether the engine takes a grammar."""
-    copies: bool = True
-    """Whether the grammar restricts names to the chunk's own phrases."""
-    brief: bool = False
-    """Whether entities are asked for by name and type alone, and relations with a listed predicate
-    (`brief`): for small models."""
     sampling: Sampling = field(
         default_factory=lambda: Sampling(temperature=0.0, max_tokens=1000, top=0)
     )
@@ -88,12 +81,11 @@ class ModelExtractor:
 
     def result_key(self, passage: Passage) -> str:
         prompts = (
-            load_prompt(self._prompt_name(unit), passage.language).identity
-            for unit in self.asked_units
+            load_prompt(f"extract/{unit}", passage.language).identity for unit in self.asked_units
         )
         # The grammar follows from schema and chunk, which are hashed themselves.
         sampling = replace(self.sampling, grammar=None)
-        held = f"{self.constrains} {self.copies} {self.brief}"
+        held = str(self.constrains)
         how = (str(VERSION), self.name, self.schema.identity, repr(sampling), held)
         return hash_texts(*how, *prompts, passage.title, passage.text)
 
@@ -129,17 +121,13 @@ class ModelExtractor:
                 continue
             match unit:
                 case "entities":
-                    if self.brief:
-                        reply = (await ask_for(brief.Sentences)).to_entities()
-                    else:
-                        reply = await ask_for(reply_format.Entities)
+                    reply = await ask_for(reply_format.Entities)
                     anchored.keep_entities(reply, at, schema, sieve)
                     known = [item for item in sieve.items if isinstance(item, Entity)]
                     among = replace(among, names=tuple(entity.name for entity in known))
                 case "relations":
                     related = await ask_for(reply_format.Relations)
-                    held = brief.fill_predicates(schema, passage.language) if self.brief else schema
-                    anchored.keep_relations(related, at, held, known, sieve)
+                    anchored.keep_relations(related, at, schema, known, sieve)
                 case "points":
                     stated = await ask_for(reply_format.Points)
                     anchored.keep_points(stated, at, schema, sieve)
@@ -153,20 +141,6 @@ class ModelExtractor:
                     short = await ask_for(reply_format.SummaryWire)
                     anchored.keep_summary(short, at, sieve)
 
-    def _prompt_name(self, unit: Unit) -> str:
-        """The name of the prompt."""
-        return "extract/names" if self.brief and unit == "entities" else f"extract/{unit}"
-
-    def _reply_grammar(
-        self, unit: Unit, passage: Passage, among: reply_format.CopyChoices
-    ) -> Grammar:
-        if self.brief and unit == "entities":
-            return brief.names_grammar(self.schema, passage, copies=self.copies)
-        if self.brief and unit == "relations":
-            return brief.relations_grammar(self.schema, passage, among.names)
-        held = among if self.copies else reply_format.CopyChoices(names=among.names)
-        return reply_format.unit_grammar(unit, self.schema, held)
-
     async def _ask_unit(
         self,
         form: type[W],
@@ -177,7 +151,7 @@ class ModelExtractor:
         run: Run,
     ) -> W:
         prompt = self._render_prompt(unit, passage, among.names)
-        held = self._reply_grammar(unit, passage, among) if self.constrains else None
+        held = reply_format.unit_grammar(unit, self.schema, among) if self.constrains else None
 
         def parse(reply: Completion) -> W:
             value, cut = reply_format.read_reply(form, reply)
@@ -199,18 +173,13 @@ class ModelExtractor:
     ) -> RenderedPrompt:
         language: Language = passage.language
         text, title, schema = passage.text, passage.title, self.schema
-        name = self._prompt_name(unit)
-        if name == "extract/names":
-            return render_prompt(
-                name, language, types=list(schema.types), sentences=brief.name_sentences(passage)
-            )
+        name = f"extract/{unit}"
         match unit:
             case "entities":
                 types = [kind.describe_in(language) for kind in schema.entity]
                 return render_prompt(name, language, types=types, text=text)
             case "relations":
-                free = brief.fill_predicates(schema, language) if self.brief else schema
-                predicates = list(free.predicates)
+                predicates = list(schema.predicates)
                 return render_prompt(
                     name, language, entities=list(names), predicates=predicates, text=text
                 )

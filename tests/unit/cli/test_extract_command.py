@@ -28,11 +28,9 @@ def model(monkeypatch: pytest.MonkeyPatch) -> KeyedModel:
     """Stands in for the configured one: it names CKD and a thing that is not in the text."""
     empty = {"domain": "", "explain": "", "standard": "", "synonyms": []}
     named = [{"name": name, "type": "Disease", **empty} for name in ("CKD", "gout")]
-    brief = {"name": "hypertension", "type": "Disease"}
     one = KeyedModel(
         {
             "entity extraction": [json.dumps({"entities": named})],
-            "of each sentence": [json.dumps({"entities": [[], [brief]]})],
             "knowledge points": ["no"],
             "could not be read": ["no"],
         }
@@ -72,18 +70,10 @@ def test_items_of_a_passage_are_shown(osler: Any, texts: Path) -> None:
 def test_a_model_s_names_that_are_not_in_the_text_are_left_out(
     osler: Any, texts: Path, model: KeyedModel
 ) -> None:
-    done = osler("kb", "extract", "--by", "model", "--unit", "entities", "--full")
+    done = osler("kb", "extract", "--by", "model", "--unit", "entities")
     assert done.exit_code == 0, done.stderr
     assert "left out: name not in the text" in done.stdout
     assert "about 1 calls" in done.stdout
-
-
-def test_the_packaged_model_is_asked_in_brief(osler: Any, texts: Path, model: KeyedModel) -> None:
-    done = osler("kb", "extract", "--by", "model", "--unit", "entities")
-    assert done.exit_code == 0, done.stderr
-    shown = osler("kb", "extract", "--show", "book:a#0", "--json")
-    assert "Disease" in shown.stdout
-    assert '"hypertension"' in shown.stdout
 
 
 def test_replies_that_cannot_be_read_are_exit_code_6(

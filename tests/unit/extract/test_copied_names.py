@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from osler.errors import ModelMissing
-from osler.extract import anchor, brief, reply_format
+from osler.extract import anchor, reply_format
 from osler.extract.anchor import Anchors
 from osler.extract.items import UNANCHORED, Unit
 from osler.extract.model import ModelExtractor
@@ -53,11 +53,6 @@ def forms(passage: Passage) -> Iterator[Form]:
         )
         free = reply_format.unit_grammar(unit, medicine_schema(), reply_format.CopyChoices())
         yield f"free {unit} {language}", reply_format.WIRES[unit], free
-    yield f"names {language}", brief.Sentences, brief.names_grammar(medicine_schema(), passage)
-    free = brief.names_grammar(medicine_schema(), passage, copies=False)
-    yield f"free names {language}", brief.Sentences, free
-    pairs = brief.relations_grammar(medicine_schema(), passage, held.names)
-    yield f"pairs {language}", reply_format.Relations, pairs
 
 
 FORMS = [form for passage in PASSAGES for form in forms(passage)]
@@ -121,25 +116,22 @@ def test_of_a_reply_held_to_the_chunk_no_name_is_dropped(
 ) -> None:
     if "free" in name:
         return
-    unit: Any = {"names": "entities", "pairs": "relations"}.get(name.split()[0], name.split()[0])
+    unit: Any = name.split()[0]
     passage = PASSAGES[name.endswith("zh")]
     replies = [data.draw(grammar_texts(grammar))]
     if unit == "relations":
-        replies.insert(0, _both(passage, is_brief=name.startswith("pairs")))
+        replies.insert(0, _both(passage))
     model = ScriptedModel(replies)
-    extractor = ModelExtractor(model, wanted=(unit,), brief=name.startswith(("names", "pairs")))
+    extractor = ModelExtractor(model, wanted=(unit,))
     (outcome,) = asyncio.run(extractor.extract([passage]))
     assert not outcome.failed
     assert UNANCHORED not in dict(outcome.found.drops)
 
 
-def _both(passage: Passage, *, is_brief: bool) -> str:
+def _both(passage: Passage) -> str:
     empty = {"domain": "", "explain": "", "standard": "", "synonyms": []}
-    said = [
-        {"name": name, "type": "Drug", **({} if is_brief else empty)}
-        for name in among(passage).names
-    ]
-    return json.dumps({"entities": [said] if is_brief else said})
+    said = [{"name": name, "type": "Drug", **empty} for name in among(passage).names]
+    return json.dumps({"entities": said})
 
 
 def test_a_chunk_without_words_or_tables_costs_no_call() -> None:
@@ -171,20 +163,14 @@ def packaged() -> LlamaCpp:
 
 
 @pytest.mark.model
-@pytest.mark.parametrize(
-    ("unit", "is_brief"),
-    [*((unit, False) for unit in UNITS), ("entities", True), ("relations", True)],
-)
+@pytest.mark.parametrize("unit", UNITS)
 async def test_the_packaged_model_is_held_to_the_grammar_of_each_unit(
-    packaged: LlamaCpp, unit: Unit, is_brief: bool
+    packaged: LlamaCpp, unit: Unit
 ) -> None:
     """Cut early: that a grammar compiles and that its beginning is read is what is asked."""
-    form: type[Any] = (
-        brief.Sentences if is_brief and unit == "entities" else reply_format.WIRES[unit]
-    )
+    form: type[Any] = reply_format.WIRES[unit]
     for passage in PASSAGES:
-        extractor = ModelExtractor(packaged, wanted=(unit,), brief=is_brief)
-        held = extractor._reply_grammar(unit, passage, among(passage))
+        held = reply_format.unit_grammar(unit, medicine_schema(), among(passage))
         asked = Message("user", passage.text)  # the prompts have tests of their own
         short = Sampling(temperature=0.0, max_tokens=24, top=0, grammar=held)
         reply = await packaged.complete([asked], short)

@@ -28,9 +28,8 @@ async def open_extractor(
     schema_file: Path | None = None,
     units: Sequence[str] = (),
     pairs: bool = True,
-    brief: bool | None = None,
 ) -> AsyncIterator[Extractor]:
-    """The extractor; the model is the summariser's. `brief`: `None` = for the packaged one.
+    """The extractor; the model is the summariser's.
 
     Raises `BadConfig` for a bad schema or unit, and for either without a model, which is
     before any model is loaded; and `ModelError`.
@@ -51,9 +50,7 @@ async def open_extractor(
     wanted = _parse_units(units)
     chosen = schema.load_schema(schema_file) if schema_file else schema.medicine_schema()
     ready = (await load_roles(settings, ["summariser"]))["summariser"]
-    if brief is None:
-        brief = settings.model_for("summariser").kind == "packaged"
-    yield ModelExtractor(ready.model, chosen, wanted, constrains=ready.constrains, brief=brief)
+    yield ModelExtractor(ready.model, chosen, wanted, constrains=ready.constrains)
 
 
 def _parse_units(given: Sequence[str]) -> tuple[Unit, ...]:
