@@ -17,7 +17,7 @@ class AnswerJson(TypedDict):
     sureness: SurenessJson | None
 
 class CautionJson(TypedDict):
-    rule: Literal["retracted", "superseded", "amounts", "directions", "shared", "instruction", "contradicted", "reference"]
+    rule: Literal["retracted", "superseded", "newer-guideline", "amounts", "directions", "shared", "instruction", "contradicted", "reference"]
     text: str
     evidence: list[QuotedJson]
 

@@ -219,6 +219,7 @@ class Authorship(StrEnum):
 CautionRule = Literal[
     "retracted",
     "superseded",
+    "newer-guideline",  # of runs that were recorded before this rule went
     "amounts",
     "directions",
     "shared",

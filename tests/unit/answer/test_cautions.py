@@ -22,6 +22,7 @@ from osler.kb.ingest.prepare import IngestOptions, PreparedDocument, prepare_rec
 from osler.serve import documents
 from osler.sources.records import Document, Section
 from osler.trace import Cautioned, Run
+from osler.trace.events import from_line, to_line
 from osler.types import (
     Answer,
     Evidence,
@@ -241,6 +242,11 @@ async def test_a_composer_tells_a_caution_once_a_run_however_often_it_composes()
     (event,) = [each for each in run.events if isinstance(each, Cautioned)]
     assert event.passages == (TEN.id, FORTY.id)
     assert (composer.uses_draft, composer.writes_answer) == (True, False)
+
+
+def test_a_caution_of_a_rule_that_is_gone_is_still_read_from_an_old_run() -> None:
+    old = Cautioned("newer-guideline", "A guideline of 2020 was found.", (TEN.id,), (TEN.text,))
+    assert from_line(to_line(old)) == old
 
 
 def solved(*others: Passage) -> RunPage:
