@@ -3,7 +3,7 @@
 | module        | holds                                                                    |
 |---------------|--------------------------------------------------------------------------|
 | `items`       | the facts that importers yield, and the values that a graph returns      |
-| `formats`     | importers of the public formats: UMLS, OBO, MeSH, PrimeKG, …             |
+| `formats`     | importers of the public formats: UMLS, OBO, MeSH, Hetionet, …            |
 | `files`       | the SQLite file and its connections                                      |
 | `load`        | bulk loading of a stream of facts                                        |
 | `store`       | `Graph`: concepts by identifier and name, their relations, passages      |

@@ -128,20 +128,10 @@ def _find_bearers(db: sqlite3.Connection, name: str, prefix: str) -> list[int]:
     return [number for (number,) in db.execute(query, (norm, len(prefix), prefix))]
 
 
-def separate_concepts(graph: Graph, merges: Sequence[ConceptMerge] | None = None) -> int:
-    """Takes back these merges, or all, and returns how many were in force."""
+def separate_concepts(graph: Graph) -> int:
+    """Takes back all merges, and returns how many were in force."""
     with files.open_writer(graph.folder) as db:
-        if merges is None:
-            count = db.execute("DELETE FROM merge").rowcount
-        else:
-            count = sum(
-                db.execute(
-                    "DELETE FROM merge WHERE one = (SELECT n FROM concept WHERE id = ?)"
-                    " AND other = (SELECT n FROM concept WHERE id = ?) AND how = ?",
-                    (merge.one, merge.other, merge.how),
-                ).rowcount
-                for merge in merges
-            )
+        count = db.execute("DELETE FROM merge").rowcount
         _write_groups(db)
         return count
 

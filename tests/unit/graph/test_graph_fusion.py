@@ -11,7 +11,6 @@ from osler.graph.fusion import (
     ConceptMerge,
     fuse_concepts,
     list_merges,
-    separate_concepts,
 )
 from osler.graph.items import ConceptMapping, Definition, Name, Relation
 from osler.graph.link import Dictionary
@@ -59,16 +58,6 @@ def test_relations_of_all_members_are_the_concept_s_and_those_inside_go(graph: G
     assert len(chain.concepts) == 3
     (mention,) = Dictionary(graph).find_mentions("an extreme fever")
     assert len(mention.concepts) == 1
-
-
-def test_a_merge_is_taken_back_alone(graph: Graph) -> None:
-    fuse_concepts(graph)
-    assert separate_concepts(graph, [ConceptMerge("MONDO:1", "DOID:1", BY_MAPPING, "")]) == 1
-    one, two = graph.get_concept("DOID:1"), graph.get_concept("MONDO:1")
-    assert one is not None
-    assert two is not None
-    assert one.names == ("hyperpyrexia",)
-    assert set(two.names) == {"extreme fever", "Extreme Fever"}
 
 
 def test_cross_references_are_followed_only_when_asked_for(graph: Graph) -> None:

@@ -323,13 +323,6 @@ def test_cmekg_triples_as_an_array_and_by_the_line(tmp_path: Path) -> None:
     assert drops(items)[1] == ("u.json:2", "not JSON")
 
 
-def test_a_file_about_a_graph_says_why_nothing_is_read(tmp_path: Path) -> None:
-    schema = "namespace Ours\n\nThing(物): EntityType\n"
-    assert drops(taken(tmp_path, "Ours.schema", schema)) == [
-        ("Ours.schema", "description of a graph, no facts")
-    ]
-
-
 def test_triples_without_a_header_are_three_columns(tmp_path: Path) -> None:
     items = taken(tmp_path, "t.txt", "感冒\t症状\t咳嗽\nflu\tcauses\tfever\n")
     assert triples(items) == [

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from osler.errors import BadConfig, MalformedSource
-from osler.graph.formats.base import AboutFile, Importer
+from osler.graph.formats.base import Importer
 from osler.graph.formats.chinese import Cmekg, ZhDisease
 from osler.graph.formats.drugbank import DrugBank
 from osler.graph.formats.mesh import Mesh, MeshTable
@@ -46,7 +46,6 @@ IMPORTERS: tuple[Importer, ...] = (
     DrugBankVocabulary(),
     ZhDisease(),
     Cmekg(),
-    AboutFile(),
     Triples(),
 )
 _HEAD = 4096

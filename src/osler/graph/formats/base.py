@@ -68,28 +68,6 @@ class TableImporter:
         raise NotImplementedError
 
 
-class AboutFile:
-    """Files that describe a graph and hold none of its facts.
-
-    They are a format so that a folder with one in it is read without a complaint.
-    """
-
-    name = "about"
-    _BEGINNINGS = (
-        b"metaedge\tabbreviation\t",  # Hetionet
-        b"metanode\tabbreviation\t",
-        b"namespace ",  # OpenSPG's schema
-        b"MATCH (",  # and its rules
-    )
-
-    def matches(self, path: Path, head: bytes) -> bool:
-        return plain_head(head).startswith(self._BEGINNINGS) or path.name == "predicate.json"
-
-    def read(self, path: Path) -> Iterator[Item]:
-        """One drop that says why nothing is read."""
-        yield Drop(path.name, "description of a graph, no facts")
-
-
 def concept_items(
     id: str,
     name: str,
