@@ -38,7 +38,7 @@ from osler.app.wiring.knowledge import open_knowledge_base
 from osler.app.wiring.models import encoder_relevance, load_encoder
 from osler.app.wiring.training import _term_rarity
 from osler.evaluate.intervals import difference, mean
-from osler.retrieve.rerank import reranker_text
+from osler.retrieve.pooled import reranker_text
 from osler.text import one_line, split_sentences
 from osler.train.spo.case import read_cases
 from osler.train.spo.wording import LONGEST, QuestionWords, cut_words, terms_in_words

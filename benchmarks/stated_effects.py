@@ -19,8 +19,8 @@ from pathlib import Path
 
 from study_designs import load_abstracts
 
+from osler.answer.evidence_table import read_effects
 from osler.evaluate.intervals import proportion
-from osler.retrieve.effects import read_effects
 
 LABELS = Path(__file__).parent / "authority" / "effects.tsv"
 _SIMPLE = re.compile(

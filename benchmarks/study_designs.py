@@ -21,8 +21,8 @@ from pathlib import Path
 
 from lxml import etree
 
+from osler.answer.evidence_table import Design, design_of, read_design, read_sample_size
 from osler.evaluate.intervals import proportion
-from osler.retrieve.study_design import Design, design_of, read_design, read_sample_size
 from osler.sources.formats.pubmed import PubmedXml
 from osler.sources.records import Document
 from osler.types import Locator, Passage

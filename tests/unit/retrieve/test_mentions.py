@@ -9,7 +9,7 @@ import pytest
 from osler.errors import SourceUnavailable
 from osler.graph.items import Name, Relation
 from osler.graph.store import Graph
-from osler.retrieve.graph_mentions import MentionRetriever
+from osler.retrieve.graph import MentionRetriever
 
 
 async def test_each_name_is_found_once_in_order_in_both_languages(tmp_path: Path) -> None:

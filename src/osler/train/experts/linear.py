@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from osler.retrieve.experts.linear import LinearModel
+from osler.retrieve.experts.supporting import LinearModel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from osler.retrieve.experts.linear import Matrix
+    from osler.retrieve.experts.supporting import Matrix
 
 _ROUNDS = 50
 

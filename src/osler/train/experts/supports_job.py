@@ -15,9 +15,8 @@ from osler.jobs.runner import Progress
 from osler.kb.encoders.base import MiniLMEncoder
 from osler.retrieve.experts.cards import WEIGHTS, ExpertCard, ExpertData, ExpertFigure
 from osler.retrieve.experts.cues import FEATURES
-from osler.retrieve.experts.linear import LinearModel, open_linear
 from osler.retrieve.experts.shelf import open_expert
-from osler.retrieve.experts.supporting import MAYBE_SHARE, SUPPORTS
+from osler.retrieve.experts.supporting import MAYBE_SHARE, SUPPORTS, LinearModel, open_linear
 from osler.train.experts.claims import (
     FoundClaim,
     find_claims,

@@ -12,8 +12,7 @@ from osler.kb.encoders.base import WordPieces
 from osler.kb.encoders.minilm import DIMENSION, HEADS, LAYERS, read_safetensors
 from osler.llm.local.weights import MINILM, MINILM_TOKENIZER, locate_weights
 from osler.llm.transformers.hub import import_extra, silence_transformers
-from osler.retrieve.experts.packing import pack_delta
-from osler.retrieve.experts.pair_graph import PairInput, TextPieces
+from osler.retrieve.experts.pair_graph import PairInput, TextPieces, pack_delta
 from osler.train.experts.judge_batches import JudgeRow
 from osler.train.experts.row_losses import RowTargets
 

@@ -12,9 +12,13 @@ from numpy.typing import NDArray
 from osler.errors import ModelError
 from osler.retrieve.experts.cards import CARD, WEIGHTS, ExpertCard, render_card
 from osler.retrieve.experts.cues import CUES, FEATURES, CuedSentence, measure_cues, score_conclusion
-from osler.retrieve.experts.linear import LinearModel
 from osler.retrieve.experts.shelf import ShelvedExpert, open_expert
-from osler.retrieve.experts.supporting import MAYBE_SHARE, SupportsExpert, read_evidence
+from osler.retrieve.experts.supporting import (
+    MAYBE_SHARE,
+    LinearModel,
+    SupportsExpert,
+    read_evidence,
+)
 from osler.retrieve.relevance import OverlapRelevance
 from osler.train.experts.folder import write_safetensors
 from osler.train.experts.linear import fit_linear, tensors_of

@@ -10,7 +10,7 @@ import pytest
 from osler.errors import BadConfig, ModelMissing
 from osler.graph.items import Name, Relation
 from osler.graph.store import Graph
-from osler.retrieve.graph_mentions import MentionRetriever
+from osler.retrieve.graph import MentionRetriever
 from osler.train.recognise import StrictScores, loop
 from osler.train.recognise.corpus import MarkedEntity, MarkedText
 from osler.train.recognise.link import FOLDER, RecognisedNames, load_recogniser
