@@ -36,12 +36,12 @@ from osler.kb.base import KnowledgeBase
 from osler.kb.encoders.base import Encoder, MiniLMEncoder
 from osler.retrieve.experts.cards import ExpertCard, ExpertData, ExpertFigure
 from osler.retrieve.experts.cues import FEATURES, measure_cues
-from osler.retrieve.experts.linear import LinearModel
 from osler.retrieve.experts.supporting import (
     MAYBE_SHARE,
     PASSAGES,
     SUPPORTS,
     VERDICTS,
+    LinearModel,
     read_evidence,
 )
 from osler.retrieve.hybrid import HybridRetriever

@@ -9,19 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from osler.answer import NOTHING_SAID, UNDECIDED, Decision
 from osler.answer.gate import EvidenceGate
-from osler.answer.options import OptionChooser, OptionTexts
+from osler.answer.options import ChosenVerdict, OptionChooser, OptionTexts, VerdictChooser
 from osler.answer.sentences import QuoteCandidate, add_neighbours
-from osler.answer.sureness import describe_sureness
-from osler.answer.verdicts import ChosenVerdict, VerdictChooser
 from osler.llm.core.base import Likelihood
 from osler.retrieve.asked import asks_something, find_mended
 from osler.retrieve.pooled import PooledOrder, is_one_order
 from osler.trace import BudgetExceeded, Run
-from osler.types import Answer, Authorship, Hit, Language, Question, Statement
+from osler.types import Answer, Authorship, Hit, Language, Question, Statement, Sureness
 
 NOTE = {
     "en": "Quoted sentences, not a written answer: no model that may word medicine is configured.",
@@ -192,3 +190,37 @@ def introduce_nearest(near: Sequence[QuoteCandidate], language: Language) -> lis
     places = dict.fromkeys(one.hit.passage.heading or one.hit.passage.id for one in near)
     listed = _BETWEEN[language].join(f"“{place}”" for place in places)
     return [Statement(_NEAREST[language].format(listed))] if near else []
+
+
+Word = Literal["very likely", "likely", "uncertain", "probably not"]
+_SURE_FROM: tuple[tuple[float, Word], ...] = (
+    (0.8, "very likely"),
+    (0.5, "likely"),
+    (0.25, "uncertain"),
+    (0.0, "probably not"),
+)
+"""Least probability of each word, the highest first."""
+_SURE_SAID: dict[Language, dict[Word, str]] = {
+    "en": {
+        "very likely": "These quotations very likely answer the question.",
+        "likely": "These quotations likely answer the question.",
+        "uncertain": "It is uncertain whether these quotations answer the question.",
+        "probably not": "These quotations probably do not answer the question.",
+    },
+    "zh": {
+        "very likely": "这些原文很可能回答了该问题。",
+        "likely": "这些原文可能回答了该问题。",
+        "uncertain": "尚不确定这些原文是否回答了该问题。",
+        "probably not": "这些原文很可能没有回答该问题。",
+    },
+}
+
+
+def sureness_word(sureness: Sureness) -> Word:
+    """The word for a probability; the number stands beside it in every document of a run."""
+    return next(word for least, word in _SURE_FROM if sureness.probability >= least)
+
+
+def describe_sureness(sureness: Sureness, language: Language) -> str:
+    """A sentence for the reader."""
+    return _SURE_SAID[language][sureness_word(sureness)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 from osler.answer import NOTHING_SAID, UNDECIDED, Decision
@@ -13,13 +13,16 @@ from osler.answer.directions import read_poles, read_words
 from osler.answer.option_reading import written_option
 from osler.answer.read_passages import ReadPassage, read_passage
 from osler.answer.support import Support, find_support
+from osler.llm.core.ask import complete
+from osler.llm.core.base import LanguageModel, Message, Sampling
 from osler.llm.reading.answers import bare_words
 from osler.llm.reading.refusals import is_non_answer
+from osler.prompts import render_prompt
 from osler.retrieve.instructions import blank_instructions, is_foreign
 from osler.retrieve.words import content_terms
 from osler.sources.catalogue import trust_of
 from osler.text import split_sentences
-from osler.trace import Run
+from osler.trace import BudgetExceeded, Run
 from osler.types import (
     CITATION_MARK,
     Answer,
@@ -31,6 +34,7 @@ from osler.types import (
     Question,
     Solution,
     Statement,
+    numbered,
 )
 
 NOTE = {
@@ -312,3 +316,44 @@ def _nearest_sentence(text: str, passage: str) -> tuple[int, int]:
         return len(wanted & said), start - end
 
     return max(split_sentences(passage), key=shared)
+
+
+@dataclass(frozen=True)
+class Rewriter:
+    """A composer whose `reader` rewrites the answer from the passages and the draft.
+
+    Without budget for that call the draft is the answer.
+    """
+
+    reader: LanguageModel
+    sampling: Sampling = field(default_factory=Sampling)
+    written: WrittenComposer = field(default_factory=WrittenComposer)
+
+    uses_draft: ClassVar[bool] = True
+    writes_answer: ClassVar[bool] = True
+
+    async def conclude(
+        self,
+        question: Question,
+        hits: Sequence[Hit],
+        draft: str,
+        run: Run,
+        *,
+        decision: Decision = UNDECIDED,
+    ) -> Answer:
+        prompt = render_prompt(
+            "answer/reread",
+            question.language,
+            question=question.text,
+            options=question.lettered,
+            documents=numbered(hits),
+            draft=draft,
+        )
+        asked = [Message("user", prompt.text)]
+        try:
+            reply = await complete(
+                self.reader, asked, self.sampling, run, role="reader", prompt=prompt.identity
+            )
+        except BudgetExceeded:
+            return await self.written.conclude(question, hits, draft, run, decision=decision)
+        return await self.written.conclude(question, hits, reply.text, run, decision=decision)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from osler.answer.export.references import find_identifiers
+from osler.answer.export.layout import find_identifiers
 from osler.errors import UnknownPassage
 from osler.kb.base import KnowledgeBase
 from osler.sources.citable import CitableId, find_citable_ids

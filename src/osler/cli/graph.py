@@ -294,7 +294,7 @@ async def _write_summaries(here: CliSession, index: Communities, wanted: list[Co
     from osler.app.wiring.composers import may_write
     from osler.app.wiring.models import load_roles
     from osler.errors import BadConfig, MalformedOutput
-    from osler.retrieve.graph_summaries import CommunitySummariser
+    from osler.retrieve.graph_communities import CommunitySummariser
     from osler.trace import Run
 
     settings = here.load_settings()

@@ -7,13 +7,13 @@ search within a run. The retrievers are in modules of their own:
 |---|---|
 | `hybrid` | passages by words (`LexicalRetriever`), and by words and meaning (`HybridRetriever`) |
 | `indexed` | passages by the extracted indexes and the graph of names |
-| `graph` | definitions and relations of the concept graph (Omni-RAG §3.2) |
-| `graph_mentions`, `graph_chains`, `graph_communities` | concepts of a text, chains, communities |
+| `graph` | concepts of a text; definitions and relations of the concept graph (Omni-RAG §3.2) |
+| `graph_chains`, `graph_communities` | chains, communities and their summaries |
 | `patients` | records of similar patients |
 | `web` | passages of online services, and several retrievers as one |
-| `rerank`, `cross_encoder`, `served_reranker`, `relevance` | the order of what others found |
+| `pooled`, `cross_encoder`, `served_reranker`, `relevance` | the order of what others found |
 
-`words` and `names` read queries; `graph_summaries` writes the texts of communities.
+`words` and `names` read queries.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One order over passages that several searches found.
+"""One order over found passages: of one search reranked (Omni-RAG §5.1.2), of several pooled.
 
 Scores of different searches cannot be compared, and taking turns among the searches puts the best
 passage of a source that knows nothing before the second-best of the one that answers. So the pool
@@ -12,10 +12,45 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from math import isfinite
 
+from osler.errors import ModelError
 from osler.retrieve import rrf
-from osler.retrieve.rerank import reranker_text
-from osler.types import Hit, Relevance
+from osler.types import Hit, Passage, Relevance, Retriever
+
+
+@dataclass(frozen=True)
+class RerankedRetriever:
+    """The `k` best of the first `depth` hits, by the reranker's scores, which the hits bear.
+
+    Ties keep the order of the search. Errors of the inner retriever and of the reranker are
+    raised.
+    """
+
+    inner: Retriever
+    reranker: Relevance
+    depth: int = 20
+    k: int = 10
+    """Upper bound on hits, whatever `k` a caller asks for."""
+
+    async def search(self, query: str, *, k: int) -> list[Hit]:
+        hits = await self.inner.search(query, k=self.depth)
+        if not hits:
+            return []
+        scores = await self.reranker.relevance(query, [reranker_text(hit.passage) for hit in hits])
+        # NaN would make the sort arbitrary without an error.
+        if len(scores) != len(hits) or not all(map(isfinite, scores)):
+            raise ModelError(f"the reranker gave {len(scores)} scores for {len(hits)} passages")
+        best = sorted(zip(scores, hits, strict=True), key=lambda pair: -pair[0])
+        return [
+            replace(hit, score=score, rank=rank)
+            for rank, (score, hit) in enumerate(best[: min(k, self.k)], 1)
+        ]
+
+
+def reranker_text(passage: Passage) -> str:
+    """The text for a reranker: the headings on a line of their own, then the passage."""
+    return f"{passage.heading}\n{passage.text}" if passage.heading else passage.text
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from osler.answer.evidence_table import flat_rows, tabulate_studies
+from osler.answer.evidence_table import flat_rows, read_effects, tabulate_studies
 from osler.kb.base import KnowledgeBase
-from osler.retrieve.effects import read_effects
 from osler.retrieve.hybrid import LexicalRetriever
 from osler.types import Hit, Locator, Passage
 

@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osler.answer.extractive import NOTE, ExtractiveComposer
+from osler.answer.extractive import NOTE, ExtractiveComposer, describe_sureness
 from osler.answer.gate import EvidenceGate
-from osler.answer.sureness import describe_sureness
 from osler.retrieve.relevance import CoverageRelevance, OverlapRelevance
 from osler.testing.scripted import ScriptedModel
 from osler.trace import Run

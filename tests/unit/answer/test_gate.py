@@ -10,7 +10,13 @@ import pytest
 
 from osler.answer import NOTHING_SAID
 from osler.answer.checks import DECISIVE, AskedFacts, weigh_failures
-from osler.answer.extractive import FURTHER, NOTE, ExtractiveComposer, introduce_nearest
+from osler.answer.extractive import (
+    FURTHER,
+    NOTE,
+    ExtractiveComposer,
+    describe_sureness,
+    introduce_nearest,
+)
 from osler.answer.gate import (
     BY_MEANING,
     BY_RELEVANCE,
@@ -23,7 +29,6 @@ from osler.answer.gate import (
     read_fits,
 )
 from osler.answer.sentences import QuoteCandidate
-from osler.answer.sureness import describe_sureness
 from osler.errors import ModelError
 from osler.retrieve.experts.cards import ExpertCard
 from osler.retrieve.experts.judge import JudgedText

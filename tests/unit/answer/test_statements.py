@@ -2,7 +2,7 @@
 
 import pytest
 
-from osler.answer.statements import states_something
+from osler.answer.sentences import states_something
 
 STATEMENTS = (
     "Adrenaline is given into the muscle of the outer thigh.",

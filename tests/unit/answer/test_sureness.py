@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osler.answer.sureness import describe_sureness, sureness_word
+from osler.answer.extractive import describe_sureness, sureness_word
 from osler.types import Language, Sureness
 
 

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from osler.answer.extractive import ExtractiveComposer
-from osler.answer.rewriter import Rewriter
-from osler.answer.written import WrittenComposer
+from osler.answer.written import Rewriter, WrittenComposer
 from osler.app.config import ModelSettings, Settings, TcRagSettings
 from osler.app.wiring import Parts
 from osler.app.wiring import models as wired

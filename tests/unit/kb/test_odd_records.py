@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from osler.answer.cautions import split_current
 from osler.answer.currency import retraction_notice
-from osler.answer.current import split_current
+from osler.answer.evidence_table import design_of
 from osler.kb.base import KnowledgeBase
-from osler.retrieve.study_design import design_of
 from osler.types import Hit, Passage
 
 ARTICLE = """<PubmedArticleSet><PubmedArticle><MedlineCitation><PMID Version="1">{pmid}</PMID>

@@ -8,8 +8,7 @@ from osler.errors import MalformedOutput
 from osler.graph import communities
 from osler.graph.items import Definition, Name, Relation
 from osler.graph.store import Graph
-from osler.retrieve.graph_communities import CommunityRetriever
-from osler.retrieve.graph_summaries import CommunitySummariser
+from osler.retrieve.graph_communities import CommunityRetriever, CommunitySummariser
 from osler.testing.scripted import ScriptedModel
 from osler.trace import Asked, Run
 

@@ -22,8 +22,8 @@ from osler.llm.local.quantise import default_gguf
 from osler.llm.server.connection import Endpoint, ServerClient
 from osler.retrieve.cross_encoder import CrossEncoder
 from osler.retrieve.hybrid import LexicalRetriever
+from osler.retrieve.pooled import RerankedRetriever
 from osler.retrieve.relevance import EncoderRelevance, OverlapRelevance
-from osler.retrieve.rerank import RerankedRetriever
 from osler.retrieve.served_reranker import OpenAIReranker
 from osler.testing.conformance import RetrieverKit
 from osler.testing.scripted import HashingEncoder

@@ -20,8 +20,8 @@ from osler.kb.search.vectors import Floats
 from osler.kb.store import access
 from osler.retrieve import rank_hits, rrf, source_errors
 from osler.retrieve.hybrid import Fusion, HybridRetriever, LexicalRetriever, retriever_over
+from osler.retrieve.pooled import reranker_text
 from osler.retrieve.relevance import EncoderRelevance
-from osler.retrieve.rerank import reranker_text
 from osler.retrieve.words import content_terms
 from osler.testing.scripted import HashingEncoder
 from osler.text import language_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from osler.retrieve.study_design import DESIGNS, design_of, read_design, read_sample_size
+from osler.answer.evidence_table import DESIGNS, design_of, read_design, read_sample_size
 from osler.types import Locator, Passage
 
 

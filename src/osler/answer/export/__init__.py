@@ -2,8 +2,7 @@
 
 | Module | Writes |
 |---|---|
-| `references` | the cited documents with their identifiers |
-| `layout` | the blocks of an answer, in order |
+| `layout` | the blocks of an answer, in order, and the cited documents with their identifiers |
 | `texts` | Markdown and HTML |
 | `office` | Word and PDF (extra `export`) |
 | `fhir` | FHIR R4 resources with the AIAST label |

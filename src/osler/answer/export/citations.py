@@ -8,8 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from osler.answer.evidence_table import flat_rows, tabulate_studies
-from osler.answer.export.layout import ExportedAnswer
-from osler.answer.export.references import Reference, find_identifiers
+from osler.answer.export.layout import ExportedAnswer, Reference, find_identifiers
 from osler.sources.catalogue import BOOK, GUIDELINE, RESEARCH
 
 # A source as RIS and BibTeX name the kind of its documents.

@@ -7,16 +7,13 @@ from dataclasses import replace
 from functools import partial
 
 from osler.answer import Composer
-from osler.answer.cautions import CautiousComposer, InstructionCautiousComposer
+from osler.answer.cautions import CautiousComposer, CurrentComposer, InstructionCautiousComposer
 from osler.answer.consistency import ConsistentComposer
-from osler.answer.current import CurrentComposer
 from osler.answer.extractive import ExtractiveComposer
 from osler.answer.gate import EvidenceGate, read_fits
-from osler.answer.options import OptionChooser, OptionLetters, OptionTexts
+from osler.answer.options import OptionChooser, OptionLetters, OptionTexts, VerdictChooser
 from osler.answer.references import ReferenceCheckingComposer
-from osler.answer.rewriter import Rewriter
-from osler.answer.verdicts import VerdictChooser
-from osler.answer.written import WrittenComposer
+from osler.answer.written import Rewriter, WrittenComposer
 from osler.app.config import (
     OmniRagSettings,
     Role,

@@ -19,7 +19,7 @@ from osler.retrieve.asked import QuestionReader
 from osler.retrieve.experts.judge import JUDGE, JudgeExpert, JudgeRelevance
 from osler.retrieve.experts.matching import MATCH, MatchEncoder, MatchRelevance
 from osler.retrieve.experts.shelf import open_expert
-from osler.retrieve.rerank import RerankedRetriever
+from osler.retrieve.pooled import RerankedRetriever
 from osler.sources.catalogue import EMR, GRAPH
 from osler.text import load_plugins
 from osler.types import Relevance, Retriever

@@ -4,8 +4,7 @@
 |---|---|
 | `cards` | the card of an expert: base, data, figures, what it is bad at |
 | `shelf` | the experts that come with Osler and a user's own, checked against their cards |
-| `packing` | changes of the encoder's matrices in three bits a number |
-| `pair_graph` | the pair model as an ONNX graph: packaged encoder, its changes, head |
+| `pair_graph` | the pair model as an ONNX graph: packaged encoder, its packed changes, head |
 | `judge` | `judge`: does this sentence, where it stands, answer this question? |
 | `cues` | what a sentence says by its words: negation, hedges, directions |
 | `supporting` | `supports`: does this evidence say yes, no, or nothing of it? |

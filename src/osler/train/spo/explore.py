@@ -17,7 +17,7 @@ from osler.methods.omni.plan import Query, SourcePlan, expect_source_plan, sourc
 from osler.methods.omni.retriever import PlannedRetriever
 from osler.prompts import render_question_prompt
 from osler.retrieve import LookupResult
-from osler.retrieve.rerank import reranker_text
+from osler.retrieve.pooled import reranker_text
 from osler.trace import Noted, Run
 from osler.train.spo.case import TrainingCase
 from osler.types import Question, Usage

@@ -15,7 +15,7 @@ from docx import Document
 from fhir.resources.R4B.bundle import Bundle
 
 from osler.answer.export import FORMATS, ExportedAnswer, write_export
-from osler.answer.export.references import find_identifiers, list_references
+from osler.answer.export.layout import find_identifiers, list_references
 from osler.errors import BadArgument
 from osler.types import (
     Answer,

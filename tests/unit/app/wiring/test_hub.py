@@ -19,8 +19,8 @@ from osler.app.wiring.models import load_encoder, load_model
 from osler.errors import BadConfig, KnowledgeBaseMismatch, ModelError
 from osler.kb.base import KnowledgeBase
 from osler.llm.core.base import BatchLikelihood, Message, Sampling
+from osler.retrieve.pooled import RerankedRetriever
 from osler.retrieve.relevance import OverlapRelevance
-from osler.retrieve.rerank import RerankedRetriever
 
 REVISION = "0123456789abcdef0123456789abcdef01234567"
 

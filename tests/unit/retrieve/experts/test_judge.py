@@ -31,8 +31,13 @@ from osler.retrieve.experts.judge import (
     JudgeRelevance,
     read_judged,
 )
-from osler.retrieve.experts.packing import pack_delta, unpack_deltas
-from osler.retrieve.experts.pair_graph import merge_deltas, pair_graph, run_pairs
+from osler.retrieve.experts.pair_graph import (
+    merge_deltas,
+    pack_delta,
+    pair_graph,
+    run_pairs,
+    unpack_deltas,
+)
 from osler.retrieve.experts.shelf import BASE, ShelvedExpert, open_expert
 from osler.text import one_line
 

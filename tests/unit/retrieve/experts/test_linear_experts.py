@@ -14,9 +14,13 @@ from train_supports import tensors_of
 from osler.errors import ModelError
 from osler.retrieve.experts.cards import CARD, WEIGHTS, ExpertCard, render_card
 from osler.retrieve.experts.cues import CUES, FEATURES, CuedSentence, measure_cues, score_conclusion
-from osler.retrieve.experts.linear import LinearModel
 from osler.retrieve.experts.shelf import ShelvedExpert, open_expert
-from osler.retrieve.experts.supporting import MAYBE_SHARE, SupportsExpert, read_evidence
+from osler.retrieve.experts.supporting import (
+    MAYBE_SHARE,
+    LinearModel,
+    SupportsExpert,
+    read_evidence,
+)
 from osler.retrieve.relevance import OverlapRelevance
 from osler.types import Hit, Locator, Passage
 

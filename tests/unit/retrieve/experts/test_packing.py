@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from osler.retrieve.experts.packing import pack_delta, unpack_deltas
+from osler.retrieve.experts.pair_graph import pack_delta, unpack_deltas
 
 CHANCE = np.random.default_rng(5)
 
