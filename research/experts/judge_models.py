@@ -20,7 +20,6 @@ import torch
 import transformers
 from expert_sets import JudgedCase
 from judge_rows import JudgeRow, JudgeSampler
-from osler.retrieve.experts.packing import pack_delta
 
 from osler.kb.encoders.base import WordPieces
 from osler.kb.encoders.minilm import DIMENSION, HEADS, LAYERS, read_safetensors
@@ -28,7 +27,13 @@ from osler.llm.local.weights import MINILM, MINILM_TOKENIZER, locate_weights
 from osler.llm.transformers.hub import open_model, open_tokenizer
 from osler.retrieve.asked import QuestionReader
 from osler.retrieve.experts.judge import JudgedText, read_judged
-from osler.retrieve.experts.pair_graph import HEAD_BIAS, HEAD_WEIGHT, PairInput, TextPieces
+from osler.retrieve.experts.pair_graph import (
+    HEAD_BIAS,
+    HEAD_WEIGHT,
+    PairInput,
+    TextPieces,
+    pack_delta,
+)
 from osler.text import one_line
 
 _TOGETHER = 96
