@@ -92,7 +92,7 @@ _VERBS = {
     ),
     "calibrate": Verb(
         "Fit the least sureness of an answer, TC-RAG's sigma, or KAG-Thinker's tau.",
-        "setup:calibrate",
+        "calibrate:calibrate",
     ),
     "attack": Verb(
         "Attack TC-RAG's first tool call with noise, in six ways (TC-RAG App. 8.6).",
