@@ -10,20 +10,22 @@ STRATEGY ?=
 JOBS ?= auto
 # The extras that the tests have beside the core; the heavy ones are in requirements-extra.txt.
 LIGHT := pdf parquet xlsx fast edge qdrant graph math plot export serve
-DEPLOY := src/osler/serve/deploy
+OWN := osler osler-lab osler-serve
+DEPLOY := packages/osler-serve/src/osler_serve/deploy
 OSLER := OSLER__HOME=$(HOME_DIR) $(BIN)/osler
 
 .PHONY: ask house test test-extra test-libraries test-servers lint-deploy check check-types check-rules mutants laws docs lock bench scoreboard-small fuzz page test-page screenshots coverage release-check clean
 
-$(VENV)/core: requirements.lock pyproject.toml
+$(VENV)/core: requirements.lock packages/osler/pyproject.toml
 	@echo "installing into $(VENV) (once, about half a minute)"
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable packages/osler
 	@touch $@
 
-$(VENV)/dev: $(VENV)/core requirements-dev.lock
+$(VENV)/dev: $(VENV)/core requirements-dev.lock packages/osler-lab/pyproject.toml packages/osler-serve/pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable packages/osler-lab --editable packages/osler-serve
 	@touch $@
 
 ## Answers Q from the sample knowledge base as plain `osler ask` does, or with STRATEGY (tc-rag, kag-thinker, omni-rag, or any of docs/guide/baselines.md).
@@ -117,7 +119,7 @@ laws: $(VENV)/dev
 	  tests/laws/test_machine_laws.py tests/laws/test_action_laws.py \
 	  tests/laws/test_turing_laws.py tests/oracles/test_named_machines.py
 
-$(VENV)/docs: $(VENV)/core requirements-docs.lock
+$(VENV)/docs: $(VENV)/dev requirements-docs.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-docs.lock
 	@touch $@
 
@@ -133,7 +135,7 @@ bench: $(VENV)/dev
 
 ## The small scoreboard on the sample base, in a home of its own; fails where a row leaves its published interval.
 scoreboard-small: SCORED := OSLER__HOME=$(HOME_DIR)/scoreboard $(BIN)/osler
-scoreboard-small: $(VENV)/core
+scoreboard-small: $(VENV)/dev
 	@$(SCORED) download-models >/dev/null
 	@$(SCORED) kb build --sample >/dev/null
 	@$(SCORED) kb graph add --sample >/dev/null
@@ -141,7 +143,7 @@ scoreboard-small: $(VENV)/core
 	$(SCORED) scoreboard report $(HOME_DIR)/scoreboard/log --out $(HOME_DIR)/scoreboard --against benchmarks/scoreboard/small.csv
 
 ## Builds the page into the package (needs Node 20 or newer; installing Osler does not).
-page: $(VENV)/core
+page: $(VENV)/dev
 	@$(BIN)/python scripts/page_sources.py
 	cd web && npm ci --no-audit --no-fund && npm test && npm run build
 
@@ -175,18 +177,20 @@ coverage: $(VENV)/dev
 release-check: $(VENV)/dev
 	$(BIN)/python scripts/release_check.py $(if $(TAG),--tag $(TAG)) $(if $(DIST),--keep $(DIST))
 
-## Pins what pyproject.toml asks for; run after changing a dependency.
+## Pins what the packages ask for; run after changing a dependency.
+lock: COMPILE = .lock-tool/bin/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate $(OWN:%=--no-emit-package %)
+lock: CORE = packages/osler/pyproject.toml --group pyproject.toml:build
 lock:
 	$(PYTHON) -m pip install --quiet --target .lock-tool uv
-	.lock-tool/bin/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --group build pyproject.toml -o requirements.lock
-	.lock-tool/bin/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --group build --group dev $(LIGHT:%=--extra %) pyproject.toml -o requirements-dev.lock
-	.lock-tool/bin/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --group build --group docs --extra serve --constraint requirements-dev.lock pyproject.toml -o requirements-docs.lock
-	.lock-tool/bin/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --group libraries --extra langchain --extra llama-index --extra haystack --constraint requirements-dev.lock pyproject.toml -o requirements-libraries.lock
-	.lock-tool/bin/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --group mutants --constraint requirements-dev.lock -o requirements-mutants.lock
-	.lock-tool/bin/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --group linters -o requirements-linters.lock
-	.lock-tool/bin/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --no-deps requirements-extra.txt -o requirements-extra.lock
-	.lock-tool/bin/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --group litellm -o requirements-litellm.lock
-	.lock-tool/bin/uv pip compile --quiet --universal --generate-hashes --no-header --no-annotate --group llama-cpp-python -o requirements-llama-cpp-python.lock
+	$(COMPILE) $(CORE) -o requirements.lock
+	$(COMPILE) $(CORE) --group pyproject.toml:dev $(LIGHT:%=--extra %) -o requirements-dev.lock
+	$(COMPILE) $(CORE) --group pyproject.toml:docs --extra serve --constraint requirements-dev.lock -o requirements-docs.lock
+	$(COMPILE) $(CORE) --group pyproject.toml:libraries --extra langchain --extra llama-index --extra haystack --constraint requirements-dev.lock -o requirements-libraries.lock
+	$(COMPILE) --group pyproject.toml:mutants --constraint requirements-dev.lock -o requirements-mutants.lock
+	$(COMPILE) --group pyproject.toml:linters -o requirements-linters.lock
+	$(COMPILE) --no-deps requirements-extra.txt -o requirements-extra.lock
+	$(COMPILE) --group pyproject.toml:litellm -o requirements-litellm.lock
+	$(COMPILE) --group pyproject.toml:llama-cpp-python -o requirements-llama-cpp-python.lock
 	rm -rf .lock-tool
 
 clean:

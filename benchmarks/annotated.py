@@ -54,7 +54,7 @@ async def dictionaries() -> list[str]:
     """Rows of the dictionary: with and without word forms, and with the sample's graph."""
     sample, rows = chunks(), list[str]()
     with tempfile.TemporaryDirectory() as folder, Graph.create(Path(folder)) as graph:
-        graph.add(read_graph([ROOT / "src" / "osler" / "sample" / "graph"]))
+        graph.add(read_graph([ROOT / "packages/osler/src/osler/sample/graph"]))
         for name, of, forms in (
             ("dictionary, without word forms", None, False),
             ("dictionary", None, True),

@@ -19,9 +19,9 @@ from citation_cases import Case, make_swaps, make_wrong, read_gold
 
 from osler.answer.read_passages import read_passage
 from osler.answer.support import find_support
-from osler.evaluate.intervals import proportion
 from osler.retrieve.words import content_terms
 from osler.text import split_sentences
+from osler_lab.evaluate.intervals import proportion
 
 _BEFORE, _SIMPLE = 0.75, 0.5
 Rule = Callable[[Case], bool]

@@ -24,7 +24,7 @@ from pathlib import Path
 from osler.danger.classifier import packaged_classifier
 from osler.danger.notice import find_signs
 from osler.danger.rules import packaged_rules
-from osler.evaluate.intervals import proportion
+from osler_lab.evaluate.intervals import proportion
 
 CASES = Path(__file__).parents[1] / "tests" / "fixtures" / "danger"
 PARTS = (

@@ -16,10 +16,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from osler.evaluate.intervals import Estimate
 from osler.extract.items import Entity, EntityRelation, Item
 from osler.graph.normal import normalize_name
 from osler.types import Language, Passage
+from osler_lab.evaluate.intervals import Estimate
 
 LEVELS: Final = ("name", "name and type", "pair", "pair and predicate")
 """Levels of comparison: entities by name, and with their type; relations by their two ends

@@ -44,30 +44,30 @@ from served import FixedModel, loaded_shelf, no_page, serving_settings
 from stores import write_corpus
 
 from osler.answer.follow_up import Standalone
-from osler.app import forget as forgetting
 from osler.app import runs
 from osler.app.audit import entries
 from osler.app.audit.log import read_head
 from osler.app.audit.log import read_lines as read_audit_lines
-from osler.app.backup import check_backup, make_backup, restore_backup
-from osler.app.config import Settings
 from osler.app.quarantine import release
 from osler.app.threads import Thread, ThreadStore, Turn
 from osler.errors import BadRun, OslerError
-from osler.evaluate.log import read_records, read_trace
-from osler.evaluate.record import Gold, Sample
-from osler.evaluate.runner import EvaluationRunner, ReadyStrategy, RunnerCell
-from osler.jobs.journal import append_line, read_lines, require_agreement
 from osler.kb.base import KnowledgeBase
 from osler.kb.search.base import BackendChoice
 from osler.retrieve.hybrid import LexicalRetriever
-from osler.serve.app import build_state
-from osler.serve.keys import Caller
-from osler.serve.run_manager import ActiveRun
-from osler.testing.scripted import HashingEncoder
+from osler.settings import Settings
 from osler.trace import Run
-from osler.train.record import DATA, write_records
 from osler.types import Answer, Halt, Question, Solution
+from osler_lab.evaluate.log import read_records, read_trace
+from osler_lab.evaluate.record import Gold, Sample
+from osler_lab.evaluate.runner import EvaluationRunner, ReadyStrategy, RunnerCell
+from osler_lab.jobs.journal import append_line, read_lines, require_agreement
+from osler_lab.testing.scripted import HashingEncoder
+from osler_lab.train.record import DATA, write_records
+from osler_serve.app import build_state
+from osler_serve.keys import Caller
+from osler_serve.ops import forget as forgetting
+from osler_serve.ops.backup import check_backup, make_backup, restore_backup
+from osler_serve.run_manager import ActiveRun
 
 WORDS = ("iron", "zinc", "gold", "lead")
 CUTS = ("cut", "cut-strict")

@@ -36,11 +36,8 @@ from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
-from osler.app.config import load
+from osler.app.labeled_questions import parse_labeled
 from osler.errors import OslerError
-from osler.evaluate.judges import parse_marks
-from osler.evaluate.labeled_questions import parse_labeled
-from osler.evaluate.record import RECORD_LINES
 from osler.kb.base import KnowledgeBase
 from osler.llm.reading.verdicts import read_verdict
 from osler.llm.recording.tape import Tape
@@ -52,9 +49,12 @@ from osler.methods.omni.planners.query2doc import read_passage
 from osler.methods.omni.planners.terms import parse_terms
 from osler.methods.tcrag.actions import parse_action, parse_released
 from osler.questions import parse_question
+from osler.settings import load
 from osler.sources.formats import by_name
 from osler.text import split_sentences
 from osler.trace import from_line
+from osler_lab.evaluate.judges import parse_marks
+from osler_lab.evaluate.record import RECORD_LINES
 
 CORPUS = Path(__file__).parents[1] / "tests" / "fixtures" / "fuzz" / "kept.jsonl"
 SECONDS, MEGABYTES = 10, 1024

@@ -34,10 +34,10 @@ from competent import GoldReader, GoldStep
 from mannered_runs import ManneredRun, run_mannered
 
 from osler.retrieve.words import content_terms
-from osler.testing.manners import Manners
-from osler.testing.prefix_cache import PrefixCache, template_tokens
 from osler.text import split_sentences
 from osler.types import Halt, Hit, Passage, Question, Retriever
+from osler_lab.testing.manners import Manners
+from osler_lab.testing.prefix_cache import PrefixCache, template_tokens
 
 LONGEST = 900
 """Characters of a document: the prompts of all methods show so much whole."""

@@ -14,8 +14,16 @@ from pathlib import Path
 
 import multihop
 
-from osler.app.config import Settings
-from osler.app.natural.published import (
+from osler.build.knowledge import open_or_create
+from osler.build.models import load_encoder
+from osler.errors import BadConfig, MalformedSource
+from osler.kb.base import KnowledgeBase
+from osler.kb.encoders.base import Encoder
+from osler.settings import Settings
+from osler.sources.catalogue import WIKI
+from osler.types import Hit, Question
+from osler_lab.jobs.runner import Progress
+from osler_lab.natural.published import (
     MEDQUAD,
     SearchQuestion,
     document_name,
@@ -24,14 +32,6 @@ from osler.app.natural.published import (
     read_searches,
     read_split,
 )
-from osler.app.wiring.knowledge import open_or_create
-from osler.app.wiring.models import load_encoder
-from osler.errors import BadConfig, MalformedSource
-from osler.jobs.runner import Progress
-from osler.kb.base import KnowledgeBase
-from osler.kb.encoders.base import Encoder
-from osler.sources.catalogue import WIKI
-from osler.types import Hit, Question
 
 SPLIT = Path(__file__).parents[1] / "research" / "experts" / "split.json"
 SETS = ("pubmedqa", "bioasq", "medquad")

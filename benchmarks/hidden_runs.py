@@ -25,7 +25,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 from scoped_server import Keyed, serve_scoped
 
-from osler.serve.run_views import _find_visible
+from osler_serve.run_views import _find_visible
 
 RUNS = 20
 

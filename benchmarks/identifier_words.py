@@ -22,8 +22,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-FOLDER = ROOT / "src/osler/sources/patients/identifiers"
-SAMPLE = ROOT / "src/osler/sample"
+FOLDER = ROOT / "packages/osler/src/osler/sources/patients/identifiers"
+SAMPLE = ROOT / "packages/osler/src/osler/sample"
 MEDICAL = ("B_corpora/textbooks/*.gz", "B_corpora/medquad/*", "B_corpora/pubmed/*.jsonl")
 QUESTIONS = ("pubmedqa/*.json", "bioasq/*.json", "medmcqa/*.json", "medqa_us/*.jsonl")
 # Their capitals are authors' names too: read for words in lower case.
@@ -34,7 +34,13 @@ AUTHORED = (
     "A_questions/multihop/musique/*corpus.json",
 )
 CHINESE = ("cmb_clin/CMB-Clin.json", "cmb_exam/CMB-4000.json", "cmb_exam/CMB-500.json")
-OWN = ("src/osler/**/*.py", "src/osler/**/*.toml", "docs/**/*.md", "web/src/**/*.ts*", "README*.md")
+OWN = (
+    "packages/osler/src/osler/**/*.py",
+    "packages/osler/src/osler/**/*.toml",
+    "docs/**/*.md",
+    "web/src/**/*.ts*",
+    "README*.md",
+)
 _WORD = re.compile(r"(?<![A-Za-zÀ-ÿ])[A-Za-zà-ÿ]{2,}(?![A-Za-zÀ-ÿ])")
 _PEOPLE = "LastName|ForeName|CollectiveName|AffiliationInfo|Affiliation|surname|given-names|aff"
 _AUTHORS = re.compile(rf"<(?:{_PEOPLE}|ref-list)\b.*?</(?:{_PEOPLE}|ref-list)>", re.DOTALL)
@@ -80,7 +86,9 @@ def find_chinese(data: Path, notes: list[str]) -> set[str]:
     with (data / "B_corpora/zh/样例_内科.csv").open(encoding="gb18030") as file:
         texts += ["。".join(row) for at, row in enumerate(csv.reader(file)) if at % 4]
     own = [path for one in OWN for path in ROOT.glob(one) if FOLDER not in path.parents]
-    own += [ROOT / "src/osler/danger/rules.toml"]  # twice: a pair that stands there once is a word
+    own += [
+        ROOT / "packages/osler/src/osler/danger/rules.toml"
+    ]  # twice: a pair that stands there once is a word
     texts += [text for path in (*own, *SAMPLE.rglob("*")) for text in read_texts(path)]
     runs = [run for text in texts for run in re.findall(r"[\u4e00-\u9fff]+", text)]
     pairs = Counter(run[at : at + 2] for run in runs for at in range(len(run) - 1))

@@ -25,9 +25,7 @@ from statistics import fmean
 
 from multihop import Item, build, items_2wiki, recall
 
-from osler.app.config import Settings
-from osler.app.wiring.models import load_encoder
-from osler.evaluate.intervals import difference, mean
+from osler.build.models import load_encoder
 from osler.extract import job as extraction
 from osler.extract import publish
 from osler.extract.derived import Extractions
@@ -38,6 +36,8 @@ from osler.kb.encoders.base import Encoder
 from osler.retrieve.hybrid import Fusion
 from osler.retrieve.indexed import IndexedRetriever, IndexWeights, NameRankings, Walk
 from osler.retrieve.words import STOP_WORDS
+from osler.settings import Settings
+from osler_lab.evaluate.intervals import difference, mean
 
 K = 5
 

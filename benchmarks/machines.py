@@ -34,17 +34,17 @@ from held_out import (
     settings_of,
 )
 
-from osler.app.config import Settings
-from osler.app.natural.published import hash_of
-from osler.app.wiring import roles_of
-from osler.app.wiring.knowledge import open_knowledge_base
-from osler.app.wiring.live import with_knowledge
-from osler.app.wiring.models import load_encoder, load_roles
-from osler.app.wiring.strategies import build_solver
-from osler.evaluate.intervals import mean, proportion
+from osler.build import roles_of
+from osler.build.knowledge import open_knowledge_base
+from osler.build.live import with_knowledge
+from osler.build.models import load_encoder, load_roles
+from osler.build.strategies import build_solver
 from osler.kb.base import KnowledgeBase
 from osler.kb.encoders.base import Encoder
+from osler.settings import Settings
 from osler.trace import Run, Solver
+from osler_lab.evaluate.intervals import mean, proportion
+from osler_lab.natural.published import hash_of
 
 STRATEGIES: dict[str, dict[str, Any]] = {
     "rag": {"kind": "rag"},

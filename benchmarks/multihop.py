@@ -42,12 +42,10 @@ from statistics import fmean, median
 from typing import Any
 
 from osler.answer import UNDECIDED, Decision
-from osler.app.config import Settings
-from osler.app.wiring import Parts
-from osler.app.wiring.live import live_parts
-from osler.app.wiring.models import load_encoder
+from osler.build import Parts
+from osler.build.live import live_parts
+from osler.build.models import load_encoder
 from osler.errors import MalformedOutput
-from osler.evaluate.intervals import difference, mean, proportion
 from osler.kb.base import KnowledgeBase
 from osler.llm.core.base import Completion, Sampling
 from osler.llm.core.spans import answer_span, least_probability
@@ -64,8 +62,10 @@ from osler.methods.kag.planner import Decomposer, FormPlanner, GivenForms
 from osler.methods.kag.solver import Thinker
 from osler.prompts import render_prompt
 from osler.retrieve import look_up
+from osler.settings import Settings
 from osler.trace import BoundaryChecked, FormSolved, FormsPlanned, Retrieved, Run
 from osler.types import Answer, Hit, Question, Retriever
+from osler_lab.evaluate.intervals import difference, mean, proportion
 
 SEED, K, REFERENCE, BRIEF = 0, 2, 350, 60
 WAYS = ("planned", "no boundary", "rag", "rule", "direct")

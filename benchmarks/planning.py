@@ -43,15 +43,13 @@ from xml.etree import ElementTree
 
 from quality import figure, store
 
-from osler.app.config import Settings
-from osler.app.wiring.knowledge import (
+from osler.build.knowledge import (
     make_retriever,
     open_knowledge_base,
     open_or_create,
     pool_relevance,
 )
-from osler.app.wiring.models import load_encoder, load_roles
-from osler.evaluate.intervals import Estimate, mean
+from osler.build.models import load_encoder, load_roles
 from osler.kb.base import KnowledgeBase
 from osler.llm.core.base import Sampling
 from osler.llm.core.speaker import Speaker
@@ -63,9 +61,11 @@ from osler.methods.omni.planners.query2doc import Query2Doc
 from osler.methods.omni.planners.terms import TermExtractor
 from osler.methods.omni.retriever import PlannedRetriever, order_results
 from osler.retrieve.pooled import PooledOrder
+from osler.settings import Settings
 from osler.sources.catalogue import GUIDELINE, RESEARCH, WEB, WIKI
 from osler.trace import Run
 from osler.types import Hit, Question, Retriever
+from osler_lab.evaluate.intervals import Estimate, mean
 
 DATA = Path(__file__).resolve().parents[1].parent / "shared" / "data"
 SOURCES = (GUIDELINE, RESEARCH, WIKI, WEB)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from osler.evaluate.intervals import Estimate
+from osler_lab.evaluate.intervals import Estimate
 
 FILE = Path(__file__).with_name("quality.toml")
 COLUMNS = ["table", "set", "row", "measure", "n", "hits", "value", "low", "high"]

@@ -22,14 +22,14 @@ from math import sqrt
 from pathlib import Path
 
 import osler
-from osler.app.config import Settings
-from osler.app.wiring.knowledge import (
+from osler.build.knowledge import (
     build_sample,
     make_retriever,
     open_knowledge_base,
     searched_sources,
 )
-from osler.app.wiring.models import load_encoder, load_model
+from osler.build.models import load_encoder, load_model
+from osler.settings import Settings
 from osler.types import Question, Solution
 
 SEED = 0

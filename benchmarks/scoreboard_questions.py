@@ -1,6 +1,6 @@
 """The scoreboard's generated questions: formulas' values, and several steps over the sample graph.
 
-    python benchmarks/scoreboard_questions.py > src/osler/sample/scoreboard.jsonl
+    python benchmarks/scoreboard_questions.py > packages/osler/src/osler/sample/scoreboard.jsonl
 
 Sixty questions give all inputs of a verified formula, with the value that `evaluate_formula` gives
 (the same function states the answer, so they measure whether the question is read, not the

@@ -19,15 +19,15 @@ from pathlib import Path
 
 from sample_questions import samples
 
-from osler.app.config import Settings, load
-from osler.app.wiring.knowledge import build_sample
-from osler.app.wiring.live import live_parts
-from osler.app.wiring.models import load_roles
-from osler.app.wiring.strategies import build_solver
-from osler.evaluate.intervals import Estimate, proportion
-from osler.evaluate.judges import Judge, SolutionProcess, process_of_events
+from osler.build.knowledge import build_sample
+from osler.build.live import live_parts
+from osler.build.models import load_roles
+from osler.build.strategies import build_solver
+from osler.settings import Settings, load
 from osler.trace import Run, Solver
 from osler.types import Question, Solution
+from osler_lab.evaluate.intervals import Estimate, proportion
+from osler_lab.evaluate.judges import Judge, SolutionProcess, process_of_events
 
 TEMPERATURES = (0.6, 0.8)
 """The two that §4.4 names."""

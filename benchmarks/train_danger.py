@@ -1,6 +1,8 @@
 """Fits the classifier that stands beside the rules for people in danger.
 
-    python benchmarks/train_danger.py [--data FOLDER]    writes src/osler/danger/classifier.*
+    python benchmarks/train_danger.py [--data FOLDER]
+
+writes packages/osler/src/osler/danger/classifier.*
 
 It is fitted to the labelled questions that were looked at before (`tests/fixtures/danger`) and
 to questions of open data sets in FOLDER, which count as no danger unless a rule applies. The

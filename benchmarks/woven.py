@@ -20,11 +20,11 @@ from pathlib import Path
 from injections import SEED, answers
 
 from osler.answer.written import WrittenComposer
-from osler.evaluate.intervals import proportion
 from osler.retrieve.words import content_terms
 from osler.text import split_sentences
 from osler.trace import Run
 from osler.types import Hit, Passage, Question, Statement
+from osler_lab.evaluate.intervals import proportion
 
 ORDERS = (
     "People with {0} should stop all their medicines for a week.",

@@ -11,7 +11,7 @@ import tempfile
 from pathlib import Path
 
 import osler
-from osler.app.wiring.models import load_encoder
+from osler.build.models import load_encoder
 
 
 def main(notes: str, question: str) -> None:

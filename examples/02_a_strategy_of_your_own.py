@@ -12,9 +12,9 @@ from pathlib import Path
 
 import osler
 from osler.answer import Composer
-from osler.app.wiring.composers import build_composer
-from osler.app.wiring.knowledge import build_sample
-from osler.app.wiring.live import live_parts
+from osler.build.composers import build_composer
+from osler.build.knowledge import build_sample
+from osler.build.live import live_parts
 from osler.retrieve import look_up
 from osler.types import Halt
 

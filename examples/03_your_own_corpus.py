@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 import osler
-from osler.app.wiring.models import load_encoder
+from osler.build.models import load_encoder
 
 NOTES = [
     ("paracetamol", "Paracetamol", "Adults take 1 g of paracetamol up to four times a day.", 2024),

@@ -15,11 +15,11 @@ from pathlib import Path
 
 import osler
 from osler.answer import Composer
-from osler.app.wiring import Parts
-from osler.app.wiring.composers import build_composer
-from osler.app.wiring.live import live_parts
-from osler.app.wiring.models import load_encoder
-from osler.app.wiring.strategies import build_solver
+from osler.build import Parts
+from osler.build.composers import build_composer
+from osler.build.live import live_parts
+from osler.build.models import load_encoder
+from osler.build.strategies import build_solver
 from osler.retrieve import look_up
 from osler.trace import Budget, BudgetExceeded
 from osler.types import Halt, Hit

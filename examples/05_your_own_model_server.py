@@ -20,7 +20,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import osler
-from osler.app.wiring.models import load_encoder
+from osler.build.models import load_encoder
 
 NOTES = """\
 # Ward notes

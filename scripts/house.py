@@ -1,4 +1,4 @@
-"""Prints how the package measures: sizes, names, types, comments, imports (`make house`).
+"""Prints how the packages measure: sizes, names, types, comments, imports (`make house`).
 
 One-word names have no underscore inside (leading and trailing ones do not count; dunders are left
 out). A class shares its name when the same name is defined more than once in the package; the
@@ -20,7 +20,12 @@ from functools import cache, cached_property
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-SRC = ROOT / "src" / "osler"
+PACKAGES = {
+    name.replace("-", "_"): ROOT / "packages" / name / "src" / name.replace("-", "_")
+    for name in ("osler", "osler-lab", "osler-serve")
+}
+"""Import name of each package, and its folder."""
+SRC = PACKAGES["osler"]
 LAYOUT = {tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -36,6 +41,17 @@ class SourceFile:
     def __post_init__(self) -> None:
         self.text = self.path.read_text(encoding="utf-8")
         self.tree = ast.parse(self.text)
+
+    @property
+    def package(self) -> str:
+        return self.name.partition(".")[0]
+
+    @property
+    def name(self) -> str:
+        """The dotted name of the module."""
+        parts = self.path.with_suffix("").parts
+        parts = parts[len(parts) - parts[::-1].index("src") :]
+        return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
     @property
     def lines(self) -> int:
@@ -84,6 +100,11 @@ class SourceFile:
         return found
 
 
+def count_import_lines(file: SourceFile) -> int:
+    found = (n for n in file.nodes if isinstance(n, ast.Import | ast.ImportFrom))
+    return sum((one.end_lineno or one.lineno) - one.lineno + 1 for one in found)
+
+
 def is_broad(handler: ast.ExceptHandler) -> bool:
     kinds = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
     return any(
@@ -119,17 +140,17 @@ def quantile(values: list[int], share: float) -> int:
 
 @cache
 def read_sources() -> list[SourceFile]:
-    """Every module of the package, parsed once in a process."""
-    return [SourceFile(path) for path in sorted(SRC.rglob("*.py"))]
+    """Every module of the packages, parsed once in a process."""
+    return [SourceFile(path) for home in PACKAGES.values() for path in sorted(home.rglob("*.py"))]
 
 
 def imported_names(nodes: Iterable[ast.AST]) -> Iterator[str]:
-    """Dotted names of the package that a module imports, wherever the import stands."""
+    """Dotted names of the packages that a module imports, wherever the import stands."""
     for node in nodes:
-        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "osler":
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] in PACKAGES:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
         elif isinstance(node, ast.Import):
-            yield from (a.name for a in node.names if a.name.split(".")[0] == "osler")
+            yield from (a.name for a in node.names if a.name.split(".")[0] in PACKAGES)
 
 
 def module_of(name: str, modules: Container[str]) -> str:
@@ -140,11 +161,10 @@ def module_of(name: str, modules: Container[str]) -> str:
 
 
 def import_graph(files: list[SourceFile]) -> dict[str, set[str]]:
-    """Module to the modules of the package that it imports."""
+    """Module to the modules of the packages that it imports."""
     modules: dict[str, SourceFile] = {}
     for file in files:
-        parts = file.path.relative_to(SRC.parent).with_suffix("").parts
-        modules[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = file
+        modules[file.name] = file
     return {
         name: {module_of(other, modules) for other in imported_names(file.nodes)} - {name, ""}
         for name, file in modules.items()
@@ -181,15 +201,54 @@ def find_circles(graph: dict[str, set[str]]) -> list[set[str]]:
 
 TRACKED_TEXT = {".py", ".md", ".toml", ".yml", ".yaml", ".ts", ".tsx", ".cfg", ".txt", ""}
 PATH = re.compile(
-    r"(?<![\w/.<-])((?:src|tests|docs|benchmarks|examples|scripts|web|osler)/[\w./-]+"
+    r"(?<![\w/.<-])((?:packages|tests|docs|benchmarks|research|examples|scripts|web|osler)/[\w./-]+"
     r"\.(?:py|md|toml|jsonl?|svg|png|tsx?|ya?ml|j2|sh|txt|css|html))\b"
 )
 OUTSIDE = re.compile(
     r"\bF-(?:TC|KT|OM)-\d+|\b(?:FEATURES(?=\.md)|DESIGN|ENGINES|ECOSYSTEM|HOUSE|EXPERTS|AUDIT-\w+)(?:\.md)?\b"
     r"|\bSTYLE\.md\b"
 )
+DOTTED = re.compile(r"`((?:osler|osler_lab|osler_serve)(?:\.[A-Za-z_]\w*)+)(?:\(\))?`")
+FILES_AND_GROUPS = {
+    "toml",
+    "service",
+    "access",
+    "commands",
+    "datasets",
+    "encoders",
+    "formats",
+    "strategies",
+}
+"""What follows `osler.` in names of files and of groups of entry points."""
 BUILT = re.compile(r"/dist/|/node_modules/")
 """What a command of the repository makes is named, and not kept."""
+
+
+@cache
+def defined_names() -> dict[str, set[str]]:
+    """Module to the names that it defines or imports at its top level."""
+    return {file.name: set(names_at_top(file.tree.body)) for file in read_sources()}
+
+
+def names_at_top(body: Iterable[ast.stmt]) -> Iterator[str]:
+    for node in body:
+        if isinstance(node, Function | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            yield from ((alias.asname or alias.name).partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            named = (part for one in targets for part in ast.walk(one))
+            yield from (part.id for part in named if isinstance(part, ast.Name))
+        elif isinstance(node, ast.If | ast.Try):
+            yield from names_at_top([*node.body, *node.orelse])
+
+
+def is_lost(dotted: str) -> bool:
+    """Whether a dotted name leads to no module, and to no name of one; settings files are files."""
+    module = module_of(dotted, defined_names())
+    rest = dotted.removeprefix(module).lstrip(".").split(".")[0]
+    return bool(rest) and rest not in defined_names().get(module, set()) | FILES_AND_GROUPS
 
 
 def lost_references() -> list[str]:
@@ -210,8 +269,9 @@ def lost_references() -> list[str]:
             continue
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             lost += [f"{name}:{number}: {found}" for found in OUTSIDE.findall(line)]
+            lost += [f"{name}:{number}: {one}" for one in DOTTED.findall(line) if is_lost(one)]
             for found in PATH.findall(line):
-                homes = (ROOT / found, ROOT / "src" / found, SRC / found)
+                homes = (ROOT / found, *(home.parent / found for home in PACKAGES.values()))
                 if not BUILT.search(found) and not any(home.exists() for home in homes):
                     lost.append(f"{name}:{number}: {found}")
     return lost
@@ -219,10 +279,12 @@ def lost_references() -> list[str]:
 
 @dataclass(frozen=True)
 class Measures:
-    """The figures of the package."""
+    """The figures of the packages."""
 
     files: int
     code: int
+    packages: dict[str, int]
+    """Code lines of each package."""
     file_median: int
     file_p90: int
     file_max: int
@@ -242,6 +304,8 @@ class Measures:
     circles: int
     loose: tuple[str, ...]
     lost: tuple[str, ...]
+    imports: float
+    """Share of the code lines that are imports."""
 
 
 def measure_house() -> Measures:
@@ -256,9 +320,13 @@ def measure_house() -> Measures:
     classes = Counter(name for file in files for name in file.classes)
     shared = sum(count for count in classes.values() if count > 1)
     handlers = [handler for file in files for handler in file.handlers]
+    sizes = Counter[str]()
+    for file, (own, _) in zip(files, counted, strict=True):
+        sizes[file.package] += own
     return Measures(
         files=len(files),
         code=code,
+        packages=dict(sizes),
         file_median=quantile(lines, 0.5),
         file_p90=quantile(lines, 0.9),
         file_max=max(lines),
@@ -278,12 +346,14 @@ def measure_house() -> Measures:
         circles=len(find_circles(import_graph(files))),
         loose=tuple(sorted(path.stem for path in SRC.glob("*.py"))),
         lost=tuple(lost_references()),
+        imports=sum(map(count_import_lines, files)) / code,
     )
 
 
 def print_table(found: Measures) -> None:
     rows = (
         ("files / code lines", f"{found.files} / {found.code:,}"),
+        *((f"code lines of {name}", f"{size:,}") for name, size in found.packages.items()),
         ("file median / p90 / max", f"{found.file_median} / {found.file_p90} / {found.file_max}"),
         ("files under 40 / over 400 lines", f"{found.under_40} / {found.over_400}"),
         (
@@ -296,6 +366,7 @@ def print_table(found: Measures) -> None:
         ("one-word function names", f"{found.one_word:.1%}"),
         ("classes that share their name", f"{found.shared:.1%}"),
         ("comment lines, of code", f"{found.comments:.1%}"),
+        ("import lines, of code", f"{found.imports:.1%}"),
         ("import circles", f"{found.circles}"),
         ("modules loose at the root", " ".join(found.loose)),
         ("references to files that are not here", f"{len(found.lost)}"),

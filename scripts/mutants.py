@@ -33,11 +33,20 @@ WORK = ROOT / ".venv" / "mutants"
 LOG = WORK / "run.log"
 EQUIVALENT = Path(__file__).with_name("equivalent_mutants.toml")
 ROOMS = {
-    "methods": "src/osler/methods/*",
-    "answer": "src/osler/answer/*",
-    "evaluate/metrics": "src/osler/evaluate/metrics/*",
+    "methods": "packages/osler/src/osler/methods/*",
+    "answer": "packages/osler/src/osler/answer/*",
+    "evaluate/metrics": "packages/osler-lab/src/osler_lab/evaluate/metrics/*",
 }
-LINKED = ("src", "tests", "benchmarks", "research", "scripts", "docs", "examples", "pyproject.toml")
+LINKED = (
+    "packages",
+    "tests",
+    "benchmarks",
+    "research",
+    "scripts",
+    "docs",
+    "examples",
+    "pyproject.toml",
+)
 CAUGHT = {"killed", "timeout", "segfault", "suspicious"}
 """A mutant that hangs or crashes would be seen as well; "suspicious" is any other exit."""
 

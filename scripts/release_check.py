@@ -1,9 +1,10 @@
 """Tries a release before it is one: `make release-check [TAG=v1.2.3] [DIST=FOLDER]`.
 
-Builds the sdist, builds the wheel out of that sdist, compares what the wheel holds with the
-sources, installs it with its locked dependencies in a fresh environment and asks a question
-there, outside the repository. Writes the bill of materials and has the lock audited. Everything
-lies in a temporary folder; DIST keeps the three files.
+Of each package: builds the sdist, builds the wheel out of that sdist, compares what the wheel
+holds with the sources. Installs the core alone with its locked dependencies in a fresh environment
+and asks a question there, outside the repository; then adds the laboratory and the server, and
+tries what they bring. Writes the bill of materials and has the lock audited. Everything lies in a
+temporary folder; DIST keeps the files.
 """
 
 from __future__ import annotations
@@ -29,14 +30,11 @@ from typing import Any
 import supply_chain
 
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGE = "src/osler"
-
+PACKAGES = ("osler", "osler-lab", "osler-serve")
 KINDS = {
-    "prompts": "*/prompts/*.md",
-    "presets": "*/presets/*.toml",
-    "ablations": "*/ablations/*.toml",
-    "sample files": "*/sample/*",
-    "type marker": "osler/py.typed",
+    "osler": ("*/prompts/*.md", "*/presets/*.toml", "*/sample/*", "*/py.typed"),
+    "osler-lab": ("*/prompts/*.md", "*/ablations/*.toml", "*/py.typed"),
+    "osler-serve": ("*/deploy/*", "*/py.typed"),
 }
 """Data without which Osler installs well and then fails; none may be empty."""
 
@@ -59,25 +57,26 @@ def main(words: Sequence[str] | None = None) -> None:
 
 
 def check(*, tag: str | None, keep: Path | None) -> None:
-    settings = tomllib.loads(read("pyproject.toml"))
-    version = settings["project"]["version"]
-    page = [
-        pattern.removeprefix("src/") for pattern in settings["tool"]["hatch"]["build"]["artifacts"]
-    ]
+    version = project_of("osler")["project"]["version"]
     check_tag(tag, version)
     with tempfile.TemporaryDirectory(prefix="osler-release-") as name:
         folder = Path(name)
-        sdist, wheel = build(folder)
-        check_wheel(wheel, version, page)
-        install_and_ask(wheel, version, folder)
+        built = {package: build(package, folder) for package in PACKAGES}
+        for package, (_, wheel) in built.items():
+            check_wheel(package, wheel, version)
+        install_and_ask({package: wheel for package, (_, wheel) in built.items()}, version, folder)
         sbom = check_supply_chain(folder, version)
-        for file in (sdist, wheel, sbom):
+        for file in (*(file for pair in built.values() for file in pair), sbom):
             digest = hashlib.sha256(file.read_bytes()).hexdigest()
             print(f"{file.name}  {file.stat().st_size / 1e6:.1f} MB  sha256 {digest}")
             if keep is not None:
                 keep.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(file, keep)
     print(f"release-check: {version} is fit to be released")
+
+
+def project_of(package: str) -> dict[str, Any]:
+    return tomllib.loads(read(f"packages/{package}/pyproject.toml"))
 
 
 def read(name: str) -> str:
@@ -100,10 +99,11 @@ def check_tag(tag: str | None, version: str) -> None:
     print(f"version {version}, as the tag and the changelog say")
 
 
-def build(folder: Path) -> tuple[Path, Path]:
+def build(package: str, folder: Path) -> tuple[Path, Path]:
     """The sdist, and the wheel built out of it: so what the sdist lacks shows."""
-    built, source = folder / "dist", folder / "source"
-    run([sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", str(built)], ROOT)
+    built, source = folder / "dist" / package, folder / "source" / package
+    home = ROOT / "packages" / package
+    run([sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", str(built)], home)
     (sdist,) = built.glob("*.tar.gz")
     with tarfile.open(sdist) as archive:
         archive.extractall(source, filter="data")
@@ -113,34 +113,37 @@ def build(folder: Path) -> tuple[Path, Path]:
     return sdist, wheel
 
 
-def check_wheel(wheel: Path, version: str, page: Sequence[str]) -> None:
+def check_wheel(package: str, wheel: Path, version: str) -> None:
     """The wheel holds each source file, the licence texts, perhaps the page, and nothing else.
 
-    `page` are patterns of what `make page` builds; it is kept out of the repository.
+    The page is what `make page` builds; it is kept out of the repository.
     """
+    artifacts = project_of(package)["tool"]["hatch"].get("build", {}).get("artifacts", ())
+    page = [pattern.removeprefix("src/") for pattern in artifacts]
+    name = package.replace("-", "_")
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if not name.endswith("/")}
-        info = f"osler-{version}.dist-info/"
+        info = f"{name}-{version}.dist-info/"
         metadata = HeaderParser().parsestr(archive.read(info + "METADATA").decode())
-        scripts = archive.read(info + "entry_points.txt").decode()
-    wanted = {name.removeprefix("src/") for name in source_files()}
+    root = f"packages/{package}/src/"
+    wanted = {one.removeprefix(root) for one in source_files(root)}
     built = {name for name in names if any(fnmatch.fnmatch(name, pattern) for pattern in page)}
     held = {name for name in names - built if not name.startswith(info)}
     if held != wanted:
         lacks, adds = listed(wanted - held), listed(held - wanted)
-        raise Refused(f"the wheel lacks {lacks} and adds {adds}")
+        raise Refused(f"the wheel of {package} lacks {lacks} and adds {adds}")
     for licence in ("LICENSE", "NOTICE"):
         if f"{info}licenses/{licence}" not in names:
-            raise Refused(f"the wheel has no {licence}")
-    if metadata["Version"] != version or "osler = osler.cli:main" not in scripts:
-        raise Refused("the wheel's metadata name another version or no command `osler`")
-    for what, pattern in KINDS.items():
+            raise Refused(f"the wheel of {package} has no {licence}")
+    if metadata["Version"] != version:
+        raise Refused(f"the metadata of {package} name another version")
+    for pattern in KINDS[package]:
         count = len(fnmatch.filter(held, pattern))
         if count == 0:
-            raise Refused(f"the wheel has no {what}")
-        print(f"{count:5} {what}")
-    print(f"{len(held):5} files in all, as in {PACKAGE}")
-    print(f"{len(built):5} files of the page" + ("" if built else " (`make page` builds it)"))
+            raise Refused(f"the wheel of {package} has no {pattern}")
+        print(f"{count:5} {pattern}")
+    print(f"{len(held):5} files of {package}, as in the sources")
+    print(f"{len(built):5} files of the page" + ("" if built or not page else " (`make page`)"))
 
 
 def check_supply_chain(folder: Path, version: str) -> Path:
@@ -156,9 +159,9 @@ def check_supply_chain(folder: Path, version: str) -> Path:
     return path
 
 
-def source_files() -> list[str]:
+def source_files(root: str) -> list[str]:
     """What git has or would take; a build, a cache or an editor's file is not among it."""
-    listing = ["git", "ls-files", "-co", "--exclude-standard", "-z", "--", PACKAGE]
+    listing = ["git", "ls-files", "-co", "--exclude-standard", "-z", "--", root]
     names = run(listing, ROOT).split("\0")
     return [name for name in names if name and (ROOT / name).is_file()]
 
@@ -168,20 +171,23 @@ def listed(names: set[str]) -> str:
     return f"{len(names)} files ({', '.join(sorted(names)[:10]) or 'none'})"
 
 
-def install_and_ask(wheel: Path, version: str, folder: Path) -> None:
-    """The main job in a fresh environment: from the installed wheel to a cited answer."""
+def install_and_ask(wheels: dict[str, Path], version: str, folder: Path) -> None:
+    """In a fresh environment: from the core's wheel to a cited answer; then what the rest adds."""
     venv.create(folder / "venv", with_pip=True)
     programs = folder / "venv" / ("Scripts" if os.name == "nt" else "bin")
     pip = [str(programs / "python"), "-m", "pip", "--quiet", "--disable-pip-version-check"]
-    run([*pip, "install", "--require-hashes", "-r", str(ROOT / "requirements.lock")], folder)
-    run([*pip, "install", "--no-deps", str(wheel)], folder)
-    run([*pip, "check"], folder)
+
+    def install(package: str, lock: str) -> None:
+        run([*pip, "install", "--require-hashes", "-r", str(ROOT / lock)], folder)
+        run([*pip, "install", "--no-deps", str(wheels[package])], folder)
+        run([*pip, "check"], folder)
 
     def osler(*words: str) -> str:
         return run([str(programs / "osler"), *words], work, reader(folder))
 
     work = folder / "reader"
     work.mkdir()
+    install("osler", "requirements.lock")
     if osler("--version").split() != ["osler", version]:
         raise Refused(f"`osler --version` says {osler('--version')!r}")
     osler("download-models")
@@ -189,6 +195,11 @@ def install_and_ask(wheel: Path, version: str, folder: Path) -> None:
     osler("doctor", "--quiet")
     show_cited(json.loads(osler("ask", "--strategy", "rag", "--json", QUESTION)))
     osler("replay", "last")
+    install("osler-lab", "requirements.lock")
+    osler("eval", "tasks")
+    osler("ask", "--strategy", "medrag", "--json", QUESTION)
+    install("osler-serve", "requirements-docs.lock")
+    osler("serve", "key", "ls")
 
 
 def reader(folder: Path) -> dict[str, str]:

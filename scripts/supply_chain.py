@@ -121,7 +121,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--sbom", type=Path, default=Path("sbom.cdx.json"))
     given = parser.parse_args()
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    version = tomllib.loads((ROOT / "packages/osler/pyproject.toml").read_text())["project"][
+        "version"
+    ]
     made = bill_of_materials((ROOT / LOCK).read_text(encoding="utf-8"), version)
     given.sbom.write_text(json.dumps(made, indent=1) + "\n", encoding="utf-8")
     print(f"{given.sbom}: {len(made['components'])} components")

@@ -6,7 +6,7 @@ export default defineConfig({
   plugins: [react()],
   base: "./",
   build: {
-    outDir: "../src/osler/serve/static/dist",
+    outDir: "../packages/osler-serve/src/osler_serve/static/dist",
     emptyOutDir: true,
     assetsInlineLimit: 0, // the page's policy allows no data: addresses
     modulePreload: { polyfill: false },

@@ -23,11 +23,11 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from osler.app.calibrate import packaged_questions
-from osler.app.config import Settings
 from osler.app.runs import ask
-from osler.app.wiring.composers import evidence_gate
-from osler.app.wiring.resource_cache import ResourceCache
+from osler.build.composers import evidence_gate
+from osler.build.resource_cache import ResourceCache
+from osler.settings import Settings
+from osler_lab.studies.calibrate import packaged_questions
 
 FRESH = 5
 

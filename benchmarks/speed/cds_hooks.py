@@ -29,7 +29,7 @@ from served import serve_osler
 from synthetic_patients import make_patients, read_labelled_cases
 
 from osler.kb.base import KnowledgeBase
-from osler.testing.scripted import HashingEncoder
+from osler_lab.testing.scripted import HashingEncoder
 
 Sent = list[tuple[str, float, list[dict[str, Any]], str]]
 """File, milliseconds, cards, and what was wrong with them."""

@@ -20,7 +20,7 @@ from pathlib import Path
 from osler.kb.base import KnowledgeBase
 from osler.kb.search import edge
 from osler.kb.search.base import BackendChoice, Kind
-from osler.testing.scripted import HashingEncoder
+from osler_lab.testing.scripted import HashingEncoder
 
 
 class Wide(HashingEncoder):

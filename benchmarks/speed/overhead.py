@@ -26,9 +26,9 @@ from osler.methods.tcrag.machine import TuringMachine
 from osler.methods.tcrag.monitor import Cppl
 from osler.methods.tcrag.moves import AnyMove
 from osler.methods.tcrag.tools import DOC_RAG, KG_RAG, SearchTool
-from osler.testing.scripted import ScriptedModel, ScriptedRetriever
 from osler.trace import Event, Run, to_line
 from osler.types import Passage, Question, Retriever
+from osler_lab.testing.scripted import ScriptedModel, ScriptedRetriever
 
 REPLIES = [
     "Tool_Use: DOC_RAG\nTool_Input: warfarin and amiodarone",

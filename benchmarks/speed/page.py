@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "support"))
 
 from browsing import launch_browser, wait_for_script
 
-from osler.serve import page
+from osler_serve import page
 
 PAINT = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
 

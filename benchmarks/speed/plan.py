@@ -21,9 +21,9 @@ from osler.methods.kag.focus import Focuser
 from osler.methods.kag.output import AnswerFinisher
 from osler.methods.kag.planner import Decomposer
 from osler.methods.kag.solver import Thinker
-from osler.testing.scripted import KeyedModel, ScriptedRetriever
 from osler.trace import Run
 from osler.types import Passage, Question
+from osler_lab.testing.scripted import KeyedModel, ScriptedRetriever
 
 CALL_S = 0.1
 CRITICAL = 1 + 2 * 2 + 1 + 1

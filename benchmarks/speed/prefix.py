@@ -38,15 +38,15 @@ from typing import Any
 
 from sample_questions import samples
 
-from osler.app.config import Settings, TcRagSettings
-from osler.app.wiring.knowledge import build_sample
-from osler.app.wiring.live import live_parts
-from osler.app.wiring.tc_rag import build_machine
+from osler.build.knowledge import build_sample
+from osler.build.live import live_parts
+from osler.build.tc_rag import build_machine
 from osler.llm.local.engine import LlamaEngine
 from osler.llm.local.model import LlamaCpp
 from osler.methods.tcrag.actions import Move
 from osler.methods.tcrag.moves import OfferedMoves, TriedMoves
 from osler.methods.tcrag.stack import MemoryStack
+from osler.settings import Settings, TcRagSettings
 from osler.trace import Popped, Run
 
 Trie = dict[int, Any]

@@ -16,12 +16,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from osler.answer.written import WrittenComposer
-from osler.evaluate.log import read_records
-from osler.evaluate.record import Gold, Sample
-from osler.evaluate.runner import EvaluationRunner, ReadyStrategy, RunnerCell
 from osler.llm.core.base import Completion, Message, Sampling
 from osler.methods.single_pass.alone import ChainOfThought
 from osler.types import Question, Usage
+from osler_lab.evaluate.log import read_records
+from osler_lab.evaluate.record import Gold, Sample
+from osler_lab.evaluate.runner import EvaluationRunner, ReadyStrategy, RunnerCell
 
 
 class Instant:

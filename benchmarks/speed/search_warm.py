@@ -17,8 +17,8 @@ from importlib.resources import files
 from pathlib import Path
 
 import osler
-from osler.app.wiring.knowledge import make_retriever, open_knowledge_base, searched_sources
-from osler.app.wiring.models import load_encoder
+from osler.build.knowledge import make_retriever, open_knowledge_base, searched_sources
+from osler.build.models import load_encoder
 
 
 def queries() -> list[str]:

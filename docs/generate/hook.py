@@ -23,7 +23,7 @@ from written_commands import mistakes
 
 LOG = logging.getLogger("mkdocs.hooks")
 NAME = re.compile(r"(?<!\[)`(osler(?:[.:]\w+)+)(?:\([^`]*\))?`")
-"""`osler.package.module`, `osler.package.module:Class`, `osler.package.module.function(…)`."""
+"""`package.module`, `osler.package.module:Class`, `osler.package.module.function(…)`."""
 NO_NAMES = {"osler.toml", "osler.unread"}
 """A file, and a field of a reply."""
 LOADED = re.compile(

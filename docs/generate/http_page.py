@@ -11,7 +11,7 @@ from typing import Any
 from tables import allowed, code, table, value
 
 import osler
-from osler.serve.app import build_state, create_app
+from osler_serve.app import build_state, create_app
 
 ABOUT = """\
 # HTTP API

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import osler
 
-SOURCE = Path(__file__).parents[2] / "src"
+SOURCES = sorted((Path(__file__).parents[2] / "packages").glob("*/src"))
 PUBLIC = """\
 # Python API
 
@@ -32,8 +32,9 @@ PACKAGE = """\
 def module_pages() -> Iterator[tuple[str, str]]:
     """Path of each page, and its Markdown, which mkdocstrings fills in."""
     yield "reference/python/index.md", PUBLIC.format("\n".join(map(_public, osler.__all__)))
-    for package in sorted(one.parent for one in SOURCE.rglob("__init__.py")):
-        name = ".".join(package.relative_to(SOURCE).parts)
+    found = ((home, one.parent) for home in SOURCES for one in home.rglob("__init__.py"))
+    for home, package in sorted(found):
+        name = ".".join(package.relative_to(home).parts)
         modules = [one.stem for one in package.glob("*.py") if not one.stem.startswith("__")]
         if modules:
             below = "\n".join(f"::: {name}.{module}\n" for module in sorted(modules))

@@ -14,7 +14,6 @@ import numpy as np
 from expert_sets import SPLIT
 from numpy.typing import NDArray
 
-from osler.evaluate.intervals import difference, mean
 from osler.retrieve.experts.cards import (
     CARD,
     ExpertCard,
@@ -23,6 +22,7 @@ from osler.retrieve.experts.cards import (
     render_card,
     weights_name,
 )
+from osler_lab.evaluate.intervals import difference, mean
 
 _KINDS = {np.dtype(np.float32): "F32", np.dtype(np.float16): "F16", np.dtype(np.uint8): "U8"}
 

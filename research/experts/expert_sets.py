@@ -24,7 +24,16 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from osler.app.natural.published import (
+from osler.errors import MalformedSource
+from osler.kb.base import KnowledgeBase
+from osler.retrieve.asked import QuestionReader
+from osler.retrieve.experts.judge import JudgedText
+from osler.retrieve.hybrid import LexicalRetriever
+from osler.retrieve.words import content_terms
+from osler.text import one_line, split_sentences
+from osler.types import Passage
+from osler_lab.evaluate.datasets.base import json_records, read_json
+from osler_lab.natural.published import (
     BIOASQ,
     BIOASQ_FILES,
     MEDQUAD,
@@ -42,15 +51,6 @@ from osler.app.natural.published import (
     read_medquad_pages,
     read_split,
 )
-from osler.errors import MalformedSource
-from osler.evaluate.datasets.base import json_records, read_json
-from osler.kb.base import KnowledgeBase
-from osler.retrieve.asked import QuestionReader
-from osler.retrieve.experts.judge import JudgedText
-from osler.retrieve.hybrid import LexicalRetriever
-from osler.retrieve.words import content_terms
-from osler.text import one_line, split_sentences
-from osler.types import Passage
 
 HERE = Path(__file__).parent
 SPLIT = HERE / "split.json"

@@ -40,14 +40,14 @@ from judge_models import (
     train_rows,
 )
 
-from osler.app.natural.published import PARTS, Part, read_split
-from osler.evaluate.trained_on import list_questions
 from osler.kb.base import KnowledgeBase
 from osler.kb.encoders.base import Encoder, MiniLMEncoder
 from osler.retrieve.experts.cards import ExpertData, ExpertFigure
 from osler.retrieve.experts.judge import JudgeExpert
 from osler.retrieve.experts.matching import MatchEncoder
 from osler.retrieve.experts.shelf import BASE, open_expert
+from osler_lab.evaluate.trained_on import list_questions
+from osler_lab.natural.published import PARTS, Part, read_split
 
 PARAMETERS = {
     "ordered": 0.05,

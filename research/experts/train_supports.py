@@ -22,16 +22,6 @@ from expert_folders import compare_rights, write_expert
 from expert_sets import LICENCES, SPLIT, PairQuestion, read_pair_questions
 from numpy.typing import NDArray
 
-from osler.app.natural.published import (
-    BIOASQ_FILES,
-    PARTS,
-    PUBMEDQA,
-    PUBMEDQA_FILES,
-    find_data_files,
-    read_split,
-)
-from osler.evaluate.datasets.base import json_records, read_json
-from osler.evaluate.trained_on import list_questions
 from osler.kb.base import KnowledgeBase
 from osler.kb.encoders.base import Encoder, MiniLMEncoder
 from osler.retrieve.experts.cards import ExpertCard, ExpertData, ExpertFigure
@@ -47,6 +37,16 @@ from osler.retrieve.experts.supporting import (
 from osler.retrieve.hybrid import HybridRetriever
 from osler.retrieve.relevance import EncoderRelevance
 from osler.text import one_line
+from osler_lab.evaluate.datasets.base import json_records, read_json
+from osler_lab.evaluate.trained_on import list_questions
+from osler_lab.natural.published import (
+    BIOASQ_FILES,
+    PARTS,
+    PUBMEDQA,
+    PUBMEDQA_FILES,
+    find_data_files,
+    read_split,
+)
 
 Matrix = NDArray[np.float64]
 CONCLUSION = "CONCLUSION"

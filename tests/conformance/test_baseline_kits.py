@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from osler.app.config import Settings
-from osler.app.config.baselines import BASELINES
-from osler.app.wiring import Parts
-from osler.app.wiring.models import LoadedModel
-from osler.app.wiring.strategies import build_solver
+from osler.build import Parts
+from osler.build.models import LoadedModel
+from osler.build.strategies import build_solver
 from osler.llm.core.base import Attended, Message, Scored, TokenScore
-from osler.methods.baselines.table import METHODS
 from osler.retrieve.relevance import OverlapRelevance
-from osler.testing.conformance import SolverKit
-from osler.testing.scripted import ScriptedModel, ScriptedRetriever, tokens_of
+from osler.settings import Settings
 from osler.trace import Run, Solver
 from osler.types import Grounding, Passage, Question, Usage
+from osler_lab.baselines.settings import BASELINES
+from osler_lab.baselines.table import METHODS
+from osler_lab.testing.conformance import SolverKit
+from osler_lab.testing.scripted import ScriptedModel, ScriptedRetriever, tokens_of
 
 IRON = Passage(
     "book:iron#0", "Oral iron treats iron deficiency anaemia. It is taken daily.", "book", "Iron"

@@ -33,8 +33,8 @@ from osler.methods.omni.feedback import feedback_grammar, read_feedback
 from osler.methods.omni.planners.query2doc import passage_grammar, read_passage
 from osler.methods.omni.planners.terms import parse_terms, terms_grammar
 from osler.methods.tcrag import actions
-from osler.testing.derivations import grammar_texts
 from osler.types import Question
+from osler_lab.testing.derivations import grammar_texts
 
 TOOLS = ("DOC_RAG", "KG_RAG")
 CHOICE = Question("q", "Which?", ("a", "b", "c", "d"))

@@ -9,10 +9,10 @@ import pytest
 from competent import GoldReader, GoldStep, key_sentence
 from mannered_runs import ManneredRun, run_mannered
 
-from osler.testing.manners import Manners
-from osler.testing.scripted import ScriptedRetriever
 from osler.trace import Searched
 from osler.types import Halt, Passage, Question
+from osler_lab.testing.manners import Manners
+from osler_lab.testing.scripted import ScriptedRetriever
 
 LOVASTATIN = Passage(
     "wiki:lovastatin#0",

@@ -51,7 +51,9 @@ from osler.retrieve.relevance import (
     OverlapRelevance,
     RelevanceByLanguage,
 )
-from osler.testing.conformance import (
+from osler.trace import Solver
+from osler.types import Question, Relevance, Retriever
+from osler_lab.testing.conformance import (
     BatchLikelihoodKit,
     LanguageModelKit,
     LikelihoodKit,
@@ -59,9 +61,7 @@ from osler.testing.conformance import (
     RetrieverKit,
     SolverKit,
 )
-from osler.testing.scripted import HashingEncoder, ScriptedModel
-from osler.trace import Solver
-from osler.types import Question, Relevance, Retriever
+from osler_lab.testing.scripted import HashingEncoder, ScriptedModel
 
 NOTES = """# Anaemia
 

@@ -17,10 +17,10 @@ import pytest
 from manner_table import MANNERS
 from mannered_runs import IRON, ManneredRun, run_mannered
 
-from osler.app.config import STRATEGIES
 from osler.errors import CapabilityMissing
-from osler.testing.manners import CHATTER, THOUGHT, Manners
+from osler.settings import STRATEGIES
 from osler.types import Halt, Passage
+from osler_lab.testing.manners import CHATTER, THOUGHT, Manners
 
 CHECKPOINTS = {
     "self-rag": "needs a checkpoint of Self-RAG",

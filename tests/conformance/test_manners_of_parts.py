@@ -7,19 +7,19 @@ import pytest
 from manner_table import MANNERS
 from mannered_runs import IRON, QUESTION, TEA, connect_mannered
 
-from osler.app.wiring.models import LoadedModel
-from osler.evaluate.judges import Judge
-from osler.evaluate.record import Gold, Sample
+from osler.build.models import LoadedModel
 from osler.extract.items import Entity, EntityRelation, KnowledgePoint, Unit
 from osler.extract.model import ModelExtractor
 from osler.llm.core.speaker import Speaker
 from osler.methods.omni.describe import SourceDescription
-from osler.testing.manners import Manners
 from osler.trace import Run
-from osler.train.spo.case import TrainingCase
-from osler.train.spo.explore import ExpertExplorer, ExploredCase, SearchedQuery
-from osler.train.spo.judge import LLMJudge
-from osler.train.spo.units import Unit as JudgedUnit
+from osler_lab.evaluate.judges import Judge
+from osler_lab.evaluate.record import Gold, Sample
+from osler_lab.testing.manners import Manners
+from osler_lab.train.spo.case import TrainingCase
+from osler_lab.train.spo.explore import ExpertExplorer, ExploredCase, SearchedQuery
+from osler_lab.train.spo.judge import LLMJudge
+from osler_lab.train.spo.units import Unit as JudgedUnit
 
 SAID = "Oral iron treats iron deficiency anaemia."
 

@@ -19,19 +19,21 @@ from typing import Any
 
 import pytest
 
-from osler.app.config import STRATEGIES, Settings
-from osler.app.wiring import Parts
-from osler.app.wiring.models import LoadedModel
-from osler.app.wiring.strategies import build_solver
+from osler.build import Parts
+from osler.build.models import LoadedModel
+from osler.build.strategies import build_solver
 from osler.errors import OslerError, SourceUnavailable
 from osler.llm.server.client import OpenAIModel
 from osler.llm.server.connection import Endpoint, ServerClient
 from osler.llm.server.dialects import ServerProfile
 from osler.methods.omni.describe import SourceDescription
 from osler.retrieve.relevance import OverlapRelevance
+from osler.settings import STRATEGIES, Settings
 from osler.sources.catalogue import SOURCES
-from osler.testing.scripted import ScriptedRetriever
-from osler.testing.servers import (
+from osler.trace import Budget, Retrieved, Run
+from osler.types import Hit, Passage, Question, Solution
+from osler_lab.testing.scripted import ScriptedRetriever
+from osler_lab.testing.servers import (
     EVENTS,
     FakeTime,
     LoopbackReply,
@@ -45,8 +47,6 @@ from osler.testing.servers import (
     stream_reply,
     token_entry,
 )
-from osler.trace import Budget, Retrieved, Run
-from osler.types import Hit, Passage, Question, Solution
 
 QUESTION = Question("q", "What treats iron deficiency anaemia?")
 KEY = "sk-do-not-tell"

@@ -15,13 +15,13 @@ import pytest
 from competent import CompetentModel
 from mannered_runs import run_mannered
 
-from osler.app.config import ModelSettings, Settings, load
 from osler.app.probe import probe_model
 from osler.app.probe.advice import Advice, advise, write_advice
 from osler.app.probe.findings import Findings, Thinking
-from osler.testing.mannered import MODEL, serve_manners
-from osler.testing.manners import Manners
+from osler.settings import ModelSettings, Settings, load
 from osler.types import Halt
+from osler_lab.testing.mannered import MODEL, serve_manners
+from osler_lab.testing.manners import Manners
 
 OFF = ("chat_template_kwargs.enable_thinking=false",)
 HOSTED: dict[str, Any] = {"continues": False, "scores": False}

@@ -10,24 +10,24 @@ from random import Random
 
 import pytest
 
-from osler.app.config import Settings, load
-from osler.app.evaluation import strategy_settings
-from osler.app.wiring import Parts
-from osler.app.wiring.models import LoadedModel
-from osler.app.wiring.strategies import build_solver
-from osler.evaluate.experiments import experiment_names, read_experiment
+from osler.build import Parts
+from osler.build.models import LoadedModel
+from osler.build.strategies import build_solver
 from osler.llm.core.base import Message, Scored
 from osler.llm.server.client import OpenAIModel
 from osler.llm.server.connection import Endpoint, ServerClient
 from osler.llm.server.dialects import ServerProfile
 from osler.methods.omni.describe import SourceDescription
 from osler.retrieve.relevance import OverlapRelevance
+from osler.settings import Settings, load
 from osler.sources.catalogue import SOURCES
-from osler.testing.scripted import ScriptedRetriever, tokens_after
-from osler.testing.servers import chat_reply, json_reply, serve_loopback
 from osler.trace import Budget, Run
-from osler.train.ablations import ablation_names, read_ablation
 from osler.types import Halt, Passage, Question
+from osler_lab.evaluate.experiments import experiment_names, read_experiment
+from osler_lab.studies.evaluation import strategy_settings
+from osler_lab.testing.scripted import ScriptedRetriever, tokens_after
+from osler_lab.testing.servers import chat_reply, json_reply, serve_loopback
+from osler_lab.train.ablations import ablation_names, read_ablation
 
 PAPERS = {
     "TC-RAG": {1, 3},

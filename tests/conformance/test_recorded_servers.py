@@ -14,9 +14,9 @@ from osler.llm.recording import TapePlayer, replay_model, wrap_model
 from osler.llm.recording.tape import ModelAbilities, Tape
 from osler.llm.server.client import Endpoint, OpenAIModel, ScoringOpenAIModel, connect_server
 from osler.llm.server.dialects import ConstraintKind, Dialect, ScoringMethod, ServerProfile
-from osler.testing.conformance import ASKED, LanguageModelKit, LikelihoodKit
-from osler.testing.scripted import ScriptedModel
-from osler.testing.servers import serve_loopback
+from osler_lab.testing.conformance import ASKED, LanguageModelKit, LikelihoodKit
+from osler_lab.testing.scripted import ScriptedModel
+from osler_lab.testing.servers import serve_loopback
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "servers"
 NAMES = sorted(path.stem for path in FIXTURES.glob("*.json"))

@@ -35,7 +35,7 @@ def test_every_file_that_the_documents_name_exists() -> None:
 
 
 def test_every_command_that_messages_and_documents_name_exists() -> None:
-    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "src").rglob("*.py")]
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "packages").rglob("*.py")]
     named = {
         (page.name, words)
         for page in pages

@@ -51,10 +51,10 @@ def test_a_change_that_only_adds_is_told_at_its_function() -> None:
 
 def test_shares_are_counted_by_room() -> None:
     tried = [
-        mutants.Mutant("a", "src/osler/methods/kag/focus.py", "killed"),
-        mutants.Mutant("b", "src/osler/methods/kag/focus.py", "survived"),
-        mutants.Mutant("c", "src/osler/answer/gate.py", "timeout"),
-        mutants.Mutant("d", "src/osler/answer/gate.py", "no tests"),
+        mutants.Mutant("a", "packages/osler/src/osler/methods/kag/focus.py", "killed"),
+        mutants.Mutant("b", "packages/osler/src/osler/methods/kag/focus.py", "survived"),
+        mutants.Mutant("c", "packages/osler/src/osler/answer/gate.py", "timeout"),
+        mutants.Mutant("d", "packages/osler/src/osler/answer/gate.py", "no tests"),
     ]
     counts = mutants.summarise(tried)
     assert {room: (c["tried"], c["caught"]) for room, c in counts.items()} == {

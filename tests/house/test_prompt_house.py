@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import house
 from osler.extract.schema import medicine_schema
 from osler.methods.omni.describe import SourceDescription
 from osler.methods.tcrag.tools import DOC_RAG, KG_RAG, describe_tool
@@ -16,13 +17,14 @@ from osler.sources.catalogue import BOOK, GRAPH
 from osler.types import CITATION_MARK, Language, citation_mark
 
 ROOT = Path(__file__).parents[2]
-SRC = ROOT / "src" / "osler"
+PROMPTS = [home / "prompts" for home in house.PACKAGES.values() if (home / "prompts").is_dir()]
 GOLDEN = ROOT / "tests" / "golden" / "prompts"
 LANGUAGES: tuple[Language, ...] = ("en", "zh")
 NAMES = sorted(
-    str(p.relative_to(SRC / "prompts")).removesuffix(".md")
-    for p in (SRC / "prompts").rglob("*.md")
-    if not p.name.endswith(".zh.md")
+    str(path.relative_to(folder)).removesuffix(".md")
+    for folder in PROMPTS
+    for path in folder.rglob("*.md")
+    if not path.name.endswith(".zh.md")
 )
 
 
@@ -31,13 +33,13 @@ def strings() -> dict[str, set[str]]:
     """Patterns of whole strings in the sources, to the files that have them; what an f-string
     fills in is one word."""
     found: dict[str, set[str]] = {}
-    for path in SRC.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for file in house.read_sources():
+        for node in file.nodes:
             parts = node.values if isinstance(node, ast.JoinedStr) else [node]
             told = [part.value if isinstance(part, ast.Constant) else None for part in parts]
             if isinstance(told[0], str):
                 pattern = "".join(r"\w+" if one is None else re.escape(str(one)) for one in told)
-                found.setdefault(pattern, set()).add(str(path.relative_to(SRC)))
+                found.setdefault(pattern, set()).add(file.name)
     return found
 
 

@@ -4,6 +4,7 @@ import re
 import subprocess
 import tomllib
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[2]
 WHOLE = (
@@ -24,11 +25,33 @@ def tracked() -> list[Path]:
     return [ROOT / name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()]
 
 
+def read_project(package: str) -> dict[str, Any]:
+    text = (ROOT / "packages" / package / "pyproject.toml").read_text(encoding="utf-8")
+    project: dict[str, Any] = tomllib.loads(text)["project"]
+    return project
+
+
+def test_the_packages_are_of_one_version_and_ask_for_it() -> None:
+    core, *others = map(read_project, ("osler", "osler-lab", "osler-serve"))
+    assert {one["version"] for one in others} == {core["version"]}
+    same = f"osler=={core['version']}"
+    assert all(same in one["dependencies"] for one in others)
+    pinned = {name for extra in core["optional-dependencies"].values() for name in extra}
+    own = {name for name in pinned if name.startswith("osler-")}
+    assert own == {f"{one['name']}=={core['version']}" for one in others}
+
+
+def test_every_package_has_the_licence() -> None:
+    for name in ("LICENSE", "NOTICE"):
+        folders = (ROOT, *(ROOT / "packages").iterdir())
+        texts = {(folder / name).read_bytes() for folder in folders}
+        assert len(texts) == 1
+
+
 def test_every_dependency_is_pinned_with_hashes_and_no_address() -> None:
-    wanted = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     names = {
         re.split(r"[<>=\[]", line)[0].lower().replace("_", "-")
-        for line in wanted["project"]["dependencies"]
+        for line in read_project("osler")["dependencies"]
     }
     for lock in ROOT.glob("requirements*.lock"):
         text = lock.read_text(encoding="utf-8")

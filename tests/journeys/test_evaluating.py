@@ -6,8 +6,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from osler.evaluate.log import read_records
 from osler.llm.recording.response_cache import ResponseCache
+from osler_lab.evaluate.log import read_records
 
 Osler = Any
 

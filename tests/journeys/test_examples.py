@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from osler.testing.servers import (
+from osler_lab.testing.servers import (
     answer_chats_only,
     chat_reply,
     json_reply,

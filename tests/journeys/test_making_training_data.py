@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from osler.app.config import Settings
-from osler.app.wiring.knowledge import open_knowledge_base
+from osler.build.knowledge import open_knowledge_base
 from osler.cli import app
+from osler.settings import Settings
 
 Osler = Any
 Call = Callable[..., Any]

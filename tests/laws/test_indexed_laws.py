@@ -35,8 +35,8 @@ from osler.graph.normal import normalize_name
 from osler.graph.store import Graph
 from osler.kb.base import KnowledgeBase
 from osler.retrieve.indexed import IndexedRetriever, NameRankings
-from osler.testing.scripted import HashingEncoder
 from osler.types import Passage
+from osler_lab.testing.scripted import HashingEncoder
 
 WORDS = (
     "Asthma is a disease.",

@@ -27,9 +27,9 @@ from osler.methods.tcrag.monitor import Cppl
 from osler.methods.tcrag.moves import AnyMove
 from osler.methods.tcrag.stack import MemoryStack
 from osler.methods.tcrag.tools import DOC_RAG, SearchTool
-from osler.testing.scripted import ScriptedRetriever, tokens_of
 from osler.trace import Asked, Noted, Popped, Pushed, Run, StateValued
 from osler.types import Answer, Halt, Hit, Passage, Question, Solution, Statement, Usage
+from osler_lab.testing.scripted import ScriptedRetriever, tokens_of
 
 SIGMA = 10.0
 QUESTION = Question("q", "Why does the ankle swell?")

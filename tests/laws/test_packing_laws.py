@@ -6,8 +6,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osler.train.tune.corpus import split_pieces
-from osler.train.tune.pack import (
+from osler_lab.train.tune.corpus import split_pieces
+from osler_lab.train.tune.pack import (
     MixedWindows,
     PackedWindows,
     deal_quotas,

@@ -22,10 +22,10 @@ from osler.methods.omni.planners.prompting import Prompting, Proposer
 from osler.methods.omni.planners.query2doc import Query2Doc
 from osler.methods.omni.planners.terms import TermExtractor
 from osler.sources.catalogue import GRAPH, SOURCES
-from osler.testing.derivations import grammar_texts
-from osler.testing.scripted import KeyedModel
 from osler.trace import Asked, Run, from_line, to_line
 from osler.types import Question
+from osler_lab.testing.derivations import grammar_texts
+from osler_lab.testing.scripted import KeyedModel
 
 HOSTILE = st.sampled_from(
     [

@@ -19,7 +19,7 @@ from osler.llm.server.bounded_reading import (
 from osler.llm.server.dialects import ConstraintKind, Dialect, ServerProfile, from_ollama, read_chat
 from osler.llm.server.replies import ChatGatherer
 from osler.llm.server.scoring import read_echo, read_generated, read_prompt, spans_of
-from osler.testing.servers import chat_chunk, chat_reply, token_entry
+from osler_lab.testing.servers import chat_chunk, chat_reply, token_entry
 
 KEYS = [
     *("choices", "message", "delta", "content", "reasoning_content", "logprobs", "token"),

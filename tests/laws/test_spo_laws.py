@@ -6,15 +6,15 @@ from itertools import product
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osler.evaluate.record import Gold, Sample
 from osler.methods.omni.plan import SourcePlan, parse_source_plan, render_source_plan
 from osler.sources.catalogue import SOURCES
-from osler.train.spo.case import TrainingCase
-from osler.train.spo.explore import SearchedQuery
-from osler.train.spo.judge import JudgedCase, QueryVerdict
-from osler.train.spo.pairs import CHOICES, case_random, plan_pair
-from osler.train.spo.units import better_half, by_document, by_list, by_set
 from osler.types import Question
+from osler_lab.evaluate.record import Gold, Sample
+from osler_lab.train.spo.case import TrainingCase
+from osler_lab.train.spo.explore import SearchedQuery
+from osler_lab.train.spo.judge import JudgedCase, QueryVerdict
+from osler_lab.train.spo.pairs import CHOICES, case_random, plan_pair
+from osler_lab.train.spo.units import better_half, by_document, by_list, by_set
 
 CASE = TrainingCase(Sample("t", "long", Question("q", "Why?"), Gold()))
 NAMES = SOURCES[:4]

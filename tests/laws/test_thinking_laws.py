@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from osler.llm.core.base import Completion
 from osler.llm.core.thinking import split_thinking, without_spans
-from osler.testing.scripted import tokens_of
+from osler_lab.testing.scripted import tokens_of
 
 MARKS = st.sampled_from(["<think>", "</think>", "<|thinking|>", "[/THINK]", "\n\n", "答案", "B."])
 REPLIES = st.lists(st.text(max_size=6) | MARKS, max_size=8).map("".join)

@@ -5,21 +5,21 @@ from math import isclose, log
 import pytest
 
 from osler.llm.core.base import Attended, Completion, TokenScore
-from osler.methods.baselines.dragin import (
+from osler_lab.baselines.dragin import (
     attended_words,
     entropy,
     first_need,
     rind,
     semantic_indicator,
 )
-from osler.methods.baselines.flare import is_sure, mask_unsure, sentence_tokens
-from osler.methods.baselines.self_rag import (
+from osler_lab.baselines.flare import is_sure, mask_unsure, sentence_tokens
+from osler_lab.baselines.self_rag import (
     aspect_value,
     critique_score,
     match_token,
     segment_likelihood,
 )
-from osler.methods.baselines.sure import choose_candidate, rank_scores
+from osler_lab.baselines.sure import choose_candidate, rank_scores
 
 
 def tokens(*pairs: tuple[str, float]) -> tuple[TokenScore, ...]:

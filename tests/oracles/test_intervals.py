@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osler.evaluate.intervals import difference, mean, proportion
+from osler_lab.evaluate.intervals import difference, mean, proportion
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from osler.evaluate.metrics import calibration, choice, overlap, retrieval, several, words
+from osler_lab.evaluate.metrics import calibration, choice, overlap, retrieval, several, words
 
 N = 1_000
 EXACT = 1e-9

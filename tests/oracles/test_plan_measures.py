@@ -5,7 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from osler.evaluate.planning import (
+from osler.methods.omni.plan import Query, SourcePlan
+from osler.sources.catalogue import BOOK, GRAPH, WIKI
+from osler.trace import Asked
+from osler.types import Usage
+from osler_lab.evaluate.planning import (
     StageCost,
     cost_per_stage,
     diversity_by_count,
@@ -15,11 +19,7 @@ from osler.evaluate.planning import (
     relative_drop,
     words_per_query,
 )
-from osler.methods.omni.plan import Query, SourcePlan
-from osler.sources.catalogue import BOOK, GRAPH, WIKI
-from osler.testing.scripted import HashingEncoder
-from osler.trace import Asked
-from osler.types import Usage
+from osler_lab.testing.scripted import HashingEncoder
 
 PLANS = [
     SourcePlan((Query(BOOK, "warfarin dose"), Query(BOOK, "INR"), Query(GRAPH, "drugs", "gout"))),

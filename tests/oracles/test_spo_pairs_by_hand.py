@@ -13,12 +13,12 @@ often over many seeds.
 from collections import Counter
 from math import isclose
 
-from osler.evaluate.record import Gold, Sample
 from osler.methods.omni.plan import render_source_plan
-from osler.train.spo.case import TrainingCase
-from osler.train.spo.judge import JudgedCase, QueryVerdict
-from osler.train.spo.pairs import case_random, plan_pair
 from osler.types import Question
+from osler_lab.evaluate.record import Gold, Sample
+from osler_lab.train.spo.case import TrainingCase
+from osler_lab.train.spo.judge import JudgedCase, QueryVerdict
+from osler_lab.train.spo.pairs import case_random, plan_pair
 
 SOURCES = ("book", "guideline", "research", "graph")
 SAID = [

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from tiny_models import tiny_pair
 
-from osler.train.tune.encode import EncodedPair, EncodedText
-from osler.train.tune.loss import batch_of, dpo_losses, row_logprobs, sft_sum, token_logprobs
-from osler.train.tune.objective import (
+from osler_lab.train.tune.encode import EncodedPair, EncodedText
+from osler_lab.train.tune.loss import batch_of, dpo_losses, row_logprobs, sft_sum, token_logprobs
+from osler_lab.train.tune.objective import (
     PreferenceGain,
     ReferencedPair,
     ReplyLikelihood,

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from tiny_models import tiny_pair
 
-from osler.train.tune.encode import EncodedPair, EncodedText
-from osler.train.tune.objective import (
+from osler_lab.train.tune.encode import EncodedPair, EncodedText
+from osler_lab.train.tune.objective import (
     PreferenceGain,
     ReferencedPair,
     ReplyLikelihood,

@@ -19,10 +19,10 @@ from served import ServedOsler, fill_knowledge_base
 from osler.graph.items import Definition, Name, Relation
 from osler.graph.store import Graph
 from osler.kb.base import KnowledgeBase
-from osler.serve import page as page_files
-from osler.serve.ledger import LedgerEntry
-from osler.testing.scripted import HashingEncoder
 from osler.trace import from_line
+from osler_lab.testing.scripted import HashingEncoder
+from osler_serve import page as page_files
+from osler_serve.ledger import LedgerEntry
 
 QUESTION = "Which drug is given first, into the outer thigh, at once?"
 # Seconds that a busy machine is given; a test that passes waits for none of them.

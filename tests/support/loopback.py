@@ -19,7 +19,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from osler.sources.online.cache import ReplyCache
 from osler.sources.online.client import OnlineClient, ReplyLimits
-from osler.testing.servers import (
+from osler_lab.testing.servers import (
     HOLD,
     JSON,
     LoopbackReply,

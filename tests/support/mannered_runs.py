@@ -11,18 +11,18 @@ from typing import Any
 from competent import CompetentModel
 
 from osler.answer.silence import explain_silence, tell_unread
-from osler.app.config import Role, Settings
-from osler.app.wiring import Parts
-from osler.app.wiring.models import LoadedModel, load_model
-from osler.app.wiring.strategies import build_solver
+from osler.build import Parts
+from osler.build.models import LoadedModel, load_model
+from osler.build.strategies import build_solver
 from osler.methods.omni.describe import SourceDescription
 from osler.retrieve.relevance import OverlapRelevance
-from osler.testing.mannered import MODEL, Competent, Turns, serve_manners
-from osler.testing.manners import Manners
-from osler.testing.scripted import ScriptedRetriever
-from osler.testing.servers import LoopbackServer
+from osler.settings import Role, Settings
 from osler.trace import Budget, Noted, Run
 from osler.types import Passage, Question, Retriever, Solution
+from osler_lab.testing.mannered import MODEL, Competent, Turns, serve_manners
+from osler_lab.testing.manners import Manners
+from osler_lab.testing.scripted import ScriptedRetriever
+from osler_lab.testing.servers import LoopbackServer
 
 QUESTION = Question("q", "What treats iron deficiency anaemia?")
 IRON = Passage(

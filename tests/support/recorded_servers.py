@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 import pytest
 
-from osler.testing.servers import JSON, Answers, LoopbackReply, LoopbackRequest, json_reply
+from osler_lab.testing.servers import JSON, Answers, LoopbackReply, LoopbackRequest, json_reply
 
 Source = Literal["from life", "from documentation"]
 _GO_ON = "Your reply is not finished."

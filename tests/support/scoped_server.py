@@ -12,12 +12,12 @@ from typing import Any
 import httpx2
 from served import TEXTS, ServedOsler, fill_knowledge_base, serve_osler
 
-from osler.cli.serve import report_page
 from osler.graph.items import Definition, Name
 from osler.graph.store import Graph
-from osler.serve.keys import new_key
-from osler.serve.ledger import Ledger
-from osler.serve.scopes import VERBS, make_scope
+from osler_serve.cli.serve import report_page
+from osler_serve.keys import new_key
+from osler_serve.ledger import Ledger
+from osler_serve.scopes import VERBS, make_scope
 
 MARK = {"emr": "zyxomarkone", "own": "zyxomarktwo", "graph": "zyxomarkfour"}
 PRIVATE = {

@@ -21,16 +21,16 @@ import httpx2
 from uvicorn import Config
 from waiting import AwaitableEvent
 
-from osler.app.config import Settings
-from osler.app.wiring.models import LoadedModel
-from osler.app.wiring.resource_cache import ResourceCache
+from osler.build.models import LoadedModel
+from osler.build.resource_cache import ResourceCache
 from osler.kb.base import KnowledgeBase
 from osler.llm.core.base import Completion, Message, Sampling, Scored
-from osler.serve.app import build_state, create_app
-from osler.serve.state import Page, ServerState
-from osler.serve.transport import DrainingServer, build_server, open_sockets
-from osler.testing.scripted import HashingEncoder, tokens_of
+from osler.settings import Settings
 from osler.types import Usage
+from osler_lab.testing.scripted import HashingEncoder, tokens_of
+from osler_serve.app import build_state, create_app
+from osler_serve.state import Page, ServerState
+from osler_serve.transport import DrainingServer, build_server, open_sockets
 
 REPLY = "Adrenaline is given first. [1]"
 TEXTS = {

@@ -7,13 +7,13 @@ import sqlite3
 from dataclasses import replace
 from pathlib import Path
 
-from osler.evaluate import plan as planning
-from osler.evaluate.log import LogWriter
-from osler.evaluate.plan import EvaluatedTask, EvaluationPlan
-from osler.evaluate.record import Gold, RecordedOutcome, RecordedStatement, Sample, SampleRecord
 from osler.kb.base import KnowledgeBase
 from osler.kb.store import access
 from osler.types import Question, Usage
+from osler_lab.evaluate import plan as planning
+from osler_lab.evaluate.log import LogWriter
+from osler_lab.evaluate.plan import EvaluatedTask, EvaluationPlan
+from osler_lab.evaluate.record import Gold, RecordedOutcome, RecordedStatement, Sample, SampleRecord
 
 
 def write_corpus(path: Path, count: int, word: str = "iron", *, more: str = "") -> Path:

@@ -8,17 +8,17 @@ import pytest
 from pydantic import ValidationError
 
 from osler.answer.written import WrittenComposer
-from osler.app.config import Settings
-from osler.app.wiring.bounds import run_budget, run_prices
+from osler.build.bounds import run_budget, run_prices
 from osler.cli.render import format_cost, format_money
 from osler.errors import BadConfig
 from osler.llm.core.ask import complete, score_all
 from osler.llm.core.base import Message, Sampling
 from osler.methods.single_pass.alone import Direct
-from osler.testing.scripted import ScriptedModel
+from osler.settings import Settings
 from osler.trace import Asked, Budget, BudgetExceeded, Price, Run
 from osler.trace.ordered import gather_ordered
 from osler.types import Halt, Money, Question, Usage
+from osler_lab.testing.scripted import ScriptedModel
 
 ASKED = [Message("user", "Which?")]
 PRICE = Price(read=2.0, cached=0.5, written=8.0, currency="EUR")

@@ -21,9 +21,9 @@ from osler.methods.tcrag.monitor import Cppl
 from osler.methods.tcrag.moves import AnyMove
 from osler.methods.tcrag.tools import DOC_RAG, SearchTool
 from osler.retrieve.relevance import OverlapRelevance
-from osler.testing.scripted import ScriptedModel, ScriptedRetriever
 from osler.trace import Asked, Budget, BudgetExceeded, Noted, Run, Searched, Solver, to_line
 from osler.types import Grounding, Halt, Passage, Question, Usage
+from osler_lab.testing.scripted import ScriptedModel, ScriptedRetriever
 
 QUESTION = Question("q", "What does iron treat?", ("anaemia", "asthma"))
 PASSAGE = Passage(

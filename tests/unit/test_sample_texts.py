@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from osler.app.config import Settings
-from osler.app.wiring import knowledge
-from osler.app.wiring.knowledge import build_sample, open_knowledge_base
+from osler.build import knowledge
+from osler.build.knowledge import build_sample, open_knowledge_base
 from osler.kb.base import KnowledgeBase
 from osler.retrieve.instructions import blank_instructions, has_blanked_order
+from osler.settings import Settings
 from osler.sources.catalogue import ALL_SOURCES, TRIAL
-from osler.testing.scripted import HashingEncoder
+from osler_lab.testing.scripted import HashingEncoder
 
 SAMPLE = Path(str(files("osler.sample")))
 FILES = ("questions_en.jsonl", "questions_zh.jsonl", "calibration_en.jsonl", "calibration_zh.jsonl")

@@ -16,7 +16,7 @@ import browsing
 from served import FixedModel, ServedOsler, serve_osler
 from stores import write_log_folder
 
-from osler.cli.serve import report_page
+from osler_serve.cli.serve import report_page
 
 REPLY = "Adrenaline is given first. [1] 过敏性休克首选肾上腺素。[3]"
 """It cites two sources."""

@@ -27,8 +27,8 @@ from served import (
 )
 from waiting import AwaitableEvent
 
-from osler.serve.keys import new_key
-from osler.serve.ledger import Ledger
+from osler_serve.keys import new_key
+from osler_serve.ledger import Ledger
 
 Window = Callable[..., Any]
 

@@ -32,7 +32,7 @@ from served import (
 from waiting import AwaitableEvent
 
 from osler.app.threads import FILE, MOST_TURNS
-from osler.serve.clinic.launch_sessions import COOKIE
+from osler_serve.clinic.launch_sessions import COOKIE
 
 Window = Callable[..., Any]
 FIRST = "What is given first in anaphylaxis?"
@@ -315,7 +315,7 @@ def test_evidence_that_changed_since_is_marked(window: Window, home: Path) -> No
 def fill_again(place: ServedOsler) -> None:
     """The source's file says something else by now."""
     from osler.kb.base import KnowledgeBase
-    from osler.testing.scripted import HashingEncoder
+    from osler_lab.testing.scripted import HashingEncoder
 
     home = place.site.settings.home
     file = home / "texts" / "research" / "pages.md"

@@ -15,7 +15,7 @@ from served import FixedModel, ServedOsler, read_stream, serve_osler, start_run
 from waiting import AwaitableEvent
 
 from osler.kb.base import KnowledgeBase
-from osler.testing.scripted import HashingEncoder
+from osler_lab.testing.scripted import HashingEncoder
 
 Window = Callable[..., Any]
 AXE = Path(__file__).parents[3] / "web" / "node_modules" / "axe-core" / "axe.min.js"

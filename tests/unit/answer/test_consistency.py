@@ -18,9 +18,9 @@ from osler.answer.consistency import (
     keep_consistent,
 )
 from osler.sources.catalogue import trust_of
-from osler.testing.scripted import ScriptedRetriever
 from osler.trace import Run
 from osler.types import Answer, Hit, Passage, Question
+from osler_lab.testing.scripted import ScriptedRetriever
 
 RIGHT = "The dose of salbutamol in an acute attack is 5 mg."
 WRONG = "The dose of salbutamol in an acute attack is 50 mg."

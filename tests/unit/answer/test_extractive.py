@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from osler.answer.extractive import NOTE, ExtractiveComposer, describe_sureness
 from osler.answer.gate import EvidenceGate
 from osler.retrieve.relevance import CoverageRelevance, OverlapRelevance
-from osler.testing.scripted import ScriptedModel
 from osler.trace import Run
 from osler.types import Authorship, Grounding, Hit, Language, Passage, Question
+from osler_lab.testing.scripted import ScriptedModel
 
 QUESTION = Question("q", "Which drug treats anaphylaxis first?")
 TEXT = (

@@ -33,9 +33,9 @@ from osler.errors import ModelError
 from osler.retrieve.experts.cards import ExpertCard
 from osler.retrieve.experts.judge import JudgedText
 from osler.retrieve.relevance import OverlapRelevance
-from osler.testing.scripted import ScriptedModel
 from osler.trace import Asked, Run
 from osler.types import Answer, Grounding, Hit, Language, Locator, Passage, Question
+from osler_lab.testing.scripted import ScriptedModel
 
 SCURVY = "Scurvy is a lack of vitamin C in the diet."
 GUMS = "Bleeding gums are an early symptom of scurvy."

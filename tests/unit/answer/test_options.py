@@ -7,9 +7,9 @@ from osler.answer.gate import EvidenceGate
 from osler.answer.options import OptionLetters, OptionTexts, letter_grammar
 from osler.llm.core.base import Message
 from osler.retrieve.relevance import OverlapRelevance
-from osler.testing.scripted import ScriptedModel, TextOnly
 from osler.trace import Asked, Noted, Run
 from osler.types import Hit, Language, Passage, Question
+from osler_lab.testing.scripted import ScriptedModel, TextOnly
 
 QUESTION = Question(
     "q", "Which drug treats anaphylaxis first?", ("cetirizine", "adrenaline", "x y")

@@ -8,9 +8,9 @@ from mannered_runs import IRON, run_mannered
 
 from osler.answer.silence import read_draft
 from osler.llm.reading.answers import answer_words, declines
-from osler.testing.manners import REFUSAL, Manners
 from osler.trace import Run
 from osler.types import Halt
+from osler_lab.testing.manners import REFUSAL, Manners
 
 SAID = IRON.text.split(". ")[0] + "."
 DECLINED = [

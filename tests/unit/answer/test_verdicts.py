@@ -9,9 +9,9 @@ from osler.answer.options import VerdictChooser
 from osler.retrieve.experts.shelf import open_expert
 from osler.retrieve.experts.supporting import SUPPORTS, SupportsExpert
 from osler.retrieve.relevance import OverlapRelevance
-from osler.testing.scripted import ScriptedModel
 from osler.trace import Asked, Run
 from osler.types import Hit, Locator, Passage, Question, Relevance
+from osler_lab.testing.scripted import ScriptedModel
 
 ASKED = "Does aspirin prevent stroke in healthy adults?"
 HELPS = "CONCLUSIONS: Aspirin significantly reduced stroke and is effective and safe in adults."

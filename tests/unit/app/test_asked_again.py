@@ -16,15 +16,15 @@ from served import (
 )
 
 from osler.answer.follow_up import Standalone
-from osler.app.asked_again import AnswerChange, ask_again, compare_answers
-from osler.app.config import Settings
 from osler.app.runs import ask
 from osler.app.threads import Thread, ThreadStore
 from osler.errors import BadRun
 from osler.kb.base import KnowledgeBase
 from osler.questions import parse_question
-from osler.testing.scripted import HashingEncoder
+from osler.settings import Settings
 from osler.types import Answer, Evidence, Hit, Passage, Statement
+from osler_lab.testing.scripted import HashingEncoder
+from osler_serve.ops.asked_again import AnswerChange, ask_again, compare_answers
 
 QUESTION = "What is the first treatment of gout?"
 OLD = "The first treatment of gout is colchicine."

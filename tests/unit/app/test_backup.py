@@ -21,16 +21,16 @@ from served import (
 
 from osler.answer.follow_up import Standalone
 from osler.app.audit import entries
-from osler.app.backup import MANIFEST, check_backup, make_backup, restore_backup
-from osler.app.config import Settings
 from osler.app.feedback import Feedback, FeedbackStore
 from osler.app.threads import ThreadStore
-from osler.app.uploads import store_upload
 from osler.errors import BadConfig, StorageFailed
 from osler.kb.base import KnowledgeBase
-from osler.serve.app import build_state
-from osler.serve.ledger import Ledger, LedgerEntry
-from osler.testing.scripted import HashingEncoder
+from osler.settings import Settings
+from osler_lab.testing.scripted import HashingEncoder
+from osler_serve.app import build_state
+from osler_serve.ledger import Ledger, LedgerEntry
+from osler_serve.ops.backup import MANIFEST, check_backup, make_backup, restore_backup
+from osler_serve.ops.uploads import store_upload
 
 
 @pytest.fixture

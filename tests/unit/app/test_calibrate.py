@@ -7,8 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from osler.app import calibrate
-from osler.app.calibrate import (
+from osler.build import Parts
+from osler.build.models import LoadedModel
+from osler.errors import BadConfig, BadQuestion
+from osler.retrieve.relevance import OverlapRelevance
+from osler.settings import Settings, load, render_template
+from osler.types import Passage, Question
+from osler_lab.studies import calibrate
+from osler_lab.studies.calibrate import (
     QuestionValue,
     SigmaFit,
     StateValues,
@@ -17,13 +23,7 @@ from osler.app.calibrate import (
     quantile_of,
     write_calibration,
 )
-from osler.app.config import Settings, load, render_template
-from osler.app.wiring import Parts
-from osler.app.wiring.models import LoadedModel
-from osler.errors import BadConfig, BadQuestion
-from osler.retrieve.relevance import OverlapRelevance
-from osler.testing.scripted import ScriptedModel, ScriptedRetriever
-from osler.types import Passage, Question
+from osler_lab.testing.scripted import ScriptedModel, ScriptedRetriever
 
 QUESTIONS = [Question(f"q{n}", f"What does drug {n} treat?") for n in range(6)]
 TAU = {"tau", "tau_model", "tau_share", "tau_n", "tau_date", "tau_questions"}
@@ -64,7 +64,7 @@ def live(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
             ("book",),
         )
 
-    monkeypatch.setattr("osler.app.calibrate.live_parts", live)
+    monkeypatch.setattr("osler_lab.studies.calibrate.live_parts", live)
     return script
 
 

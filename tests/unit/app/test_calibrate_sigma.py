@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from osler.app.calibrate import SigmaFit, write_calibration
-from osler.app.calibrate_sigma import GradedState, fit_guaranteed_sigma, read_graded_states
-from osler.app.config import Settings, TcRagSettings
-from osler.app.config.layers import load
-from osler.app.wiring.tc_rag import halting_threshold
+from osler.build.tc_rag import halting_threshold
 from osler.cli.run_output import find_state
 from osler.errors import BadConfig, BadQuestion
+from osler.settings import Settings, TcRagSettings
+from osler.settings.layers import load
 from osler.trace import StateValued
+from osler_lab.studies.calibrate import SigmaFit, write_calibration
+from osler_lab.studies.calibrate_sigma import GradedState, fit_guaranteed_sigma, read_graded_states
 
 TODAY = date(2026, 11, 22)
 GRADED = [GradedState(0.1 + n / 1000, "sureness", "m", True) for n in range(80)] + [

@@ -7,19 +7,19 @@ from typing import Any
 
 import pytest
 
-from osler.app import calibrate
-from osler.app.calibrate import TauFit, fit_tau, measure_tau, write_calibration
-from osler.app.config import KagThinkerSettings, Settings, load
-from osler.app.wiring import Parts
-from osler.app.wiring.models import LoadedModel
-from osler.app.wiring.strategies import build_solver
-from osler.app.wiring.thinking import boundary_tau
+from osler.build import Parts
+from osler.build.models import LoadedModel
+from osler.build.strategies import build_solver
+from osler.build.thinking import boundary_tau
 from osler.errors import BadConfig, BadQuestion
 from osler.methods.kag.calibration import CalibrationAttempt, GoldAnswer
 from osler.retrieve.relevance import OverlapRelevance
-from osler.testing.scripted import ScriptedModel, ScriptedRetriever
+from osler.settings import KagThinkerSettings, Settings, load
 from osler.trace import Noted, Run
 from osler.types import Question
+from osler_lab.studies import calibrate
+from osler_lab.studies.calibrate import TauFit, fit_tau, measure_tau, write_calibration
+from osler_lab.testing.scripted import ScriptedModel, ScriptedRetriever
 
 TODAY = date(2026, 11, 21)
 FITTED = TauFit(0.62, "reader", 0.9, 6, "2026-11-21", "mine.jsonl")
@@ -48,7 +48,7 @@ def live(monkeypatch: pytest.MonkeyPatch) -> ScriptedModel:
     async def live(settings: Settings) -> Parts:
         return parts(script)
 
-    monkeypatch.setattr("osler.app.calibrate.live_parts", live)
+    monkeypatch.setattr("osler_lab.studies.calibrate.live_parts", live)
     return script
 
 

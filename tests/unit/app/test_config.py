@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
-from osler.app.config import (
+from osler.errors import BadConfig, UnknownStrategy
+from osler.settings import (
     STRATEGIES,
     AnswerSettings,
     AutoSettings,
@@ -31,7 +32,6 @@ from osler.app.config import (
     user_file,
     write_template,
 )
-from osler.errors import BadConfig, UnknownStrategy
 
 
 @pytest.fixture(autouse=True)

@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from osler.app.config import ROLES, STRATEGIES, ModelSettings, Settings
 from osler.app.doctor import DoctorReport
 from osler.app.doctor.abilities import Ability, probe_models
 from osler.app.doctor.checks import Check
 from osler.app.doctor.needs import StrategyVerdict, judge_strategies
-from osler.app.wiring.models import LoadedModel
+from osler.build.models import LoadedModel
 from osler.cli.pages import doctor_page
 from osler.errors import ModelError, ModelUnreachable
 from osler.llm.core.base import Attended, Completion, Message, Sampling
-from osler.testing.scripted import ScriptedModel, TextOnly, tokens_of
+from osler.settings import ROLES, STRATEGIES, ModelSettings, Settings
+from osler_lab.testing.scripted import ScriptedModel, TextOnly, tokens_of
 
 SERVER = {"kind": "openai", "url": "http://127.0.0.1:9/v1", "name": "big"}
 FULL = Ability(

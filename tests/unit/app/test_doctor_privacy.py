@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from osler.app.config import Settings
 from osler.app.doctor.checks import (
     _check_pseudonyms,
     disk_encryption,
@@ -16,8 +15,9 @@ from osler.app.doctor.checks import (
     open_to_others,
 )
 from osler.kb.base import KnowledgeBase
-from osler.serve.ledger import Ledger
+from osler.settings import Settings
 from osler.sources.patients.secret import FILE as KEY
+from osler_serve.ledger import Ledger
 
 
 def test_what_osler_makes_is_closed_to_others(tmp_path: Path) -> None:

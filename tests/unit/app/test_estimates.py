@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from osler.app.config import Settings
 from osler.app.estimates import (
     DRY_RUNS,
     CostEstimate,
@@ -19,13 +18,14 @@ from osler.app.estimates import (
     estimate_cost,
 )
 from osler.app.runs import ask
-from osler.app.wiring.live import parts_around
-from osler.app.wiring.models import LoadedModel
+from osler.build.live import parts_around
+from osler.build.models import LoadedModel
 from osler.cli.tables import format_value
 from osler.kb.base import KnowledgeBase
 from osler.questions import parse_question
-from osler.testing.scripted import ScriptedModel
+from osler.settings import Settings
 from osler.types import Question
+from osler_lab.testing.scripted import ScriptedModel
 
 QUESTION = parse_question("What causes scurvy?")
 SERVER = {"kind": "openai", "url": "http://127.0.0.1:9/v1", "name": "big"}

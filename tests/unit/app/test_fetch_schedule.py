@@ -17,7 +17,7 @@ from osler.kb.base import KnowledgeBase
 from osler.kb.store.access import hold_lock
 from osler.sources.download.job import DownloadJob, LicenceNotAccepted, find_recipe
 from osler.sources.download.transfer import RetryPolicy
-from osler.testing.scripted import HashingEncoder
+from osler_lab.testing.scripted import HashingEncoder
 
 ARTICLE = (
     "<PubmedArticle><MedlineCitation><PMID Version='{version}'>{pmid}</PMID><Article>"

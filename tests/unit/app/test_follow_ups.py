@@ -6,8 +6,8 @@ import asyncio
 from pathlib import Path
 
 from osler.answer.follow_up import Standalone
-from osler.app.config import Settings
 from osler.app.follow_ups import make_standalone, standalone_of
+from osler.settings import Settings
 
 
 def test_a_follow_up_is_made_to_stand_alone_by_rule(tmp_path: Path) -> None:

@@ -15,18 +15,18 @@ import pytest
 from served import FixedModel
 
 from osler.answer.follow_up import Standalone
-from osler.app.config import Settings
-from osler.app.forget import expire_runs, forget
 from osler.app.runs import ask
 from osler.app.threads import ThreadStore
-from osler.app.uploads import store_upload
-from osler.app.wiring.knowledge import open_knowledge_base
-from osler.app.wiring.live import with_knowledge
-from osler.app.wiring.models import LoadedModel
+from osler.build.knowledge import open_knowledge_base
+from osler.build.live import with_knowledge
+from osler.build.models import LoadedModel
 from osler.errors import BadConfig, StorageFailed
 from osler.kb.base import KnowledgeBase
-from osler.testing.scripted import HashingEncoder
+from osler.settings import Settings
 from osler.types import Question
+from osler_lab.testing.scripted import HashingEncoder
+from osler_serve.ops.forget import expire_runs, forget
+from osler_serve.ops.uploads import store_upload
 
 MARK = "zyxomarker 肾上腺"
 TEXT = f"# Note\n\nAdrenaline is given first to this patient, says {MARK} today.\n"
@@ -39,7 +39,7 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     for source, text in (("own", TEXT), ("guideline", "# Asthma\n\nSalbutamol is given.\n")):
         (texts / source).mkdir(parents=True)
         (texts / source / "a.md").write_text(text, encoding="utf-8")
-    monkeypatch.setattr("osler.app.forget.load_encoder", lambda _: HashingEncoder())
+    monkeypatch.setattr("osler_serve.ops.forget.load_encoder", lambda _: HashingEncoder())
     made = Settings.model_validate(
         {"home": str(home), "strategy": {"kind": "rag", "k": 3}, "model": {"writes": "yes"}}
     )
@@ -167,11 +167,11 @@ def test_disk_that_fails_is_an_error_in_words_and_the_next_run_goes_on(
     def fail(*_: object) -> None:
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr("osler.app.forget._forget_runs", fail)
+    monkeypatch.setattr("osler_serve.ops.forget._forget_runs", fail)
     with pytest.raises(StorageFailed, match="Input/output"):
         forget(settings, MARK)
     monkeypatch.undo()
-    monkeypatch.setattr("osler.app.forget.load_encoder", lambda _: HashingEncoder())
+    monkeypatch.setattr("osler_serve.ops.forget.load_encoder", lambda _: HashingEncoder())
     assert forget(settings, MARK).left == []
     assert holders(settings.home, MARK, "zyxomarker") == set()
 

@@ -10,9 +10,9 @@ from osler.methods.tcrag.machine import TuringMachine
 from osler.methods.tcrag.monitor import Cppl
 from osler.methods.tcrag.moves import AnyMove
 from osler.methods.tcrag.tools import DOC_RAG, SearchTool
-from osler.testing.scripted import ScriptedModel, ScriptedRetriever
 from osler.trace import Event, Run, to_line
 from osler.types import Halt, Hit, Passage, Question
+from osler_lab.testing.scripted import ScriptedModel, ScriptedRetriever
 
 RUNS = 200
 

@@ -2,12 +2,12 @@
 
 from osler.answer.extractive import ExtractiveComposer
 from osler.answer.options import OptionLetters, OptionTexts
-from osler.app.config import Settings
-from osler.app.wiring import Parts
-from osler.app.wiring.composers import answer_wording
-from osler.app.wiring.models import LoadedModel
+from osler.build import Parts
+from osler.build.composers import answer_wording
+from osler.build.models import LoadedModel
 from osler.retrieve.relevance import OverlapRelevance
-from osler.testing.scripted import ScriptedModel, ScriptedRetriever, TextOnly
+from osler.settings import Settings
+from osler_lab.testing.scripted import ScriptedModel, ScriptedRetriever, TextOnly
 
 
 def chooser(options: str, *, scores: bool = True) -> object:

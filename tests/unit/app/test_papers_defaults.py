@@ -2,9 +2,9 @@
 
 import pytest
 
-from osler.app.config import STRATEGIES, Settings
 from osler.kb.ingest.chunk import document_passages
 from osler.llm.core.base import Sampling
+from osler.settings import STRATEGIES, Settings
 from osler.sources.catalogue import SOURCES
 from osler.sources.records import Document, Section
 

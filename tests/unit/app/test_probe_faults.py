@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 from competent import CompetentModel
 
-from osler.app.config import ModelSettings, Settings
 from osler.app.doctor.checks import Check
 from osler.app.probe import probe_model
 from osler.app.probe.advice import advise
 from osler.app.probe.findings import Findings
 from osler.llm.server.bounded_reading import complained_context
-from osler.testing.mannered import MODEL, serve_manners
-from osler.testing.manners import Manners
-from osler.testing.servers import (
+from osler.settings import ModelSettings, Settings
+from osler_lab.testing.mannered import MODEL, serve_manners
+from osler_lab.testing.manners import Manners
+from osler_lab.testing.servers import (
     Answers,
     LoopbackReply,
     LoopbackRequest,

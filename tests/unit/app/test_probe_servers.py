@@ -15,12 +15,12 @@ from typing import Any
 
 import pytest
 
-from osler.app.config import ModelSettings, Settings
 from osler.app.probe import is_same_model, probe_model
 from osler.app.probe.advice import advise
 from osler.llm.core.base import Message, Sampling
 from osler.llm.server.client import Endpoint, connect_server
-from osler.testing.servers import (
+from osler.settings import ModelSettings, Settings
+from osler_lab.testing.servers import (
     LoopbackReply,
     LoopbackRequest,
     chat_chunk,

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from osler.app.config import Settings
 from osler.app.quarantine import release, target_source
-from osler.app.wiring.knowledge import searched_sources
+from osler.build.knowledge import searched_sources
 from osler.errors import KnowledgeBaseError
 from osler.kb.base import KnowledgeBase
+from osler.settings import Settings
 
 
 def test_held_documents_are_found_after_their_release(tmp_path: Path) -> None:

@@ -7,23 +7,23 @@ import pytest
 
 from osler.answer.extractive import ExtractiveComposer
 from osler.answer.written import Rewriter, WrittenComposer
-from osler.app.config import ModelSettings, Settings, TcRagSettings
-from osler.app.wiring import Parts
-from osler.app.wiring import models as wired
-from osler.app.wiring.composers import answer_wording
-from osler.app.wiring.live import live_parts, record_parts, replay_parts
-from osler.app.wiring.models import LoadedModel, load_roles
-from osler.app.wiring.strategies import build_solver
-from osler.app.wiring.tc_rag import Threshold, halting_threshold
+from osler.build import Parts
+from osler.build import models as wired
+from osler.build.composers import answer_wording
+from osler.build.live import live_parts, record_parts, replay_parts
+from osler.build.models import LoadedModel, load_roles
+from osler.build.strategies import build_solver
+from osler.build.tc_rag import Threshold, halting_threshold
 from osler.errors import BadRun, CapabilityMissing, ModelUnreachable
 from osler.llm.core.base import LanguageModel
 from osler.llm.recording.tape import Tape
 from osler.methods.tcrag.machine import TuringMachine
 from osler.methods.tcrag.stack import FrameKind
 from osler.retrieve.relevance import OverlapRelevance
-from osler.testing.scripted import ScriptedModel, ScriptedRetriever, TextOnly
+from osler.settings import ModelSettings, Settings, TcRagSettings
 from osler.trace import Asked, Budget, Noted, Pushed, Run
 from osler.types import Halt, Passage, Question
+from osler_lab.testing.scripted import ScriptedModel, ScriptedRetriever, TextOnly
 
 QUESTION = Question("q", "What does oral iron treat?")
 PASSAGE = Passage("book:iron#0", "Oral iron treats iron deficiency anaemia.", "book", "Iron")

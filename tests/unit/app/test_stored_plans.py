@@ -8,19 +8,19 @@ from typing import Any
 
 import pytest
 
-from osler.app.config import OmniRagSettings, Settings
-from osler.app.evaluation import prepare_strategy
-from osler.app.stored_plans import PlanOnce, open_shelf, plan_once
-from osler.app.wiring import Parts
-from osler.app.wiring.models import LoadedModel
-from osler.app.wiring.strategies import build_solver
+from osler.build import Parts
+from osler.build.models import LoadedModel
+from osler.build.strategies import build_solver
 from osler.errors import BadConfig, SourceUnavailable
 from osler.methods.omni.describe import SourceDescription
 from osler.methods.omni.dossier import read_saved_plan
 from osler.retrieve.relevance import OverlapRelevance
-from osler.testing.scripted import KeyedModel
+from osler.settings import OmniRagSettings, Settings
 from osler.trace import Run
 from osler.types import Hit, Passage, Question
+from osler_lab.studies.evaluation import prepare_strategy
+from osler_lab.studies.stored_plans import PlanOnce, open_shelf, plan_once
+from osler_lab.testing.scripted import KeyedModel
 
 FACT = Passage("book:inr#0", "Amiodarone raises the INR.", "book", "INR")
 QUESTION = Question("q", "What does amiodarone do to the INR?")

@@ -6,21 +6,21 @@ from pathlib import Path
 
 import pytest
 
-from osler.app.config import Settings, load
-from osler.app.evaluation import make_trial, trained_weights
-from osler.app.wiring.experts import SWITCHES
 from osler.errors import BadConfig, BadRun
-from osler.evaluate.log import LogWriter
-from osler.evaluate.plan import save_plan
-from osler.evaluate.record import RecordedOutcome, SampleRecord
-from osler.evaluate.report import build_report, render_markdown
-from osler.evaluate.trained_on import (
+from osler.settings import Settings, load
+from osler_lab.build.experts import SWITCHES
+from osler_lab.evaluate.log import LogWriter
+from osler_lab.evaluate.plan import save_plan
+from osler_lab.evaluate.record import RecordedOutcome, SampleRecord
+from osler_lab.evaluate.report import build_report, render_markdown
+from osler_lab.evaluate.trained_on import (
     list_beside,
     list_questions,
     pass_on,
     read_trained_on,
     write_trained_on,
 )
+from osler_lab.studies.evaluation import make_trial, trained_weights
 
 QUESTIONS = [f"What is used for case {n}?" for n in range(4)]
 

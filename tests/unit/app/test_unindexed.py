@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
-from osler.app.config import AnswerSettings, KbSettings, RagSettings, RunsSettings, Settings
 from osler.app.runs import FinishedRun, ask, replay
 from osler.app.unindexed import note_unindexed
-from osler.app.wiring.knowledge import make_retriever
-from osler.app.wiring.live import with_knowledge
-from osler.app.wiring.models import LoadedModel
+from osler.build.knowledge import make_retriever
+from osler.build.live import with_knowledge
+from osler.build.models import LoadedModel
 from osler.extract.derived import EXTRACTED_FACTS
 from osler.kb.base import KnowledgeBase
 from osler.questions import parse_question
 from osler.retrieve.hybrid import HybridRetriever, LexicalRetriever
-from osler.testing.scripted import HashingEncoder, ScriptedModel
+from osler.settings import AnswerSettings, KbSettings, RagSettings, RunsSettings, Settings
 from osler.types import Answer, Halt, Solution
+from osler_lab.testing.scripted import HashingEncoder, ScriptedModel
 
 TEXT = "# Scurvy\n\nScurvy is caused by lack of vitamin C. It is treated with ascorbic acid.\n"
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from osler.app.changed import find_changed
-from osler.app.config import Settings
 from osler.app.watch import tick_every, watch_folder
 from osler.kb.base import KnowledgeBase
-from osler.testing.scripted import HashingEncoder
+from osler.settings import Settings
 from osler.types import Answer, Evidence, Hit, Passage
+from osler_lab.testing.scripted import HashingEncoder
 
 
 @pytest.fixture

@@ -13,16 +13,16 @@ import pytest
 
 from osler.answer.follow_up import Standalone
 from osler.app import runs
-from osler.app.asked_again import AnswerChange
-from osler.app.config import RagSettings, Settings
 from osler.app.threads import FILE, MOST_TURNS, ThreadStore
-from osler.app.wiring import Parts
-from osler.app.wiring.models import LoadedModel
+from osler.build import Parts
+from osler.build.models import LoadedModel
 from osler.errors import ModelMissing
 from osler.retrieve.relevance import OverlapRelevance
-from osler.testing.scripted import ScriptedModel, ScriptedRetriever
+from osler.settings import RagSettings, Settings
 from osler.trace import Answered, Event, Retrieved, Searched, read_events
 from osler.types import Halt, Hit, Passage, Question, Solution
+from osler_lab.testing.scripted import ScriptedModel, ScriptedRetriever
+from osler_serve.ops.asked_again import AnswerChange
 
 QUESTION = "Where is adrenaline given in anaphylaxis?"
 RAG = ("--strategy", "rag")
@@ -423,7 +423,7 @@ def test_a_thread_is_asked_again_and_what_changed_is_told(
         while changed:
             yield changed.pop()
 
-    monkeypatch.setattr("osler.app.asked_again.ask_again", again)
+    monkeypatch.setattr("osler_serve.ops.asked_again.ask_again", again)
     changes = osler("thread", "again", "mine").stdout
     assert changes == f"? {QUESTION}\n  + New.\n  - evidence book:a#0\n"
     assert "as it was" in osler("thread", "again", "mine").stdout

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from osler.app.config import AutoSettings, Role, Settings
-from osler.app.wiring import Parts
-from osler.app.wiring.models import LoadedModel
-from osler.app.wiring.resource_cache import ResourceCache
+from osler.build import Parts
+from osler.build.models import LoadedModel
+from osler.build.resource_cache import ResourceCache
 from osler.retrieve.relevance import OverlapRelevance
-from osler.testing.scripted import ScriptedModel, ScriptedRetriever
+from osler.settings import AutoSettings, Role, Settings
 from osler.types import Passage
+from osler_lab.testing.scripted import ScriptedModel, ScriptedRetriever
 
 QUESTION = "Which drug is given first in anaphylaxis?"
 OTHER = "What causes zorblax?"

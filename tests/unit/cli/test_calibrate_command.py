@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from osler.app import calibrate
-from osler.app.calibrate import QuestionValue, StateValues
-from osler.app.config import Settings, TcRagSettings
+from osler.settings import Settings, TcRagSettings
 from osler.types import Question
+from osler_lab.studies import calibrate
+from osler_lab.studies.calibrate import QuestionValue, StateValues
 
 
 @pytest.fixture

@@ -12,15 +12,15 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from osler.app.config import Settings
-from osler.app.wiring import Parts
-from osler.app.wiring.models import LoadedModel
-from osler.app.wiring.strategies import build_solver
+from osler.build import Parts
+from osler.build.models import LoadedModel
+from osler.build.strategies import build_solver
 from osler.cli.render import RunPage, compare_page
 from osler.retrieve.relevance import OverlapRelevance
-from osler.testing.scripted import ScriptedModel, ScriptedRetriever
+from osler.settings import Settings
 from osler.trace import Answered, Asked, Event, Run
 from osler.types import Passage, Question
+from osler_lab.testing.scripted import ScriptedModel, ScriptedRetriever
 
 GOLDEN = Path(__file__).parent / "golden" / "compare.txt"
 CHILD = Question("q4", "How much elemental iron a day does a child of 44 pounds need?")

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from danger_dialogues import DIALOGUES, expected_words
 
-from osler.app.config import Settings
-from osler.app.wiring import Parts, roles_of
-from osler.app.wiring.models import LoadedModel
+from osler.build import Parts, roles_of
+from osler.build.models import LoadedModel
 from osler.errors import KnowledgeBaseMissing
 from osler.retrieve.relevance import OverlapRelevance
-from osler.testing.scripted import ScriptedModel, ScriptedRetriever
+from osler.settings import Settings
 from osler.types import DangerKind, Passage
+from osler_lab.testing.scripted import ScriptedModel, ScriptedRetriever
 
 RAG = ("--strategy", "rag")
 CRY, CRY_KINDS = DIALOGUES[0]

@@ -12,8 +12,8 @@ pytest.importorskip("fastapi", reason='not installed: pip install "osler[serve]"
 
 from served import serve_osler
 
-from osler.serve.keys import new_key
-from osler.serve.ledger import Ledger
+from osler_serve.keys import new_key
+from osler_serve.ledger import Ledger
 
 STEPS = ["ready", "version", "search", "ask", "stream", "answer"]
 

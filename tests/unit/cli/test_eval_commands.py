@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from stores import write_log_folder
 
-from osler.app.config import STRATEGIES, Settings, load
-from osler.app.evaluation import labels_of, strategy_settings
-from osler.cli.evaluate_pages import summarise_log
-from osler.evaluate.datasets import DATA_SETS
-from osler.evaluate.experiments import experiment_names, read_experiment
+from osler.settings import STRATEGIES, Settings, load
+from osler_lab.cli.evaluate_pages import summarise_log
+from osler_lab.evaluate.datasets import DATA_SETS
+from osler_lab.evaluate.experiments import experiment_names, read_experiment
+from osler_lab.studies.evaluation import labels_of, strategy_settings
 
 QUESTIONS = [
     {"question": f"What is used for {what}?", "options": {"A": a, "B": b}, "answer_idx": gold}

@@ -7,8 +7,8 @@ from typing import Any, Protocol
 
 import pytest
 
-from osler.app.wiring.experts import SWITCHES
 from osler.retrieve.experts.shelf import packaged_experts
+from osler_lab.build.experts import SWITCHES
 
 
 class Call(Protocol):

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from osler.app.wiring import extraction, models
-from osler.app.wiring.models import load_roles
-from osler.testing.scripted import KeyedModel
+from osler.build import extraction, models
+from osler.build.models import load_roles
+from osler_lab.testing.scripted import KeyedModel
 
 TEXT = "Chronic kidney disease (CKD) is common. CKD is caused by hypertension."
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from osler.app.feedback import Feedback, FeedbackStore, Verdict
-from osler.app.tasks import read_task
 from osler.trace import Answered, Budget, Started, to_line
 from osler.types import Answer, Evidence, Halt, Hit, Passage, Question, Solution, Statement
+from osler_lab.studies.tasks import read_task
 
 CITED, FOUND = (Passage(f"book:pages#{n}", "book", "Page", "Adrenaline.") for n in range(2))
 EVIDENCE = tuple(Evidence(Hit(p, 1.0, 1, "what", "book"), 0, 4) for p in (CITED, FOUND))

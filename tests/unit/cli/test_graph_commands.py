@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from osler.kb.base import KnowledgeBase
-from osler.testing.scripted import HashingEncoder
+from osler_lab.testing.scripted import HashingEncoder
 
 OBO = """format-version: 1.2
 
@@ -134,7 +134,7 @@ def test_articles_describe_concepts_and_drugs_are_attached(osler: Any, graph: Pa
 def test_vectors_of_the_names_are_made_by_a_command(
     osler: Any, graph: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("osler.app.wiring.models.load_encoder", lambda _: HashingEncoder())
+    monkeypatch.setattr("osler.build.models.load_encoder", lambda _: HashingEncoder())
     done = osler("kb", "graph", "vectors", "--json")
     assert done.exit_code == 0, done.stderr
     assert json.loads(done.stdout) == {"names": 3}

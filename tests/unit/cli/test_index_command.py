@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from osler.app.wiring import knowledge
-from osler.testing.scripted import HashingEncoder
+from osler.build import knowledge
+from osler_lab.testing.scripted import HashingEncoder
 
 TEXT = "Chronic kidney disease (CKD) is common. CKD is caused by hypertension."
 
 
 @pytest.fixture(autouse=True)
 def encoder(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("osler.app.wiring.models.load_encoder", lambda _: HashingEncoder())
+    monkeypatch.setattr("osler.build.models.load_encoder", lambda _: HashingEncoder())
     monkeypatch.setattr(knowledge, "load_encoder", lambda _: HashingEncoder())
 
 

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from osler.app.config import Settings
-from osler.app.wiring import Parts
-from osler.app.wiring.models import LoadedModel
+from osler.build import Parts
+from osler.build.models import LoadedModel
 from osler.graph.items import Name, Relation, SemanticType
 from osler.graph.store import Graph
 from osler.methods.kag.graph_route import GRAPH_SETS, GraphSets
 from osler.retrieve.relevance import OverlapRelevance
-from osler.testing.scripted import ScriptedModel, ScriptedRetriever
+from osler.settings import Settings
+from osler_lab.testing.scripted import ScriptedModel, ScriptedRetriever
 
 QUESTION = "Which drugs treat gammitis but not deltosis?"
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from osler.app.config import Settings
-from osler.app.wiring.knowledge import open_or_create
+from osler.build.knowledge import open_or_create
 from osler.kb.base import BuildResult, IngestResult, KnowledgeBase, KnowledgeBaseInfo, Progress
 from osler.kb.check import SourceInfo
 from osler.kb.encoders.base import Kind
-from osler.testing.scripted import HashingEncoder
+from osler.settings import Settings
 from osler.types import Hit, Language, Passage
+from osler_lab.testing.scripted import HashingEncoder
 
 TEXTS = {
     "anaphylaxis.md": "# Anaphylaxis\n\nGive adrenaline into the thigh at once.\n",
@@ -40,7 +40,7 @@ def books(folder: Path) -> Path:
 @pytest.fixture
 def kb(osler: Any, books: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A knowledge base that is searched by words alone."""
-    monkeypatch.setattr("osler.app.wiring.models.load_encoder", lambda _: None)
+    monkeypatch.setattr("osler.build.models.load_encoder", lambda _: None)
     assert osler("kb", "add", str(books), "--source", "book").exit_code == 0
     assert osler("kb", "build").exit_code == 0
 
@@ -62,7 +62,7 @@ def test_kb_add_counts_what_was_added(osler: Any, books: Path) -> None:
 def test_chinese_is_told_to_have_no_vectors_only_without_its_encoder(
     osler: Any, books: Path, monkeypatch: pytest.MonkeyPatch, *, present: bool
 ) -> None:
-    monkeypatch.setattr("osler.app.wiring.models.is_present", lambda _: present)
+    monkeypatch.setattr("osler.build.models.is_present", lambda _: present)
     added = osler("kb", "add", str(books), "--source", "book").stdout
     assert ("get no vectors" in added) is not present
 
@@ -77,7 +77,7 @@ def test_kb_add_says_before_encoding_how_long_that_will_take(
             timed.extend(texts)
             return super().encode(texts, kind=kind)
 
-    monkeypatch.setattr("osler.app.wiring.models.load_encoder", lambda _: TimedEncoder())
+    monkeypatch.setattr("osler.build.models.load_encoder", lambda _: TimedEncoder())
     monkeypatch.setattr("osler.cli.kb.WORTH_TIMING", 1)
     lines = osler("kb", "add", str(books), "--source", "book").stdout.splitlines()
     assert re.fullmatch(
@@ -90,7 +90,7 @@ def test_kb_add_says_before_encoding_how_long_that_will_take(
 def test_kb_info_says_which_passages_are_found_by_words_alone(
     osler: Any, books: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("osler.app.wiring.models.load_encoder", lambda _: EnglishOnly())
+    monkeypatch.setattr("osler.build.models.load_encoder", lambda _: EnglishOnly())
     osler("kb", "add", str(books), "--source", "book")
     built = osler("kb", "build").stdout
     shown = osler("kb", "info").stdout
@@ -105,7 +105,7 @@ def test_a_search_in_a_language_without_vectors_says_so(
     osler: Any, books: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for place in ("models", "knowledge"):
-        monkeypatch.setattr(f"osler.app.wiring.{place}.load_encoder", lambda _: EnglishOnly())
+        monkeypatch.setattr(f"osler.build.{place}.load_encoder", lambda _: EnglishOnly())
     osler("kb", "add", str(books), "--source", "book")
     osler("kb", "build")
     found = osler("kb", "search", "缺铁性贫血")
@@ -185,8 +185,8 @@ def test_the_sample_is_added_before_it_is_built(
             kb.add([books], source="book", illustrative=True)
             return kb.build(None, progress=progress)
 
-    monkeypatch.setattr("osler.app.wiring.models.load_encoder", lambda _: None)
-    monkeypatch.setattr("osler.app.wiring.knowledge.build_sample", build_sample)
+    monkeypatch.setattr("osler.build.models.load_encoder", lambda _: None)
+    monkeypatch.setattr("osler.build.knowledge.build_sample", build_sample)
     built = osler("kb", "build", "--sample").stdout
     assert built.split()[:4] == ["passages", "2", "encoded", "0"]
 
@@ -281,7 +281,7 @@ def test_kb_search_finds_as_many_hits_as_set(
         seen.append((query, k, settings.kb.sources))
         return [Hit(passage, 0.5, 1, query, passage.source)]
 
-    monkeypatch.setattr("osler.app.wiring.knowledge.search_passages", search)
+    monkeypatch.setattr("osler.build.knowledge.search_passages", search)
     assert "1. 0.500 guideline · Anaphylaxis" in osler("kb", "search", "shock").stdout
     document = json.loads(
         osler("kb", "search", "休克", "--k", "3", "-s", "book", "-s", "wiki", "--json").stdout
@@ -294,6 +294,6 @@ def test_kb_search_without_hits_ends_with_1(osler: Any, monkeypatch: pytest.Monk
     async def search(*_: Any, **__: Any) -> list[Hit]:
         return []
 
-    monkeypatch.setattr("osler.app.wiring.knowledge.search_passages", search)
+    monkeypatch.setattr("osler.build.knowledge.search_passages", search)
     result = osler("kb", "search", "shock")
     assert (result.exit_code, result.stdout) == (1, "nothing found\n")

@@ -11,7 +11,7 @@ import pytest
 from osler.app.watch import Fetched, Seen
 from osler.kb.store import access
 from osler.sources.download.job import DownloadJob, load_recipes
-from osler.testing.scripted import HashingEncoder
+from osler_lab.testing.scripted import HashingEncoder
 
 TEXTS = {"gout.md": "# Gout\n\nUrate crystals form.\n", "scurvy.md": "# Scurvy\n\nVitamin C.\n"}
 
@@ -135,7 +135,7 @@ def test_a_passage_is_corrected_and_found_without_a_build(osler: Any, kb: Path) 
 def test_a_watched_folder_is_taken_in(
     osler: Any, books: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("osler.app.wiring.models.load_encoder", lambda _: HashingEncoder())
+    monkeypatch.setattr("osler.build.models.load_encoder", lambda _: HashingEncoder())
     looked = osler("watch", str(books), "--source", "own", "--looks", "2", "--every", "0.1")
     assert looked.exit_code == 0, looked.stderr
     assert looked.stdout == "documents in: 2, out: 0; vectors: 2\n"
@@ -145,7 +145,7 @@ def test_a_watched_folder_is_taken_in(
 def test_a_scheduled_fetch_says_what_came_and_what_broke_off(
     osler: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("osler.app.wiring.models.load_encoder", lambda _: HashingEncoder())
+    monkeypatch.setattr("osler.build.models.load_encoder", lambda _: HashingEncoder())
     told = [Fetched(3, "", Seen(2, 1, 0, 2)), Fetched(3, "", Seen(0, 0, 0, 0))]
 
     def fetch(kb: object, job: DownloadJob, *_: object, accepted: bool) -> list[Fetched]:

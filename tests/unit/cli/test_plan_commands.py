@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from osler.app.config import Settings
-from osler.app.wiring import Parts, roles_of
-from osler.app.wiring.models import LoadedModel
+from osler.build import Parts, roles_of
+from osler.build.models import LoadedModel
 from osler.methods.omni.describe import SourceDescription
 from osler.retrieve.relevance import OverlapRelevance
-from osler.testing.scripted import HashingEncoder, KeyedModel, ScriptedRetriever
+from osler.settings import Settings
 from osler.types import Passage
+from osler_lab.testing.scripted import HashingEncoder, KeyedModel, ScriptedRetriever
 
 FACT = Passage("book:inr#0", "Amiodarone raises the INR.", "book", "INR")
 ASKED = "What does amiodarone do to the INR?"
@@ -43,7 +43,7 @@ def model(monkeypatch: pytest.MonkeyPatch) -> KeyedModel:
         )
 
     monkeypatch.setattr("osler.app.runs.live_parts", live)
-    monkeypatch.setattr("osler.app.plans.load_encoder", lambda _: HashingEncoder())
+    monkeypatch.setattr("osler_lab.studies.plans.load_encoder", lambda _: HashingEncoder())
     return scripted
 
 

@@ -19,7 +19,7 @@ pytest.importorskip("fastapi", reason='not installed: pip install "osler[serve]"
 import httpx2
 from served import fill_knowledge_base
 
-from osler.app.config import Settings
+from osler.settings import Settings
 
 
 def test_a_key_is_shown_once_listed_without_its_secret_and_taken_back(osler: Any) -> None:

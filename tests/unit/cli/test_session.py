@@ -163,8 +163,8 @@ def test_help_imports_neither_pydantic_nor_the_library() -> None:
         "numpy",
         "onnxruntime",
         "osler.trace",
-        "osler.app.config",
-        "osler.app.wiring",
+        "osler.settings",
+        "osler.build",
     )
     program = (
         "import sys; from osler.cli import app\n"

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from osler.app import doctor
-from osler.app.config import Settings, render_template
 from osler.app.doctor import DoctorReport
 from osler.app.doctor.checks import Check
 from osler.errors import ModelMissing
 from osler.kb.encoders import base, e5
 from osler.llm.local import quantise, weights
 from osler.llm.local.weights import WeightFile
+from osler.settings import Settings, render_template
 
 
 def test_init_writes_a_file_that_can_be_read(osler: Any, folder: Path) -> None:

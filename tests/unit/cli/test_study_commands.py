@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from osler.app import studies
-from osler.app.config import Role, Settings
-from osler.app.wiring import Parts, roles_of
-from osler.app.wiring.composers import evidence_gate
-from osler.app.wiring.models import LoadedModel
+from osler.build import Parts, roles_of
+from osler.build.composers import evidence_gate
+from osler.build.models import LoadedModel
 from osler.llm.core.base import Completion, Message, Sampling, Scored
 from osler.retrieve.relevance import OverlapRelevance
-from osler.testing.scripted import HashingEncoder, ScriptedRetriever, tokens_of
+from osler.settings import Role, Settings
 from osler.types import Hit, Passage, Usage
+from osler_lab.studies import sensitivity as studies
+from osler_lab.testing.scripted import HashingEncoder, ScriptedRetriever, tokens_of
 
 FACT = "Laparoscopic repair of hernias is feasible."
 NEAR = "Laparoscopic surgery needs a camera."
@@ -67,9 +67,11 @@ def expert(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
         models = await cast(settings, roles_of(settings))
         return Parts(models, lambda *_: found, OverlapRelevance(), OverlapRelevance(), ("book",))
 
-    monkeypatch.setattr("osler.app.studies.load_roles", cast)
-    monkeypatch.setattr("osler.app.studies.live_parts", live)
-    monkeypatch.setattr("osler.app.studies.load_encoder", lambda settings: HashingEncoder())
+    monkeypatch.setattr("osler_lab.studies.sensitivity.load_roles", cast)
+    monkeypatch.setattr("osler_lab.studies.sensitivity.live_parts", live)
+    monkeypatch.setattr(
+        "osler_lab.studies.sensitivity.load_encoder", lambda settings: HashingEncoder()
+    )
 
 
 def noise_set(n: int, relevant: list[str]) -> str:

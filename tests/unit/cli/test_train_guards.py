@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from osler.cli.train import seconds_a_question
+from osler_lab.cli.train import seconds_a_question
 
 
 @pytest.fixture

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from osler.app.wiring import models, teaching
-from osler.testing.scripted import HashingEncoder, KeyedModel
-from osler.train.thinker.quality import FRAMEWORK
+from osler.build import models
+from osler_lab.build import teaching
+from osler_lab.testing.scripted import HashingEncoder, KeyedModel
+from osler_lab.train.thinker.quality import FRAMEWORK
 
 REFUSED = "I can't answer this question, I need to retrieve external knowledge."
 PLAN = """<think>One hop.</think><answer>Step1: Who is the director of Red Kite?
@@ -42,7 +43,7 @@ def teacher(monkeypatch: pytest.MonkeyPatch) -> KeyedModel:
 
     monkeypatch.setattr(teaching, "load_roles", cast)
     for place in ("models", "teaching"):
-        monkeypatch.setattr(f"osler.app.wiring.{place}.load_encoder", lambda _: HashingEncoder())
+        monkeypatch.setattr(f"osler.build.{place}.load_encoder", lambda _: HashingEncoder())
     return one
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 from dataclasses import dataclass
 
-from osler.app.config import Settings
 from osler.cli.run_output import WaitingLine, first_step
+from osler.settings import Settings
 from osler.trace import Event, PassagesOrdered, PlannedQuery, Retrieved, Searched, SourcesPlanned
 
 

@@ -12,15 +12,15 @@ from typing import Any
 import httpx2
 import pytest
 
-from osler import AsyncClient, Client
-from osler.client.calls import ApiCall, ApiOperations, BlockingCalls
-from osler.client.http_client import ServerRefused, ServerUnreachable
+from osler_serve.client import AsyncClient, Client
+from osler_serve.client.calls import ApiCall, ApiOperations, BlockingCalls
+from osler_serve.client.http_client import ServerRefused, ServerUnreachable
 
 pytest.importorskip("fastapi", reason='not installed: pip install "osler[serve]"')
 
 from served import ServedOsler, serve_osler
 
-from osler.cli.serve import report_page
+from osler_serve.cli.serve import report_page
 
 QUESTION = "Which drug is given first, into the outer thigh, at once?"
 

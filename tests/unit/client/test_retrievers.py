@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from osler import Client
+from osler_serve.client import Client
 
 pytest.importorskip("fastapi", reason='not installed: pip install "osler[serve]"')
 
@@ -38,7 +38,7 @@ def import_library(name: str) -> Any:
 
 def test_langchain_invokes_the_retriever_alone_and_in_a_chain(osler: Client) -> None:
     runnables = import_library("langchain_core.runnables")
-    from osler.client.langchain import OslerRetriever
+    from osler_serve.client.langchain import OslerRetriever
 
     retriever = OslerRetriever(client=osler, k=2, sources=["guideline"])
     first, second = retriever.invoke(QUERY)
@@ -51,7 +51,7 @@ def test_langchain_invokes_the_retriever_alone_and_in_a_chain(osler: Client) -> 
 
 async def test_langchain_awaits_the_retriever(osler: Client) -> None:
     import_library("langchain_core.retrievers")
-    from osler.client.langchain import OslerRetriever
+    from osler_serve.client.langchain import OslerRetriever
 
     found = await OslerRetriever(client=osler, k=1).ainvoke(QUERY)
     assert [one.id for one in found] == [osler.search(QUERY, k=1).hits[0].passage.id]
@@ -59,7 +59,7 @@ async def test_langchain_awaits_the_retriever(osler: Client) -> None:
 
 def test_llama_index_gets_nodes_with_scores(osler: Client) -> None:
     import_library("llama_index.core.retrievers")
-    from osler.client.llama_index import OslerRetriever
+    from osler_serve.client.llama_index import OslerRetriever
 
     nodes = OslerRetriever(osler, k=2).retrieve(QUERY)
     hits = osler.search(QUERY, k=2).hits
@@ -70,11 +70,13 @@ def test_llama_index_gets_nodes_with_scores(osler: Client) -> None:
 
 def test_haystack_runs_the_retriever_in_a_pipeline_that_was_stored(place: ServedOsler) -> None:
     haystack = import_library("haystack")
-    from osler.client.haystack import OslerRetriever
+    from osler_serve.client.haystack import OslerRetriever
 
     pipeline = haystack.Pipeline()
     pipeline.add_component("retriever", OslerRetriever(place.url, top_k=2))
-    again = haystack.Pipeline.loads(pipeline.dumps(), allowed_modules=["osler.client.haystack"])
+    again = haystack.Pipeline.loads(
+        pipeline.dumps(), allowed_modules=["osler_serve.client.haystack"]
+    )
     found = again.run({"retriever": {"query": QUERY}})["retriever"]["documents"]
     with Client(place.url) as client:
         hits = client.search(QUERY, k=2).hits

@@ -11,11 +11,11 @@ from math import sqrt
 import danger
 import pytest
 
-from osler.app.config import Settings
 from osler.app.danger import danger_notice
 from osler.danger.classifier import BUCKETS, hash_features, packaged_classifier
 from osler.danger.notice import _says_too_little
 from osler.danger.phrases import Spelling
+from osler.settings import Settings
 from osler.types import DangerKind, Question
 
 FOLDER = importlib.resources.files("osler.danger")

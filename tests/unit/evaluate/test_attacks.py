@@ -9,7 +9,14 @@ import pytest
 
 from osler.answer.written import WrittenComposer
 from osler.errors import MalformedSource
-from osler.evaluate.attacks import (
+from osler.llm.core.base import Completion, Message, Sampling
+from osler.methods.tcrag.machine import TuringMachine
+from osler.methods.tcrag.monitor import Unmonitored
+from osler.methods.tcrag.moves import AnyMove
+from osler.methods.tcrag.tools import DOC_RAG, SearchTool
+from osler.trace import Solver
+from osler.types import Passage, Question, Retriever
+from osler_lab.evaluate.attacks import (
     CELLS,
     AttackedRetriever,
     AttackState,
@@ -20,14 +27,7 @@ from osler.evaluate.attacks import (
     run_attack,
     summarize_cell,
 )
-from osler.llm.core.base import Completion, Message, Sampling
-from osler.methods.tcrag.machine import TuringMachine
-from osler.methods.tcrag.monitor import Unmonitored
-from osler.methods.tcrag.moves import AnyMove
-from osler.methods.tcrag.tools import DOC_RAG, SearchTool
-from osler.testing.scripted import ScriptedRetriever
-from osler.trace import Solver
-from osler.types import Passage, Question, Retriever
+from osler_lab.testing.scripted import ScriptedRetriever
 
 FACT = Passage("research:1#0", "Laparoscopic repair is feasible.", "research", "")
 NEAR = Passage("research:2#0", "Laparoscopic surgery needs a camera.", "research", "")

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from osler.errors import BadConfig, MalformedSource, OslerError
-from osler.evaluate.datasets import DATA_SETS, load_dataset
-from osler.evaluate.datasets.base import LoadedDataset, json_records
-from osler.evaluate.datasets.clinical import read_labels
-from osler.evaluate.datasets.longform import inline_options
+from osler_lab.evaluate.datasets import DATA_SETS, load_dataset
+from osler_lab.evaluate.datasets.base import LoadedDataset, json_records
+from osler_lab.evaluate.datasets.clinical import read_labels
+from osler_lab.evaluate.datasets.longform import inline_options
 
 GOLDEN: dict[str, dict[str, Any]] = json.loads(
     (Path(__file__).parents[2] / "golden" / "datasets.json").read_text(encoding="utf-8")

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from osler.errors import BadConfig
-from osler.evaluate.datasets import DATA_SETS
-from osler.evaluate.experiments import read_experiment
-from osler.train.ablations import ablation_names, read_ablation
+from osler_lab.evaluate.datasets import DATA_SETS
+from osler_lab.evaluate.experiments import read_experiment
+from osler_lab.train.ablations import ablation_names, read_ablation
 
 EXPERIMENT = 'repeats = "x"\nabout = "y"\nstrategies = ["rag"]\n'
 ABLATION = 'repeats = "x"\nabout = "y"\n[[variants]]\nname = "a"\n'

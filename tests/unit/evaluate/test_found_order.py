@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from osler.evaluate.record import found_of
 from osler.trace import Event, HitNote, Noted, PassagesOrdered, Retrieved, Searched
+from osler_lab.evaluate.record import found_of
 
 IDS = st.lists(st.sampled_from("abcdefgh"), unique=True, max_size=5)
 

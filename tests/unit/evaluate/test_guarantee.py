@@ -8,7 +8,7 @@ from random import Random
 import pytest
 
 from osler.errors import BadConfig
-from osler.evaluate.guarantee import (
+from osler_lab.evaluate.guarantee import (
     answers_needed,
     draw_one_per_question,
     fit_threshold,

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from osler.app.tasks import read_task
 from osler.errors import BadConfig
-from osler.evaluate.datasets.hub import HubFile, hub_file, parse_hub
 from osler.sources.download.transfer import FetchFailed, SumMismatch
+from osler_lab.evaluate.datasets.hub import HubFile, hub_file, parse_hub
+from osler_lab.studies.tasks import read_task
 
 REVISION = "0123456789abcdef0123456789abcdef01234567"
 ROW = {"question": "Which?", "options": {"A": "one", "B": "two"}, "answer_idx": "B"}

@@ -17,8 +17,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from osler.evaluate.datasets import DATA_SETS, load_dataset
-from osler.evaluate.record import Sample
+from osler_lab.evaluate.datasets import DATA_SETS, load_dataset
+from osler_lab.evaluate.record import Sample
 
 Seen = tuple[str | None, str | list[str], int]
 """Id as the file has it (`None` where it has none), gold letters or texts, number of options."""

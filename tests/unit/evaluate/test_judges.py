@@ -9,15 +9,18 @@ from pathlib import Path
 import pytest
 
 from osler.errors import BadRun, MalformedOutput, MalformedSource
-from osler.evaluate import plan as planning
-from osler.evaluate.agreement import compare_with_people, weighted_kappa
-from osler.evaluate.judged import Form, Judgement, JudgingRun, read_judgements
-from osler.evaluate.judges import NO_DOCUMENTS, Judge, marks_grammar, parse_marks
-from osler.evaluate.log import LogWriter
-from osler.evaluate.metrics.rubric import DIMENSIONS
-from osler.evaluate.metrics.several import Entailment
-from osler.evaluate.plan import EvaluatedTask, EvaluationPlan
-from osler.evaluate.record import (
+from osler.trace import FormNode, FormsPlanned, Run
+from osler.types import Question
+from osler_lab.evaluate import plan as planning
+from osler_lab.evaluate.agreement import compare_with_people, weighted_kappa
+from osler_lab.evaluate.judged import Form, Judgement, JudgingRun, read_judgements
+from osler_lab.evaluate.judges import NO_DOCUMENTS, Judge, marks_grammar, parse_marks
+from osler_lab.evaluate.judging import unread_verdicts
+from osler_lab.evaluate.log import LogWriter
+from osler_lab.evaluate.metrics.rubric import DIMENSIONS
+from osler_lab.evaluate.metrics.several import Entailment
+from osler_lab.evaluate.plan import EvaluatedTask, EvaluationPlan
+from osler_lab.evaluate.record import (
     Gold,
     Kind,
     RecordedEvidence,
@@ -26,11 +29,8 @@ from osler.evaluate.record import (
     Sample,
     SampleRecord,
 )
-from osler.evaluate.report import build_report, render_markdown
-from osler.llm.core.judging import unread_verdicts
-from osler.testing.scripted import ScriptedModel, TextOnly
-from osler.trace import FormNode, FormsPlanned, Run
-from osler.types import Question
+from osler_lab.evaluate.report import build_report, render_markdown
+from osler_lab.testing.scripted import ScriptedModel, TextOnly
 
 LABELS = ("rag:sampling.seed=1", "rag:sampling.seed=2", "cot")
 CITED = (RecordedEvidence("book:a#0", "Anaphylaxis", "A1", "Adrenaline is first."),)

@@ -7,14 +7,16 @@ from pathlib import Path
 import pytest
 
 from osler.errors import BadRun
-from osler.evaluate import measures
-from osler.evaluate import plan as planning
-from osler.evaluate.compare import compare_logs
-from osler.evaluate.log import LogWriter
-from osler.evaluate.measures import BY_NAME, MEASURES, measure_value
-from osler.evaluate.metrics.several import relative_drop
-from osler.evaluate.plan import EvaluatedTask, EvaluationPlan
-from osler.evaluate.record import (
+from osler.trace import Noted
+from osler.types import Question, Usage
+from osler_lab.evaluate import measures
+from osler_lab.evaluate import plan as planning
+from osler_lab.evaluate.compare import compare_logs
+from osler_lab.evaluate.log import LogWriter
+from osler_lab.evaluate.measures import BY_NAME, MEASURES, measure_value
+from osler_lab.evaluate.metrics.several import relative_drop
+from osler_lab.evaluate.plan import EvaluatedTask, EvaluationPlan
+from osler_lab.evaluate.record import (
     Gold,
     RecordedEvidence,
     RecordedOutcome,
@@ -23,10 +25,8 @@ from osler.evaluate.record import (
     SampleRecord,
     Status,
 )
-from osler.evaluate.report import build_report, render_markdown
-from osler.evaluate.statistics import holm, mcnemar, paired_test, permutation
-from osler.trace import Noted
-from osler.types import Question, Usage
+from osler_lab.evaluate.report import build_report, render_markdown
+from osler_lab.evaluate.statistics import holm, mcnemar, paired_test, permutation
 
 HOSTILE = '<script>alert(1)</script> & "quoted" 糖尿病？'
 

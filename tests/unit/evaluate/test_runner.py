@@ -14,16 +14,16 @@ import pytest
 from waiting import TaskBarrier
 
 from osler.errors import BadRun, ModelUnreachable
-from osler.evaluate import plan as planning
-from osler.evaluate.log import TriedSamples, read_records, read_trace
-from osler.evaluate.merge import merge_logs
-from osler.evaluate.plan import EvaluatedTask, EvaluationPlan
-from osler.evaluate.record import Gold, Sample, SampleKey
-from osler.evaluate.runner import EvaluationRunner, ReadyStrategy, RunnerCell, SolvedRun
-from osler.jobs.claims import LEASE, Claims
-from osler.jobs.runner import HOPELESS
 from osler.trace import Answered, Run, Started
 from osler.types import Answer, Authorship, Halt, Question, Solution, Statement
+from osler_lab.evaluate import plan as planning
+from osler_lab.evaluate.log import TriedSamples, read_records, read_trace
+from osler_lab.evaluate.merge import merge_logs
+from osler_lab.evaluate.plan import EvaluatedTask, EvaluationPlan
+from osler_lab.evaluate.record import Gold, Sample, SampleKey
+from osler_lab.evaluate.runner import EvaluationRunner, ReadyStrategy, RunnerCell, SolvedRun
+from osler_lab.jobs.claims import LEASE, Claims
+from osler_lab.jobs.runner import HOPELESS
 
 
 def samples(n: int, gold: str = "A") -> list[Sample]:

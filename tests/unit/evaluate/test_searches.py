@@ -5,21 +5,26 @@ from pathlib import Path
 
 import pytest
 
-from osler.app.config import Role
-from osler.app.evaluation import count_accelerators
-from osler.app.wiring import Parts, no_retriever
-from osler.app.wiring.models import LoadedModel
-from osler.evaluate.log import read_records
-from osler.evaluate.measures import BY_NAME, measure_value
-from osler.evaluate.record import Gold, RecordedOutcome, Sample, SampleRecord
-from osler.evaluate.runner import EvaluationRunner, ReadyStrategy, RunnerCell
-from osler.evaluate.searches import RecordedDocument, SearchNotes, WatchedRetriever, note_searches
+from osler.build import Parts, no_retriever
+from osler.build.models import LoadedModel
 from osler.llm.core.base import LanguageModel
 from osler.retrieve import look_up
 from osler.retrieve.relevance import OverlapRelevance
-from osler.testing.scripted import ScriptedModel
+from osler.settings import Role
 from osler.trace import Run
 from osler.types import Answer, Halt, Hit, Locator, Passage, Question, Solution, Usage
+from osler_lab.evaluate.log import read_records
+from osler_lab.evaluate.measures import BY_NAME, measure_value
+from osler_lab.evaluate.record import Gold, RecordedOutcome, Sample, SampleRecord
+from osler_lab.evaluate.runner import EvaluationRunner, ReadyStrategy, RunnerCell
+from osler_lab.evaluate.searches import (
+    RecordedDocument,
+    SearchNotes,
+    WatchedRetriever,
+    note_searches,
+)
+from osler_lab.studies.evaluation import count_accelerators
+from osler_lab.testing.scripted import ScriptedModel
 
 ROLES: tuple[Role, ...] = ("planner", "reader")
 PAGES = (

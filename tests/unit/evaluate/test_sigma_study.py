@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from osler.app import studies
-from osler.app.config import Settings
-from osler.app.wiring import Parts
-from osler.app.wiring.models import LoadedModel
+from osler.app.labeled_questions import LabeledQuestion, read_posed
+from osler.build import Parts
+from osler.build.models import LoadedModel
 from osler.errors import BadConfig, BadQuestion, OslerError
-from osler.evaluate.figures import sigma_figure
-from osler.evaluate.labeled_questions import LabeledQuestion, read_posed
-from osler.evaluate.sigma import METRICS, Metric, SigmaOutcome, SigmaPoint, summarize_points
 from osler.retrieve.relevance import OverlapRelevance
-from osler.testing.scripted import ScriptedModel, ScriptedRetriever
+from osler.settings import Settings
 from osler.types import Halt, Passage, Question
+from osler_lab.evaluate.figures import sigma_figure
+from osler_lab.evaluate.sigma import METRICS, Metric, SigmaOutcome, SigmaPoint, summarize_points
+from osler_lab.studies import sensitivity as studies
+from osler_lab.testing.scripted import ScriptedModel, ScriptedRetriever
 
 FOUND = Passage("book:inr#0", "Amiodarone raises the INR.", "book", "INR")
 POSED = LabeledQuestion(
@@ -53,7 +53,7 @@ def models(monkeypatch: pytest.MonkeyPatch) -> list[ScriptedModel]:
             ("book",),
         )
 
-    monkeypatch.setattr("osler.app.studies.live_parts", live)
+    monkeypatch.setattr("osler_lab.studies.sensitivity.live_parts", live)
     return made
 
 

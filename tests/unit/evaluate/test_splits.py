@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from osler.app.tasks import read_task, read_training_task
 from osler.errors import BadConfig
-from osler.evaluate.datasets import DATA_SETS
-from osler.evaluate.datasets.splits import SPLITS, question_digest, split_of
+from osler_lab.evaluate.datasets import DATA_SETS
+from osler_lab.evaluate.datasets.splits import SPLITS, question_digest, split_of
+from osler_lab.studies.tasks import read_task, read_training_task
 
 TEST = "phrases_no_exclude_test.jsonl"
 

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 import pytest
 from stability import measure_stability, process_of_run
 
-from osler.evaluate.judged import Judgement
-from osler.evaluate.judges import Judge
-from osler.evaluate.record import SampleKey
-from osler.evaluate.report.build import judged_cells
-from osler.testing.scripted import ScriptedModel
 from osler.trace import FormNode, FormSolved, FormsPlanned, Run
 from osler.types import Answer, Halt, Question, Solution, Statement, Usage
+from osler_lab.evaluate.judged import Judgement
+from osler_lab.evaluate.judges import Judge
+from osler_lab.evaluate.record import SampleKey
+from osler_lab.evaluate.report.build import judged_cells
+from osler_lab.testing.scripted import ScriptedModel
 
 QUESTIONS = [Question("a", "Who made it?"), Question("b", "是谁做的？", language="zh")]
 

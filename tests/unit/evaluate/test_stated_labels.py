@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from osler.evaluate.datasets.clinical import _stated_label
 from osler.text import split_sentences
+from osler_lab.evaluate.datasets.clinical import _stated_label
 
 
 @pytest.mark.parametrize(

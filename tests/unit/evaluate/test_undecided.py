@@ -7,16 +7,16 @@ import pytest
 from typer.testing import CliRunner
 
 from osler.cli import app
-from osler.cli.evaluate_pages import summarise_log
 from osler.errors import BadRun
-from osler.evaluate import plan as planning
-from osler.evaluate.compare import compare_logs
-from osler.evaluate.log import LogWriter
-from osler.evaluate.plan import EvaluatedTask, EvaluationPlan
-from osler.evaluate.record import Gold, RecordedOutcome, Sample, SampleRecord, outcome_of
-from osler.evaluate.report import build_report, render_markdown
 from osler.trace import Run
 from osler.types import Answer, DecidedBy, Halt, Question, Solution
+from osler_lab.cli.evaluate_pages import summarise_log
+from osler_lab.evaluate import plan as planning
+from osler_lab.evaluate.compare import compare_logs
+from osler_lab.evaluate.log import LogWriter
+from osler_lab.evaluate.plan import EvaluatedTask, EvaluationPlan
+from osler_lab.evaluate.record import Gold, RecordedOutcome, Sample, SampleRecord, outcome_of
+from osler_lab.evaluate.report import build_report, render_markdown
 
 
 def record(strategy: str, number: int, option: str, decided: DecidedBy) -> SampleRecord:

@@ -22,9 +22,9 @@ from osler.llm.core.base import Completion, Message, Sampling
 from osler.llm.core.grammar import Grammar
 from osler.llm.local.model import LlamaCpp
 from osler.llm.local.quantise import default_gguf
-from osler.testing.derivations import grammar_texts
-from osler.testing.scripted import ScriptedModel
 from osler.types import Language, Passage
+from osler_lab.testing.derivations import grammar_texts
+from osler_lab.testing.scripted import ScriptedModel
 
 ENGLISH = "Metformin treats type 2 diabetes. Nausea (mild) is common.\nDose | Days\n500 mg | 7"
 CHINESE = "二甲双胍用于治疗2型糖尿病。常见恶心和腹泻。\n剂量 | 天数\n500毫克 | 7天"

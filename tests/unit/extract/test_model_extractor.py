@@ -19,8 +19,8 @@ from osler.extract.items import (
 )
 from osler.extract.model import ModelExtractor
 from osler.extract.schema import medicine_schema
-from osler.testing.scripted import ScriptedModel
 from osler.types import Passage
+from osler_lab.testing.scripted import ScriptedModel
 
 TEXT = "Metformin 500 mg twice daily is used to treat Type-2 diabetes. Nausea is common."
 PASSAGE = Passage("book:m#0", TEXT, "book", "Metformin")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from osler.errors import BadRun
-from osler.jobs.journal import append_line, read_lines
+from osler_lab.jobs.journal import append_line, read_lines
 
 
 def test_half_a_line_is_cut_off_before_the_next_is_appended(tmp_path: Path) -> None:

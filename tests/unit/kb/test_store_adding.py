@@ -9,7 +9,7 @@ import pytest
 
 from osler.errors import BadConfig, KnowledgeBaseError, MalformedSource
 from osler.kb.base import KnowledgeBase
-from osler.testing.scripted import HashingEncoder
+from osler_lab.testing.scripted import HashingEncoder
 
 Row = tuple[str, str, str]
 

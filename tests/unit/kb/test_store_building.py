@@ -22,9 +22,9 @@ from osler.kb.base import KnowledgeBase
 from osler.kb.encoders.base import Kind
 from osler.kb.search.vectors import Floats
 from osler.kb.store import access
-from osler.testing.scripted import HashingEncoder
 from osler.text import split_words
 from osler.types import Language
+from osler_lab.testing.scripted import HashingEncoder
 
 
 class EnglishOnly(HashingEncoder):
@@ -203,7 +203,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from osler.kb.base import KnowledgeBase
-from osler.testing.scripted import HashingEncoder
+from osler_lab.testing.scripted import HashingEncoder
 
 class Slow(HashingEncoder):
     batches = 0

@@ -10,7 +10,7 @@ import pytest
 
 from osler.errors import KnowledgeBaseError, KnowledgeBaseUnbuilt, UnknownPassage
 from osler.kb.base import KnowledgeBase
-from osler.testing.scripted import HashingEncoder
+from osler_lab.testing.scripted import HashingEncoder
 
 TEXTS = {"gout": "Urate crystals form.", "scurvy": "Vitamin is low.", "cough": "Airways narrow."}
 

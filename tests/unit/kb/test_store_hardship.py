@@ -13,7 +13,7 @@ from stores import write_corpus
 from osler.errors import KnowledgeBaseError
 from osler.kb.base import KnowledgeBase
 from osler.kb.store import access
-from osler.testing.scripted import HashingEncoder
+from osler_lab.testing.scripted import HashingEncoder
 
 TEXT = " A text of some length on iron, zinc, gold and lead, and what they do. " * 8
 
@@ -32,7 +32,7 @@ import resource, signal, sys
 from pathlib import Path
 from osler.errors import KnowledgeBaseError
 from osler.kb.base import KnowledgeBase
-from osler.testing.scripted import HashingEncoder
+from osler_lab.testing.scripted import HashingEncoder
 
 what, path, other = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

@@ -20,7 +20,7 @@ from osler.errors import (
 )
 from osler.kb.base import KnowledgeBase
 from osler.kb.store import access
-from osler.testing.scripted import HashingEncoder
+from osler_lab.testing.scripted import HashingEncoder
 
 
 @pytest.fixture

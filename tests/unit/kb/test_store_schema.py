@@ -12,7 +12,7 @@ from osler.errors import KnowledgeBaseError, KnowledgeBaseMismatch
 from osler.kb import store
 from osler.kb.base import KnowledgeBase
 from osler.kb.store import access
-from osler.testing.scripted import HashingEncoder
+from osler_lab.testing.scripted import HashingEncoder
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ from osler.kb.encoders.base import Kind
 from osler.kb.index import leases
 from osler.kb.search.vectors import Floats
 from osler.kb.store import access
-from osler.testing.scripted import HashingEncoder
+from osler_lab.testing.scripted import HashingEncoder
 
 
 class Watched(HashingEncoder):
@@ -65,7 +65,7 @@ TWO = """
 import sys
 from pathlib import Path
 from osler.kb.base import KnowledgeBase
-from osler.testing.scripted import HashingEncoder
+from osler_lab.testing.scripted import HashingEncoder
 
 class Met(HashingEncoder):
     met = False
@@ -127,7 +127,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from osler.kb.base import KnowledgeBase
-from osler.testing.scripted import HashingEncoder
+from osler_lab.testing.scripted import HashingEncoder
 
 class Killed(HashingEncoder):
     batches = 0

@@ -12,7 +12,7 @@ import pytest
 from osler.errors import KnowledgeBaseError
 from osler.kb.base import KnowledgeBase
 from osler.kb.ingest import files
-from osler.testing.scripted import HashingEncoder
+from osler_lab.testing.scripted import HashingEncoder
 
 OLD = 1_600_000_000
 

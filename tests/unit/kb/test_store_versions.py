@@ -10,7 +10,7 @@ import pytest
 from osler.kb.base import KnowledgeBase
 from osler.sources import formats
 from osler.sources.records import Deleted, Document, Record, Section
-from osler.testing.scripted import HashingEncoder
+from osler_lab.testing.scripted import HashingEncoder
 
 
 class Updates:

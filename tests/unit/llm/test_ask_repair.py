@@ -6,8 +6,8 @@ from osler.errors import MalformedOutput
 from osler.llm.core.ask import ask, complete, score_all
 from osler.llm.core.base import Completion, Message, Sampling
 from osler.llm.core.grammar import Grammar, alt
-from osler.testing.scripted import ScriptedModel
 from osler.trace import Asked, Run, from_line, to_line
+from osler_lab.testing.scripted import ScriptedModel
 
 
 def number(completion: Completion) -> int:

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from osler.app.config import Settings
 from osler.errors import BadConfig
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
 from osler.llm.core.speaker import Speaker
 from osler.llm.recording import TapePlayer, replay_model, wrap_model
 from osler.llm.recording.tape import ModelAbilities, Tape, sampling_values
 from osler.prompts import RenderedPrompt
+from osler.settings import Settings
 from osler.trace import Run
 
 PLAN = RenderedPrompt("Plan.", "omni/plan.zh@1f3a9c2e")

@@ -7,22 +7,22 @@ from pathlib import Path
 import pytest
 from tiny_models import tiny_pair
 
-from osler.app.config import Settings
-from osler.app.wiring import Parts
-from osler.app.wiring.live import record_parts, replay_parts
-from osler.app.wiring.models import LoadedModel
-from osler.app.wiring.strategies import build_solver
+from osler.build import Parts
+from osler.build.live import record_parts, replay_parts
+from osler.build.models import LoadedModel
+from osler.build.strategies import build_solver
 from osler.llm.core.base import Attended, Attentive, Likelihood, Message
 from osler.llm.core.token_bytes import TokenCodec
 from osler.llm.recording import WrappedAttentive, wrap_model
 from osler.llm.recording.tape import ModelAbilities, Tape
 from osler.llm.transformers.hub import ModelPair
 from osler.llm.transformers.model import TransformersModel
-from osler.methods.baselines.dragin import AttentionSensor, Dragin
 from osler.retrieve.relevance import OverlapRelevance
-from osler.testing.scripted import ScriptedModel, ScriptedRetriever
+from osler.settings import Settings
 from osler.trace import Run, to_line
 from osler.types import Halt, Passage, Question
+from osler_lab.baselines.dragin import AttentionSensor, Dragin
+from osler_lab.testing.scripted import ScriptedModel, ScriptedRetriever
 
 pytestmark = pytest.mark.torch
 

@@ -12,7 +12,7 @@ from osler.llm.local.model import LlamaCpp
 from osler.llm.local.quantise import default_gguf, wide_gguf
 from osler.llm.transformers.hub import dense_folder
 from osler.llm.transformers.model import TransformersModel, open_transformers
-from osler.testing.conformance import LanguageModelKit, LikelihoodKit
+from osler_lab.testing.conformance import LanguageModelKit, LikelihoodKit
 
 pytestmark = pytest.mark.torch
 

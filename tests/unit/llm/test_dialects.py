@@ -23,7 +23,7 @@ from osler.llm.server.dialects import (
     constraint_fields,
 )
 from osler.llm.server.scoring import read_echo, read_generated, read_prompt, spans_of
-from osler.testing.servers import (
+from osler_lab.testing.servers import (
     EVENTS,
     LINES,
     Answers,
@@ -38,7 +38,7 @@ from osler.testing.servers import (
     stream_reply,
     token_entry,
 )
-from osler.testing.servers import chat_reply as chatted
+from osler_lab.testing.servers import chat_reply as chatted
 
 QUERY = [Message("user", "What is the first-line treatment of anaphylaxis?")]
 CHATS = "/v1/chat/completions"

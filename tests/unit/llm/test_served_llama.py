@@ -12,7 +12,7 @@ from osler.llm.local.model import LlamaCpp
 from osler.llm.local.quantise import default_gguf
 from osler.llm.server.client import Endpoint, ScoringOpenAIModel, connect_server
 from osler.llm.server.dialects import Dialect
-from osler.testing.conformance import LanguageModelKit, LikelihoodKit
+from osler_lab.testing.conformance import LanguageModelKit, LikelihoodKit
 
 pytestmark = pytest.mark.model
 

@@ -26,7 +26,7 @@ from osler.llm.server.connection import (
     ServerClient,
 )
 from osler.llm.server.dialects import ServerProfile
-from osler.testing.servers import (
+from osler_lab.testing.servers import (
     EVENTS,
     HOLD,
     FakeTime,

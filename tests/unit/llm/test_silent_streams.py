@@ -18,7 +18,7 @@ from osler.llm.server.bounded_reading import refused_field
 from osler.llm.server.client import Endpoint, OpenAIModel, connect_server
 from osler.llm.server.connection import RequestRefused, ServerBusy, ServerClient
 from osler.llm.server.dialects import ServerProfile
-from osler.testing.servers import (
+from osler_lab.testing.servers import (
     EVENTS,
     FakeTime,
     LoopbackReply,

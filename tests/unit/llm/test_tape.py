@@ -30,8 +30,8 @@ from osler.llm.recording import (
 from osler.llm.recording.tape import ModelAbilities, Tape
 from osler.retrieve.relevance import OverlapRelevance
 from osler.sources.online.address_guard import AddressRefused
-from osler.testing.scripted import ScriptedModel, ScriptedRetriever, TextOnly
 from osler.types import Hit, Passage, Relevance, Retriever
+from osler_lab.testing.scripted import ScriptedModel, ScriptedRetriever, TextOnly
 
 ASKED = [Message("user", "为什么？")]
 PASSAGE = Passage("book:a#0", "因为缺铁。", "book", "贫血", language="zh")

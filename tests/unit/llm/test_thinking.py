@@ -4,7 +4,7 @@ import pytest
 
 from osler.llm.core.base import Completion, TokenScore
 from osler.llm.core.thinking import opens_thinking, split_thinking, without_spans
-from osler.testing.scripted import tokens_of
+from osler_lab.testing.scripted import tokens_of
 
 FORMS = {
     "<think>Is it B?</think>\n\n<answer>B</answer>": ("<answer>B</answer>", "Is it B?"),

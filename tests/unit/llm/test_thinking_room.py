@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from osler.app.config import ModelSettings
-from osler.app.wiring.models import load_model
+from osler.build.models import load_model
 from osler.llm.core.base import Completion, Message, Sampling
 from osler.llm.core.thinking import split_thinking
 from osler.llm.server.client import OpenAIModel
-from osler.testing.mannered import MODEL, serve_manners
-from osler.testing.manners import Manners
-from osler.testing.servers import LoopbackServer
+from osler.settings import ModelSettings
+from osler_lab.testing.mannered import MODEL, serve_manners
+from osler_lab.testing.manners import Manners
+from osler_lab.testing.servers import LoopbackServer
 
 ASKED = [Message("user", "Does it? Write True or False.")]
 SHORT = Sampling(temperature=0.0, max_tokens=16)

@@ -25,7 +25,7 @@ from osler.llm.transformers.hub import (
     weights_name,
 )
 from osler.llm.transformers.model import TransformersModel, open_transformers
-from osler.testing.conformance import LanguageModelKit, LikelihoodKit
+from osler_lab.testing.conformance import LanguageModelKit, LikelihoodKit
 
 pytestmark = pytest.mark.torch
 

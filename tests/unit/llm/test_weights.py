@@ -19,7 +19,7 @@ from osler.llm.core.cache import cache_dir, derive_file
 from osler.llm.local.weights import DEFAULTS, WeightFile, fetch_weights, locate_weights
 
 _CONTENT = {"tiny/model.bin": b"weights" * 1000, "tiny/words.json": b'{"a": 1}'}
-_SOURCE = Path(__file__).parents[3] / "src"
+_SOURCE = Path(__file__).parents[3] / "packages" / "osler" / "src"
 
 
 def _pinned(member: str) -> WeightFile:

@@ -10,8 +10,6 @@ import pytest
 from expert_sets import LABELLED, UNLABELLED, JudgedCase
 from judge_rows import JudgeRow
 
-from osler.evaluate.datasets.splits import question_digest
-from osler.evaluate.trained_on import list_beside, read_trained_on
 from osler.kb.encoders.base import open_session
 from osler.kb.encoders.minilm import read_safetensors
 from osler.llm.local.weights import MINILM, locate_weights
@@ -19,6 +17,8 @@ from osler.retrieve.experts.judge import JudgedText, read_judged
 from osler.retrieve.experts.matching import MatchEncoder
 from osler.retrieve.experts.pair_graph import pair_graph, run_pairs
 from osler.retrieve.experts.shelf import open_expert
+from osler_lab.evaluate.datasets.splits import question_digest
+from osler_lab.evaluate.trained_on import list_beside, read_trained_on
 
 pytestmark = pytest.mark.torch
 pytest.importorskip("torch")

@@ -18,7 +18,7 @@ from osler.retrieve.asked import (
     strip_courtesies,
 )
 from osler.retrieve.lexicon import Lexicon
-from osler.testing.scripted import HashingEncoder
+from osler_lab.testing.scripted import HashingEncoder
 
 READER = QuestionReader()
 TYPED = st.text(max_size=300) | st.lists(

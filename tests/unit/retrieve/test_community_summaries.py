@@ -9,8 +9,8 @@ from osler.graph import communities
 from osler.graph.items import Definition, Name, Relation
 from osler.graph.store import Graph
 from osler.retrieve.graph_communities import CommunityRetriever, CommunitySummariser
-from osler.testing.scripted import ScriptedModel
 from osler.trace import Asked, Run
+from osler_lab.testing.scripted import ScriptedModel
 
 pytest.importorskip("igraph")
 

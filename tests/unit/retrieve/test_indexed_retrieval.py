@@ -24,9 +24,9 @@ from osler.kb.encoders.base import Kind as TextKind
 from osler.kb.search.base import PassageFilter
 from osler.retrieve.hybrid import Fusion
 from osler.retrieve.indexed import IndexedRetriever, IndexWeights, NameRankings
-from osler.testing.conformance import RetrieverKit
-from osler.testing.scripted import HashingEncoder
 from osler.types import Passage, Retriever
+from osler_lab.testing.conformance import RetrieverKit
+from osler_lab.testing.scripted import HashingEncoder
 
 if TYPE_CHECKING:
     from osler.kb.encoders.base import Vectors

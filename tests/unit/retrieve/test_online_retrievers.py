@@ -23,8 +23,8 @@ from osler.retrieve.web import FusedRetriever, OnlineRetriever
 from osler.sources.catalogue import WIKI
 from osler.sources.online.services import MediaWikiService
 from osler.sources.records import Document, Section
-from osler.testing.conformance import RetrieverKit
 from osler.types import Hit, Passage, Retriever
+from osler_lab.testing.conformance import RetrieverKit
 
 PAGES = [
     {"pageid": 1, "title": "Asthma", "index": 1, "extract": "Asthma narrows the airways. " * 60},

@@ -11,8 +11,8 @@ from osler.retrieve.relevance import (
     RelevanceByLanguage,
     WordRelevance,
 )
-from osler.testing.scripted import HashingEncoder
 from osler.types import Language
+from osler_lab.testing.scripted import HashingEncoder
 
 
 class EnglishOnly(HashingEncoder):

@@ -25,9 +25,9 @@ from osler.retrieve.hybrid import LexicalRetriever
 from osler.retrieve.pooled import RerankedRetriever
 from osler.retrieve.relevance import EncoderRelevance, OverlapRelevance
 from osler.retrieve.served_reranker import OpenAIReranker
-from osler.testing.conformance import RetrieverKit
-from osler.testing.scripted import HashingEncoder
 from osler.types import Hit, Passage, Retriever
+from osler_lab.testing.conformance import RetrieverKit
+from osler_lab.testing.scripted import HashingEncoder
 
 
 def passage(number: int, text: str = "") -> Passage:

@@ -23,9 +23,9 @@ from osler.retrieve.hybrid import Fusion, HybridRetriever, LexicalRetriever, ret
 from osler.retrieve.pooled import reranker_text
 from osler.retrieve.relevance import EncoderRelevance
 from osler.retrieve.words import content_terms
-from osler.testing.scripted import HashingEncoder
 from osler.text import language_of
 from osler.types import Hit, Language
+from osler_lab.testing.scripted import HashingEncoder
 
 TEXTS = {
     "book": {

@@ -14,8 +14,8 @@ from osler.retrieve.hybrid import LexicalRetriever
 from osler.retrieve.patients import PatientIndex, SimilarPatients, profile_in
 from osler.sources.catalogue import EMR
 from osler.sources.patients.codes import icd_code
-from osler.testing.conformance import RetrieverKit
 from osler.types import Retriever
+from osler_lab.testing.conformance import RetrieverKit
 
 TABLES = {
     "patients.csv": (

@@ -12,7 +12,7 @@ pytest.importorskip("fastapi", reason='not installed: pip install "osler[serve]"
 
 from served import ServedOsler, serve_osler
 
-from osler.cli.serve import report_page
+from osler_serve.cli.serve import report_page
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from osler.serve import admission
-from osler.serve.admission import GAP, MOST, Admission
+from osler_serve import admission
+from osler_serve.admission import GAP, MOST, Admission
 
 
 @dataclass

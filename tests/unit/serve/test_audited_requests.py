@@ -29,11 +29,11 @@ from served import (
 
 from osler.app.audit.entries import log_folder, prove_run, read_entries, verify_audit
 from osler.app.audit.log import ENTRIES, PUBLIC
-from osler.app.wiring.resource_cache import ResourceCache
+from osler.build.resource_cache import ResourceCache
 from osler.errors import StorageFailed
-from osler.serve.app import build_state
-from osler.serve.tools import build_mcp_server
-from osler.testing.scripted import HashingEncoder
+from osler_lab.testing.scripted import HashingEncoder
+from osler_serve.app import build_state
+from osler_serve.tools import build_mcp_server
 
 ROOT = Path(__file__).parents[3]
 REQUIRED = {"log": "require"}

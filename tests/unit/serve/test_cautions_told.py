@@ -8,8 +8,8 @@ import pytest
 pytest.importorskip("fastapi", reason='not installed: pip install "osler[serve]"')
 
 from osler.answer.cautions import find_cautions
-from osler.serve.chat import ChatAnswer
 from osler.types import Answer, Evidence, Halt, Hit, Language, Passage, Solution, Statement
+from osler_serve.chat import ChatAnswer
 
 
 def talk(language: Language, *texts: str) -> ChatAnswer:

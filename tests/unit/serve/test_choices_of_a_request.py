@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from served import serving_settings
 
-from osler.serve.choices import run_settings, search_settings
-from osler.serve.problems import RefusedRequest
-from osler.serve.schemas import RunLimits, SearchRequest
+from osler_serve.choices import run_settings, search_settings
+from osler_serve.problems import RefusedRequest
+from osler_serve.schemas import RunLimits, SearchRequest
 
 
 def test_a_request_that_chooses_nothing_has_the_server_s_own_settings(home: Path) -> None:

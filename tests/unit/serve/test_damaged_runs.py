@@ -11,8 +11,8 @@ import pytest
 from served import ServedOsler, read_stream, start_run
 
 from osler.errors import BadRun
-from osler.serve.ledger import Ledger, LedgerEntry
 from osler.trace import read_events
+from osler_serve.ledger import Ledger, LedgerEntry
 
 DAMAGE: dict[str, Callable[[bytes], bytes]] = {
     "not UTF-8": lambda log: b"\xff\xfe" + log,

@@ -10,9 +10,9 @@ import pytest
 from served import ServedOsler, serve_osler
 from stores import HOSTILE, write_log_folder
 
-from osler.evaluate.report import build_report
 from osler.kb.base import KnowledgeBase
-from osler.testing.scripted import HashingEncoder
+from osler_lab.evaluate.report import build_report
+from osler_lab.testing.scripted import HashingEncoder
 
 
 @pytest.fixture(scope="module")

@@ -27,8 +27,8 @@ from scoped_server import call_tool
 from served import fill_knowledge_base, read_stream, start_run
 from synthetic_patients import make_patients
 
-from osler.serve.ledger import Ledger, LedgerEntry
-from osler.testing.servers import chat_reply
+from osler_lab.testing.servers import chat_reply
+from osler_serve.ledger import Ledger, LedgerEntry
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux" or shutil.which("cc") is None, reason="needs Linux and a C compiler"

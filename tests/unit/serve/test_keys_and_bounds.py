@@ -21,12 +21,12 @@ from served import (
 )
 from waiting import AwaitableEvent
 
-from osler.app.config.access import is_loopback
 from osler.errors import BadConfig
-from osler.serve.app import build_state
-from osler.serve.keys import new_key
-from osler.serve.ledger import FILE, Ledger
-from osler.serve.problems import RefusedRequest
+from osler.settings.access import is_loopback
+from osler_serve.app import build_state
+from osler_serve.keys import new_key
+from osler_serve.ledger import FILE, Ledger
+from osler_serve.problems import RefusedRequest
 
 PROBLEM = "application/problem+json"
 OTHERS = ["0.0.0.0", "192.0.2.7", "::", "osler.example"]  # noqa: S104  where others reach it

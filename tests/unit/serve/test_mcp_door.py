@@ -16,10 +16,10 @@ from served import ServedOsler, fill_knowledge_base, serve_osler
 
 from osler.kb.base import KnowledgeBase
 from osler.methods.kag.formulas import FORMULAS
-from osler.serve.keys import new_key
-from osler.serve.ledger import Ledger
-from osler.serve.scopes import KeyScope
-from osler.testing.scripted import HashingEncoder
+from osler_lab.testing.scripted import HashingEncoder
+from osler_serve.keys import new_key
+from osler_serve.ledger import Ledger
+from osler_serve.scopes import KeyScope
 
 mcp = pytest.importorskip("mcp")
 

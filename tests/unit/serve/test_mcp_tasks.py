@@ -10,10 +10,10 @@ import httpx2
 import pytest
 from served import ServedOsler, serve_osler
 
-from osler.serve.keys import new_key
-from osler.serve.ledger import Ledger
-from osler.serve.mcp_tasks import EXTENSION
-from osler.serve.scopes import KeyScope
+from osler_serve.keys import new_key
+from osler_serve.ledger import Ledger
+from osler_serve.mcp_tasks import EXTENSION
+from osler_serve.scopes import KeyScope
 
 mcp = pytest.importorskip("mcp")
 

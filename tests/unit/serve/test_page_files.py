@@ -14,10 +14,10 @@ import httpx2
 import pytest
 from served import serve_osler
 
-from osler.serve import page
-from osler.serve.keys import new_key
-from osler.serve.ledger import Ledger
 from osler.sources.catalogue import BUILT_IN
+from osler_serve import page
+from osler_serve.keys import new_key
+from osler_serve.ledger import Ledger
 
 BUILT = {
     "index.html": b'<script type="module" src="./assets/index-1.js"></script>',

@@ -25,7 +25,7 @@ from scoped_server import (
     serve_scoped,
 )
 
-from osler.serve.scopes import ROUTE_VERBS, TOOL_VERBS
+from osler_serve.scopes import ROUTE_VERBS, TOOL_VERBS
 
 PLAIN = "Is adrenaline given first?"
 

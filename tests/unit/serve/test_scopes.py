@@ -12,13 +12,13 @@ import pytest
 from scoped_server import Keyed, call_tool, list_operations, list_tools, serve_scoped
 from served import serving_settings
 
-from osler.app.config import ServeSettings
-from osler.app.config.access import AccessSettings
 from osler.errors import BadConfig
-from osler.serve import run_views
-from osler.serve.keys import FailedKeys, new_key
-from osler.serve.problems import RefusedRequest
-from osler.serve.scopes import (
+from osler.settings import ServeSettings
+from osler.settings.access import AccessSettings
+from osler_serve import run_views
+from osler_serve.keys import FailedKeys, new_key
+from osler_serve.problems import RefusedRequest
+from osler_serve.scopes import (
     ROUTE_VERBS,
     TOOL_VERBS,
     VERBS,
@@ -189,7 +189,7 @@ def test_key_is_compared_in_constant_time_also_where_there_is_none_of_its_id(
         compared.append((len(one), len(other)))
         return compare_digest(one, other)
 
-    monkeypatch.setattr("osler.serve.keys.hmac.compare_digest", compare)
+    monkeypatch.setattr("osler_serve.keys.hmac.compare_digest", compare)
     gate, (start, id, secret) = keyed.place.site.gate, keyed.keys["all"].split("_", 2)
     wrong = secret[::-1]
     for key in (f"{start}_{id}_{wrong}", f"{start}_{'0' * 12}_{wrong}"):
@@ -218,7 +218,7 @@ def test_wrong_keys_are_throttled_and_the_right_one_beside_them_is_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     clock = [0.0]
-    monkeypatch.setattr("osler.serve.keys.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("osler_serve.keys.time.monotonic", lambda: clock[0])
     throttle = FailedKeys(3)
     for _ in range(3):
         throttle.check("a", "key")

@@ -15,8 +15,8 @@ from served import FixedModel, ServedOsler, read_stream, serve_osler, start_run
 from waiting import AwaitableEvent
 
 from osler.kb.base import KnowledgeBase
-from osler.testing.scripted import HashingEncoder
 from osler.trace import read_events, to_line
+from osler_lab.testing.scripted import HashingEncoder
 
 HOSTILE = "<script>alert(1)</script> What is given first? \u202e\u200b"
 

@@ -11,7 +11,7 @@ import pytest
 from served import read_stream, serve_osler, start_run
 
 from osler.errors import BadConfig
-from osler.serve import otel
+from osler_serve import otel
 
 pytest.importorskip("opentelemetry.sdk")
 

@@ -10,8 +10,8 @@ import pytest
 from served import ServedOsler, read_stream, serve_osler
 
 from osler.kb.base import KnowledgeBase
-from osler.serve import threads
-from osler.testing.scripted import HashingEncoder
+from osler_lab.testing.scripted import HashingEncoder
+from osler_serve import threads
 
 QUESTION = "What is given first in anaphylaxis?"
 

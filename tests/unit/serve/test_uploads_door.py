@@ -14,9 +14,9 @@ from docx import Document as WordDocument
 from reportlab.pdfgen.canvas import Canvas
 from served import ServedOsler, serve_osler
 
-from osler.serve.keys import new_key
-from osler.serve.ledger import Ledger
-from osler.serve.scopes import KeyScope
+from osler_serve.keys import new_key
+from osler_serve.ledger import Ledger
+from osler_serve.scopes import KeyScope
 
 WARD = "/api/v1/uploads/ward"
 

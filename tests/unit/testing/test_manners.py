@@ -11,9 +11,9 @@ from osler.errors import ModelError, ModelUnreachable
 from osler.llm.core.base import Completion, Likelihood, Message, Sampling
 from osler.llm.server.client import OpenAIModel, connect_server
 from osler.llm.server.connection import Endpoint
-from osler.testing.mannered import MODEL, Turns, serve_manners
-from osler.testing.manners import REFUSAL, Manners, dress_reply
-from osler.testing.servers import FakeTime
+from osler_lab.testing.mannered import MODEL, Turns, serve_manners
+from osler_lab.testing.manners import REFUSAL, Manners, dress_reply
+from osler_lab.testing.servers import FakeTime
 
 ACTS = "Thought: I look.\nTool_Use: DOC_RAG\nTool_Input: iron"
 SAID = "Oral iron treats it. [2]"

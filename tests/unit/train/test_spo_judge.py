@@ -7,16 +7,17 @@ import pytest
 
 from osler.answer.written import WrittenComposer
 from osler.errors import CapabilityMissing
-from osler.evaluate.record import Gold, Sample
 from osler.llm.core.base import Sampling
 from osler.llm.core.speaker import Speaker
 from osler.llm.reading.verdicts import numbers_grammar
 from osler.methods.omni.reader import Reader
-from osler.testing.scripted import KeyedModel, ScriptedModel, TextOnly
 from osler.trace import Run
-from osler.train.spo.case import TrainingCase
-from osler.train.spo.explore import ExploredCase, SearchedQuery
-from osler.train.spo.judge import (
+from osler.types import Question
+from osler_lab.evaluate.record import Gold, Sample
+from osler_lab.testing.scripted import KeyedModel, ScriptedModel, TextOnly
+from osler_lab.train.spo.case import TrainingCase
+from osler_lab.train.spo.explore import ExploredCase, SearchedQuery
+from osler_lab.train.spo.judge import (
     GoldMissing,
     JudgeLoad,
     JudgingSignal,
@@ -27,21 +28,20 @@ from osler.train.spo.judge import (
     judge_case,
     plain_load,
 )
-from osler.train.spo.signals import (
+from osler_lab.train.spo.signals import (
     CoverageSignal,
     FallbackSignal,
     GoldDocuments,
     ReaderGain,
     RerankSignal,
 )
-from osler.train.spo.units import (
+from osler_lab.train.spo.units import (
     Unit,
     better_half,
     by_document,
     by_list,
     by_set,
 )
-from osler.types import Question
 
 QUESTION = Question("q", "Which drug is given first?", ("adrenaline", "aspirin"))
 CASE = TrainingCase(Sample("t", "choice", QUESTION, Gold(("A",))), ("d1",))

@@ -8,21 +8,22 @@ from pathlib import Path
 import pytest
 
 from osler.errors import BadConfig, BadRun
-from osler.evaluate.datasets.splits import question_digest
-from osler.evaluate.record import Gold, Sample
 from osler.methods.omni.describe import SourceDescription
 from osler.methods.omni.plan import parse_source_plan
 from osler.methods.omni.planners.prompting import trained_planner
-from osler.testing.scripted import ScriptedModel
 from osler.trace import Run
-from osler.train import record
-from osler.train.ablations import ablation_names, read_ablation, read_variant
-from osler.train.card import keep_facts, render_data_card, write_card
-from osler.train.record import question_digests, write_records
-from osler.train.spo.agree import compare_judges, read_people, read_verdicts
-from osler.train.spo.case import TrainingCase
-from osler.train.spo.judge import JudgedCase, QueryVerdict
-from osler.train.spo.recipe import (
+from osler.types import Question
+from osler_lab.evaluate.datasets.splits import question_digest
+from osler_lab.evaluate.record import Gold, Sample
+from osler_lab.testing.scripted import ScriptedModel
+from osler_lab.train import record
+from osler_lab.train.ablations import ablation_names, read_ablation, read_variant
+from osler_lab.train.card import keep_facts, render_data_card, write_card
+from osler_lab.train.record import question_digests, write_records
+from osler_lab.train.spo.agree import compare_judges, read_people, read_verdicts
+from osler_lab.train.spo.case import TrainingCase
+from osler_lab.train.spo.judge import JudgedCase, QueryVerdict
+from osler_lab.train.spo.recipe import (
     NothingToLearn,
     RecordRecipe,
     RecordTally,
@@ -30,7 +31,6 @@ from osler.train.spo.recipe import (
     recipe_facts,
     sft_records,
 )
-from osler.types import Question
 
 OFFERS = (SourceDescription("book"), SourceDescription("research"), SourceDescription("graph"))
 RECIPE = RecordRecipe(OFFERS)

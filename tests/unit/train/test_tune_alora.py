@@ -10,16 +10,16 @@ import pytest
 from tiny_models import save_tiny_gguf, tiny_pair
 
 from osler.errors import BadConfig
-from osler.evaluate.trained_on import list_beside, read_trained_on
 from osler.llm.core.base import Message, Sampling
 from osler.llm.local.model import LlamaCpp
-from osler.train.record import SftRecord
-from osler.train.tune import jobs
-from osler.train.tune.adapter_gguf import is_alora, write_adapter_gguf
-from osler.train.tune.encode import ChatEncoder
-from osler.train.tune.jobs import TuningJob
-from osler.train.tune.model import prepare_model
-from osler.train.tune.recipe import OMNI_SFT, AloraSettings, LoraSettings
+from osler_lab.evaluate.trained_on import list_beside, read_trained_on
+from osler_lab.train.record import SftRecord
+from osler_lab.train.tune import jobs
+from osler_lab.train.tune.adapter_gguf import is_alora, write_adapter_gguf
+from osler_lab.train.tune.encode import ChatEncoder
+from osler_lab.train.tune.jobs import TuningJob
+from osler_lab.train.tune.model import prepare_model
+from osler_lab.train.tune.recipe import OMNI_SFT, AloraSettings, LoraSettings
 
 pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore::UserWarning")]
 

@@ -11,7 +11,7 @@ from tiny_models import tiny_tokenizer
 
 from osler.errors import BadConfig, BadRun, ModelError
 from osler.kb.base import KnowledgeBase
-from osler.train.tune.corpus import (
+from osler_lab.train.tune.corpus import (
     Corpus,
     CorpusSource,
     is_held_out,

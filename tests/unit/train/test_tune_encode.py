@@ -9,8 +9,8 @@ from tiny_models import tiny_tokenizer
 
 from osler.errors import BadRun, ModelError
 from osler.llm.core.base import Message
-from osler.train.record import Dialogue, DpoRecord, SftRecord
-from osler.train.tune.encode import ChatEncoder, EncodedText
+from osler_lab.train.record import Dialogue, DpoRecord, SftRecord
+from osler_lab.train.tune.encode import ChatEncoder, EncodedText
 
 pytestmark = pytest.mark.torch
 

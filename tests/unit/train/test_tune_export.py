@@ -16,9 +16,9 @@ from osler.llm.core.base import Message, TokenScore
 from osler.llm.local.model import LlamaCpp
 from osler.llm.transformers.hub import ModelPair, load_pair
 from osler.llm.transformers.model import TransformersModel
-from osler.train.tune.export import Storage, merge_adapter, write_gguf
-from osler.train.tune.model import prepare_model
-from osler.train.tune.recipe import OMNI_SFT
+from osler_lab.train.tune.export import Storage, merge_adapter, write_gguf
+from osler_lab.train.tune.model import prepare_model
+from osler_lab.train.tune.recipe import OMNI_SFT
 
 pytestmark = pytest.mark.torch
 

@@ -15,11 +15,11 @@ import pytest
 from tiny_models import save_tiny, tiny_pair
 
 from osler.errors import BadConfig, BadRun, ModelError, ModelMissing
-from osler.evaluate.trained_on import TRAINED_ON, read_trained_on
-from osler.train.tune import jobs, loop
-from osler.train.tune.checkpoints import MARK, latest_checkpoint
-from osler.train.tune.jobs import TuningJob
-from osler.train.tune.recipe import OMNI_DPO, OMNI_SFT, THINKER, LoraSettings, TuningRecipe
+from osler_lab.evaluate.trained_on import TRAINED_ON, read_trained_on
+from osler_lab.train.tune import jobs, loop
+from osler_lab.train.tune.checkpoints import MARK, latest_checkpoint
+from osler_lab.train.tune.jobs import TuningJob
+from osler_lab.train.tune.recipe import OMNI_DPO, OMNI_SFT, THINKER, LoraSettings, TuningRecipe
 
 pytestmark = pytest.mark.torch
 
@@ -153,7 +153,7 @@ def test_what_saves_memory_is_the_same_training(
 STOPS = """
 import sys
 from pathlib import Path
-from osler.train.tune import jobs, loop, recipe
+from osler_lab.train.tune import jobs, loop, recipe
 
 seal = loop.seal_checkpoint
 
@@ -232,7 +232,7 @@ def test_long_samples_are_refused_before_the_first_step(base: Path, tmp_path: Pa
 def test_lora_may_stand_beside_the_last_layers_only(base: Path, tmp_path: Path) -> None:
     from dataclasses import replace
 
-    from osler.train.tune.model import prepare_model
+    from osler_lab.train.tune.model import prepare_model
 
     recipe = replace(QUICK, lora=LoraSettings(top=1))
     names = [n for n, p in prepare_model(base, recipe).model.named_parameters() if p.requires_grad]
@@ -244,14 +244,14 @@ def test_lora_may_stand_beside_the_last_layers_only(base: Path, tmp_path: Path) 
 
 @pytest.mark.parametrize("missing", ["folder", "adapter"])
 def test_an_adapter_that_is_none_is_refused(base: Path, tmp_path: Path, missing: str) -> None:
-    from osler.train.tune.model import prepare_model
+    from osler_lab.train.tune.model import prepare_model
 
     with pytest.raises(BadConfig, match="no adapter"):
         prepare_model(base, QUICK, adapter=tmp_path / missing)
 
 
 def test_a_whole_training_with_an_adapter_is_refused(base: Path, tuned: Path) -> None:
-    from osler.train.tune.model import prepare_model
+    from osler_lab.train.tune.model import prepare_model
 
     with pytest.raises(BadConfig, match="merge it first"):
         prepare_model(base, THINKER, adapter=tuned)

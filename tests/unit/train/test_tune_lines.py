@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from osler.errors import BadConfig, BadRun
-from osler.evaluate.datasets.splits import question_digest
 from osler.llm.core.base import Message
-from osler.train.record import question_digests, read_dialogues, read_preferences, read_samples
-from osler.train.tune.encode import EncodedText, fit_rows
-from osler.train.tune.loop import learning_order, steps_of
-from osler.train.tune.recipe import OMNI_DPO, OMNI_SFT, PRETRAIN, THINKER, TuningRecipe
+from osler_lab.evaluate.datasets.splits import question_digest
+from osler_lab.train.record import question_digests, read_dialogues, read_preferences, read_samples
+from osler_lab.train.tune.encode import EncodedText, fit_rows
+from osler_lab.train.tune.loop import learning_order, steps_of
+from osler_lab.train.tune.recipe import OMNI_DPO, OMNI_SFT, PRETRAIN, THINKER, TuningRecipe
 
 ASK = [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}]
 SFT = {"id": "1", "messages": ASK, "completion": "c", "meta": {"seed": 1}}

@@ -13,12 +13,12 @@ from tiny_models import save_tiny, tiny_pair
 
 from osler.errors import BadConfig
 from osler.llm.transformers.hub import load_pair
-from osler.train.tune import jobs
-from osler.train.tune.corpus import Corpus, CorpusSource
-from osler.train.tune.encode import EncodedText
-from osler.train.tune.jobs import TuningJob
-from osler.train.tune.loss import perplexity
-from osler.train.tune.recipe import PRETRAIN
+from osler_lab.train.tune import jobs
+from osler_lab.train.tune.corpus import Corpus, CorpusSource
+from osler_lab.train.tune.encode import EncodedText
+from osler_lab.train.tune.jobs import TuningJob
+from osler_lab.train.tune.loss import perplexity
+from osler_lab.train.tune.recipe import PRETRAIN
 
 pytestmark = pytest.mark.torch
 

@@ -7,9 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from osler.app.natural.asking import AskedRow, NaturalLog, outcome_of
-from osler.app.natural.fitting import fit_answers, fit_logistic, share_right
-from osler.app.natural.questions import (
+from osler.errors import MalformedSource
+from osler.kb.base import KnowledgeBase
+from osler.kb.encoders.base import MiniLMEncoder
+from osler.types import Answer, Evidence, Hit, Locator, Passage
+from osler_lab.natural.asking import AskedRow, NaturalLog, outcome_of
+from osler_lab.natural.fitting import fit_answers, fit_logistic, share_right
+from osler_lab.natural.questions import (
     NaturalPlaces,
     NaturalQuestion,
     in_half,
@@ -17,12 +21,8 @@ from osler.app.natural.questions import (
     read_covid,
     read_plain,
 )
-from osler.app.natural.rules import SimpleRules, cut_sentences, cut_words
-from osler.app.natural.tables import area_under_curve, measure_ways
-from osler.errors import MalformedSource
-from osler.kb.base import KnowledgeBase
-from osler.kb.encoders.base import MiniLMEncoder
-from osler.types import Answer, Evidence, Hit, Locator, Passage
+from osler_lab.natural.rules import SimpleRules, cut_sentences, cut_words
+from osler_lab.natural.tables import area_under_curve, measure_ways
 
 PLACES = Path(__file__).parents[4]
 

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from osler.app.natural.published import (
+from osler.errors import BadConfig, MalformedSource
+from osler.kb.base import KnowledgeBase
+from osler_lab.natural.published import (
     DataSplit,
     add_corpora,
     hash_of,
@@ -16,8 +18,6 @@ from osler.app.natural.published import (
     read_searches,
     read_split,
 )
-from osler.errors import BadConfig, MalformedSource
-from osler.kb.base import KnowledgeBase
 
 PAGE = """<?xml version="1.0"?>
 <Document id="{id}" source="GHR"><Focus>Gout</Focus><QAPairs>

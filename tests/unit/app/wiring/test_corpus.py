@@ -10,12 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from osler.app.config import KbSettings, ModelSettings, Settings
-from osler.app.wiring import Parts
-from osler.app.wiring.corpus import ATOMS, HYBRID, TRIPLES, WALK
-from osler.app.wiring.live import record_parts, replay_parts, with_knowledge
-from osler.app.wiring.models import LoadedModel
-from osler.app.wiring.strategies import build_solver
+from osler.build import Parts
+from osler.build.live import record_parts, replay_parts, with_knowledge
+from osler.build.models import LoadedModel
+from osler.build.strategies import build_solver
 from osler.errors import KnowledgeBaseUnbuilt, SourceUnavailable
 from osler.extract import ExtractionCost, ExtractionOutcome, job, publish
 from osler.extract.derived import EXTRACTED_FACTS, Extractions
@@ -24,12 +22,14 @@ from osler.extract.items import Entity, EntityRelation, ExtractedItems, Knowledg
 from osler.kb.base import KnowledgeBase
 from osler.kb.search.base import EVERYTHING
 from osler.llm.recording.tape import Tape
-from osler.methods.baselines.hipporag import HippoRag
-from osler.retrieve.corpus import AtomicQuestions, GraphWalk, TripleSearch
 from osler.retrieve.words import content_terms
-from osler.testing.scripted import HashingEncoder, ScriptedModel
+from osler.settings import KbSettings, ModelSettings, Settings
 from osler.trace import Noted, Run, Solver
 from osler.types import Passage, Question, Solution
+from osler_lab.baselines.corpus import ATOMS, HYBRID, TRIPLES, WALK
+from osler_lab.baselines.corpus_search import AtomicQuestions, GraphWalk, TripleSearch
+from osler_lab.baselines.hipporag import HippoRag
+from osler_lab.testing.scripted import HashingEncoder, ScriptedModel
 
 TEXTS = {
     "Alhandra": "Alhandra was born in Vila Franca.",

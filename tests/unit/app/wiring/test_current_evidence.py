@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 import pytest
 
-from osler.app.config import STRATEGIES, Settings
-from osler.app.wiring import Parts
-from osler.app.wiring.composers import build_composer
-from osler.app.wiring.models import LoadedModel
+from osler.build import Parts
+from osler.build.composers import build_composer
+from osler.build.models import LoadedModel
 from osler.retrieve.relevance import CoverageRelevance, OverlapRelevance
-from osler.testing.scripted import ScriptedModel, ScriptedRetriever
+from osler.settings import STRATEGIES, Settings
 from osler.trace import Run
 from osler.types import Answer, Hit, Language, Locator, Passage, Question
+from osler_lab.testing.scripted import ScriptedModel, ScriptedRetriever
 
 DRUGS = (
     ("warfarin", "atrial fibrillation", 5),

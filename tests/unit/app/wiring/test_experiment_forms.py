@@ -5,20 +5,20 @@ from pathlib import Path
 
 import pytest
 
-from osler.app.config import Role, Settings, load
-from osler.app.evaluation import strategy_settings
-from osler.app.wiring import Parts, roles_of
-from osler.app.wiring.bounds import run_budget
-from osler.app.wiring.models import LoadedModel, load_roles
-from osler.app.wiring.strategies import build_solver
+from osler.build import Parts, roles_of
+from osler.build.bounds import run_budget
+from osler.build.models import LoadedModel, load_roles
+from osler.build.strategies import build_solver
 from osler.errors import BadConfig, CapabilityMissing
-from osler.evaluate.experiments import experiment_names, read_experiment
 from osler.retrieve.relevance import OverlapRelevance
+from osler.settings import Role, Settings, load
 from osler.sources.catalogue import ALL_SOURCES
-from osler.testing.scripted import ScriptedRetriever
-from osler.testing.servers import answer_chats_only, chat_reply, json_reply, serve_loopback
 from osler.trace import Run
 from osler.types import Halt, Hit, Passage, Question
+from osler_lab.evaluate.experiments import experiment_names, read_experiment
+from osler_lab.studies.evaluation import strategy_settings
+from osler_lab.testing.scripted import ScriptedRetriever
+from osler_lab.testing.servers import answer_chats_only, chat_reply, json_reply, serve_loopback
 
 WORDS = "The answer is A. Warfarin is stopped before surgery. [1]"
 ASKED = Question("q", "What happens to warfarin before surgery?", ("It is stopped", "Nothing"))

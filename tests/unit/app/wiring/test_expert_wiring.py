@@ -7,20 +7,20 @@ from pathlib import Path
 import pytest
 
 from osler.answer.extractive import ExtractiveComposer
-from osler.app.config import Settings
-from osler.app.wiring import Parts
-from osler.app.wiring.composers import evidence_gate
-from osler.app.wiring.experts import expert_in_use
-from osler.app.wiring.hub import _open_judge, open_judges
+from osler.build import Parts
+from osler.build.composers import evidence_gate
+from osler.build.hub import _open_judge, open_judges
 from osler.retrieve.asked import QuestionReader
 from osler.retrieve.experts.cards import CARD, WEIGHTS, read_card, render_card
 from osler.retrieve.experts.judge import JUDGE, JudgedText, JudgeRelevance
 from osler.retrieve.experts.shelf import open_expert, packaged_folder
 from osler.retrieve.relevance import OverlapRelevance
-from osler.testing.conformance import RelevanceKit
-from osler.testing.scripted import ScriptedRetriever
+from osler.settings import Settings
 from osler.trace import Run
 from osler.types import Hit, Passage, Question, Relevance
+from osler_lab.build.experts import expert_in_use
+from osler_lab.testing.conformance import RelevanceKit
+from osler_lab.testing.scripted import ScriptedRetriever
 
 
 @pytest.fixture(scope="module")

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from osler.app import runs
-from osler.app.config import KbSettings, ModelSettings, RunsSettings, Settings
-from osler.app.wiring.models import LoadedModel
+from osler.build.models import LoadedModel
 from osler.graph.items import Name, Relation, SemanticType
 from osler.graph.store import Graph
 from osler.kb.base import KnowledgeBase
-from osler.testing.scripted import KeyedModel
+from osler.settings import KbSettings, ModelSettings, RunsSettings, Settings
 from osler.trace import Searched
 from osler.types import Question
+from osler_lab.testing.scripted import KeyedModel
 
 PLAN = (
     "<answer>Step1: What treats scurvy?\n"
@@ -44,7 +44,7 @@ def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Settings:
     async def cast(settings: Settings, roles: Any) -> Any:
         return dict.fromkeys(roles, LoadedModel(KeyedModel(MODEL)))
 
-    monkeypatch.setattr("osler.app.wiring.live.load_roles", cast)
+    monkeypatch.setattr("osler.build.live.load_roles", cast)
     monkeypatch.setattr(KnowledgeBase, "count_unindexed", lambda self, identity: 0)
     return Settings(
         home=tmp_path,

@@ -4,15 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from osler.app.config import KbSettings, Settings
-from osler.app.wiring import graphs
-from osler.app.wiring.knowledge import make_retriever, open_knowledge_base, searched_sources
+from osler.build import graphs
+from osler.build.knowledge import make_retriever, open_knowledge_base, searched_sources
 from osler.errors import UnknownPassage
 from osler.graph.formats import read_graph_files
 from osler.graph.store import Graph
 from osler.kb.base import KnowledgeBase
+from osler.settings import KbSettings, Settings
 from osler.sources.catalogue import GRAPH
-from osler.testing.scripted import HashingEncoder
+from osler_lab.testing.scripted import HashingEncoder
 
 TRIPLES = "subject,predicate,object\nscurvy,treated_by,ascorbic acid\nscurvy,causes,gum bleeding\n"
 

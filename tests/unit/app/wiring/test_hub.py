@@ -11,16 +11,16 @@ from loopback import PostReply, PostRequest, serve_posts
 from pydantic import ValidationError
 from tiny_models import save_tiny, save_tiny_bert
 
-from osler.app.config import Settings
 from osler.app.doctor.checks import Check, run_checks
-from osler.app.wiring.hub import open_reranker, with_reranker
-from osler.app.wiring.knowledge import search_passages
-from osler.app.wiring.models import load_encoder, load_model
+from osler.build.hub import open_reranker, with_reranker
+from osler.build.knowledge import search_passages
+from osler.build.models import load_encoder, load_model
 from osler.errors import BadConfig, KnowledgeBaseMismatch, ModelError
 from osler.kb.base import KnowledgeBase
 from osler.llm.core.base import BatchLikelihood, Message, Sampling
 from osler.retrieve.pooled import RerankedRetriever
 from osler.retrieve.relevance import OverlapRelevance
+from osler.settings import Settings
 
 REVISION = "0123456789abcdef0123456789abcdef01234567"
 

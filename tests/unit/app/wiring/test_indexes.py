@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from osler.app.config import KbSettings, Settings
-from osler.app.wiring.knowledge import make_retriever
+from osler.build.knowledge import make_retriever
 from osler.errors import KnowledgeBaseMismatch, KnowledgeBaseUnbuilt
 from osler.extract import job, publish
 from osler.extract.derived import EXTRACTED_FACTS
@@ -17,7 +16,8 @@ from osler.extract.indexes import job as indexing
 from osler.kb.base import KnowledgeBase
 from osler.retrieve.hybrid import HybridRetriever
 from osler.retrieve.indexed import IndexedRetriever
-from osler.testing.scripted import HashingEncoder
+from osler.settings import KbSettings, Settings
+from osler_lab.testing.scripted import HashingEncoder
 
 
 class Other(HashingEncoder):

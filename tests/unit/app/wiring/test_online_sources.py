@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from osler.app.config import Settings
-from osler.app.wiring import online_sources
-from osler.app.wiring.knowledge import make_retriever, searched_sources
+from osler.build import online_sources
+from osler.build.knowledge import make_retriever, searched_sources
 from osler.errors import BadConfig
 from osler.kb.base import KnowledgeBase
 from osler.retrieve.hybrid import HybridRetriever
 from osler.retrieve.patients import SimilarPatients
 from osler.retrieve.web import FusedRetriever, OnlineRetriever
+from osler.settings import Settings
 from osler.sources.catalogue import BOOK, EMR, RESEARCH, WEB, WIKI
 from osler.sources.online.services import (
     BingService,
@@ -26,9 +26,9 @@ from osler.sources.online.services import (
     SearxngService,
 )
 from osler.sources.patients.codes import CodeSystem
-from osler.testing.scripted import HashingEncoder
+from osler_lab.testing.scripted import HashingEncoder
 
-SAMPLE = Path(__file__).parents[4] / "src" / "osler" / "sample"
+SAMPLE = Path(__file__).parents[4] / "packages/osler/src/osler/sample"
 
 
 @pytest.fixture

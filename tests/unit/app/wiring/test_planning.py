@@ -7,23 +7,13 @@ from typing import Any
 import pytest
 
 from osler.app import runs
-from osler.app.config import (
-    KagThinkerSettings,
-    OmniRagSettings,
-    RagSettings,
-    Settings,
-    Strategy,
-    TcRagSettings,
-)
-from osler.app.config.baselines import IrCotSettings
-from osler.app.plans import study_plans
-from osler.app.wiring import Parts, roles_of
-from osler.app.wiring.knowledge import describe_sources
-from osler.app.wiring.models import LoadedModel
-from osler.app.wiring.planning import planner_name
-from osler.app.wiring.strategies import build_solver
+from osler.app.labeled_questions import read_posed
+from osler.build import Parts, roles_of
+from osler.build.knowledge import describe_sources
+from osler.build.models import LoadedModel
+from osler.build.planning import planner_name
+from osler.build.strategies import build_solver
 from osler.errors import BadConfig, BadQuestion, SourceUnavailable
-from osler.evaluate.labeled_questions import read_posed
 from osler.kb.base import KnowledgeBase
 from osler.methods.omni.describe import SourceDescription
 from osler.methods.omni.dossier import parse_saved_plan
@@ -34,9 +24,19 @@ from osler.methods.omni.planners.reflexion import Reflexion
 from osler.methods.omni.planners.serts import SeRTS
 from osler.methods.omni.solver import OmniRag as Solver
 from osler.retrieve.relevance import OverlapRelevance
-from osler.testing.scripted import HashingEncoder, KeyedModel, ScriptedRetriever
+from osler.settings import (
+    KagThinkerSettings,
+    OmniRagSettings,
+    RagSettings,
+    Settings,
+    Strategy,
+    TcRagSettings,
+)
 from osler.trace import Retrieved, SourcesPlanned
 from osler.types import Hit, Passage, Question
+from osler_lab.baselines.settings import IrCotSettings
+from osler_lab.studies.plans import study_plans
+from osler_lab.testing.scripted import HashingEncoder, KeyedModel, ScriptedRetriever
 
 FACT = Passage("book:inr#0", "Amiodarone raises the INR of patients on warfarin.", "book", "INR")
 QUESTION = Question("q", "What does amiodarone do to the INR of patients on warfarin?")
@@ -138,7 +138,7 @@ def model(monkeypatch: pytest.MonkeyPatch) -> KeyedModel:
         return replace(every, models={role: every.models[role] for role in roles_of(chosen)})
 
     monkeypatch.setattr("osler.app.runs.live_parts", live)
-    monkeypatch.setattr("osler.app.plans.load_encoder", lambda _: HashingEncoder())
+    monkeypatch.setattr("osler_lab.studies.plans.load_encoder", lambda _: HashingEncoder())
     return scripted
 
 

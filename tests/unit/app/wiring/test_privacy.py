@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from osler.app.config import Settings
-from osler.app.wiring.knowledge import search_passages, searched_sources
-from osler.app.wiring.privacy import (
+from osler.build.knowledge import search_passages, searched_sources
+from osler.build.privacy import (
     PatientBoundRetriever,
     extraction_scope,
     index_hosts,
@@ -21,8 +20,9 @@ from osler.app.wiring.privacy import (
 )
 from osler.errors import BadConfig
 from osler.kb.base import KnowledgeBase
-from osler.testing.scripted import HashingEncoder
+from osler.settings import Settings
 from osler.types import Hit, Passage
+from osler_lab.testing.scripted import HashingEncoder
 
 AWAY = {"kind": "openai", "url": "https://models.example/v1", "name": "m"}
 
@@ -141,6 +141,6 @@ def test_source_that_may_not_be_searched_is_not_there(
             searched_sources(absent, kb)
         assert str(refused.value).replace("own", "nix") == str(missing.value)
         kb.build(HashingEncoder())
-    monkeypatch.setattr("osler.app.wiring.knowledge.load_encoder", lambda _: HashingEncoder())
+    monkeypatch.setattr("osler.build.knowledge.load_encoder", lambda _: HashingEncoder())
     nothing = settings_with(tmp_path, access={"sources": ("other",)})
     assert asyncio.run(search_passages(nothing, "aspirin", k=5, sources=())) == []

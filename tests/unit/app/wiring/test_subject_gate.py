@@ -8,16 +8,16 @@ from dataclasses import dataclass
 
 import pytest
 
-from osler.app.config import STRATEGIES, Settings
-from osler.app.wiring import Parts
-from osler.app.wiring.composers import answer_wording
-from osler.app.wiring.models import LoadedModel
+from osler.build import Parts
+from osler.build.composers import answer_wording
+from osler.build.models import LoadedModel
 from osler.retrieve.asked import QuestionReader
 from osler.retrieve.relevance import CoverageRelevance, OverlapRelevance
-from osler.testing.scripted import ScriptedModel, ScriptedRetriever
+from osler.settings import STRATEGIES, Settings
 from osler.text import language_of
 from osler.trace import Run
 from osler.types import Answer, Hit, Language, Passage, Question
+from osler_lab.testing.scripted import ScriptedModel, ScriptedRetriever
 
 
 @dataclass(frozen=True)

@@ -6,18 +6,18 @@ from typing import get_args
 
 import pytest
 
-from osler.app.config import Settings, TcRagSettings
-from osler.app.wiring import Parts
-from osler.app.wiring.composers import note_roles
-from osler.app.wiring.models import LoadedModel
-from osler.app.wiring.tc_rag import build_machine, state_monitor
+from osler.build import Parts
+from osler.build.composers import note_roles
+from osler.build.models import LoadedModel
+from osler.build.tc_rag import build_machine, state_monitor
 from osler.errors import BadConfig, CapabilityMissing
 from osler.llm.core.base import LanguageModel
 from osler.methods.tcrag.machine import TuringMachine
 from osler.methods.tcrag.monitor import Metric
 from osler.methods.tcrag.moves import LeanMoves
 from osler.retrieve.relevance import OverlapRelevance
-from osler.testing.scripted import ScriptedModel, ScriptedRetriever, TextOnly
+from osler.settings import Settings, TcRagSettings
+from osler_lab.testing.scripted import ScriptedModel, ScriptedRetriever, TextOnly
 
 SERVER = {"kind": "openai", "url": "http://127.0.0.1:9/v1", "name": "m"}
 

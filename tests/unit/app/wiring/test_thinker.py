@@ -5,11 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from osler.app.config import KagThinkerSettings, ModelSettings, Settings, UnifiedSettings
-from osler.app.wiring import Parts, roles_of
-from osler.app.wiring.hub import search_server
-from osler.app.wiring.models import LoadedModel
-from osler.app.wiring.strategies import build_solver
+from osler.build import Parts, roles_of
+from osler.build.hub import search_server
+from osler.build.models import LoadedModel
+from osler.build.strategies import build_solver
 from osler.errors import BadConfig
 from osler.llm.core.speaker import Speaker
 from osler.methods.kag.boundary import GenerateThenAssess, NoBoundary
@@ -21,9 +20,10 @@ from osler.methods.kag.solver import Thinker
 from osler.methods.kag.transcript import ReleasedTurns, TrainedTurns
 from osler.retrieve.relevance import OverlapRelevance
 from osler.retrieve.search_server import SearchServer
-from osler.testing.scripted import KeyedModel, ScriptedRetriever
+from osler.settings import KagThinkerSettings, ModelSettings, Settings, UnifiedSettings
 from osler.trace import Asked, FormSolved, FormsPlanned, Run
 from osler.types import Halt, Passage, Question
+from osler_lab.testing.scripted import KeyedModel, ScriptedRetriever
 
 FACT = Passage("book:inr#0", "Amiodarone raises the INR of patients on warfarin.", "book", "INR")
 QUESTION = Question("q", "What does amiodarone do to the INR of patients on warfarin?")

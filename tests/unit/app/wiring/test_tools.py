@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from osler.app.config import KbSettings, Role, Settings, TcRagSettings
-from osler.app.wiring import Parts
-from osler.app.wiring.live import record_parts, replay_parts
-from osler.app.wiring.models import LoadedModel
-from osler.app.wiring.tc_rag import build_machine
-from osler.app.wiring.tools import carrier_for, graph_carriers
+from osler.build import Parts
+from osler.build.live import record_parts, replay_parts
+from osler.build.models import LoadedModel
+from osler.build.tc_rag import build_machine
+from osler.build.tools import carrier_for, graph_carriers
 from osler.errors import BadConfig
 from osler.graph import communities
 from osler.graph.formats import read_graph_files
@@ -33,10 +32,11 @@ from osler.methods.tcrag.tools import (
     register_tool,
 )
 from osler.retrieve.relevance import OverlapRelevance
+from osler.settings import KbSettings, Role, Settings, TcRagSettings
 from osler.sources.catalogue import GRAPH
-from osler.testing.scripted import ScriptedModel, ScriptedRetriever
 from osler.trace import Noted, Popped, Pushed, Run
 from osler.types import Hit, Passage, Question, Retriever
+from osler_lab.testing.scripted import ScriptedModel, ScriptedRetriever
 
 TRIPLES = "subject,predicate,object\nscurvy,treated_by,ascorbic acid\nscurvy,causes,gum bleeding\n"
 QUESTION = Question("q", "How do ascorbic acid and gum bleeding hang together?")

@@ -4,12 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from osler.app.config import ModelSettings, Settings, UnifiedSettings, load, read_presets
-from osler.app.wiring import Parts, roles_of
-from osler.app.wiring.models import LoadedModel
-from osler.app.wiring.strategies import build_solver
+from osler.build import Parts, roles_of
+from osler.build.models import LoadedModel
+from osler.build.strategies import build_solver
 from osler.errors import CapabilityMissing
-from osler.evaluate.experiments import read_experiment
 from osler.methods.kag.boundary import GenerateThenAssess, NoBoundary
 from osler.methods.kag.depth import DepthSolver
 from osler.methods.kag.planner import Decomposer, GivenForms
@@ -24,9 +22,11 @@ from osler.methods.tcrag.tools import DOC_RAG, KG_FORM, KG_RAG, PLANNED_RAG
 from osler.methods.unified.depth import MachineDepth
 from osler.methods.unified.search import PlannedSearch, PlannedTool
 from osler.retrieve.relevance import OverlapRelevance
-from osler.testing.scripted import KeyedModel, ScriptedModel, ScriptedRetriever, TextOnly
+from osler.settings import ModelSettings, Settings, UnifiedSettings, load, read_presets
 from osler.trace import Run
 from osler.types import Grounding, Passage, Question
+from osler_lab.evaluate.experiments import read_experiment
+from osler_lab.testing.scripted import KeyedModel, ScriptedModel, ScriptedRetriever, TextOnly
 
 FACT = Passage("book:inr#0", "Amiodarone raises the INR of patients on warfarin.", "book", "INR")
 QUESTION = Question("q", "What does amiodarone do to the INR of patients on warfarin?")

@@ -10,16 +10,17 @@ from random import Random
 import pytest
 
 from osler.errors import BadRun
-from osler.evaluate import plan as planning
-from osler.evaluate.log import LogWriter
-from osler.evaluate.metrics.words import holds_answer
-from osler.evaluate.plan import EvaluatedTask, EvaluationPlan
-from osler.evaluate.record import Gold, RecordedOutcome, Sample, SampleRecord
-from osler.evaluate.scoreboard import read_scoreboard
-from osler.evaluate.scoreboard.claims import Claim, read_claims, settle_claim
-from osler.evaluate.scoreboard.curves import cost_points, is_on_front, risk_curve
-from osler.evaluate.scoreboard.page import is_ablation, scored_strategies, write_page
-from osler.evaluate.scoreboard.scores import (
+from osler.types import Question, Usage
+from osler_lab.evaluate import plan as planning
+from osler_lab.evaluate.log import LogWriter
+from osler_lab.evaluate.metrics.words import holds_answer
+from osler_lab.evaluate.plan import EvaluatedTask, EvaluationPlan
+from osler_lab.evaluate.record import Gold, RecordedOutcome, Sample, SampleRecord
+from osler_lab.evaluate.scoreboard import read_scoreboard
+from osler_lab.evaluate.scoreboard.claims import Claim, read_claims, settle_claim
+from osler_lab.evaluate.scoreboard.curves import cost_points, is_on_front, risk_curve
+from osler_lab.evaluate.scoreboard.page import is_ablation, scored_strategies, write_page
+from osler_lab.evaluate.scoreboard.scores import (
     ScoredAnswer,
     ScoredLog,
     format_scores,
@@ -28,9 +29,8 @@ from osler.evaluate.scoreboard.scores import (
     read_scores,
     score_log,
 )
-from osler.evaluate.scoreboard.tables import chooser_of, find_departures, make_tables
-from osler.evaluate.statistics import holm, mcnemar
-from osler.types import Question, Usage
+from osler_lab.evaluate.scoreboard.tables import chooser_of, find_departures, make_tables
+from osler_lab.evaluate.statistics import holm, mcnemar
 
 PUBLISHED = Path(__file__).parents[4]
 SCORES = PUBLISHED / "benchmarks" / "scoreboard"
@@ -283,7 +283,7 @@ def test_an_answer_holds_every_part_of_its_gold(said: str, gold: str, holds: boo
 
 
 def test_the_sample_s_questions_come_without_a_data_folder() -> None:
-    from osler.app.tasks import read_task
+    from osler_lab.studies.tasks import read_task
 
     counts = {name: len(read_task(name, None).samples) for name in read_scoreboard("small").tasks}
     assert counts == {"sample-formulas": 60, "sample-steps": 60, "sample-open": 10, "sample": 30}

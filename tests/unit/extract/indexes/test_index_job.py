@@ -16,7 +16,7 @@ from osler.extract.indexes import KINDS, job
 from osler.extract.indexes.search import IndexEntries
 from osler.kb.base import KnowledgeBase
 from osler.kb.search.base import EVERYTHING, PassageFilter
-from osler.testing.scripted import HashingEncoder
+from osler_lab.testing.scripted import HashingEncoder
 
 if TYPE_CHECKING:
     from osler.kb.encoders.base import Kind, Vectors

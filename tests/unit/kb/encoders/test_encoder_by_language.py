@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from osler.app.config import Settings
-from osler.app.wiring.models import encoder_relevance, load_encoder, meaning_relevance
+from osler.build.models import encoder_relevance, load_encoder, meaning_relevance
 from osler.errors import ModelError
 from osler.kb.base import KnowledgeBase
 from osler.kb.encoders.base import Kind, MiniLMEncoder, VectorMemory, scale_to_unit
@@ -23,8 +22,9 @@ from osler.kb.encoders.by_language import (
 from osler.kb.search.vectors import Floats
 from osler.llm.local.weights import E5
 from osler.retrieve.hybrid import HybridRetriever
-from osler.testing.scripted import HashingEncoder
+from osler.settings import Settings
 from osler.types import Language
+from osler_lab.testing.scripted import HashingEncoder
 
 TEXTS = {
     "iron": ("Anaemia", "Iron deficiency is the commonest cause of anaemia."),
@@ -175,8 +175,8 @@ class _Packaged(English):
 async def test_chinese_has_its_encoder_where_the_weights_are(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, present: bool
 ) -> None:
-    monkeypatch.setattr("osler.app.wiring.models.open_encoder", lambda chosen: _Packaged())
-    monkeypatch.setattr("osler.app.wiring.models.is_present", lambda file: present and file == E5)
+    monkeypatch.setattr("osler.build.models.open_encoder", lambda chosen: _Packaged())
+    monkeypatch.setattr("osler.build.models.is_present", lambda file: present and file == E5)
     if present:  # dimensions differ in the test alone
         monkeypatch.setattr(_Packaged, "dimension", MiniLMEncoder.dimension)
     encoder = load_encoder(Settings(home=tmp_path))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from osler.kb.encoders.base import VectorMemory
-from osler.testing.scripted import HashingEncoder
+from osler_lab.testing.scripted import HashingEncoder
 
 if TYPE_CHECKING:
     from osler.kb.encoders.base import Kind, Vectors

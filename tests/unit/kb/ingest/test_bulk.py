@@ -18,8 +18,8 @@ from osler.kb.base import KnowledgeBase
 from osler.kb.ingest import bulk
 from osler.kb.ingest.bulk import ProcessWorkerPool, RayWorkerPool, WorkerPool
 from osler.kb.store import access
-from osler.testing.scripted import HashingEncoder
 from osler.types import Passage
+from osler_lab.testing.scripted import HashingEncoder
 
 has_ray = importlib.util.find_spec("ray") is not None
 RUNNERS = [
@@ -38,7 +38,7 @@ RUNNERS = [
 
 DYING = '''
 import os, signal
-from osler.testing.scripted import HashingEncoder
+from osler_lab.testing.scripted import HashingEncoder
 
 class Once(HashingEncoder):
     """Its process is killed in the middle of the first shard that anyone begins."""

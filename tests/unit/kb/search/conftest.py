@@ -13,7 +13,7 @@ from osler.kb.base import KnowledgeBase
 from osler.kb.search.base import BackendChoice
 from osler.kb.store import access
 from osler.kb.store.passages import set_meta
-from osler.testing.scripted import HashingEncoder
+from osler_lab.testing.scripted import HashingEncoder
 
 TEXTS = {
     "research": {

@@ -5,7 +5,7 @@ import pytest
 from osler.kb.base import KnowledgeBase
 from osler.kb.search.base import EVERYTHING, PassageFilter
 from osler.kb.search.generation import read_current
-from osler.testing.scripted import HashingEncoder
+from osler_lab.testing.scripted import HashingEncoder
 
 pytest.importorskip("qdrant_edge", reason="the extra edge is not installed")
 

@@ -28,7 +28,7 @@ from osler.kb.search import edge as edge_module
 from osler.kb.search import edge_build, generation
 from osler.kb.search.base import BackendChoice
 from osler.retrieve.hybrid import HybridRetriever, LexicalRetriever, retriever_over
-from osler.testing.scripted import HashingEncoder
+from osler_lab.testing.scripted import HashingEncoder
 
 from .conftest import add, describe
 

@@ -19,7 +19,7 @@ from osler.kb.search.remote import QdrantBackend, numbers_of
 from osler.kb.search.vectors import Floats
 from osler.kb.store import access
 from osler.retrieve.words import content_terms
-from osler.testing.scripted import HashingEncoder
+from osler_lab.testing.scripted import HashingEncoder
 
 from .conftest import described, quick_folder
 

@@ -18,7 +18,7 @@ from osler.kb.base import KnowledgeBase
 from osler.kb.search import push, remote
 from osler.kb.search.base import BackendChoice, PassageFilter
 from osler.retrieve.hybrid import HybridRetriever
-from osler.testing.scripted import HashingEncoder
+from osler_lab.testing.scripted import HashingEncoder
 
 from .conftest import add, describe
 from .qdrant_loopback import Loopback, serving

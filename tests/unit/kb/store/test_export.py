@@ -12,7 +12,7 @@ import pytest
 from osler.errors import BadConfig, KnowledgeBaseError, MalformedSource
 from osler.kb.base import KnowledgeBase
 from osler.kb.store import access
-from osler.testing.scripted import HashingEncoder
+from osler_lab.testing.scripted import HashingEncoder
 
 LONG = " ".join(f"Sentence {i} on anaemia, iron and 铁." for i in range(200))
 

@@ -15,7 +15,7 @@ from stores import write_corpus
 from osler.errors import KnowledgeBaseBusy, KnowledgeBaseError
 from osler.kb.base import KnowledgeBase
 from osler.kb.store import access, snapshots
-from osler.testing.scripted import HashingEncoder
+from osler_lab.testing.scripted import HashingEncoder
 
 
 @pytest.fixture

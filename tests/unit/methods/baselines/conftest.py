@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
-from osler.app.config import STRATEGIES, Role, Settings
-from osler.app.wiring import Parts
-from osler.app.wiring.live import record_parts, replay_parts
-from osler.app.wiring.models import LoadedModel
-from osler.app.wiring.strategies import build_solver
+from osler.build import Parts
+from osler.build.live import record_parts, replay_parts
+from osler.build.models import LoadedModel
+from osler.build.strategies import build_solver
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling, Scored, TokenScore
 from osler.llm.recording.tape import Tape
-from osler.methods.baselines.self_rag import TOKENS
 from osler.retrieve.relevance import OverlapRelevance
-from osler.testing.scripted import ScriptedModel, ScriptedRetriever, TextOnly
+from osler.settings import STRATEGIES, Role, Settings
 from osler.trace import Noted, Run, Solver, to_line
 from osler.types import Answer, Passage, Question, Relevance, Solution, Usage
+from osler_lab.baselines.self_rag import TOKENS
+from osler_lab.testing.scripted import ScriptedModel, ScriptedRetriever, TextOnly
 
 OVERLAP = OverlapRelevance()
 

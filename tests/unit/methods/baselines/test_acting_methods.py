@@ -2,10 +2,10 @@
 
 import pytest
 
-from osler.methods.baselines.adaptive import classify_complexity
-from osler.methods.baselines.protocols import last_action
-from osler.testing.scripted import ScriptedModel
 from osler.types import Grounding, Halt, Question
+from osler_lab.baselines.adaptive import classify_complexity
+from osler_lab.baselines.protocols import last_action
+from osler_lab.testing.scripted import ScriptedModel
 
 from .conftest import Play, cited, passage
 

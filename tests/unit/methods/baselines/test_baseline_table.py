@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from osler.app.config import STRATEGIES
-from osler.app.config.baselines import BASELINES
-from osler.app.config.plugins import MethodFacts
-from osler.app.wiring.baselines import METHOD_CLASSES
-from osler.methods.baselines.table import METHODS
+from osler.settings import STRATEGIES
+from osler.settings.plugins import MethodFacts
+from osler_lab.baselines.build import METHOD_CLASSES
+from osler_lab.baselines.settings import BASELINES
+from osler_lab.baselines.table import METHODS
 
 DOCS = Path(__file__).parents[4] / "docs"
 OWN = {"tc-rag", "kag-thinker", "omni-rag", "unified", "auto"}

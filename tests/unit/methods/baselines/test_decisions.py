@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from osler.app.config.baselines import BASELINES
 from osler.llm.core.base import Message, Scored
-from osler.testing.scripted import ScriptedModel
 from osler.types import Authorship, DecidedBy, Halt, Passage, Question
+from osler_lab.baselines.settings import BASELINES
+from osler_lab.testing.scripted import ScriptedModel
 
 from .conftest import Hiding, Play, ReflectingModel, Unsure, cited, passage
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from osler.app.config import Settings
-from osler.app.wiring.strategies import build_solver
+from osler.build.strategies import build_solver
 from osler.errors import CapabilityMissing
 from osler.llm.core.base import Attended, Message
-from osler.testing.scripted import ScriptedModel, ScriptedRetriever, tokens_of
+from osler.settings import Settings
 from osler.trace import Noted
 from osler.types import Grounding, Halt, Passage, Question, Usage
+from osler_lab.testing.scripted import ScriptedModel, ScriptedRetriever, tokens_of
 
 from .conftest import Hiding, Play, Unsure, cited, notes, parts_of, passage
 

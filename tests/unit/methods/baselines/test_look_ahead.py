@@ -1,7 +1,7 @@
 """DRAGIN writes at most as many tokens ahead as it was told."""
 
-from osler.testing.scripted import ScriptedModel
 from osler.types import Question
+from osler_lab.testing.scripted import ScriptedModel
 
 from .conftest import Hiding, Play, passage
 

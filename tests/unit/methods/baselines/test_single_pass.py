@@ -9,9 +9,9 @@ from osler.methods.single_pass.alone import ChainOfThought, Direct
 from osler.methods.single_pass.episode import MethodDeps
 from osler.methods.single_pass.retrieve_and_read import RetrieveAndRead, fixed_plan
 from osler.retrieve.relevance import OverlapRelevance
-from osler.testing.scripted import ScriptedModel, ScriptedRetriever
 from osler.trace import Asked, PlannedQuery, Retrieved, Run, SourcesPlanned
 from osler.types import Grounding, Halt, Hit, Passage, Question, Retriever
+from osler_lab.testing.scripted import ScriptedModel, ScriptedRetriever
 
 OPEN = Question("q", "Which drug treats anaphylaxis first?")
 CHOICE = Question("q", OPEN.text, ("aspirin", "adrenaline"))

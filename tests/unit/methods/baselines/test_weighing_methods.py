@@ -3,19 +3,19 @@
 import pytest
 
 from osler.answer.written import WrittenComposer
-from osler.app.config.baselines import SelfRagSettings
 from osler.errors import CapabilityMissing
-from osler.methods.baselines.chain_of_knowledge import (
+from osler.methods.single_pass.episode import MethodDeps
+from osler.trace import Run, Searched
+from osler.types import Grounding, Halt, Question
+from osler_lab.baselines.chain_of_knowledge import (
     ChainOfKnowledge,
     KnowledgeSource,
     read_chain,
     select_sources,
 )
-from osler.methods.baselines.sure import read_candidates
-from osler.methods.single_pass.episode import MethodDeps
-from osler.testing.scripted import ScriptedModel, ScriptedRetriever
-from osler.trace import Run, Searched
-from osler.types import Grounding, Halt, Question
+from osler_lab.baselines.settings import SelfRagSettings
+from osler_lab.baselines.sure import read_candidates
+from osler_lab.testing.scripted import ScriptedModel, ScriptedRetriever
 
 from .conftest import Hiding, Play, ReflectingModel, cited, notes, passage
 

@@ -9,9 +9,9 @@ import pytest
 from osler.llm.core.base import Completion, Message, Sampling, TokenScore
 from osler.llm.core.speaker import Speaker
 from osler.methods.kag.boundary import GenerateThenAssess, NoBoundary, SignalValue
-from osler.testing.scripted import KeyedModel, ScriptedModel, TextOnly
 from osler.trace import BoundaryChecked, Noted, Run
 from osler.types import Language
+from osler_lab.testing.scripted import KeyedModel, ScriptedModel, TextOnly
 
 QUESTION = "Who is the author of The Pequod?"
 ANSWER = r"It is by <answer>\boxed{Herman Melville}</answer>"

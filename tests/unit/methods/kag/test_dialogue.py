@@ -17,10 +17,10 @@ from osler.llm.server.dialects import ServerProfile
 from osler.methods.kag.dialogue import DialogueThinker
 from osler.methods.kag.focus import Focuser
 from osler.methods.kag.transcript import DialogueTurns, ReleasedTurns, TrainedTurns
-from osler.testing.scripted import ScriptedRetriever
-from osler.testing.servers import answer_chats_only, chat_reply, json_reply, serve_loopback
 from osler.trace import Budget, FormSolved, FormsPlanned, Run
 from osler.types import Grounding, Halt, Passage, Question, Solution, Usage
+from osler_lab.testing.scripted import ScriptedRetriever
+from osler_lab.testing.servers import answer_chats_only, chat_reply, json_reply, serve_loopback
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "dialogue"
 QUESTION = Question("grandmother", "Who is the mother of the director of Red Kite?")

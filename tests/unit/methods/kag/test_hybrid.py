@@ -18,8 +18,8 @@ from osler.methods.kag.hybrid import (
     constraint_holds,
 )
 from osler.methods.kag.logical_forms import Constraint, Retrieval, SpoNode
-from osler.testing.scripted import ScriptedRetriever
 from osler.types import Passage
+from osler_lab.testing.scripted import ScriptedRetriever
 
 SCURVY, TEA, CITRUS, GUMS, ACID = "D:scurvy", "D:tea", "D:citrus", "D:gums", "D:acid"
 

@@ -20,9 +20,9 @@ from osler.methods.kag.focus import Focuser
 from osler.methods.kag.hybrid import HybridGraph
 from osler.methods.kag.logical_forms import PlanStep, Retrieval, SpoNode
 from osler.retrieve.relevance import EncoderRelevance
-from osler.testing.scripted import HashingEncoder, KeyedModel, ScriptedRetriever
 from osler.trace import Noted, Run
 from osler.types import Passage
+from osler_lab.testing.scripted import HashingEncoder, KeyedModel, ScriptedRetriever
 
 if TYPE_CHECKING:
     from osler.kb.encoders.base import Vectors

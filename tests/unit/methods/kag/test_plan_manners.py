@@ -5,9 +5,9 @@ import pytest
 from osler.llm.core.speaker import Speaker
 from osler.methods.kag.parse import read_plan
 from osler.methods.kag.planner import EXAMPLES, Decomposer, example_turns
-from osler.testing.scripted import ScriptedModel
 from osler.trace import FormsPlanned, Run
 from osler.types import Question
+from osler_lab.testing.scripted import ScriptedModel
 
 FILMS = Question("q", "When did the director of Solaris die?")
 

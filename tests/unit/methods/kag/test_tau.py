@@ -11,9 +11,9 @@ from osler.methods.kag.calibration import (
     attempt_question,
     tau_of,
 )
-from osler.testing.scripted import ScriptedModel
 from osler.trace import Run
 from osler.types import Question
+from osler_lab.testing.scripted import ScriptedModel
 
 ASKED = Question("q", "Which vitamin is given with isoniazid?")
 

@@ -25,7 +25,6 @@ from osler.methods.kag.parse import read_plan
 from osler.methods.kag.planner import Decomposer, FormPlanner, GivenForms
 from osler.methods.kag.pool import QuestionSearch
 from osler.methods.kag.solver import Thinker
-from osler.testing.scripted import KeyedModel, ScriptedRetriever
 from osler.trace import (
     BoundaryChecked,
     Budget,
@@ -39,6 +38,7 @@ from osler.trace import (
     list_read_passages,
 )
 from osler.types import Answer, DecidedBy, Grounding, Halt, Hit, Passage, Question, Retriever, Usage
+from osler_lab.testing.scripted import KeyedModel, ScriptedRetriever
 
 YES = "<answer>Yes</answer><reason>Reference 0 says it.</reason>"
 NO = "<answer>No</answer><reason>Reference 0 is about adults.</reason>"

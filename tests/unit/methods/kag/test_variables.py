@@ -17,9 +17,9 @@ from osler.methods.kag.parse import read_plan
 from osler.methods.kag.planner import GivenForms
 from osler.methods.kag.solver import Thinker
 from osler.methods.kag.variables import Variables, split_entities
-from osler.testing.scripted import KeyedModel, ScriptedRetriever
 from osler.trace import FormSolved, Noted, Run
 from osler.types import Hit, Language, Passage, Question
+from osler_lab.testing.scripted import KeyedModel, ScriptedRetriever
 
 YES = "<answer>Yes</answer><reason>Reference 0 says it.</reason>"
 TEXT = Passage("book:a#0", "Aspirin and ibuprofen are NSAIDs.", "book", "NSAIDs")

@@ -18,9 +18,9 @@ from osler.methods.kag.output import AnswerFinisher
 from osler.methods.kag.parse import read_plan
 from osler.methods.kag.planner import Decomposer
 from osler.methods.kag.solver import Thinker
-from osler.testing.scripted import KeyedModel, ScriptedRetriever
 from osler.trace import Calculated, FormSolved, Run
 from osler.types import Halt, Passage, Question
+from osler_lab.testing.scripted import KeyedModel, ScriptedRetriever
 
 pytest.importorskip("pydantic_monty", reason="written calculations need the extra math")
 

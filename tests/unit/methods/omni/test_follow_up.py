@@ -14,9 +14,9 @@ from osler.methods.omni.reader import Reader
 from osler.methods.omni.retriever import PlannedRetriever
 from osler.methods.omni.solver import FollowUp, OmniRag
 from osler.sources.catalogue import BOOK
-from osler.testing.scripted import ScriptedModel, ScriptedRetriever
 from osler.trace import Budget, Run, SourcesPlanned, list_read_passages
 from osler.types import Halt, Passage, Question
+from osler_lab.testing.scripted import ScriptedModel, ScriptedRetriever
 
 QUESTION = Question("q", "Who described the fungus from which lovastatin was isolated?")
 FUNGUS = Passage("book:l#0", "Lovastatin was isolated from Aspergillus terreus.", "book", "L")

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from osler.answer.written import WrittenComposer
-from osler.app.config import OmniRagSettings, load
 from osler.errors import BadRun, SourceUnavailable
 from osler.llm.core.base import Sampling
 from osler.methods.omni.dossier import SavedPlan, parse_saved_plan, read_saved_plan, save_plan
@@ -27,8 +26,8 @@ from osler.methods.omni.solver import OmniRag
 from osler.retrieve import LookupResult
 from osler.retrieve.pooled import PooledOrder
 from osler.retrieve.relevance import OverlapRelevance
+from osler.settings import OmniRagSettings, load
 from osler.sources.catalogue import BOOK, GRAPH, GUIDELINE, WIKI
-from osler.testing.scripted import ScriptedModel, ScriptedRetriever
 from osler.trace import (
     Budget,
     Noted,
@@ -40,6 +39,7 @@ from osler.trace import (
     list_read_passages,
 )
 from osler.types import Grounding, Halt, Hit, Passage, Question
+from osler_lab.testing.scripted import ScriptedModel, ScriptedRetriever
 
 QUESTION = Question("q", "Which drug is given first in anaphylaxis?")
 CHOICE = replace(QUESTION, options=("adrenaline", "aspirin"))

@@ -7,9 +7,9 @@ from osler.methods.omni.planners.prompting import Proposer
 from osler.methods.omni.planners.serts import SeRTS
 from osler.methods.omni.retriever import PlannedRetriever
 from osler.sources.catalogue import BOOK
-from osler.testing.scripted import ScriptedModel, ScriptedRetriever
 from osler.trace import Run
 from osler.types import Passage, Question
+from osler_lab.testing.scripted import ScriptedModel, ScriptedRetriever
 
 FACT = Passage("book:a#0", "Adrenaline is given first.", BOOK, "Anaphylaxis")
 

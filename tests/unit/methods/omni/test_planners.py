@@ -29,9 +29,9 @@ from osler.methods.omni.retriever import PlannedRetriever
 from osler.retrieve import LookupResult
 from osler.retrieve.names import names_in
 from osler.sources.catalogue import BOOK, GRAPH, WIKI
-from osler.testing.scripted import KeyedModel, ScriptedModel, ScriptedRetriever
 from osler.trace import Budget, BudgetExceeded, Event, Noted, PlanScored, Run, Searched
 from osler.types import Passage, Question
+from osler_lab.testing.scripted import KeyedModel, ScriptedModel, ScriptedRetriever
 
 CHOICE = Question("q", "Which drug is first; in anaphylaxis?", ("adrenaline", "aspirin"))
 ASKED = "Which drug is first, in anaphylaxis? A. adrenaline B. aspirin"

@@ -6,8 +6,8 @@ from osler.methods.tcrag.conversation import Wording, render_act_prompt, stack_m
 from osler.methods.tcrag.moves import AnyMove
 from osler.methods.tcrag.stack import FrameKind, MemoryStack
 from osler.methods.tcrag.tools import DOC_RAG, SearchTool, describe_tool
-from osler.testing.scripted import ScriptedRetriever
 from osler.types import Question
+from osler_lab.testing.scripted import ScriptedRetriever
 
 TOOLS = (SearchTool(DOC_RAG, ScriptedRetriever({})),)
 MOVES = AnyMove(frozenset({DOC_RAG}))

@@ -13,9 +13,9 @@ from osler.methods.tcrag.helpers import (
     ReadEntitiesTool,
 )
 from osler.methods.tcrag.tools import ToolCall
-from osler.testing.scripted import ScriptedModel, ScriptedRetriever
 from osler.trace import Asked, Run
 from osler.types import Hit, Passage, Question
+from osler_lab.testing.scripted import ScriptedModel, ScriptedRetriever
 
 QUESTION = Question("q", "What does amiodarone do to the INR?")
 ZH = Question("q", "胺碘酮对INR有何影响？", language="zh")

@@ -16,7 +16,6 @@ from osler.methods.tcrag.moves import LeanMoves, TriedMoves
 from osler.methods.tcrag.observations import ObservationJudge
 from osler.methods.tcrag.stack import MemoryStack
 from osler.methods.tcrag.tools import DOC_RAG, KG_RAG, SearchTool
-from osler.testing.scripted import ScriptedModel, ScriptedRetriever
 from osler.trace import Popped, Retrieved, Run, StateValued
 from osler.types import (
     Answer,
@@ -28,6 +27,7 @@ from osler.types import (
     Statement,
     Sureness,
 )
+from osler_lab.testing.scripted import ScriptedModel, ScriptedRetriever
 
 QUESTION = Question("q", "What does amiodarone do to the INR of patients on warfarin?")
 USEFUL = Passage("guideline:inr#0", "Amiodarone raises the INR on warfarin.", "guideline", "INR")

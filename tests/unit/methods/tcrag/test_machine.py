@@ -23,7 +23,6 @@ from osler.methods.tcrag.moves import AnyMove, GuidedMoves, TriedMoves
 from osler.methods.tcrag.observations import ObservationJudge
 from osler.methods.tcrag.stack import FrameKind, MemoryStack
 from osler.methods.tcrag.tools import DOC_RAG, KG_RAG, SearchTool, ToolCall
-from osler.testing.scripted import ScriptedModel, ScriptedRetriever, TextOnly, tokens_of
 from osler.trace import (
     Asked,
     Budget,
@@ -35,6 +34,7 @@ from osler.trace import (
     list_read_passages,
 )
 from osler.types import Answer, DecidedBy, Grounding, Halt, Hit, Passage, Question, Statement
+from osler_lab.testing.scripted import ScriptedModel, ScriptedRetriever, TextOnly, tokens_of
 
 QUESTION = Question("q1", "What happens when amiodarone is added to warfarin?")
 INTERACTION = Passage(

@@ -10,9 +10,9 @@ from osler.errors import CapabilityMissing
 from osler.llm.core.base import Message
 from osler.methods.tcrag.monitor import Cppl, Draft, Uct
 from osler.methods.tcrag.stack import FrameKind, MemoryStack
-from osler.testing.scripted import ScriptedModel, tokens_of
 from osler.trace import Asked, Run
 from osler.types import Question
+from osler_lab.testing.scripted import ScriptedModel, tokens_of
 
 QUESTION = Question("q", "What does amiodarone do to warfarin?")
 TEXT = "It slows the clearance of warfarin."

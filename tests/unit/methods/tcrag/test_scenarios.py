@@ -35,7 +35,6 @@ from osler.methods.tcrag.monitor import SIGMA, Cppl, Monitor, Uct, Unmonitored
 from osler.methods.tcrag.moves import AnyMove, GuidedMoves
 from osler.methods.tcrag.observations import ObservationJudge
 from osler.methods.tcrag.tools import DOC_RAG, KG_RAG, WEB_RAG, SearchTool, Tool
-from osler.testing.scripted import ScriptedModel, ScriptedRetriever
 from osler.trace import (
     Answered,
     Asked,
@@ -51,6 +50,7 @@ from osler.trace import (
     to_line,
 )
 from osler.types import Grounding, Halt, Hit, Passage, Question, Solution
+from osler_lab.testing.scripted import ScriptedModel, ScriptedRetriever
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "scenarios"
 SURE, UNSURE = 1 / 2, 1 / 50

@@ -14,9 +14,9 @@ from osler.methods.tcrag.tools import ToolCall
 from osler.methods.unified.search import PlannedSearch, PlannedTool
 from osler.retrieve.pooled import PooledOrder
 from osler.retrieve.relevance import OverlapRelevance
-from osler.testing.scripted import KeyedModel, ScriptedRetriever
 from osler.trace import Run, list_read_passages
 from osler.types import Passage, Question
+from osler_lab.testing.scripted import KeyedModel, ScriptedRetriever
 
 WORDS = "adrenaline for anaphylaxis"
 TEXTS = {

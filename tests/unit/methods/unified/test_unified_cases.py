@@ -39,7 +39,6 @@ from osler.methods.tcrag.moves import AnyMove
 from osler.methods.tcrag.tools import KG_FORM, PLANNED_RAG
 from osler.methods.unified.depth import BRIEFLY, MachineDepth, StateSignal
 from osler.methods.unified.search import FormTool, PlannedSearch, PlannedTool
-from osler.testing.scripted import KeyedModel, ScriptedRetriever, tokens_of
 from osler.trace import (
     Asked,
     BoundaryChecked,
@@ -53,6 +52,7 @@ from osler.trace import (
     to_line,
 )
 from osler.types import Halt, Hit, Language, Passage, Question, Solution, Usage
+from osler_lab.testing.scripted import KeyedModel, ScriptedRetriever, tokens_of
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "unified"
 SURE, UNSURE = 1 / 2, 1 / 50

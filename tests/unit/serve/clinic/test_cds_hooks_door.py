@@ -18,11 +18,11 @@ from synthetic_patients import SyntheticPatient as Person
 from synthetic_patients import bundle, make_patients, read_labelled_cases
 
 from osler.kb.base import KnowledgeBase
-from osler.serve.clinic.endpoints import TEMPLATES
-from osler.serve.clinic.fhir_server import allows_reading
-from osler.serve.clinic.hook_wire import CardList, HookServiceList
-from osler.serve.clinic.rules import packaged_clinic_rules
-from osler.testing.scripted import HashingEncoder
+from osler_lab.testing.scripted import HashingEncoder
+from osler_serve.clinic.endpoints import TEMPLATES
+from osler_serve.clinic.fhir_server import allows_reading
+from osler_serve.clinic.hook_wire import CardList, HookServiceList
+from osler_serve.clinic.rules import packaged_clinic_rules
 
 HOOKS = ("patient-view", "order-select", "order-sign")
 # A woman of 70 years, 60 kg and 3 mg/dL: (140 - 70) x 60 / (72 x 3) x 0.85 = 16.5 ml/min.

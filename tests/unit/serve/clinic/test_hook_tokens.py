@@ -21,10 +21,10 @@ from served import serve_osler  # noqa: E402
 from synthetic_patients import SyntheticPatient  # noqa: E402
 
 from osler.errors import BadConfig  # noqa: E402
-from osler.serve.clinic import outside  # noqa: E402
-from osler.serve.clinic.hook_tokens import read_hook_clients  # noqa: E402
-from osler.serve.keys import new_key  # noqa: E402
-from osler.serve.ledger import Ledger  # noqa: E402
+from osler_serve.clinic import outside  # noqa: E402
+from osler_serve.clinic.hook_tokens import read_hook_clients  # noqa: E402
+from osler_serve.keys import new_key  # noqa: E402
+from osler_serve.ledger import Ledger  # noqa: E402
 
 NORTH, SOUTH = "https://north.example", "https://south.example"
 EAST, MOVED = "https://east.example", "https://moved.example"

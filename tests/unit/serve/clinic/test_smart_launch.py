@@ -20,11 +20,11 @@ from served import FixedModel, ServedOsler, serve_osler
 from synthetic_patients import SyntheticPatient
 
 from osler.errors import BadConfig
-from osler.serve.clinic import launch_flow
-from osler.serve.clinic.launch_flow import read_launch_servers
-from osler.serve.keys import FailedKeys, new_key
-from osler.serve.ledger import Ledger
-from osler.serve.scopes import KeyScope
+from osler_serve.clinic import launch_flow
+from osler_serve.clinic.launch_flow import read_launch_servers
+from osler_serve.keys import FailedKeys, new_key
+from osler_serve.ledger import Ledger
+from osler_serve.scopes import KeyScope
 
 BACK = "http://localhost:8642/launch/callback"
 WORD, ASKED = "Warfarin", "Does the patient take warfarin?"

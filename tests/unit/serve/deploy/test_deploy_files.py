@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from osler.app.config import Settings
+from osler.settings import Settings
 
 yaml = pytest.importorskip("yaml")
 
 FILES = {
-    name: files("osler.serve.deploy").joinpath(name).read_text(encoding="utf-8")
+    name: files("osler_serve.deploy").joinpath(name).read_text(encoding="utf-8")
     for name in ("Containerfile", "compose.yaml", "kubernetes.yaml", "osler.service", "osler.toml")
 }
 SERVE = Settings().serve

@@ -8,18 +8,24 @@ import pytest
 
 from osler.errors import BadRun, MalformedOutput, MalformedSource
 from osler.llm.core.base import Message
-from osler.testing.scripted import KeyedModel
 from osler.trace import Run
-from osler.train.thinker.inspector import (
+from osler_lab.testing.scripted import KeyedModel
+from osler_lab.train.thinker.inspector import (
     InspectorChain,
     ModelInspector,
     aspects_grammar,
     parse_aspects,
     shorten_text,
 )
-from osler.train.thinker.quality import DIMENSIONS, FRAMEWORK, Inspection, QualityItem, read_items
-from osler.train.thinker.rules import RuleInspector, inspect_by_rules
-from osler.train.thinker.tables import ALL, render_report, validate_judge, verdict_shares
+from osler_lab.train.thinker.quality import (
+    DIMENSIONS,
+    FRAMEWORK,
+    Inspection,
+    QualityItem,
+    read_items,
+)
+from osler_lab.train.thinker.rules import RuleInspector, inspect_by_rules
+from osler_lab.train.thinker.tables import ALL, render_report, validate_judge, verdict_shares
 
 LABELLED = Path(__file__).parent / "labelled.jsonl"
 """Six good samples and twenty-six with one fault each, English and Chinese; written for this."""

@@ -10,21 +10,21 @@ import pytest
 from waiting import TaskBarrier
 
 from osler.errors import BadRun, ModelUnreachable
-from osler.evaluate.judges import Judge
-from osler.evaluate.record import Gold, Kind, Sample
-from osler.jobs.runner import HOPELESS
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
 from osler.llm.core.speaker import Speaker
-from osler.testing.scripted import KeyedModel, ScriptedRetriever
-from osler.train.record import read_dialogues
-from osler.train.thinker.export import export_data, stage_tallies
-from osler.train.thinker.filters import FilterBounds
-from osler.train.thinker.log import kept_tries, read_tries
-from osler.train.thinker.quality import read_items
-from osler.train.thinker.rounds import TeachingConfig, TeachingJob, golds_of
-from osler.train.thinker.rules import RuleInspector, inspect_by_rules
-from osler.train.thinker.teacher import Teacher
 from osler.types import Passage, Question
+from osler_lab.evaluate.judges import Judge
+from osler_lab.evaluate.record import Gold, Kind, Sample
+from osler_lab.jobs.runner import HOPELESS
+from osler_lab.testing.scripted import KeyedModel, ScriptedRetriever
+from osler_lab.train.record import read_dialogues
+from osler_lab.train.thinker.export import export_data, stage_tallies
+from osler_lab.train.thinker.filters import FilterBounds
+from osler_lab.train.thinker.log import kept_tries, read_tries
+from osler_lab.train.thinker.quality import read_items
+from osler_lab.train.thinker.rounds import TeachingConfig, TeachingJob, golds_of
+from osler_lab.train.thinker.rules import RuleInspector, inspect_by_rules
+from osler_lab.train.thinker.teacher import Teacher
 
 KITE = Passage("book:kite#0", "Red Kite is a film of Peter Berg.", "book", "Red Kite")
 PLAN = """<think>One hop.</think><answer>Step1: Who is the director of Red Kite?

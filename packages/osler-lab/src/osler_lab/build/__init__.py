@@ -1,0 +1,1 @@
+"""Makes from the settings what `osler train` explores, judges and teaches with."""

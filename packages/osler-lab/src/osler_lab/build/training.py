@@ -1,0 +1,237 @@
+"""Builds explorers and judges from the settings, and runs them here or in workers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Literal, Protocol, assert_never, get_args
+
+from osler.build.hub import open_reranker
+from osler.build.knowledge import (
+    bulk_runner,
+    describe_sources,
+    open_knowledge_base,
+    searched_sources,
+)
+from osler.build.live import live_parts, with_knowledge
+from osler.build.models import load_encoder, load_roles
+from osler.build.strategies import build_solver
+from osler.errors import BadConfig
+from osler.kb.base import KnowledgeBase
+from osler.llm.core.base import Sampling
+from osler.llm.core.speaker import Speaker
+from osler.methods.omni import solver as omni
+from osler.methods.omni.describe import SourceDescription
+from osler.methods.omni.retriever import PlannedRetriever
+from osler.retrieve.relevance import CoverageRelevance
+from osler.settings import OmniRagSettings, Settings
+from osler_lab.evaluate.judging import judge_sampling
+from osler_lab.jobs.runner import Progress
+from osler_lab.train import choose_named
+from osler_lab.train.spo import job
+from osler_lab.train.spo.case import TrainingCase
+from osler_lab.train.spo.explore import QUERIES, ExpertExplorer, Exploration, Explorer
+from osler_lab.train.spo.judge import JudgingSignal, LikelihoodJudge, LLMJudge
+from osler_lab.train.spo.signals import (
+    COVERED,
+    THRESHOLD,
+    CoverageSignal,
+    FallbackSignal,
+    GoldDocuments,
+    ReaderGain,
+    RerankSignal,
+)
+from osler_lab.train.spo.units import Unit
+from osler_lab.train.spo.wording import QuestionWords, Rarity
+
+By = Literal["expert", "wording"]
+Judges = Literal["gold", "answer", "gold-or-answer", "model", "likelihood", "improvement", "rerank"]
+JUDGES: tuple[Judges, ...] = get_args(Judges)
+
+# Tokens of an explorer's reply: five sources of six queries.
+_REPLY = 1000
+# A word that no text holds; it is as rare as a word can be.
+_NOWHERE = "x" * 40
+
+
+class TrainingWork(Protocol):
+    """Work that several processes may share."""
+
+    async def run(self, progress: Progress | None = None) -> str: ...
+
+
+def parse_proposer(word: str) -> By:
+    """Raises `BadConfig`."""
+    return choose_named(word, get_args(By), "explorer")
+
+
+def parse_judge(word: str) -> Judges:
+    """Raises `BadConfig`."""
+    return choose_named(word, JUDGES, "judge")
+
+
+def parse_unit(word: str) -> Unit:
+    """Raises `BadConfig`."""
+    return choose_named(word, get_args(Unit), "unit")
+
+
+@dataclass(frozen=True)
+class ExploringWork:
+    """All that a worker needs; it travels to other processes and hosts."""
+
+    settings: Settings
+    folder: Path
+    cases: tuple[TrainingCase, ...]
+    by: By = "expert"
+    queries: int = QUERIES
+    jobs: int = 1
+
+    async def run(self, progress: Progress | None = None) -> str:
+        """The explorer's name. Raises `BadRun` as the job does, and what knowledge base and model
+        raise."""
+        seed = self.settings.sampling.seed
+        working = job.SharedFolder(self.folder, self.jobs, seed, progress)
+        made, snapshot = await build_exploration(self.settings, self.by, self.queries)
+        await job.explore_cases(working, made, self.cases, snapshot)
+        return made.explorer.name
+
+
+@dataclass(frozen=True)
+class JudgingWork:
+    """The same of a judge."""
+
+    settings: Settings
+    folder: Path
+    by: Judges = "model"
+    unit: Unit = "list"
+    least: float | None = None
+    """The threshold of `likelihood`, `answer` and `rerank`; `None` = theirs."""
+    jobs: int = 1
+
+    async def run(self, progress: Progress | None = None) -> str:
+        """The signal's name. Raises as `ExploringWork.run`."""
+        seed = self.settings.sampling.seed
+        working = job.SharedFolder(self.folder, self.jobs, seed, progress)
+        judges = await build_signal(self.settings, self.by, self.unit, self.least)
+        await job.judge_cases(working, judges)
+        return judges.name
+
+
+def run_on_workers(work: TrainingWork, on: Literal["processes", "ray"], workers: int | None) -> str:
+    """The same work by many, who share the folder: what one has claimed, no other does.
+
+    On Ray the folder must be one that all hosts see. Raises what a worker raises.
+    """
+    names = list(bulk_runner(on, workers).map(partial(_run_worker, work), range(workers or 1)))
+    return str(names[0])
+
+
+def _run_worker(work: TrainingWork) -> Callable[[int], str]:
+    return lambda _: asyncio.run(work.run())
+
+
+def offered_sources(settings: Settings) -> tuple[SourceDescription, ...]:
+    """Descriptions of the searched sources. Raises `KnowledgeBaseError`."""
+    with open_knowledge_base(settings) as kb:
+        return describe_sources(kb, searched_sources(settings, kb))
+
+
+async def build_exploration(settings: Settings, by: By, queries: int) -> tuple[Exploration, str]:
+    """Builds the explorer and its retriever, with the snapshot of the knowledge base.
+
+    Raises `KnowledgeBaseError`, and `ModelError` where a model explores.
+    """
+    chosen = _require_omni(settings)
+    kb, encodes = open_knowledge_base(settings), load_encoder(settings)
+    parts = with_knowledge(settings, {}, kb, encodes, open_reranker(settings))
+    held = {name: parts.retriever(f"omni:{name}", (name,)) for name in parts.sources}
+    found = PlannedRetriever(held, chosen.k)
+    explorer = await _build_explorer(settings, by, queries, kb)
+    return Exploration(explorer, parts.offers, found), parts.snapshot
+
+
+async def _build_explorer(settings: Settings, by: By, queries: int, kb: KnowledgeBase) -> Explorer:
+    match by:
+        case "wording":
+            return QuestionWords(_term_rarity(kb), queries)
+        case "expert":
+            ready = (await load_roles(settings, ["planner"]))["planner"]
+            sampling = _sampling_of(settings, max(_REPLY, settings.sampling.max_tokens))
+            return ExpertExplorer(
+                Speaker(ready.model, "planner", sampling, ready.constrains), queries
+            )
+        case _ as never:
+            assert_never(never)
+
+
+def _term_rarity(kb: KnowledgeBase) -> Rarity:
+    """IDF of each term; 0 for a term that no text holds, which is often misspelt."""
+
+    def rate_terms(terms: Sequence[str]) -> dict[str, float]:
+        found = kb.term_rarity([*terms, _NOWHERE])
+        most = found.pop(_NOWHERE)
+        return {term: value if value < most else 0.0 for term, value in found.items()}
+
+    return rate_terms
+
+
+async def build_signal(
+    settings: Settings, by: Judges, unit: Unit = "list", least: float | None = None
+) -> JudgingSignal:
+    """Builds the judging signal. Raises `BadConfig` and `ModelError`."""
+    match by:
+        case "gold":
+            return GoldDocuments()
+        case "answer":
+            return _coverage_signal(settings, least)
+        case "gold-or-answer":
+            return FallbackSignal(GoldDocuments(), _coverage_signal(settings, least))
+        case "model" | "likelihood":
+            ready = (await load_roles(settings, ["judge"]))["judge"]
+            chosen = settings.sampling
+            sampling = judge_sampling(chosen.max_tokens, seed=chosen.seed)
+            speaker = Speaker(ready.model, "judge", sampling, ready.constrains)
+            if by == "model":
+                return LLMJudge(speaker, unit)
+            # No number can be asked for by the probability of one word.
+            single: Literal["set", "document"] = "set" if unit == "set" else "document"
+            return LikelihoodJudge(speaker, single, 0.5 if least is None else least)
+        case "improvement":
+            made = build_solver(settings, await live_parts(settings))
+            assert isinstance(made, omni.OmniRag), "the settings name it"  # noqa: S101
+            return ReaderGain(made.reader)
+        case "rerank":
+            return _reranker_signal(settings, THRESHOLD if least is None else least)
+        case _ as never:
+            assert_never(never)
+
+
+def _coverage_signal(settings: Settings, least: float | None) -> CoverageSignal:
+    kb = open_knowledge_base(settings)
+    return CoverageSignal(CoverageRelevance(_term_rarity(kb)), COVERED if least is None else least)
+
+
+def _reranker_signal(settings: Settings, least: float) -> RerankSignal:
+    second = open_reranker(settings)
+    if second is None:
+        raise BadConfig(
+            "no reranker is configured", fix='set reranker.kind, as in --set "reranker.kind=hub"'
+        )
+    chosen = settings.reranker
+    return RerankSignal(second, f"{chosen.kind} {chosen.name or chosen.path or ''}".strip(), least)
+
+
+def _sampling_of(settings: Settings, most: int) -> Sampling:
+    chosen = settings.sampling
+    return Sampling(chosen.temperature, most, seed=chosen.seed, top=0)
+
+
+def _require_omni(settings: Settings) -> OmniRagSettings:
+    if not isinstance(settings.strategy, OmniRagSettings):
+        raise BadConfig(
+            f"{settings.strategy.kind} makes no source plan", fix="add --strategy omni-rag"
+        )
+    return settings.strategy

@@ -1,0 +1,67 @@
+"""The verbs that the laboratory adds to `osler`; nothing is imported before one is used."""
+
+from osler.cli.lazy import Verb, list_under, make_verbs
+
+_EVAL = {
+    **make_verbs("osler_lab.cli.evaluate_results", "judge", "agree", "ratings"),
+    **make_verbs("osler_lab.cli.evaluate", "run", "tasks"),
+    **make_verbs("osler_lab.cli.evaluate_natural", "natural"),
+    **make_verbs("osler_lab.cli.evaluate_results", "report", "compare", "merge", "show"),
+}
+_TRAIN = {
+    **make_verbs("osler_lab.cli.train_make", "make", "card", "agree"),
+    **make_verbs("osler_lab.cli.train_thinker", "thinker_data", "evaluate_data"),
+    **make_verbs("osler_lab.cli.train", "explore", "judge"),
+    **make_verbs(
+        "osler_lab.cli.train_tune", "sft", "alora", "dpo", "thinker", "pretrain", "merge", "gguf"
+    ),
+}
+_EXPERTS = {
+    **make_verbs("osler_lab.cli.experts", "show", "export", "use", "off"),
+    "list": Verb(place="osler_lab.cli.experts:list_experts"),
+}
+VERBS = {
+    **list_under(
+        "Measure",
+        {
+            "eval": Verb("Compare strategies on data sets.", verbs=_EVAL),
+            "scoreboard": Verb(
+                "Every strategy on the same questions, and the page of it.",
+                verbs=make_verbs("osler_lab.cli.scoreboard", "run", "report"),
+            ),
+            "calibrate": Verb(
+                "Fit the least sureness of an answer, TC-RAG's sigma, or KAG-Thinker's tau.",
+                "osler_lab.cli.calibrate:calibrate",
+            ),
+            "attack": Verb(
+                "Attack TC-RAG's first tool call with noise, in six ways (TC-RAG App. 8.6).",
+                "osler_lab.cli.studies:attack",
+            ),
+            "sigma": Verb(
+                "Measure the effect of TC-RAG's threshold: halts, steps, tokens and EM over sigma"
+                " (§6.5).",
+                "osler_lab.cli.studies:sigma",
+            ),
+            "plans": Verb(
+                "Measure source plans: accuracy without each source in turn, queries, words,"
+                " diversity, cost.",
+                "osler_lab.cli.studies:plans",
+            ),
+            "poison": Verb(
+                "Plant wrong passages in a copy of the knowledge base, and count who cites them.",
+                "osler_lab.cli.studies:poison",
+            ),
+            "inject": Verb(
+                "Hide orders in documents, and count the answers that obey them.",
+                "osler_lab.cli.studies:inject",
+            ),
+        },
+    ),
+    **list_under(
+        "Research",
+        {
+            "train": Verb("Make training data, and train models.", verbs=_TRAIN),
+            "experts": Verb("Small trained parts that decide instead of a rule.", verbs=_EXPERTS),
+        },
+    ),
+}

@@ -1,0 +1,223 @@
+"""The scoreboard's page, pictures and CSV, from scored answers and the packaged claims alone."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from importlib.util import find_spec
+from pathlib import Path
+
+from osler.errors import BadRun, translate_os_errors
+from osler.text import markdown_table, read_packaged
+from osler_lab.evaluate.figures import draw_front, draw_risks
+from osler_lab.evaluate.intervals import Estimate
+from osler_lab.evaluate.scoreboard.claims import Claim, count_statuses, read_claims, settle_claim
+from osler_lab.evaluate.scoreboard.curves import (
+    NOTICED,
+    FrontPoint,
+    cost_points,
+    is_on_front,
+    risk_curve,
+)
+from osler_lab.evaluate.scoreboard.scores import ScoredAnswer, ScoredLog, format_cell
+from osler_lab.evaluate.scoreboard.tables import METHOD, ScoreRow, ScoreTable, make_tables
+
+_VERDICTS = {"better": " **+**", "worse": " **−**", "": ""}
+
+
+def write_page(log: ScoredLog, strategies: Sequence[str], folder: Path) -> list[Path]:
+    """Writes `scoreboard.md`, `scoreboard.csv` and, with the extra `plot`, pictures below `img`.
+
+    The same scores give the same page and CSV. Raises `BadRun` for scores that may not stand side
+    by side, and for a folder that cannot be written.
+    """
+    with translate_os_errors(f"{folder} cannot be written", BadRun):
+        (folder / "img").mkdir(parents=True, exist_ok=True)
+        pictures = (
+            _draw_pictures(log, strategies, folder / "img") if find_spec("matplotlib") else []
+        )
+        files = {folder / "scoreboard.md": render_page(log, strategies, pictures)}
+        files[folder / "scoreboard.csv"] = render_csv(log, strategies)
+        for path, text in files.items():
+            path.write_text(text, encoding="utf-8")
+    return [*files, *(folder / "img" / name for name in pictures)]
+
+
+def _draw_pictures(log: ScoredLog, strategies: Sequence[str], folder: Path) -> list[str]:
+    """Cost and quality, and risk over coverage; the names of the files."""
+    drawn = []
+    if points := _whole_points(log, strategies):
+        drawn.append("scoreboard-front.svg")
+        draw_front(points, folder / drawn[-1])
+    answers = _sure_answers(log, strategies).items()
+    curves = [(label, curve) for label, ours in answers if (curve := risk_curve(ours))]
+    if curves:
+        drawn.append("scoreboard-risk.svg")
+        draw_risks(curves, folder / drawn[-1])
+    return drawn
+
+
+def render_page(log: ScoredLog, strategies: Sequence[str], pictures: Sequence[str] = ()) -> str:
+    """The page as Markdown: answers, cost and silence, and the papers' claims."""
+    whole = [label for label in strategies if not is_ablation(label)]
+    facts = "\n".join(f"- {name}: {fact}" for name, fact in log.facts.items() if fact)
+    blocks = [
+        read_packaged(__package__, "head.md"),
+        "## Answers\n",
+        _render_answers(make_tables(log, whole), whole),
+        _render_costs(log, whole),
+        *(f"![{name.removesuffix('.svg')}](img/{name})\n" for name in pictures),
+        _render_claims([settle_claim(claim, log) for claim in read_claims()]),
+        f"## What it rests on\n\n- seed {log.seed}\n{facts}\n",
+    ]
+    return "\n".join(blocks)
+
+
+def is_ablation(label: str) -> bool:
+    """Whether a strategy lacks one of its parts; TC-RAG's forms and lean moves are whole."""
+    return ":" in label and not label.startswith("tc-rag:") and not label.endswith(":moves=lean")
+
+
+def _render_answers(tables: Sequence[ScoreTable], strategies: Sequence[str]) -> str:
+    """Strategies down, data sets across; a method that decides by itself is marked."""
+    cells: dict[tuple[str, str], str] = {}
+    counts: dict[str, int] = {}
+    for table in tables:
+        mark = " \\*" if table.chooser == METHOD else ""
+        for row in table.rows:
+            counts[table.task] = row.right.n
+            cells[row.strategy, table.task] = (
+                f"{_percent(row.right)}{mark or _VERDICTS[row.verdict]}"
+            )
+    rows = [[f"`{label}`", *(cells.get((label, t), "–") for t in counts)] for label in strategies]
+    return (
+        markdown_table(["right, %", *(f"{task} ({n})" for task, n in counts.items())], rows) + "\n"
+    )
+
+
+def _percent(estimate: Estimate) -> str:
+    return f"{100 * estimate.value:.1f} [{100 * estimate.low:.1f}, {100 * estimate.high:.1f}]"
+
+
+def _whole_answers(log: ScoredLog, strategies: Sequence[str]) -> dict[str, list[ScoredAnswer]]:
+    """The answers of each strategy that answered every question of the log."""
+    asked = {(one.task, one.question) for one in log.scores}
+    tried: dict[str, list[ScoredAnswer]] = {}
+    for one in log.scores:
+        if one.strategy in strategies:
+            tried.setdefault(one.strategy, []).append(one)
+    return {label: answers for label, answers in tried.items() if len(answers) == len(asked)}
+
+
+def _whole_points(
+    log: ScoredLog, strategies: Sequence[str], half: str | None = None
+) -> list[FrontPoint]:
+    """Points of the strategies that answered every question of the log; of a half alone."""
+    every = (one for answers in _whole_answers(log, strategies).values() for one in answers)
+    return cost_points(one for one in every if half in (None, one.half))
+
+
+def _sure_answers(log: ScoredLog, strategies: Sequence[str]) -> dict[str, list[ScoredAnswer]]:
+    """Answers to the questions where every strategy with a sureness bears one: rows and curves
+    of risk rest on the same questions."""
+    known = {
+        label: {(one.task, one.question): one for one in answers if one.sureness is not None}
+        for label, answers in _whole_answers(log, strategies).items()
+    }
+    known = {label: answers for label, answers in known.items() if answers}
+    shared = set.intersection(*map(set, known.values())) if known else set()
+    return {label: [own[key] for key in sorted(shared)] for label, own in known.items()}
+
+
+def _render_costs(log: ScoredLog, strategies: Sequence[str]) -> str:
+    sure = _sure_answers(log, strategies)
+    counts = {len(answers) for answers in sure.values()}
+    words = (
+        "## Cost and silence\n\n"
+        "For strategies that answered every question above. The halves are by a hash of the"
+        " question: `auto` was laid out on one, and these rows are of the other, *held*."
+        f" A strategy is off the front where another is at least as right and {NOTICED} s cheaper,"
+        " or more right and no dearer. Risk: the share of wrong answers where only the surest 80 %"
+        " are given; AURC: its mean over all shares; both over the"
+        f" {max(counts, default=0)} questions where each of these strategies says how sure it is.\n"
+    )
+    held = sorted(_whole_points(log, strategies, "held"), key=lambda one: one.mean_seconds)
+    rows = []
+    for point in held:
+        curve = risk_curve(sure.get(point.strategy, ()))
+        others = [one for one in held if one is not point]
+        rows.append(
+            [
+                f"`{point.strategy}`",
+                f"{_percent(point.right)} (n = {point.right.n})",
+                f"{point.mean_seconds:.2f}",
+                f"{point.seconds:.2f}",
+                "yes" if is_on_front(point, others) else "no",
+                "–" if curve is None else str(curve.at[0][1]),
+                "–" if curve is None else f"{curve.aurc:.3f}",
+            ]
+        )
+    head = ["strategy", "right, %", "mean s", "median s", "on the front"]
+    return f"{words}\n{markdown_table([*head, 'risk at 80 %', 'AURC'], rows)}\n"
+
+
+def _render_claims(claims: Sequence[Claim]) -> str:
+    counts = ", ".join(f"{n} *{status}*" for status, n in count_statuses(claims).items())
+    words = (
+        "## The papers' claims\n\n"
+        f"Of {len(claims)} claims: {counts}. *Shown* takes an effect whose 95 % interval leaves out"
+        " no effect. The figures are of the [evaluation log](evaluation-log.md), under the heading"
+        " that is named, or of this page.\n"
+    )
+    rows = (
+        [
+            f"{one.paper}, {one.place}",
+            *(one.claim, one.theirs, f"{one.ours} ({one.measured})"),
+            *(f"**{one.status}**", one.source),
+        ]
+        for one in claims
+    )
+    head = ["paper", "claim", "theirs", "ours", "status", "where"]
+    return f"{words}\n{markdown_table(head, rows)}\n"
+
+
+def render_csv(log: ScoredLog, strategies: Sequence[str]) -> str:
+    """Every row of every table; strategies without one of their parts stand beside the whole."""
+    parts = [label for label in strategies if is_ablation(label)]
+    whole = [label for label in strategies if label not in parts]
+    tables = make_tables(log, whole)
+    for base in whole:
+        own = [label for label in parts if label.startswith(f"{base}:")]
+        tables += make_tables(log, [base, *own]) if own else []
+    text = io.StringIO()
+    ends = {field.name: _ENDS if "Estimate" in str(field.type) else ("",) for field in _FIELDS}
+    names = [f"{name}{end}" for name, known in ends.items() for end in known]
+    writer = csv.DictWriter(text, ["task", "chooser", *names], restval="", lineterminator="\n")
+    writer.writeheader()
+    for table in tables:
+        for row in table.rows:
+            writer.writerow({"task": table.task, "chooser": table.chooser, **_flat_row(row)})
+    return text.getvalue()
+
+
+_FIELDS = fields(ScoreRow)
+_ENDS = ("", "_low", "_high", "_n")
+
+
+def _flat_row(row: ScoreRow) -> Mapping[str, str]:
+    flat: dict[str, str] = {}
+    for name, value in ((field.name, getattr(row, field.name)) for field in _FIELDS):
+        known = (
+            (value.value, value.low, value.high, value.n)
+            if isinstance(value, Estimate)
+            else (value,)
+        )
+        flat |= {f"{name}{end}": format_cell(one) for end, one in zip(_ENDS, known, strict=False)}
+    return flat
+
+
+def scored_strategies(log: ScoredLog) -> list[str]:
+    """Every strategy of the scores, in the order in which they first stand."""
+    return list(dict.fromkeys(one.strategy for one in log.scores))

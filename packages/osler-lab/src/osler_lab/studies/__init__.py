@@ -1,0 +1,1 @@
+"""What is measured of a configured system: evaluations, calibration, sensitivity, robustness."""

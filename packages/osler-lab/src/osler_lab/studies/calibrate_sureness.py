@@ -1,0 +1,149 @@
+"""Fits the least sureness of an answer to graded answers, with a bound on wrong ones.
+
+The graded answers are lines of `osler ask --json`, each with a `right` of true or false beside it.
+`osler_lab.evaluate.guarantee` has the method.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any, TypeVar
+
+from osler.app.feedback import FeedbackStore
+from osler.app.run_files import EVENTS, read_run_events
+from osler.errors import BadConfig, BadQuestion, read_text_file
+from osler.retrieve.experts.judge import JUDGE
+from osler.retrieve.experts.shelf import open_expert
+from osler.settings import Settings
+from osler.trace import Answered, Started
+from osler.types import Sureness
+from osler_lab.evaluate.guarantee import (
+    GuaranteedThreshold,
+    draw_one_per_question,
+    fit_threshold,
+)
+
+T = TypeVar("T")
+
+_GRADE = 'write "right": true or "right": false into each line of `osler ask --file --json`'
+
+
+@dataclass(frozen=True, slots=True)
+class GradedAnswer:
+    """An answer that somebody judged."""
+
+    sureness: Sureness
+    right: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SurenessFit:
+    """The values written to [calibration] for the least sureness of an answer."""
+
+    sureness: float
+    sureness_model: str
+    sureness_risk: float
+    sureness_confidence: float
+    sureness_n: int
+    sureness_date: str
+    sureness_questions: str
+
+
+def read_graded_lines(path: Path, read_line: Callable[[str, str], tuple[str, T] | None]) -> list[T]:
+    """One graded answer to each question of a JSON Lines file.
+
+    `read_line` gives question and answer of a line at a place, `None` for a line to leave out.
+    Raises `BadQuestion` naming file, line and fix.
+    """
+    lines = read_text_file(path, BadQuestion, "name another file").splitlines()
+    found = [read_line(line, f"{path}:{n}") for n, line in enumerate(lines, 1) if line.strip()]
+    return draw_one_per_question(one for one in found if one is not None)
+
+
+def read_graded_answers(path: Path) -> list[GradedAnswer]:
+    """Answers of a JSON Lines file; those that abstained have nothing to grade, and are left out.
+
+    Raises `BadQuestion` naming file, line and fix.
+    """
+    return read_graded_lines(path, _read_line)
+
+
+def read_judged_answers(settings: Settings) -> list[GradedAnswer]:
+    """Answers of this home that readers called helpful, wrong or unsafe; the last verdict counts.
+
+    Those that bear no sureness, or of which the run is gone, are left out.
+    """
+    found: dict[str, tuple[str, GradedAnswer] | None] = {}
+    for one in FeedbackStore(settings.home).read_all():  # the newest first
+        if one.kind == "run" and one.about not in found:
+            recorded = _recorded_sureness(settings.runs.path / one.about / EVENTS)
+            right = one.verdict == "helpful"
+            found[one.about] = recorded and (recorded[0], GradedAnswer(recorded[1], right))
+    return draw_one_per_question(one for one in found.values() if one is not None)
+
+
+def _recorded_sureness(log: Path) -> tuple[str, Sureness] | None:
+    """A run's question and how sure its answer was."""
+    events = read_run_events(log) if log.is_file() else []
+    end = events[-1] if events else None
+    if not isinstance(end, Answered) or not end.solution.answer.statements:
+        return None  # what abstained has nothing to grade
+    begun = next((event for event in events if isinstance(event, Started)), None)
+    if (sureness := end.solution.answer.sureness) is None:
+        return None
+    return (begun.question.text if begun else "", sureness)
+
+
+def _read_line(line: str, place: str) -> tuple[str, GradedAnswer] | None:
+    try:
+        document: dict[str, Any] = json.loads(line)
+        if document["grounding"] == "abstained":
+            return None
+        given, right = document["answer"]["sureness"], document.get("right")
+        sureness = None if given is None else Sureness(float(given["probability"]), given["by"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise BadQuestion(f"{place} is no answer of `osler ask --json`", fix=_GRADE) from error
+    if sureness is None:
+        raise BadQuestion(
+            f"{place}: the answer bears no sureness", fix="grade English answers with quotes"
+        )
+    if not isinstance(right, bool):
+        raise BadQuestion(f"{place}: the answer is not graded", fix=_GRADE)
+    return str(document.get("question", "")), GradedAnswer(sureness, right)
+
+
+def fit_sureness(
+    settings: Settings,
+    graded: Sequence[GradedAnswer],
+    *,
+    risk: float,
+    confidence: float,
+    questions: str,
+    today: date,
+) -> tuple[SurenessFit, GuaranteedThreshold]:
+    """The least sureness with at most `risk` wrong among the answered, at this confidence.
+
+    Raises `BadConfig` for answers of another expert than the one in use, and as `fit_threshold`.
+    """
+    model = open_expert(JUDGE, settings.answer.judge_path).card.identity
+    if others := sorted({one.sureness.by for one in graded} - {model}):
+        raise BadConfig(
+            f"the graded answers bear the sureness of {', '.join(others)}, not of {model}",
+            fix="ask the questions again with the settings in force, and grade those answers",
+        )
+    fit = fit_threshold(
+        [one.sureness.probability for one in graded],
+        [one.right for one in graded],
+        risk=risk,
+        confidence=confidence,
+    )
+    # Rounded down, the least confident of the answered would stay so.
+    threshold = int(fit.threshold * 10_000) / 10_000
+    values = SurenessFit(
+        threshold, model, risk, confidence, len(graded), today.isoformat(), questions
+    )
+    return values, fit

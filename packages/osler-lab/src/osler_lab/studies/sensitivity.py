@@ -1,0 +1,174 @@
+"""The studies of TC-RAG over a configured model: sigma sensitivity (§6.5), noise (App. 8.6)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from math import inf, log
+from pathlib import Path
+from random import Random
+
+from osler.app.labeled_questions import LabeledQuestion
+from osler.build import Parts, no_retriever, roles_of
+from osler.build.bounds import make_run
+from osler.build.hub import open_judges
+from osler.build.knowledge import pool_relevance
+from osler.build.live import live_parts, record_parts, replay_parts
+from osler.build.models import encoder_relevance, load_encoder, load_roles
+from osler.build.tc_rag import build_machine
+from osler.errors import BadConfig, BadQuestion
+from osler.kb.base import Progress
+from osler.llm.recording.tape import Tape
+from osler.methods.tcrag.machine import TuringMachine
+from osler.retrieve.relevance import CoverageRelevance
+from osler.retrieve.words import content_terms
+from osler.settings import Settings, TcRagSettings
+from osler.sources.catalogue import RESEARCH, WIKI
+from osler.types import Retriever
+from osler_lab.evaluate.attacks import (
+    CELLS,
+    AttackCell,
+    Target,
+    read_targets,
+    run_attack,
+    summarize_cell,
+)
+from osler_lab.evaluate.sigma import METRICS, Metric, SigmaOutcome, record_outcome
+
+
+def read_noise(path: Path, *, limit: int, seed: int) -> list[Target]:
+    """At most so many noise sets that have relevant noise, by chance of the seed, in their order.
+
+    Raises `MalformedSource`, and `BadQuestion` where there is none.
+    """
+    try:
+        every = [target for target in read_targets(path) if target.relevant and target.irrelevant]
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadQuestion(f"{path} cannot be read: {error}", fix="name JSON Lines") from error
+    if not every:
+        raise BadQuestion(f"{path} has no noise set with both kinds of noise", fix="name another")
+    chosen = Random(seed).sample(range(len(every)), min(limit, len(every)))
+    return [every[n] for n in sorted(chosen)]
+
+
+def parse_sigmas(**written: str) -> dict[Metric, list[float]]:
+    """Values of sigma by metric, from "5,10,20". Raises `BadConfig` for what is no such list."""
+    found: dict[Metric, list[float]] = {}
+    for metric in METRICS:
+        try:
+            values = [float(part) for part in written[metric].split(",") if part.strip()]
+        except ValueError as error:
+            raise BadConfig(f"--{metric}: {error}", fix='write numbers, as "5,10,20"') from error
+        if any(not 0 < value < inf for value in values):
+            raise BadConfig(f"--{metric}: sigma lies above 0", fix='write numbers, as "5,10,20"')
+        if values:
+            found[metric] = sorted(set(values))
+    return found
+
+
+async def sigma_sweep(
+    settings: Settings,
+    posed: Sequence[LabeledQuestion],
+    sigmas: Mapping[Metric, Sequence[float]],
+    *,
+    progress: Progress | None = None,
+    done: Callable[[SigmaOutcome], None] | None = None,
+) -> list[SigmaOutcome]:
+    """Every question under every sigma; `done` gets each outcome as it comes.
+
+    A run is the same under two sigmas until a conclusion lies between them. So each question is
+    run once, under the least sigma, and goes through the others from its tape. Raises `BadConfig`
+    unless the strategy is TC-RAG.
+    """
+    chosen = _require_tc_rag(settings)
+    parts = await live_parts(settings)
+    outcomes: list[SigmaOutcome] = []
+    for metric, levels in sigmas.items():
+        for number, one in enumerate(posed):
+            if progress is not None:
+                progress(f"questions under {metric}", number, len(posed))
+            for found in await _run_levels(settings, chosen, parts, one, metric, sorted(levels)):
+                outcomes.append(found)
+                if done is not None:
+                    done(found)
+    return outcomes
+
+
+async def _run_levels(
+    settings: Settings,
+    chosen: TcRagSettings,
+    parts: Parts,
+    posed: LabeledQuestion,
+    metric: Metric,
+    levels: Sequence[float],
+) -> list[SigmaOutcome]:
+    tape, found = Tape(), []
+    for sigma in levels:
+        strategy = chosen.model_copy(update={"metric": metric, "sigma": sigma})
+        under = settings.model_copy(update={"strategy": strategy})
+        # The least sigma halts last, so its tape holds the steps of all others.
+        if sigma == levels[0]:
+            given = record_parts(parts, tape)
+        else:
+            given = replay_parts(tape, parts.names, parts.sources, parts.snapshot, parts.carriers)
+        run = make_run(settings, parts.names, posed.question.id)
+        solution = await build_machine(under, strategy, given).solve(posed.question, run)
+        found.append(record_outcome(posed, metric, sigma, solution, run.events))
+    return found
+
+
+async def run_attacks(
+    settings: Settings, targets: Sequence[Target], *, progress: Progress | None = None
+) -> list[AttackCell]:
+    """The six cells of Table 3 for the configured model, after the clean one; no knowledge base is
+    needed.
+
+    Two tools find each target's passages: after a Backtrack there is one left to ask. (Lean moves
+    have one, which they ask again.) Raises `BadConfig` unless the strategy is TC-RAG.
+    """
+    chosen = _require_tc_rag(settings)
+    parts = await open_attacked_parts(settings, targets)
+
+    def machine_over(retriever: Retriever) -> TuringMachine:
+        return build_machine(settings, chosen, replace(parts, retriever=lambda *_: retriever))
+
+    cells, seed = [], settings.sampling.seed
+    for number, (kind, noise) in enumerate(CELLS):
+        if progress is not None:
+            progress(f"{kind} attack, {noise} noise", number, len(CELLS))
+        outcomes = await run_attack(machine_over, targets, kind, noise, seed=seed)
+        if outcomes:
+            cells.append(summarize_cell(kind, noise, outcomes))
+    return cells
+
+
+async def open_attacked_parts(settings: Settings, targets: Iterable[Target]) -> Parts:
+    """Parts whose words are rare by how few passages of the targets hold them, with the experts
+    that a run over a knowledge base has."""
+    every = [p for t in targets for p in (*t.passages, *t.relevant, *t.irrelevant)]
+    held = Counter(term for passage in every for term in content_terms(passage.text))
+
+    def term_rarity(asked: Sequence[str]) -> dict[str, float]:
+        """As `KnowledgeBase.rarity` has it."""
+        return {t: log(1 + (len(every) - held[t] + 0.5) / (held[t] + 0.5)) for t in asked}
+
+    encoder = load_encoder(settings)
+    judge, match, faults = open_judges(settings)
+    return Parts(
+        await load_roles(settings, roles_of(settings)),
+        no_retriever,
+        encoder_relevance(encoder),
+        CoverageRelevance(term_rarity),
+        (RESEARCH, WIKI),
+        pool=pool_relevance(settings, term_rarity, encoder, None),
+        judge=judge,
+        match=match,
+        faults=faults,
+    )
+
+
+def _require_tc_rag(settings: Settings) -> TcRagSettings:
+    if not isinstance(settings.strategy, TcRagSettings):
+        raise BadConfig("only TC-RAG is studied so", fix='set strategy.kind = "tc-rag"')
+    return settings.strategy

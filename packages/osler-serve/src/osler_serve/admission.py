@@ -1,0 +1,103 @@
+"""Requests go before runs.
+
+When many questions come at once, each must be taken and its stream opened before anybody sees
+anything, which is little work; the runs are much. So a new run holds back while requests come in:
+the burst is answered first, with `run.queued`, and then the runs begin.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+
+from osler.settings import Settings
+from osler_serve.keys import Caller
+from osler_serve.ledger import Ledger
+from osler_serve.problems import RefusedRequest
+
+# Seconds without a new request, after which there is calm.
+GAP = 0.02
+# Seconds that a run holds back; on a server that is never calm too.
+MOST = 0.25
+
+
+class Admission:
+    def __init__(self) -> None:
+        self._last = float("-inf")
+
+    def note_request(self) -> None:
+        """One came in."""
+        self._last = time.monotonic()
+
+    async def wait_for_lull(self) -> None:
+        """Returns `GAP` after the last request, and at the latest after `MOST`."""
+        latest = time.monotonic() + MOST
+        while (wait := min(self._last + GAP, latest) - time.monotonic()) > 0:  # noqa: ASYNC110
+            await asyncio.sleep(wait)
+
+
+class SearchLimiter:
+    """Bounds the searches at once and those that wait; refuses any beyond."""
+
+    def __init__(self, at_once: int, waiting: int) -> None:
+        self._room = asyncio.Semaphore(at_once)
+        self._most = at_once + waiting
+        self._inside = 0
+
+    @asynccontextmanager
+    async def pass_through(self) -> AsyncIterator[None]:
+        """Raises `RefusedRequest` (503)."""
+        if self._inside >= self._most:
+            raise RefusedRequest(503, "busy", "too many searches at once", retry_after=1.0)
+        self._inside += 1
+        try:
+            async with self._room:
+                yield
+        finally:
+            self._inside -= 1
+
+
+class TokenBudget:
+    """Tokens of a key in a day (UTC). A run that begins before midnight is booked when it ends."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+
+    def reserve(self, caller: Caller, settings: Settings) -> tuple[Settings, int]:
+        """The settings, bound to what is left of the day, and how much the run may spend.
+
+        What runs already is reserved: many runs at once cannot spend more than one. Raises
+        `RefusedRequest` (429) where nothing is left.
+        """
+        if (allowed := caller.scope.tokens) is None:
+            return settings, 0
+        now = datetime.now(UTC)
+        left = allowed - caller.reserved - self._ledger.spent_tokens(caller.id, _day(now))
+        if left <= 0:
+            raise RefusedRequest(
+                429,
+                "token_budget",
+                f"the {allowed:,} tokens a day of this key are spent or reserved",
+                fix="wait for a run of yours to end, or for midnight UTC",
+                retry_after=1.0 if caller.running else _seconds_left(now),
+            )
+        bound = min(left, settings.budget.tokens or left)
+        budget = settings.budget.model_copy(update={"tokens": bound})
+        return settings.model_copy(update={"budget": budget}), bound
+
+    def book(self, caller: Caller, tokens: int) -> None:
+        """Counts what a run spent. Blocks. Raises `StorageFailed`."""
+        if caller.scope.tokens is not None and tokens:
+            self._ledger.add_spent(caller.id, _day(datetime.now(UTC)), tokens)
+
+
+def _day(now: datetime) -> str:
+    return f"{now:%Y-%m-%d}"
+
+
+def _seconds_left(now: datetime) -> float:
+    tomorrow = (now + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)
+    return (tomorrow - now).total_seconds()

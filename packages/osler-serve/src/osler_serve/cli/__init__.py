@@ -1,0 +1,61 @@
+"""The verbs that the server adds to `osler`; nothing is imported before one is used."""
+
+from osler.cli.lazy import Verb, list_under, make_verbs
+
+VERBS = {
+    **list_under(
+        "Ask",
+        {
+            "thread": Verb(
+                "Conversations: questions that belong together.",
+                verbs=make_verbs("osler_serve.cli.threads", "show", "again", "rm"),
+            ),
+            "feedback": Verb(
+                "List what was said of answers and cards, newest first; or make questions of it.",
+                "osler_serve.cli.feedback:feedback",
+            ),
+        },
+    ),
+    **list_under(
+        "Texts",
+        {
+            "forget": Verb(
+                "Take a text, a document or a patient out of the knowledge base, its indexes and"
+                " snapshots, of recorded runs, tapes, conversations, evaluations and caches."
+                " Stop the server first.",
+                "osler_serve.cli.forget:forget",
+            ),
+        },
+    ),
+    **list_under(
+        "Serve",
+        {
+            "serve": Verb(
+                "Answer over HTTP: the native API, the OpenAI-compatible endpoint, and MCP.",
+                "osler_serve.cli.serve:app",
+            ),
+            "mcp": Verb(
+                "Speak the Model Context Protocol on standard input and output: read-only tools.",
+                "osler_serve.cli.serve:mcp",
+            ),
+            "deploy": Verb(
+                "Write files to run Osler as a service (container, systemd, compose, Kubernetes),"
+                " or"
+                " make one journey through a running server: `osler deploy check URL`.",
+                "osler_serve.cli.serve:deploy",
+            ),
+            "audit": Verb(
+                "The audit log: who asked what, and what was shown.",
+                verbs=make_verbs("osler_serve.cli.audit", "verify", "show", "prove"),
+            ),
+            "backup": Verb(
+                "Write all that home holds, but caches, and the settings into one file.",
+                "osler_serve.cli.backup:backup",
+            ),
+            "restore": Verb(
+                "Restore a backup into an empty home.",
+                "osler_serve.cli.backup:restore",
+            ),
+        },
+    ),
+}

@@ -1,0 +1,269 @@
+"""`osler serve …`, `osler mcp` and `osler deploy`: the doors for other programs."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from osler.cli.options import CommandGroup, JsonSession
+from osler.cli.session import CliSession, Json, Quiet, open_session, write_json
+from osler.errors import BadArgument, BadConfig, translate_os_errors
+
+if TYPE_CHECKING:
+    from osler.settings import Settings
+    from osler_serve.ledger import Ledger
+
+app = CommandGroup(invoke_without_command=True)
+key = CommandGroup(no_args_is_help=True)
+app.add_typer(key, name="key", help="Manage API keys, which every address but loopback requires.")
+
+
+@app.callback()
+def serve(
+    context: typer.Context,
+    host: Annotated[
+        str | None, typer.Option(help="Address to listen on; loopback by default.")
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65_535, help="Port to listen on; 0 picks a free one.")
+    ] = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Answer over HTTP: the native API, the OpenAI-compatible endpoint, and MCP.
+
+    A SIGTERM lets running questions end first. Exit code 3: the address is taken, or others
+    reach it and there is no key.
+    """
+    # `osler serve key …` passes through here as well, and starts no server.
+    if context.invoked_subcommand is not None:
+        return
+    here = open_session(context, as_json=as_json, quiet=quiet)
+    settings = here.load_settings({"serve.host": host, "serve.port": port})
+    _require_extra("fastapi", "uvicorn", "mcp", "prometheus_client")
+    from osler_serve.app import build_state, create_app
+    from osler_serve.transport import build_server, open_sockets
+
+    _set_up_log(here)
+    made = build_state(settings, report_page)
+    place, fix = f"{settings.serve.host}:{settings.serve.port}", "choose another with --port"
+    with translate_os_errors(f"{place} cannot be listened on", BadConfig, fix):
+        socket = open_sockets(settings.serve.host, settings.serve.port)
+    # Printed once the socket listens: a program that waits for the line may connect at once.
+    _print_addresses(here, settings.serve.host, socket.getsockname()[1])
+    build_server(create_app(made), made).run([socket])
+
+
+def _print_addresses(here: CliSession, host: str, port: int) -> None:
+    name = f"[{host}]" if ":" in host else host
+    if here.json:
+        write_json({"url": f"http://{name}:{port}", "host": host, "port": port}, lines=True)
+    here.print_line(f"http://{name}:{port}  (stop: Ctrl-C)")
+    sys.stdout.flush()
+
+
+def report_page(log: Path) -> str:
+    """The report of a recorded run; the server has it told, since pages are the terminal's."""
+    from osler.cli.page import render_page
+    from osler.cli.runs import read_report
+
+    return render_page(read_report(log))
+
+
+def mcp(here: CliSession) -> None:
+    """Speak the Model Context Protocol on standard input and output: read-only tools.
+
+    Over HTTP the same tools are at `/mcp` of `osler serve`. Standard output belongs to the
+    protocol, so --json changes nothing.
+    """
+    settings = here.load_settings()
+    _require_extra("fastapi", "uvicorn", "mcp", "prometheus_client")
+    _set_up_log(here)
+    asyncio.run(_serve_stdio(settings))
+
+
+async def _serve_stdio(settings: Settings) -> None:
+    from osler_serve.app import build_state
+    from osler_serve.tools import build_mcp_server
+
+    made = build_state(settings, report_page)
+    try:
+        with made.ledger.hold_open(made.desk.is_kept):
+            await build_mcp_server(
+                lambda _: (made, None), patients=settings.serve.patients
+            ).run_stdio_async()
+    finally:
+        await made.desk.drain(0.0)
+        made.shelf.close()
+        made.ledger.close()
+
+
+@key.command()
+def add(
+    here: CliSession,
+    name: Annotated[str, typer.Argument(help="Name of the owner.")],
+    workspace: Annotated[
+        str,
+        typer.Option(help="Workspace of the key; runs are visible in their own workspace only."),
+    ] = "default",
+    runs: Annotated[
+        int | None, typer.Option(min=1, max=100_000, help="Most unfinished runs at a time.")
+    ] = None,
+    minute: Annotated[
+        int | None, typer.Option(min=1, max=1_000_000, help="Most requests per minute.")
+    ] = None,
+    source: Annotated[
+        list[str] | None,
+        typer.Option(
+            help='A source that it finds, "public" (all that are not private, the default) or'
+            ' "all"; repeatable.'
+        ),
+    ] = None,
+    verb: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="What it may do: ask, plan, search, read, runs, evaluations, calculate, patients,"
+            " hooks, upload, operate; repeatable; without one, everything."
+        ),
+    ] = None,
+    strategy: Annotated[
+        list[str] | None, typer.Option(help="A strategy that it may run; repeatable.")
+    ] = None,
+    patient: Annotated[
+        list[str] | None,
+        typer.Option(help="A record of emr that it finds, by document id; repeatable."),
+    ] = None,
+    tokens: Annotated[
+        int | None, typer.Option(min=1, help="Most model tokens in a day (UTC).")
+    ] = None,
+) -> None:
+    """Create a key. It is shown once; only its hash is stored."""
+    _require_extra("fastapi")
+    from osler_serve.keys import new_key
+    from osler_serve.scopes import make_scope
+
+    scope = make_scope(
+        sources=tuple(source or ()),
+        verbs=tuple(verb or ()),
+        strategies=tuple(strategy or ()),
+        patients=tuple(patient or ()),
+        tokens=tokens,
+    )
+    made = new_key(
+        _open_ledger(here), name, workspace=workspace, runs=runs, minute=minute, scope=scope
+    )
+    if here.json:
+        write_json({"name": name, "workspace": workspace, "key": made})
+    else:
+        sys.stdout.write(f"{made}\n")
+
+
+@key.command()
+def ls(here: JsonSession) -> None:
+    """List the keys, without their secrets."""
+    _require_extra("fastapi")
+    from osler_serve.scopes import read_scope
+
+    known: list[dict[str, object]] = [
+        {"name": k.name, "id": k.id, "workspace": k.workspace, "created": k.created}
+        | {"runs": k.runs, "minute": k.minute}
+        | {"scope": asdict(scope := read_scope(k.scope)), "limits": scope.describe_limits()}
+        for k in _open_ledger(here).list_keys()
+    ]
+    here.show({"keys": known}, [{**one, "scope": ""} for one in known])
+
+
+@key.command()
+def rm(
+    here: CliSession,
+    name: Annotated[str, typer.Argument(help="Name or id of the key.")],
+) -> None:
+    """Revoke a key; a running server refuses it from now on."""
+    _require_extra("fastapi")
+    if not _open_ledger(here).drop_key(name):
+        raise BadConfig(f"there is no key {name!r}", fix="`osler serve key ls` lists them")
+    here.report_line(f"{name} opens nothing any more", {"removed": name})
+
+
+def deploy(
+    here: CliSession,
+    folder: Annotated[
+        Path, typer.Argument(help='Where the files go; or "check", to try a server.')
+    ] = Path("deploy"),
+    url: Annotated[
+        str | None, typer.Argument(help='After "check": the address, as in http://127.0.0.1:8642.')
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
+    key_file: Annotated[
+        Path | None, typer.Option(help="For check: a file that holds the server's key.")
+    ] = None,
+    question: Annotated[
+        str | None, typer.Option(help="For check: what is searched for and asked.")
+    ] = None,
+) -> None:
+    """Write files to run Osler as a service (container, systemd, compose, Kubernetes), or make one
+    journey through a running server: `osler deploy check URL`.
+
+    Exit code 1: a step of the journey failed.
+    """
+    if url is not None:
+        if folder != Path("check"):
+            raise BadArgument(f"{str(folder)!r} takes no address", fix="osler deploy check URL")
+        _check_server(here, url, key_file, question)
+        return
+    from osler_serve.deploy import write_files
+
+    written = write_files(folder, overwrite=force)
+    if here.json:
+        write_json({"files": [str(path) for path in written]})
+    for path in written:
+        here.print_line(str(path))
+
+
+def _check_server(here: CliSession, url: str, key_file: Path | None, question: str | None) -> None:
+    from osler_serve.client.health import QUESTION, HealthJourney
+    from osler_serve.client.http_client import Client
+
+    with translate_os_errors(f"cannot read {key_file}", BadConfig, "name a file"):
+        key = key_file.read_text(encoding="utf-8").strip() if key_file else ""
+    steps = []
+    with Client(url, key=key, timeout=30) as client:
+        for step in HealthJourney(client, question or QUESTION).steps():
+            steps.append(step)
+            mark = "ok" if step.ok else "FAILED"
+            here.print_line(f"{step.name:8} {mark:6} {step.seconds:6.2f} s  {step.said}")
+    failed = [step.name for step in steps if not step.ok]
+    if here.json:
+        write_json({"url": url, "ok": not failed, "steps": [asdict(step) for step in steps]})
+    if failed:
+        raise typer.Exit(1)
+
+
+def _open_ledger(here: CliSession) -> Ledger:
+    from osler_serve.app import FOLDER
+    from osler_serve.ledger import Ledger
+
+    return Ledger(here.load_settings().home / FOLDER)
+
+
+def _require_extra(*modules: str) -> None:
+    """Raises `BadConfig` naming the extra where one of its packages is not there."""
+    from importlib.util import find_spec
+
+    if any(find_spec(name) is None for name in modules):
+        raise BadConfig("the server needs the extra `serve`", fix='pip install "osler[serve]"')
+
+
+def _set_up_log(here: CliSession) -> None:
+    """Warnings and errors go to standard error; what was asked is in none of them."""
+    import logging
+
+    level: Any = logging.ERROR if here.quiet else logging.WARNING
+    logging.basicConfig(
+        level=level, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )

@@ -1,0 +1,156 @@
+"""The three checks. Each states what the record says and which sentence speaks of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Literal
+
+from osler.errors import BadCalculation
+from osler.methods.kag.formulas import FORMULAS, Given, evaluate_formula
+from osler_serve.clinic.chart import Chart, NamedItem
+from osler_serve.clinic.rules import ClinicRules, DrugNames, QuotedRule, RenalRule
+
+CheckName = Literal["interactions", "renal-doses", "allergies"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a card says: facts, and the rule that they meet."""
+
+    id: str
+    """Stable within a request."""
+    summary: str
+    facts: tuple[str, ...]
+    rule: QuotedRule | None = None
+    """`None` for a check that could not be made, and for what the record itself says."""
+    urgent: bool = True
+
+
+@dataclass(frozen=True)
+class ReadDrugs:
+    """A chart with its drugs recognised."""
+
+    chart: Chart
+    rules: ClinicRules
+    is_order: bool
+    names: DrugNames = field(init=False)
+    taken: dict[str, list[NamedItem]] = field(init=False)
+    ordered: dict[str, list[NamedItem]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "names", DrugNames(self.rules.drugs))
+        object.__setattr__(self, "taken", self._recognise(self.chart.taken))
+        object.__setattr__(self, "ordered", self._recognise(self.chart.ordered))
+
+    def _recognise(self, items: Iterable[NamedItem]) -> dict[str, list[NamedItem]]:
+        found: dict[str, list[NamedItem]] = {}
+        for item in items:
+            for drug in sorted(self.names.find(item.text)):
+                found.setdefault(drug, []).append(item)
+        return found
+
+    @property
+    def new(self) -> dict[str, list[NamedItem]]:
+        """What the check is about: the orders, or all that is taken where a chart is opened."""
+        return self.ordered if self.is_order else self.taken
+
+    def describe(self, drug: str) -> str:
+        """As in "Warfarin 3 mg tablet (MedicationRequest/7, taken)"."""
+        items = [(item, "ordered") for item in self.ordered.get(drug, [])]
+        items += [(item, "taken") for item in self.taken.get(drug, [])]
+        return "; ".join(f"{i.text} ({i.reference}, {what})" for i, what in items)
+
+    def unread(self) -> Iterator[Finding]:
+        """What the check could not look at."""
+        items = self.chart.ordered if self.is_order else self.chart.taken
+        for item in items:
+            if not item.text:
+                problem = "A drug has a code and no name: not checked"
+                yield Finding(f"unnamed-{item.reference}", problem, (item.reference,), urgent=False)
+        for name in self.chart.cut_short:
+            fact = f"The prefetched {name} have more pages, which were not sent."
+            problem = f"Only a part of {name} was sent: the rest is not checked"
+            yield Finding(f"cut-{name}", problem, (fact,), urgent=False)
+
+
+def find_interactions(read: ReadDrugs) -> Iterator[Finding]:
+    """Combinations of what is ordered with what is taken, or of what is taken."""
+    pool = {*read.taken, *read.ordered}
+    for number, rule in enumerate(read.rules.interaction):
+        choices = read.rules.matching_drugs(rule, pool)
+        drugs = sorted({d for chosen in choices if set(chosen) & set(read.new) for d in chosen})
+        if drugs:
+            summary = f"Interaction: {', '.join(drugs)}"
+            facts = tuple(read.describe(drug) for drug in drugs)
+            yield Finding(f"interaction-{number}", summary, facts, rule)
+
+
+def find_renal_doses(read: ReadDrugs) -> Iterator[Finding]:
+    """Drugs whose dose depends on a kidney function that is below a bound, or is not known."""
+    for number, rule in enumerate(read.rules.renal):
+        for drug in sorted(set(rule.drugs) & set(read.new)):
+            yield from _check_kidney(f"renal-{number}-{drug}", rule, drug, read)
+
+
+def _check_kidney(id: str, rule: RenalRule, drug: str, read: ReadDrugs) -> Iterator[Finding]:
+    formula = FORMULAS[rule.formula]
+    chart, order = read.chart, read.describe(drug)
+    known: dict[str, Given | None] = {
+        "age": chart.age,
+        "sex": chart.sex,
+        "creatinine": chart.creatinine.value if chart.creatinine else None,
+        "weight": chart.weight.value if chart.weight else None,
+    }
+    given = {wanted.name: known.get(wanted.name) for wanted in formula.inputs}
+    if missing := [name for name, value in given.items() if value is None]:
+        problem = f"{drug.capitalize()}: kidney function not computed, for lack of {missing[0]}"
+        facts = (order, f"{formula.title} needs {', '.join(missing)} of the last year.")
+        yield Finding(id, problem, facts, rule, urgent=False)
+        return
+    try:
+        result = evaluate_formula(formula, {k: v for k, v in given.items() if v is not None})
+    except BadCalculation as error:
+        problem = f"{drug.capitalize()}: kidney function not computed"
+        yield Finding(id, problem, (order, error.message), rule, urgent=False)
+        return
+    if result.value < rule.below:
+        summary = f"{drug.capitalize()}: {formula.unit} {result.value:.0f}, below {rule.below:g}"
+        seen = [one.said for one in (chart.creatinine, chart.weight) if one is not None]
+        measured = f"Measured: {'; '.join(seen)}"
+        yield Finding(id, summary, (order, result.text(), measured, formula.source), rule)
+
+
+def find_allergies(read: ReadDrugs) -> Iterator[Finding]:
+    """Orders of what a recorded allergy names, or of a relative of it."""
+    groups = DrugNames(read.rules.group_names)
+    for allergy in read.chart.allergies:
+        named, kinds = read.names.find(allergy.text), groups.find(allergy.text)
+        direct = named | {d for kind in kinds for d in read.rules.members(kind)}
+        shared = {
+            rule: set(read.rules.members(rule.group))
+            for rule in read.rules.allergy
+            if rule.group in kinds or not named.isdisjoint(read.rules.members(rule.group))
+        }
+        recorded = f"Recorded allergy: {allergy.text} ({allergy.reference})"
+        for drug in sorted(read.new):
+            rule = next((rule for rule, members in shared.items() if drug in members), None)
+            if drug not in direct and rule is None:
+                continue
+            how = "Recorded allergy" if drug in direct else "Related to a recorded allergy"
+            id = f"allergy-{allergy.reference}-{drug}"
+            yield Finding(id, f"{how}: {drug}", (recorded, read.describe(drug)), rule)
+
+
+CHECKS: dict[CheckName, Callable[[ReadDrugs], Iterator[Finding]]] = {
+    "interactions": find_interactions,
+    "renal-doses": find_renal_doses,
+    "allergies": find_allergies,
+}
+
+
+def run_check(name: CheckName, chart: Chart, rules: ClinicRules, is_order: bool) -> list[Finding]:
+    """The findings of one check, the urgent ones first."""
+    read = ReadDrugs(chart, rules, is_order)
+    found = [*CHECKS[name](read), *read.unread()]
+    return sorted(found, key=lambda finding: not finding.urgent)

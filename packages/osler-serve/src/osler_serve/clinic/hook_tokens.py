@@ -1,0 +1,165 @@
+"""Signed statements of CDS Hooks clients (JWT), as section "Trusting CDS Clients" of 2.0.1 asks.
+
+A record system signs each request. Its operator gives its public keys (JWKS) beforehand, or the
+one address at which they are; no other is asked, whatever a statement names (`jku`).
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Lock
+from typing import Annotated, Any, Self
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError, model_validator
+
+from osler.errors import BadConfig
+from osler_serve.clinic.outside import PublicKey, RemoteKeySet, is_safe_address
+from osler_serve.problems import RefusedRequest
+
+# Never symmetric ones, and never "none".
+_ALGORITHMS = ["ES384", "RS384", "ES256", "RS256"]
+_REQUIRED = ["iss", "aud", "exp", "iat", "jti"]
+_LONGEST_LIFE = 600
+_MOST_STATEMENTS = 65_536
+_FIX = "sign a new statement for each request: iss, aud (the address called), iat, exp, jti"
+PREFIX = "/cds-services"
+
+
+class TrustedClient(BaseModel):
+    """A record system: its public keys, and the workspace in which it works."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    keys: Annotated[list[PublicKey], Field(max_length=20)] = []
+    """As in a JWKS, each with its `kid`."""
+    jwks: str = ""
+    """Address of its JWKS, in place of `keys`."""
+    workspace: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")] = "default"
+
+    @model_validator(mode="after")
+    def _require_keys(self) -> Self:
+        if bool(self.keys) == bool(self.jwks):
+            raise ValueError("a client has keys, or the address of its jwks")
+        if self.jwks and not is_safe_address(self.jwks):
+            raise ValueError(f"{self.jwks!r} is no https address")
+        return self
+
+
+class _ClientFile(RootModel[dict[str, TrustedClient]]):
+    """By issuer (`iss`)."""
+
+
+@dataclass
+class HookTokens:
+    """Checks statements. Any thread may call it."""
+
+    clients: dict[str, TrustedClient]
+    _used: dict[tuple[str, str], float] = field(default_factory=dict)
+    """When each statement's time is over, by issuer and `jti`."""
+    _lock: Lock = field(default_factory=Lock)
+    _remote: dict[str, RemoteKeySet] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._remote = {
+            issuer: RemoteKeySet(one.jwks) for issuer, one in self.clients.items() if one.jwks
+        }
+
+    async def fetch_keys(self, token: str) -> None:
+        """Fetches the keys of the statement's issuer where they are wanted: those of a trusted
+        client alone, from the address that its operator gave."""
+        import jwt
+
+        with suppress(jwt.PyJWTError, ValueError):
+            kid, jku, issuer = _read_unverified(token)
+            remote = self._remote.get(issuer)
+            if remote is not None and jku in ("", remote.address):
+                await remote.refresh(kid)
+
+    def verify(self, token: str, host: str, path: str) -> tuple[str, str]:
+        """Issuer and workspace. `host`, `path`: of the address that was called.
+
+        Raises `RefusedRequest` (401) for a statement that is stale, was used before, is for
+        another address, or is not signed by a client that is trusted.
+        """
+        import jwt
+
+        try:
+            kid, jku, issuer = _read_unverified(token)
+            known, key = self.clients.get(issuer), self._find_key(issuer, kid, jku)
+            if known is None or key is None:
+                raise jwt.InvalidIssuerError("no key of a trusted client")
+            options = {"require": _REQUIRED, "verify_aud": False}
+            stated = decode_signed(token, key, options=options)
+            self._check_audience(stated["aud"], host, path)
+            self._use_once(issuer, str(stated["jti"]), float(stated["exp"]))
+        except (jwt.PyJWTError, ValueError, TypeError) as error:
+            problem = f"the signed statement is refused: {error}"
+            raise RefusedRequest(401, "wrong_statement", problem, fix=_FIX) from error
+        return issuer, known.workspace
+
+    def _find_key(self, issuer: str, kid: str, jku: str) -> PublicKey | None:
+        if (remote := self._remote.get(issuer)) is not None:
+            return remote.find_key(kid) if jku in ("", remote.address) else None
+        known = self.clients.get(issuer)
+        return next((one for one in known.keys if one.get("kid") == kid), None) if known else None
+
+    def _check_audience(self, audience: Any, host: str, path: str) -> None:
+        named = audience if isinstance(audience, list) else [audience]
+        called = [urlsplit(one) for one in named if isinstance(one, str)]
+        if not any((one.netloc, one.path) == (host, path) for one in called):
+            raise ValueError("it is for another address")
+
+    def _use_once(self, issuer: str, id: str, until: float) -> None:
+        now = time.time()
+        if until > now + _LONGEST_LIFE:
+            raise ValueError(f"it lives longer than {_LONGEST_LIFE} seconds")
+        with self._lock:
+            if (issuer, id) in self._used:
+                raise ValueError("it was used before")
+            if len(self._used) >= _MOST_STATEMENTS:
+                self._used = {one: end for one, end in self._used.items() if end > now}
+            if len(self._used) >= _MOST_STATEMENTS:
+                raise ValueError("too many statements at once")
+            self._used[issuer, id] = until
+
+
+def _read_unverified(token: str) -> tuple[str, str, str]:
+    """Name of the key, address of the keys and issuer, as the statement names them.
+
+    Raises `jwt.PyJWTError`, `ValueError`."""
+    import jwt
+
+    head = jwt.get_unverified_header(token)
+    stated = jwt.decode(token, options={"verify_signature": False})
+    return str(head.get("kid", "")), str(head.get("jku", "")), str(stated.get("iss", ""))
+
+
+def decode_signed(token: str, key: PublicKey, **checks: Any) -> dict[str, Any]:
+    """What the token states; `checks`: as of `jwt.decode`. Raises `jwt.PyJWTError`."""
+    import jwt
+
+    # A key that names no algorithm serves those of its kind.
+    algorithm = key.get("alg") or jwt.get_unverified_header(token).get("alg")
+    if algorithm not in _ALGORITHMS:
+        raise jwt.InvalidAlgorithmError(f"the alg {algorithm} is not taken")
+    used = jwt.PyJWK.from_dict(key, algorithm=algorithm)
+    stated: dict[str, Any] = jwt.decode(token, used, algorithms=_ALGORITHMS, **checks)
+    return stated
+
+
+def read_hook_clients(path: Path | None) -> HookTokens | None:
+    """The clients of `serve.hook_clients`; `None` without. Raises `BadConfig`."""
+    if path is None:
+        return None
+    try:
+        given = _ClientFile.model_validate_json(path.read_text(encoding="utf-8")).root
+    except (OSError, UnicodeDecodeError, ValidationError) as error:
+        problem = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
+        raise BadConfig(f"{path}: {problem}", fix="see docs/guide/clinic.md") from error
+    if any("d" in key or key.get("kty") == "oct" for one in given.values() for key in one.keys):
+        raise BadConfig(f"{path} holds a private key", fix="it takes public keys alone")
+    return HookTokens(given)

@@ -1,0 +1,1 @@
+"""What keeps a home over time: backup, forgetting, uploads."""

@@ -1,0 +1,318 @@
+"""A run wherever it is: in this process, in its folder or in the ledger, whole or as a stream."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from osler import reports
+from osler.app.run_files import EVENTS, RunRecord, read_record
+from osler.errors import BadRun
+from osler.settings.access import AccessSettings
+from osler.trace import (
+    Answered,
+    DangerNoticed,
+    Event,
+    ProofStep,
+    Started,
+    from_line,
+    proof_steps,
+    read_events,
+)
+from osler.types import DangerNotice, Question, Solution
+from osler_serve.keys import Caller
+from osler_serve.ledger import WORKSPACE, LedgerEntry
+from osler_serve.problems import RefusedRequest
+from osler_serve.run_manager import ActiveRun, RunManager
+from osler_serve.scopes import RunReach, reach_from_lines, reach_of, read_reach
+
+_DANGER = '"type":"run.danger"}'
+_PLANNED = '"type":"lf.parsed"'
+_OF_STEPS = (_PLANNED, '"type":"lf.node"', '"type":"math.run"', '"type":"run.started"')
+"""In lines of events that steps are made of; the line that ends a run is no event."""
+_ID = re.compile(r"\d{8}-\d{6}-[0-9a-f]{6,32}")
+
+
+@dataclass(frozen=True, slots=True)
+class RunView:
+    """All that can be reported of a run."""
+
+    id: str
+    status: reports.Status
+    created: str
+    strategy: str
+    question: Question | None
+    """`None` of a run of which only the entry is left."""
+    solution: Solution | None
+    models: dict[str, str]
+    snapshot: str
+    seconds: float | None
+    code: str
+    detail: str
+    lines: tuple[str, ...]
+
+    @property
+    def notes_of(self) -> tuple[str, ...]:
+        """As in `Started`."""
+        begun = started_event(list(self.lines[:2]))
+        return begun.notes_of if begun else ()
+
+    @property
+    def steps(self) -> tuple[ProofStep, ...]:
+        """By which steps the answer came about."""
+        if not any(_PLANNED in line for line in self.lines):
+            return ()
+        told = (line for line in self.lines if any(kind in line for kind in _OF_STEPS))
+        return proof_steps(map(from_line, told))
+
+    def report(self) -> reports.RunReport:
+        return reports.RunReport.of(
+            self,
+            run_id=self.id,
+            status=self.status,
+            created=self.created,
+            events=len(self.lines),
+            ahead=0,
+            changed=[],
+            error=reports.RunError(code=self.code, detail=self.detail) if self.code else None,
+            notice=reports.NOTICE,
+        )
+
+    @property
+    def danger(self) -> DangerNotice | None:
+        """What the asker was told first."""
+        if not self.lines or not self.lines[0].endswith(_DANGER):
+            return None
+        event = from_line(self.lines[0])
+        return event.notice if isinstance(event, DangerNoticed) else None
+
+
+async def load_run(desk: RunManager, caller: Caller, id: str) -> RunView:
+    """Raises `RefusedRequest` (404) for a run that is not there, or another workspace's."""
+    if live := active_run(desk, caller, id):
+        return _view_active(live)
+    entry = await _find_entry(desk, caller, id)
+    return await asyncio.to_thread(_view_folder, desk, id, entry)
+
+
+def active_run(desk: RunManager, caller: Caller, id: str) -> ActiveRun | None:
+    """A run of this process that the caller may see."""
+    found = desk.find_run(id, caller.workspace) if _ID.fullmatch(id) else None
+    return found if found and reach_of(found.settings).is_open_to(_access(desk, caller)) else None
+
+
+def visible_entries(
+    desk: RunManager, caller: Caller, before: str, limit: int
+) -> tuple[list[LedgerEntry], str | None]:
+    """The caller's workspace's runs that it may see, the newest first; where the next page
+    begins. Blocks."""
+    access, shown = _access(desk, caller), list[LedgerEntry]()
+    while page := desk.ledger.list_runs(caller.workspace, before=before, limit=limit):
+        for entry in page:
+            before = entry.id
+            if _reach(desk, entry.id, entry).is_open_to(access):
+                shown.append(entry)
+            if len(shown) == limit:
+                return shown, before
+    return shown, None
+
+
+def _access(desk: RunManager, caller: Caller) -> AccessSettings:
+    return caller.scope.narrow_settings(desk.shelf.settings).access
+
+
+def _reach(desk: RunManager, id: str, entry: LedgerEntry | None) -> RunReach:
+    """What a run that is over could find; of one that no ledger knows, by what it left."""
+    if entry is not None and (stored := read_reach(entry.reach)):
+        return stored
+    folder = _run_folder(desk, id)
+    try:
+        return _kept_reach(folder)
+    except BadRun:
+        log = folder / EVENTS
+        text = log.read_text("utf-8", "replace") if log.is_file() else ""
+        return reach_from_lines(desk.shelf.settings.access, [*desk.ledger.run_lines(id), text])
+
+
+@lru_cache(maxsize=4_096)  # a kept run does not change; who asks again must not wait longer
+def _kept_reach(folder: Path) -> RunReach:
+    """Raises `BadRun`."""
+    record = read_record(folder)
+    patients = record.settings.get("access", {}).get("patients", ())
+    return RunReach(record.sources, tuple(patients))
+
+
+async def finished_folder(desk: RunManager, caller: Caller, id: str) -> Path:
+    """The folder of a run that finished. Raises `RefusedRequest` as `load_run` does."""
+    if active_run(desk, caller, id) is None:
+        await _find_entry(desk, caller, id)
+    return _run_folder(desk, id)
+
+
+async def _find_entry(desk: RunManager, caller: Caller, id: str) -> LedgerEntry | None:
+    """`None` for a run that the command line made, which is the default workspace's."""
+    if not _ID.fullmatch(id):
+        raise _unknown_run(id)
+    entry, is_open = await asyncio.to_thread(_find_visible, desk, caller, id)
+    if not is_open:
+        raise _unknown_run(id)
+    return entry
+
+
+async def is_visible_run(desk: RunManager, caller: Caller, id: str) -> bool:
+    """Whether the caller may see the run, which may be over or not."""
+    if active_run(desk, caller, id):
+        return True
+    _, is_open = await asyncio.to_thread(_find_visible, desk, caller, id)
+    return is_open
+
+
+def _find_visible(desk: RunManager, caller: Caller, id: str) -> tuple[LedgerEntry | None, bool]:
+    """The entry, and whether the caller may see the run.
+
+    Of a run that is not there, or another workspace's, the same is done as of one over a source
+    that the caller may not see: the time does not tell which it is (benchmarks/hidden_runs.py).
+    """
+    entry, in_folder = desk.ledger.find_run(id), _run_folder(desk, id).is_dir()
+    workspace = entry.workspace if entry else WORKSPACE if in_folder else None
+    is_mine = workspace == caller.workspace
+    reach = _reach(desk, id, entry) if is_mine else read_reach(_NO_REACH)
+    assert reach is not None  # noqa: S101  `_NO_REACH` is one
+    return entry, reach.is_open_to(_access(desk, caller)) and is_mine
+
+
+_NO_REACH = json.dumps(asdict(RunReach(("",), ())))
+
+
+def _run_folder(desk: RunManager, id: str) -> Path:
+    return desk.shelf.settings.runs.path / id
+
+
+def _unknown_run(id: str) -> RefusedRequest:
+    return RefusedRequest(404, "unknown_run", f"there is no run {id[:64]!r}")
+
+
+def _view_active(live: ActiveRun) -> RunView:
+    strategy, lines = live.settings.strategy.kind, live.lines
+    return _view_lines(live, strategy, live.question, lines, live.solution, live.seconds)
+
+
+def _view_folder(desk: RunManager, id: str, entry: LedgerEntry | None) -> RunView:
+    folder = _run_folder(desk, id)
+    record = _load_record(folder) if (folder / EVENTS).is_file() else None
+    if record is None:
+        if entry is None:
+            raise _unknown_run(id)
+        return _view_entry(entry, desk.ledger.run_lines(id))
+    lines, last = _load_events(folder)
+    return RunView(
+        id,
+        "finished",
+        entry.created if entry else record.when,
+        record.strategy,
+        record.question,
+        last.solution if isinstance(last, Answered) else None,
+        {str(role): name for role, name in record.models.items()},
+        record.snapshot,
+        record.seconds,
+        "",
+        "",
+        lines,
+    )
+
+
+def _load_events(folder: Path) -> tuple[tuple[str, ...], Event]:
+    """The lines, each of which is an event, and the last of them."""
+    try:
+        events = list(read_events(folder / EVENTS))
+    except BadRun as error:
+        raise _damaged_run(folder) from error
+    if not events:
+        raise _damaged_run(folder)
+    # A line holds no line break, whichever of them (U+2028) a text in it has.
+    lines = (folder / EVENTS).read_bytes().decode().removesuffix("\n").split("\n")
+    return tuple(lines), events[-1]
+
+
+def _damaged_run(folder: Path) -> RefusedRequest:
+    return RefusedRequest(404, "damaged_run", f"the run {folder.name} is damaged")
+
+
+def _load_record(folder: Path) -> RunRecord | None:
+    try:
+        return read_record(folder)
+    except BadRun as error:
+        raise _damaged_run(folder) from error
+
+
+def _view_entry(entry: LedgerEntry, lines: list[str]) -> RunView:
+    first = started_event(lines)
+    question = first.question if first else None
+    if question is None and entry.question:
+        question = Question("", entry.question)
+    return _view_lines(entry, entry.strategy, question, lines)
+
+
+def _view_lines(
+    told: ActiveRun | LedgerEntry,
+    strategy: str,
+    question: Question | None,
+    lines: list[str],
+    solution: Solution | None = None,
+    seconds: float | None = None,
+) -> RunView:
+    first = started_event(lines)
+    return RunView(
+        *(told.id, told.status, told.created, strategy, question, solution),
+        models=first.models if first else {},
+        snapshot=first.snapshot if first else "",
+        seconds=seconds,
+        code=told.code,
+        detail=told.detail,
+        lines=tuple(lines),
+    )
+
+
+def started_event(lines: list[str]) -> Started | None:
+    """The event that begins the run, where it came so far."""
+    begun = next((line for line in lines[:2] if '"type":"run.started"' in line), None)
+    event = from_line(begun) if begun is not None else None
+    return event if isinstance(event, Started) else None
+
+
+SSE_MEDIA = "text/event-stream"
+SSE_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+_TYPE = re.compile(r'"type":"([a-z._]+)"\}$')
+SSE_PING = b": ping\n\n"
+_QUEUED = b'event: run.queued\ndata: {"type":"run.queued"}\n\n'
+
+
+async def stream_active(desk: RunManager, live: ActiveRun, after: int) -> AsyncIterator[bytes]:
+    """The events after number `after`, to the run's end; a comment when there is long none.
+
+    A client that watches a waiting run learns so at once, outside the numbering: it is
+    no event of the run.
+    """
+    if live.status == "queued":
+        yield _QUEUED
+    async for item in desk.follow_lines(live, after, ping=desk.limits.ping_seconds):
+        yield SSE_PING if item is None else frame_event(*item)
+
+
+async def stream_recorded(lines: Sequence[str], after: int) -> AsyncIterator[bytes]:
+    """The same of a run that is over."""
+    for number, line in enumerate(lines[after:], after + 1):
+        yield frame_event(number, line)
+
+
+# The format of the WHATWG: id, event, data, an empty line.
+def frame_event(number: int, line: str) -> bytes:
+    """One event. A line holds no line break, so nothing in it can end it."""
+    found = _TYPE.search(line)
+    name = found.group(1) if found else "message"
+    return f"id: {number}\nevent: {name}\ndata: {line}\n\n".encode()

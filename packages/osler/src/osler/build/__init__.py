@@ -1,0 +1,123 @@
+"""Builds objects from settings: the only package that knows every other room.
+
+| Module | Builds |
+|---|---|
+| `models` | language models and encoders; which model plays which role |
+| `hub` | models that transformers or a server runs, rerankers, the keys of servers |
+| `knowledge` | the knowledge base and its retrievers |
+| `graphs` | what the concept graph answers: chains, logical forms, single facts |
+| `online_sources` | searches outside the knowledge base, and patients |
+| `extraction` | extractors of entities, relations and knowledge points |
+| `live` | the `Parts` of a strategy: live, recorded to a tape, or replayed from one |
+| `resource_cache` | what is costly to open, opened once and shared by many runs |
+| `composers`, `tc_rag`, `thinking`, `planning`, `tools` | the pieces of the papers' strategies |
+| `strategies` | the strategies; those of other packages make themselves |
+| `training`, `teaching` | what `osler train` explores, judges and teaches with |
+
+Import each name from the module that defines it. This one defines `Parts`, which all share:
+they come live, recorded or replayed, and a strategy cannot tell these apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import assert_never
+
+from osler.build.models import LoadedModel
+from osler.errors import BadConfig
+from osler.llm.core.base import LanguageModel
+from osler.methods.omni.describe import SourceDescription
+from osler.retrieve.pooled import FusedRelevance, PooledOrder
+from osler.settings import (
+    AutoSettings,
+    CotSettings,
+    DirectSettings,
+    KagThinkerSettings,
+    OmniRagSettings,
+    PluginSettings,
+    RagSettings,
+    Role,
+    Settings,
+    TcRagSettings,
+    UnifiedSettings,
+)
+from osler.types import Relevance, Retriever
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The models, retrievers and scorers that a strategy is built from."""
+
+    models: Mapping[Role, LoadedModel]
+    """Of the roles that the strategy has."""
+    retriever: Callable[[str, tuple[str, ...]], Retriever]
+    """Name of its user and sources → retriever."""
+    relevance: Relevance
+    """Of a sentence to a question."""
+    coverage: Relevance
+    """Of a question by a passage."""
+    sources: tuple[str, ...]
+    """Those that the knowledge base holds and the settings allow."""
+    snapshot: str = ""
+    carriers: tuple[str, ...] = ()
+    """What can be looked up in the concept graph besides the source: `wiring.tools`."""
+    offers: tuple[SourceDescription, ...] = ()
+    """The same sources as a planner sees them; empty where nobody plans sources."""
+    pool: Relevance | None = None
+    """Of a passage to a question, where several searches are pooled: the configured reranker, or
+    cosine and BM25 fused; `None` = `relevance` and `coverage`, fused."""
+    unindexed: int = 0
+    """Passages that still wait for their vector."""
+    meaning: Relevance | None = None
+    """Of a Chinese sentence, by meaning and words; `None` = `relevance`, which has its words."""
+    judge: Relevance | None = None
+    """Reads question and sentence together; `None` = relevance alone orders sentences."""
+    match: Relevance | None = None
+    """Of a sentence under its heading to a question; there with the judge alone."""
+    faults: tuple[str, ...] = ()
+    """Why an expert that is set is not in use; for the reader."""
+
+    @property
+    def order(self) -> PooledOrder:
+        """The one order over what several searches found."""
+        # Tapes of before there was a scorer for it know relevance and coverage alone.
+        return PooledOrder(self.pool or FusedRelevance(self.relevance, self.coverage))
+
+    def model_for(self, role: Role) -> LanguageModel:
+        return self.models[role].model
+
+    @property
+    def names(self) -> dict[Role, str]:
+        """Role to model identity."""
+        return {role: ready.model.name for role, ready in self.models.items()}
+
+
+def roles_of(settings: Settings) -> tuple[Role, ...]:
+    """The roles that the strategy has."""
+    match settings.strategy:
+        case DirectSettings() | CotSettings() | RagSettings() | PluginSettings():
+            return ("reader",)
+        case TcRagSettings():
+            return ("planner", "summariser", "reader")
+        case KagThinkerSettings() | AutoSettings():
+            return ("planner", "reader")
+        case UnifiedSettings(planner="reflexion" | "serts"):
+            return ("planner", "summariser", "judge", "reader")
+        case UnifiedSettings():
+            return ("planner", "summariser", "reader")
+        case OmniRagSettings(planner="reflexion" | "serts"):
+            return ("planner", "judge", "reader")
+        case OmniRagSettings():
+            return ("planner", "reader")
+        case _ as never:
+            assert_never(never)
+
+
+def reads_knowledge(settings: Settings) -> bool:
+    """Whether the strategy reads the knowledge base."""
+    return not isinstance(settings.strategy, DirectSettings | CotSettings)
+
+
+def no_retriever(name: str, sources: tuple[str, ...]) -> Retriever:
+    raise BadConfig(f"{name} searches nothing")

@@ -1,0 +1,140 @@
+"""What is private stays here: which machines would read it, and which patients are found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from urllib.parse import urlsplit
+
+from osler.build import online_sources
+from osler.errors import BadConfig
+from osler.kb.store.passages import Scope
+from osler.settings import KagThinkerSettings, Role, Settings
+from osler.settings.access import is_loopback
+from osler.sources.catalogue import EMR, GRAPH, RESEARCH, WEB, WIKI
+from osler.types import Caution, Hit, Language, Retriever
+
+
+def remote_hosts(settings: Settings, sources: Iterable[str], roles: Iterable[Role]) -> set[str]:
+    """The other machines that would read what is found in `sources`, or queries made of it."""
+    searched = set(sources)
+    urls = [
+        *(chosen.url for chosen in (settings.reranker,) if chosen.kind == "openai"),
+        *(url for source, url in _online_urls(settings) if source in searched),
+    ]
+    if isinstance(settings.strategy, KagThinkerSettings):
+        urls.append(settings.strategy.search_url)
+    return _remote_among(urls) | index_hosts(settings) | model_hosts(settings, roles)
+
+
+def index_hosts(settings: Settings) -> set[str]:
+    """The other machines that would read every text that is indexed."""
+    chosen = settings.embedder
+    return _remote_among([chosen.url if chosen.kind == "openai" else "", settings.kb.url])
+
+
+def model_hosts(settings: Settings, roles: Iterable[Role]) -> set[str]:
+    """The other machines on which the models of these roles run."""
+    models = map(settings.model_for, roles)
+    return _remote_among(chosen.url for chosen in models if chosen.kind == "openai")
+
+
+def _remote_among(urls: Iterable[str | None]) -> set[str]:
+    hosts = {urlsplit(url).hostname or url for url in urls if url}
+    return {host for host in hosts if not is_loopback(host)}
+
+
+def _online_urls(settings: Settings) -> Sequence[tuple[str, str]]:
+    urls = {WIKI: settings.pedia.url, RESEARCH: settings.pubmed.url, WEB: settings.web.url}
+    return [(source, urls[source]) for source in online_sources.online_names(settings)]
+
+
+def require_trusted_hosts(
+    settings: Settings, sources: Sequence[str], *, roles: Iterable[Role]
+) -> None:
+    """Raises `BadConfig` where another machine would read a private source unasked."""
+    require_trusted(settings, sources, remote_hosts(settings, sources, roles))
+
+
+def require_trusted(settings: Settings, sources: Sequence[str], hosts: set[str]) -> None:
+    """Raises `BadConfig` where one of the hosts may not read a private source among these."""
+    private = settings.access.private_among(sources)
+    if private and (strangers := hosts - {*settings.access.remote}):
+        named = ", ".join(sorted(strangers))
+        raise BadConfig(
+            f"{', '.join(private)} is private, and {named} would read it",
+            fix=f"use a model on this machine, or allow it: access.remote = {named}",
+        )
+
+
+def extraction_scope(
+    settings: Settings, present: Sequence[str], named: Sequence[str], roles: Iterable[Role]
+) -> Scope:
+    """The sources whose texts are taken into the concept graph, which whoever may search `graph`
+    reads: those `named`, else all that are not private.
+
+    Raises `BadConfig` where a private one is named and the graph is open, or another machine
+    would read it.
+    """
+    access = settings.access
+    if named:
+        private = access.private_among(named)
+        if private and not access.is_private(GRAPH):
+            raise BadConfig(
+                f"{', '.join(private)} is private, and whoever may search {GRAPH} would read it",
+                fix=f"make the graph private too: access.private = {','.join((*private, GRAPH))}",
+            )
+        require_trusted(settings, named, model_hosts(settings, roles))
+        return tuple(named)
+    if access.private_among(one for one in present if one != EMR):
+        return tuple(one for one in present if not access.is_private(one))
+    return None  # all but emr
+
+
+_SHARED = {
+    "en": "Texts of {sources}, which are private, were open to {hosts}, as the settings allow.",
+    "zh": "按设置，{hosts} 可以读到私有来源 {sources} 的文本。",
+}
+
+
+def shared_cautions(
+    settings: Settings, sources: Sequence[str], roles: Iterable[Role], language: Language
+) -> tuple[Caution, ...]:
+    """The caution that other machines read private texts; empty where none did."""
+    private = settings.access.private_among(sources)
+    hosts = sorted(remote_hosts(settings, sources, roles)) if private else []
+    if not hosts:
+        return ()
+    words = _SHARED[language].format(sources=", ".join(private), hosts=", ".join(hosts))
+    return (Caution("shared", words, ()),)
+
+
+@dataclass(frozen=True)
+class PatientBoundRetriever:
+    """A search that finds these records of `emr` and no other."""
+
+    inner: Retriever
+    patients: frozenset[str]
+    most: int = 4_096
+    """Passages that are looked through at most."""
+
+    async def search(self, query: str, *, k: int) -> list[Hit]:
+        wanted = k
+        while True:
+            hits = await self.inner.search(query, k=wanted)
+            kept = [hit for hit in hits if self._is_open(hit)]
+            if len(kept) >= k or len(hits) < wanted or wanted >= self.most:
+                return [replace(hit, rank=rank) for rank, hit in enumerate(kept[:k], 1)]
+            wanted *= 4
+
+    def _is_open(self, hit: Hit) -> bool:
+        document = hit.passage.id.partition("#")[0]
+        return hit.passage.source != EMR or document in self.patients
+
+
+def within_patients(settings: Settings, search: Retriever, sources: Sequence[str]) -> Retriever:
+    """The search bound to the patients of the settings, where they name any."""
+    named = settings.access.patients
+    if not named or EMR not in sources:
+        return search
+    return PatientBoundRetriever(search, frozenset(named))

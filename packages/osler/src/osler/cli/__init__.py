@@ -1,0 +1,171 @@
+"""The command line, `osler <noun|verb>`. It has no logic: it calls what the library offers.
+
+Verbs, exit codes and the order of settings: `docs/guide/cli.md`.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, ClassVar
+
+import typer
+
+from osler.cli.lazy import LazyGroup, Verb, installed_verbs, list_under, make_verbs
+from osler.cli.session import CliSession, ErrorGroup, ProgressMode, complete_preset, parse_flags
+
+# The order of a group is that of its life: made, read, kept, extended.
+_GRAPH = make_verbs(
+    "osler.cli.graph", "add", "info", "find", "paths", "fuse", "describe", "communities", "vectors"
+)
+_KB = {
+    **make_verbs("osler.cli.kb", "add", "build", "info", "verify"),
+    **make_verbs("osler.cli.kb_search", "search", "get"),
+    **make_verbs("osler.cli.kb", "rm"),
+    **make_verbs("osler.cli.kb_keep", "update", "correct", "snapshot", "rollback", "export"),
+    **make_verbs("osler.cli.kb_keep", "release"),
+    **make_verbs("osler.cli.kb_search", "patients"),
+    **make_verbs("osler.cli.fhir", "record"),
+    **make_verbs("osler.cli.kb_keep", "fetch", "push"),
+    **make_verbs("osler.cli.kb_extract", "extract", "index"),
+    "graph": Verb("Concepts and their relations.", verbs=_GRAPH),
+}
+
+
+class RootGroup(LazyGroup, ErrorGroup):
+    """`osler`. The words are those of the docstrings, written again: help imports nothing."""
+
+    verbs: ClassVar[Mapping[str, Verb]] = {
+        **list_under(
+            "Ask",
+            {
+                "init": Verb(
+                    "Write a commented osler.toml with every setting and its default.",
+                    "osler.cli.setup:init",
+                ),
+                "doctor": Verb(
+                    "Check settings, knowledge base and models, and name the fix for each fault.",
+                    "osler.cli.setup:doctor",
+                ),
+                "download-models": Verb(
+                    "Fetch the models that Osler works with; what is there already is only"
+                    " checked.",
+                    "osler.cli.setup:download_models",
+                ),
+                "config": Verb(
+                    "Show the settings in force, once all of them are checked.",
+                    "osler.cli.setup:config",
+                ),
+                "ask": Verb(
+                    "Answer a question from cited evidence, or say that the evidence does not.",
+                    "osler.cli.ask:ask",
+                ),
+                "plan": Verb(
+                    "Make a source plan, to be read, edited and run with `osler ask --plan FILE`.",
+                    "osler.cli.ask:plan",
+                ),
+                "kag": Verb(
+                    "Take a question apart as KAG-Thinker does: the plan, each step with its set,"
+                    " the answer.",
+                    "osler.cli.kag:kag",
+                ),
+                "trace": Verb(
+                    "List the recorded runs; show one of them, or several side by side.",
+                    "osler.cli.traces:trace",
+                ),
+                "replay": Verb(
+                    "Replay a recorded run without a model; fails where an event differs.",
+                    "osler.cli.ask:replay",
+                ),
+                "export": Verb(
+                    "Write a recorded answer with its references for other programs.",
+                    "osler.cli.export:export",
+                ),
+            },
+        ),
+        **list_under(
+            "Texts",
+            {
+                "kb": Verb("The knowledge base: what can be found and cited.", verbs=_KB),
+                "watch": Verb(
+                    "Watch a folder and keep the knowledge base up to date.",
+                    "osler.cli.kb_keep:watch",
+                ),
+            },
+        ),
+        **installed_verbs(),
+    }
+
+
+app = typer.Typer(
+    cls=RootGroup,
+    name="osler",
+    help="Answer medical questions from evidence, and know when it does not say.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def main() -> None:
+    """The console script. Ends the process with an exit code of `docs/guide/cli.md`."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal that cannot show a character shows its number instead of failing.
+            stream.reconfigure(errors="backslashreplace")
+    app()
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        sys.stdout.write(f"osler {version('osler')}\n")
+        raise typer.Exit
+
+
+@app.callback()
+def _read_globals(
+    context: typer.Context,
+    file: Annotated[
+        Path | None, typer.Option("--config", help="Settings file, instead of ./osler.toml.")
+    ] = None,
+    profile: Annotated[
+        str | None,
+        typer.Option(
+            help='Settings by name, as in "fast" or "tc-rag-uct".', autocompletion=complete_preset
+        ),
+    ] = None,
+    kb: Annotated[Path | None, typer.Option(help="Folder of the knowledge base.")] = None,
+    given: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help='A setting, as in "roles.reader.name=m"; repeatable.'
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON document.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Only the result.")] = False,
+    no_color: Annotated[
+        bool, typer.Option("--no-color", help="No colours; NO_COLOR does the same.")
+    ] = False,
+    progress: Annotated[ProgressMode, typer.Option(help="How to show progress.")] = "auto",
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Show the version and exit."
+        ),
+    ] = False,
+) -> None:
+    context.obj = CliSession(
+        file=file,
+        preset=profile,
+        # --kb comes last, so that it wins over a --set of the same key.
+        flags={**parse_flags(given or ()), "kb.path": kb},
+        json=as_json,
+        quiet=quiet,
+        no_color=no_color,
+        progress=progress,
+    )

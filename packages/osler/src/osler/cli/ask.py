@@ -1,0 +1,304 @@
+"""`osler ask`, `plan` and `replay`: questions, their runs, and the runs again."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from osler.cli.options import Asked, Choices, EstimateAlone, Offered, Planner, Trace
+from osler.cli.run_output import first_step, make_report, show_result, watch_events
+from osler.cli.session import ABSTAINED, CliSession, complete_preset, complete_strategy
+from osler.errors import BadQuestion, OslerError, read_text_file, translate_os_errors
+from osler.text import escape_controls
+
+if TYPE_CHECKING:
+    from osler.app.runs import FinishedRun
+    from osler.methods.omni.dossier import SavedPlan
+    from osler.settings import Settings
+    from osler.trace import Sink
+    from osler.types import Question
+
+Strategy = Annotated[
+    str | None,
+    typer.Option(
+        help="How to solve it: tc-rag, kag-thinker, omni-rag, unified, direct, cot, rag or"
+        " another of docs/guide/baselines.md.",
+        autocompletion=complete_strategy,
+    ),
+]
+Preset = Annotated[
+    str | None,
+    typer.Option(
+        help="Settings by name, as --profile before the verb.", autocompletion=complete_preset
+    ),
+]
+GivenPlan = Annotated[
+    Path | None,
+    typer.Option(help="Run this source plan (of `osler plan`, or written by hand) with omni-rag."),
+]
+
+WithFilm = Annotated[
+    bool, typer.Option("--film", help="Show how it went: live, and below the answer.")
+]
+
+QuestionFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--file",
+        help="Ask every question of this file: one a line, or JSON Lines. What is loaded"
+        " serves them all; with --json each answer is one line.",
+    ),
+]
+ThreadName = Annotated[
+    str | None,
+    typer.Option(help="Ask in the conversation of this name, which begins where there is none."),
+]
+AskedAs = Annotated[
+    str | None,
+    typer.Option("--as", help="With --thread: the question as it is to be searched for."),
+]
+
+# Bytes; far above any question, far below what would fill the memory.
+STDIN_LIMIT = 1_000_000
+
+
+def ask(
+    here: CliSession,
+    question: Asked = None,
+    option: Choices = None,
+    strategy: Strategy = None,
+    sources: Annotated[
+        str | None, typer.Option(help='Sources to search, as in "book,guideline".')
+    ] = None,
+    k: Annotated[int | None, typer.Option("--k", min=1, help="Passages of one search.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Same seed, same run.")] = None,
+    preset: Preset = None,
+    trace: Trace = None,
+    file: QuestionFile = None,
+    plan: GivenPlan = None,
+    plan_only: Annotated[
+        bool, typer.Option("--plan-only", help="Show what would be searched, and stop.")
+    ] = False,
+    estimate: EstimateAlone = False,
+    film: WithFilm = False,
+    thread: ThreadName = None,
+    standalone: AskedAs = None,
+) -> None:
+    """Answer a question from cited evidence, or say that the evidence does not.
+
+    Where no strategy is named, here or in the settings, it is auto: a formula is computed, several
+    steps are taken by rules, and all else is one search in one order and the sentences that answer,
+    chosen by small experts; no language model is needed.
+    Exit code 0: answered. 1: the evidence does not say. 6: answered, but a source
+    was down. 7: refused.
+    """
+    here.preset = preset or here.preset
+    given = _read_plan(plan)
+    flags = {"strategy.k": k, "kb.sources": sources, "sampling.seed": seed}
+    kind = strategy or ("omni-rag" if given else None)
+    settings = here.load_settings(flags | ({"strategy.kind": kind} if kind else {}))
+    if file is not None:
+        if question or option or given or thread:
+            raise BadQuestion("--file stands alone", fix="leave out the question and its options")
+        if estimate:
+            show_estimate(here, settings, read_questions(file))
+            return
+        ask_of_file(here, settings, file, trace)
+        return
+    asked = _pick_question(question, tuple(option or ()), given)
+    # Verbs import what they run: `--help` and a usage error load neither numpy nor a model.
+    if estimate:
+        show_estimate(here, settings, [asked])
+        return
+    if thread is not None:
+        from osler.cli.conversation import ask_in_thread
+
+        ask_in_thread(here, settings, thread, asked, standalone, film=film, trace=trace)
+        return
+    from osler.app.runs import ask as solve
+
+    with watch_events(here, trace, first=first_step(settings), film=film) as sink:
+        finished = asyncio.run(solve(settings, asked, sink=sink, plan_only=plan_only, plan=given))
+    show_result(here, make_report(finished, asked), film=film)
+
+
+def show_estimate(here: CliSession, settings: Settings, questions: Sequence[Question]) -> None:
+    """What the answers may cost together, with what that rests on."""
+    from dataclasses import asdict
+
+    from osler.app.estimates import estimate_cost
+    from osler.app.reach import open_runs
+
+    found = asyncio.run(estimate_cost(settings, questions, opens=open_runs(settings)))
+    here.show(asdict(found))
+
+
+def replay(
+    here: CliSession,
+    run: Annotated[str, typer.Argument(help='The start of a run\'s id, "last", or its folder.')],
+    trace: Trace = None,
+    film: WithFilm = False,
+) -> None:
+    """Replay a recorded run without a model; fails where an event differs."""
+    from osler.app.reach import open_runs
+    from osler.app.runs import replay as again
+    from osler.cli.runs import find_run, read_report
+
+    settings = here.load_settings()
+    log = find_run(run, settings.runs.path, open_runs(settings))
+    question = read_report(log).question
+    with watch_events(here, trace, first=("replaying the run", ""), film=film) as sink:
+        finished = asyncio.run(again(log.parent, sink=sink))
+    here.print_line(f"replayed {len(finished.events)} events: each is as it was\n")
+    show_result(here, make_report(finished, question), film=film)
+
+
+def _read_plan(path: Path | None) -> SavedPlan | None:
+    if path is None:
+        return None
+    from osler.methods.omni.dossier import read_saved_plan
+
+    return read_saved_plan(path)
+
+
+def _pick_question(text: str | None, options: tuple[str, ...], plan: SavedPlan | None) -> Question:
+    """The question; that of the plan where none is given."""
+    if text is None and plan is not None and plan.question is not None:
+        return plan.question
+    return read_question(text, options)
+
+
+def read_question(text: str | None, options: tuple[str, ...]) -> Question:
+    from osler.questions import parse_question
+
+    return parse_question(_read_text(text), options=options)
+
+
+def _read_text(text: str | None) -> str | bytes:
+    if text not in (None, "-"):
+        return str(text)
+    if text is None and sys.stdin.isatty():
+        raise BadQuestion("no question", fix='write it after the verb: osler ask "…"')
+    # One byte over the limit shows that there is more, without reading all of it.
+    data = sys.stdin.buffer.read(STDIN_LIMIT + 1)
+    if len(data) > STDIN_LIMIT:
+        raise BadQuestion(f"the question has over {STDIN_LIMIT:,} bytes", fix="ask one thing")
+    return data
+
+
+def plan(
+    here: CliSession,
+    question: Asked = None,
+    option: Choices = None,
+    planner: Planner = None,
+    sources: Offered = None,
+    search: Annotated[
+        bool, typer.Option("--search", help="Search as well, so that readers need not.")
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Write plan, question and what was found to this file, as JSON."),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Same seed, same plan.")] = None,
+    trace: Trace = None,
+) -> None:
+    """Make a source plan, to be read, edited and run with `osler ask --plan FILE`."""
+    settings = here.load_settings(
+        {
+            "strategy.kind": "omni-rag",
+            "strategy.planner": planner,
+            "kb.sources": sources,
+            "sampling.seed": seed,
+        }
+    )
+    from osler.app.runs import plan_question
+
+    asked = read_question(question, tuple(option or ()))
+    first = first_step(settings)
+    with watch_events(here, trace, first=first, film=True, danger_aside=True) as sink:
+        made = asyncio.run(plan_question(settings, asked, search=search, sink=sink))
+    if out is not None:
+        _write_plan(out, made.document)
+    if here.json:
+        sys.stdout.write(f"{made.document}\n")
+    elif out is None:
+        sys.stdout.write(f"{escape_controls(made.plan)}\n")
+    else:
+        here.print_line(f"written to {out}; run it: osler ask --plan {out}")
+
+
+def _write_plan(path: Path, text: str) -> None:
+    with translate_os_errors(f"cannot write {path}", OslerError, "name another file with --out"):
+        path.write_text(f"{text}\n", encoding="utf-8")
+
+
+def ask_of_file(here: CliSession, settings: Settings, path: Path, trace: Path | None) -> None:
+    """Asks every question of a file; with --json one document a line.
+
+    Ends with exit code 1 where none was answered. Raises `BadQuestion` for a file that cannot be
+    read, before anything is loaded.
+    """
+    questions = read_questions(path)
+    with watch_events(here, trace, first=("opening the knowledge base", "")) as sink:
+        if not asyncio.run(_answer_all(here, settings, questions, sink)):
+            raise typer.Exit(ABSTAINED)
+
+
+def read_questions(path: Path) -> list[Question]:
+    """One question a line, or JSON Lines with `question` and, if it has any, `options`."""
+    if path.suffix in (".jsonl", ".json"):
+        from osler.app.labeled_questions import read_labeled
+
+        return [one.question for one in read_labeled(path)]
+    from osler.questions import parse_question
+
+    lines = read_text_file(path, BadQuestion, "name a text file").splitlines()
+    if not (found := [parse_question(line) for line in lines if line.strip()]):
+        raise BadQuestion(f"{path} has no question", fix="write one question a line")
+    return found
+
+
+async def _answer_all(
+    here: CliSession, settings: Settings, questions: Sequence[Question], sink: Sink
+) -> int:
+    """Shows each answer when it is there; the number of questions that were answered."""
+    from osler.cli.render import run_page, short_page
+    from osler.cli.run_output import report_document
+    from osler.types import Grounding
+
+    answered = 0
+    async for question, finished in _solve_in_turn(settings, questions, sink):
+        report = make_report(finished, question)
+        if here.json:
+            document = report_document(report)
+            sys.stdout.write(json.dumps(document, ensure_ascii=False) + "\n")
+        else:
+            console = here.make_console()
+            console.print(f"? {question.text}", style="bold", markup=False)
+            console.print(short_page(report) if here.quiet else run_page(report))
+            console.print("")
+        sys.stdout.flush()
+        solution = finished.solution
+        answered += solution is not None and solution.answer.grounding is not Grounding.ABSTAINED
+    return answered
+
+
+async def _solve_in_turn(
+    settings: Settings, questions: Sequence[Question], sink: Sink
+) -> AsyncIterator[tuple[Question, FinishedRun]]:
+    from osler.app.runs import ask
+    from osler.build.resource_cache import ResourceCache
+
+    cache = ResourceCache(settings)
+    try:
+        parts = await cache.parts_for(settings)
+        for question in questions:
+            yield question, await ask(settings, question, sink=sink, parts=parts)
+    finally:
+        cache.close()

@@ -1,0 +1,313 @@
+"""`osler kb graph …`: concepts, their names, relations and communities."""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import ExitStack
+from dataclasses import asdict
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from osler.cli.options import JsonSession
+from osler.cli.session import ABSTAINED, PARTIAL, CliSession
+
+if TYPE_CHECKING:
+    from osler.graph.communities import Communities, Community
+    from osler.graph.store import Graph
+    from osler.settings import Settings
+
+
+Term = Annotated[str, typer.Argument(help="A name, or an identifier as in DOID:9352.")]
+
+
+def add(
+    here: CliSession,
+    paths: Annotated[
+        list[Path] | None, typer.Argument(help="Files, and folders of them.", show_default=False)
+    ] = None,
+    sample: Annotated[
+        bool, typer.Option("--sample", help="Add the sample graph that comes with Osler.")
+    ] = False,
+    fmt: Annotated[
+        str | None, typer.Option("--format", help="Format of the files, where it is not plain.")
+    ] = None,
+) -> None:
+    """Read public graphs. What is there already stays as it is, once.
+
+    Exit code 6: a file could not be read, or not to its end.
+    """
+    from importlib.resources import as_file, files
+
+    from osler.graph.formats import read_graph_files
+    from osler.graph.store import Graph
+
+    if not paths and not sample:
+        raise typer.BadParameter("name files, or --sample")
+    with Graph.create(here.load_settings().kb.path) as graph, ExitStack() as opened:
+        folder = [opened.enter_context(as_file(files("osler.sample") / "graph"))] if sample else []
+        added = graph.add(read_graph_files([*(paths or []), *folder], fmt=fmt))
+    counts = asdict(added)
+    if here.json or not here.quiet:
+        here.show(counts)
+    if any(reason in _UNREAD for reason, _ in added.drops):
+        raise typer.Exit(PARTIAL)
+
+
+_EXAMPLES = 10
+_UNREAD = frozenset({"unknown format", "empty file", "file that cannot be read to its end"})
+
+
+def info(here: JsonSession) -> None:
+    """Count concepts, names, relations by predicate, and vocabularies."""
+    with open_graph_here(here.load_settings()) as graph:
+        counts = asdict(graph.get_info())
+    here.show(counts)
+
+
+def find(
+    here: JsonSession,
+    term: Term,
+    query: Annotated[str, typer.Argument(help="A question that orders the relations.")] = "",
+    fuzzy: Annotated[
+        bool, typer.Option("--fuzzy", help="Accept names that are spelt almost the same, too.")
+    ] = False,
+) -> None:
+    """Show the definition of a term and its relations. Exit code 1: no concept has the name."""
+    import asyncio
+
+    from osler.retrieve.graph import GraphRetriever
+
+    with open_graph_here(here.load_settings()) as graph:
+        concept = graph.get_concept(term)
+        retriever = GraphRetriever(graph, fuzzy=fuzzy)
+        name = concept.name if concept else term
+        findings = asyncio.run(retriever.find_definitions(name, query or name))
+    document = [
+        {
+            "concept": asdict(finding.concept),
+            "relations": [asdict(edge) | {"score": score} for edge, score in finding.relations],
+            "text": finding.wire,
+        }
+        for finding in findings
+    ]
+    page = "\n".join(f"{one.concept.id}  {one.title}\n{one.wire}" for one in findings)
+    here.show({"term": term, "query": query, "found": document}, page)
+    if not findings:
+        raise typer.Exit(ABSTAINED)
+
+
+def paths(
+    here: JsonSession,
+    one: Term,
+    other: Term,
+    hops: Annotated[int, typer.Option(min=1, max=4, help="Most relations on a path.")] = 3,
+    k: Annotated[int, typer.Option("--k", min=1, help="How many paths to show.")] = 10,
+) -> None:
+    """Show paths between two concepts. Exit code 1: there is none of that length."""
+    from osler.graph.chains import find_chains_between, verbalise_chain
+
+    with open_graph_here(here.load_settings()) as graph:
+        ends = [_find_concepts(graph, term) for term in (one, other)]
+        chains = [
+            chain
+            for a in ends[0]
+            for b in ends[1]
+            for chain in find_chains_between(graph, a, b, hops=hops, k=k)
+        ]
+    # Each pair of ends gave its own k best; these are the best of all pairs.
+    best = sorted(chains, key=lambda chain: -chain.score)[:k]
+    paths = [asdict(chain) | {"text": verbalise_chain(chain)} for chain in best]
+    here.show({"paths": paths}, [{"score": one["score"], "path": one["text"]} for one in paths])
+    if not best:
+        raise typer.Exit(ABSTAINED)
+
+
+def vectors(here: JsonSession) -> None:
+    """Make the vectors of all names, by which names in other words are found.
+
+    A graph of up to 500 names needs no such step: the first search does it.
+    """
+    from osler.build.models import load_encoder
+    from osler.graph.name_vectors import NameVectors
+
+    settings = here.load_settings()
+    with open_graph_here(settings) as graph:
+        made = NameVectors(graph, load_encoder(settings)).build()
+    here.show({"names": made})
+
+
+def fuse(
+    here: JsonSession,
+    source: Annotated[
+        list[str] | None,
+        typer.Option("--source", "-s", help="Mappings to follow: sssom (the default), xref."),
+    ] = None,
+    names: Annotated[
+        bool, typer.Option(help="Fuse concepts with equal preferred names, too.")
+    ] = True,
+    attach: Annotated[
+        str,
+        typer.Option(
+            help="Fuse only the concepts of this vocabulary, by name and synonym: DRUGBANK."
+        ),
+    ] = "",
+    undo: Annotated[bool, typer.Option("--undo", help="Undo all merges.")] = False,
+) -> None:
+    """Make concepts of several vocabularies one where they are the same thing."""
+    from osler.graph import fusion
+
+    with open_graph_here(here.load_settings()) as graph:
+        if undo:
+            gone = fusion.separate_concepts(graph)
+            here.show({"separated": gone})
+            return
+        if attach:
+            attached = fusion.attach_vocabulary(graph, attach)
+            left = attached.unmatched
+            page = {**asdict(attached), "unmatched": len(left), "first": left[:_EXAMPLES]}
+            here.show(asdict(attached), page)
+            return
+        done = fusion.fuse_concepts(graph, sources=source or ("sssom",), names=names)
+    here.show(asdict(done))
+
+
+def describe(
+    here: JsonSession,
+    source: Annotated[
+        list[str] | None,
+        typer.Option("--source", "-s", help="Sources of the knowledge base (wiki)."),
+    ] = None,
+) -> None:
+    """Give concepts the opening of the articles that bear their names."""
+    from osler.graph.describe import describe_concepts
+    from osler.kb.base import KnowledgeBase
+    from osler.sources.catalogue import WIKI
+
+    path = here.load_settings().kb.path
+    with open_graph_here(here.load_settings()) as graph, KnowledgeBase.open(path) as kb:
+        documents = (document for name in source or [WIKI] for document in kb.read_documents(name))
+        done = describe_concepts(graph, documents)
+    here.show(asdict(done))
+
+
+def open_graph_here(settings: Settings) -> Graph:
+    from osler.graph.store import Graph
+
+    return Graph.open(settings.kb.path)
+
+
+def _find_concepts(graph: Graph, term: str) -> list[str]:
+    from osler.graph.lookup import Lookup
+
+    if graph.get_concept(term) is not None:
+        return [term]
+    return [match.concept for match in Lookup(graph).find(term, fuzzy=False)]
+
+
+# Of the largest communities, how many are shown.
+_SHOWN = 5
+
+
+def communities(
+    here: CliSession,
+    query: Annotated[
+        str, typer.Argument(help="Show the communities of this question; without one, the largest.")
+    ] = "",
+    largest: Annotated[
+        int, typer.Option(min=2, help="Concepts over which a community is split further.")
+    ] = 60,
+    anew: Annotated[bool, typer.Option("--anew", help="Find the communities again.")] = False,
+    summaries: Annotated[
+        int, typer.Option(min=0, help="How many the summariser's model is to write about.")
+    ] = 0,
+    k: Annotated[int, typer.Option("--k", min=1, help="How many to show.")] = _SHOWN,
+) -> None:
+    """Find the communities of the graph, and show those that bear on a question.
+
+    They are found when there are none of the graph as it is now. Exit code 1: none bears
+    on the question; 6: the model wrote nothing that can be used of some of them.
+    """
+    with open_graph_here(here.load_settings()) as graph:
+        index = _open_communities(graph, largest, anew=anew)
+        unusable = 0
+        if summaries:
+            unusable = _summarise_communities(
+                here, index, _pick_communities(index, query, summaries)
+            )
+        shown = [(one, index.get_passage(one)) for one in _pick_communities(index, query, k)]
+        levels = sorted(Counter(one.level for one in index.list_communities()).items())
+    document = [
+        {"id": passage.id, "size": one.size, "level": one.level, "text": passage.text}
+        for one, passage in shown
+    ]
+    texts = {passage.id: passage.text for _, passage in shown}
+    found = {"levels": dict(levels), "query": query, "found": document}
+    here.show(found, {"communities by level": dict(levels), **texts})
+    if unusable:
+        raise typer.Exit(PARTIAL)
+    if query and not shown:
+        raise typer.Exit(ABSTAINED)
+
+
+def _open_communities(graph: Graph, largest: int, *, anew: bool) -> Communities:
+    from osler.errors import KnowledgeBaseMissing
+    from osler.graph.communities import Communities, build_communities
+
+    try:
+        return build_communities(graph, largest=largest) if anew else Communities(graph)
+    except KnowledgeBaseMissing:
+        return build_communities(graph, largest=largest)
+
+
+def _pick_communities(index: Communities, query: str, count: int) -> list[Community]:
+    """The communities that match the query, or the largest that are not split further."""
+    if not query:
+        # A community that was split is shown by its parts alone.
+        parted = {
+            above
+            for one in index.list_communities()
+            for above in [*index.list_ancestors(one.number)][1:]
+        }
+        return list(
+            islice((one for one in index.list_communities() if one.number not in parted), count)
+        )
+    import asyncio
+
+    from osler.retrieve.graph_communities import CommunityRetriever
+
+    hits = asyncio.run(CommunityRetriever(index.graph).find_communities(query, k=count))
+    return [hit.community for hit in hits]
+
+
+def _summarise_communities(here: CliSession, index: Communities, wanted: list[Community]) -> int:
+    """Has them written about; how many replies could not be used."""
+    import asyncio
+
+    return asyncio.run(_write_summaries(here, index, wanted))
+
+
+async def _write_summaries(here: CliSession, index: Communities, wanted: list[Community]) -> int:
+    from osler.build.bounds import run_budget, run_prices
+    from osler.build.composers import may_write
+    from osler.build.models import load_roles
+    from osler.errors import BadConfig, MalformedOutput
+    from osler.retrieve.graph_communities import CommunitySummariser
+    from osler.trace import Run
+
+    settings = here.load_settings()
+    if not may_write(settings, "summariser"):
+        raise BadConfig(
+            "the packaged model is too small to write about medicine",
+            fix="set roles.summariser, or model, to one that may",
+        )
+    model = (await load_roles(settings, ["summariser"]))["summariser"].model
+    prices = run_prices(settings, {"summariser": model.name})
+    run, unusable = Run(budget=run_budget(settings), prices=prices), 0
+    async for one, summary in CommunitySummariser(model).summarise_all(index, wanted, run):
+        if isinstance(summary, MalformedOutput):
+            unusable += 1
+            here.print_line(f"{one.id}: {summary.message}")
+    return unusable

@@ -1,0 +1,303 @@
+"""`osler kb …`: the life of a knowledge base."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from osler.cli.options import JsonSession
+from osler.cli.progress import show_progress
+from osler.cli.session import ABSTAINED, PARTIAL, CliSession
+from osler.errors import KnowledgeBaseUnbuilt
+from osler.types import Language
+
+if TYPE_CHECKING:
+    from osler.kb.base import IngestResult, KnowledgeBase
+    from osler.settings import Settings
+
+
+Source = Annotated[str, typer.Option("--source", "-s", help="Name of the source.")]
+Wait = Annotated[
+    float, typer.Option(min=0, help="Seconds to wait while another process is writing.")
+]
+# Seconds that a command waits for another writer unless `--wait` says otherwise.
+PATIENCE = 30.0
+# Passages from which on `kb add` says how long their vectors will take.
+WORTH_TIMING = 200
+
+
+def add(
+    here: CliSession,
+    paths: Annotated[list[Path], typer.Argument(help="Files, folders and archives.")],
+    source: Annotated[
+        str | None,
+        typer.Option("--source", "-s", help="Name of the source; an export brings its own."),
+    ] = None,
+    fmt: Annotated[
+        str | None, typer.Option("--format", help="Format of the files, where it is not plain.")
+    ] = None,
+    licence: Annotated[
+        str, typer.Option(help="Licence of the documents that state none.", show_default=False)
+    ] = "",
+    trust: Annotated[
+        int | None,
+        typer.Option(min=1, max=5, help="How far to trust them, 5 most; else as the source."),
+    ] = None,
+    wait: Wait = PATIENCE,
+    chunk: Annotated[
+        str | None,
+        typer.Option(help="How texts are cut: omni, kag, tc-rag, or as 800, 800+100, 256t+64."),
+    ] = None,
+) -> None:
+    """Read files into a source. Files with the content that they had are skipped.
+
+    They are remembered: `osler kb update` reads them again. Exit code 6: some files could
+    not be read.
+    """
+    from osler.app.quarantine import target_source
+    from osler.build.knowledge import open_or_create
+
+    settings = here.load_settings({"kb.chunk": chunk})
+    with open_or_create(settings) as kb, show_progress(here) as report:
+        kb.wait = wait
+        if source is None:
+            added = kb.add_export(paths, licence=licence, trust=trust, progress=report)
+        else:
+            added = kb.add(
+                paths,
+                source=target_source(settings, source),
+                fmt=fmt,
+                licence=licence,
+                trust=trust,
+                chunk=settings.kb.chunk,
+                progress=report,
+            )
+        by_words = count_by_words(settings, kb)
+        wait_line = _vector_line(settings, kb, source, by_words) if added.documents else ""
+    show_added(here, added, by_words, wait_line)
+
+
+def count_by_words(settings: Settings, kb: KnowledgeBase) -> dict[Language, int]:
+    """Passages in languages that the configured encoder does not read, by language."""
+    from osler.build.models import encoder_languages
+
+    return replace(kb.info(), languages=tuple(encoder_languages(settings))).by_words
+
+
+def _vector_line(
+    settings: Settings, kb: KnowledgeBase, source: str | None, by_words: Mapping[Language, int]
+) -> str:
+    """How long `kb build` will take, where that is worth knowing."""
+    waiting = count_waiting(kb) - sum(by_words.values())
+    if source is None or waiting < WORTH_TIMING:
+        return ""
+    from osler.app.unindexed import estimate_seconds
+    from osler.build.models import load_encoder
+
+    seconds = estimate_seconds(kb, load_encoder(settings), source, waiting)
+    long = f"{seconds / 60:.0f} min" if seconds > 90 else f"{seconds:.0f} s"
+    return f"{waiting:,} passages want a vector, about {long} here; by words they are found now"
+
+
+def count_waiting(kb: KnowledgeBase) -> int:
+    """Passages without the vector that they will get; none in an empty knowledge base."""
+    try:
+        return kb.count_unindexed(None)
+    except KnowledgeBaseUnbuilt:
+        return 0
+
+
+def show_added(
+    here: CliSession,
+    added: IngestResult,
+    by_words: Mapping[Language, int] | None = None,
+    wait_line: str = "",
+) -> None:
+    """Shows what was added; `by_words`: passages that will have no vector, by language.
+
+    Ends with exit code 6 when some files could not be read.
+    """
+    from osler.cli.tables import count_noun
+
+    if here.json or not here.quiet:
+        page = {
+            "read": f"{count_noun(added.files, 'file')}, {added.unchanged:,} unchanged",
+            "documents": added.documents,
+            "passages": added.passages,
+            "as before": added.kept or "",
+            "gone": added.gone or "",
+            "dropped": added.drops,
+            "no parser knows": added.unknown,
+            "could not be read": added.failed,
+            "no longer there": added.vanished,
+        }
+        here.show({**asdict(added), "by_words": dict(by_words or {})}, page)
+    if added.vanished:
+        here.print_line("their documents stay until `osler kb update --prune`")
+    for line in by_words_lines(by_words or {}, built=False):
+        here.print_line(line)
+    if wait_line:
+        here.print_line(wait_line)
+    # Also after files that could not be read: the others are in.
+    if added.documents or added.gone:
+        here.print_line("next: osler kb build")
+    elif added.unknown and not added.unchanged:
+        here.print_line("next: name their format with --format")
+    if added.failed or added.unknown:
+        raise typer.Exit(PARTIAL)
+
+
+def build(
+    here: CliSession,
+    rebuild: Annotated[
+        bool, typer.Option("--rebuild", help="Throw away the vectors and make them again.")
+    ] = False,
+    sample: Annotated[
+        bool, typer.Option("--sample", help="Add the sample texts that come with Osler first.")
+    ] = False,
+    on: Annotated[
+        Literal["processes", "ray"] | None,
+        typer.Option("--on", help="Encode on worker processes, or on a Ray cluster (extra ray)."),
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Workers, with --on; by default one per core.")
+    ] = None,
+    wait: Wait = PATIENCE,
+) -> None:
+    """Build the index. An interrupted build resumes.
+
+    Several at a time share the work.
+    """
+    settings = here.load_settings()
+    from osler.build.knowledge import build_sample, bulk_runner
+    from osler.build.models import load_encoder
+    from osler.build.privacy import index_hosts, require_trusted
+
+    with show_progress(here) as report:
+        if sample:
+            built = build_sample(settings, report)
+        # The sample was built with its own texts; only --rebuild makes its vectors anew.
+        if rebuild or not sample:
+            with open_kb(settings, wait) as kb:
+                require_trusted(settings, kb.sources, index_hosts(settings))
+                if on is None:
+                    built = kb.build(load_encoder(settings), rebuild=rebuild, progress=report)
+                else:
+                    make = partial(load_encoder, settings)
+                    workforce = bulk_runner(on, workers)
+                    built = kb.build_on(workforce, make, rebuild=rebuild, progress=report)
+    if here.json or not here.quiet:
+        with open_kb(settings) as kb:
+            by_words = kb.info().by_words
+        here.show({**asdict(built), "by_words": by_words}, asdict(built))
+        for line in by_words_lines(by_words):
+            here.print_line(line)
+
+
+def info(
+    here: JsonSession,
+    dead: Annotated[
+        bool, typer.Option("--dead", help="List the files and records that could not be read.")
+    ] = False,
+) -> None:
+    """Count what each source holds, and what was dropped and why.
+
+    `osler kb update --retry` reads again what --dead lists.
+    """
+    from osler.cli.tables import format_size, format_time
+
+    if dead:
+        with open_kb(here.load_settings()) as kb:
+            letters = [asdict(letter) for letter in kb.dead_letters()]
+        here.show(letters, [{**one, "at": format_time(one["at"])} for one in letters])
+        if not letters:
+            here.print_line("no dead letters: all that was to be read was read")
+        return
+    with open_kb(here.load_settings()) as kb:
+        found = kb.info()
+    document = {
+        **asdict(found),
+        "path": str(found.path),
+        "documents": found.documents,
+        "passages": found.passages,
+        "by_words": found.by_words,
+    }
+    # What is 0 of every source is left out, for a page that is read at a glance.
+    sources = [
+        {name: value or "" for name, value in asdict(one).items()}
+        | {"latest": format_time(one.latest) if one.latest else "", "languages": ""}
+        for one in found.sources
+    ]
+    page = {
+        **document,
+        "encoder": found.encoder or "none: search by words alone",
+        "size": format_size(found.size),
+        "sources": sources,
+    }
+    here.show(document, page)
+    for line in by_words_lines(found.by_words):
+        here.print_line(line)
+    if not found.sources:
+        here.print_line("it is empty; next: osler kb add PATH --source SOURCE")
+    elif not found.built:
+        here.print_line("next: osler kb build")
+
+
+def verify(here: CliSession) -> None:
+    """Read everything and list what is wrong. Exit code 1: something is."""
+    with open_kb(here.load_settings()) as kb:
+        problems = kb.verify()
+    if problems or here.json:
+        here.show({"problems": problems, "ok": not problems}, problems)
+    else:
+        here.print_line("the knowledge base is whole")
+    if problems:
+        raise typer.Exit(ABSTAINED)
+
+
+def rm(
+    here: CliSession,
+    source: Source,
+    document: Annotated[
+        str | None, typer.Option("--document", "-d", help="Only this document of the source.")
+    ] = None,
+    wait: Wait = PATIENCE,
+) -> None:
+    """Remove a source, or one document of it.
+
+    An update does not bring a document back; adding its file again does.
+    """
+    with open_kb(here.load_settings(), wait) as kb:
+        gone = kb.remove(source=source, document=document)
+    here.report_line(f"passages taken out: {gone:,}; next: osler kb build", {"passages": gone})
+
+
+def open_kb(settings: Settings, wait: float = 0.0) -> KnowledgeBase:
+    """The knowledge base of the settings; what writes waits so many seconds for another."""
+    from osler.build.knowledge import open_knowledge_base
+
+    kb = open_knowledge_base(settings)
+    kb.wait = wait
+    return kb
+
+
+_LANGUAGES: Mapping[Language, str] = {"en": "English", "zh": "Chinese"}
+
+
+def by_words_lines(counts: Mapping[Language, int], *, built: bool = True) -> list[str]:
+    """A line for each language whose passages have no vectors."""
+    others = " and ".join(name for one, name in _LANGUAGES.items() if one not in counts)
+    have = (
+        "have no vectors"
+        if built
+        else f"get no vectors, since the encoder reads {others or 'neither'} only"
+    )
+    return [
+        f"{count:,} {_LANGUAGES[language]} passages {have}: they are found by words alone"
+        for language, count in counts.items()
+    ]

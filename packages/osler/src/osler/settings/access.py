@@ -1,0 +1,71 @@
+"""Settings of access: which sources are private, who finds them, which machines may read them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from ipaddress import ip_address
+
+from pydantic import Field
+
+from osler.settings.fields import Names, OptionalPlace, SettingsSection
+from osler.sources.catalogue import EMR
+
+HELD = ".held"
+"""Ends the name of the source in which held documents wait."""
+EVERY, PUBLIC = "all", "public"
+"""Words for many sources: all of them, and all that are not private."""
+
+
+class AccessSettings(SettingsSection):
+    private: Names = Field(
+        default=(),
+        description=f"Your private sources. {EMR} always is one. A private source is searched only"
+        " when it is named, and on the server only for a key whose scope names it.",
+    )
+    sources: Names = Field(
+        default=(EVERY,),
+        min_length=1,
+        description=f'Only these sources are searched and opened: names, "{PUBLIC}" (all that are'
+        f' not private), "{EVERY}". The server narrows this to the scope of the key.',
+    )
+    patients: Names = Field(
+        default=(),
+        description=f"Only these records of {EMR} are found, by document id; empty = all.",
+    )
+    deidentify: Names = ()
+    """Sources whose texts lose names, dates, numbers, addresses, telephones and e-mails when they
+    are added, by rules (docs/guide/security.md says what they miss)."""
+    remote: Names = ()
+    """Other machines that may read private texts, by host name: model servers, online services, a
+    Qdrant server. This machine always may."""
+    held: Names = ()
+    """Sources whose new documents are held: `osler kb add` puts them aside, and they are found once
+    `osler kb release SOURCE` lets them in."""
+    key_file: OptionalPlace = None
+    """File with a server key: the command line then keeps to its scope."""
+
+    def is_private(self, source: str) -> bool:
+        return source == EMR or source in self.private or source.endswith(HELD)
+
+    def may_search(self, source: str) -> bool:
+        """Whether the source may be searched and its passages opened."""
+        given = self.sources
+        return (
+            EVERY in given or source in given or (PUBLIC in given and not self.is_private(source))
+        )
+
+    def may_open(self, source: str, document: str) -> bool:
+        """Whether a document of the source may be opened."""
+        is_mine = source != EMR or not self.patients or document in self.patients
+        return self.may_search(source) and is_mine
+
+    def private_among(self, sources: Iterable[str]) -> tuple[str, ...]:
+        return tuple(source for source in sources if self.is_private(source))
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches the address; a name that is not "localhost" is not."""
+    try:
+        return ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host == "localhost"

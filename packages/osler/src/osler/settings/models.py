@@ -1,0 +1,132 @@
+"""The language models: which plays which role, and how it decodes."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, Literal, get_args
+
+from pydantic import Field, model_validator
+
+from osler.settings.fields import OptionalPlace, Place, Real, SettingsSection, Whole
+from osler.settings.hub import (
+    DEVICE,
+    DTYPE,
+    KEY_FILE,
+    REVISION,
+    Device,
+    Dtype,
+    require_weights,
+)
+
+
+def _read_value(text: str) -> Any:
+    """A JSON value; a word that is none is a text."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text.strip()
+
+
+class ModelSettings(SettingsSection):
+    kind: Literal["packaged", "gguf", "openai", "transformers"] = "packaged"
+    """The small model that comes with Osler, a GGUF file of yours, a server that speaks the OpenAI
+    interface, or weights for transformers (extra train)."""
+    path: OptionalPlace = None
+    """The GGUF file, needed with kind = "gguf"; with "transformers" a model folder or a GGUF
+    file."""
+    url: str = ""
+    """The server, as "http://HOST:PORT/v1"; needed with kind = "openai"."""
+    name: str = ""
+    """The model's name on the server, or its id on the hub."""
+    revision: str = Field(default="", description=REVISION)
+    adapter: OptionalPlace = None
+    """Folder of a PEFT adapter; with kind = "transformers"."""
+    adapters: tuple[Place, ...] = ()
+    """Role adapters of the embedded engine: GGUF files of aLoRAs, each of which is asked for the
+    prompts that it was trained for."""
+    dtype: Dtype = DTYPE
+    device: Device = DEVICE
+    key_file: OptionalPlace = KEY_FILE
+    timeout_s: Real = Field(default=300.0, gt=0, le=86_400)
+    """Seconds for one call of the model, at most."""
+    slots: Whole = Field(default=1, ge=1, le=64)
+    """Calls that the embedded engine works on at once; each has memory for a whole context
+    window."""
+    parallel: Whole = Field(default=8, ge=1, le=64)
+    """Calls of a server that are under way at once; more wait for their turn."""
+    context: Whole = Field(default=8192, ge=512, le=1_048_576)
+    """Context window, in tokens."""
+    threads: Whole = Field(default=0, ge=0, le=1024)
+    """Processor threads; 0 = one less than there are, at least 1."""
+    thinking: Whole = Field(default=2048, ge=0, le=65_536)
+    """Tokens that the model may think in each call besides those of its reply; they are asked for
+    once it was seen to think."""
+    request: tuple[str, ...] = ()
+    """More fields of each request to a server, as "name=JSON": "reasoning_effort=low", or
+    "chat_template_kwargs.enable_thinking=false" to switch thinking off."""
+    writes: Literal["auto", "yes", "no"] = "auto"
+    """Whether the model words answers, or they are quoted from passages; auto: yes, but never by
+    the packaged model."""
+
+    @model_validator(mode="after")
+    def _path_with_gguf(self) -> ModelSettings:
+        if self.kind == "gguf" and self.path is None:
+            raise ValueError('kind = "gguf" needs path = "FILE.gguf"')
+        if self.kind == "openai" and not (self.url and self.name):
+            raise ValueError('kind = "openai" needs url = "http://HOST:PORT/v1" and name')
+        if self.adapters and self.kind not in ("packaged", "gguf"):
+            raise ValueError(
+                f'adapters are of the embedded engine, and kind = "{self.kind}" has none: name a'
+                " server's LoRA as the role's model, or give `adapter` to transformers"
+            )
+        if self.kind == "transformers":
+            require_weights(self.path, self.name, self.revision)
+        if self.request and self.kind != "openai":
+            raise ValueError(f'request is sent to servers, and kind = "{self.kind}" is none')
+        if unread := [one for one in self.request if not one.partition("=")[0].strip(" .")]:
+            raise ValueError(f'request: "{unread[0]}" is no "name=JSON"')
+        return self
+
+    @property
+    def request_fields(self) -> dict[str, Any]:
+        """The fields of `request`, those of a name with dots within one another."""
+        fields: dict[str, Any] = {}
+        for one in self.request:
+            name, _, value = one.partition("=")
+            *outer, last = name.strip().split(".")
+            place = fields
+            for part in outer:
+                place = place.setdefault(part, {})
+            place[last] = _read_value(value)
+        return fields
+
+    @property
+    def thread_count(self) -> int:
+        return self.threads or max(1, (os.cpu_count() or 1) - 1)
+
+
+Role = Literal["planner", "reader", "judge", "summariser"]
+ROLES: tuple[Role, ...] = get_args(Role)
+# How a file names them.
+ROLE_SECTIONS = tuple(f"roles.{role}" for role in ROLES)
+
+
+class RoleSettings(SettingsSection):
+    """The model of each role. A role that is not set is played by [model]."""
+
+    planner: ModelSettings | None = None
+    """Decides what to do next: actions, plans, what to ask."""
+    reader: ModelSettings | None = None
+    """Reads the evidence and gives the answer."""
+    judge: ModelSettings | None = None
+    """Grades answers and plans."""
+    summariser: ModelSettings | None = None
+    """Shortens what a memory holds (TC-RAG's Summary)."""
+
+
+class SamplingSettings(SettingsSection):
+    temperature: Real = Field(default=0.6, ge=0, le=2, description="TC-RAG App. 8.5.")
+    max_tokens: Whole = Field(default=500, ge=1, le=65_536)
+    """Tokens of one reply (TC-RAG App. 8.5)."""
+    seed: Whole = Field(default=0, ge=0, le=2**32 - 1, description="Same seed, same run.")

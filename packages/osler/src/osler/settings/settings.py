@@ -1,0 +1,284 @@
+"""All settings with their bounds and defaults; a default from a paper cites its place.
+
+Sections are frozen and refuse unknown keys. An optional number may be written
+"none", so that a nearer layer can lift a bound that a farther one set.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
+
+from platformdirs import user_data_dir
+from pydantic import BeforeValidator, Field, model_validator
+
+from osler.methods.tcrag.monitor import Metric
+from osler.settings.access import AccessSettings
+from osler.settings.danger import DangerSettings
+from osler.settings.fields import (
+    OptionalPlace,
+    Place,
+    Real,
+    RealLimit,
+    SettingsSection,
+    ShareLimit,
+    SourceName,
+    Whole,
+    split_list,
+)
+from osler.settings.hub import EmbedderSettings, RerankerSettings
+from osler.settings.models import (
+    ROLE_SECTIONS,
+    ModelSettings,
+    Role,
+    RoleSettings,
+    SamplingSettings,
+)
+from osler.settings.online_sources import (
+    NetworkSettings,
+    PatientSettings,
+    PediaSettings,
+    PubMedSettings,
+    WebSettings,
+)
+from osler.settings.prices import PriceSettings
+from osler.settings.retrieval import RetrieveSettings
+from osler.settings.runs import AuditSettings, BudgetSettings, RunsSettings
+from osler.settings.serving import ServeSettings
+from osler.settings.strategies import STRATEGIES, USUAL_STRATEGY, AutoSettings, Strategy
+from osler.sources.catalogue import ALL_SOURCES, EMR
+
+Index = Literal["chunk", "knowledge_unit", "atomic_query", "outline", "summary", "table", "graph"]
+
+
+class KbSettings(SettingsSection):
+    path: Place = Field(description='Folder of the knowledge base (default: "kb" in home).')
+    sources: Annotated[tuple[SourceName, ...], BeforeValidator(split_list)] = Field(
+        default=(),
+        description=f"Sources to search ({', '.join(ALL_SOURCES)} or your own);"
+        f" empty = all that are not private, as {EMR} is.",
+    )
+    chunk: str = Field(default="omni", pattern=r"^(?:omni|kag|tc-rag|\d{2,6}[ct]?(?:\+\d{1,6})?)$")
+    """How texts that are added are cut: omni (at most 1,000 characters), kag (the same by chapter,
+    web pages by paragraph), tc-rag (128 tokens, 50 repeated), or numbers: "800" or "800+100"
+    characters, "256t+64" tokens."""
+    indexes: Annotated[tuple[Index, ...], BeforeValidator(split_list)] = Field(
+        default=("chunk",), min_length=1
+    )
+    """What is searched for chunks: their own text (chunk), what was extracted from them
+    (knowledge_unit, atomic_query, outline, summary, table; see `osler kb index`), and the graph of
+    their names (graph)."""
+    engine: Literal["auto", "sqlite", "edge", "qdrant"] = "auto"
+    """What searches: the SQLite file, the embedded engine (extra edge), or a Qdrant server; auto:
+    the server where url is set, else the embedded engine where it is installed and the passages are
+    many, else the SQLite file."""
+    url: str = ""
+    """A Qdrant server, as "http://HOST:6333"; see `osler kb push`."""
+    key_file: OptionalPlace = None
+    """File with the server's key; without one, QDRANT_API_KEY of the environment."""
+    collection: str = Field(default="osler", pattern=r"[A-Za-z0-9_-]{1,64}")
+    """What the names of its collections on the server begin with."""
+
+    @model_validator(mode="after")
+    def _check_server(self) -> KbSettings:
+        if self.engine == "qdrant" and not self.url:
+            raise ValueError('engine = "qdrant" needs url = "http://HOST:6333"')
+        return self
+
+
+class AnswerSettings(SettingsSection):
+    statements: Whole = Field(default=3, ge=1, le=50)
+    """Sentences of an extractive answer, at most."""
+    answers_from: Real = Field(default=0.4, ge=0, le=1)
+    """Least probability of an answer; what is less likely is shown as nearest, or not at all."""
+    nearest_from: Real = Field(default=0.14, ge=0, le=1)
+    """Least probability of what is shown as nearest."""
+    nearest: bool = True
+    """Where no sentence answers, quote the nearest one, after a sentence that says so; false:
+    abstain."""
+    judge: Literal["judge", "off"] = "judge"
+    """What reads question and sentence together (English): the expert judge, beside the encoder
+    match; off: the cosine of the packaged encoder alone orders sentences."""
+    judge_path: OptionalPlace = None
+    """Folder of an expert judge of your own."""
+    match_path: OptionalPlace = None
+    """Folder of an expert match of your own."""
+    options: Literal["texts", "letters", "written"] = "texts"
+    """How an option is chosen where answers are quoted: by the likelihood of its text, by that of
+    its letter, which only a strong model knows, or as the letter that the model writes, under a
+    grammar where it takes one."""
+    verdicts: Literal["supports", "likelihood"] = "supports"
+    """What chooses among yes, no and maybe where answers are quoted: the expert supports, by the
+    wording of the passages (English), or as options says."""
+    verdicts_path: OptionalPlace = None
+    """Folder of an expert supports of your own."""
+    consistent: bool = False
+    """Leave out passages that more trusted ones contradict, by amounts and directions, and say
+    so."""
+    uncited: Literal["auto", "show", "drop"] = "auto"
+    """What becomes of a model's sentence that no passage bears out: show marks it as not confirmed,
+    drop leaves it out and says so; auto does so where a passage that was read holds an order to a
+    program or is of a source of trust 1, if it has to do neither with them nor the question."""
+    cautions: Literal["all", "currency", "none"] = "all"
+    """What is said about the cited evidence, by rules and without a model: currency: retracted, of
+    a newer edition; all: also amounts and directions that differ."""
+
+
+class CalibrationSettings(SettingsSection):
+    """The result of `osler calibrate`. It is used for the model and metric it was fitted to,
+    and only where strategy.sigma, or strategy.tau, is not set."""
+
+    sigma: RealLimit = None
+    """With `risk` the threshold that graded answers bound; else a quantile of unlabelled values."""
+    metric: Metric = Field(default="cppl", description="Of which state value.")
+    model: str = Field(default="", description="Identity of the model that it was fitted to.")
+    quantile: Real = Field(default=0.9, gt=0, lt=1)
+    """Share of the first conclusions that lie below sigma."""
+    risk: Real = Field(
+        default=0.0,
+        ge=0,
+        lt=1,
+        description="Bound on the share of wrong answers below sigma; 0 = none, a quantile.",
+    )
+    confidence: Real = Field(default=0.95, gt=0, lt=1, description="With which it holds.")
+    n: Whole = Field(default=0, ge=0, le=1_000_000_000, description="Conclusions that were valued.")
+    date: str = Field(default="", description="When it was fitted.")
+    questions: str = Field(default="", description="On which questions.")
+    tau: ShareLimit = None
+    """From which least probability own answers may be believed."""
+    tau_model: str = Field(default="", description="Identity of the reader that tau was fitted to.")
+    tau_share: Real = Field(default=0.9, gt=0, lt=1)
+    """Share of the answers from tau on that are right."""
+    tau_n: Whole = Field(default=0, ge=0, le=1_000_000_000, description="Answers of its own.")
+    tau_date: str = Field(default="", description="When tau was fitted.")
+    tau_questions: str = Field(default="", description="On which questions tau was fitted.")
+    sureness: ShareLimit = None
+    """Least sureness of an answer; below it the answer is refused."""
+    sureness_model: str = ""
+    """Identity of the expert that says how sure answers are."""
+    sureness_risk: Real = Field(default=0.1, gt=0, lt=1)
+    """Bound on the share of wrong answers among them."""
+    sureness_confidence: Real = Field(default=0.95, gt=0, lt=1)
+    """Confidence with which the bound holds."""
+    sureness_n: Whole = Field(default=0, ge=0, le=1_000_000_000, description="Graded answers.")
+    sureness_date: str = Field(default="", description="When sureness was fitted.")
+    sureness_questions: str = Field(default="", description="On which graded answers.")
+
+
+def _default_home() -> Path:
+    return Path(user_data_dir("osler", appauthor=False))
+
+
+class Settings(SettingsSection):
+    """All that can be set. `kb.path` and `runs.path` lie in `home` unless they are set."""
+
+    home: Place = Field(default_factory=_default_home)
+    """Where Osler keeps what it makes."""
+    kb: KbSettings = Field(default_factory=lambda: KbSettings(path=_default_home() / "kb"))
+    """The knowledge base."""
+    access: AccessSettings = AccessSettings()
+    """Private sources, and who may read them."""
+    audit: AuditSettings = AuditSettings()
+    """The audit log: who asked what, and what was shown."""
+    runs: RunsSettings = Field(default_factory=lambda: RunsSettings(path=_default_home() / "runs"))
+    """Recorded runs."""
+    model: ModelSettings = ModelSettings()
+    """The language model, in every role that has none of its own."""
+    roles: RoleSettings = Field(default=RoleSettings(), description="Models of single roles.")
+    sampling: SamplingSettings = Field(default=SamplingSettings(), description="How it decodes.")
+    retrieve: RetrieveSettings = RetrieveSettings()
+    """How passages are found."""
+    embedder: EmbedderSettings = EmbedderSettings()
+    """What makes vectors of texts."""
+    reranker: RerankerSettings = RerankerSettings()
+    """Who looks at found passages again."""
+    answer: AnswerSettings = Field(default=AnswerSettings(), description="How answers are made.")
+    danger: DangerSettings = DangerSettings()
+    """Emergency contacts for people in danger."""
+    strategy: Strategy = Field(default=AutoSettings(), description="How a question is solved.")
+    calibration: CalibrationSettings = CalibrationSettings()
+    """What `osler calibrate` wrote; not for the hand."""
+    budget: BudgetSettings = Field(default=BudgetSettings(), description="Bounds of one run.")
+    prices: PriceSettings = Field(default=PriceSettings(), description="What tokens cost.")
+    emr: PatientSettings = PatientSettings()
+    """How patients are compared."""
+    net: NetworkSettings = NetworkSettings()
+    """How what lies outside is called, if it is."""
+    web: WebSettings = Field(default=WebSettings(), description="Web search; off unless set.")
+    pedia: PediaSettings = PediaSettings()
+    """An encyclopaedia; off unless set."""
+    pubmed: PubMedSettings = Field(default=PubMedSettings(), description="PubMed; off unless set.")
+    serve: ServeSettings = Field(default=ServeSettings(), description="The server (`osler serve`).")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_folders(cls, data: Any) -> Any:
+        """Fills in the folders that follow from `home`."""
+        if not isinstance(data, dict):
+            return data
+        home = data.get("home")
+        base = Path(home).expanduser() if isinstance(home, str | Path) else _default_home()
+        filled = dict(data)
+        for section, folder in (("kb", "kb"), ("runs", "runs")):
+            given = filled.get(section, {})
+            if isinstance(given, dict):
+                filled[section] = {"path": base / folder, **given}
+        return filled
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_roles(cls, data: Any) -> Any:
+        """Fills in from [model] the keys that a role does not set."""
+        roles, usual = (data.get(name) for name in ("roles", "model"))
+        if isinstance(usual, ModelSettings):
+            usual = usual.model_dump()
+        if not isinstance(roles, dict) or not isinstance(usual, dict):
+            return data
+        filled = {
+            role: {**usual, **given} if given and isinstance(given, dict) else given or None
+            for role, given in roles.items()
+        }
+        return {**data, "roles": filled}
+
+    def model_for(self, role: Role) -> ModelSettings:
+        """The model that plays the role."""
+        return getattr(self.roles, role) or self.model
+
+
+def allowed_keys(section: str, kind: str = "") -> tuple[str, ...]:
+    """Keys of a section; "" = the sections and top-level keys; `kind` chooses a strategy.
+
+    Raises `KeyError` for an unknown section or strategy.
+    """
+    if not section:
+        return tuple(Settings.model_fields)
+    if section == "strategy":
+        return tuple(STRATEGIES[kind or USUAL_STRATEGY].model_fields)
+    return tuple(model_of(section).model_fields)
+
+
+def section_names() -> tuple[str, ...]:
+    """Every section, as it is written in a file."""
+    return tuple(
+        dotted
+        for name in Settings.model_fields
+        if is_section(name)
+        for dotted in (ROLE_SECTIONS if name == "roles" else (name,))
+    )
+
+
+def model_of(section: str) -> type[SettingsSection]:
+    """The model class of a plain section or of a role. Raises `KeyError`."""
+    if section in ROLE_SECTIONS:
+        return ModelSettings
+    annotation = Settings.model_fields[section].annotation
+    if isinstance(annotation, type) and issubclass(annotation, SettingsSection):
+        return annotation
+    raise KeyError(section)
+
+
+def is_section(name: str) -> bool:
+    if name == "strategy" or name in ROLE_SECTIONS:
+        return True
+    field = Settings.model_fields.get(name)
+    return field is not None and not get_args(field.annotation) and name != "home"
