@@ -50,7 +50,7 @@ from osler.methods.omni.planners.terms import parse_terms
 from osler.methods.tcrag.actions import parse_action, parse_released
 from osler.questions import parse_question
 from osler.settings import load
-from osler.sources.formats import by_name
+from osler.sources.formats.registry import by_name
 from osler.text import split_sentences
 from osler.trace import from_line
 from osler_lab.evaluate.judges import parse_marks

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from osler.build.knowledge import open_or_create
-from osler.kb.base import BuildResult, IngestResult, KnowledgeBase, KnowledgeBaseInfo, Progress
-from osler.kb.check import SourceInfo
+from osler.kb.base import BuildResult, KnowledgeBase, Progress
+from osler.kb.check import KnowledgeBaseInfo, SourceInfo
 from osler.kb.encoders.base import Kind
+from osler.kb.ingest.files import IngestResult
 from osler.settings import Settings
 from osler.types import Hit, Language, Passage
 from osler_lab.testing.scripted import HashingEncoder

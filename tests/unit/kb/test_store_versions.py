@@ -8,7 +8,7 @@ from typing import BinaryIO
 import pytest
 
 from osler.kb.base import KnowledgeBase
-from osler.sources import formats
+from osler.sources.formats import registry
 from osler.sources.records import Deleted, Document, Record, Section
 from osler_lab.testing.scripted import HashingEncoder
 
@@ -32,7 +32,7 @@ class Updates:
 
 @pytest.fixture
 def kb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[KnowledgeBase]:
-    monkeypatch.setattr(formats, "PARSERS", (Updates(), *formats.PARSERS))
+    monkeypatch.setattr(registry, "PARSERS", (Updates(), *registry.PARSERS))
     with KnowledgeBase.create(tmp_path / "kb") as made:
         yield made
 

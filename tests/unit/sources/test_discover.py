@@ -15,7 +15,8 @@ import pytest
 
 from osler.errors import BadConfig, MalformedSource
 from osler.sources.discover import FoundFile, FoundFolder, discover, hash_tree, read_records
-from osler.sources.formats import FOLDER_PARSERS, PARSERS, by_name, containers, sniff_file
+from osler.sources.formats import containers
+from osler.sources.formats.registry import FOLDER_PARSERS, PARSERS, by_name, sniff_file
 from osler.sources.records import Document, Drop, Record, SourceFile
 
 NOTE = b"# Gout\n\nA joint disease.\n"

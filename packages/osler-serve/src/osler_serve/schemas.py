@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from osler.methods.omni.planners.make import PlannerName
+from osler.methods.omni.plan import PlannerName
 from osler.questions import LIMIT
 from osler.reports import DangerView, SourceName, SourceQuery, Words
 from osler.settings import STRATEGIES

@@ -15,9 +15,8 @@ from osler.methods.kag.hybrid import (
     HybridGraph,
     QueriesAsForms,
     condition_values,
-    constraint_holds,
 )
-from osler.methods.kag.logical_forms import Constraint, Retrieval, SpoNode
+from osler.methods.kag.logical_forms import Constraint, Retrieval, SpoNode, constraint_holds
 from osler.types import Passage
 from osler_lab.testing.scripted import ScriptedRetriever
 

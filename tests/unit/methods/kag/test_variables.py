@@ -8,10 +8,10 @@ from osler.answer.written import WrittenComposer
 from osler.llm.core.speaker import Speaker
 from osler.methods.kag.boundary import NoBoundary
 from osler.methods.kag.dependencies import find_dependencies
-from osler.methods.kag.depth import DepthSolver, SubAnswer
+from osler.methods.kag.depth import DepthSolver
 from osler.methods.kag.executors import Calculator, Deducer
 from osler.methods.kag.focus import Focuser
-from osler.methods.kag.logical_forms import Constraint, Deduce, Math, PlanStep, Retrieval
+from osler.methods.kag.logical_forms import Constraint, Deduce, Math, PlanStep, Retrieval, SubAnswer
 from osler.methods.kag.output import AnswerFinisher
 from osler.methods.kag.parse import read_plan
 from osler.methods.kag.planner import GivenForms

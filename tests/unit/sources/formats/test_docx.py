@@ -10,9 +10,9 @@ import pytest
 from docx import Document as WordDocument
 
 from osler.errors import MalformedSource
-from osler.sources.formats import sniff_file
 from osler.sources.formats.containers import Unreadable
 from osler.sources.formats.docx import Docx
+from osler.sources.formats.registry import sniff_file
 from osler.sources.records import Document, Drop, Record
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from osler.errors import MalformedSource
-from osler.sources.formats import sniff_file
 from osler.sources.formats.json_lines import first_keys, read_items, read_objects
 from osler.sources.formats.json_records import GuidelineJsonl, MedragJsonl
+from osler.sources.formats.registry import sniff_file
 from osler.sources.formats.wikis import Wikiextractor
 from osler.sources.records import Document, Drop, Parser, Record, Section
 

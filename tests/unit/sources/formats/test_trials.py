@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from osler.kb.base import KnowledgeBase
-from osler.sources.formats import sniff_file
+from osler.sources.formats.registry import sniff_file
 from osler.sources.formats.trials import ClinicalTrialsJson
 from osler.sources.records import Document, Drop, Record
 

@@ -19,7 +19,7 @@ from osler.app.quarantine import target_source
 from osler.build.knowledge import open_or_create
 from osler.errors import MalformedSource, OslerError
 from osler.settings import Settings
-from osler.sources.formats import sniff_file
+from osler.sources.formats.registry import sniff_file
 from osler.sources.records import Document, Drop, Parser, Record
 from osler.text import make_slug
 

@@ -7,8 +7,9 @@ unless it is named: it can be read before it is released.
 from __future__ import annotations
 
 from osler.errors import KnowledgeBaseError
-from osler.kb.base import IngestResult, KnowledgeBase
+from osler.kb.base import KnowledgeBase
 from osler.kb.ingest.file_table import list_roots
+from osler.kb.ingest.files import IngestResult
 from osler.settings import Settings
 from osler.settings.access import HELD
 

@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from osler.answer.in_danger import answer_below_notice
 from osler.answer.silence import explain_silence, tell_unread
@@ -39,13 +39,10 @@ from osler.build import Parts, roles_of
 from osler.build.bounds import make_run, run_budget, run_prices
 from osler.build.composers import note_roles
 from osler.build.live import live_parts, record_parts, replay_parts
-from osler.build.planning import planner_name
 from osler.build.privacy import shared_cautions
 from osler.build.strategies import build_solver
 from osler.errors import BadConfig, BadRun, OslerError
 from osler.llm.recording.tape import Tape
-from osler.methods.omni.dossier import SavedPlan, save_plan
-from osler.methods.omni.solver import OmniRag
 from osler.methods.single_pass.retrieve_and_read import fixed_plan
 from osler.settings import Settings
 from osler.trace import (
@@ -60,6 +57,10 @@ from osler.trace import (
     to_line,
 )
 from osler.types import DangerNotice, Question, Solution
+
+if TYPE_CHECKING:
+    from osler.methods.omni.dossier import SavedPlan
+    from osler.methods.omni.solver import OmniRag
 
 T = TypeVar("T")
 
@@ -206,6 +207,8 @@ def save_run(
 
 async def open_planning(settings: Settings, parts: Parts | None = None) -> tuple[OmniRag, Parts]:
     """Omni-RAG over live parts, or over these. Raises `BadConfig` for another strategy."""
+    from osler.methods.omni.solver import OmniRag
+
     kind = settings.strategy.kind
     if kind != "omni-rag":
         raise BadConfig(f"{kind} makes no source plan", fix="add --strategy omni-rag")
@@ -228,6 +231,9 @@ async def plan_question(
     `parts` are what is open already. Raises `BadConfig` for another strategy, and `BadRun`
     where the budget ends first.
     """
+    from osler.build.planning import planner_name
+    from osler.methods.omni.dossier import save_plan
+
     run = Run("plan", settings.sampling.seed, run_budget(settings), sink=sink)
     announce_danger(danger_notice(settings, question), run)
     solver, parts = await open_planning(settings, parts)
@@ -290,6 +296,8 @@ async def replay(folder: Path, *, sink: Sink | None = None) -> FinishedRun:
 
 async def _propose_plan(solver: Solver, parts: Parts, question: Question, run: Run) -> None:
     """Records the source plan alone; a strategy without a planner proposes the question itself."""
+    from osler.methods.omni.solver import OmniRag
+
     if isinstance(solver, OmniRag):
         with contextlib.suppress(BudgetExceeded):  # the run says which bound it was
             await solver.propose_plan(question, run)

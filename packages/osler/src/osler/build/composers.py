@@ -8,7 +8,6 @@ from functools import partial
 
 from osler.answer import Composer
 from osler.answer.cautions import CautiousComposer, CurrentComposer, InstructionCautiousComposer
-from osler.answer.consistency import ConsistentComposer
 from osler.answer.extractive import ExtractiveComposer
 from osler.answer.gate import EvidenceGate, read_fits
 from osler.answer.options import OptionChooser, OptionLetters, OptionTexts, VerdictChooser
@@ -38,6 +37,8 @@ def build_composer(settings: Settings, parts: Parts) -> Composer:
     clean = InstructionCautiousComposer(cautious)
     one: Composer = clean
     if settings.answer.consistent:
+        from osler.answer.consistency import ConsistentComposer
+
         search = parts.retriever("consistent", parts.sources) if parts.sources else None
         one = ConsistentComposer(clean, trust_of, search)
     return CurrentComposer(one) if settings.retrieve.policy != "none" else one

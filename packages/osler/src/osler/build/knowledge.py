@@ -14,20 +14,13 @@ from osler.build.models import encoder_relevance, load_encoder
 from osler.build.privacy import require_trusted_hosts, within_patients
 from osler.errors import BadConfig, KnowledgeBaseMissing
 from osler.extract.derived import EXTRACTED_FACTS, Extractions
-from osler.extract.indexes import KINDS
-from osler.graph.lookup import has_rapidfuzz
-from osler.graph.name_vectors import NameVectors
 from osler.kb.base import BuildResult, KnowledgeBase, Progress
 from osler.kb.search.base import BackendChoice, PassageFilter
 from osler.methods.omni.describe import SourceDescription
-from osler.retrieve.graph import GraphRetriever
 from osler.retrieve.hybrid import Fusion, retriever_over
-from osler.retrieve.indexed import IndexedRetriever, NameRankings
 from osler.retrieve.open_records import OPEN_RECORDS, OpenRecordRetriever
-from osler.retrieve.patients import SimilarPatients
 from osler.retrieve.pooled import FusedRelevance, PooledOrder
 from osler.retrieve.relevance import OverlapRelevance, TermRarity, WordRelevance
-from osler.retrieve.web import FusedRetriever
 from osler.settings import Settings
 from osler.settings.access import AccessSettings
 from osler.sources.catalogue import ALL_SOURCES, EMR, GRAPH
@@ -36,6 +29,7 @@ from osler.types import Hit, Relevance, Retriever
 if TYPE_CHECKING:
     from osler.kb.encoders.base import Encoder
     from osler.kb.ingest.bulk import WorkerPool
+    from osler.retrieve.indexed import NameRankings
 
 _SAMPLE_LICENCE = "Apache-2.0"
 # Documents whose titles describe a source of the user's own.
@@ -158,10 +152,13 @@ def make_retriever(
     if held or not sources:
         several.append(_index_retriever(settings, kb, encoder, held))
     if sources == (EMR,) and held:
+        from osler.retrieve.patients import SimilarPatients
+
         several = [SimilarPatients(online_sources.open_patients(settings, kb), several[0])]
     if EMR in sources and open_record_source(settings.access):
         several.append(OpenRecordRetriever(settings.access.patients))
     if GRAPH in sources and (graph := graphs.open_graph(settings)) is not None:
+        from osler.retrieve.graph import GraphRetriever
         from osler.retrieve.graph_mentions import open_recogniser
 
         recogniser = open_recogniser(graph)
@@ -173,6 +170,8 @@ def make_retriever(
         )  # it says at the first search what lacks
     if len(several) == 1:
         return several[0]
+    from osler.retrieve.web import FusedRetriever
+
     order = PooledOrder(pool_relevance(settings, kb.term_rarity, encoder, second))
     return FusedRetriever(tuple(several), order)
 
@@ -195,6 +194,9 @@ def _index_retriever(
     allowed, on = search_filter(settings, sources), set(settings.kb.indexes)
     if on == {"chunk"}:
         return retriever_over(kb, encoder, allowed, fusion)
+    from osler.extract.indexes import KINDS
+    from osler.retrieve.indexed import IndexedRetriever
+
     kb.require_built(encoder.identity)
     kinds = tuple(kind for kind in KINDS if kind in on)
     extractions = Extractions.of(kb)
@@ -207,6 +209,10 @@ def _index_retriever(
 def name_rankings(kb: KnowledgeBase, encoder: Encoder) -> NameRankings:
     """The rankings by the names in a query, linked as they stand, as they are spelt and by
     vectors."""
+    from osler.graph.lookup import has_rapidfuzz
+    from osler.graph.name_vectors import NameVectors
+    from osler.retrieve.indexed import NameRankings
+
     webs = Extractions.of(kb).webs
     vectors = NameVectors(webs.graph, encoder) if webs.graph else None
     return NameRankings(webs, fuzzy=has_rapidfuzz(), vectors=vectors)

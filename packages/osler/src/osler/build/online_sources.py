@@ -9,17 +9,15 @@ from typing import TYPE_CHECKING
 from osler.build import graphs
 from osler.errors import BadConfig, read_text_file
 from osler.retrieve.entity_names import EntityNames, NonproprietaryNames, packaged_names
-from osler.retrieve.patients import PatientIndex
 from osler.settings import Settings
 from osler.sources.catalogue import RESEARCH, WEB, WIKI
-from osler.sources.online.cache import ReplyCache
-from osler.sources.patients.codes import CodeSystem
-from osler.sources.patients.crosswalk import Crosswalk
 from osler.types import Passage
 
 if TYPE_CHECKING:
     from osler.kb.base import KnowledgeBase
+    from osler.retrieve.patients import PatientIndex
     from osler.retrieve.web import OnlineRetriever
+    from osler.sources.online.cache import ReplyCache
     from osler.sources.online.client import OnlineClient, SearchService
 
 # Documents that an engine outside is asked for.
@@ -31,6 +29,10 @@ def open_patients(settings: Settings, kb: KnowledgeBase) -> PatientIndex:
 
     Raises `MalformedSource` for a map of codes that is none.
     """
+    from osler.retrieve.patients import PatientIndex
+    from osler.sources.patients.codes import CodeSystem
+    from osler.sources.patients.crosswalk import Crosswalk
+
     maps = settings.emr.maps
     walk = Crosswalk.read_files(maps) if maps else None
     return PatientIndex(kb, walk, CodeSystem(settings.emr.target))
@@ -89,6 +91,8 @@ def open_network(settings: Settings) -> OnlineClient:
 
 
 def open_cache(settings: Settings) -> ReplyCache:
+    from osler.sources.online.cache import ReplyCache
+
     return ReplyCache(settings.home / "web", settings.net.cache_mib * 2**20)
 
 

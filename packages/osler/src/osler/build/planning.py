@@ -10,9 +10,10 @@ from osler.build.composers import may_write
 from osler.build.strategy_build import StrategyBuild
 from osler.methods.omni import solver as omni
 from osler.methods.omni.dossier import SavedPlan
+from osler.methods.omni.plan import PlannerName
 from osler.methods.omni.planners import SourcePlanner
 from osler.methods.omni.planners.fixed import GivenPlan
-from osler.methods.omni.planners.make import PlannerName, PlannerParts, make_planner
+from osler.methods.omni.planners.make import PlannerParts, make_planner
 from osler.methods.omni.planners.terms import TermExtractor
 from osler.methods.omni.reader import Reader
 from osler.methods.omni.retriever import PlannedRetriever

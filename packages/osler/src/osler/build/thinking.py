@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Literal
 
 from osler.build import Parts
 from osler.build.graphs import FORMS
+from osler.build.rules import graph_route, question_routes
 from osler.build.strategy_build import StrategyBuild
 from osler.errors import BadConfig, MalformedOutput
 from osler.llm.core.base import Sampling
 from osler.llm.core.speaker import Speaker
 from osler.methods.kag.boundary import TAU, GenerateThenAssess, NoBoundary
-from osler.methods.kag.computed import QuestionCalculator
 from osler.methods.kag.dependencies import find_dependencies
 from osler.methods.kag.depth import Depth, DepthSolver, FormRetriever, RelationSelector
 from osler.methods.kag.dialogue import DialogueThinker
 from osler.methods.kag.executors import Calculator, Deducer
 from osler.methods.kag.focus import Focuser
-from osler.methods.kag.graph_route import GRAPH_SETS, GraphRoute
+from osler.methods.kag.graph_route import GraphRoute
 from osler.methods.kag.hybrid import QueriesAsForms
 from osler.methods.kag.logical_forms import LogicalPlan
 from osler.methods.kag.notation import render_plan
@@ -27,7 +26,7 @@ from osler.methods.kag.output import AnswerFinisher
 from osler.methods.kag.parse import read_plan_tolerantly
 from osler.methods.kag.planner import Decomposer, FormPlanner, GivenForms
 from osler.methods.kag.pool import QuestionQuotes, QuestionSearch
-from osler.methods.kag.solver import QuestionRoute, Thinker
+from osler.methods.kag.solver import Thinker
 from osler.methods.kag.transcript import ReleasedTurns, TrainedTurns
 from osler.settings import KagThinkerSettings, Role, Settings
 from osler.sources.catalogue import GRAPH
@@ -57,7 +56,7 @@ def build_thinker(build: StrategyBuild, chosen: KagThinkerSettings) -> Thinker |
         return replace(thinker, routes=(*thinker.routes, QuestionQuotes(search, build.composer)))
     # A plan that was given is run as it is, over the graph's sets where the graph has them all.
     plan = _read_forms(chosen.forms)
-    sets = [GraphRoute(route.sets, render_plan(plan)) for route in _graph_route(build, chosen)]
+    sets = [GraphRoute(route.sets, render_plan(plan)) for route in graph_route(build, chosen)]
     return replace(thinker, planner=GivenForms(plan), routes=tuple(sets))
 
 
@@ -127,30 +126,8 @@ def thinker_around(
         build.composer,
         note,
         _question_search(chosen, parts),
-        tuple(_question_routes(build, chosen)),
+        tuple(question_routes(build, chosen)),
     )
-
-
-def rule_routes(build: StrategyBuild) -> dict[str, tuple[QuestionRoute, ...]]:
-    """KAG-Thinker's routes without a model, by the kind of question that each is for; what they
-    cannot answer whole they leave to others."""
-    formula, *steps = _question_routes(build, KagThinkerSettings())
-    return {"formula": (formula,), "steps": tuple(steps)}
-
-
-def _question_routes(build: StrategyBuild, chosen: KagThinkerSettings) -> Iterator[QuestionRoute]:
-    """What answers without a plan by a model: verified formulas, and the concept graph where there
-    is one."""
-    if chosen.formulas:
-        yield QuestionCalculator(meaning=build.parts.relevance)
-    yield from _graph_route(build, chosen)
-
-
-def _graph_route(build: StrategyBuild, chosen: KagThinkerSettings) -> Iterator[GraphRoute]:
-    parts = build.parts
-    is_asked = chosen.decompose and chosen.graph_sets and chosen.retriever == "hybrid"
-    if is_asked and GRAPH_SETS in parts.carriers and GRAPH in parts.sources:
-        yield GraphRoute(parts.retriever(GRAPH_SETS, (GRAPH,)))
 
 
 def _quotes_unplanned(build: StrategyBuild, chosen: KagThinkerSettings) -> bool:

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator
 from osler.answer.gate import EvidenceGate
 from osler.build import Parts, graphs
 from osler.errors import BadConfig
+from osler.graph.files import COMMUNITIES
 from osler.graph.store import Graph
 from osler.llm.core.base import Sampling
 from osler.methods.kag.graph_route import GRAPH_SETS
-from osler.methods.tcrag import helpers
 from osler.methods.tcrag.tools import (
     ALL_RAG,
     CARRIERS,
@@ -37,11 +37,9 @@ _OVER_GRAPH = (KG_CHAINS, KG_COMMUNITIES, MEDICAL_NER, GRAPH_SETS)
 def graph_carriers(settings: Settings) -> tuple[str, ...]:
     """The names of those that can be had: none without a concept graph, communities where
     they have been found."""
-    from osler.graph.communities import FILE
-
     if not graphs.has_graph(settings):
         return ()
-    found = (settings.kb.path / FILE).exists()
+    found = (settings.kb.path / COMMUNITIES).exists()
     return tuple(name for name in _OVER_GRAPH if found or name != KG_COMMUNITIES)
 
 
@@ -124,6 +122,8 @@ def _carried_tools(
 def _helper_tools(
     parts: Parts, gate: EvidenceGate, sampling: Sampling, longest: int
 ) -> Iterator[Tool]:
+    from osler.methods.tcrag import helpers
+
     planner, summariser = parts.models["planner"], parts.models["summariser"]
     thinks = helpers.LineWriter(planner.model, sampling, planner.constrains, longest)
     sums_up = helpers.LineWriter(

@@ -17,7 +17,8 @@ from osler.errors import KnowledgeBaseUnbuilt
 from osler.types import Language
 
 if TYPE_CHECKING:
-    from osler.kb.base import IngestResult, KnowledgeBase
+    from osler.kb.base import KnowledgeBase
+    from osler.kb.ingest.files import IngestResult
     from osler.settings import Settings
 
 

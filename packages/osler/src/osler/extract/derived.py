@@ -5,13 +5,12 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from osler.extract import publish, store
-from osler.extract.indexes import store as indexes
-from osler.extract.indexes.entity_graph import EntityGraphs
-from osler.extract.indexes.search import IndexEntries
-from osler.extract.store import AnchoredItem
 from osler.kb.base import KnowledgeBase
+
+if TYPE_CHECKING:
+    from osler.extract.store import AnchoredItem
 
 
 class ExtractedFacts:
@@ -22,10 +21,15 @@ class ExtractedFacts:
 
     def bring_in_step(self, folder: Path, db: sqlite3.Connection) -> None:
         """Takes out of the concept graph what rested on passages that are gone."""
+        from osler.extract import publish
+
         publish.withdraw_items(folder, db)
 
     def find_problems(self, folder: Path, db: sqlite3.Connection) -> Iterator[str]:
         """Items, index entries and graph facts that rest on no passage; reads everything."""
+        from osler.extract import publish, store
+        from osler.extract.indexes import store as indexes
+
         yield from store.find_problems(db)
         yield from indexes.find_problems(db)
         yield from publish.find_problems(folder, db)
@@ -42,6 +46,9 @@ class Extractions:
     """
 
     def __init__(self, kb: KnowledgeBase) -> None:
+        from osler.extract.indexes.entity_graph import EntityGraphs
+        from osler.extract.indexes.search import IndexEntries
+
         self._kb = kb
         self.entries = IndexEntries(kb.readers)
         """The indexes over extracted items."""
@@ -61,6 +68,8 @@ class Extractions:
 
         Raises `UnknownPassage` for an id that does not exist.
         """
+        from osler.extract import store
+
         self._kb.get(passage)
         with self._kb.readers.borrow() as db:
             return store.of_passage(db, passage)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from osler.errors import KnowledgeBaseMissing, UnknownPassage
 from osler.graph import arrays as stored
 from osler.graph import files
+from osler.graph.files import COMMUNITIES
 from osler.graph.partition import LARGEST, pairs_within, partition_graph
 from osler.graph.store import Graph
 from osler.graph.verbalize import ChainStep, ConceptChain, verbalise_chain
@@ -26,7 +27,6 @@ from osler.sources.catalogue import GRAPH
 from osler.text import clean_text, language_of, split_sentences
 from osler.types import Locator, Passage
 
-FILE = "graph.communities"
 PREFIX = "community."
 CENTRAL = 12
 """The most linked concepts of a community; only relations with one of them are described."""
@@ -233,7 +233,7 @@ def build_communities(graph: Graph, *, largest: int = LARGEST, seed: int = 0) ->
     arrays = partition_graph(graph.load_arrays(), largest=largest, seed=seed)
     arrays["mark"] = _hash_members(graph, arrays)
     arrays["leaf"] = _find_leaves(arrays, len(graph.load_arrays()["heads"]))
-    stored.write_arrays(graph.folder, stamp, arrays, file=FILE)
+    stored.write_arrays(graph.folder, stamp, arrays, file=COMMUNITIES)
     return Communities(graph)
 
 
@@ -259,9 +259,9 @@ def find_passage(graph: Graph, id: str) -> Passage:
 
 
 def _read_arrays(graph: Graph) -> dict[str, stored.Array]:
-    arrays = stored.read_arrays(graph.folder, graph.version, file=FILE)
+    arrays = stored.read_arrays(graph.folder, graph.version, file=COMMUNITIES)
     if arrays is None:
-        there = (Path(graph.folder) / FILE).exists()
+        there = (Path(graph.folder) / COMMUNITIES).exists()
         raise KnowledgeBaseMissing(
             "the graph has changed since its communities were found"
             if there

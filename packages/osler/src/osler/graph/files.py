@@ -11,6 +11,8 @@ from osler.errors import KnowledgeBaseMismatch, KnowledgeBaseMissing
 from osler.kb.store.access import WAIT, hold_lock, translate_errors
 
 FILE = "graph.sqlite"
+COMMUNITIES = "graph.communities"
+"""The file of what `osler.graph.communities` found, beside it."""
 SCHEMA = "1"
 
 # Every relation is found from both ends without a second look: the rows are the indexes.

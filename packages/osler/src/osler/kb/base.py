@@ -12,12 +12,7 @@ from typing import TYPE_CHECKING, Self
 
 from osler.errors import KnowledgeBaseError, MissingPath, UnknownPassage, UnnamedSource
 from osler.kb import index, store
-from osler.kb.check import KnowledgeBaseInfo
 from osler.kb.index import BuildResult, Correction, leases
-from osler.kb.ingest import file_table, files
-from osler.kb.ingest.chunk import parse_chunking
-from osler.kb.ingest.files import IngestResult, UpdateOptions
-from osler.kb.ingest.prepare import IngestOptions
 from osler.kb.reader import Derived, KnowledgeBaseReader
 from osler.kb.search.base import BackendChoice
 from osler.kb.store import access, snapshots
@@ -35,19 +30,17 @@ from osler.kb.store.passages import (
 )
 from osler.kb.store.snapshots import Snapshot
 from osler.sources.catalogue import SOURCES
-from osler.sources.formats.osler_jsonl import OslerJsonl, sources_of
-from osler.sources.patients.identifiers.removal import remove_identifiers
-from osler.sources.patients.secret import is_deidentified, use_secret
 from osler.text import language_of
 from osler.types import Passage
 
 if TYPE_CHECKING:
     from osler.kb.encoders.base import Encoder
     from osler.kb.ingest.bulk import WorkerPool
+    from osler.kb.ingest.files import IngestResult
     from osler.kb.search.push import PushResult
 
 
-__all__ = ["BuildResult", "IngestResult", "KnowledgeBase", "KnowledgeBaseInfo", "Progress"]
+__all__ = ["BuildResult", "KnowledgeBase", "Progress"]
 
 _PATIENCE = 10.0
 """Seconds for which tidying up waits while another process writes."""
@@ -117,6 +110,10 @@ class KnowledgeBase(KnowledgeBaseReader):
         `BadConfig` for an unknown chunking, `KnowledgeBaseError` for a bad source name or while
         another process writes.
         """
+        from osler.kb.ingest import files
+        from osler.kb.ingest.chunk import parse_chunking
+        from osler.kb.ingest.prepare import IngestOptions
+
         check_source(source)
         if trust is not None and not 1 <= trust <= 5:
             raise KnowledgeBaseError(
@@ -148,6 +145,10 @@ class KnowledgeBase(KnowledgeBaseReader):
         Raises `KnowledgeBaseError` for another kind of file, and while another process writes,
         and `MalformedSource` for a path that does not exist.
         """
+        from osler.kb.ingest import files
+        from osler.kb.ingest.prepare import IngestOptions
+        from osler.sources.formats.osler_jsonl import OslerJsonl
+
         each = [(path, source) for path in paths for source in _sources_of(path)]
         for _, source in each:
             check_source(source)
@@ -175,8 +176,10 @@ class KnowledgeBase(KnowledgeBaseReader):
         Files that are gone are listed in `vanished`; `prune` takes their documents out.
         Raises `KnowledgeBaseError` when nothing was added, or while another process writes.
         """
+        from osler.kb.ingest import files
+
         with self._open_for_writing(progress) as db:
-            care = UpdateOptions(checksum=checksum, retry=retry, prune=prune)
+            care = files.UpdateOptions(checksum=checksum, retry=retry, prune=prune)
             return files.update_roots(db, source, care, progress or ignore_progress)
 
     def build(
@@ -272,6 +275,8 @@ class KnowledgeBase(KnowledgeBaseReader):
         Adding its file again brings a document back. Raises `KnowledgeBaseError` when
         there is no such thing.
         """
+        from osler.kb.ingest import file_table
+
         with self._open_for_writing(None) as db, access.write_transaction(db):
             removed = file_table.remove_documents(db, source, document)
             set_meta(db, built="")
@@ -313,6 +318,9 @@ class KnowledgeBase(KnowledgeBaseReader):
 
     @contextmanager
     def _open_for_writing(self, progress: Progress | None) -> Iterator[sqlite3.Connection]:
+        # What writes texts is imported when something is written: a question reads.
+        from osler.sources.patients.secret import use_secret
+
         say = progress or ignore_progress
         with (
             use_secret(self.path, self.deidentified),
@@ -326,6 +334,8 @@ class KnowledgeBase(KnowledgeBaseReader):
 
 
 def _sources_of(path: Path) -> tuple[str, ...]:
+    from osler.sources.formats.osler_jsonl import sources_of
+
     if not path.exists():
         raise MissingPath(f"{path} does not exist", fix="check the path")
     if sources := sources_of(path):
@@ -349,6 +359,9 @@ def replace_text(db: sqlite3.Connection, id: str, text: str, encoder: Encoder | 
     ((number, old),) = rows
     if not text.strip():
         raise KnowledgeBaseError("the text is empty", fix="`osler kb rm` takes a document out")
+    from osler.sources.patients.identifiers.removal import remove_identifiers
+    from osler.sources.patients.secret import is_deidentified
+
     if is_deidentified(old.source):
         text = remove_identifiers(text)
     if text == old.text:

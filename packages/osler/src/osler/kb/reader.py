@@ -9,19 +9,15 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import groupby
 from pathlib import Path
-from typing import Protocol, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Protocol, Self, TypeVar, cast
 
 from osler.errors import UnknownPassage
-from osler.kb import check, index, search
-from osler.kb.check import KnowledgeBaseInfo, Provenance
-from osler.kb.ingest import rejects
-from osler.kb.ingest.rejects import DeadLetter
+from osler.kb import index
 from osler.kb.search import lexicon
+from osler.kb.search.backends import SearchBackends
 from osler.kb.search.base import EVERYTHING, TIES, BackendChoice, PassageFilter, Ranking
 from osler.kb.search.vectors import Floats
 from osler.kb.store import access, snapshots
-from osler.kb.store import export as exporting
-from osler.kb.store.export import ExportResult, Form
 from osler.kb.store.passages import (
     Progress,
     ignore_progress,
@@ -32,6 +28,11 @@ from osler.kb.store.passages import (
 )
 from osler.kb.store.snapshots import Snapshot
 from osler.types import Language, Passage
+
+if TYPE_CHECKING:
+    from osler.kb.check import KnowledgeBaseInfo, Provenance
+    from osler.kb.ingest.rejects import DeadLetter
+    from osler.kb.store.export import ExportResult, Form
 
 Scored = tuple[Passage, float]
 _SOURCES = """
@@ -78,7 +79,7 @@ class KnowledgeBaseReader:
         self._attached: dict[type[Attached], Attached] = {}
         self._attaching = threading.Lock()
         self.readers = access.ReaderPool(path)
-        self._engines = search.SearchBackends(path, self.readers, engine)
+        self._engines = SearchBackends(path, self.readers, engine)
 
     def attach(self, kind: type[A], make: Callable[[], A]) -> A:
         """Returns the one object of its kind that is kept open with this knowledge base.
@@ -119,6 +120,8 @@ class KnowledgeBaseReader:
         under the same ids. Raises `BadConfig` for an unknown ending or without the extra
         `parquet`, `KnowledgeBaseError` when it cannot be written.
         """
+        from osler.kb.store import export as exporting
+
         chosen = exporting.form_of(path, form)
         first = 0 if since is None else int(since.timestamp())
         with self.readers.borrow() as db, access.read_transaction(db):
@@ -128,11 +131,15 @@ class KnowledgeBaseReader:
 
     def dead_letters(self, source: str | None = None) -> list[DeadLetter]:
         """What was to be read and could not be, the latest first."""
+        from osler.kb.ingest import rejects
+
         with self.readers.borrow() as db, access.read_transaction(db):
             return list(rejects.list_dead_letters(db, source))
 
     def provenance(self, id: str) -> Provenance:
         """Where the passage's document comes from. Raises `UnknownPassage` as `get` does."""
+        from osler.kb import check
+
         self.get(id)
         with self.readers.borrow() as db:
             return check.read_provenance(db, id)
@@ -233,11 +240,16 @@ class KnowledgeBaseReader:
                 yield tuple(group)
 
     def info(self) -> KnowledgeBaseInfo:
+        """Counts of what it holds, by source."""
+        from osler.kb import check
+
         with self.readers.borrow() as db, access.read_transaction(db):
             return check.read_info(db, self.path)
 
     def verify(self) -> list[str]:
         """Every problem found, in words; empty when all is well. Reads everything."""
+        from osler.kb import check
+
         with self.readers.borrow() as db, access.read_transaction(db):
             problems = [*check.find_problems(db)]
             if self._derived is not None:

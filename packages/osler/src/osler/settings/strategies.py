@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, Union, get_args
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from osler.methods.omni.planners.make import PlannerName
+from osler.methods.omni.plan import PlannerName
 from osler.methods.tcrag.monitor import Metric
 from osler.settings.fields import (
     RealLimit,

@@ -15,7 +15,9 @@ from typing import BinaryIO
 
 from osler.errors import MalformedSource, MissingPath
 from osler.llm.core.cache import hash_file
-from osler.sources.formats import (
+from osler.sources.formats.containers import Member, Unreadable, is_archive, open_file, open_members
+from osler.sources.formats.reading import TooLarge
+from osler.sources.formats.registry import (
     PARSERS,
     CompanionParser,
     FolderParser,
@@ -23,8 +25,6 @@ from osler.sources.formats import (
     sniff_file,
     sniff_folder,
 )
-from osler.sources.formats.containers import Member, Unreadable, is_archive, open_file, open_members
-from osler.sources.formats.reading import TooLarge
 from osler.sources.records import Document, Drop, Parser, Record, SourceFile
 from osler.text import one_line
 

@@ -32,7 +32,7 @@ from osler.kb.ingest.prepare import IngestOptions, Outcome, prepare_batch
 from osler.kb.store.access import write_transaction
 from osler.kb.store.passages import Progress, indexed_text, read_meta
 from osler.sources.discover import Found, discover
-from osler.sources.formats import by_name
+from osler.sources.formats.registry import by_name
 from osler.sources.records import Drop
 
 if TYPE_CHECKING:

@@ -25,8 +25,8 @@ from typing_extensions import Buffer
 from osler.errors import KnowledgeBaseError
 from osler.kb.ingest.prepare import IngestOptions, Outcome, prepare_batch
 from osler.sources.discover import Found, FoundFile, FoundFolder, read_records
-from osler.sources.formats import FolderParser, by_name
 from osler.sources.formats.containers import open_file
+from osler.sources.formats.registry import FolderParser, by_name
 from osler.sources.records import Parser, Record, SourceFile
 
 BATCH = 256

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from osler.errors import BadCalculation
-from osler.methods.kag.depth import SubAnswer
 from osler.methods.kag.formulas import (
     FORMULAS,
     FlagInput,
@@ -24,7 +23,7 @@ from osler.methods.kag.formulas import (
 from osler.methods.kag.formulas.lexicon import input_words
 from osler.methods.kag.formulas.slots import SlotProblem, SlotReading, read_slots
 from osler.methods.kag.formulas.targets import asks_to_compute, find_target
-from osler.methods.kag.logical_forms import LogicalPlan, Math, Output, PlanStep
+from osler.methods.kag.logical_forms import LogicalPlan, Math, Output, PlanStep, SubAnswer
 from osler.methods.kag.output import nearest_option
 from osler.methods.kag.planner import plan_event
 from osler.retrieve import rank_hits

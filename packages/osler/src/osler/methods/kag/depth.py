@@ -14,7 +14,7 @@ from osler.methods.kag.boundary import Boundary
 from osler.methods.kag.boxed import answer_or_text, boxed_grammar
 from osler.methods.kag.focus import Focuser
 from osler.methods.kag.grammar import search_grammar
-from osler.methods.kag.logical_forms import PlanStep, Retrieval
+from osler.methods.kag.logical_forms import PlanStep, Retrieval, SubAnswer
 from osler.methods.kag.parse import read_search
 from osler.prompts import render_prompt
 from osler.retrieve import LookupResult, look_up, rrf, tell_order
@@ -41,31 +41,6 @@ TEMPLATES = frozenset(
     }
 )
 """Placeholders and examples of search prompts, which small models copy."""
-
-
-@dataclass(frozen=True, slots=True)
-class SubAnswer:
-    """The result of a step."""
-
-    n: int
-    question: str
-    """With the answers it refers to filled in."""
-    text: str
-    """Empty when it was not answered."""
-    hits: tuple[Hit, ...] = ()
-    """The passages it rests on; empty for the model's own knowledge and for reasoning."""
-    own: bool = False
-    """Answered from the model's own knowledge."""
-    confidence: float | None = None
-    unsure: str = ""
-    """Reason why the answer is only the best available; empty when it is certain."""
-    lacking: tuple[str, ...] = ()
-    """The steps, as "#1", whose answers it would have needed."""
-
-    @property
-    def prompt_line(self) -> str:
-        """The line by which later prompts quote this result."""
-        return f"#{self.n} {self.question} {self.text or 'unknown'}"
 
 
 class FormRetriever(Protocol):

@@ -21,7 +21,6 @@ from osler.llm.reading.answers import answer_words
 from osler.llm.reading.refusals import is_refusal
 from osler.methods.kag.boxed import answer_or_text, reply_answer
 from osler.methods.kag.dependencies import Dependencies, find_dependencies
-from osler.methods.kag.depth import SubAnswer
 from osler.methods.kag.executors import (
     calculation_prompt,
     deduction_prompt,
@@ -35,6 +34,7 @@ from osler.methods.kag.logical_forms import (
     Output,
     PlanStep,
     Retrieval,
+    SubAnswer,
 )
 from osler.methods.kag.output import nearest_option
 from osler.methods.kag.parse import read_plan_tolerantly, read_search

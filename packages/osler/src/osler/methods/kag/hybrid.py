@@ -27,7 +27,7 @@ from osler.graph.lookup import Lookup
 from osler.graph.name_vectors import FUZZY, NameVectors
 from osler.graph.store import Graph
 from osler.methods.kag.depth import FormRetriever
-from osler.methods.kag.logical_forms import Constraint, Retrieval
+from osler.methods.kag.logical_forms import Constraint, Retrieval, constraint_holds, same_text
 from osler.methods.kag.notation import render_form
 from osler.methods.kag.reader import read_form
 from osler.retrieve import rank_hits, rrf, search_errors
@@ -55,7 +55,6 @@ _LEAST = 0.3
 _READ = 50
 # Factor on an answer's score for each constraint on which the graph is silent.
 _UNTOLD = 0.5
-_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _BRACKETED = re.compile(r"\(([^()]*)\)\s*$")
 _CONDITION = re.compile(r"[,;，；、]")
 
@@ -311,44 +310,9 @@ def condition_values(note: str, constraint: Constraint) -> list[str]:
         said = part.strip()
         if said.casefold().startswith(wanted):
             values.append(said[len(wanted) :].strip(" :：=＝为是"))
-        elif any(_same_text(said, each) for each in asked):
+        elif any(same_text(said, each) for each in asked):
             values.append(said)
     return [value for value in values if value]
-
-
-def constraint_holds(constraint: Constraint, value: str) -> bool:
-    """Whether a value meets a constraint; numbers are compared as numbers, words without case."""
-    wanted = constraint.value if isinstance(constraint.value, tuple) else (constraint.value,)
-    alike = any(_same_text(value, each) for each in wanted)
-    match constraint.comparison:
-        case "=" | "in":
-            return alike
-        case "!=":
-            return not alike
-    left, right = _read_number(value), _read_number(wanted[0])
-    if left is None or right is None:
-        return False
-    match constraint.comparison:
-        case "<":
-            return left < right
-        case "<=":
-            return left <= right
-        case ">":
-            return left > right
-        case _:
-            return left >= right
-
-
-def _same_text(one: str, other: str) -> bool:
-    if one.casefold().strip() == other.casefold().strip():
-        return True
-    left, right = _read_number(one), _read_number(other)
-    return left is not None and left == right and _NUMBER.sub("", one) == _NUMBER.sub("", other)
-
-
-def _read_number(text: str) -> float | None:
-    match = _NUMBER.search(text)
-    return float(match[0]) if match else None
 
 
 def _is_named(answer: str, name: str) -> bool:

@@ -7,14 +7,18 @@ space, so that a rendered plan parses back unchanged.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from typing import Literal, Self
+
+from osler.types import Hit
 
 Place = Literal["s", "p", "o"]
 Comparison = Literal["=", "!=", "<", "<=", ">", ">=", "in"]
 COMPARISONS: tuple[Comparison, ...] = ("!=", "<=", ">=", "=", "<", ">", "in")
 """Longer signs first: the order in which a reader must try them."""
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 
 
 class Operation(StrEnum):
@@ -153,3 +157,63 @@ class LogicalPlan:
             if step.n == n:
                 return step
         raise KeyError(n)
+
+
+@dataclass(frozen=True, slots=True)
+class SubAnswer:
+    """The result of a step."""
+
+    n: int
+    question: str
+    """With the answers it refers to filled in."""
+    text: str
+    """Empty when it was not answered."""
+    hits: tuple[Hit, ...] = ()
+    """The passages it rests on; empty for the model's own knowledge and for reasoning."""
+    own: bool = False
+    """Answered from the model's own knowledge."""
+    confidence: float | None = None
+    unsure: str = ""
+    """Reason why the answer is only the best available; empty when it is certain."""
+    lacking: tuple[str, ...] = ()
+    """The steps, as "#1", whose answers it would have needed."""
+
+    @property
+    def prompt_line(self) -> str:
+        """The line by which later prompts quote this result."""
+        return f"#{self.n} {self.question} {self.text or 'unknown'}"
+
+
+def constraint_holds(constraint: Constraint, value: str) -> bool:
+    """Whether a value meets a constraint; numbers are compared as numbers, words without case."""
+    wanted = constraint.value if isinstance(constraint.value, tuple) else (constraint.value,)
+    alike = any(same_text(value, each) for each in wanted)
+    match constraint.comparison:
+        case "=" | "in":
+            return alike
+        case "!=":
+            return not alike
+    left, right = _read_number(value), _read_number(wanted[0])
+    if left is None or right is None:
+        return False
+    match constraint.comparison:
+        case "<":
+            return left < right
+        case "<=":
+            return left <= right
+        case ">":
+            return left > right
+        case _:
+            return left >= right
+
+
+def same_text(one: str, other: str) -> bool:
+    if one.casefold().strip() == other.casefold().strip():
+        return True
+    left, right = _read_number(one), _read_number(other)
+    return left is not None and left == right and _NUMBER.sub("", one) == _NUMBER.sub("", other)
+
+
+def _read_number(text: str) -> float | None:
+    match = _NUMBER.search(text)
+    return float(match[0]) if match else None

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from osler.answer.silence import read_draft
 from osler.llm.core.spans import answer_span, strip_types
 from osler.llm.core.speaker import Speaker
-from osler.methods.kag.depth import SubAnswer
+from osler.methods.kag.logical_forms import SubAnswer
 from osler.prompts import RenderedPrompt, render_prompt
 from osler.trace import Run
 from osler.types import Answer, Hit, Question, numbered

@@ -13,7 +13,7 @@ from typing import Protocol, assert_never
 
 from osler.answer import UNDECIDED, Composer, Decision, who_decided
 from osler.methods.kag.dependencies import Dependencies, find_dependencies
-from osler.methods.kag.depth import Depth, SubAnswer
+from osler.methods.kag.depth import Depth
 from osler.methods.kag.executors import Calculator, Deducer
 from osler.methods.kag.logical_forms import (
     Deduce,
@@ -23,6 +23,7 @@ from osler.methods.kag.logical_forms import (
     Output,
     PlanStep,
     Retrieval,
+    SubAnswer,
 )
 from osler.methods.kag.output import AnswerFinisher, nearest_option
 from osler.methods.kag.planner import FormPlanner

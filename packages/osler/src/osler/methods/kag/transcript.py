@@ -21,8 +21,7 @@ from typing import Protocol
 from osler.llm.core.base import Completion, Message
 from osler.methods.kag.boundary import attempt_prompt
 from osler.methods.kag.dependencies import fill_references
-from osler.methods.kag.depth import SubAnswer
-from osler.methods.kag.logical_forms import LogicalPlan, PlanStep
+from osler.methods.kag.logical_forms import LogicalPlan, PlanStep, SubAnswer
 from osler.methods.kag.notation import render_step
 from osler.methods.kag.output import answer_prompt
 from osler.methods.kag.planner import DECOMPOSE, plan_prompt

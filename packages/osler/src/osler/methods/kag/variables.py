@@ -14,8 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from osler.methods.kag.dependencies import REFERENCE, Dependencies
-from osler.methods.kag.depth import SubAnswer
-from osler.methods.kag.logical_forms import Constraint, Math, Retrieval, SpoNode
+from osler.methods.kag.logical_forms import Constraint, Math, Retrieval, SpoNode, SubAnswer
 
 MOST = 5
 """Forms that one form with several values becomes, at most."""

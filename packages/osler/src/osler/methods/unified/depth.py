@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from osler.answer import plain_text
 from osler.llm.core.base import Message, TokenScore
 from osler.methods.kag.boundary import Boundary, SignalValue
-from osler.methods.kag.depth import DepthSolver, SubAnswer
-from osler.methods.kag.logical_forms import PlanStep, Retrieval
+from osler.methods.kag.depth import DepthSolver
+from osler.methods.kag.logical_forms import PlanStep, Retrieval, SubAnswer
 from osler.methods.tcrag.machine import TuringMachine
 from osler.methods.tcrag.monitor import Draft, Monitor, mean_token_probability
 from osler.methods.tcrag.stack import FrameKind, MemoryStack

@@ -16,7 +16,6 @@ from osler.graph.items import Edge
 from osler.graph.store import Graph
 from osler.methods.kag.dependencies import find_dependencies
 from osler.methods.kag.graph_route.relations import RelationKind, Vocabulary, read_vocabulary
-from osler.methods.kag.hybrid import constraint_holds
 from osler.methods.kag.logical_forms import (
     Constraint,
     Deduce,
@@ -25,6 +24,7 @@ from osler.methods.kag.logical_forms import (
     Output,
     Retrieval,
     SpoNode,
+    constraint_holds,
 )
 
 MOST_MEMBERS = 100_000

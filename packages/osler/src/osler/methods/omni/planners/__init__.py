@@ -10,7 +10,7 @@
 | `trained` | a model trained to plan (§4.2) | one |
 
 `terms` extracts the terms of graph queries. Here are the interface of planners and what they share;
-their names in settings are `osler.methods.omni.planners.make.PlannerName`.
+their names in settings are `osler.methods.omni.plan.PlannerName`.
 """
 
 from __future__ import annotations

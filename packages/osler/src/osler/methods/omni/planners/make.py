@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, assert_never, get_args
+from typing import assert_never
 
 from osler.llm.core.speaker import Speaker
 from osler.methods.omni.describe import SourceDescription
 from osler.methods.omni.feedback import DocumentJudge
-from osler.methods.omni.plan import MOST
+from osler.methods.omni.plan import MOST, PlannerName
 from osler.methods.omni.planners import SourcePlanner
 from osler.methods.omni.planners.fixed import OriginalQuestion
 from osler.methods.omni.planners.prompting import Form, Prompting, Proposer, trained_planner
@@ -22,10 +22,6 @@ from osler.methods.omni.planners.reflexion import ROUNDS, Reflexion
 from osler.methods.omni.planners.serts import SeRTS
 from osler.methods.omni.planners.terms import TermExtractor
 from osler.methods.omni.retriever import PlannedRetriever
-
-PlannerName = Literal["original", "query2doc", "prompting", "reflexion", "serts", "trained"]
-"""The planners' names, the only list of them."""
-PLANNERS: tuple[PlannerName, ...] = get_args(PlannerName)
 
 
 @dataclass(frozen=True)

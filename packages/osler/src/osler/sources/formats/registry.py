@@ -1,0 +1,142 @@
+"""The choice of a parser by a file's name and first bytes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+from osler.errors import BadConfig
+from osler.sources.formats.clif import Clif
+from osler.sources.formats.cnxml import Cnxml
+from osler.sources.formats.csv_rows import CsvRows
+from osler.sources.formats.docx import Docx
+from osler.sources.formats.eicu import Eicu
+from osler.sources.formats.evaluation import EvaluationFile
+from osler.sources.formats.fhir import Fhir
+from osler.sources.formats.html import Html
+from osler.sources.formats.jats import Jats
+from osler.sources.formats.json_records import GuidelineJsonl, JsonRecords, MedragJsonl
+from osler.sources.formats.markdown import Markdown
+from osler.sources.formats.medquad_xml import MedquadXml
+from osler.sources.formats.mimic import Mimic, MimicEd
+from osler.sources.formats.ngc_xml import NgcXml
+from osler.sources.formats.obo import Obo
+from osler.sources.formats.omop import Omop
+from osler.sources.formats.osler_jsonl import OslerJsonl
+from osler.sources.formats.parquet import Parquet
+from osler.sources.formats.pdf import Pdf
+from osler.sources.formats.plain import Plain
+from osler.sources.formats.pubmed import Medline, PubmedXml
+from osler.sources.formats.rrf import Rrf
+from osler.sources.formats.synthea import Synthea
+from osler.sources.formats.trials import ClinicalTrialsJson
+from osler.sources.formats.wikis import Kilt, Mediawiki, WikiApi, Wikiextractor
+from osler.sources.formats.xlsx import Xlsx
+from osler.sources.records import Parser, Record
+from osler.text import load_plugins
+
+__all__ = [
+    "FOLDER_PARSERS",
+    "PARSERS",
+    "CompanionParser",
+    "FolderParser",
+    "by_name",
+    "sniff_file",
+    "sniff_folder",
+]
+
+
+@runtime_checkable
+class FolderParser(Protocol):
+    """A format whose tables belong together: a folder of them is one unit."""
+
+    name: str
+
+    def matches_folder(self, folder: Path) -> bool:
+        """Whether the folder itself, without those inside it, holds the format's tables."""
+
+    def parse_folder(self, folder: Path) -> Iterator[Record]:
+        """As `Parser.parse`, for all tables of the folder together."""
+
+
+@runtime_checkable
+class CompanionParser(Protocol):
+    """A format whose documents are named and ordered by companion files beside them."""
+
+    name: str
+
+    def is_companion(self, name: str) -> bool:
+        """Whether a file of this name is a companion (e.g. a table of contents) without text."""
+
+    def with_companions(self, paths: Sequence[Path]) -> Parser:
+        """The parser with these companions. Raises `MalformedSource` for an unreadable one."""
+
+
+PARSERS: tuple[Parser, ...] = (
+    *(parser() for parser in load_plugins("osler.formats").values()),
+    OslerJsonl(),
+    PubmedXml(),
+    MedquadXml(),
+    Jats(),
+    NgcXml(),
+    Cnxml(),
+    Mediawiki(),
+    Pdf(),
+    Parquet(),
+    Xlsx(),
+    Docx(),
+    ClinicalTrialsJson(),
+    Fhir(),
+    WikiApi(),
+    GuidelineJsonl(),
+    MedragJsonl(),
+    Wikiextractor(),
+    Kilt(),
+    EvaluationFile(),
+    JsonRecords(),
+    CsvRows(),
+    Obo(),
+    Medline(),
+    Html(),
+    Markdown(),
+    Plain(),
+)
+"""In sniffing order: those of other packages (entry points of `osler.formats`, each a class), then
+what is known by its contents, then what is known by its name."""
+
+FOLDER_PARSERS: tuple[FolderParser, ...] = (
+    Rrf(),
+    Mimic(),
+    MimicEd(),
+    Eicu(),
+    Omop(),
+    Clif(),
+    Synthea(),
+)
+
+_TABLE = re.compile(r"\.(?:csv|parquet|rrf)(?:\.gz)?$", re.IGNORECASE)
+
+
+def by_name(name: str) -> Parser | FolderParser:
+    """The parser that `--format` names; raises `BadConfig`, with the names, for any other."""
+    parsers: tuple[Parser | FolderParser, ...] = (*PARSERS, *FOLDER_PARSERS)
+    for parser in parsers:
+        if parser.name == name:
+            return parser
+    known = ", ".join(parser.name for parser in parsers)
+    raise BadConfig(f"there is no format {name!r}", fix=f"use one of {known}")
+
+
+def sniff_file(name: str, head: bytes) -> Parser | None:
+    """The parser of a file called `name` that begins with `head` (4 KiB), if there is one."""
+    return next((parser for parser in PARSERS if parser.matches(name, head)), None)
+
+
+def sniff_folder(folder: Path) -> FolderParser | None:
+    """The parser that takes the folder as one unit, if there is one."""
+    # Each format lists the folder anew: most folders hold no tables, and are listed once.
+    if not any(_TABLE.search(path.name) for path in folder.iterdir()):
+        return None
+    return next((parser for parser in FOLDER_PARSERS if parser.matches_folder(folder)), None)
