@@ -7,6 +7,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -115,3 +116,39 @@ def test_the_tutorial_runs_from_its_first_command_to_its_last(tmp_path: Path) ->
     assert done.returncode == 0, done.stderr
     for shown in ("75 ml of 20 % glucose", "500 mg three times a day", '"status":"ready"'):
         assert shown in done.stdout
+
+
+@pytest.mark.usefixtures("home")
+def test_a_package_of_your_own_adds_a_format_and_a_strategy(tmp_path: Path) -> None:
+    """As `pip install examples/plugin` leaves it, without installing into this environment."""
+    folder = EXAMPLES / "plugin"
+    project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    lines = [
+        line
+        for group, entries in project["entry-points"].items()
+        for line in (f"[{group}]", *(f"{name} = {place}" for name, place in entries.items()))
+    ]
+    installed = tmp_path / "osler_example-1.dist-info"
+    installed.mkdir()
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: osler-example\nVersion: 1\n")
+    (installed / "entry_points.txt").write_text("\n".join(lines))
+    (tmp_path / "anaemia.note").write_text(NOTES.removeprefix("# "), encoding="utf-8")
+    paths = os.pathsep.join((str(tmp_path), str(folder)))
+
+    def osler(*words: str) -> str:
+        done = subprocess.run(  # noqa: S603
+            [sys.executable, "-m", "osler", *words],
+            capture_output=True,
+            text=True,
+            timeout=300,
+            env={**os.environ, "PYTHONPATH": paths},
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    osler("kb", "add", str(tmp_path / "anaemia.note"), "--source", "wiki")
+    osler("kb", "build")
+    said = osler("ask", "--strategy", "ask-twice", "What treats iron deficiency anaemia?")
+    assert "Oral iron treats iron deficiency anaemia." in " ".join(said.split())
+    assert "ask-twice" in said

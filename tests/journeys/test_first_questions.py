@@ -50,7 +50,8 @@ def test_the_readme_shows_what_is_answered(answers: dict[str, dict[str, Any]]) -
     shown = readme.partition("```text\n")[2].partition("```")[0]
     question = re.findall(r'make ask Q="([^"]+)"', readme)[0]
     first = answers[question]["evidence"][0]
-    place = " · ".join((first["source"], first["title"], first["locator"]["section"]))
+    passage = first["passage"]
+    place = " · ".join((passage["source"], passage["title"], passage["locator"]["section"]))
     assert " ".join(shown.split()) == f"{first['quote']} [1] [1] {place}"
 
 

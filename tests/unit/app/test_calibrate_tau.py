@@ -155,9 +155,8 @@ def test_the_command_fits_tau_where_the_strategy_is_kag_thinker(
     monkeypatch.chdir(tmp_path)
     result = CliRunner().invoke(app, ["--set", "strategy.kind=kag-thinker", "calibrate"])
     assert result.exit_code == 0, result.output
-    assert "tau 0.6: 90% of the answers of m that reach it are right" in " ".join(
-        result.stdout.split()
-    )
+    said = " ".join(result.stdout.split())
+    assert "tau 0.6 tau model m tau share 0.9" in said
     text = (tmp_path / "osler.toml").read_text("utf-8")
     assert "tau = 0.6\n" in text
     assert 'tau_model = "m"' in text

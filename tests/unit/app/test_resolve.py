@@ -36,12 +36,6 @@ def test_an_identifier_leads_to_its_document(kb: KnowledgeBase) -> None:
     assert resolve_reference(kb, "https://pubmed.ncbi.nlm.nih.gov/33012345/") == (found,)
 
 
-def test_a_trial_of_the_eu_register_is_found_by_its_number(kb: KnowledgeBase) -> None:
-    (found,) = resolve_reference(kb, "EudraCT 2010-018418-26")
-    assert found.id == "trial:2010-018418-26#0"
-    assert kb.get("trial:2010-018418-26#0") == found
-
-
 def test_words_that_name_no_work_lead_nowhere(kb: KnowledgeBase) -> None:
     assert resolve_reference(kb, "research:33012345#0") == ()
 

@@ -42,8 +42,8 @@ def teacher(monkeypatch: pytest.MonkeyPatch) -> KeyedModel:
         return {role: models.LoadedModel(one) for role in roles}
 
     monkeypatch.setattr(teaching, "load_roles", cast)
-    for place in ("models", "teaching"):
-        monkeypatch.setattr(f"osler.build.{place}.load_encoder", lambda _: HashingEncoder())
+    for place in ("osler.build.models", "osler_lab.build.teaching"):
+        monkeypatch.setattr(f"{place}.load_encoder", lambda _: HashingEncoder())
     return one
 
 

@@ -8,7 +8,3 @@
 | `train` | training data, and training |
 | `build`, `cli` | training from settings; the verbs that it adds to `osler` |
 """
-
-from osler.prompts import add_folder
-
-add_folder(f"{__name__}.prompts")

@@ -5,13 +5,15 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
-PUBLISHED = Path(__file__).parents[4] / "benchmarks"
+ROOT = Path(__file__).parents[4]
+FIGURES = ROOT / "benchmarks" / "scoreboard" / "figures"
 
 
 def test_a_copied_figure_stands_in_the_log_under_its_heading() -> None:
-    log = (PUBLISHED / "LOG.md").read_text(encoding="utf-8")
+    files = sorted((ROOT / "research" / "log").glob("*.md"))
+    log = "\n".join(path.read_text(encoding="utf-8") for path in files)
     sections = {text.partition("\n")[0]: text.replace("−", "-") for text in log.split("\n## ")[1:]}
-    for path in sorted((PUBLISHED / "scoreboard" / "figures").glob("*.csv")):
+    for path in sorted(FIGURES.glob("*.csv")):
         for row in csv.DictReader(path.read_text(encoding="utf-8").splitlines()):
             found = [text for head, text in sections.items() if head.startswith(row["source"])]
             assert len(found) == 1, row["source"]

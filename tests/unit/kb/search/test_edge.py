@@ -22,10 +22,9 @@ from osler.errors import (
     KnowledgeBaseUnbuilt,
     SourceUnavailable,
 )
-from osler.kb import search
 from osler.kb.base import KnowledgeBase
+from osler.kb.search import backends, edge_build, generation
 from osler.kb.search import edge as edge_module
-from osler.kb.search import edge_build, generation
 from osler.kb.search.base import BackendChoice
 from osler.retrieve.hybrid import HybridRetriever, LexicalRetriever, retriever_over
 from osler_lab.testing.scripted import HashingEncoder
@@ -369,12 +368,12 @@ async def test_auto_makes_the_index_from_a_size_on_and_takes_it_away_below(
         kb.build(HashingEncoder())
         assert not (folder / "edge").exists()
         assert await ids(kb)
-        monkeypatch.setattr(search, "EDGE_FROM", 5)
+        monkeypatch.setattr(backends, "EDGE_FROM", 5)
         kb.build(HashingEncoder())
         assert (folder / "edge").exists()
         assert await ids(kb)
         assert len(workers()) == 1
-        monkeypatch.setattr(search, "EDGE_FROM", 5_000)
+        monkeypatch.setattr(backends, "EDGE_FROM", 5_000)
         kb.build(HashingEncoder())
         assert not (folder / "edge").exists()
         assert await ids(kb)

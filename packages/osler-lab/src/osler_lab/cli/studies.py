@@ -50,7 +50,7 @@ def poison(
     ],
     limit: Annotated[int, typer.Option(min=1, help="Only the first so many.")] = 100,
 ) -> None:
-    """Plant wrong passages (PoisonedRAG) in a copy of the knowledge base, and count who cites them.
+    """Plant wrong passages in a copy of the knowledge base, and count who cites them.
 
     1 passage of 5 that are read and 5 of 10, of the trust of what was quoted and of the highest,
     without and with answer.consistent; and how many clean answers that setting changes.

@@ -35,7 +35,7 @@ def restore(
         bool, typer.Option("--check", help="Only check that the archive is whole.")
     ] = False,
 ) -> None:
-    """Put a backup where the settings say that each part lies; nothing may lie there yet.
+    """Restore a backup into an empty home.
 
     All of it is checked first. The settings file goes to "settings" in home, to be compared.
     """

@@ -88,7 +88,7 @@ def watch(
     ] = None,
     wait: Wait = PATIENCE,
 ) -> None:
-    """Take in what comes, changes or goes in a folder, and build, until it is stopped.
+    """Watch a folder and keep the knowledge base up to date.
 
     Killed at any moment it loses nothing: started again, it goes on where it was.
     """

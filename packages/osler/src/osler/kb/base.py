@@ -15,7 +15,7 @@ from osler.kb import index, store
 from osler.kb.index import BuildResult, Correction, leases
 from osler.kb.reader import Derived, KnowledgeBaseReader
 from osler.kb.search.base import BackendChoice
-from osler.kb.store import access, snapshots
+from osler.kb.store import access
 from osler.kb.store.passages import (
     Progress,
     check_source,
@@ -28,7 +28,6 @@ from osler.kb.store.passages import (
     set_meta,
     size_of,
 )
-from osler.kb.store.snapshots import Snapshot
 from osler.sources.catalogue import SOURCES
 from osler.text import language_of
 from osler.types import Passage
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from osler.kb.ingest.bulk import WorkerPool
     from osler.kb.ingest.files import IngestResult
     from osler.kb.search.push import PushResult
+    from osler.kb.store.snapshots import Snapshot
 
 
 __all__ = ["BuildResult", "KnowledgeBase", "Progress"]
@@ -288,6 +288,8 @@ class KnowledgeBase(KnowledgeBaseReader):
         Raises `KnowledgeBaseError` for a bad or used name, when there is no room, and while
         another process writes.
         """
+        from osler.kb.store import snapshots
+
         return snapshots.take_snapshot(self.path, name, progress or ignore_progress, wait=self.wait)
 
     @classmethod
@@ -306,6 +308,8 @@ class KnowledgeBase(KnowledgeBaseReader):
         reads them again. Works also where the file is damaged or lost. Raises
         `KnowledgeBaseError` when there is no such snapshot and while another process writes.
         """
+        from osler.kb.store import snapshots
+
         snapshot = snapshots.restore_snapshot(path, name, progress or ignore_progress, wait=wait)
         if derived is not None:
             with access.open_for_writing(path, wait=max(wait, _PATIENCE)) as db:
@@ -314,6 +318,8 @@ class KnowledgeBase(KnowledgeBaseReader):
 
     def drop_snapshot(self, name: str) -> None:
         """Deletes a named copy. Raises `KnowledgeBaseError` when there is none."""
+        from osler.kb.store import snapshots
+
         snapshots.drop_snapshot(self.path, name)
 
     @contextmanager

@@ -17,7 +17,7 @@ from osler.kb.search import lexicon
 from osler.kb.search.backends import SearchBackends
 from osler.kb.search.base import EVERYTHING, TIES, BackendChoice, PassageFilter, Ranking
 from osler.kb.search.vectors import Floats
-from osler.kb.store import access, snapshots
+from osler.kb.store import access
 from osler.kb.store.passages import (
     Progress,
     ignore_progress,
@@ -26,13 +26,13 @@ from osler.kb.store.passages import (
     read_numbered,
     read_stored_vectors,
 )
-from osler.kb.store.snapshots import Snapshot
 from osler.types import Language, Passage
 
 if TYPE_CHECKING:
     from osler.kb.check import KnowledgeBaseInfo, Provenance
     from osler.kb.ingest.rejects import DeadLetter
     from osler.kb.store.export import ExportResult, Form
+    from osler.kb.store.snapshots import Snapshot
 
 Scored = tuple[Passage, float]
 _SOURCES = """
@@ -146,6 +146,8 @@ class KnowledgeBaseReader:
 
     def list_snapshots(self) -> list[Snapshot]:
         """All named copies, the oldest first."""
+        from osler.kb.store import snapshots
+
         return snapshots.list_snapshots(self.path)
 
     @property

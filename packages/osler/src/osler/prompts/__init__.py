@@ -17,6 +17,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from osler.errors import OslerError
+from osler.text import load_plugins
 from osler.types import Language, Question, citation_mark
 
 if TYPE_CHECKING:
@@ -57,13 +58,11 @@ class RenderedPrompt:
         return self.identity.partition("@")[0].partition(".")[0]
 
 
-_FOLDERS = [__name__]
-
-
-def add_folder(package: str) -> None:
-    """Has prompts also looked for among the files of this package."""
-    if package not in _FOLDERS:
-        _FOLDERS.append(package)
+@cache
+def prompt_folders() -> tuple[str, ...]:
+    """Packages whose files are prompts: this one, and the entry points of `osler.prompts`."""
+    brought = load_plugins("osler.prompts").values()
+    return (__name__, *(package.__name__ for package in brought))
 
 
 @cache
@@ -81,7 +80,7 @@ def load_prompt(name: str, language: Language) -> PromptFile:
 
 
 def _read_file(name: str) -> str:
-    for folder in _FOLDERS:
+    for folder in prompt_folders():
         with suppress(FileNotFoundError):
             return files(folder).joinpath(name).read_text(encoding="utf-8")
     raise BadPrompt(f"no prompt {name}")

@@ -4,33 +4,44 @@ Order, nearest first: flags, environment (`OSLER__SECTION__KEY`), `./osler.toml`
 the user's file, a preset, the defaults. Only `wiring` and the command line read them.
 """
 
-from osler.settings.hub import EmbedderSettings, RerankerSettings
-from osler.settings.layers import load, read_presets, user_file
-from osler.settings.merge import DEFAULT, LoadedSettings
-from osler.settings.models import ROLES, ModelSettings, Role, SamplingSettings
-from osler.settings.plugins import MethodFacts, PluginSettings, find_plugins
-from osler.settings.retrieval import RetrieveSettings
-from osler.settings.runs import BudgetSettings, RunsSettings
-from osler.settings.serving import ServeSettings
-from osler.settings.settings import (
-    AnswerSettings,
-    KbSettings,
-    Settings,
-)
-from osler.settings.show import flatten_settings, render_settings, render_template, write_template
-from osler.settings.strategies import (
-    STRATEGIES,
-    USUAL_STRATEGY,
-    AutoSettings,
-    CotSettings,
-    DirectSettings,
-    KagThinkerSettings,
-    OmniRagSettings,
-    RagSettings,
-    Strategy,
-    TcRagSettings,
-    UnifiedSettings,
-)
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from osler.settings.hub import EmbedderSettings, RerankerSettings
+    from osler.settings.layers import load, read_presets, user_file
+    from osler.settings.merge import DEFAULT, LoadedSettings
+    from osler.settings.models import ROLES, ModelSettings, Role, SamplingSettings
+    from osler.settings.plugins import MethodFacts, PluginSettings, find_plugins
+    from osler.settings.retrieval import RetrieveSettings
+    from osler.settings.runs import BudgetSettings, RunsSettings
+    from osler.settings.serving import ServeSettings
+    from osler.settings.settings import (
+        AnswerSettings,
+        KbSettings,
+        Settings,
+    )
+    from osler.settings.show import (
+        flatten_settings,
+        render_settings,
+        render_template,
+        write_template,
+    )
+    from osler.settings.strategies import (
+        STRATEGIES,
+        USUAL_STRATEGY,
+        AutoSettings,
+        CotSettings,
+        DirectSettings,
+        KagThinkerSettings,
+        OmniRagSettings,
+        RagSettings,
+        Strategy,
+        TcRagSettings,
+        UnifiedSettings,
+    )
 
 __all__ = [
     "DEFAULT",
@@ -70,3 +81,50 @@ __all__ = [
     "user_file",
     "write_template",
 ]
+
+_HOME = {
+    "AnswerSettings": "settings",
+    "AutoSettings": "strategies",
+    "BudgetSettings": "runs",
+    "CotSettings": "strategies",
+    "DEFAULT": "merge",
+    "DirectSettings": "strategies",
+    "EmbedderSettings": "hub",
+    "KagThinkerSettings": "strategies",
+    "KbSettings": "settings",
+    "LoadedSettings": "merge",
+    "MethodFacts": "plugins",
+    "ModelSettings": "models",
+    "OmniRagSettings": "strategies",
+    "PluginSettings": "plugins",
+    "ROLES": "models",
+    "RagSettings": "strategies",
+    "RerankerSettings": "hub",
+    "RetrieveSettings": "retrieval",
+    "Role": "models",
+    "RunsSettings": "runs",
+    "STRATEGIES": "strategies",
+    "SamplingSettings": "models",
+    "ServeSettings": "serving",
+    "Settings": "settings",
+    "Strategy": "strategies",
+    "TcRagSettings": "strategies",
+    "USUAL_STRATEGY": "strategies",
+    "UnifiedSettings": "strategies",
+    "find_plugins": "plugins",
+    "flatten_settings": "show",
+    "load": "layers",
+    "read_presets": "layers",
+    "render_settings": "show",
+    "render_template": "show",
+    "user_file": "layers",
+    "write_template": "show",
+}
+"""Name → module. Loaded when first used, so that a package that brings a strategy may import
+`osler.settings.plugins` while its own strategies are being looked for."""
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,1 @@
+"""Prompts of the methods to compare with, of judges and of training."""
