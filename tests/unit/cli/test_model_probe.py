@@ -149,3 +149,19 @@ def test_without_a_server_there_is_nobody_to_ask(osler: Any) -> None:
 )
 def test_an_address_is_completed(given: str, whole: str) -> None:
     assert _complete_url(given) == whole
+
+
+async def test_a_scoreboard_is_run_with_the_model_that_is_named(osler: Any, folder: Path) -> None:
+    (folder / "b.toml").write_text(
+        'about = "one question"\ntasks = ["sample"]\nstrategies = ["direct"]\nlimit = 1\n'
+    )
+    words = ("scoreboard", "run", "--plan", "b.toml", "--log-dir", "log")
+    async with serve_manners(CompetentModel(), QWEN) as place:
+        done = await call(osler, *words, "--model", place.url, "--name", MODEL)
+    assert done.exit_code == 0, done.stderr
+    assert "set   model.request = think=false, options.num_ctx=8192" in done.stdout
+    (plan,) = (folder / "log").glob("plan.json")
+    assert place.url in plan.read_text("utf-8")
+    assert not (folder / "osler.toml").exists()
+    down = await call(osler, *words, "--model", "127.0.0.1:9")
+    assert down.exit_code == 5

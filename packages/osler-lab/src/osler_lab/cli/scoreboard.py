@@ -33,12 +33,18 @@ def run(
         bool, typer.Option("--hours", help="Show how long it would take, and stop.")
     ] = False,
     estimate: EstimateAlone = False,
+    model: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="The model server to use, in place of the settings'."),
+    ] = None,
+    name: Annotated[str, typer.Option(help="The model's name there, if it has several.")] = "",
 ) -> None:
     """Run all strategies of a scoreboard on the same questions; it goes on where it was stopped.
 
     Replies are shared among strategies (a file beside the log folder), and questions that any
     expert was trained on are left out for all. How long it may take is said first. Exit code 6:
-    some samples failed.
+    some samples failed. With --model the server is first asked what its model can do, and the
+    settings that follow hold for this run.
     """
     from osler.cli.session import PARTIAL
     from osler_lab.cli.evaluate import open_replies, show_trial_cost
@@ -46,6 +52,10 @@ def run(
     from osler_lab.evaluate.scoreboard import read_scoreboard
     from osler_lab.studies import evaluation
 
+    if model is not None:
+        from osler.cli.model_probe import use_model
+
+        use_model(here, model, name)
     board = read_scoreboard(plan)
     trial = _make_trial(here, board, data, limit or board.limit)
     if estimate:

@@ -52,15 +52,13 @@ def init_with_model(here: CliSession, path: Path, url: str, name: str, *, force:
     from osler.app.probe.advice import write_advice
     from osler.errors import BadConfig
     from osler.llm.local.weights import DEFAULTS, is_present
-    from osler.settings import Settings, write_template
+    from osler.settings import write_template
     from osler.settings.edit import write_keys
 
     if path.exists() and not force:
         raise BadConfig(f"{path} is there already", fix="--force writes over it")
-    place = {"kind": "openai", "url": _complete_url(url)}
-    named = {**place, "name": name or asyncio.run(_find_name(place["url"]))}
-    settings = Settings.model_validate({"model": named})
-    asked = _ask_models(here, settings, [("model", settings.model)])
+    named = _name_model(url, name)
+    asked = _ask_named(here, named)
     ok = all(found.ok for found, _ in asked)
     if ok:
         write_template(path, overwrite=force)
@@ -71,6 +69,36 @@ def init_with_model(here: CliSession, path: Path, url: str, name: str, *, force:
         raise typer.Exit(ABSTAINED)
     fetch = "" if all(map(is_present, DEFAULTS)) else "osler download-models, "
     here.print_line(f"next: {fetch}osler kb build --sample, then osler ask QUESTION")
+
+
+def use_model(here: CliSession, url: str, name: str) -> None:
+    """Has the rest of this call use a server's model, with what follows from asking it.
+
+    Nothing is written. Ends the call where the model cannot be used as it is.
+    """
+    named = _name_model(url, name)
+    asked = _ask_named(here, named)
+    if not all(found.ok for found, _ in asked):
+        _show_asked(here, asked, None)
+        raise typer.Exit(ABSTAINED)
+    ((_, advice),) = asked
+    follows = {f"model.{key}": value for key, value in {**named, **advice.model}.items()}
+    here.flags |= follows
+    for line in advice.lines():
+        here.print_line(f"set   {line}")
+
+
+def _name_model(url: str, name: str) -> dict[str, str]:
+    place = _complete_url(url)
+    named = name or asyncio.run(_find_name(place))
+    return {"kind": "openai", "url": place, "name": named}
+
+
+def _ask_named(here: CliSession, named: dict[str, str]) -> Asked:
+    from osler.settings import Settings
+
+    settings = Settings.model_validate({"model": named})
+    return _ask_models(here, settings, [("model", settings.model)])
 
 
 def _served_sections(settings: Settings) -> list[tuple[str, ModelSettings]]:
