@@ -9,11 +9,11 @@ import pytest
 from osler.build import Parts
 from osler.build.composers import note_roles
 from osler.build.models import LoadedModel
-from osler.build.tc_rag import build_machine, state_monitor
+from osler.build.tc_rag import build_machine
 from osler.errors import BadConfig, CapabilityMissing
 from osler.llm.core.base import LanguageModel
 from osler.methods.tcrag.machine import TuringMachine
-from osler.methods.tcrag.monitor import Metric
+from osler.methods.tcrag.monitor import Metric, make_monitor
 from osler.methods.tcrag.moves import LeanMoves
 from osler.retrieve.relevance import OverlapRelevance
 from osler.settings import Settings, TcRagSettings
@@ -46,12 +46,12 @@ def built(given: Settings, model: LanguageModel | None = None) -> TuringMachine:
 
 @pytest.mark.parametrize("metric", get_args(Metric))
 def test_each_metric_has_its_monitor(metric: Metric) -> None:
-    assert state_monitor(metric, ScriptedModel([])).metric == metric
+    assert make_monitor(metric, ScriptedModel([])).metric == metric
 
 
 def test_perplexity_is_refused_where_the_model_scores_no_given_text() -> None:
     with pytest.raises(CapabilityMissing, match="blind has none"):
-        state_monitor("cppl", TextOnly(ScriptedModel([], name="blind")))
+        make_monitor("cppl", TextOnly(ScriptedModel([], name="blind")))
 
 
 @pytest.mark.parametrize(("metric", "top"), [("cppl", 0), ("off", 0), ("uct", 1)])

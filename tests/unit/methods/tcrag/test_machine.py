@@ -535,3 +535,14 @@ async def test_a_run_with_nothing_left_to_try_ends_and_says_so() -> None:
     solution = await guided.solve(QUESTION, Run())
     assert solution.why == "not converged: no sensible move is left"
     assert len(script.seen) == 2
+
+
+def test_the_paper_s_machine_takes_the_first_metric_that_its_model_can_be_valued_by() -> None:
+    found, blind = ScriptedRetriever({"": [INTERACTION]}), TextOnly(ScriptedModel([]))
+    scoring = TuringMachine.from_model(ScriptedModel([]), found)
+    assert (scoring.monitor.metric, scoring.sigma) == ("cppl", 10)
+    telling = TuringMachine.from_model(blind, found)
+    assert (telling.monitor.metric, telling.sigma) == ("uct", 20)
+    assert TuringMachine.from_model(blind, found, metric="off").monitor.metric == "off"
+    with pytest.raises(CapabilityMissing, match="likelihood of a given text"):
+        TuringMachine.from_model(blind, found, metric="cppl")

@@ -14,6 +14,7 @@ Running:
 | `plan` | the plan of a log folder: data, strategies, seed |
 | `runner` | tries every sample under every strategy, resumed |
 | `record` | a question with its gold answer, and the record of trying it |
+| `measuring` | a solver measured in one call: `osler_lab.measure_solver` |
 | `log` | the log folder: records and traces, shared by processes and hosts |
 | `merge` | several log folders as one |
 

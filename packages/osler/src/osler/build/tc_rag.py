@@ -18,12 +18,8 @@ from osler.methods.tcrag.actions import parse_action, parse_released, parse_tole
 from osler.methods.tcrag.machine import TuringMachine
 from osler.methods.tcrag.monitor import (
     SIGMA,
-    Cppl,
     Metric,
-    Monitor,
-    SurenessMonitor,
-    Uct,
-    Unmonitored,
+    make_monitor,
 )
 from osler.methods.tcrag.moves import AnyMove, GuidedMoves, LeanMoves, Moves
 from osler.methods.tcrag.observations import ObservationJudge
@@ -139,7 +135,7 @@ def build_machine(
     return TuringMachine(
         planner,
         tools,
-        state_monitor(metric, planner),
+        make_monitor(metric, planner),
         composer,
         _machine_moves(
             settings, chosen, parts, tuple(tool.name for tool in tools), composer, guided=guided
@@ -161,24 +157,6 @@ def build_machine(
         # Reporting a reply's tokens can cost a second reading: only for the metric that reads them.
         sampling=replace(sampling_of(settings), top=int(metric == "uct")),
     )
-
-
-def state_monitor(metric: Metric, model: LanguageModel) -> Monitor:
-    """Raises `CapabilityMissing` for a model that cannot be monitored so."""
-    match metric:
-        case "off":
-            return Unmonitored()
-        case "uct":
-            return Uct(model)
-        case "sureness":
-            return SurenessMonitor()
-        case "cppl" if isinstance(model, Likelihood):
-            return Cppl(model)
-        case _:
-            raise CapabilityMissing(
-                f"{metric} needs the likelihood of a given text, and {model.name} has none",
-                fix='set strategy.metric = "uct" or "off"',
-            )
 
 
 def _require_metric(metric: Metric, planner: LanguageModel, composer: Composer) -> None:

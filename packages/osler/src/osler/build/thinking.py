@@ -10,7 +10,6 @@ from osler.build.graphs import FORMS
 from osler.build.rules import graph_route, question_routes
 from osler.build.strategy_build import StrategyBuild
 from osler.errors import BadConfig, MalformedOutput
-from osler.llm.core.base import Sampling
 from osler.llm.core.speaker import Speaker
 from osler.methods.kag.boundary import TAU, GenerateThenAssess, NoBoundary
 from osler.methods.kag.dependencies import find_dependencies
@@ -26,21 +25,19 @@ from osler.methods.kag.output import AnswerFinisher
 from osler.methods.kag.parse import read_plan_tolerantly
 from osler.methods.kag.planner import Decomposer, FormPlanner, GivenForms
 from osler.methods.kag.pool import QuestionQuotes, QuestionSearch
-from osler.methods.kag.solver import Thinker
+from osler.methods.kag.solver import DECODING, Thinker
 from osler.methods.kag.transcript import ReleasedTurns, TrainedTurns
 from osler.settings import KagThinkerSettings, Role, Settings
 from osler.sources.catalogue import GRAPH
 
 # Characters of reasoning by a small model.
 _BRIEF = 80
-PAPER_DECODING = Sampling(temperature=0.0, max_tokens=8192, seed=42)
-"""The released code's; its top_p of 0.95 changes nothing at temperature 0."""
 
 
 def build_thinker(build: StrategyBuild, chosen: KagThinkerSettings) -> Thinker | DialogueThinker:
     """The planner decomposes; the reader does all else. In a dialogue the reader does both."""
     if chosen.dialogue != "calls":
-        return _build_dialogue(replace(build, sampling=PAPER_DECODING), chosen)
+        return _build_dialogue(replace(build, sampling=DECODING), chosen)
     depth = replace(
         build_depth_solver(build, chosen),
         boundary=knowledge_boundary(build, chosen),

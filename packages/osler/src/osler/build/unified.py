@@ -15,7 +15,7 @@ from osler.llm.core.base import Likelihood
 from osler.methods.kag.boundary import Boundary, GenerateThenAssess, NoBoundary
 from osler.methods.kag.depth import Depth
 from osler.methods.kag.solver import Thinker
-from osler.methods.tcrag.monitor import Metric
+from osler.methods.tcrag.monitor import Metric, make_monitor
 from osler.methods.tcrag.tools import Tool
 from osler.methods.unified.depth import MachineDepth, StateSignal
 from osler.methods.unified.search import FormTool, PlannedSearch, PlannedTool
@@ -168,5 +168,5 @@ def _state_signal(
         why = f"{reader.name} scores no given text: the state value is no signal of the boundary"
         return None, [why]
     limit = tc_rag.halting_threshold(build.settings, machine_settings(chosen), reader.name)
-    monitor = tc_rag.state_monitor(cast("Metric", chosen.metric), reader)
+    monitor = make_monitor(cast("Metric", chosen.metric), reader)
     return StateSignal(monitor, limit.sigma), [limit.note]

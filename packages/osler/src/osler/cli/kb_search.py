@@ -225,16 +225,15 @@ def _read_profile(
 
 def _read_patient(held: PatientIndex, path: Path) -> PatientProfile:
     """The profile of the first patient in the file, else of the codes and names in its text."""
-    from osler.sources.discover import discover, read_records
     from osler.sources.formats.reading import decode_text
     from osler.sources.patients.patient_document import profile_of
-    from osler.sources.records import Document, Drop
+    from osler.sources.reading import read
+    from osler.sources.records import Document
 
     # A bundle or a folder of tables may hold many patients: the first is the one asked about.
-    for file in discover([path]):
-        for record in () if isinstance(file, Drop) else read_records(file):
-            if isinstance(record, Document) and record.kind.endswith("atient"):
-                return profile_of("query", record.sections, record.title)
+    for record in read(path):
+        if isinstance(record, Document) and record.kind.endswith("atient"):
+            return profile_of("query", record.sections, record.title)
     return held.read_profile(decode_text(path.read_bytes(), path.name) if path.is_file() else "")
 
 

@@ -10,6 +10,7 @@
       prepare.py        records to rows, as pure functions
       chunk.py          documents to passages: the three papers' chunkings, and windows
       document_upsert.py new, unchanged, newer, older or double documents
+      correction.py     another text for one passage
       rejects.py        records that became no document, and dead letters
       bulk.py           the same work on several processes or a Ray cluster
     index/          builds: vectors for passages, shared between processes by leases

@@ -10,26 +10,19 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Self
 
-from osler.errors import KnowledgeBaseError, MissingPath, UnknownPassage, UnnamedSource
+from osler.errors import KnowledgeBaseError, MissingPath, UnnamedSource
 from osler.kb import index, store
-from osler.kb.index import BuildResult, Correction, leases
+from osler.kb.index import BuildResult
 from osler.kb.reader import Derived, KnowledgeBaseReader
 from osler.kb.search.base import BackendChoice
 from osler.kb.store import access
 from osler.kb.store.passages import (
     Progress,
     check_source,
-    columns_of,
-    delete_words,
     ignore_progress,
-    index_words,
-    read_meta,
-    read_numbered,
     set_meta,
-    size_of,
 )
 from osler.sources.catalogue import SOURCES
-from osler.text import language_of
 from osler.types import Passage
 
 if TYPE_CHECKING:
@@ -131,6 +124,30 @@ class KnowledgeBase(KnowledgeBaseReader):
             with bulk.open_spool(self.path) as folder:
                 outcomes = bulk.prepare_files(db, roots, how, folder, runner, report)
                 return files.add_paths(db, roots, how, report, outcomes)
+
+    def put(self, passages: Iterable[Passage], *, progress: Progress | None = None) -> IngestResult:
+        """Adds ready-made passages, each under its own id, `source:document#n`.
+
+        The passages of a document come in one call, in order, and take the place of those that
+        were put before: a document whose passages are equal stays, with its vectors. No file
+        stands behind them, so that `update` leaves them alone. A document that a file has brought
+        already, or with the words of another, is counted among the drops. Nothing is written where
+        one passage is refused: raises `KnowledgeBaseError` for an id of another form or one that
+        comes twice, a text of blanks, and while another process writes.
+
+        >>> import osler
+        >>> from pathlib import Path
+        >>> kb = osler.KnowledgeBase.create(Path("kb"))
+        >>> text = "Oral iron treats iron deficiency anaemia."
+        >>> kb.put([osler.Passage("notes:iron#0", text, source="notes", title="Iron")]).documents
+        1
+        >>> kb.get("notes:iron#0").text
+        'Oral iron treats iron deficiency anaemia.'
+        """
+        from osler.kb.ingest import files
+
+        with self._open_for_writing(progress) as db:
+            return files.put_passages(db, passages, progress or ignore_progress)
 
     def add_export(
         self,
@@ -236,6 +253,8 @@ class KnowledgeBase(KnowledgeBaseReader):
         own text comes back. Raises `UnknownPassage`, and `KnowledgeBaseError` for an empty text
         or while another process writes.
         """
+        from osler.kb.ingest.correction import replace_text
+
         with self._open_for_writing(None) as db:
             built = index.is_built(db)
             if built and encoder is not None:
@@ -350,40 +369,3 @@ def _sources_of(path: Path) -> tuple[str, ...]:
         f"{path} does not name its source",
         fix=f"give it with --source: {', '.join(SOURCES)}, or a name of your own",
     )
-
-
-def replace_text(db: sqlite3.Connection, id: str, text: str, encoder: Encoder | None) -> Correction:
-    """Replaces the text of a passage, within the caller's transaction.
-
-    The passage keeps its id and gets a new row number, since a reader may hold the old one's
-    vector; an equal text changes nothing. Raises `UnknownPassage`, and `KnowledgeBaseError` for
-    a text of blanks.
-    """
-    rows = list(read_numbered(db, "SELECT * FROM passage WHERE id = ?", (id,)))
-    if not rows:
-        raise UnknownPassage(f"there is no passage {id!r}", fix="`osler kb search` lists their ids")
-    ((number, old),) = rows
-    if not text.strip():
-        raise KnowledgeBaseError("the text is empty", fix="`osler kb rm` takes a document out")
-    from osler.sources.patients.identifiers.removal import remove_identifiers
-    from osler.sources.patients.secret import is_deidentified
-
-    if is_deidentified(old.source):
-        text = remove_identifiers(text)
-    if text == old.text:
-        return Correction(old, old, (number, number), has_vector=True)
-    new = replace(old, text=text, language=language_of(text))
-    place = db.execute("SELECT document, n FROM passage WHERE number = ?", (number,)).fetchone()
-    delete_words(db, rows)
-    db.execute("DELETE FROM passage WHERE number = ?", (number,))
-    added = db.execute(
-        "INSERT INTO passage VALUES (NULL, ?,?,?,?, ?,?,?,?,?,?, ?,?,?, ?,?,?)",
-        (*columns_of(new), *place, size_of(text, new.language)),
-    ).lastrowid
-    batch = [(added or 0, new)]
-    index_words(db, batch)
-    known = {*encoder.languages} & {*read_meta(db, "languages").split()} if encoder else set()
-    is_encoded = new.language in known
-    if encoder is not None and is_encoded:
-        leases.insert_vectors(db, batch, leases.encode_batch(encoder, [new]))
-    return Correction(old, new, (number, added or 0), is_encoded)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from osler.kb.base import KnowledgeBase
@@ -15,7 +15,7 @@ from osler.retrieve import rank_hits, rrf, source_errors
 from osler.retrieve.asked import AskedQuestion, BaseVocabulary, QuestionReader, asked_vector
 from osler.retrieve.words import content_terms
 from osler.text import language_of
-from osler.types import Hit, Passage, Retriever
+from osler.types import Hit, Passage
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,10 @@ class LexicalRetriever:
     reader: QuestionReader | None = None
 
     async def search(self, query: str, *, k: int) -> list[Hit]:
-        return await asyncio.to_thread(self._search_words, query, k)
+        return await asyncio.to_thread(self.search_index, query, k)
 
-    def _search_words(self, query: str, k: int) -> list[Hit]:
+    def search_index(self, query: str, k: int) -> list[Hit]:
+        """What `search` gives, without waiting for another thread."""
         with source_errors(self.kb, self.within.sources):
             asked = _read_query(self.reader, query)
             found = self.kb.by_words(content_terms(asked.full), k=k, within=self.within)
@@ -146,7 +147,7 @@ def retriever_over(
     encoder: Encoder | None,
     within: PassageFilter = EVERYTHING,
     fusion: Fusion = Fusion(),
-) -> Retriever:
+) -> LexicalRetriever | HybridRetriever:
     """The text retriever over the passages that pass `within`: hybrid, or by words alone without an
     encoder or with dense weight 0.
 
@@ -162,6 +163,34 @@ def retriever_over(
         equal = max(fusion.dense_weight, fusion.lexical_weight)
         fusion = replace(fusion, dense_weight=equal, lexical_weight=equal)
     return HybridRetriever(kb, encoder, within, fusion, reader)
+
+
+def search(
+    kb: KnowledgeBase,
+    text: str,
+    *,
+    k: int = 10,
+    encoder: Encoder | None = None,
+    sources: Collection[str] | None = None,
+) -> list[Hit]:
+    """The `k` best passages for `text`, best first: by words, and by meaning with the `encoder` of
+    the last build.
+
+    `sources` are those that are searched; `None`: all but patient records. Blocks; one who
+    searches often keeps the `retriever_over` the knowledge base. Raises `KnowledgeBaseUnbuilt`
+    where it is empty, `KnowledgeBaseMismatch` for another encoder, and `SourceUnavailable` for a
+    source that is not there.
+
+    >>> import osler
+    >>> from pathlib import Path
+    >>> section = osler.Section("Oral iron treats iron deficiency anaemia.")
+    >>> kb = osler.KnowledgeBase.create(Path("kb"))
+    >>> added = kb.put(osler.chunk(osler.Document("iron", "Iron", (section,))))
+    >>> [hit.passage.id for hit in osler.search(kb, "What treats anaemia?", k=3)]
+    ['documents:iron#0']
+    """
+    within = PassageFilter(None if sources is None else tuple(sources))
+    return retriever_over(kb, encoder, within).search_index(text, k)
 
 
 def question_reader(kb: KnowledgeBase) -> QuestionReader:

@@ -12,6 +12,7 @@ A source becomes passages in three steps, of which this package holds the first 
 |--------------|---------------------------------------------------------------------------|
 | `records`    | the values of a parser: `Document`, `Section`, `Deleted`, `Drop`          |
 | `discover`   | files, folders and archive members at a path, with their parsers          |
+| `reading`    | all records of a path                                                     |
 | `formats`    | a parser for each public format                                           |
 | `patients`   | one neutral record for all databases of patients; similar patients        |
 | `online`     | Wikipedia, PubMed and web search, through one bounded HTTP client         |
@@ -28,12 +29,5 @@ Rules that hold for every parser:
 * Patients are de-identified while they are read: names, addresses, dates and free text never
   reach a `Document`, and ages above 89 become "90 or over".
 
-To read a file by hand:
-
-    from pathlib import Path
-    from osler.sources.discover import discover, read_records
-    from osler.sources.records import Drop
-
-    for found in discover([Path("articles.tar.gz")]):
-        print(found if isinstance(found, Drop) else list(read_records(found)))
+`reading.read`, which is `osler.read`, does the first two for whoever wants documents alone.
 """

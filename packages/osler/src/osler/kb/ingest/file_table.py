@@ -54,7 +54,8 @@ class IngestRoot:
 class FileEntry:
     """A file, or a member of an archive, as the store knows it."""
 
-    root: int
+    root: int | None
+    """`None` of passages that no file brought."""
     source: str
     path: str
     """On disk; of a member, the archive's, "!" and the member's name. In `emr`, hashes."""

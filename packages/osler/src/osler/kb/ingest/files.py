@@ -21,12 +21,19 @@ from osler.kb.ingest import file_table, reader_process, rejects
 from osler.kb.ingest.chunk import OMNI
 from osler.kb.ingest.document_upsert import DocumentUpsert
 from osler.kb.ingest.file_table import FileEntry, FileStamp, IngestRoot
-from osler.kb.ingest.prepare import IngestOptions, Outcome, PreparedDocument
+from osler.kb.ingest.prepare import (
+    IngestOptions,
+    Outcome,
+    PreparedDocument,
+    document_key,
+    prepare_passages,
+)
 from osler.kb.store.access import write_transaction
 from osler.kb.store.passages import Progress, set_meta
 from osler.sources.discover import Found, FoundFile, check_paths, hash_tree, list_path, open_listing
 from osler.sources.patients.patient import pseudonymize_place
 from osler.sources.records import Drop
+from osler.types import Passage
 
 READER = "2"
 """Raised when parsers read what they could not read before: dead letters are then tried again."""
@@ -158,6 +165,39 @@ def update_roots(
     job.tally.documents += again.tally.documents
     job.tally.passages += again.tally.passages
     return sum_results([job.tally])
+
+
+def put_passages(
+    db: sqlite3.Connection, passages: Iterable[Passage], progress: Progress
+) -> IngestResult:
+    """Implements `KnowledgeBase.put`."""
+    of_document: dict[str, list[Passage]] = {}
+    for one in passages:
+        of_document.setdefault(document_key(one), []).append(one)
+    prepared = [prepare_passages(group) for group in of_document.values()]  # before any is written
+    tally = IngestResult()
+    with write_transaction(db):
+        for number, document in enumerate(prepared):
+            progress("documents", number, len(prepared))
+            # A file of its own, so that the document alone is replaced when it is put again.
+            entry = _make_put_entry(document)
+            upsert = DocumentUpsert(db, entry, entry.path, READER, by_hand=True)
+            result = upsert.take_outcome(document, 1)
+            if isinstance(result, Drop):
+                tally.count_drop(result)
+            else:
+                tally.count_document(result)
+            tally.gone += upsert.finish_file()
+        if tally.documents or tally.gone:
+            set_meta(db, built="")
+    return tally
+
+
+def _make_put_entry(prepared: PreparedDocument) -> FileEntry:
+    source = prepared.rows[0].passage.source
+    path = pseudonymize_place(source, f"put:{prepared.document.id}")
+    nowhere, mark = FileStamp(-1, -1), prepared.digest.hex()
+    return FileEntry(None, source, path, "", mark, "passages", "", nowhere)
 
 
 def _absolute_path(path: Path) -> Path:

@@ -12,13 +12,15 @@ from hashlib import blake2b
 from typing import NamedTuple
 from unicodedata import normalize
 
+from osler.errors import KnowledgeBaseError
 from osler.kb.ingest.chunk import OMNI, document_passages, parse_chunking
-from osler.kb.store.passages import columns_of, index_tokens, size_of
+from osler.kb.store.passages import check_source, columns_of, index_tokens, size_of
 from osler.sources.catalogue import EMR, trust_of
 from osler.sources.patients.identifiers.removal import remove_from_document
 from osler.sources.patients.patient_document import PATIENT, SYNTHETIC
 from osler.sources.patients.secret import is_deidentified
 from osler.sources.records import Deleted, Document, Drop, Record
+from osler.text import make_slug
 from osler.types import Passage
 
 EMPTY = "no text"
@@ -73,6 +75,73 @@ Outcome = PreparedDocument | Deleted | Drop
 def prepare_batch(records: Iterable[Record], how: IngestOptions) -> list[Outcome]:
     """Prepares records for the store, in order. Pure: no file, no clock, no randomness."""
     return [prepare_record(record, how) for record in records if not _is_foreign(record, how)]
+
+
+def chunk(
+    document: Document, chunking: str = OMNI.name, *, source: str = "documents"
+) -> tuple[Passage, ...]:
+    """Cuts a document into passages, as `kb add` would into `source`; none of one without text.
+
+    `chunking` is "omni" (at most 1,000 characters), "kag", "tc-rag" (128 tokens, overlapping) or
+    numbers of one's own: "800", "800+100", "256t+64". Raises `BadConfig` for another one, and
+    `KnowledgeBaseError` for a bad source name and for a patient's record outside `emr`.
+
+    >>> import osler
+    >>> section = osler.Section("Oral iron treats anaemia. It is taken once a day.", ("Treatment",))
+    >>> document = osler.Document("anaemia", "Anaemia", (section,))
+    >>> [passage.id for passage in osler.chunk(document)]
+    ['documents:anaemia#0']
+    >>> [passage.text for passage in osler.chunk(document, "30", source="guideline")]
+    ['Oral iron treats anaemia.', 'It is taken once a day.']
+    """
+    check_source(source)
+    prepared = prepare_record(document, IngestOptions(source, chunk=parse_chunking(chunking).name))
+    if isinstance(prepared, PreparedDocument):
+        return tuple(row.passage for row in prepared.rows)
+    if prepared == Drop(document.id, MISPLACED):
+        raise KnowledgeBaseError(f"{document.id} is {MISPLACED}", fix='give source="emr"')
+    return ()
+
+
+def prepare_passages(passages: Sequence[Passage]) -> PreparedDocument:
+    """Makes the rows of one document of its ready-made passages, which stay as they are.
+
+    Raises `KnowledgeBaseError` for an id that is not `source:document#n` or is there twice, for a
+    text of blanks, a patient's record outside `emr`, and a source that loses identifiers: whether
+    they are all in the text, and where, is known of files alone.
+    """
+    first = passages[0]
+    name = document_key(first).removeprefix(f"{first.source}:")
+    check_source(first.source)
+    for one in passages:
+        if one.id.rpartition("#")[0] != f"{one.source}:{make_slug(name)}":
+            raise KnowledgeBaseError(
+                f"{one.id!r} is no id of a passage", fix=f"write {one.source}:DOCUMENT#0, #1, …"
+            )
+        if not one.text.strip():
+            raise KnowledgeBaseError(f"{one.id} has no text", fix="leave it out")
+    if len({one.id for one in passages}) < len(passages):
+        raise KnowledgeBaseError(f"{document_key(first)} has two passages of one id")
+    place = first.locator
+    if place.kind in (PATIENT, SYNTHETIC) and first.source != EMR:
+        raise KnowledgeBaseError(f"{name} is {MISPLACED}", fix="put it into emr")
+    if is_deidentified(first.source):
+        raise KnowledgeBaseError(
+            f"texts of {first.source} lose their identifiers", fix="add them as files"
+        )
+    document = Document(
+        *(name, first.title, (), first.language, place.year, place.url, place.code, place.kind),
+        licence=first.licence,
+        illustrative=first.illustrative,
+        retracted="retracted" in place.kind.casefold(),
+    )
+    rows = (PassageRow(one, size_of(one.text, one.language), index_tokens(one)) for one in passages)
+    return _make_prepared(document, IngestOptions(first.source), tuple(rows))
+
+
+def document_key(passage: Passage) -> str:
+    """Names the document of a passage, with its source: "book:anaemia"."""
+    return passage.id.rpartition("#")[0]
 
 
 def _is_foreign(record: Record, how: IngestOptions) -> bool:

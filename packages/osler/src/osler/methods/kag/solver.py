@@ -9,12 +9,17 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Protocol, assert_never
+from typing import Protocol, Self, assert_never
 
 from osler.answer import UNDECIDED, Composer, Decision, who_decided
+from osler.answer.written import WrittenComposer
+from osler.llm.core.base import LanguageModel, Sampling
+from osler.llm.core.speaker import Speaker
+from osler.methods.kag.boundary import GenerateThenAssess
 from osler.methods.kag.dependencies import Dependencies, find_dependencies
-from osler.methods.kag.depth import Depth
+from osler.methods.kag.depth import Depth, DepthSolver, RelationSelector
 from osler.methods.kag.executors import Calculator, Deducer
+from osler.methods.kag.focus import Focuser
 from osler.methods.kag.logical_forms import (
     Deduce,
     Form,
@@ -26,12 +31,15 @@ from osler.methods.kag.logical_forms import (
     SubAnswer,
 )
 from osler.methods.kag.output import AnswerFinisher, nearest_option
-from osler.methods.kag.planner import FormPlanner
+from osler.methods.kag.planner import Decomposer, FormPlanner
 from osler.methods.kag.pool import QuestionSearch, merge_hits
 from osler.methods.kag.variables import Variables
 from osler.trace import BudgetExceeded, FormSolved, Noted, Run
 from osler.trace.ordered import OrderedEvents, gather
-from osler.types import Halt, Hit, Question, Solution
+from osler.types import Halt, Hit, Question, Retriever, Solution
+
+DECODING = Sampling(temperature=0.0, max_tokens=8192, seed=42)
+"""The released code's; its top_p of 0.95 changes nothing at temperature 0."""
 
 
 class QuestionRoute(Protocol):
@@ -61,6 +69,44 @@ class Thinker:
     last_deduce: bool = True
     """Whether a Deduce that ends the plan is asked for by itself; false: the answer, which is asked
     with the same facts, concludes in its place."""
+
+    @classmethod
+    def from_model(cls, model: LanguageModel, retriever: Retriever) -> Self:
+        """Makes the solver of the paper, with one model in every role and one search.
+
+        The model plans (§3.1.1); a lookup is answered out of its own knowledge within its boundary
+        (§3.2), else from three passages a search (§4.1); Math runs its programs (§3.4). The model
+        words the answer, and its sentences are held against the passages. It must tell the
+        log-probabilities of its replies: else nothing lies within its boundary. Other values:
+        `dataclasses.replace`.
+
+        >>> import asyncio, osler
+        >>> from osler_lab.testing.scripted import ScriptedModel, ScriptedRetriever
+        >>> text = "Warfarin is stopped five days before surgery."
+        >>> found = osler.Passage("notes:warfarin#0", text, "notes", "Warfarin")
+        >>> plan = '''Step1: How long before surgery is warfarin stopped?
+        ... Action1: Retrieval(s=s1:drug['warfarin'], p=p1:stopped, o=o1)'''
+        >>> unknown = "I can't answer this question, I need to retrieve external knowledge."
+        >>> enough = "<answer>Yes</answer><reason>Reference 0 says it.</reason>"
+        >>> boxed = r"<answer>\\boxed{five days}</answer>"
+        >>> model = ScriptedModel([plan, unknown, enough, boxed, f"{text} [1]"])
+        >>> retriever = ScriptedRetriever({"warfarin": [found]})
+        >>> thinker = osler.Thinker.from_model(model, retriever)
+        >>> question = osler.parse_question("When is warfarin stopped before surgery?")
+        >>> solution = asyncio.run(thinker.solve(question, osler.Run()))
+        >>> solution.answer.text, solution.why
+        ('Warfarin is stopped five days before surgery. [1]', '1 of 1 steps answered')
+        """
+        asks = Speaker(model, "reader", DECODING)
+        boundary, focuser = GenerateThenAssess(asks), Focuser(asks)
+        return cls(
+            Decomposer(replace(asks, role="planner"), example=True),
+            DepthSolver(asks, retriever, boundary, focuser, selector=RelationSelector(asks)),
+            Calculator(asks, {}),
+            Deducer(asks),
+            AnswerFinisher(asks),
+            WrittenComposer(),
+        )
 
     async def solve(self, question: Question, run: Run) -> Solution:
         try:

@@ -7,21 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Self
 
+from osler.answer.written import WrittenComposer
 from osler.errors import MalformedOutput
-from osler.llm.core.base import Completion
+from osler.llm.core.base import Completion, LanguageModel, Sampling
 from osler.llm.core.speaker import Speaker
 from osler.methods.omni.describe import SourceDescription, source_variables
 from osler.methods.omni.dossier import left_out
 from osler.methods.omni.plan import MOST, PlanReading, Query, SourcePlan, expect_source_plan
 from osler.methods.omni.planners import Proposal, SourcePlanner
+from osler.methods.omni.planners.prompting import Prompting, Proposer
 from osler.methods.omni.reader import Reader
 from osler.methods.omni.retriever import PlannedRetriever, missing_sources, order_results
 from osler.prompts import render_question_prompt
 from osler.retrieve import LookupResult, tell_order
 from osler.retrieve.pooled import PooledOrder
 from osler.trace import BudgetExceeded, Noted, Run, SourcesPlanned
-from osler.types import Answer, Halt, Hit, Language, Question, Solution, numbered
+from osler.types import Answer, Halt, Hit, Language, Question, Retriever, Solution, numbered
 
 _MISSING: dict[Language, str] = {
     "en": "Not searched: {sources}.",
@@ -40,6 +43,35 @@ class OmniRag:
     """The one order over all results; `None` = the queries take turns."""
     follow_up: FollowUp | None = None
     """Plans on where the documents do not answer; the paper has none."""
+
+    @classmethod
+    def from_model(
+        cls, model: LanguageModel, retriever: Retriever | Mapping[str, Retriever]
+    ) -> Self:
+        """Makes Omni-RAG with one model that is asked for the plan and reads what was found.
+
+        The planner is the paper's Prompting (App. D.3), with at most three queries for a source
+        (§4.1) and ten documents a query (§5.1.2). `retriever`: by the name of its source, as plans
+        say it, or one for the source "documents". The model words the answer, and its sentences
+        are held against the passages. Other values: `dataclasses.replace`.
+
+        >>> import asyncio, osler
+        >>> from osler_lab.testing.scripted import ScriptedModel, ScriptedRetriever
+        >>> text = "Warfarin is stopped five days before surgery."
+        >>> found = osler.Passage("notes:warfarin#0", text, "notes", "Warfarin")
+        >>> model = ScriptedModel(["<notes> stopping warfarin </notes>", f"{text} [1]"])
+        >>> sources = {"notes": ScriptedRetriever({"warfarin": [found]})}
+        >>> method = osler.OmniRag.from_model(model, sources)
+        >>> question = osler.parse_question("When is warfarin stopped before surgery?")
+        >>> solution = asyncio.run(method.solve(question, osler.Run()))
+        >>> solution.answer.text, solution.why
+        ('Warfarin is stopped five days before surgery. [1]', 'read 1 passages from notes')
+        """
+        sources = retriever if isinstance(retriever, Mapping) else {"documents": retriever}
+        offers = tuple(map(SourceDescription, sources))
+        planner = Prompting(Proposer(Speaker(model, "planner"), offers))
+        reader = Reader(model, WrittenComposer(), Sampling())
+        return cls(planner, PlannedRetriever(sources), reader)
 
     async def solve(self, question: Question, run: Run) -> Solution:
         try:

@@ -1,6 +1,7 @@
 """TC-RAG: a language model controlled by a memory stack and a state value (the first paper).
 
-`machine.TuringMachine` is Algorithm 1, with its line numbers in the margin.
+`machine.TuringMachine` is Algorithm 1, with its line numbers in the margin; `parts` has what it is
+made of.
 
 | Section | Module |
 |---|---|

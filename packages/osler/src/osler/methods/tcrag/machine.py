@@ -5,15 +5,15 @@ Departures from the paper, with their reasons, stand in docs/papers/tc-rag.md.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Literal, assert_never
 
-from osler.answer import Composer, Decision, plain_text, spoken_text, who_decided
+from osler.answer import Decision, plain_text, spoken_text, who_decided
 from osler.answer.option_reading import written_option
 from osler.answer.silence import explain_silence, read_draft
 from osler.errors import CapabilityMissing, MalformedOutput
 from osler.llm.core.ask import ask
-from osler.llm.core.base import Completion, LanguageModel, Sampling
+from osler.llm.core.base import Completion
 from osler.llm.core.grammar import Grammar
 from osler.methods.tcrag import actions
 from osler.methods.tcrag.actions import (
@@ -26,22 +26,21 @@ from osler.methods.tcrag.actions import (
     ToolUse,
 )
 from osler.methods.tcrag.conversation import (
-    Template,
     Wording,
     render_act_prompt,
     stack_messages,
 )
-from osler.methods.tcrag.monitor import Draft, Monitor, explain_halt
-from osler.methods.tcrag.moves import Moves, OfferedMoves, TriedMoves
+from osler.methods.tcrag.monitor import Draft, explain_halt
+from osler.methods.tcrag.moves import OfferedMoves, TriedMoves
+from osler.methods.tcrag.parts import MachineParts
 from osler.methods.tcrag.stack import LARGE, FrameKind, MemoryStack
 from osler.methods.tcrag.steps import (
-    ActionReader,
     MachineStep,
     ask_conclusion,
     read_steps,
     write_summary,
 )
-from osler.methods.tcrag.tools import Tool, ToolCall, number_passages, try_tool
+from osler.methods.tcrag.tools import ToolCall, number_passages, try_tool
 from osler.trace import BudgetExceeded, Noted, Popped, Pushed, Run, StateValued
 from osler.types import Answer, Halt, Hit, Language, Question, Solution
 
@@ -50,45 +49,8 @@ COMPOSED = "of the composed answer"
 """Note on a state value that is not of the model's own text."""
 
 
-@dataclass(frozen=True)
-class TuringMachine:
-    """TC-RAG, Algorithm 1."""
-
-    model: LanguageModel
-    """Writes the actions."""
-    tools: tuple[Tool, ...]
-    monitor: Monitor
-    composer: Composer
-    moves: Moves
-    sigma: float
-    max_loop: int = 8
-    argument: bool = True
-    """Whether the model writes the tool's query; else the question itself is asked."""
-    constrained: bool = False
-    """Whether the engine takes a grammar."""
-    read: ActionReader = actions.parse_action
-    """Parser of replies, by the dialect; all are in `tcrag.actions`."""
-    summariser: LanguageModel | None = None
-    """Model that writes summaries; `None` = the acting model, in its action, as in the paper."""
-    basis: str = ""
-    """Origin of sigma, shown with the reason for halting; empty for a configured one."""
-    note: str = ""
-    """A note on sigma, emitted before the first step."""
-    longest: int = 600
-    """Characters of an action's text under a grammar; a third of it in Chinese, which is denser."""
-    template: Template = "line"
-    """How tools are described to the model."""
-    exhausted: Literal["draft", "top"] = "draft"
-    """What a run without a sure conclusion returns: the last Thought or Summary, or, as in line
-    31, the top of the stack whatever it is."""
-    closes: bool = False
-    """Whether a run whose steps are spent asks for a Conclusion before it ends, and one ends whose
-    model has said twice that the same evidence does not answer."""
-    search_first: bool = False
-    """Whether the question itself is looked up before the model is asked for its first action."""
-    fresh: bool = False
-    """Whether a search shows only passages that memory lacks (`ToolCall.fresh`)."""
-    sampling: Sampling = field(default_factory=Sampling)
+class TuringMachine(MachineParts):
+    """TC-RAG, Algorithm 1; `from_model` makes one with the paper's values."""
 
     async def solve(self, question: Question, run: Run) -> Solution:
         if self.note:

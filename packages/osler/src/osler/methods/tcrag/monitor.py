@@ -14,7 +14,7 @@ from typing import Literal, Protocol
 
 from osler.errors import CapabilityMissing
 from osler.llm.core.ask import score
-from osler.llm.core.base import Likelihood, Message, TokenScore
+from osler.llm.core.base import LanguageModel, Likelihood, Message, TokenScore
 from osler.methods.tcrag.stack import MemoryStack
 from osler.trace import Run
 from osler.types import Answer
@@ -135,3 +135,21 @@ class Unmonitored:
 
     async def state_value(self, draft: Draft, memory: MemoryStack, run: Run) -> float:
         return 0.0
+
+
+def make_monitor(metric: Metric, model: LanguageModel) -> Monitor:
+    """Makes the monitor. Raises `CapabilityMissing` for a model that cannot be monitored so."""
+    match metric:
+        case "off":
+            return Unmonitored()
+        case "uct":
+            return Uct(model)
+        case "sureness":
+            return SurenessMonitor()
+        case "cppl" if isinstance(model, Likelihood):
+            return Cppl(model)
+        case _:
+            raise CapabilityMissing(
+                f"{metric} needs the likelihood of a given text, and {model.name} has none",
+                fix='set strategy.metric = "uct" or "off"',
+            )
