@@ -24,8 +24,9 @@ from written_commands import mistakes
 LOG = logging.getLogger("mkdocs.hooks")
 NAME = re.compile(r"(?<!\[)`(osler(?:[.:]\w+)+)(?:\([^`]*\))?`")
 """`package.module`, `osler.package.module:Class`, `osler.package.module.function(…)`."""
-NO_NAMES = {"osler.toml", "osler.unread"}
-"""A file, and a field of a reply."""
+_GROUPS = ("strategies", "formats", "encoders", "datasets", "prompts", "access")
+NO_NAMES = {"osler.toml", "osler.unread", *(f"osler.{group}" for group in _GROUPS)}
+"""A file, a field of a reply, and groups of entry points."""
 LOADED = re.compile(
     r"<(?:script|img|link|iframe)\b[^>]*?\b(?:src|href)=[\"']?(?:https?:)?//[^\"'> ]+"
 )

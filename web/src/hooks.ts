@@ -1,6 +1,7 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import * as api from "./api";
-import { heard, told, type Heard, type Told } from "./log";
+import type { Heard } from "./events";
+import { heard, told, type Told } from "./log";
 import { follow } from "./stream";
 
 export const why = (error: unknown): string =>

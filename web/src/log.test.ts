@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { columns, heard, round, told, type Event, type Heard } from "./log";
+import type { Event, Heard } from "./events";
+import { columns, heard, round, told } from "./log";
 
 const EVENTS: Event[] = [
   { type: "run.started", strategy: "tc-rag" },

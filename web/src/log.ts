@@ -2,15 +2,8 @@
 // that is looked at again, and of any beginning of it.
 
 import type { Danger } from "./api";
+import type { Event, Heard } from "./events";
 import { splitNote } from "./notes";
-
-// deno-lint-ignore no-explicit-any -- an event is JSON whose shape its type names
-export type Event = { type: string } & Record<string, any>;
-
-export interface Heard {
-  at: number; // the event's number, from 1
-  event: Event;
-}
 
 export interface Frame {
   kind: string;
@@ -86,8 +79,6 @@ export const EMPTY: Told = {
   notes: [],
   found: [],
 };
-
-export const END = /^run\.(finished|failed|cancelled)$/;
 
 // A stream that was resumed may say an event again: each counts once.
 export function heard(before: Heard[], more: Heard[]): Heard[] {

@@ -1,4 +1,4 @@
-import type { Event } from "./log";
+import type { Event } from "./events";
 
 // What a model wrote that may not word medicine is a note, never medicine: it is folded away.
 // The same cases as in osler.trace.notes.

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { asking, link, parsed } from "./place";
-import type { Event } from "./log";
+import type { Event } from "./events";
 import { sorted } from "./parts/SortedTable";
 import { stepName } from "./parts/Waiting";
 import { costParts, shownMoney } from "./cost";

@@ -1,6 +1,6 @@
 // The events of a run as they come, read on from the last one whenever the connection is lost.
 
-import { END, type Event } from "./log";
+import { END, type Event } from "./events";
 
 export type Open = (after: number, stop: AbortSignal) => Promise<Response>;
 

@@ -150,7 +150,9 @@ def test_help_takes_at_most_twelve_bare_starts_of_python() -> None:
 
 
 def test_the_words_of_the_first_help_are_those_of_the_docstrings() -> None:
-    for name, verb in RootGroup.verbs.items():
+    group = typer.main.get_command(app)
+    assert isinstance(group, RootGroup)
+    for name, verb in group.lazy.verbs.items():
         if verb.place:
             command: Any = verb.make_command(name)
             first = " ".join(command.help.partition("\n\n")[0].split())
@@ -174,6 +176,11 @@ def test_help_imports_neither_pydantic_nor_the_library() -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert done.stdout == ""
+
+
+@pytest.mark.parametrize("module", ["osler_lab.cli", "osler_serve.cli.serve"])
+def test_commands_of_another_package_are_imported_before_those_of_the_core(module: str) -> None:
+    subprocess.run([sys.executable, "-c", f"import {module}"], check=True)  # noqa: S603
 
 
 def test_the_console_script_runs(tmp_path: Path) -> None:

@@ -134,12 +134,12 @@ def test_published_scoreboard_becomes_blocks_of_the_page() -> None:
 def test_the_wheel_carries_the_page(tmp_path: Path) -> None:
     pytest.importorskip("hatchling")
     command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
-    root = Path(__file__).parents[3]
+    root = Path(__file__).parents[3] / "packages" / "osler-serve"
     subprocess.run(command, cwd=root, check=True, capture_output=True, timeout=120)  # noqa: S603
     (wheel,) = tmp_path.glob("*.whl")
     with zipfile.ZipFile(wheel) as held:
         for name, content in page.read_files().items():
-            assert held.read(f"osler/serve/static/dist/{name}") == content
+            assert held.read(f"osler_serve/static/dist/{name}") == content
 
 
 def test_the_page_names_the_sources_as_the_catalogue_does() -> None:

@@ -1,6 +1,7 @@
 import { useEffect, useMemo, useState } from "react";
 import type { Run } from "../api";
-import { told, type Heard, type Told } from "../log";
+import type { Heard } from "../events";
+import { told, type Told } from "../log";
 import { link } from "../place";
 import { plain } from "../plain";
 import type { Tongue } from "../words";

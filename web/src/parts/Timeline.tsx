@@ -1,5 +1,6 @@
 import { useState } from "react";
-import { said, type Heard } from "../log";
+import type { Heard } from "../events";
+import { said } from "../log";
 import { splitNote } from "../notes";
 import { plain } from "../plain";
 import { Note } from "./Note";

@@ -1,6 +1,6 @@
 import { useEffect, useState } from "react";
 import type { Watched } from "../hooks";
-import type { Event } from "../log";
+import type { Event } from "../events";
 import { plain } from "../plain";
 import type { Tongue } from "../words";
 

@@ -102,11 +102,15 @@ def _draw_points(axes: Sequence[Any], column: Sequence[SigmaPoint]) -> None:
     axes[-1].set_xlabel("sigma")
 
 
+_UNSAID = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+"""Left out of a picture: the moment would change it each time, and the page names no other host."""
+
+
 def _save_figure(figure: Any, path: Path) -> None:
     kind = path.suffix.lower()
     if kind not in (".svg", ".png"):
         raise BadConfig(f"{path}: a figure is .svg or .png", fix="choose another --figure")
-    options: dict[str, Any] = {"metadata": {"Date": None}} if kind == ".svg" else {"dpi": 150}
+    options: dict[str, Any] = {"metadata": _UNSAID} if kind == ".svg" else {"dpi": 150}
     try:
         figure.savefig(path, **options)
     except OSError as error:

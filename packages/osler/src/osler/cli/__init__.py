@@ -9,7 +9,7 @@ import io
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import typer
 
@@ -95,8 +95,11 @@ class RootGroup(LazyGroup, ErrorGroup):
                 ),
             },
         ),
-        **installed_verbs(),
     }
+
+    def __init__(self, **given: Any) -> None:
+        # Not in `verbs`: this module is imported by those that hold the other packages' verbs.
+        super().__init__(verbs={**self.verbs, **installed_verbs()}, **given)
 
 
 app = typer.Typer(
