@@ -10,20 +10,16 @@ import secrets
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from osler.app.audit.checkpoints import (
-    CheckpointSigner,
-    hash_leaf,
-    prove_inclusion,
-    read_checkpoints,
-)
-from osler.app.audit.log import PUBLIC, AuditLog, Verification, read_head, read_lines, verify_log
 from osler.errors import BadConfig, BadRun, StorageFailed, translate_os_errors
 from osler.kb.store.durable import write_private
 from osler.settings import Settings
 from osler.trace import Answered, Event, Retrieved, Sink
 from osler.types import Question
+
+if TYPE_CHECKING:
+    from osler.app.audit.log import AuditLog, Verification
 
 _LOG = logging.getLogger("osler.audit")
 _SALT = "salt"
@@ -45,6 +41,9 @@ def open_audit(settings: Settings) -> AuditLog | None:
 
 @cache
 def _open_log(folder: Path, key_file: Path, copies: Path | None, every: int) -> AuditLog:
+    from osler.app.audit.checkpoints import CheckpointSigner
+    from osler.app.audit.log import AuditLog
+
     return AuditLog(folder, CheckpointSigner(key_file), copies, every)
 
 
@@ -94,6 +93,9 @@ def hash_file(path: Path) -> str:
 
 def verify_audit(settings: Settings, copies: Path | None = None) -> Verification:
     """Raises `BadConfig` where there is no log, or no list of checkpoints at `copies`."""
+    from osler.app.audit.checkpoints import read_checkpoints
+    from osler.app.audit.log import PUBLIC, verify_log
+
     folder = log_folder(settings)
     public = folder / PUBLIC
     if not public.is_file():
@@ -109,6 +111,8 @@ def verify_audit(settings: Settings, copies: Path | None = None) -> Verification
 
 def read_entries(settings: Settings) -> list[dict[str, Any]]:
     """Those that can be read. Raises `StorageFailed`."""
+    from osler.app.audit.log import read_lines
+
     entries = []
     for line in read_lines(log_folder(settings)):
         try:
@@ -123,6 +127,9 @@ def prove_run(settings: Settings, run: str) -> dict[str, Any]:
 
     Raises `BadRun` for a run that the log does not know, or whose files are gone.
     """
+    from osler.app.audit.checkpoints import hash_leaf, prove_inclusion
+    from osler.app.audit.log import PUBLIC, read_head, read_lines
+
     folder = log_folder(settings)
     lines, head = read_lines(folder), read_head(folder)
     index = _find_run(lines, run)
