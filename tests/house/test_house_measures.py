@@ -1,5 +1,7 @@
 """The bounds of `make house`: sizes, names, comments and references of the package."""
 
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -50,6 +52,18 @@ def test_the_packages_weigh_no_more_than_they_may(measures: house.Measures) -> N
         name: size for name, size in measures.packages.items() if size > budget["code_lines"][name]
     }
     assert heavier == {}
+
+
+def test_a_question_imports_no_more_than_it_needs() -> None:
+    """What `osler ask` imports before it looks at the question; the rest comes when it is wanted."""
+    names = "osler.cli.ask", "osler.app.runs", "osler.build.rules", "osler.retrieve.hybrid"
+    code = f"import sys, {', '.join(names)}; print(*sys.modules)"
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    sizes = {file.name: file.count_lines()[0] for file in house.read_sources()}
+    lines = sum(sizes.get(name, 0) for name in done.stdout.split())
+    assert lines <= tomllib.loads(BUDGET.read_text(encoding="utf-8"))["ask_lines"]
 
 
 def test_references_lead_to_files_that_are_here(measures: house.Measures) -> None:
