@@ -173,7 +173,7 @@ coverage: $(VENV)/dev
 	    print("statements: {covered_lines:,} of {num_statements:,} ({percent_statements_covered:.1f} %)".format(**t))'; \
 	  exit $$tests
 
-## Builds the package, installs it in a fresh environment and asks a question there. TAG=v1.2.3 must fit the version; DIST=dist keeps the files.
+## Builds the three packages, installs them in a fresh environment and asks a question there. TAG=v1.2.3 must fit the version; DIST=dist keeps the files.
 release-check: $(VENV)/dev
 	$(BIN)/python scripts/release_check.py $(if $(TAG),--tag $(TAG)) $(if $(DIST),--keep $(DIST))
 

@@ -213,7 +213,7 @@ def reader(folder: Path) -> dict[str, str]:
 def show_cited(reply: dict[str, Any]) -> None:
     """Prints the answer; refuses one with a statement that rests on no quote of a passage."""
     answer, evidence = reply["answer"], reply["evidence"]
-    texts = {passage["id"]: passage["text"] for passage in evidence}
+    texts = {one["passage"]["id"]: one["passage"]["text"] for one in evidence}
     quoted = [c for c in answer["citations"] if c["quote"] in texts[c["passage_id"]]]
     numbers = {citation["number"] for citation in quoted}
     bare = [s for s in answer["statements"] if not numbers.intersection(s["cites"])]

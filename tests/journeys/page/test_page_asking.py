@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
@@ -304,8 +305,15 @@ def test_evidence_that_disagrees_stands_beside_the_answer_and_opens(
             page.locator("main .text", has_text="examplol").first.wait_for()
 
 
+def write_differently(words: Sequence[str], count: int) -> list[str]:
+    """Sentences of the same words, none written as another is: an answer says none twice."""
+    gaps = islice(product((" ", ", ", ": "), repeat=len(words) - 1), count)
+    return ["".join(map("".join, zip(words, (*signs, "."), strict=True))) for signs in gaps]
+
+
 def test_an_answer_of_ten_thousand_words_is_shown_whole(window: Window, home: Path) -> None:
-    reply = " ".join(["Adrenaline is given first, into the outer thigh, at once. [1]"] * 1_000)
+    words = ["Adrenaline", "is", "given", "first", "into", "the", "outer thigh", "at", "once"]
+    reply = " ".join(f"{one} [1]" for one in write_differently(words, 1_000))
     with serve_osler(home, model=FixedModel(reply=reply)) as place, window(place) as page:
         ask_question(page)
         expect_count(page.locator(".cite"), 1_000)
@@ -315,7 +323,8 @@ def test_an_answer_of_ten_thousand_words_is_shown_whole(window: Window, home: Pa
 
 
 def test_two_hundred_cards_are_shown_and_open(window: Window, home: Path) -> None:
-    reply = " ".join(f"Adrenaline is given first. [{n}]" for n in range(1, 201))
+    said = write_differently(["Adrenaline", "is", "given", "first", "says", "page"], 200)
+    reply = " ".join(f"{one} [{n}]" for n, one in enumerate(said, 1))
 
     def filled_with_many(at: Path) -> None:
         fill_knowledge_base(at, many_pages(210))

@@ -272,7 +272,7 @@ def test_what_events_bring_stays_text_and_hidden_letters_are_named(
 def test_a_hostile_passage_is_shown_as_it_is_written(window: Window, home: Path) -> None:
     model = FixedModel(reply="A hostile page, adrenaline. [1]")
     with serve_osler(home, model=model) as place, httpx2.Client(base_url=place.url) as client:
-        run = start_run(client, "A hostile page, adrenaline?", sources=["wiki"])
+        run = start_run(client, "What does a hostile page say?", sources=["wiki"])
         read_stream(client, run)
         with window(place, f"runs/{run}") as page:
             page.locator(".card").first.click()

@@ -146,3 +146,15 @@ def test_the_page_names_the_sources_as_the_catalogue_does() -> None:
     text = (Path(__file__).parents[3] / "web/src/sources.ts").read_text(encoding="utf-8")
     named = re.findall(r'^  (\w+): \{ en: "(.+)", zh: "(.+)" \},$', text, flags=re.MULTILINE)
     assert named == [(one.name, one.label["en"], one.label["zh"]) for one in BUILT_IN]
+
+
+def test_the_page_reads_no_field_that_the_api_does_not_have(http: httpx2.Client) -> None:
+    schemas = http.get("/openapi.json").json()["components"]["schemas"].values()
+    known = [{*one.get("properties", {})} for one in schemas]
+    text = (Path(__file__).parents[3] / "web/src/api.ts").read_text(encoding="utf-8")
+    read = re.findall(
+        r"^export interface (\w+)[^{]*\{\n(.*?)^\}", text, flags=re.MULTILINE | re.DOTALL
+    )
+    fields = {name: {*re.findall(r"^  (\w+)\??:", body, flags=re.MULTILINE)} for name, body in read}
+    assert len(fields.pop("Block")) > 1  # of the scoreboard, which is a file
+    assert [name for name, own in fields.items() if not any(own <= one for one in known)] == []

@@ -86,8 +86,9 @@ function Option({ run, letter }: { run: Run; letter: string }) {
 type Said = NonNullable<Run["answer"]>["statements"][number] & { run: Run; speak: Tongue; lit: Lit };
 
 function Statement({ text, cites, kind, run, speak, lit }: Said) {
+  const bare = cites.length === 0 && kind !== "notice"; // a notice is Osler's own words
   return (
-    <span className={cites.length ? "statement" : "statement uncited"} title={cites.length ? undefined : speak.words.uncited}>
+    <span className={bare ? "statement uncited" : "statement"} title={bare ? speak.words.uncited : undefined}>
       <bdi>{plain(text)}</bdi> {kind === "unconfirmed" && <em className="small">{speak.words.unconfirmed} </em>}
       {cites.map((n) => (
         <Cite key={n} n={n} one={run.evidence.find((found) => found.number === n)} lit={lit} />

@@ -6,7 +6,7 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator
-from importlib.metadata import version
+from importlib.metadata import metadata, version
 from importlib.resources import files
 from typing import Any
 
@@ -54,6 +54,8 @@ def test_the_container_file_keeps_the_rules_of_its_linters() -> None:
     for rest in (rest for head, rest in said if head == "RUN" and "pip install" in rest):
         assert "--no-cache-dir" in rest  # DL3042
         assert "==${VERSION}" in rest  # DL3013
+        (extras,) = re.findall(r"osler\[(.+)\]", rest)
+        assert {*extras.split(",")} <= {*(metadata("osler").get_all("Provides-Extra") or ())}
     users = [rest for head, rest in said if head == "USER"]
     assert users[-1].isdigit(), "Kubernetes tells by a number that it is not root (DL3002)"
     for head in ("ENTRYPOINT", "CMD"):
