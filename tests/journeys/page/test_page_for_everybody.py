@@ -145,7 +145,7 @@ def test_axe_finds_nothing_in_what_comes_and_goes(
         page.get_by_role("button", name="Show what will be searched for").click()
         page.get_by_label("Searched for as").wait_for()
         found += violations(page)
-        page.get_by_role("button", name="Keep this question").click()
+        page.get_by_role("button", name="Save to conversations").click()
         page.locator(".turn .answer").wait_for()
         with KnowledgeBase.open(home / "kb") as kb:
             kb.remove(source="wiki")

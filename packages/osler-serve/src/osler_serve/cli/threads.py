@@ -69,7 +69,7 @@ def _replay_turns(here: JsonSession, settings: Settings, thread: Thread) -> None
     for turn in thread.turns:
         asyncio.run(replay(settings.runs.path / turn.run))
     document = {"thread": thread.id, "turns": len(thread.turns)}
-    here.report_line(f"replayed {len(thread.turns)} turns: each is as it was", document)
+    here.report_line(f"replayed {len(thread.turns)} turns; all identical", document)
 
 
 def again(

@@ -22,8 +22,8 @@ from osler.trace import BudgetExceeded, Run
 from osler.types import Answer, Authorship, Hit, Language, Question, Statement, Sureness
 
 NOTE = {
-    "en": "Quoted sentences, not a written answer: no model that may word medicine is configured.",
-    "zh": "以下为原文摘句，并非撰写的答案：未配置可以撰写医学内容的模型。",
+    "en": "Quotations. No writing model is set up.",
+    "zh": "以下为原文摘句。未设置用于撰写的模型。",
 }
 
 _DECIDED_NOTE = {

@@ -111,7 +111,7 @@ async def ask(
     """Solves the question as the settings say, and keeps the run if they say so.
 
     `danger` is the notice that a caller found already: the first event, before what may fail.
-    `parts` are what is open already (`wiring.Shelf`); without them all is opened now.
+    `parts` are what is open already (`ResourceCache`); without them all is opened now.
     `plan_question`: Omni-RAG runs this one. Raises `BadConfig` where the strategy runs none.
     """
     began = time.perf_counter()

@@ -155,7 +155,7 @@ def replay(
     question = read_report(log).question
     with watch_events(here, trace, first=("replaying the run", ""), film=film) as sink:
         finished = asyncio.run(again(log.parent, sink=sink))
-    here.print_line(f"replayed {len(finished.events)} events: each is as it was\n")
+    here.print_line(f"replayed {len(finished.events)} events; all identical\n")
     show_result(here, make_report(finished, question), film=film)
 
 

@@ -17,7 +17,7 @@ from osler.types import Answer, CautionRule, Citation, DangerNotice, Evidence, Q
 
 NOTICE = (
     "For healthcare professionals and research. Supports, does not replace, clinical judgement."
-    " Not for emergencies. Do not enter what identifies a patient."
+    " Not for emergencies. Do not enter patient-identifying information."
 )
 Status = Literal["queued", "running", "finished", "failed", "cancelled", "interrupted"]
 _CONTROL = {chr(n) for n in range(32) if chr(n) not in "\t\n\r"} | {"\x7f"}

@@ -116,11 +116,12 @@ class AnswerSettings(SettingsSection):
     """Leave out passages that more trusted ones contradict, by amounts and directions, and say
     so."""
     uncited: Literal["auto", "show", "drop"] = "auto"
-    """What becomes of a model's sentence that no passage bears out: show marks it as not confirmed,
-    drop leaves it out and says so; auto does so where a passage that was read holds an order to a
-    program or is of a source of trust 1, if it has to do neither with them nor the question."""
+    """Handling of model sentences without supporting evidence: show marks them as not confirmed;
+    drop leaves them out and says so; auto drops them where a passage that was read holds an
+    instruction to a program or has trust 1, if they concern neither the passages nor the
+    question."""
     cautions: Literal["all", "currency", "none"] = "all"
-    """What is said about the cited evidence, by rules and without a model: currency: retracted, of
+    """Cautions about the cited evidence, by rules and without a model: currency: retracted, of
     a newer edition; all: also amounts and directions that differ."""
 
 
@@ -197,13 +198,13 @@ class Settings(SettingsSection):
     """Emergency contacts for people in danger."""
     strategy: Strategy = Field(default=AutoSettings(), description="How a question is solved.")
     calibration: CalibrationSettings = CalibrationSettings()
-    """What `osler calibrate` wrote; not for the hand."""
+    """Written by `osler calibrate`; do not edit."""
     budget: BudgetSettings = Field(default=BudgetSettings(), description="Bounds of one run.")
     prices: PriceSettings = Field(default=PriceSettings(), description="What tokens cost.")
     emr: PatientSettings = PatientSettings()
     """How patients are compared."""
     net: NetworkSettings = NetworkSettings()
-    """How what lies outside is called, if it is."""
+    """Network access to online services."""
     web: WebSettings = Field(default=WebSettings(), description="Web search; off unless set.")
     pedia: PediaSettings = PediaSettings()
     """An encyclopaedia; off unless set."""

@@ -79,7 +79,11 @@ class OmniRag:
         if run.spent:
             return Solution(answer, Halt.BUDGET, f"spent: {run.spent}", run.usage)
         if answer.is_silent:
-            nothing = "the passages found do not answer" if hits else "nothing was found"
+            nothing = (
+                "passages were found, but none answers the question"
+                if hits
+                else "nothing was found"
+            )
             why = f"a source was down: {'; '.join(absent)}" if absent else nothing
             return Solution(answer, Halt.NO_EVIDENCE, why, run.usage)
         return Solution(answer, Halt.CONVERGED, _explain_reading(hits, found), run.usage)

@@ -261,7 +261,11 @@ class Episode:
         answer = await self.kit.composer.conclude(
             self.question, self.hits, self.draft, self.run, decision=decision
         )
-        nothing = "the passages found do not answer" if self.hits else "nothing was found"
+        nothing = (
+            "passages were found, but none answers the question"
+            if self.hits
+            else "nothing was found"
+        )
         why = f"a source was down: {self.failed}" if self.failed else nothing
         solution = end_single_pass(
             answer, self.run, decided, converged=converged, silent=Halt.NO_EVIDENCE, why=why
