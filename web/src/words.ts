@@ -105,7 +105,7 @@ const en = {
   modelNote: "Note of the model: not medicine",
   grounding: "Cited",
   bySteps: "By these steps",
-  machinery: "How it was reached",
+  machinery: "How it was answered",
   stack: "Working memory",
   taken: "put aside",
   forms: "The question in steps",
@@ -538,7 +538,7 @@ const COLUMNS: Record<string, [string, string]> = {
   low: ["Lower bound", "下限"],
   high: ["Upper bound", "上限"],
   unit: ["Unit", "单位"],
-  hints: ["Said of itself", "自述"],
+  hints: ["Self-described", "自述"],
 };
 
 const PICTURES: Record<string, [string, string]> = {

@@ -213,7 +213,7 @@ def test_a_bad_file_gets_a_clear_word_and_nothing_of_it_stays(
     window: Window, ward: ServedOsler
 ) -> None:
     bad = {
-        "tool.exe": (b"MZ\x90", "a file of .exe is not taken"),
+        "tool.exe": (b"MZ\x90", "a file of .exe is not accepted"),
         "tool.txt": (b"\x7fELF\x02", "is a program"),
         "locked.pdf": (locked_pdf(), "save it without a password"),
         "broken.docx": (word_file("x")[:900], "truncated or damaged"),

@@ -210,9 +210,9 @@ async def test_log_probability_just_above_zero_is_zero() -> None:
 @pytest.mark.parametrize(
     ("entries", "wrong"),
     [
-        ([token_entry("x", float("nan"))], "nan is no log-probability"),
-        ([token_entry("x", 0.7)], "0.7 is no log-probability"),
-        ([token_entry("x", float("-inf"))], "-inf is no log-probability"),
+        ([token_entry("x", float("nan"))], "nan is not a log-probability"),
+        ([token_entry("x", 0.7)], "0.7 is not a log-probability"),
+        ([token_entry("x", float("-inf"))], "-inf is not a log-probability"),
         ([token_entry("x", None)], "'x' has no log-probability"),
         ([token_entry("x", True)], "'x' has no log-probability"),
         ([3], "no list of objects"),
@@ -293,7 +293,7 @@ def server(
     doors: Mapping[str, Any] = {},  # never written to
     models: Any = None,
 ) -> Answers:
-    """A server with these doors outside chats; what is not among them is 404."""
+    """A server with these endpoints outside chats; what is not among them is 404."""
 
     def answer(asked: LoopbackRequest) -> bytes:
         if asked.path == CHATS:

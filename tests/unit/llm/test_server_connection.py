@@ -415,21 +415,21 @@ async def test_an_error_in_mid_stream_that_no_other_try_mends_is_told() -> None:
         (json_reply(b'{"choices": [{"mess'), "broken JSON"),
         (json_reply(b"\xff\xfe"), "broken JSON"),
         (json_reply(b"[" * 200_000), "broken JSON"),
-        (json_reply([1]), "no JSON object"),
+        (json_reply([1]), "a JSON object"),
         (json_reply({"error": {"message": "overloaded"}}), "overloaded"),
         (json_reply({"choices": []}), "no choices"),
         (json_reply({"choices": [{"text": "x"}]}), "no message"),
-        (json_reply(chat_reply(None)), "content is no text but None"),
-        (json_reply(chat_reply(["x"])), "content is no text but"),
+        (json_reply(chat_reply(None)), "content is not text but None"),
+        (json_reply(chat_reply(["x"])), "content is not text but"),
         (json_reply(b"not gzip", more="Content-Encoding: gzip\r\n"), "cannot be decoded"),
         (reply_head(kind=EVENTS), "the stream had no reply in it"),
         (reply_head(kind=EVENTS) + b"data: [DONE]\n\n", "the stream had no reply in it"),
         (reply_head(kind=EVENTS) + b"\x00\xff rubbish\n\n", "the stream had no reply in it"),
         (reply_head(kind=EVENTS) + b'data: {"choi\n\n', "broken JSON"),
-        (stream_reply([[1]]), "an event is no JSON object"),
-        (stream_reply([{"choices": {"0": 1}}]), "choices are no list"),
+        (stream_reply([[1]]), "an event is not a JSON object"),
+        (stream_reply([{"choices": {"0": 1}}]), "choices are not a list"),
         (stream_reply([{"choices": [{"text": "x"}]}]), "no delta"),
-        (stream_reply([chat_chunk(3)]), "content is no text but 3"),
+        (stream_reply([chat_chunk(3)]), "content is not text but 3"),
     ],
 )
 async def test_a_reply_that_cannot_be_right_is_an_error_that_says_why(
@@ -546,7 +546,7 @@ async def test_server_client_posts_to_other_endpoints() -> None:
         door = ServerClient(Endpoint(base_url=place.url, model="m"))
         assert await door.post("/embeddings", {"input": "x"}) == {"data": [{"embedding": [1.0]}]}
         assert place.asked[0].path == "/v1/embeddings"
-        with pytest.raises(ModelError, match="/embeddings answered no JSON object"):
+        with pytest.raises(ModelError, match="/embeddings did not answer a JSON object"):
             await door.post("/embeddings", {"input": "y"})
 
 

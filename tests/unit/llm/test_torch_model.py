@@ -495,7 +495,7 @@ def test_a_folder_cut_short_is_missing_not_a_crash(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_no_adapter_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ModelMissing, match="is no adapter"):
+    with pytest.raises(ModelMissing, match="is not an adapter"):
         load_pair(save_tiny(tmp_path / "base"), adapter=tmp_path, device="cpu")
 
 

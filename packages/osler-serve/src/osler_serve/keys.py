@@ -149,7 +149,7 @@ class Authenticator:
         self._looked = float("-inf")
 
     def local_caller(self) -> Caller:
-        """This machine's own caller, for doors that are no sockets."""
+        """This machine's own caller, for interfaces other than sockets."""
         return self._local
 
     async def fetch_hook_keys(self, authorization: str | None, path: str) -> None:

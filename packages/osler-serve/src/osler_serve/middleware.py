@@ -114,7 +114,7 @@ class AuthMiddleware:
             raise RefusedRequest(421, "wrong_host", "unknown Host header", fix="set serve.hosts")
         origin = headers.get("origin")
         if origin is not None and origin_host(origin) != headers.get("host", ""):
-            raise RefusedRequest(403, "wrong_origin", "requests from other sites are not taken")
+            raise RefusedRequest(403, "wrong_origin", "cross-origin requests are refused")
 
     @property
     def _binds_everywhere(self) -> bool:

@@ -19,8 +19,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from osler.answer.abstention import explain_abstention, tell_unread
 from osler.answer.in_danger import answer_below_notice
-from osler.answer.silence import explain_silence, tell_unread
 from osler.answer.written import say_unconfirmed
 from osler.app.audit.entries import HeldAnswer, begin_entry, end_entry
 from osler.app.danger import announce_danger, danger_notice
@@ -326,7 +326,7 @@ async def _solve_question(
             notes_of=note_roles(settings),
         )
     )
-    said = explain_silence(await solver.solve(question, run), run)
+    said = explain_abstention(await solver.solve(question, run), run)
     solved = tell_unread(say_unconfirmed(said), run)
     answer = answer_below_notice(solved.answer, question, danger)
     solution = replace(solved, answer=answer, danger=danger)

@@ -47,7 +47,7 @@ def add(
     ] = "",
     trust: Annotated[
         int | None,
-        typer.Option(min=1, max=5, help="How far to trust them, 5 most; else as the source."),
+        typer.Option(min=1, max=5, help="Trust from 1 to 5 (highest); default: the source's."),
     ] = None,
     wait: Wait = PATIENCE,
     chunk: Annotated[
@@ -155,9 +155,7 @@ def show_added(
 
 def build(
     here: CliSession,
-    rebuild: Annotated[
-        bool, typer.Option("--rebuild", help="Throw away the vectors and make them again.")
-    ] = False,
+    rebuild: Annotated[bool, typer.Option("--rebuild", help="Recompute all vectors.")] = False,
     sample: Annotated[
         bool, typer.Option("--sample", help="Add the sample texts that come with Osler first.")
     ] = False,

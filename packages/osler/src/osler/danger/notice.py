@@ -67,7 +67,7 @@ def find_danger(
     """The notice for a person's texts; `None` without danger.
 
     What the rules find counts, and what the `classifier` makes of it and finds by itself; with
-    `overrules` it may silence a rule.
+    `overrules` it may switch a rule off.
     """
     signs: dict[str, DangerKind] = {}
     for text in texts:

@@ -25,7 +25,7 @@ _CONTROL = {chr(n) for n in range(32) if chr(n) not in "\t\n\r"} | {"\x7f"}
 
 def _check_text(text: str) -> str:
     if any(c in _CONTROL or "\ud800" <= c <= "\udfff" for c in text):
-        raise ValueError("control characters and halves of characters are no text")
+        raise ValueError("control characters and lone surrogates are not allowed")
     return text
 
 
@@ -180,7 +180,7 @@ class ProofStepView(ResponseModel):
     needs: list[int]
     """Numbers of the steps whose results it needs."""
     answer: str
-    """The value, or the members of a set; empty where it has none that may be shown."""
+    """The value, or the members of a set; empty if none may be shown."""
     passages: list[str]
     """Ids of the passages that it rests on: `GET /passages/{id}` opens them."""
     computed: str

@@ -43,5 +43,5 @@ class OpenAIReranker:
 def _finite_score(result: Mapping[str, Any]) -> float:
     told = result.get("relevance_score")
     if isinstance(told, bool) or not isinstance(told, int | float) or not isfinite(told):
-        raise BadReply(f"{told!r} is no relevance score")
+        raise BadReply(f"{told!r} is not a relevance score")
     return float(told)

@@ -11,7 +11,7 @@ from osler.build.tc_rag import metric_of
 
 T = TypeVar("T")
 Place = Literal["", "text", "template", "apart", "hidden"]
-"""Where thinking stands; "" where there is none."""
+"""Where thinking stands; "" if absent."""
 LEAST_CONTEXT = 2048
 """Tokens below which no prompt with evidence fits."""
 _LARGER = (

@@ -74,7 +74,7 @@ class HubEncoder:
         if query_model.dimension != passage_model.dimension:
             raise ModelError(
                 f"{weights_name(query.weights)} gives {query_model.dimension} numbers and"
-                f" {weights_name(passage.weights)} {passage_model.dimension}: they are no pair"
+                f" {weights_name(passage.weights)} {passage_model.dimension}: they are not a pair"
             )
         self._sides: dict[Kind, tuple[EncoderSide, _LoadedEncoder]] = {
             "query": (query, query_model),
@@ -271,9 +271,9 @@ class OpenAIEncoder:
         try:
             vectors = np.array(embeddings, np.float32)
         except (TypeError, ValueError) as error:
-            raise BadReply("the embeddings are no vectors") from error
+            raise BadReply("the embeddings are not vectors") from error
         if vectors.ndim != 2 or not vectors.shape[1]:
-            raise BadReply("the embeddings are no vectors")
+            raise BadReply("the embeddings are not vectors")
         self._check_dimension(vectors.shape[1])
         try:
             return scale_to_unit(vectors)

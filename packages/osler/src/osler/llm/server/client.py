@@ -169,7 +169,7 @@ class OpenAIModel:
         """Completes a prompt as it stands, past the chat template."""
         if self.server.dialect not in RAW_DIALECTS:
             raise CapabilityMissing(
-                f"{self.name} completes conversations alone, no raw prompt",
+                f"{self.name} accepts conversations only, not a raw prompt",
                 fix="use vLLM, SGLang, llama.cpp's server, a GGUF file or transformers",
             )
         body = completion_body(self.server, self._door.model, prompt, sampling, constraint)
@@ -361,7 +361,7 @@ def _legacy_entries(logprobs: Mapping[str, Any]) -> list[dict[str, Any]]:
     tokens, values = logprobs.get("tokens") or [], logprobs.get("token_logprobs") or []
     tops = logprobs.get("top_logprobs") or []
     if not all(isinstance(one, list) for one in (tokens, values, tops)):
-        raise BadReply("the log-probabilities are no lists")
+        raise BadReply("the log-probabilities are not lists")
     if len(tokens) != len(values):
         raise BadReply(f"{len(tokens)} tokens have {len(values)} log-probabilities")
     return [

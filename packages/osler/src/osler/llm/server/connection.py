@@ -120,7 +120,7 @@ class ServerClient:
         async with self.open() as line:
             reply = await line.request_json(path, body, root=root)
             if not isinstance(reply, dict):
-                raise BadReply(f"{path} answered no JSON object")
+                raise BadReply(f"{path} did not answer a JSON object")
             return reply
 
     @asynccontextmanager

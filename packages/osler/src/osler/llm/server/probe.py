@@ -58,7 +58,7 @@ async def identify_server(line: ServerSession, endpoint: Endpoint) -> ServerProf
 
 
 async def _identify_dialect(line: ServerSession, entries: list[Mapping[str, Any]]) -> Dialect:
-    """Detects the dialect by endpoints; where there is none of them, by the list of models."""
+    """Detects the dialect by endpoints; else by the list of models."""
     for dialect, traits in TRAITS.items():
         for path in traits.endpoints:
             reply = await ask_root(line, path)

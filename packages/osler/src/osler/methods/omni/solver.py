@@ -37,7 +37,7 @@ class OmniRag:
     per_source: int = 5
     """Documents that are read, for each source that found any."""
     order: PooledOrder | None = None
-    """The one order over all results; `None` = the queries take turns."""
+    """The single fused ranking of all results; `None` = the queries take turns."""
     follow_up: FollowUp | None = None
     """Plans on where the documents do not answer; the paper has none."""
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, assert_never
 
 from osler.answer import Composer, Decision, plain_text, spoken_text, who_decided
+from osler.answer.abstention import explain_abstention, read_draft
 from osler.answer.option_reading import written_option
-from osler.answer.silence import explain_silence, read_draft
 from osler.errors import CapabilityMissing, MalformedOutput
 from osler.llm.core.ask import ask
 from osler.llm.core.base import Completion, LanguageModel, Sampling
@@ -372,7 +372,7 @@ class TuringMachine:
         halt = Halt.NO_EVIDENCE if silent else Halt.BUDGET
         decided = who_decided(self.composer, decision)
         solution = Solution(answer, halt, f"not converged: {reason}", run.usage, decided)
-        return explain_silence(solution, run)
+        return explain_abstention(solution, run)
 
     async def _closing_draft(self, memory: MemoryStack, run: Run) -> str:
         """What the model concludes when no step is left; empty where it is not asked."""
