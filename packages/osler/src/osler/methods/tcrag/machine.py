@@ -135,8 +135,8 @@ class TuringMachine:
             case Conclusion(text):  # 6
                 answer, value = await self._conclude_step(step, text, memory, run)  # 7
                 if value < self.sigma:  # 8
-                    said = spoken_text(answer, question)
-                    self._push(memory, run, i, FrameKind.CONCLUSION, said, value, text)  # 9
+                    conclusion = spoken_text(answer, question)
+                    self._push(memory, run, i, FrameKind.CONCLUSION, conclusion, value, text)  # 9
                     decision = Decision(written_option(text, question))
                     return self._end_converged(answer, value, decision, run)  # 10, 31
                 again = tried.was_refused(memory)
@@ -227,9 +227,9 @@ class TuringMachine:
         """The answer of a Conclusion and its state value; an abstention gets at least sigma."""
         decision = Decision(written_option(text, memory.question))
         # The paper's own dialect is taken at its word.
-        said = read_draft(text, run) if self.closes else text
+        reply = read_draft(text, run) if self.closes else text
         answer = await self.composer.conclude(
-            memory.question, memory.hits, said, run, decision=decision
+            memory.question, memory.hits, reply, run, decision=decision
         )
         if answer.is_silent:
             run.emit(Noted("the evidence in memory does not answer the question"))
@@ -303,9 +303,9 @@ class TuringMachine:
             self._pop(memory, run, i, "Backtrack", call.tool)
         if seen.pops and not seen.text:
             return
-        written, told = actions.render_action(call), f"{call.tool}: {seen.text}"
+        written, observation = actions.render_action(call), f"{call.tool}: {seen.text}"
         memory.push(FrameKind.OBSERVATION, seen.text, call=written, hits=seen.hits)
-        run.emit(Pushed(i, FrameKind.OBSERVATION, told, len(memory), seen.writer))
+        run.emit(Pushed(i, FrameKind.OBSERVATION, observation, len(memory), seen.writer))
 
     def _push(
         self,
