@@ -314,8 +314,8 @@ class ServerSession:
             return BusyAnswer(f"the server answers {answer}", wait)
         if status in {401, 403} or bounded_reading.refuses_key(words):
             raise KeyRefused(f"{url}: key refused ({answer})", fix=self._door.endpoint.key_fix)
-        told = f"{url} answered {answer}"
-        raise self._door.endpoint.refusal(told, status, words, field=field)
+        problem = f"{url} answered {answer}"
+        raise self._door.endpoint.refusal(problem, status, words, field=field)
 
     def _redirect_error(self, url: str, response: httpx2.Response) -> RequestRefused:
         """Refuses the redirect: the key is not carried elsewhere on a server's word."""
