@@ -307,12 +307,13 @@ class PlanView(ResponseModel):
     notice: str = NOTICE
 
     @classmethod
-    def of(cls, made: Any, question: str, danger: DangerNotice | None) -> Self:
-        told = {"question": question, "text": made.plan, "notice": NOTICE}
+    def of(cls, proposal: Any, question: str, danger: DangerNotice | None) -> Self:
+        fields = {"question": question, "text": proposal.plan, "notice": NOTICE}
         queries = [
-            SourceQuery(source=one.source, query=one.wire) for one in made.plan_reading.plan.queries
+            SourceQuery(source=one.source, query=one.wire)
+            for one in proposal.plan_reading.plan.queries
         ]
-        return cls.from_value(made, danger=DangerView.of(danger), queries=queries, **told)
+        return cls.from_value(proposal, danger=DangerView.of(danger), queries=queries, **fields)
 
 
 class RunStarted(ResponseModel):
