@@ -242,11 +242,11 @@ async def plan_question(
         proposal = await solver.propose_plan(question, run)
     except BudgetExceeded as spent:
         raise BadRun(f"there is no plan: spent: {spent}", fix="raise the [budget]") from spent
-    found = await solver.search_plan(proposal, run) if search else dict(proposal.found)
+    results = await solver.search_plan(proposal, run) if search else dict(proposal.found)
     return save_plan(
         proposal.plan,
         parts.sources,
-        {query: result for query, result in found.items() if query in proposal.plan.queries},
+        {query: result for query, result in results.items() if query in proposal.plan.queries},
         question=question,
         dropped=proposal.dropped,
         planner=planner_name(settings, parts),
@@ -326,8 +326,8 @@ async def _solve_question(
             notes_of=note_roles(settings),
         )
     )
-    said = explain_abstention(await solver.solve(question, run), run)
-    solved = tell_unread(say_unconfirmed(said), run)
+    explained = explain_abstention(await solver.solve(question, run), run)
+    solved = tell_unread(say_unconfirmed(explained), run)
     answer = answer_below_notice(solved.answer, question, danger)
     solution = replace(solved, answer=answer, danger=danger)
     if shared := shared_cautions(
