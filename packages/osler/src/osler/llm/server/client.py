@@ -344,8 +344,8 @@ def to_chat_reply(reply: Any) -> dict[str, Any]:
     """Translates a completion's reply to a chat's. Raises `BadReply` for one without a text."""
     choice = replies.first_choice(reply)
     text = replies.require_key(choice, "text", str, "the first choice")
-    told = choice.get("logprobs")
-    logprobs = told if isinstance(told, Mapping) else {}
+    entry = choice.get("logprobs")
+    logprobs = entry if isinstance(entry, Mapping) else {}
     # llama.cpp's server tells them as in a chat.
     entries = logprobs.get("content") or _legacy_entries(logprobs)
     chat = {
