@@ -108,7 +108,7 @@ def test_a_chinese_question_is_answered_from_chinese_passages(built: Osler) -> N
 def test_without_evidence_an_open_question_is_refused(built: Osler, strategy: str) -> None:
     done = built("ask", WARFARIN, "--strategy", strategy)
     assert done.returncode == 7
-    assert "No writing model is set up" in done.stdout
+    assert "no writing model is set up" in done.stdout
 
 
 def test_options_are_chosen_from(built: Osler) -> None:

@@ -219,7 +219,7 @@ def test_what_is_left_is_named(settings: Settings) -> None:
     assert any("never changed" in one for one in report.left)
     assert report.unsearched == 1
     assert any("backups" in one for one in report.elsewhere)
-    with pytest.raises(BadConfig, match="too little"):
+    with pytest.raises(BadConfig, match="too short"):
         forget(settings, " a ")
 
 

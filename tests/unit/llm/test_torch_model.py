@@ -437,7 +437,7 @@ def test_a_hub_model_without_a_whole_commit_is_refused(revision: str) -> None:
 
 
 def test_a_hub_id_has_an_owner_and_a_name() -> None:
-    with pytest.raises(BadConfig, match="no hub id"):
+    with pytest.raises(BadConfig, match="not a hub id"):
         PinnedModel("../etc", REVISION)
 
 
@@ -478,7 +478,7 @@ def test_what_is_no_model_is_named(tmp_path: Path) -> None:
     (tmp_path / "broken.gguf").write_bytes(b"GGUF but not really")
     for name, words in (
         ("absent", "no model"),
-        ("empty", "no model folder"),
+        ("empty", "not a model folder"),
         ("notes.txt", "neither a folder nor a GGUF"),
         ("broken.gguf", "does not load"),
     ):

@@ -68,7 +68,7 @@ def new_key(
     minute: int | None = None,
     scope: KeyScope = KeyScope(),  # noqa: B008 - frozen
 ) -> str:
-    """The key, told this once. Raises `BadConfig` for a name or workspace that is none."""
+    """The key, shown only once. Raises `BadConfig` for an invalid name or workspace."""
     for what in (name, workspace):
         if not _NAME.fullmatch(what):
             fix = "use letters, digits and ._-, at most 64"

@@ -140,7 +140,7 @@ class RunManager:
         plan: SavedPlan | None = None,
         earlier: Sequence[str] = (),
     ) -> ActiveRun:
-        """The run, which goes on whether or not anybody watches; with `plan`, of that one.
+        """The run, which continues without a listener; with `plan`, of that one.
 
         `earlier` is what the asker wrote before in the conversation: it counts for `danger` alone.
 

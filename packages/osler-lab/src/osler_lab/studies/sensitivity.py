@@ -38,7 +38,7 @@ from osler_lab.evaluate.sigma import METRICS, Metric, SigmaOutcome, record_outco
 
 
 def read_noise(path: Path, *, limit: int, seed: int) -> list[Target]:
-    """At most so many noise sets that have relevant noise, by chance of the seed, in their order.
+    """At most `limit` noise sets that have relevant noise, sampled by the seed, in their order.
 
     Raises `MalformedSource`, and `BadQuestion` if there is no question.
     """

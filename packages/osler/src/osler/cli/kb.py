@@ -277,7 +277,7 @@ def rm(
 
 
 def open_kb(settings: Settings, wait: float = 0.0) -> KnowledgeBase:
-    """The knowledge base of the settings; what writes waits so many seconds for another."""
+    """The knowledge base of the settings; `wait`: seconds to wait for another writer."""
     from osler.build.knowledge import open_knowledge_base
 
     kb = open_knowledge_base(settings)

@@ -1,4 +1,4 @@
-"""The notice itself: from the rules that apply to what is said to the reader."""
+"""Builds the notice from the rules that apply."""
 
 from __future__ import annotations
 

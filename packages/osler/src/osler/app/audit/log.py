@@ -1,4 +1,4 @@
-"""The log's file: one entry a line, appended, flushed and signed before anybody is answered.
+"""The log's file: one entry a line, appended, flushed and signed before an answer is returned.
 
 Beside `entries.jsonl` lies `head`, the last checkpoint, in two slots that are written in turn: a
 power cut spoils one of them at most. What stands behind the head was never answered for, and is

@@ -40,7 +40,8 @@ class Thinking:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """One model and what it was seen to do; `None` where that was not told within the minute."""
+    """One model and its observed abilities; `None` where the minute was too short to observe
+    one."""
 
     section: str
     """Of the settings: "model", or a role's."""
