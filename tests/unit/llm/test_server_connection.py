@@ -147,9 +147,9 @@ async def test_a_host_that_nobody_knows_is_told_at_once(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
     time = FakeTime()
-    door = ServerClient(Endpoint(base_url="http://no-such.invalid/v1", model="m"), clock=time.clock)
+    api = ServerClient(Endpoint(base_url="http://no-such.invalid/v1", model="m"), clock=time.clock)
     with pytest.raises(ModelUnreachable, match=r"http://no-such.invalid/v1.*no such host") as e:
-        await door.post("/x", {})
+        await api.post("/x", {})
     assert "model.url" in e.value.fix
     assert time.naps == []
 
@@ -543,18 +543,18 @@ async def test_server_client_posts_to_other_endpoints() -> None:
         return json_reply({"data": [{"embedding": [1.0]}]} if asked.body == {"input": "x"} else [1])
 
     async with serve_loopback(answer) as place:
-        door = ServerClient(Endpoint(base_url=place.url, model="m"))
-        assert await door.post("/embeddings", {"input": "x"}) == {"data": [{"embedding": [1.0]}]}
+        api = ServerClient(Endpoint(base_url=place.url, model="m"))
+        assert await api.post("/embeddings", {"input": "x"}) == {"data": [{"embedding": [1.0]}]}
         assert place.asked[0].path == "/v1/embeddings"
         with pytest.raises(ModelError, match="/embeddings did not answer a JSON object"):
-            await door.post("/embeddings", {"input": "y"})
+            await api.post("/embeddings", {"input": "y"})
 
 
 async def test_fix_names_the_settings_section_of_its_server() -> None:
     async with serve_loopback(lambda _: json_reply({}, 401)) as place:
-        door = ServerClient(Endpoint(base_url=place.url, model="m", section="embedder"))
+        api = ServerClient(Endpoint(base_url=place.url, model="m", section="embedder"))
         with pytest.raises(KeyRefused) as caught:
-            await door.post("/embeddings", {"input": "x"})
+            await api.post("/embeddings", {"input": "x"})
     assert "embedder.key_file" in caught.value.fix
 
 
@@ -566,7 +566,7 @@ async def test_the_key_is_sent_and_in_no_repr() -> None:
         model = model_at(place)
         await model.complete(QUERY, Sampling())
     assert {asked.key for asked in place.asked} == {f"Bearer {KEY}"}
-    parts = (model, model._door, model._door.endpoint, model.server, model.name, model.__dict__)
+    parts = (model, model._api, model._api.endpoint, model.server, model.name, model.__dict__)
     assert KEY not in "".join(map(repr, parts))
     assert model.name == f"m@{place.url.split('/')[2]}"
 
@@ -618,5 +618,5 @@ def test_key_with_characters_no_header_allows_is_refused_without_showing_it(key:
 
 
 def test_a_key_with_a_quote_is_taken_out_of_json_too() -> None:
-    door = ServerClient(Endpoint(base_url="http://h/v1", model="m", api_key='sk"\\1'))
-    assert 'sk"\\1' not in json.loads(door.without_key(json.dumps({"e": 'key sk"\\1'})))["e"]
+    api = ServerClient(Endpoint(base_url="http://h/v1", model="m", api_key='sk"\\1'))
+    assert 'sk"\\1' not in json.loads(api.without_key(json.dumps({"e": 'key sk"\\1'})))["e"]
