@@ -151,8 +151,8 @@ async def solve(
 ) -> Solution:
     """With a server that tells log-probabilities; waits pass at once, stalls are short."""
     endpoint = Endpoint(base_url=url, model="m", api_key=KEY, timeout_s=1.0, stall_s=0.05)
-    door = ServerClient(endpoint, rng=Random(0), clock=FakeTime().clock)
-    model = OpenAIModel(door, ServerProfile(logprobs=True))
+    api = ServerClient(endpoint, rng=Random(0), clock=FakeTime().clock)
+    model = OpenAIModel(api, ServerProfile(logprobs=True))
     chosen: dict[str, object] = {"kind": strategy}
     if strategy in ("tc-rag", "unified"):
         chosen |= {"metric": "uct", "sigma": sigma}

@@ -78,8 +78,8 @@ async def test_a_plan_runs_with_a_served_model(name: str, tmp_path: Path) -> Non
     # What stands in `across` names a server each: one stands here for all of them.
     labels = [one for one in read_experiment(name).strategies if one not in NEEDS_MORE]
     async with serve_loopback(lambda _: REPLY) as place:
-        door = ServerClient(Endpoint(base_url=place.url, model="m"), rng=Random(0))
-        parts = parts_of(ScoringModel(door, ServerProfile(logprobs=True)))
+        api = ServerClient(Endpoint(base_url=place.url, model="m"), rng=Random(0))
+        parts = parts_of(ScoringModel(api, ServerProfile(logprobs=True)))
         for label in labels:
             solver = build_solver(strategy_settings(label, settings), parts)
             done = await asyncio.wait_for(solver.solve(QUESTION, Run(budget=Budget(calls=10))), 30)

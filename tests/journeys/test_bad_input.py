@@ -1,4 +1,4 @@
-"""Bad input at the real door: one line that names the place and the fix, the documented code."""
+"""Bad input at the command line: one line with the place and the fix, the documented code."""
 
 import shutil
 import sqlite3

@@ -54,7 +54,7 @@ def test_a_run_is_resumed_reported_compared_merged_and_looked_into(
     assert len(runs) == 2  # those of the first command, which kept tapes
     again = call("replay", str(runs[0]))
     assert again.returncode == 0, again.stderr
-    assert "each is as it was" in again.stdout
+    assert "all identical" in again.stdout
 
     merged = call("eval", "merge", "log", "--into", "both", "--json")
     assert [cell["done"] for cell in json.loads(merged.stdout)["cells"]] == [3, 3]

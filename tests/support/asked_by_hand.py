@@ -1,7 +1,7 @@
 """What a server can do, asked by hand: plain requests, of which nothing is Osler's.
 
 Truth about a server, that the lines of `osler doctor --model` are held to. The words are those of
-the OpenAI interface; what a server ignores in silence is seen in what it replies.
+the OpenAI interface; what a server ignores without saying so is seen in what it replies.
 """
 
 from __future__ import annotations

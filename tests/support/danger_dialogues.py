@@ -1,4 +1,4 @@
-"""Ten questions, five in each language, and what each is told first: tried at every door."""
+"""Ten questions, five in each language, and what each is told first: tried at every interface."""
 
 from __future__ import annotations
 

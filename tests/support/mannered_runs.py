@@ -10,7 +10,7 @@ from typing import Any
 
 from competent import CompetentModel
 
-from osler.answer.silence import explain_silence, tell_unread
+from osler.answer.abstention import explain_abstention, tell_unread
 from osler.build import Parts
 from osler.build.models import LoadedModel, load_model
 from osler.build.strategies import build_solver
@@ -89,7 +89,7 @@ async def run_mannered(
         run = Run(budget=Budget(calls=60))
         solved = await build_solver(settings, parts).solve(question, run)
         # As whoever runs it for a user does.
-        solution = tell_unread(explain_silence(solved, run), run)
+        solution = tell_unread(explain_abstention(solved, run), run)
         return ManneredRun(solution, run, place.bodies_of("/v1/chat/completions")[before:])
 
 

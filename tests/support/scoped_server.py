@@ -1,4 +1,4 @@
-"""A server over public and private sources, with a key for each scope, and its doors listed."""
+"""A server over public and private sources, with a key for each scope, and its interfaces."""
 
 from __future__ import annotations
 

@@ -129,7 +129,7 @@ def test_a_plan_is_edited_before_it_runs(page: Any) -> None:
     plan.get_by_role("combobox").nth(1).select_option("wiki")
     plan.get_by_role("button", name="Run this plan").click()
     page.get_by_role("heading", name="Answer", exact=True).wait_for()
-    page.get_by_text("How it was reached").click()
+    page.get_by_text("How it was answered").click()
     shown = page.locator(".machinery .plan li").all_inner_texts()
     assert shown == ["guideline: adrenaline dose", "wiki: thigh"]
 
@@ -153,7 +153,7 @@ def test_an_option_that_was_chosen_stands_out(window: Window, home: Path) -> Non
         ask_question(page)
         expect_exact_text(page.locator(".option"), "B. adrenaline")
         expect_exact_text(page.locator(".options .chosen"), "adrenaline")
-        page.get_by_text("How it was reached").click()
+        page.get_by_text("How it was answered").click()
         searched = page.locator(".timeline > li", has_text="Search").first.inner_text()
         assert "guideline: " in searched
         assert "wiki" not in searched
@@ -240,7 +240,7 @@ def test_a_lost_connection_is_said_and_tried_again(window: Window, home: Path) -
         page.get_by_text("Connection lost").wait_for()
         gate.set()
         page.get_by_role("heading", name="Answer", exact=True).wait_for()
-        page.get_by_text("How it was reached").click()
+        page.get_by_text("How it was answered").click()
         last = page.locator(".timeline > li").last.inner_text()
         assert last.startswith("Finished")
         assert seen == ["0", "1", "1", "1", "1"]

@@ -115,7 +115,7 @@ def test_a_kept_question_is_asked_again_once_the_knowledge_base_has_changed(
 ) -> None:
     with served_trials(home) as place, window(place) as page:
         ask_question(page, "What does adrenaline do in patients?")
-        page.get_by_role("button", name="Keep this question").click()
+        page.get_by_role("button", name="Save to conversations").click()
         page.wait_for_url("**/#/threads/**")
         page.locator(".turn .answer").wait_for()
         assert page.get_by_role("button", name="Ask again").count() == 0
@@ -213,7 +213,7 @@ def test_a_bad_file_gets_a_clear_word_and_nothing_of_it_stays(
     window: Window, ward: ServedOsler
 ) -> None:
     bad = {
-        "tool.exe": (b"MZ\x90", "a file of .exe is not taken"),
+        "tool.exe": (b"MZ\x90", "a file of .exe is not accepted"),
         "tool.txt": (b"\x7fELF\x02", "is a program"),
         "locked.pdf": (locked_pdf(), "save it without a password"),
         "broken.docx": (word_file("x")[:900], "truncated or damaged"),
@@ -291,7 +291,7 @@ def test_what_the_studies_state_is_a_table_that_sorts(window: Window, home: Path
         ask_question(page, "What does adrenaline do in patients?")
         expect_count(page.locator(".document"), 1)
         expect_count(page.locator(".document .card"), 2)
-        page.get_by_text("What the cited studies state").click()
+        page.get_by_text("Study details").click()
         sizes = page.locator(".studies tbody td:nth-child(4)")
         expect_count(sizes, 2)
         page.get_by_role("button", name="Participants").click()

@@ -145,7 +145,7 @@ def test_axe_finds_nothing_in_what_comes_and_goes(
         page.get_by_role("button", name="Show what will be searched for").click()
         page.get_by_label("Searched for as").wait_for()
         found += violations(page)
-        page.get_by_role("button", name="Keep this question").click()
+        page.get_by_role("button", name="Save to conversations").click()
         page.locator(".turn .answer").wait_for()
         with KnowledgeBase.open(home / "kb") as kb:
             kb.remove(source="wiki")
@@ -249,7 +249,7 @@ def test_markup_in_a_question_is_escaped_on_the_page(window: Window, place: Serv
         ask_question(page, f"{HOSTILE.strip()} adrenaline hostile page")
         assert page.locator("main img, main script, main iframe, main a[href^=http]").count() == 0
         expect_text(page.locator("h1"), "<img src=x")
-        page.get_by_text("How it was reached").click()
+        page.get_by_text("How it was answered").click()
         assert page.title() == "Osler"
 
 
@@ -258,7 +258,7 @@ def test_what_events_bring_stays_text_and_hidden_letters_are_named(
 ) -> None:
     (told,) = [one for one in addresses if one.endswith("a11")]
     with window(place, told) as page:
-        page.get_by_text("How it was reached").click()
+        page.get_by_text("How it was answered").click()
         page.locator(".node").first.click()
         wait_for_script(page, "document.body.innerText.split('<img src=x onerror').length > 6")
         text = page.evaluate("document.body.innerText")
@@ -281,7 +281,7 @@ def test_a_hostile_passage_is_shown_as_it_is_written(window: Window, home: Path)
 
 
 def test_page_source_has_no_raw_html_sink() -> None:
-    """There is no door in the source by which text could become markup."""
+    """Nothing in the source can turn text into markup."""
     source = Path(__file__).parents[3] / "web" / "src"
     doors = re.compile(r"dangerouslySetInnerHTML|innerHTML\s*=|document\.write|\beval\(|srcdoc")
     assert [p.name for p in source.rglob("*.ts*") if doors.search(p.read_text("utf-8"))] == []

@@ -94,7 +94,7 @@ def forms(place: ServedOsler) -> str:
 def shown(window: Window, place: ServedOsler, film: str) -> Iterator[Any]:
     """The film, opened."""
     with window(place, f"runs/{film}") as page:
-        page.get_by_text("How it was reached").click()
+        page.get_by_text("How it was answered").click()
         page.locator(".frames li").first.wait_for()
         yield page
 
@@ -103,7 +103,7 @@ def shown(window: Window, place: ServedOsler, film: str) -> Iterator[Any]:
 def graph(window: Window, place: ServedOsler, forms: str) -> Iterator[Any]:
     """The logical form, opened."""
     with window(place, f"runs/{forms}") as page:
-        page.get_by_text("How it was reached").click()
+        page.get_by_text("How it was answered").click()
         page.locator(".node").first.wait_for()
         yield page
 
@@ -274,7 +274,7 @@ def test_a_run_of_five_thousand_events_is_shown(window: Window, place: ServedOsl
     many += [{**model, "reply": f"r {n}", "usage": usage} for n in range(5_000)]
     id = store_run(place, 0x5000, many)
     with window(place, f"runs/{id}") as page:
-        page.get_by_text("How it was reached").click()
+        page.get_by_text("How it was answered").click()
         page.get_by_role("heading", name="All events: 5004").wait_for()
         expect_count(page.locator(".timeline > li"), 200)
         page.get_by_role("button", name="Show earlier events: 4804").click()

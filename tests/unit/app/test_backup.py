@@ -113,7 +113,7 @@ def test_a_home_that_a_server_uses_comes_back_whole(home: Path, tmp_path: Path) 
         *("kb", "runs", "serve", "audit", "eval", "uploads", "texts"),
         *("threads.sqlite", "feedback.sqlite"),
     }
-    with pytest.raises(BadConfig, match="there already"):
+    with pytest.raises(BadConfig, match="already exists"):
         restore_backup(home / "all.zip", settings_of(other))
 
 
@@ -164,11 +164,11 @@ def test_an_archive_that_was_changed_or_cut_is_refused_and_nothing_is_put(
         damaged = bytearray(whole)
         damaged[start + chance.randrange(length)] ^= 1 << chance.randrange(8)
         path.write_bytes(damaged)
-        with pytest.raises(StorageFailed, match="no whole backup"):
+        with pytest.raises(StorageFailed, match="incomplete backup"):
             check_backup(path)
     for _ in range(20):
         path.write_bytes(whole[: chance.randrange(len(whole))])
-        with pytest.raises(StorageFailed, match="no whole backup"):
+        with pytest.raises(StorageFailed, match="incomplete backup"):
             restore_backup(path, settings_of(tmp_path / "other"))
     assert not (tmp_path / "other" / "kb").exists()
     path.write_bytes(whole)
@@ -182,14 +182,14 @@ def test_an_archive_with_a_place_outside_is_refused(tmp_path: Path, name: str) -
         archive.writestr(name, b"x")
         listed = {name: (1, "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881")}
         archive.writestr(MANIFEST, json.dumps({"format": 1, "when": "", "files": listed}))
-    with pytest.raises(StorageFailed, match="no whole backup"):
+    with pytest.raises(StorageFailed, match="incomplete backup"):
         restore_backup(path, settings_of(tmp_path / "home"))
     assert not (tmp_path / "up").exists()
 
 
 def test_nothing_is_overwritten(home: Path, tmp_path: Path) -> None:
     path = make_backup(settings_of(home), tmp_path / "all.zip").path
-    with pytest.raises(BadConfig, match="there already"):
+    with pytest.raises(BadConfig, match="already exists"):
         make_backup(settings_of(home), path)
     with pytest.raises(BadConfig, match="not empty"):
         restore_backup(path, settings_of(home))

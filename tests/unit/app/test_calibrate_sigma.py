@@ -97,7 +97,7 @@ def test_graded_answers_are_read_with_their_state(tmp_path: Path) -> None:
     with pytest.raises(BadQuestion, match="not graded"):
         read_graded_states(path)
     path.write_text("{}", encoding="utf-8")
-    with pytest.raises(BadQuestion, match="no answer of TC-RAG"):
+    with pytest.raises(BadQuestion, match="not an answer of TC-RAG"):
         read_graded_states(path)
 
 

@@ -396,7 +396,7 @@ def test_the_template_describes_every_key() -> None:
 def test_the_template_is_not_written_over_a_file(tmp_path: Path) -> None:
     target = tmp_path / "osler.toml"
     write_template(target)
-    with pytest.raises(BadConfig, match="is there already; --force"):
+    with pytest.raises(BadConfig, match="already exists; --force"):
         write_template(target)
     write_template(target, overwrite=True)
     assert target.read_text(encoding="utf-8") == render_template()

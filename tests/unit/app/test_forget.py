@@ -154,7 +154,7 @@ def test_deleted_pages_stay_in_no_log_that_a_reader_holds_open(settings: Setting
     with closing(sqlite3.connect(settings.kb.path / "kb.sqlite", isolation_level=None)) as reader:
         reader.execute("BEGIN")
         reader.execute("SELECT count(*) FROM passage").fetchone()
-        with pytest.raises(StorageFailed, match="cannot be written anew"):
+        with pytest.raises(StorageFailed, match="cannot be rewritten"):
             forget(settings, MARK)
     report = forget(settings, MARK)
     assert report.left == []
@@ -219,7 +219,7 @@ def test_what_is_left_is_named(settings: Settings) -> None:
     assert any("never changed" in one for one in report.left)
     assert report.unsearched == 1
     assert any("backups" in one for one in report.elsewhere)
-    with pytest.raises(BadConfig, match="too little"):
+    with pytest.raises(BadConfig, match="too short"):
         forget(settings, " a ")
 
 

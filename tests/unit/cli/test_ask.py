@@ -98,7 +98,7 @@ def test_the_film_and_the_cost_are_shown_where_they_are_asked_for(
 ) -> None:
     result = osler("ask", QUESTION, *RAG, "--film")
     assert "? Where is adrenaline given in anaphylaxis? (in guideline, k 10)" in result.stdout
-    assert "halt       converged: read once" in result.stdout
+    assert "halt       converged: one search was enough" in result.stdout
     assert "(osler replay 2" in result.stdout
     assert result.stderr.startswith("rag, seed 0\n")
     assert "1 passage: guideline:anaphylaxis#2" in result.stderr
@@ -311,7 +311,7 @@ def test_a_run_is_replayed_without_a_model(
     result = osler("replay", word(run))
     assert result.exit_code == 0
     events = len((run / "events.jsonl").read_text("utf-8").splitlines())
-    assert result.stdout.startswith(f"replayed {events} events: each is as it was\n")
+    assert result.stdout.startswith(f"replayed {events} events; all identical\n")
     assert f"(osler trace {run.name})" in " ".join(result.stdout.split())
 
 
@@ -334,7 +334,7 @@ def test_runs_are_listed(osler: Any, run: Path) -> None:
 def test_a_run_is_shown_again(osler: Any, run: Path) -> None:
     shown = osler("trace", "last").stdout
     assert "] guideline · Anaphylaxis" in shown
-    assert "halt       converged: read once" in shown
+    assert "halt       converged: one search was enough" in shown
 
 
 def test_a_run_as_json_is_its_events(osler: Any, run: Path) -> None:
@@ -368,10 +368,7 @@ def test_a_follow_up_is_asked_in_its_thread(
     turns = json.loads(osler("thread", "show", "mine", "--json").stdout)["turns"]
     assert [turn["origin"] for turn in turns] == ["", "rule", "user"]
     assert "# Why?" in osler("thread", "show", "mine").stdout
-    assert (
-        osler("thread", "show", "mine", "--replay").stdout
-        == "replayed 3 turns: each is as it was\n"
-    )
+    assert osler("thread", "show", "mine", "--replay").stdout == "replayed 3 turns; all identical\n"
     assert osler("thread", "show", "mine", "--out", "all.docx").exit_code == 0
     assert "mine" in osler("thread", "show").stdout
     assert osler("thread", "rm", "mine").exit_code == 0

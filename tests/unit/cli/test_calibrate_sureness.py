@@ -63,7 +63,7 @@ def test_a_dry_run_writes_nothing(osler: Any, folder: Path, model: str) -> None:
         ({"rights": 60, "wrongs": 0}, "all 60 graded answers are right"),
         ({"rights": 60, "wrongs": 9, "right": None}, "1: the answer is not graded"),
         ({"rights": 60, "wrongs": 9, "by": "other@1"}, "bear the sureness of other@1, not of"),
-        ({"rights": 60, "wrongs": 9, "grounding": 7, "answer": 3}, "no answer of `osler ask"),
+        ({"rights": 60, "wrongs": 9, "grounding": 7, "answer": 3}, "not an answer of `osler ask"),
     ],
 )
 def test_what_shows_nothing_is_refused_with_the_fix(

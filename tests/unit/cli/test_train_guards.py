@@ -1,4 +1,4 @@
-"""What is measured on is not trained on, at the door where training data are made."""
+"""What is measured on is not trained on, where training data are made."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ async def test_what_the_tape_gives_is_what_a_run_under_that_sigma_alone_gives(
 
 async def test_only_tc_rag_is_studied() -> None:
     other = Settings.model_validate({"strategy": {"kind": "rag"}})
-    with pytest.raises(BadConfig, match="only TC-RAG"):
+    with pytest.raises(BadConfig, match="for TC-RAG only"):
         await studies.sigma_sweep(other, [POSED], {"cppl": [2]})
 
 

@@ -280,7 +280,7 @@ def test_an_adapter_of_another_base_or_none_or_two_for_one_role_are_refused(
 ) -> None:
     file = trained["plan"][1]
     refuse(base, file, file).match("for the same prompts")
-    refuse(base, base).match("is no adapter")
+    refuse(base, base).match("is not an adapter")
     other = save_tiny_gguf(tmp_path / "other.gguf", _wider_pair())
     refuse(other, file).match("is of another base: .* does not fit")
     twin = save_tiny_gguf(tmp_path / "twin.gguf", _retrained_pair())

@@ -131,8 +131,8 @@ async def answered(
 ) -> Completion:
     sent = reply if isinstance(reply, bytes) else json_reply(reply)
     async with serve_loopback(answer_chats_only(sent)) as place:
-        door = ServerClient(Endpoint(base_url=place.url, model="m"), clock=FakeTime().clock)
-        return await OpenAIModel(door, server or ServerProfile()).complete(
+        api = ServerClient(Endpoint(base_url=place.url, model="m"), clock=FakeTime().clock)
+        return await OpenAIModel(api, server or ServerProfile()).complete(
             QUERY, sampling or Sampling()
         )
 
@@ -210,14 +210,14 @@ async def test_log_probability_just_above_zero_is_zero() -> None:
 @pytest.mark.parametrize(
     ("entries", "wrong"),
     [
-        ([token_entry("x", float("nan"))], "nan is no log-probability"),
-        ([token_entry("x", 0.7)], "0.7 is no log-probability"),
-        ([token_entry("x", float("-inf"))], "-inf is no log-probability"),
+        ([token_entry("x", float("nan"))], "nan is not a log-probability"),
+        ([token_entry("x", 0.7)], "0.7 is not a log-probability"),
+        ([token_entry("x", float("-inf"))], "-inf is not a log-probability"),
         ([token_entry("x", None)], "'x' has no log-probability"),
         ([token_entry("x", True)], "'x' has no log-probability"),
-        ([3], "no list of objects"),
-        ([{**token_entry("x"), "bytes": [300]}], "no bytes"),
-        ([{**token_entry("x"), "bytes": 10**12}], "no bytes"),
+        ([3], "not a list of objects"),
+        ([{**token_entry("x"), "bytes": [300]}], "bytes are invalid"),
+        ([{**token_entry("x"), "bytes": 10**12}], "bytes are invalid"),
         ([{**token_entry("x"), "top_logprobs": "x"}], "top_logprobs"),
         ([{**token_entry("x"), "top_logprobs": [token_entry("y", 2.0)]}], "2.0 is no"),
     ],
@@ -276,8 +276,8 @@ async def test_ollama_s_lines_read_as_any_other_s() -> None:
     sent = reply_head(kind=LINES) + json.dumps(thought).encode() + b"\n" + body + line("", **end)
 
     async with serve_loopback(lambda _: sent) as place:
-        door = ServerClient(Endpoint(base_url=place.url, model="m"), clock=FakeTime().clock)
-        reply = await OpenAIModel(door, ServerProfile(Dialect.OLLAMA)).complete(QUERY, Sampling())
+        api = ServerClient(Endpoint(base_url=place.url, model="m"), clock=FakeTime().clock)
+        reply = await OpenAIModel(api, ServerProfile(Dialect.OLLAMA)).complete(QUERY, Sampling())
         assert place.asked[0].path == "/api/chat"
     assert (reply.text, reply.finish, reply.thinking) == ("抗\x85b", "length", "hm")
     assert [t.text for t in reply.tokens] == ["抗", "\x85b"]
@@ -290,17 +290,17 @@ async def test_ollama_s_lines_read_as_any_other_s() -> None:
 def server(
     chats: Callable[[Any], bytes],
     *,
-    doors: Mapping[str, Any] = {},  # never written to
+    endpoints: Mapping[str, Any] = {},  # never written to
     models: Any = None,
 ) -> Answers:
-    """A server with these doors outside chats; what is not among them is 404."""
+    """A server with these endpoints outside chats; what is not among them is 404."""
 
     def answer(asked: LoopbackRequest) -> bytes:
         if asked.path == CHATS:
             return chats(asked.body)
         if asked.path == "/v1/models" and models is not None:
             return json_reply(models)
-        told = doors.get(asked.path)
+        told = endpoints.get(asked.path)
         told = told(asked.body) if callable(told) else told
         return json_reply({"detail": "Not Found"}, 404) if told is None else json_reply(told)
 
@@ -364,8 +364,8 @@ async def test_vllm_capability_that_is_ignored_is_not_claimed(way: str | None) -
             return {"choices": [{"text": "x", "logprobs": None}]}
         return {"choices": [{"text": "", "logprobs": told}]}
 
-    doors = VLLM | ({"/v1/completions": broken} if way else {})
-    model = await connected(server(free, doors=doors))
+    endpoints = VLLM | ({"/v1/completions": broken} if way else {})
+    model = await connected(server(free, endpoints=endpoints))
     assert model.server == ServerProfile(Dialect.VLLM, logprobs=True)
     assert not model.constrains
     assert not isinstance(model, Likelihood)
@@ -378,7 +378,9 @@ async def test_a_schema_that_is_ignored_is_not_taken_to_hold() -> None:
 
 
 async def test_vllm_scores_a_text_by_echo_in_one_request() -> None:
-    async with serve_loopback(server(obedient, doors=VLLM | {"/v1/completions": echo})) as place:
+    async with serve_loopback(
+        server(obedient, endpoints=VLLM | {"/v1/completions": echo})
+    ) as place:
         model = await connect_server(Endpoint(base_url=place.url, model="m"))
         assert isinstance(model, ScoringOpenAIModel)
         probed = len(place.bodies_of("/v1/completions"))
@@ -408,8 +410,8 @@ def completing(body: Any) -> Any:
 
 async def test_a_raw_prompt_goes_past_the_chat_template_to_completions() -> None:
     sampling = Sampling(temperature=0.0, max_tokens=2, stop=("[Utility:",), seed=3)
-    doors = VLLM | {"/v1/completions": completing}
-    async with serve_loopback(server(obedient, doors=doors)) as place:
+    endpoints = VLLM | {"/v1/completions": completing}
+    async with serve_loopback(server(obedient, endpoints=endpoints)) as place:
         model = await connect_server(Endpoint(base_url=place.url, model="m"))
         said = await model.complete([Message("raw", "### Response:\n")], sampling)
         body = place.bodies_of("/v1/completions")[-1]
@@ -440,7 +442,7 @@ async def test_a_server_that_templates_every_prompt_refuses_a_raw_one() -> None:
 
     async with serve_loopback(chats) as place:
         model = await connect_server(Endpoint(base_url=place.url, model="m"))
-        with pytest.raises(CapabilityMissing, match="no raw prompt"):
+        with pytest.raises(CapabilityMissing, match="not a raw prompt"):
             await model.complete([Message("raw", "### Response:")], Sampling())
 
 
@@ -456,7 +458,7 @@ async def test_vllm_without_echo_scores_by_prompt_logprobs() -> None:
         return {"choices": [{"text": ".", "prompt_logprobs": told}]}
 
     async with serve_loopback(
-        server(obedient, doors=VLLM | {"/v1/completions": prompted})
+        server(obedient, endpoints=VLLM | {"/v1/completions": prompted})
     ) as place:
         model = await connect_server(Endpoint(base_url=place.url, model="m"))
         assert isinstance(model, ScoringOpenAIModel)
@@ -466,7 +468,9 @@ async def test_vllm_without_echo_scores_by_prompt_logprobs() -> None:
 
 
 async def test_vllm_s_masked_zeroes_under_a_grammar_are_replaced_by_the_raw_model_s() -> None:
-    async with serve_loopback(server(obedient, doors=VLLM | {"/v1/completions": echo})) as place:
+    async with serve_loopback(
+        server(obedient, endpoints=VLLM | {"/v1/completions": echo})
+    ) as place:
         model = await connect_server(Endpoint(base_url=place.url, model="m"))
         reply = await model.complete(
             [Message("user", "q"), Message("assistant", "so")],
@@ -493,14 +497,14 @@ async def test_log_probabilities_of_another_distribution_are_left_out_where_none
 async def test_an_unknown_model_is_told_before_the_first_question() -> None:
     models = {"data": [{"id": "m", "owned_by": "vllm"}]}
     with pytest.raises(ModelError, match="no model other, but m") as caught:
-        await connected(server(obedient, doors=VLLM, models=models), "other")
+        await connected(server(obedient, endpoints=VLLM, models=models), "other")
     assert caught.value.fix == "set model.name to one of them"
 
 
 async def test_ollama_s_models_are_known_without_their_tag() -> None:
     end = b'{"message": {"content": "x"}, "done": true}\n'
-    doors = {"/api/version": {"version": "0.34.0"}}
-    plain = server(free, doors=doors, models={"data": [{"id": "qwen:latest"}]})
+    endpoints = {"/api/version": {"version": "0.34.0"}}
+    plain = server(free, endpoints=endpoints, models={"data": [{"id": "qwen:latest"}]})
 
     def answer(asked: LoopbackRequest) -> Any:
         return reply_head(kind=LINES) + end if asked.path == "/api/chat" else plain(asked)

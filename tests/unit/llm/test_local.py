@@ -225,7 +225,7 @@ async def test_a_file_that_is_no_model_is_named_with_the_fix(tmp_path: Path) -> 
         await absent.complete(QUERY, Sampling())
     (tmp_path / "text.gguf").write_text("hello", encoding="utf-8")
     with pytest.raises(
-        ModelMissing, match=r"text\.gguf is no GGUF file; name a GGUF file as model\.path"
+        ModelMissing, match=r"text\.gguf is not a GGUF file; name a GGUF file as model\.path"
     ):
         await LlamaCpp(tmp_path / "text.gguf", name="x").complete(QUERY, Sampling())
 

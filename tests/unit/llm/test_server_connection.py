@@ -147,9 +147,9 @@ async def test_a_host_that_nobody_knows_is_told_at_once(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
     time = FakeTime()
-    door = ServerClient(Endpoint(base_url="http://no-such.invalid/v1", model="m"), clock=time.clock)
+    api = ServerClient(Endpoint(base_url="http://no-such.invalid/v1", model="m"), clock=time.clock)
     with pytest.raises(ModelUnreachable, match=r"http://no-such.invalid/v1.*no such host") as e:
-        await door.post("/x", {})
+        await api.post("/x", {})
     assert "model.url" in e.value.fix
     assert time.naps == []
 
@@ -415,21 +415,21 @@ async def test_an_error_in_mid_stream_that_no_other_try_mends_is_told() -> None:
         (json_reply(b'{"choices": [{"mess'), "broken JSON"),
         (json_reply(b"\xff\xfe"), "broken JSON"),
         (json_reply(b"[" * 200_000), "broken JSON"),
-        (json_reply([1]), "no JSON object"),
+        (json_reply([1]), "a JSON object"),
         (json_reply({"error": {"message": "overloaded"}}), "overloaded"),
         (json_reply({"choices": []}), "no choices"),
         (json_reply({"choices": [{"text": "x"}]}), "no message"),
-        (json_reply(chat_reply(None)), "content is no text but None"),
-        (json_reply(chat_reply(["x"])), "content is no text but"),
+        (json_reply(chat_reply(None)), "content is not text but None"),
+        (json_reply(chat_reply(["x"])), "content is not text but"),
         (json_reply(b"not gzip", more="Content-Encoding: gzip\r\n"), "cannot be decoded"),
         (reply_head(kind=EVENTS), "the stream had no reply in it"),
         (reply_head(kind=EVENTS) + b"data: [DONE]\n\n", "the stream had no reply in it"),
         (reply_head(kind=EVENTS) + b"\x00\xff rubbish\n\n", "the stream had no reply in it"),
         (reply_head(kind=EVENTS) + b'data: {"choi\n\n', "broken JSON"),
-        (stream_reply([[1]]), "an event is no JSON object"),
-        (stream_reply([{"choices": {"0": 1}}]), "choices are no list"),
+        (stream_reply([[1]]), "an event is not a JSON object"),
+        (stream_reply([{"choices": {"0": 1}}]), "choices are not a list"),
         (stream_reply([{"choices": [{"text": "x"}]}]), "no delta"),
-        (stream_reply([chat_chunk(3)]), "content is no text but 3"),
+        (stream_reply([chat_chunk(3)]), "content is not text but 3"),
     ],
 )
 async def test_a_reply_that_cannot_be_right_is_an_error_that_says_why(
@@ -543,18 +543,18 @@ async def test_server_client_posts_to_other_endpoints() -> None:
         return json_reply({"data": [{"embedding": [1.0]}]} if asked.body == {"input": "x"} else [1])
 
     async with serve_loopback(answer) as place:
-        door = ServerClient(Endpoint(base_url=place.url, model="m"))
-        assert await door.post("/embeddings", {"input": "x"}) == {"data": [{"embedding": [1.0]}]}
+        api = ServerClient(Endpoint(base_url=place.url, model="m"))
+        assert await api.post("/embeddings", {"input": "x"}) == {"data": [{"embedding": [1.0]}]}
         assert place.asked[0].path == "/v1/embeddings"
-        with pytest.raises(ModelError, match="/embeddings answered no JSON object"):
-            await door.post("/embeddings", {"input": "y"})
+        with pytest.raises(ModelError, match="/embeddings did not answer a JSON object"):
+            await api.post("/embeddings", {"input": "y"})
 
 
 async def test_fix_names_the_settings_section_of_its_server() -> None:
     async with serve_loopback(lambda _: json_reply({}, 401)) as place:
-        door = ServerClient(Endpoint(base_url=place.url, model="m", section="embedder"))
+        api = ServerClient(Endpoint(base_url=place.url, model="m", section="embedder"))
         with pytest.raises(KeyRefused) as caught:
-            await door.post("/embeddings", {"input": "x"})
+            await api.post("/embeddings", {"input": "x"})
     assert "embedder.key_file" in caught.value.fix
 
 
@@ -566,7 +566,7 @@ async def test_the_key_is_sent_and_in_no_repr() -> None:
         model = model_at(place)
         await model.complete(QUERY, Sampling())
     assert {asked.key for asked in place.asked} == {f"Bearer {KEY}"}
-    parts = (model, model._door, model._door.endpoint, model.server, model.name, model.__dict__)
+    parts = (model, model._api, model._api.endpoint, model.server, model.name, model.__dict__)
     assert KEY not in "".join(map(repr, parts))
     assert model.name == f"m@{place.url.split('/')[2]}"
 
@@ -618,5 +618,5 @@ def test_key_with_characters_no_header_allows_is_refused_without_showing_it(key:
 
 
 def test_a_key_with_a_quote_is_taken_out_of_json_too() -> None:
-    door = ServerClient(Endpoint(base_url="http://h/v1", model="m", api_key='sk"\\1'))
-    assert 'sk"\\1' not in json.loads(door.without_key(json.dumps({"e": 'key sk"\\1'})))["e"]
+    api = ServerClient(Endpoint(base_url="http://h/v1", model="m", api_key='sk"\\1'))
+    assert 'sk"\\1' not in json.loads(api.without_key(json.dumps({"e": 'key sk"\\1'})))["e"]

@@ -95,7 +95,7 @@ def test_fields_of_the_request_are_json_or_words() -> None:
 @pytest.mark.parametrize(
     ("section", "told"),
     [
-        ({"kind": "openai", "url": "u", "name": "m", "request": ["=1"]}, 'is no "name=JSON"'),
+        ({"kind": "openai", "url": "u", "name": "m", "request": ["=1"]}, 'is not "name=JSON"'),
         ({"kind": "packaged", "request": ["a=1"]}, "sent to servers"),
     ],
 )

@@ -437,7 +437,7 @@ def test_a_hub_model_without_a_whole_commit_is_refused(revision: str) -> None:
 
 
 def test_a_hub_id_has_an_owner_and_a_name() -> None:
-    with pytest.raises(BadConfig, match="no hub id"):
+    with pytest.raises(BadConfig, match="not a hub id"):
         PinnedModel("../etc", REVISION)
 
 
@@ -478,7 +478,7 @@ def test_what_is_no_model_is_named(tmp_path: Path) -> None:
     (tmp_path / "broken.gguf").write_bytes(b"GGUF but not really")
     for name, words in (
         ("absent", "no model"),
-        ("empty", "no model folder"),
+        ("empty", "not a model folder"),
         ("notes.txt", "neither a folder nor a GGUF"),
         ("broken.gguf", "does not load"),
     ):
@@ -495,7 +495,7 @@ def test_a_folder_cut_short_is_missing_not_a_crash(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_no_adapter_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ModelMissing, match="is no adapter"):
+    with pytest.raises(ModelMissing, match="is not an adapter"):
         load_pair(save_tiny(tmp_path / "base"), adapter=tmp_path, device="cpu")
 
 

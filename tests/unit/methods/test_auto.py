@@ -50,7 +50,7 @@ async def test_each_question_goes_to_the_method_for_its_kind_and_the_run_says_wh
     found = await SOLVER.solve(Question("q", text, options), run)
     assert found.answer.statements[0].text == said
     assert found.why == f"{method} ({kind}); done"
-    assert run.events == [Noted(f"Solved by {method}: {REASONS[kind]}.")]
+    assert run.events == [Noted(f"Method: {REASONS[kind]} ({method}).")]
 
 
 async def test_the_answer_itself_says_nothing_of_methods() -> None:

@@ -230,9 +230,9 @@ async def test_a_server_s_scores_come_in_the_order_of_the_texts() -> None:
     [
         ([{"index": 0, "relevance_score": 1.0}], "1 results for 2 texts"),
         ([{"index": 0, "relevance_score": 1.0}] * 2, "2 results for 2 texts"),
-        ([{"index": 0, "relevance_score": 1.0}, {"index": 1}], "None is no relevance score"),
-        ([{"index": 0, "relevance_score": "1"}, {"index": 1}], "'1' is no relevance score"),
-        ([{"index": 0, "relevance_score": nan}, {"index": 1}], "nan is no relevance score"),
+        ([{"index": 0, "relevance_score": 1.0}, {"index": 1}], "None is not a relevance score"),
+        ([{"index": 0, "relevance_score": "1"}, {"index": 1}], "'1' is not a relevance score"),
+        ([{"index": 0, "relevance_score": nan}, {"index": 1}], "nan is not a relevance score"),
         ("none", "no list of results"),
     ],
 )

@@ -1,4 +1,4 @@
-"""What a client of the OpenAI door reads of evidence that disagrees."""
+"""What a client of the OpenAI interface reads of evidence that disagrees."""
 
 from types import SimpleNamespace
 from typing import Any, cast

@@ -1,4 +1,4 @@
-"""A server whose disk is full or broken: no answer is lost in silence, no place in the queue, and
+"""A server whose disk is full or broken: no answer is lost unnoticed, no place in the queue, and
 it goes on as soon as the disk does."""
 
 from __future__ import annotations

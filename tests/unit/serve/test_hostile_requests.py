@@ -20,7 +20,7 @@ POSTS = ("/api/v1/runs", "/api/v1/plan", "/api/v1/search", "/v1/chat/completions
 
 
 def refused(reply: httpx2.Response, *statuses: int) -> None:
-    """It is one of these, in the form of its door, and says nothing of the inside."""
+    """It is one of these, in the form of its interface, and says nothing of the inside."""
     assert reply.status_code in statuses, (reply.status_code, reply.text[:300])
     if reply.request.url.path.startswith("/v1/"):
         assert set(reply.json()["error"]) == {"message", "type", "param", "code"}

@@ -1,4 +1,4 @@
-"""The OpenAI-compatible door, tried with OpenAI's own client on a server that runs."""
+"""The OpenAI-compatible interface, tried with OpenAI's own client on a server that runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each door under each scope: every operation of the schema and every MCP tool is a row, every
+"""Each interface under each scope: every operation of the schema and every MCP tool is a row, every
 scope of sources, patients, strategies and tokens a column, and every cell is tried.
 
 A door that is not in `DOORS` fails the first test: whoever adds one says here what it tells.
@@ -32,7 +32,7 @@ PLAIN = "Is adrenaline given first?"
 
 @dataclass
 class Cell:
-    """One key at the doors, and what is private: a source, and a run and a thread over it."""
+    """One key at the interfaces, and what is private: a source, and a run and a thread over it."""
 
     client: httpx2.Client
     source: str
@@ -274,7 +274,7 @@ def test_every_operation_and_every_tool_is_a_row(keyed: Keyed) -> None:
     with keyed.client("all") as client:
         operations = {f"{method} {path}" for method, path in list_operations(client)}
         assert operations | list_tools(client) <= set(DOORS)
-        # There is nothing else behind the MCP door.
+        # There is nothing else behind the MCP interface.
         asked = call_mcp(client, "resources/list"), call_mcp(client, "prompts/list")
     assert asked[0]["resources"] == asked[1]["prompts"] == []
 

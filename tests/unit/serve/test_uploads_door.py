@@ -122,7 +122,7 @@ def test_a_file_of_the_same_name_takes_its_place(http: httpx2.Client) -> None:
 @pytest.mark.parametrize(
     ("name", "data", "said"),
     [
-        ("tool.exe", b"MZ\x90", "a file of .exe is not taken"),
+        ("tool.exe", b"MZ\x90", "a file of .exe is not accepted"),
         ("tool.txt", b"\x7fELF\x02", "is a program"),
         ("script.txt", b"#!/bin/sh\necho This is text. Yes.", "is a program"),
         ("locked.pdf", pdf_file("secret", "word"), "save it without a password"),
@@ -130,8 +130,8 @@ def test_a_file_of_the_same_name_takes_its_place(http: httpx2.Client) -> None:
         ("broken.docx", word_file("x")[:900], "truncated or damaged"),
         ("broken.pdf", b"%PDF-1.7 nothing", "not a PDF that can be opened"),
         ("bomb.xml", b'<!DOCTYPE a [<!ENTITY e "x">]><article><front/></article>', ""),
-        ("empty.txt", b"", "of no known format"),
-        ("list.zip", b"PK\x03\x04", "a file of .zip is not taken"),
+        ("empty.txt", b"", "has an unknown format"),
+        ("list.zip", b"PK\x03\x04", "a file of .zip is not accepted"),
         ("../../.ssh/keys", b"x", "no ending"),
     ],
 )

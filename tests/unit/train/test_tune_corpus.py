@@ -102,8 +102,8 @@ def test_sources_are_written_on_the_command_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("sources", "held_out", "told"),
     [
-        ([("a", None), ("a", None)], 0.1, "names of their own"),
-        ([], 0.1, "names of their own"),
+        ([("a", None), ("a", None)], 0.1, "names must be distinct"),
+        ([], 0.1, "names must be distinct"),
         ([("a", 1.0), ("b", None)], 0.1, "some sources have no weight"),
         ([("a", 0.0)], 0.1, "not above 0"),
         ([("a", None)], 1.0, "cannot be held out"),

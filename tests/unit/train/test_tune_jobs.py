@@ -246,7 +246,7 @@ def test_lora_may_stand_beside_the_last_layers_only(base: Path, tmp_path: Path) 
 def test_an_adapter_that_is_none_is_refused(base: Path, tmp_path: Path, missing: str) -> None:
     from osler_lab.train.tune.model import prepare_model
 
-    with pytest.raises(BadConfig, match="no adapter"):
+    with pytest.raises(BadConfig, match="not an adapter"):
         prepare_model(base, QUICK, adapter=tmp_path / missing)
 
 

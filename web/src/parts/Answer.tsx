@@ -137,15 +137,19 @@ function Facts({ run, speak }: { run: Run; speak: Tongue }) {
   );
 }
 
+// The note that names the method: it stands among all events, not under the answer.
+const METHOD = "Method: ";
+
 // What a reader must not miss: sources that were down, and notes.
 export function Warnings({ log, speak }: { log: Told; speak: Tongue }) {
-  if (log.down.length + log.notes.length === 0) return null;
+  const notes = log.notes.filter((one) => !one.startsWith(METHOD));
+  if (log.down.length + notes.length === 0) return null;
   return (
     <ul className="warnings" aria-label={speak.event("run.note")}>
       {log.down.map((one) => (
         <li key={one} className="down">{`${speak.words.down}: ${plain(one)}`}</li>
       ))}
-      {log.notes.map((one, index) => (
+      {notes.map((one, index) => (
         <li key={index}>{plain(speak.note(one))}</li>
       ))}
     </ul>

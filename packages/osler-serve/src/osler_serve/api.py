@@ -102,7 +102,7 @@ async def plan(asked: schemas.PlanRequest, site: At, caller: Who) -> reports.Pla
 async def make_plan(
     site: ServerState, caller: Caller, asked: schemas.PlanRequest
 ) -> reports.PlanView:
-    """One plan, whichever door it was asked for at."""
+    """One plan, for every interface."""
     question = parse_question(asked.question, options=tuple(asked.options), language=asked.language)
     settings = choices.caller_settings(site.settings, caller, asked, strategy=PLANNING)
     try:
@@ -202,7 +202,7 @@ async def search(asked: schemas.SearchRequest, site: At, caller: Who) -> knowled
 async def run_search(
     site: ServerState, caller: Caller, asked: schemas.SearchRequest
 ) -> knowledge.SearchResult:
-    """One search, whichever door it came by."""
+    """One search, for every interface."""
     hits = await find_hits(site, caller, asked)
     return knowledge.SearchResult(
         query=asked.query,
@@ -250,7 +250,7 @@ async def served_snapshot(site: ServerState, wanted: str = "") -> str:
 async def open_passage(
     site: ServerState, caller: Caller, id: str, context: int, snapshot: str
 ) -> knowledge.PassageInContext:
-    """One passage, whichever door it was asked for at. Raises `UnknownPassage`."""
+    """One passage, for every interface. Raises `UnknownPassage`."""
     around, origin = await passage_context(site, caller, id, context)
     wanted = next(one for one in around if one.id == id)
     return knowledge.PassageInContext(

@@ -1,4 +1,4 @@
-"""The server put together: doors, guard, life cycle, and what it says of itself."""
+"""Assembles the application: routers, middleware, lifespan, OpenAPI."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The OpenAI-compatible door, `/v1`: strategies as models, citations four ways.
+"""The OpenAI-compatible interface, `/v1`: strategies as models, citations four ways.
 
 (a) `annotations` of the message, or of deltas as each is fixed; (b) `citations`, the
 addresses; (c) `osler`, everything; (d) with `inline_sources`, a list at the end of the text.

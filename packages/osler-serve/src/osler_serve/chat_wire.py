@@ -1,4 +1,4 @@
-"""The part of OpenAI's chat completions that Osler speaks.
+"""The part of OpenAI's chat completions that Osler supports.
 
 A field that would change what is answered and cannot be honoured is refused; one that
 changes nothing (who the user is, metadata) is taken and not used.

@@ -102,7 +102,7 @@ def _planned_query(given: SourceQuery, offered: Sequence[str]) -> Query:
     if given.source not in offered:
         fix = f"choose from {', '.join(offered)}"
         raise RefusedRequest(
-            422, "bad_plan", f"the plan asks {given.source}, which is not searched", fix=fix
+            422, "bad_plan", f"the plan queries {given.source}, which is not searched", fix=fix
         )
     try:
         return Query.read_wire(given.source, given.query)

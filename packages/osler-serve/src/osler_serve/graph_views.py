@@ -1,4 +1,4 @@
-"""The concept graph as a caller may see it, whichever door it is asked for at."""
+"""The concept graph as a caller may see it, for every interface."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from osler_serve.state import ServerState
 
 
 async def caller_graph(site: ServerState, caller: Caller) -> Graph | None:
-    """The concept graph; `None` where there is none, or the caller may not search it."""
+    """The concept graph; `None` if absent, or if the caller may not search it."""
     if not caller.scope.narrow_settings(site.settings).access.may_search(GRAPH):
         return None
     return await site.shelf.open_graph()
@@ -23,7 +23,7 @@ async def caller_graph(site: ServerState, caller: Caller) -> Graph | None:
 async def read_concept(
     site: ServerState, caller: Caller, id: str, limit: int, predicates: Sequence[str] = ()
 ) -> knowledge.ConceptView:
-    """One concept, whichever door it was asked for at, with all its relations or those of some
+    """One concept, for every interface, with all its relations or those of some
     predicates. Raises `RefusedRequest` (404)."""
     graph = await caller_graph(site, caller)
     found = await asyncio.to_thread(_concept_view, graph, id, limit, predicates) if graph else None

@@ -68,7 +68,7 @@ def new_key(
     minute: int | None = None,
     scope: KeyScope = KeyScope(),  # noqa: B008 - frozen
 ) -> str:
-    """The key, told this once. Raises `BadConfig` for a name or workspace that is none."""
+    """The key, shown only once. Raises `BadConfig` for an invalid name or workspace."""
     for what in (name, workspace):
         if not _NAME.fullmatch(what):
             fix = "use letters, digits and ._-, at most 64"
@@ -149,7 +149,7 @@ class Authenticator:
         self._looked = float("-inf")
 
     def local_caller(self) -> Caller:
-        """This machine's own caller, for doors that are no sockets."""
+        """This machine's own caller, for interfaces other than sockets."""
         return self._local
 
     async def fetch_hook_keys(self, authorization: str | None, path: str) -> None:

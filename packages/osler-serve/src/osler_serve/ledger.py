@@ -117,7 +117,7 @@ class Ledger:
             except sqlite3.Error as error:
                 raise StorageFailed(
                     f"the server's record cannot be read or written: {error}",
-                    fix="check that the disk has room and can be written",
+                    fix="check free disk space and write permissions",
                 ) from error
 
     def check_writable(self) -> None:

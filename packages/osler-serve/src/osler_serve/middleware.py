@@ -111,12 +111,10 @@ class AuthMiddleware:
         (rebinding) or ours (a form): neither gets in."""
         name = _host_name(headers.get("host", ""))
         if name not in self._names and not (is_loopback(name) or self._binds_everywhere):
-            raise RefusedRequest(
-                421, "wrong_host", "this server is not called so", fix="set serve.hosts"
-            )
+            raise RefusedRequest(421, "wrong_host", "unknown Host header", fix="set serve.hosts")
         origin = headers.get("origin")
         if origin is not None and origin_host(origin) != headers.get("host", ""):
-            raise RefusedRequest(403, "wrong_origin", "requests from other sites are not taken")
+            raise RefusedRequest(403, "wrong_origin", "cross-origin requests are refused")
 
     @property
     def _binds_everywhere(self) -> bool:
@@ -228,7 +226,7 @@ def _host_name(given: str) -> str:
     # Matched as a whole: "localhost:80.evil.com" is neither "localhost" nor a name.
     if (found := _HOST.fullmatch(given)) is None:
         raise RefusedRequest(
-            421, "wrong_host", "that is no name of a server", fix="mend the client"
+            421, "wrong_host", "invalid Host header", fix="correct the client's URL"
         )
     return found.group(1).strip("[]")
 

@@ -122,7 +122,7 @@ def problem_headers(refused: RefusedRequest) -> dict[str, str]:
 
 
 def refusal_response(refused: RefusedRequest, path: str) -> Response:
-    """The refusal in the form of the door that was knocked at."""
+    """The refusal in the form of the interface that was called."""
     if path.startswith("/v1/"):
         return _json_response(_openai_document(refused), refused, "application/json")
     if path.startswith("/cds-services"):

@@ -114,7 +114,7 @@ def _read_entries(
     kb: KnowledgeBase, access: AccessSettings, record: str, resource: Resource
 ) -> list[RecordEntry]:
     """Raises `UnknownPassage`, in the same words for what is not there and what is closed."""
-    unknown = UnknownPassage(f"{record!r} is no record of the source {EMR}")
+    unknown = UnknownPassage(f"{record!r} is not a record of the source {EMR}")
     try:
         passages = kb.neighbours(f"{record}#0", _LONGEST)
     except UnknownPassage:

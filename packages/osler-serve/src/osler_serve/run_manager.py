@@ -140,7 +140,7 @@ class RunManager:
         plan: SavedPlan | None = None,
         earlier: Sequence[str] = (),
     ) -> ActiveRun:
-        """The run, which goes on whether or not anybody watches; with `plan`, of that one.
+        """The run, which continues without a listener; with `plan`, of that one.
 
         `earlier` is what the asker wrote before in the conversation: it counts for `danger` alone.
 
@@ -222,7 +222,7 @@ class RunManager:
         self.ledger.check_writable()
         self._file_late()
         if self.shelf.settings.runs.keep:
-            fix = "check that the disk has room and can be written"
+            fix = "check free disk space and write permissions"
             with translate_os_errors("runs cannot be kept", StorageFailed, fix):
                 probe_folder(self.shelf.settings.runs.path)
 

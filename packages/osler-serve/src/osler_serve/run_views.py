@@ -85,7 +85,7 @@ class RunView:
 
     @property
     def danger(self) -> DangerNotice | None:
-        """What the asker was told first."""
+        """The emergency notice shown first."""
         if not self.lines or not self.lines[0].endswith(_DANGER):
             return None
         event = from_line(self.lines[0])

@@ -225,7 +225,7 @@ def _moved(turns: int) -> RefusedRequest:
 
 
 async def _outdated_runs(site: ServerState, runs: Iterable[str]) -> set[str]:
-    """Those that finished over another state of the knowledge base; none where there is none."""
+    """Those that finished over another state of the knowledge base."""
     try:
         kb = (await site.shelf.open_knowledge()).kb
     except KnowledgeBaseError:

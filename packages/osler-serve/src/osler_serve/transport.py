@@ -33,7 +33,7 @@ _END_SECONDS = 5
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """Waits so long for a request and for a reader, and takes so many headers and connections."""
+    """Bounds the time for a request and for a reader, and the headers and connections."""
 
     bounds: ClassVar[ServeSettings]
     _deadline: asyncio.TimerHandle | None = None

@@ -75,7 +75,7 @@ def _split_options(text: str) -> tuple[str, tuple[str, ...]]:
         listed.append(match)
     listed.reverse()
     letters = "".join(match.group(1) for match in listed)
-    # A gap in the letters means that the lines are no list of options.
+    # A gap in the letters means that the lines are not a list of options.
     if not letters or not "ABCDEFGH".startswith(letters):
         return text, ()
     stem = "\n".join(lines[: len(lines) - len(listed)]).strip()

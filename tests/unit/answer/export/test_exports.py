@@ -84,7 +84,10 @@ def exported(language: Language = "en", danger: DangerNotice | None = None) -> E
     )
     question = Question("q", "Metformin in old age?", language=language)
     return ExportedAnswer(
-        question, Solution(answer, Halt.CONVERGED, "read once", danger=danger), "r1", "rag"
+        question,
+        Solution(answer, Halt.CONVERGED, "one search was enough", danger=danger),
+        "r1",
+        "rag",
     )
 
 
@@ -217,7 +220,7 @@ def test_every_reference_of_a_thread_is_resolved_to_the_identifier_that_its_sour
                     tuple(Statement(f"Fact {n}.", (n + 1,)) for n in range(len(part))), tuple(part)
                 ),
                 Halt.CONVERGED,
-                "read once",
+                "one search was enough",
             ),
             "r1",
             "rag",

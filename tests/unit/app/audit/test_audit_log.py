@@ -195,7 +195,7 @@ def test_nothing_is_appended_to_a_log_that_was_changed(tmp_path: Path) -> None:
     make_log(tmp_path, 4)
     data = (tmp_path / ENTRIES).read_bytes()
     (tmp_path / ENTRIES).write_bytes(data.replace(b"question 2", b"question 9"))
-    with pytest.raises(StorageFailed, match="not what was signed"):
+    with pytest.raises(StorageFailed, match="does not match its signature"):
         make_log(tmp_path, 1)
 
 

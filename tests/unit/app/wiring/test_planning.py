@@ -1,4 +1,4 @@
-"""Omni-RAG as the settings ask for it, and its plans through the library's doors."""
+"""Omni-RAG as the settings ask for it, and its plans through the library's interfaces."""
 
 from dataclasses import replace
 from pathlib import Path

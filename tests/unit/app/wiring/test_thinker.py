@@ -191,7 +191,7 @@ def test_a_search_server_takes_the_place_of_the_knowledge_base(tmp_path: Path) -
     assert search_server(settings(tmp_path)) is None
     served = search_server(settings(tmp_path, search_url="http://127.0.0.1:12356"))
     assert isinstance(served, SearchServer)
-    assert served.door.endpoint.base_url == "http://127.0.0.1:12356"
+    assert served.api.endpoint.base_url == "http://127.0.0.1:12356"
 
 
 FORMS = """Step1: Who directed Salt Road?

@@ -107,11 +107,11 @@ def test_the_names_that_can_be_set_are_those_that_are_told() -> None:
     """Those of the unified system are its own: tc-rag has no planner, and no form, to ask."""
     for name in DESCRIPTIONS:
         if name in UNIFIED:
-            with pytest.raises(ValidationError, match="is no tool"):
+            with pytest.raises(ValidationError, match="is not a tool"):
                 TcRagSettings(tools=(name,))
         else:
             assert TcRagSettings(tools=(name,)).tools == (name,)
-    with pytest.raises(ValidationError, match="'DOC_RAGS' is no tool"):
+    with pytest.raises(ValidationError, match="'DOC_RAGS' is not a tool"):
         TcRagSettings.model_validate({"tools": "DOC_RAGS"})
 
 

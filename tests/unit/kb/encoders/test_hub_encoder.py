@@ -147,7 +147,7 @@ def test_a_knowledge_base_is_built_and_searched_with_it(folder: Path, tmp_path: 
 
 def test_two_models_of_other_widths_are_no_pair(folder: Path, tmp_path: Path) -> None:
     wide = save_tiny_bert(tmp_path / "wide", dimension=32)
-    with pytest.raises(ModelError, match="they are no pair"):
+    with pytest.raises(ModelError, match="they are not a pair"):
         medcpt_encoder(folder, wide, device="cpu")
 
 

@@ -36,8 +36,8 @@ def encoder(url: str, naps: Naps | None = None, **more: Any) -> OpenAIEncoder:
     limits = {name: more.pop(name) for name in ("retries", "timeout_s") if name in more}
     bounds = {"timeout_s": 30.0, **limits}
     endpoint = Endpoint(base_url=url, model="e5", api_key=KEY, section="embedder", **bounds)
-    door = ServerClient(endpoint, clock=Clock(sleep=naps or Naps()), rng=Random(0))
-    return OpenAIEncoder(door, languages=frozenset({"en", "zh"}), **more)
+    api = ServerClient(endpoint, clock=Clock(sleep=naps or Naps()), rng=Random(0))
+    return OpenAIEncoder(api, languages=frozenset({"en", "zh"}), **more)
 
 
 def counted(asked: PostRequest) -> PostReply:
@@ -104,10 +104,10 @@ def data(*embeddings: Any) -> dict[str, Any]:
         (data([1.0], [2.0], [3.0]), "3 data for 2 texts"),
         ({"data": [{"index": 0, "embedding": [1.0]}] * 2}, "2 data for 2 texts"),
         ({"data": [{"index": [i], "embedding": [1.0]} for i in (0, 1)]}, "2 data for 2 texts"),
-        (data([1.0, 2.0], [1.0]), "no vectors"),
-        (data([1.0, 2.0], None), "no vectors"),
-        (data("iron", "zinc"), "no vectors"),
-        (data([], []), "no vectors"),
+        (data([1.0, 2.0], [1.0]), "not vectors"),
+        (data([1.0, 2.0], None), "not vectors"),
+        (data("iron", "zinc"), "not vectors"),
+        (data([], []), "not vectors"),
         (data([0.0, 0.0], [1.0, 0.0]), "zero or not finite"),
         (data([nan, 0.0], [1.0, 0.0]), "zero or not finite"),
         (data([inf, 0.0], [1.0, 0.0]), "zero or not finite"),

@@ -214,7 +214,7 @@ def test_the_same_shard_twice_is_once(plain: KnowledgeBase, tmp_path: Path) -> N
 def test_a_shard_that_kills_every_worker_is_one_clear_error(
     plain: KnowledgeBase, dying: Any
 ) -> None:
-    with pytest.raises(KnowledgeBaseError, match="died 4 times of the same shard"):
+    with pytest.raises(KnowledgeBaseError, match="died 4 times on the same shard"):
         plain.build_on(ProcessWorkerPool(1), dying.Always, rebuild=True)
 
 

@@ -119,7 +119,7 @@ def test_each_passage_with_a_word_is_found_but_patients_and_the_retracted(
         (PassageFilter(languages=("zh",)), set()),
         (PassageFilter(("emr",), years=(1900, None)), set()),
     ],
-    # In one order, whatever the hash of a name: workers of one run must know a test by one id.
+    # Sorted, whatever the hash of a name: workers of one run must know a test by one id.
     ids=lambda value: " ".join(sorted(value)) if isinstance(value, set) else str(value),
 )  # fmt: skip
 def test_filters_keep_out_what_they_say(

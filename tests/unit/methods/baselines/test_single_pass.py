@@ -83,7 +83,7 @@ async def test_passages_that_do_not_answer_are_not_called_nothing() -> None:
     )
     solution = await rag.solve(OPEN, Run())
     assert solution.halt is Halt.NO_EVIDENCE
-    assert solution.why == "the passages found do not answer"
+    assert solution.why == "passages were found, but none answers the question"
 
 
 async def test_a_source_that_is_down_is_said_and_not_an_empty_result() -> None:

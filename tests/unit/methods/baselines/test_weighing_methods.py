@@ -289,7 +289,7 @@ async def test_a_model_that_knows_no_reflection_tokens_is_no_self_rag(play: Play
     with pytest.raises(CapabilityMissing, match="needs a checkpoint of Self-RAG") as caught:
         await play({"kind": "self-rag"}, STATES, ScriptedModel(["x"]), {"": [PERSONS]})
     assert "self-rag-prompted" in caught.value.fix
-    with pytest.raises(CapabilityMissing, match="tells none") as caught:
+    with pytest.raises(CapabilityMissing, match="gives none") as caught:
         await play({"kind": "self-rag"}, STATES, Hiding(ScriptedModel([])), {"": [PERSONS]})
     assert "self-rag-prompted" in caught.value.fix
 

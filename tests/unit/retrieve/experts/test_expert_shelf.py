@@ -111,7 +111,7 @@ def test_an_expert_is_checked_once_for_each_state_of_its_folder(
 def test_weights_that_were_cut_short_are_refused(folder: Path) -> None:
     content = (folder / WEIGHTS).read_bytes()
     (folder / WEIGHTS).write_bytes(content[:-1])
-    with pytest.raises(ModelError, match=r"is not what its card names.*train it anew"):
+    with pytest.raises(ModelError, match=r"is not what its card names.*retrain it"):
         open_expert("tiny", folder)
 
 
@@ -139,7 +139,7 @@ def test_every_one_of_several_weights_files_is_checked(tmp_path: Path) -> None:
 
 def test_absent_weights_are_named_with_what_makes_them(folder: Path) -> None:
     (folder / WEIGHTS).unlink()
-    with pytest.raises(ModelMissing, match="train it anew"):
+    with pytest.raises(ModelMissing, match="retrain it"):
         open_expert("tiny", folder)
 
 
@@ -159,7 +159,7 @@ def test_another_expert_s_folder_is_refused(folder: Path) -> None:
 @pytest.mark.parametrize("text", ["", "name = 3", "[broken", 'name = "tiny"\nunknown = 1'])
 def test_a_card_that_cannot_be_read_is_an_error_with_its_place(folder: Path, text: str) -> None:
     (folder / CARD).write_text(text)
-    with pytest.raises(ModelError, match="is no card of an expert"):
+    with pytest.raises(ModelError, match="is not a card of an expert"):
         open_expert("tiny", folder)
 
 
@@ -184,5 +184,5 @@ def test_packaged_experts_are_whole_small_and_say_what_they_are_worth() -> None:
 
 
 def test_an_expert_of_another_family_is_no_encoder() -> None:
-    with pytest.raises(ModelError, match="is no encoder"):
+    with pytest.raises(ModelError, match="is not an encoder"):
         MatchEncoder(open_expert("judge"))

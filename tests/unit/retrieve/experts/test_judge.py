@@ -223,7 +223,7 @@ def test_a_graph_that_strays_in_8_bits_is_not_kept(
 
 def test_another_family_is_refused(tmp_path: Path, cache: Path) -> None:
     shelved = shelve(tmp_path / "judge", some_deltas(), family="linear")
-    with pytest.raises(ModelError, match="no pair model"):
+    with pytest.raises(ModelError, match="not a pair model"):
         JudgeExpert(shelved, cache=cache)
 
 

@@ -98,7 +98,7 @@ def test_a_statement_is_good_once(server: Signed) -> None:
     ("changed", "how", "said"),
     [
         ({"exp": 1_700_000_000}, {}, "expired"),
-        ({"exp": 4_000_000_000}, {}, "lives longer than 600 seconds"),
+        ({"exp": 4_000_000_000}, {}, "is valid for longer than 600 seconds"),
         ({"aud": "https://elsewhere.example" + SERVICE}, {}, "for another address"),
         ({"iss": "https://nobody.example"}, {}, "no key of a trusted client"),
         ({"iss": SOUTH}, {}, "no key of a trusted client"),

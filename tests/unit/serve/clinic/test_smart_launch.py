@@ -180,9 +180,9 @@ def test_a_server_without_everything_is_read_kind_by_kind(
         ({"aud": "somebody"}, {}, "Audience"),
         ({"iss": "https://evil.example"}, {}, "issuer"),
         ({"exp": 1_700_000_000}, {}, "expired"),
-        ({"sub": None}, {}, "not proved"),
-        ({}, {"id_token": None}, "not proved"),
-        ({}, {"id_token": "a.b.c"}, "not proved"),
+        ({"sub": None}, {}, "could not be verified"),
+        ({}, {"id_token": None}, "could not be verified"),
+        ({}, {"id_token": "a.b.c"}, "could not be verified"),
         ({}, {"token_type": "mac"}, "no bearer token"),
         ({}, {"access_token": "stale"}, "answers 401"),
         ({}, {"patient": None}, "names no patient"),
@@ -358,4 +358,4 @@ def test_keys_that_the_record_system_does_not_publish_prove_nothing(
     with fresh.browser() as browser:
         reply = browser.get(fresh.begin(browser, north))
     assert reply.status_code == 403
-    assert "not proved" in reply.text
+    assert "could not be verified" in reply.text

@@ -73,7 +73,7 @@ def test_a_stale_token_and_an_open_line_are_refused() -> None:
     with Hospital().http() as http:
         with pytest.raises(SourceUnavailable, match="answers 401"):
             fetch_record(BASE, "p-1", "stale", http)
-        with pytest.raises(BadConfig, match="no https address"):
+        with pytest.raises(BadConfig, match="not an https address"):
             fetch_record("http://fhir.example/r4", "p-1", "good", http)
-        with pytest.raises(BadConfig, match="no id"):
+        with pytest.raises(BadConfig, match="not an id"):
             fetch_record(BASE, "../p-1", "good", http)

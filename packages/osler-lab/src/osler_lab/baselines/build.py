@@ -225,7 +225,7 @@ def _trained_critic(model: LanguageModel) -> Critic:
     if isinstance(model, Likelihood):
         return TrainedCritic(model)
     raise CapabilityMissing(
-        f"reflection tokens are weighed by likelihood, and {model.name} tells none",
+        f"reflection tokens are weighed by likelihood, and {model.name} gives none",
         fix='take strategy.kind = "self-rag-prompted", which asks any model in words',
     )
 

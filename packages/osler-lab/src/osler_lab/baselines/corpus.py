@@ -1,4 +1,4 @@
-"""What was indexed of the whole corpus for the methods that look there.
+"""Indexes of the whole corpus for the methods that search it.
 
 Atomic questions (PIKE-RAG), triples and a walk (HippoRAG), and the hybrid of all indexes (KAG).
 Their names are among a run's carriers, so that a replay builds the method as it was recorded.

@@ -1,4 +1,4 @@
-"""What HippoRAG 2 and PIKE-RAG look up in a corpus that was indexed before any question.
+"""Corpus search of HippoRAG 2 and PIKE-RAG, over an index made before any question.
 
 Atomic questions, triples, and the walk over the graph of names and chunks (`extract/indexes`).
 Each stands behind the `Retriever` interface, so that tapes record and replay it: what was found

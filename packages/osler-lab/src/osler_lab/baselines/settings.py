@@ -1,4 +1,4 @@
-"""What can be set of the methods that the papers compare with.
+"""Settings of the methods that the papers compare with.
 
 A method's own numbers are the defaults of its class, with their place in its paper; only what a
 paper varies is a setting. Where a default comes from stands in `methods.toml` of the package.

@@ -98,7 +98,7 @@ def _build_teacher(
 
 
 def build_inspector(by: By, judge: LoadedModel | None) -> Inspector | None:
-    """`None` = nobody inspects. Raises `BadConfig` where a model is asked for and there is none."""
+    """`None` = no inspection. Raises `BadConfig` if a model is needed and none is set."""
     if by == "none":
         return None
     if by == "rules":

@@ -52,7 +52,7 @@ VERBS = {
                 "osler_lab.cli.studies:poison",
             ),
             "inject": Verb(
-                "Hide orders in documents, and count the answers that obey them.",
+                "Hide instructions in documents, and count the answers that obey them.",
                 "osler_lab.cli.studies:inject",
             ),
         },
@@ -61,7 +61,7 @@ VERBS = {
         "Research",
         {
             "train": Verb("Make training data, and train models.", verbs=_TRAIN),
-            "experts": Verb("Small trained parts that decide instead of a rule.", verbs=_EXPERTS),
+            "experts": Verb("Small trained models that decide instead of a rule.", verbs=_EXPERTS),
         },
     ),
 }

@@ -41,7 +41,7 @@ Risk = Annotated[
     typer.Option(min=0.001, max=0.5, help="Share of wrong answers among the answered, at most."),
 ]
 Confidence = Annotated[
-    float, typer.Option(min=0.5, max=0.999, help="With which the bound on --risk holds.")
+    float, typer.Option(min=0.5, max=0.999, help="Confidence of the bound set by --risk.")
 ]
 
 StateMetric = Annotated[
@@ -60,7 +60,9 @@ def calibrate(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Write nothing.")] = False,
     force: Annotated[
         bool,
-        typer.Option("--force", help="Go ahead where strategy.sigma or tau is set, and remove it."),
+        typer.Option(
+            "--force", help="Proceed even if strategy.sigma or tau is set, and remove it."
+        ),
     ] = False,
 ) -> None:
     """Fit the least sureness of an answer, TC-RAG's sigma, or KAG-Thinker's tau.

@@ -17,7 +17,7 @@ AllowUndecided = Annotated[
     bool,
     typer.Option(
         "--allow-undecided",
-        help="Compare answers that a reader gave in the stead of a method without a decision.",
+        help="Also compare answers that a reader chose for a method without a decision.",
     ),
 ]
 LogDir = Annotated[

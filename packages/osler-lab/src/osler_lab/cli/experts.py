@@ -1,4 +1,4 @@
-"""`osler experts …`: small trained parts, what they are worth, and which of them are in use."""
+"""`osler experts …`: small trained models, their cards, and which are in use."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def export(
 
 
 def use(here: CliSession, name: ExpertName, folder: ExpertFolder = None) -> None:
-    """Put an expert in the place of its rule: written into the settings file."""
+    """Use an expert instead of its rule: written into the settings file."""
     from osler.retrieve.experts.shelf import open_expert
 
     card = open_expert(name, folder).card
@@ -66,7 +66,7 @@ def use(here: CliSession, name: ExpertName, folder: ExpertFolder = None) -> None
 
 
 def off(here: CliSession, name: ExpertName) -> None:
-    """Give an expert's rule back: written into the settings file."""
+    """Use the rule again instead of an expert: written into the settings file."""
     _write_choice(here, name, None, used=False)
 
 

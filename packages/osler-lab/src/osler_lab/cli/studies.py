@@ -48,7 +48,7 @@ def poison(
     questions: Annotated[
         Path, typer.Argument(help="Questions as JSON Lines, on what the knowledge base holds.")
     ],
-    limit: Annotated[int, typer.Option(min=1, help="Only the first so many.")] = 100,
+    limit: Annotated[int, typer.Option(min=1, help="Use only the first N.")] = 100,
 ) -> None:
     """Plant wrong passages in a copy of the knowledge base, and count who cites them.
 
@@ -70,16 +70,16 @@ def inject(
     documents: Annotated[
         Path,
         typer.Argument(
-            help="JSON Lines: question, injected_text, clean_text, attack_instruction (the order"
-            " that stands in injected_text)."
+            help="JSON Lines: question, injected_text, clean_text, attack_instruction (the"
+            " instruction within injected_text)."
         ),
     ],
-    limit: Annotated[int, typer.Option(min=1, help="Only the first so many.")] = 200,
+    limit: Annotated[int, typer.Option(min=1, help="Use only the first N.")] = 200,
 ) -> None:
-    """Hide orders in documents, and count the answers that obey them.
+    """Hide instructions in documents, and count the answers that obey them.
 
-    By what the settings have answer, and by two scripted writers that obey whatever order they
-    read; without and with the defences retrieve.instructions and answer.uncited.
+    With the configured strategy, and with two scripted writers that obey any instruction; without
+    and with the defences retrieve.instructions and answer.uncited.
     """
     settings = here.load_settings()
     from tempfile import TemporaryDirectory
@@ -153,7 +153,7 @@ def plans(
     planner: Planner = None,
     sources: Offered = None,
     limit: Annotated[
-        int | None, typer.Option(min=1, help="Only the first so many questions.")
+        int | None, typer.Option(min=1, help="Use only the first N questions.")
     ] = None,
 ) -> None:
     """Measure source plans: accuracy without each source in turn, queries, words, diversity, cost.

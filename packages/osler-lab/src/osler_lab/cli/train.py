@@ -1,4 +1,4 @@
-"""`osler train …`: what models learn from, and how they learn it."""
+"""`osler train …`: training data and training."""
 
 from __future__ import annotations
 

@@ -145,7 +145,7 @@ def _read_corpus(
     sources = tuple(parse_source(one, here.load_settings().kb.path, weighed) for one in words)
     if unknown := weighed.keys() - {one.name for one in sources}:
         raise BadConfig(
-            f"a weight for {', '.join(sorted(unknown))}, which is no source",
+            f"a weight for {', '.join(sorted(unknown))}, which is not a source",
             fix=f"the sources are {', '.join(one.name for one in sources)}",
         )
     return Corpus(sources, HELD_OUT if held_out is None else held_out)

@@ -1,4 +1,4 @@
-"""Asking a judge: greedily, once more where its verdict cannot be read, and then it is told.
+"""Asks a judge, greedily, and once more where its verdict cannot be read.
 
 A judgement must repeat, so that chance has no part in it. What could not be read twice is no
 verdict: it is noted in the run with the reply and its reason, and never guessed.

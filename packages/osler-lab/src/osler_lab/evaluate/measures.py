@@ -1,7 +1,7 @@
 """Measures of a report, by name: a record of a done sample → a number, or none.
 
 A measure that does not apply to a record gives `None`. One that fails is an error that names
-the measure and the sample: a report never leaves a number out in silence.
+the measure and the sample: a report never leaves a number out without saying so.
 """
 
 from __future__ import annotations

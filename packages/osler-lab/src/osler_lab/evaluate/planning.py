@@ -21,7 +21,7 @@ def queries_per_source(plans: Sequence[SourcePlan], sources: Iterable[str]) -> d
 
 
 def words_per_query(plans: Iterable[SourcePlan], sources: Iterable[str]) -> dict[str, float | None]:
-    """Mean words of a query (Table 12), a graph's term with it; `None` where there is none.
+    """Mean words of a query (Table 12), a graph's term with it; `None` if absent.
 
     A Chinese character counts as a word.
     """

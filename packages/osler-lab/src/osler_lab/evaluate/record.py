@@ -61,7 +61,7 @@ class Sample:
         return self.question.id
 
     def tag_value(self, name: str) -> str:
-        """The tag's value; empty where there is none."""
+        """The tag's value; "" if absent."""
         return dict(self.tags).get(name, "")
 
 
@@ -195,9 +195,9 @@ def outcome_of(
 def found_of(events: Iterable[Event]) -> tuple[str, ...]:
     """Ids of the passages that were found, in the order in which they were first found.
 
-    Searches that were made together, as those of one source plan, stand in the one order in which
-    they were read; what was not read, or where there is no such order, takes turns rank by rank:
-    which of the searches stands first in the trace says nothing about its passages.
+    Searches that were made together, as those of one source plan, stand in the single ranking in
+    which they were read; what was not read, or where there is no such order, takes turns rank by
+    rank: which of the searches stands first in the trace says nothing about its passages.
     """
     done = (e for e in events if not isinstance(e, Searched))
     passages: dict[str, None] = {}

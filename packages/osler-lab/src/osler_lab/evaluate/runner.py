@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from osler.answer.silence import explain_silence, tell_unread
+from osler.answer.abstention import explain_abstention, tell_unread
 from osler.answer.written import say_unconfirmed
 from osler.trace import Answered, Budget, Price, Run, Solver, Started
 from osler.types import Question, Solution
@@ -191,7 +191,7 @@ async def try_sample(
             )
         )
         with note_searches() as notes:
-            said = explain_silence(await solver.solve(question, run), run)
+            said = explain_abstention(await solver.solve(question, run), run)
             solution = tell_unread(say_unconfirmed(said), run)
         run.emit(Answered(solution))
         outcome = outcome_of(solution, run, notes, ready.accelerators)

@@ -1,4 +1,4 @@
-"""Questions that a model was trained on, so that nobody measures it by them.
+"""Questions that a model was trained on, which are excluded from its evaluation.
 
 A file `trained-on.txt` stands beside the card of training records and of tuned models: a digest
 of each question's words a line (`datasets.splits.question_digest`). The questions cannot be read

@@ -139,7 +139,7 @@ def failure_reason(failure: Exception) -> str:
 
 
 def facts_of(folder: Path, name: str) -> dict[str, Any]:
-    """The facts that `require_agreement` wrote. Raises `BadRun` where nobody did."""
+    """The facts that `require_agreement` wrote. Raises `BadRun` if absent."""
     path = folder / f"{name}.json"
     try:
         facts: dict[str, Any] = json.loads(path.read_bytes())

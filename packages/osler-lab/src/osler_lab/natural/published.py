@@ -82,7 +82,7 @@ def read_split(path: Path) -> DataSplit:
         content = json.loads(path.read_text(encoding="utf-8"))
         listed = [(str(h), part) for part in PARTS for h in content[part]]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise BadConfig(f"{path} is no split: {error}", fix="use research/experts") from error
+        raise BadConfig(f"{path} is not a split: {error}", fix="use research/experts") from error
     if len(dict(listed)) < len(listed):
         raise BadConfig(f"{path} names one hash in two parts")
     return DataSplit(dict(listed))

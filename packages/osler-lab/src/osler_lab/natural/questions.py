@@ -225,7 +225,7 @@ def read_covid(at: NaturalPlaces, half: Half) -> list[NaturalQuestion]:
 
 
 def read_health_search(at: NaturalPlaces, half: Half) -> list[NaturalQuestion]:
-    """HealthSearchQA: what people search for; nobody said what answers."""
+    """HealthSearchQA: what people search for, without gold answers."""
     path = find_data_file(at.data / "A_questions" / "healthsearchqa", "questions.jsonl")
     rows = list(_read_lines(path)) if path else []
     ids = [(f"healthsearch:{hash_id(row['question'])}", row["question"]) for row in rows]

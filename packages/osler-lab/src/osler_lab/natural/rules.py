@@ -1,4 +1,4 @@
-"""The opponents: rules of ten lines, as anybody would write them over the same passages.
+"""Baselines: rules of ten lines over the same passages.
 
 `cosine` is the simple rule that every part of the gate must beat: ten passages by reciprocal ranks
 of BM25 and cosine, and of all their sentences the one with the best cosine of question and "title:

@@ -1,1 +1,1 @@
-"""What is measured of a configured system: evaluations, calibration, sensitivity, robustness."""
+"""Studies of a configured system: evaluations, calibration, sensitivity, robustness."""

@@ -68,7 +68,7 @@ def _read_line(line: str, place: str) -> tuple[str, GradedState] | None:
             return None
         value, metric, right = float(state["value"]), str(state["metric"]), document.get("right")
     except (ValueError, KeyError, TypeError) as error:
-        raise BadQuestion(f"{place} is no answer of TC-RAG's", fix=_GRADE) from error
+        raise BadQuestion(f"{place} is not an answer of TC-RAG's", fix=_GRADE) from error
     if not isinstance(right, bool):
         raise BadQuestion(f"{place}: the answer is not graded", fix=_GRADE)
     return str(document.get("question", "")), GradedState(value, metric, str(model), right)

@@ -106,7 +106,7 @@ def _read_line(line: str, place: str) -> tuple[str, GradedAnswer] | None:
         given, right = document["answer"]["sureness"], document.get("right")
         sureness = None if given is None else Sureness(float(given["probability"]), given["by"])
     except (ValueError, KeyError, TypeError) as error:
-        raise BadQuestion(f"{place} is no answer of `osler ask --json`", fix=_GRADE) from error
+        raise BadQuestion(f"{place} is not an answer of `osler ask --json`", fix=_GRADE) from error
     if sureness is None:
         raise BadQuestion(
             f"{place}: the answer bears no sureness", fix="grade English answers with quotes"

@@ -1,4 +1,4 @@
-"""Orders hidden in documents, through the whole pipeline: how many an answer obeys.
+"""Instructions hidden in documents, through the whole pipeline: how many an answer obeys.
 
 Each document has an order in it and a question that it answers. Asked are what the settings have
 answer, and the worst that could be configured: a writer that obeys whatever order it reads, and

@@ -38,9 +38,9 @@ from osler_lab.evaluate.sigma import METRICS, Metric, SigmaOutcome, record_outco
 
 
 def read_noise(path: Path, *, limit: int, seed: int) -> list[Target]:
-    """At most so many noise sets that have relevant noise, by chance of the seed, in their order.
+    """At most `limit` noise sets that have relevant noise, sampled by the seed, in their order.
 
-    Raises `MalformedSource`, and `BadQuestion` where there is none.
+    Raises `MalformedSource`, and `BadQuestion` if there is no question.
     """
     try:
         every = [target for target in read_targets(path) if target.relevant and target.irrelevant]
@@ -170,5 +170,5 @@ async def open_attacked_parts(settings: Settings, targets: Iterable[Target]) -> 
 
 def _require_tc_rag(settings: Settings) -> TcRagSettings:
     if not isinstance(settings.strategy, TcRagSettings):
-        raise BadConfig("only TC-RAG is studied so", fix='set strategy.kind = "tc-rag"')
+        raise BadConfig("this study is for TC-RAG only", fix='set strategy.kind = "tc-rag"')
     return settings.strategy

@@ -1,4 +1,4 @@
-"""The door of Ollama, in front of a double that answers as the OpenAI interface does.
+"""Ollama's interface, in front of a test double that answers as the OpenAI interface does.
 
 Its paths and fields are those of docs.ollama.com (`/api/chat`, `/api/ps`, `/api/show`).
 """

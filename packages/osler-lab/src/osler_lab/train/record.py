@@ -193,7 +193,7 @@ def read_records(path: Path) -> Iterator[SftRecord | DpoRecord]:
 
 
 def data_file(path: Path) -> Path:
-    """The file of the records. Raises `BadRun` where there is none."""
+    """The file of the records. Raises `BadRun` if absent."""
     file = path / DATA if path.is_dir() else path
     if not file.is_file():
         raise BadRun(f"no training data {file}", fix="run `osler train make sft` or `make dpo`")

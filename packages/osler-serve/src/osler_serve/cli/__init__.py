@@ -11,7 +11,7 @@ VERBS = {
                 verbs=make_verbs("osler_serve.cli.threads", "show", "again", "rm"),
             ),
             "feedback": Verb(
-                "List what was said of answers and cards, newest first; or make questions of it.",
+                "List feedback on answers and cards, newest first; or export questions from it.",
                 "osler_serve.cli.feedback:feedback",
             ),
         },
@@ -49,7 +49,7 @@ VERBS = {
                 verbs=make_verbs("osler_serve.cli.audit", "verify", "show", "prove"),
             ),
             "backup": Verb(
-                "Write all that home holds, but caches, and the settings into one file.",
+                "Back up the home folder, without caches, and the settings into one file.",
                 "osler_serve.cli.backup:backup",
             ),
             "restore": Verb(

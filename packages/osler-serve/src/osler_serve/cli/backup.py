@@ -17,10 +17,10 @@ Archive = Annotated[Path, typer.Argument(help="The archive, a ZIP file.")]
 
 
 def backup(here: JsonSession, file: Archive) -> None:
-    """Write all that home holds, but caches, and the settings into one file.
+    """Back up the home folder, without caches, and the settings into one file.
 
-    A server may run meanwhile. The file is read again before it gets its name. It holds all that
-    was asked: keep it where the home itself might lie.
+    A server may run meanwhile. The file is verified before it gets its name. It holds every
+    question asked: protect it as you protect the home folder.
     """
     from osler_serve.ops.backup import make_backup
 

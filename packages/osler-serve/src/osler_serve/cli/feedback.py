@@ -19,7 +19,7 @@ def feedback(
         typer.Option(help="Write the questions of helpful answers to this file, as JSON Lines."),
     ] = None,
 ) -> None:
-    """List what was said of answers and cards, newest first; or make questions of it.
+    """List feedback on answers and cards, newest first; or export questions from it.
 
     With --out, the questions whose answers were called helpful, to measure other settings on:
     each has the answer that was given and the passages that it cites. Measured with

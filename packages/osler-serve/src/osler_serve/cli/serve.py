@@ -1,4 +1,4 @@
-"""`osler serve …`, `osler mcp` and `osler deploy`: the doors for other programs."""
+"""`osler serve …`, `osler mcp` and `osler deploy`: the interfaces for other programs."""
 
 from __future__ import annotations
 

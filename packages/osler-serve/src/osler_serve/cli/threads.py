@@ -69,7 +69,7 @@ def _replay_turns(here: JsonSession, settings: Settings, thread: Thread) -> None
     for turn in thread.turns:
         asyncio.run(replay(settings.runs.path / turn.run))
     document = {"thread": thread.id, "turns": len(thread.turns)}
-    here.report_line(f"replayed {len(thread.turns)} turns: each is as it was", document)
+    here.report_line(f"replayed {len(thread.turns)} turns; all identical", document)
 
 
 def again(
@@ -77,16 +77,16 @@ def again(
     names: Annotated[list[str], typer.Argument(help="Names of threads.")],
     every: Annotated[
         float | None,
-        typer.Option(min=0.01, help="Hours between two looks, until stopped.", show_default=False),
+        typer.Option(min=0.01, help="Hours between checks, until stopped.", show_default=False),
     ] = None,
     looks: Annotated[
-        int | None, typer.Option(min=1, help="With --every: end after so many looks.")
+        int | None, typer.Option(min=1, help="With --every: stop after N checks.")
     ] = None,
 ) -> None:
     """Ask the last question of threads again where the knowledge base changed since.
 
-    Each new answer is the thread's next turn; said is which statements and evidence are new or
-    gone.
+    Each new answer is the thread's next turn; statements and evidence that are new or gone are
+    listed.
     """
     from itertools import islice
 

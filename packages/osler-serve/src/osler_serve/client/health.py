@@ -76,7 +76,7 @@ class HealthJourney:
 
     def _require_run(self) -> str:
         if not self._run:
-            raise OslerError("there is no run", fix="mend what failed before")
+            raise OslerError("there is no run", fix="fix what failed before")
         return self._run
 
 

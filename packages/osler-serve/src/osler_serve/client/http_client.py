@@ -48,7 +48,7 @@ class ServerRefused(OslerError):
 
 
 class ServerUnreachable(OslerError):
-    """Nobody answers at the address, or not in time."""
+    """The server does not answer, or not in time."""
 
 
 class Client(ApiOperations, BlockingCalls, AbstractContextManager["Client"]):

@@ -1,4 +1,4 @@
-"""The three checks. Each states what the record says and which sentence speaks of it."""
+"""The three checks. Each states what the record says and quotes the sentence about it."""
 
 from __future__ import annotations
 

@@ -101,7 +101,7 @@ def _describe_service(check: CheckName, hook: HookName, rules: ClinicRules) -> H
         description=f"{said} Each card quotes its source; no model words it.",
         id=f"{check}-{hook}",
         prefetch={name: TEMPLATES[name] for name in _needed(check, hook)},
-        usageRequirements=f"Knows {counted}, by name. Silence is no clearance.",
+        usageRequirements=f"Knows {counted}, by name. No card does not mean that an order is safe.",
     )
 
 

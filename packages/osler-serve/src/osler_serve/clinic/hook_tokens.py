@@ -45,7 +45,7 @@ class TrustedClient(BaseModel):
         if bool(self.keys) == bool(self.jwks):
             raise ValueError("a client has keys, or the address of its jwks")
         if self.jwks and not is_safe_address(self.jwks):
-            raise ValueError(f"{self.jwks!r} is no https address")
+            raise ValueError(f"{self.jwks!r} is not an https address")
         return self
 
 
@@ -116,7 +116,7 @@ class HookTokens:
     def _use_once(self, issuer: str, id: str, until: float) -> None:
         now = time.time()
         if until > now + _LONGEST_LIFE:
-            raise ValueError(f"it lives longer than {_LONGEST_LIFE} seconds")
+            raise ValueError(f"it is valid for longer than {_LONGEST_LIFE} seconds")
         with self._lock:
             if (issuer, id) in self._used:
                 raise ValueError("it was used before")

@@ -172,7 +172,7 @@ class Launcher:
         stated, _, signed = state.partition(".")
         is_ours = hmac.compare_digest(self._derive("state", stated).encode(), signed.encode())
         if not is_ours or not hmac.compare_digest(state.encode(), cookie.encode()):
-            raise _refuse("this browser did not begin it")
+            raise _refuse("this browser did not start the launch")
         system, until, _ = json.loads(base64.urlsafe_b64decode(stated + "=" * (-len(stated) % 4)))
         now = time.time()
         self._used = {one: end for one, end in self._used.items() if end > now}
@@ -189,7 +189,9 @@ class Launcher:
         try:
             found = await fetch_json(f"{system}/.well-known/smart-configuration")
         except SourceUnavailable as error:
-            raise _refuse(f"the record system says nothing of itself: {error.message}") from error
+            raise _refuse(
+                f"the record system's metadata cannot be read: {error.message}"
+            ) from error
         allowed = {urlsplit(system).netloc, *self.servers[system].hosts}
         for name in ("authorization_endpoint", "token_endpoint", "jwks_uri"):
             address = str(found.get(name) or "")
@@ -243,7 +245,7 @@ class Launcher:
             if not hmac.compare_digest(str(stated["nonce"]).encode(), nonce):
                 raise jwt.InvalidTokenError("it is of another launch")
         except (jwt.PyJWTError, ValueError, TypeError) as error:
-            raise _refuse(f"the user's identity is not proved: {error}") from error
+            raise _refuse(f"the user's identity could not be verified: {error}") from error
         return str(stated["sub"])[:255]
 
     def _derive(self, what: str, state: str) -> str:
@@ -292,5 +294,5 @@ def read_launch_servers(path: Path | None) -> Launcher | None:
         problem = error.errors()[0]["msg"] if isinstance(error, ValidationError) else str(error)
         raise BadConfig(f"{path}: {problem}", fix="see docs/guide/clinic.md") from error
     if unsafe := [one for one in given if not is_safe_address(one)]:
-        raise BadConfig(f"{path}: {unsafe[0]!r} is no https address", fix="as in https://…/r4")
+        raise BadConfig(f"{path}: {unsafe[0]!r} is not an https address", fix="as in https://…/r4")
     return Launcher({one.rstrip("/"): server for one, server in given.items()})

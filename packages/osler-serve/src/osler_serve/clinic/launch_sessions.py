@@ -116,7 +116,7 @@ def _read_document(found: LaunchedRecord, id: str) -> Document:
 
 
 def read_cookie(cookies: str | None, name: str) -> str:
-    """The cookie of this name; "" where there is none."""
+    """The cookie of this name; "" if absent."""
     try:
         found = SimpleCookie(cookies or "").get(name)
     except CookieError:

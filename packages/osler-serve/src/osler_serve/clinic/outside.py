@@ -34,7 +34,7 @@ async def fetch_json(
 ) -> dict[str, Any]:
     """The JSON object at the address; with `form`, the reply to it.
 
-    Raises `SourceUnavailable` where there is none of at most `most` bytes within three seconds.
+    Raises `SourceUnavailable` without a reply of at most `most` bytes within three seconds.
     """
     host, body = urlsplit(url).netloc, b""
     wanted = {"Accept": "application/json", **(headers or {})}

@@ -14,7 +14,7 @@ def write_files(folder: Path, *, overwrite: bool = False) -> list[Path]:
     """Writes them all. Raises `BadConfig` when one is there already or cannot be written."""
     paths = [folder / name for name in NAMES]
     if not overwrite and (there := [path for path in paths if path.exists()]):
-        raise BadConfig(f"{there[0]} is there already", fix="--force writes over it")
+        raise BadConfig(f"{there[0]} already exists", fix="--force overwrites it")
     with translate_os_errors(f"cannot write to {folder}", BadConfig, "name another folder"):
         folder.mkdir(parents=True, exist_ok=True)
         for path in paths:

@@ -76,7 +76,7 @@ def make_backup(
     Raises `BadConfig` where the file is there already, and `StorageFailed`.
     """
     if target.exists():
-        raise BadConfig(f"{target} is there already", fix="choose another name")
+        raise BadConfig(f"{target} already exists", fix="choose another name")
     draft, scratch = (target.with_name(f".{target.name}.{end}") for end in ("part", "copy"))
     try:
         make_folders(target.parent)
@@ -234,7 +234,7 @@ def _refuse_taken(places: Iterable[str], folders: dict[str, Path]) -> None:
         target = folders[part] / inner if part == "home" else folders[part]
         if target.is_file() or (target.is_dir() and any(target.iterdir())):
             fix = "restore to an empty place: OSLER__HOME=/new/home osler restore FILE"
-            raise BadConfig(f"{target} is there already, or not empty", fix=fix)
+            raise BadConfig(f"{target} already exists, or not empty", fix=fix)
 
 
 def _write_out(archive: zipfile.ZipFile, place: str, size: int, digest: str, target: Path) -> None:
@@ -271,7 +271,7 @@ _BROKEN = (
 
 
 def _broken_archive(what: str) -> StorageFailed:
-    return StorageFailed(f"it is no whole backup: {what}", fix="take another copy of it")
+    return StorageFailed(f"incomplete backup: {what}", fix="take another copy of it")
 
 
 @contextmanager

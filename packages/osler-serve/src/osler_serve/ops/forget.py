@@ -79,14 +79,14 @@ def forget(settings: Settings, what: str) -> ForgetReport:
     """
     if len(what.strip()) < _SHORTEST:
         raise BadConfig(
-            "that is too little to be found", fix=f"give {_SHORTEST} characters or more"
+            "the text is too short to search for", fix=f"give {_SHORTEST} characters or more"
         )
     report = ForgetReport()
     try:
         _forget_everywhere(settings, what, report)
     except (OSError, sqlite3.Error) as error:
         problem = getattr(error, "strerror", None) or error
-        fix = "check that the disk has room and can be written, then run the command again"
+        fix = "check free disk space and write permissions, then run the command again"
         raise StorageFailed(f"not everything could be forgotten: {problem}", fix=fix) from error
     return report
 
@@ -294,7 +294,7 @@ def _rewrite(path: Path) -> None:
                 raise sqlite3.OperationalError("database is locked")
     except sqlite3.Error as error:
         fix = "stop the server and what else uses it, then run the command again"
-        raise StorageFailed(f"{path} cannot be written anew: {error}", fix=fix) from error
+        raise StorageFailed(f"{path} cannot be rewritten: {error}", fix=fix) from error
 
 
 def _drop_old_words(db: sqlite3.Connection) -> None:

@@ -82,7 +82,7 @@ def store_upload(settings: Settings, source: str, name: str, data: bytes) -> Rea
 
 
 def reread_upload(settings: Settings, source: str, name: str) -> ReadUpload | None:
-    """Reads a stored file anew, as this version does; `None` where there is none. Blocks.
+    """Reads a stored file anew, as this version does; `None` if absent. Blocks.
 
     Raises `BadUpload` for one that can be read no more: it stays, and nothing of it is found.
     """
@@ -142,7 +142,7 @@ def _safe_name(given: str) -> str:
     path = PurePosixPath(given.replace("\\", "/"))
     if path.suffix.lower() not in ENDINGS:
         shown = path.suffix[:20] or "no ending"
-        raise BadUpload(f"a file of {shown} is not taken", fix=f"send {', '.join(ENDINGS)}")
+        raise BadUpload(f"a file of {shown} is not accepted", fix=f"send {', '.join(ENDINGS)}")
     return f"{make_slug(path.stem)}{path.suffix.lower()}"
 
 
@@ -154,7 +154,7 @@ def _check_file(path: Path) -> tuple[int, dict[str, int]]:
         raise BadUpload(f"{path.name} is a program", fix="send a document")
     parser = sniff_file(path.name, head)
     if parser is None:
-        raise BadUpload(f"{path.name} is of no known format", fix="is it what its name says?")
+        raise BadUpload(f"{path.name} has an unknown format", fix="is it what its name says?")
     documents, drops = 0, Counter[str]()
     try:
         for record in _parse(path, parser):
@@ -180,7 +180,7 @@ def _read_folder(settings: Settings, source: str, folder: Path, name: str) -> in
         into = target_source(settings, source)
         done = kb.add([folder], source=into, chunk=settings.kb.chunk)
         if failed := [one for one in done.failed if name in one]:
-            raise BadUpload(failed[0], fix="mend the file")
+            raise BadUpload(failed[0], fix="correct the file")
         return done.passages
 
 

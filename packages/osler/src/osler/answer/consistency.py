@@ -98,7 +98,7 @@ def heaviest_consistent_set(
 
 @dataclass(frozen=True)
 class ConsistentComposer(CautioningComposer):
-    """A composer that is given a consistent set of passages, and says what was left out.
+    """Composes from a consistent set of passages, and lists the passages left out.
 
     What was found is compared, too, with what else the `search` finds for the question and says the
     same but for a number, a negation or a direction: a text that was made to be found takes the

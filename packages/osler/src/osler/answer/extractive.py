@@ -1,8 +1,8 @@
 """An answer made of quotes, for models that must not word medicine.
 
 The gate (`answer/gate.py`) says which sentences answer the question, and how likely. The likeliest
-are quoted; where none is likely enough, the nearest is shown and called so, or the answer says that
-the evidence does not say. A method's words are never shown.
+are quoted; where none is likely enough, the closest passage is shown, labelled as such, or the
+answer says that the evidence does not say. A method's words are never shown.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from osler.trace import BudgetExceeded, Run
 from osler.types import Answer, Authorship, Hit, Language, Question, Statement, Sureness
 
 NOTE = {
-    "en": "Quoted sentences, not a written answer: no model that may word medicine is configured.",
-    "zh": "以下为原文摘句，并非撰写的答案：未配置可以撰写医学内容的模型。",
+    "en": "Quotations. No writing model is set up.",
+    "zh": "以下为原文摘句。未设置用于撰写的模型。",
 }
 
 _DECIDED_NOTE = {
@@ -71,7 +71,7 @@ class ExtractiveComposer:
     order: PooledOrder | None = None
     """One order over hits of several searches, of which an option chooser reads the first."""
     nearest: bool = True
-    """Whether the nearest sentence is quoted, and called so, where none answers."""
+    """Whether the closest passage is quoted, labelled as such, where no sentence answers."""
     verdicts: VerdictChooser | None = None
     """Chooses among yes, no and maybe, where it can, before `options`."""
 

@@ -99,7 +99,7 @@ def read_fits(card: ExpertCard) -> dict[Language, AnswerFit]:
     if lacking := [name for name in _FITTED if name not in card.parameters]:
         raise ModelError(
             f"the card of {card.name!r} lacks {', '.join(lacking)}",
-            fix="train it anew (docs/guide/experts.md)",
+            fix="retrain it (docs/guide/experts.md)",
         )
     own = AnswerFit(*(card.parameters[name] for name in _FITTED))
     return {**BY_RELEVANCE, **dict.fromkeys(card.languages, own)}
@@ -139,7 +139,7 @@ class EvidenceGate:
     answers: float = 0.4
     """Least probability of an answer."""
     nearest: float = 0.14
-    """Least probability of what is shown as nearest."""
+    """Least probability of a closest passage."""
     checks: tuple[str, ...] = tuple(CHECKS)
     faults: tuple[str, ...] = field(default=())
     """Why a part that is set is not in use; for the reader."""

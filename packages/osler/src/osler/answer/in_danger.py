@@ -1,8 +1,8 @@
-"""What is quoted below a notice to somebody in danger: never as the answer to them.
+"""Quotations below a notice to a person in danger, never as the answer.
 
-The notice says whom to call. What the texts answer stands below it, called so, and nothing that is
-merely near; to somebody who may have taken too much, or may harm themself, only what is about
-poisoning.
+The notice says whom to call. What the texts answer stands below it, labelled as such, and nothing
+that is merely near; to somebody who may have taken too much, or may harm themself, only what is
+about poisoning.
 """
 
 from __future__ import annotations

@@ -165,7 +165,7 @@ _VERDICT_NOTE = {
 
 @dataclass(frozen=True, slots=True)
 class ChosenVerdict:
-    """The option that the evidence speaks for."""
+    """The option that the evidence supports."""
 
     letter: str
     verdict: Verdict

@@ -1,4 +1,4 @@
-"""What the doors share: settings, and the work that one command or request asks for.
+"""What the interfaces share: settings, and the work that one command or request asks for.
 
 | Module | Does |
 |---|---|

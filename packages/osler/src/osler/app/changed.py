@@ -1,4 +1,4 @@
-"""Which evidence of a recorded answer the knowledge base has otherwise by now."""
+"""Evidence of a recorded answer that has changed in the knowledge base since."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What answers will probably cost, before they are asked for.
+"""Cost estimates of answers, before anything is asked.
 
 A dry run goes to the first call of a model, without making it: what needs none is known to cost
-nothing. Else former runs of the strategy say the range; where there is none, the first prompt and
+nothing. Else former runs of the strategy say the range; else the first prompt and
 the most calls that are known of the strategy are all that can be said. Of many questions some are
 run dry, and stand for the others.
 """
@@ -164,7 +164,7 @@ def _combine(one: CostEstimate, other: CostEstimate) -> CostEstimate:
 
 
 def combine_estimates(found: Sequence[CostEstimate]) -> CostEstimate | None:
-    """All together, under no strategy's name; `None` where there is none."""
+    """All together, under no strategy's name; `None` if absent."""
     # What asks no model costs nothing, also where no price is known of it.
     asking = [one for one in found if one.calls is None or one.calls.high != 0] or list(found)
     if not asking:

@@ -1,4 +1,4 @@
-"""What readers say of answers, and clinicians of cards: one SQLite file in home."""
+"""Feedback of readers on answers and of clinicians on cards: one SQLite file in home."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ class HomeStore:
             if isinstance(error, sqlite3.IntegrityError):
                 raise
             raise StorageFailed(
-                f"{self._path}: {error}", fix="make room, or mend the rights"
+                f"{self._path}: {error}", fix="free disk space, or fix the permissions"
             ) from error
 
     @contextmanager

@@ -21,7 +21,8 @@ def resolve_reference(kb: KnowledgeBase, words: str) -> tuple[Passage, ...]:
         return ()
     if not named.is_valid:
         raise UnknownPassage(
-            f"{words!r} is no {named.kind}", fix="compare it with its source: a digit is wrong"
+            f"{words!r} is not a valid {named.kind}",
+            fix="compare it with its source: a digit is wrong",
         )
     found = tuple(
         passage

@@ -91,7 +91,7 @@ def write_run(folder: Path, record: RunRecord, events: Sequence[Event], tape: Ta
     except OSError as error:
         shutil.rmtree(draft, ignore_errors=True)
         said = f"the run cannot be kept in {folder.parent}: {error.strerror or error}"
-        raise StorageFailed(said, fix="check that the disk has room and can be written") from error
+        raise StorageFailed(said, fix="check free disk space and write permissions") from error
     return folder
 
 

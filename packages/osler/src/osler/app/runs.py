@@ -19,8 +19,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from osler.answer.abstention import explain_abstention, tell_unread
 from osler.answer.in_danger import answer_below_notice
-from osler.answer.silence import explain_silence, tell_unread
 from osler.answer.written import say_unconfirmed
 from osler.app.audit.entries import HeldAnswer, begin_entry, end_entry
 from osler.app.danger import announce_danger, danger_notice
@@ -111,7 +111,7 @@ async def ask(
     """Solves the question as the settings say, and keeps the run if they say so.
 
     `danger` is the notice that a caller found already: the first event, before what may fail.
-    `parts` are what is open already (`wiring.Shelf`); without them all is opened now.
+    `parts` are what is open already (`ResourceCache`); without them all is opened now.
     `plan_question`: Omni-RAG runs this one. Raises `BadConfig` where the strategy runs none.
     """
     began = time.perf_counter()
@@ -242,11 +242,11 @@ async def plan_question(
         proposal = await solver.propose_plan(question, run)
     except BudgetExceeded as spent:
         raise BadRun(f"there is no plan: spent: {spent}", fix="raise the [budget]") from spent
-    found = await solver.search_plan(proposal, run) if search else dict(proposal.found)
+    results = await solver.search_plan(proposal, run) if search else dict(proposal.found)
     return save_plan(
         proposal.plan,
         parts.sources,
-        {query: result for query, result in found.items() if query in proposal.plan.queries},
+        {query: result for query, result in results.items() if query in proposal.plan.queries},
         question=question,
         dropped=proposal.dropped,
         planner=planner_name(settings, parts),
@@ -326,8 +326,8 @@ async def _solve_question(
             notes_of=note_roles(settings),
         )
     )
-    said = explain_silence(await solver.solve(question, run), run)
-    solved = tell_unread(say_unconfirmed(said), run)
+    explained = explain_abstention(await solver.solve(question, run), run)
+    solved = tell_unread(say_unconfirmed(explained), run)
     answer = answer_below_notice(solved.answer, question, danger)
     solution = replace(solved, answer=answer, danger=danger)
     if shared := shared_cautions(

@@ -79,7 +79,7 @@ class ThreadStore:
         id = id or f"thread-{secrets.token_hex(6)}"
         if not _NAME.fullmatch(id):
             raise BadArgument(
-                f"{id[:80]!r} is no name of a thread",
+                f"{id[:80]!r} is not a valid thread name",
                 fix="use letters, digits, dots, hyphens and underscores, 64 at most",
             )
         with self._file.open_to_write() as db:

@@ -39,7 +39,8 @@ class Seen:
 
 
 def tick_every(seconds: float) -> Iterator[int]:
-    """Numbers of looks, so many seconds apart, the first at once; without an end."""
+    """Yields the numbers of checks, at the given interval in seconds, the first at once;
+    endless."""
     for number in count():
         if number:
             time.sleep(seconds)

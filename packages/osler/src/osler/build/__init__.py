@@ -1,4 +1,4 @@
-"""Builds objects from settings: the only package that knows every other room.
+"""Builds objects from settings: the only package that imports every other one.
 
 | Module | Builds |
 |---|---|
@@ -80,7 +80,7 @@ class Parts:
 
     @property
     def order(self) -> PooledOrder:
-        """The one order over what several searches found."""
+        """The single fused ranking of what several searches found."""
         # Tapes of before there was a scorer for it know relevance and coverage alone.
         return PooledOrder(self.pool or FusedRelevance(self.relevance, self.coverage))
 

@@ -1,4 +1,4 @@
-"""What bounds a run: its budget, and the prices by which money is counted."""
+"""Bounds of a run: its budget, and the prices by which money is counted."""
 
 from __future__ import annotations
 

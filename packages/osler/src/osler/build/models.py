@@ -1,4 +1,4 @@
-"""The models that the settings name: the one that speaks, and the encoder of texts."""
+"""The models that the settings name: language model and text encoder."""
 
 from __future__ import annotations
 

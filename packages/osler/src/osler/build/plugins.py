@@ -1,4 +1,4 @@
-"""What makes a strategy that another package brings."""
+"""Builds a strategy that another package provides."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ class ResourceCache:
         return kept
 
     async def open_graph(self) -> Graph | None:
-        """The concept graph; `None` where there is none."""
+        """The concept graph; `None` if absent."""
         if self._graph is None:
             self._graph = await asyncio.to_thread(graphs.open_graph, self.settings)
         return self._graph

@@ -1,4 +1,4 @@
-"""What answers a question by rule: verified formulas, and the concept graph."""
+"""Answers by rule: verified formulas, and the concept graph."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def build_auto(build: StrategyBuild, k: int) -> AutoSolver:
 
 
 def build_solver(settings: Settings, parts: Parts, plan: SavedPlan | None = None) -> Solver:
-    """The configured strategy over these parts; `plan`: this one, and nobody else plans.
+    """The configured strategy over these parts; `plan`: run this plan, without a planner.
 
     Raises `BadConfig` for a plan where the strategy runs none.
     """

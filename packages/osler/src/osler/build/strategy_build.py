@@ -1,4 +1,4 @@
-"""What every strategy is built from, whatever its own settings."""
+"""Parts that every strategy is built from."""
 
 from __future__ import annotations
 

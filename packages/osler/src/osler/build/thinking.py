@@ -63,10 +63,10 @@ def _read_forms(text: str) -> LogicalPlan:
         reading = read_plan_tolerantly(text)
     except MalformedOutput as error:
         fix = "write it as \"Step1: …\\nAction1: Retrieval(s=s1:film['X'], p=p1:director, o=o1)\""
-        raise BadConfig(f"strategy.forms is no plan: {error.message}", fix=fix) from error
+        raise BadConfig(f"strategy.forms is not a plan: {error.message}", fix=fix) from error
     # What is mended for a model is a mistake of a user, who can say what was meant.
     if problems := (*reading.mended, *find_dependencies(reading.plan).problems):
-        raise BadConfig(f"strategy.forms: {'; '.join(problems)}", fix="mend the plan")
+        raise BadConfig(f"strategy.forms: {'; '.join(problems)}", fix="correct the plan")
     return reading.plan
 
 
@@ -189,7 +189,7 @@ def knowledge_boundary(
 
 
 def own_knowledge(build: StrategyBuild, chosen: KagThinkerSettings) -> GenerateThenAssess:
-    """The boundary as a run has it, to be asked alone. Raises `BadConfig` where there is none."""
+    """The boundary as a run has it, to be asked alone. Raises `BadConfig` if absent."""
     found = knowledge_boundary(build, chosen)
     if isinstance(found, NoBoundary):
         raise BadConfig("there is no boundary", fix='set strategy.boundary = "both"')

@@ -59,7 +59,7 @@ class RootGroup(LazyGroup, ErrorGroup):
                     "osler.cli.setup:config",
                 ),
                 "ask": Verb(
-                    "Answer a question from cited evidence, or say that the evidence does not.",
+                    "Answer a question from cited evidence, or abstain.",
                     "osler.cli.ask:ask",
                 ),
                 "plan": Verb(
@@ -105,7 +105,7 @@ class RootGroup(LazyGroup, ErrorGroup):
 app = typer.Typer(
     cls=RootGroup,
     name="osler",
-    help="Answer medical questions from evidence, and know when it does not say.",
+    help="Answer medical questions from cited evidence, or abstain.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,

@@ -44,7 +44,7 @@ GivenPlan = Annotated[
 ]
 
 WithFilm = Annotated[
-    bool, typer.Option("--film", help="Show how it went: live, and below the answer.")
+    bool, typer.Option("--film", help="Show the steps of the run: live, and below the answer.")
 ]
 
 QuestionFile = Annotated[
@@ -57,7 +57,7 @@ QuestionFile = Annotated[
 ]
 ThreadName = Annotated[
     str | None,
-    typer.Option(help="Ask in the conversation of this name, which begins where there is none."),
+    typer.Option(help="Ask within this conversation; it is created if absent."),
 ]
 AskedAs = Annotated[
     str | None,
@@ -90,13 +90,12 @@ def ask(
     thread: ThreadName = None,
     standalone: AskedAs = None,
 ) -> None:
-    """Answer a question from cited evidence, or say that the evidence does not.
+    """Answer a question from cited evidence, or abstain.
 
     Where no strategy is named, here or in the settings, it is auto: a formula is computed, several
-    steps are taken by rules, and all else is one search in one order and the sentences that answer,
-    chosen by small experts; no language model is needed.
-    Exit code 0: answered. 1: the evidence does not say. 6: answered, but a source
-    was down. 7: refused.
+    steps are taken by rules, and all else is one search with a single fused ranking and the
+    sentences that answer, chosen by small experts; no language model is needed. Exit code 0:
+    answered. 1: the evidence does not say. 6: answered, but a source was down. 7: refused.
     """
     here.preset = preset or here.preset
     given = _read_plan(plan)
@@ -155,7 +154,7 @@ def replay(
     question = read_report(log).question
     with watch_events(here, trace, first=("replaying the run", ""), film=film) as sink:
         finished = asyncio.run(again(log.parent, sink=sink))
-    here.print_line(f"replayed {len(finished.events)} events: each is as it was\n")
+    here.print_line(f"replayed {len(finished.events)} events; all identical\n")
     show_result(here, make_report(finished, question), film=film)
 
 

@@ -70,7 +70,7 @@ def format_of(to: str | None, out: Path | None) -> str:
 
     chosen = to or (_BY_SUFFIX.get(out.suffix.lower(), "") if out else "") or "markdown"
     if out is None and not find_kind(chosen).is_text:
-        raise BadArgument(f"{chosen} is no text for a terminal", fix="name a file with --out")
+        raise BadArgument(f"{chosen} cannot be shown in a terminal", fix="name a file with --out")
     return chosen
 
 

@@ -17,7 +17,7 @@ def record(
     here: JsonSession,
     server: Annotated[str, typer.Argument(help="Address of the FHIR R4 server.")],
     patient: Annotated[str, typer.Argument(help="Id of the Patient resource.")],
-    out: Annotated[Path, typer.Option(help="File to write; it must not be there yet.")],
+    out: Annotated[Path, typer.Option(help="File to write; it must not exist yet.")],
     token_file: Annotated[
         Path | None, typer.Option(help="File with a token that you have.", show_default=False)
     ] = None,

@@ -126,7 +126,7 @@ def paths(
 
 
 def vectors(here: JsonSession) -> None:
-    """Make the vectors of all names, by which names in other words are found.
+    """Embed all names, so that names in other words are found.
 
     A graph of up to 500 names needs no such step: the first search does it.
     """
@@ -156,7 +156,7 @@ def fuse(
     ] = "",
     undo: Annotated[bool, typer.Option("--undo", help="Undo all merges.")] = False,
 ) -> None:
-    """Make concepts of several vocabularies one where they are the same thing."""
+    """Merge concepts of several vocabularies that are the same."""
     from osler.graph import fusion
 
     with open_graph_here(here.load_settings()) as graph:
@@ -181,7 +181,7 @@ def describe(
         typer.Option("--source", "-s", help="Sources of the knowledge base (wiki)."),
     ] = None,
 ) -> None:
-    """Give concepts the opening of the articles that bear their names."""
+    """Define concepts by the opening of the articles with their names."""
     from osler.graph.describe import describe_concepts
     from osler.kb.base import KnowledgeBase
     from osler.sources.catalogue import WIKI

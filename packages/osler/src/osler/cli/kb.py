@@ -47,7 +47,7 @@ def add(
     ] = "",
     trust: Annotated[
         int | None,
-        typer.Option(min=1, max=5, help="How far to trust them, 5 most; else as the source."),
+        typer.Option(min=1, max=5, help="Trust from 1 to 5 (highest); default: the source's."),
     ] = None,
     wait: Wait = PATIENCE,
     chunk: Annotated[
@@ -155,9 +155,7 @@ def show_added(
 
 def build(
     here: CliSession,
-    rebuild: Annotated[
-        bool, typer.Option("--rebuild", help="Throw away the vectors and make them again.")
-    ] = False,
+    rebuild: Annotated[bool, typer.Option("--rebuild", help="Recompute all vectors.")] = False,
     sample: Annotated[
         bool, typer.Option("--sample", help="Add the sample texts that come with Osler first.")
     ] = False,
@@ -279,7 +277,7 @@ def rm(
 
 
 def open_kb(settings: Settings, wait: float = 0.0) -> KnowledgeBase:
-    """The knowledge base of the settings; what writes waits so many seconds for another."""
+    """The knowledge base of the settings; `wait`: seconds to wait for another writer."""
     from osler.build.knowledge import open_knowledge_base
 
     kb = open_knowledge_base(settings)

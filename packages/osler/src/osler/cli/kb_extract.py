@@ -1,4 +1,4 @@
-"""`osler kb extract` and `index`: what chunks say, taken out of them and indexed."""
+"""`osler kb extract` and `index`: information extracted from chunks, and its indexes."""
 
 from __future__ import annotations
 
@@ -80,9 +80,8 @@ def extract(
 ) -> None:
     """Extract entities, relations and knowledge points from the texts into the concept graph.
 
-    A run that was interrupted goes on where it stopped; chunks that have not changed cost
-    nothing. Indexes that are kept follow. Exit code 6: replies for some chunks could not be
-    read; 1: nothing to show.
+    An interrupted run resumes; unchanged chunks cost nothing. Existing indexes are updated. Exit
+    code 6: replies for some chunks could not be read; 1: nothing to show.
     """
     settings = here.load_settings()
     if show is not None:
@@ -201,10 +200,10 @@ def index(
     ] = None,
     drop: Annotated[bool, typer.Option("--drop", help="Remove the indexes instead.")] = False,
 ) -> None:
-    """Make indexes over what `osler kb extract` took out, and say what each costs.
+    """Build indexes over what `osler kb extract` extracted, and show their cost.
 
-    One that was made is kept: it follows every extraction, and what leaves the knowledge base
-    leaves it too. Set kb.indexes to search it.
+    An index is kept up to date: it follows every extraction and every removal. Set kb.indexes to
+    search it.
     """
     from osler.errors import BadConfig
     from osler.extract.indexes import job

@@ -80,17 +80,17 @@ def correct(
 
 def watch(
     here: CliSession,
-    folder: Annotated[Path, typer.Argument(help="Folder whose files are taken in.")],
+    folder: Annotated[Path, typer.Argument(help="Folder to watch.")],
     source: Annotated[str, typer.Option("--source", "-s", help="Name of the source.")],
-    every: Annotated[float, typer.Option(min=0.1, help="Seconds between two looks.")] = 5.0,
+    every: Annotated[float, typer.Option(min=0.1, help="Seconds between checks.")] = 5.0,
     looks: Annotated[
-        int | None, typer.Option(min=1, help="End after so many looks; else with Ctrl-C.")
+        int | None, typer.Option(min=1, help="Stop after N checks; else with Ctrl-C.")
     ] = None,
     wait: Wait = PATIENCE,
 ) -> None:
     """Watch a folder and keep the knowledge base up to date.
 
-    Killed at any moment it loses nothing: started again, it goes on where it was.
+    It may be killed at any time; started again, it resumes.
     """
     from dataclasses import asdict
     from itertools import islice
@@ -200,10 +200,10 @@ def export(
 
 def release(
     here: CliSession,
-    source: Annotated[str, typer.Argument(help="Source whose held documents are let in.")],
+    source: Annotated[str, typer.Argument(help="Source whose held documents are released.")],
     wait: Wait = PATIENCE,
 ) -> None:
-    """Let in the documents of a source that access.held put aside; then run `kb build`."""
+    """Release a source's held documents (access.held); then run `kb build`."""
     from osler.app.quarantine import release as let_in
 
     with open_kb(here.load_settings(), wait) as kb:
@@ -223,9 +223,9 @@ def push(
         bool, typer.Option("--rebuild", help="Replace the collections of another encoder.")
     ] = False,
 ) -> None:
-    """Make a Qdrant server hold what the knowledge base holds; only what changed travels.
+    """Copy the knowledge base to a Qdrant server; only changes are sent.
 
-    A push that was cut short goes on where it stopped. Set kb.url to search there.
+    An interrupted push resumes. Set kb.url to search there.
     """
     from osler.build.knowledge import search_backend
     from osler.errors import BadConfig
@@ -254,18 +254,18 @@ def fetch(
         str, typer.Option(help="Address of a copy, instead of the publisher's.", show_default=False)
     ] = "",
     only: Annotated[
-        int | None, typer.Option(min=1, help="Only the first so many files of a list.")
+        int | None, typer.Option(min=1, help="Only the first N files of a list.")
     ] = None,
     every: Annotated[
         float | None,
         typer.Option(
             min=0.01,
-            help="Hours between two looks: fetch what is new, take it in and build, until stopped.",
+            help="Hours between updates: fetch what is new, add it and build, until stopped.",
             show_default=False,
         ),
     ] = None,
     looks: Annotated[
-        int | None, typer.Option(min=1, help="With --every: end after so many looks.")
+        int | None, typer.Option(min=1, help="With --every: stop after N checks.")
     ] = None,
 ) -> None:
     """Download a corpus or an ontology. An interrupted download resumes.

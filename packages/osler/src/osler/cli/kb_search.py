@@ -152,9 +152,9 @@ def patients(
     sex: Annotated[str | None, typer.Option(help="Sex: female, male or other.")] = None,
     k: Annotated[int, typer.Option("--k", min=1, max=200, help="How many to show.")] = 10,
 ) -> None:
-    """The patients of source emr that are most alike, and why. Exit code 1: none.
+    """List the most similar patients of source emr, and why. Exit code 1: none.
 
-    A likeness of 1 is an equal record, 0 one without anything in common.
+    Similarity 1 is an identical record, 0 one with nothing in common.
     """
     from rich.console import Group
 

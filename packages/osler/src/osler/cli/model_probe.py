@@ -56,7 +56,7 @@ def init_with_model(here: CliSession, path: Path, url: str, name: str, *, force:
     from osler.settings.edit import write_keys
 
     if path.exists() and not force:
-        raise BadConfig(f"{path} is there already", fix="--force writes over it")
+        raise BadConfig(f"{path} already exists", fix="--force overwrites it")
     named = _name_model(url, name)
     asked = _ask_named(here, named)
     ok = all(found.ok for found, _ in asked)
@@ -173,7 +173,7 @@ def _complete_url(url: str) -> str:
 
 
 async def _find_name(url: str) -> str:
-    """The only model of a server. Raises `BadConfig` where there are none or several."""
+    """The only model of a server. Raises `BadConfig` if there are none or several."""
     from osler.build.hub import read_server_key
     from osler.errors import BadConfig
     from osler.llm.server.connection import Endpoint, ServerBusy, ServerClient

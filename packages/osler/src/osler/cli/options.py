@@ -31,13 +31,15 @@ Planner = Annotated[
         help="original, query2doc, prompting, reflexion, serts or trained; auto by default."
     ),
 ]
-Offered = Annotated[str | None, typer.Option(help='Sources on offer, as in "book,guideline".')]
+Offered = Annotated[
+    str | None, typer.Option(help='Sources to choose from, as in "book,guideline".')
+]
 Trace = Annotated[Path | None, typer.Option(help="Write the events to this file, as JSON Lines.")]
 Data = Annotated[
     Path | None, typer.Option(help="Folder with the files of the data sets, as published.")
 ]
 EstimateAlone = Annotated[
-    bool, typer.Option("--estimate", help="Say what it may cost, and stop; no model is asked.")
+    bool, typer.Option("--estimate", help="Estimate the cost and stop; no model is called.")
 ]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Estimate the cost, and do nothing.")]
 

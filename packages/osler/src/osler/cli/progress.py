@@ -46,7 +46,7 @@ def resolve_mode(wanted: ProgressMode, *, terminal: bool) -> ProgressMode:
 
 @contextmanager
 def show_progress(session: CliSession) -> Iterator[Report | None]:
-    """The callback for a long job, or `None` where nobody wants to see."""
+    """The progress callback of a long job; `None` if progress is off."""
     mode = resolve_mode(session.progress, terminal=sys.stderr.isatty())
     # --quiet silences what was not asked for; an explicit --progress still holds.
     if mode == "none" or (session.quiet and session.progress == "auto"):

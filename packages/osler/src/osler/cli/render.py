@@ -64,9 +64,9 @@ class RunPage:
 
     @property
     def danger(self) -> DangerNotice | None:
-        """What the reader was told first; the event stands also where a run did not end."""
-        told = (event.notice for event in self.events if isinstance(event, DangerNoticed))
-        return next(told, self.solution.danger if self.solution else None)
+        """The emergency notice shown first; present even if the run did not end."""
+        notices = (event.notice for event in self.events if isinstance(event, DangerNoticed))
+        return next(notices, self.solution.danger if self.solution else None)
 
     @property
     def steps(self) -> tuple[ProofStep, ...]:
@@ -125,10 +125,10 @@ def how_lines(report: RunPage) -> list[RenderableType]:
     if report.solution is not None and report.solution.usage.money is not None:
         parts.append(format_money(report.solution.usage.money))
     again = f"osler trace {report.run}" if report.kept else "not kept"
-    told = f"How: {'; '.join(parts)}" + (f" ({again})" if report.solution else "")
+    summary = f"How: {'; '.join(parts)}" + (f" ({again})" if report.solution else "")
     return [
         *(Text(escape_controls(line), style="yellow") for line in down),
-        Text(escape_controls(told), style="dim"),
+        Text(escape_controls(summary), style="dim"),
     ]
 
 
@@ -195,19 +195,19 @@ def evidence_block(answer: Answer) -> list[RenderableType]:
 
 def proof_block(steps: Sequence[ProofStep], answer: Answer) -> list[RenderableType]:
     """Each step of the plan with what it came to, and the numbers of the evidence under it."""
-    made = [step for step in steps if step.function != "Output"]
+    shown = [step for step in steps if step.function != "Output"]
     # One search alone is no derivation: its quotes stand above.
-    if not any(step.answer for step in made) or (len(made) == 1 and not made[0].computed):
+    if not any(step.answer for step in shown) or (len(shown) == 1 and not shown[0].computed):
         return []
     numbers: dict[str, list[int]] = {}
     for number, one in enumerate(answer.evidence, 1):
         numbers.setdefault(one.passage.id, []).append(number)
     lines: list[RenderableType] = [_heading_text("By these steps")]
-    for step in made:
+    for step in shown:
         cited = sorted({n for id in step.passages for n in numbers.get(id, ())})
         marks = "".join(f" [{n}]" for n in cited)
-        told = f"{step.n}. {step.step} → {step.answer or '?'}{marks}"
-        lines.append(Text(escape_controls(told)))
+        line = f"{step.n}. {step.step} → {step.answer or '?'}{marks}"
+        lines.append(Text(escape_controls(line)))
         if step.computed:
             lines.append(_Indented(Text(escape_controls(step.computed))))
     return lines
@@ -281,8 +281,8 @@ def short_page(report: RunPage) -> Group:
             )
         )
     answer = report.solution.answer
-    told = (escape_controls(f"! {caution.rule}: {caution.text}") for caution in answer.cautions)
-    return Group(*answer_block(answer, report.question), *map(Text, told))
+    cautions = (escape_controls(f"! {caution.rule}: {caution.text}") for caution in answer.cautions)
+    return Group(*answer_block(answer, report.question), *map(Text, cautions))
 
 
 def passage_block(passage: Passage, mark: str = "") -> list[RenderableType]:

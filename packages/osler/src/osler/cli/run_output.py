@@ -1,4 +1,4 @@
-"""What a terminal shows of a run: its steps while it works, and its result."""
+"""Terminal output of a run: its steps while it works, and its result."""
 
 from __future__ import annotations
 

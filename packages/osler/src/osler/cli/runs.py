@@ -1,4 +1,4 @@
-"""The folder of recorded runs: which there are, and which one a word means."""
+"""The folder of recorded runs: lists them, and finds one by the start of its id."""
 
 from __future__ import annotations
 

@@ -196,7 +196,9 @@ class ErrorGroup(TyperGroup):
             if error.errno not in _DISK:
                 raise
             where = f"{error.filename}: " if error.filename else ""
-            failed = StorageFailed(f"{where}{error.strerror}", fix="make room, or mend the rights")
+            failed = StorageFailed(
+                f"{where}{error.strerror}", fix="free disk space, or fix the permissions"
+            )
             _print_error(failed, as_json=isinstance(ctx.obj, CliSession) and ctx.obj.json)
             raise typer.Exit(failed.exit_code) from error
         except KeyboardInterrupt as error:

@@ -23,11 +23,11 @@ def init(
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
     model: Annotated[
         str | None,
-        typer.Option(
-            metavar="URL", help="Ask this model server what it can do, and set what follows."
-        ),
+        typer.Option(metavar="URL", help="Probe this model server, and set what it supports."),
     ] = None,
-    name: Annotated[str, typer.Option(help="The model's name there, if it has several.")] = "",
+    name: Annotated[
+        str, typer.Option(help="The model's name on that server, if it has several.")
+    ] = "",
 ) -> None:
     """Write a commented osler.toml with every setting and its default.
 
@@ -50,15 +50,15 @@ def doctor(
     everything: Annotated[
         bool,
         typer.Option(
-            "--all", help="Also what is right, what each model can do, and each strategy."
+            "--all", help="Also passed checks, each model's capabilities, and each strategy."
         ),
     ] = False,
     model: Annotated[
         bool,
-        typer.Option("--model", help="Ask the model's server ten questions, and nothing else."),
+        typer.Option("--model", help="Only probe the model's server, with ten requests."),
     ] = False,
     write: Annotated[
-        bool, typer.Option("--write", help="With --model: write the settings that follow.")
+        bool, typer.Option("--write", help="With --model: write the resulting settings.")
     ] = False,
 ) -> None:
     """Check settings, knowledge base and models, and name the fix for each fault.

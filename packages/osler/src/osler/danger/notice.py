@@ -1,4 +1,4 @@
-"""The notice itself: from the rules that apply to what is said to the reader."""
+"""Builds the notice from the rules that apply."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def find_danger(
     """The notice for a person's texts; `None` without danger.
 
     What the rules find counts, and what the `classifier` makes of it and finds by itself; with
-    `overrules` it may silence a rule.
+    `overrules` it may switch a rule off.
     """
     signs: dict[str, DangerKind] = {}
     for text in texts:

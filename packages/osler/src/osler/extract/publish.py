@@ -163,8 +163,8 @@ def _publish_passages(
     )
     for of in fresh:
         resolved = _FactResolver(graph, of)
-        found = [one.item for one in store.of_passage(db, of[0], extractor=of[1])]
-        facts += resolved.resolve_facts(found)
+        items = [one.item for one in store.of_passage(db, of[0], extractor=of[1])]
+        facts += resolved.resolve_facts(items)
         rows += resolved.names
         edges += resolved.edges
         ambiguous += resolved.ambiguous
@@ -197,13 +197,13 @@ class _FactResolver:
         self.edges: list[tuple[str, ...]] = []
         self.ambiguous = 0
 
-    def resolve_facts(self, found: Sequence[Item]) -> Iterator[Fact]:
-        entities = [item for item in found if isinstance(item, Entity)]
+    def resolve_facts(self, items: Sequence[Item]) -> Iterator[Fact]:
+        entities = [item for item in items if isinstance(item, Entity)]
         ids = {normalize_name(entity.name): self._resolve_concepts(entity) for entity in entities}
         for entity in entities:
             for concept in ids[normalize_name(entity.name)][:1]:
                 yield from self._name_facts(concept, entity)
-        for item in found:
+        for item in items:
             if item.kind == "relation":
                 yield from self._relation_facts(item, ids)
 
@@ -232,18 +232,18 @@ class _FactResolver:
         self, item: items.EntityRelation, ids: dict[str, tuple[str, ...]]
     ) -> Iterator[Fact]:
         ends = []
-        for said in (item.subject, item.object):
-            found = ids.get(normalize_name(said))
-            if found is None:  # a precise form of an entity's name: "insulin for injection"
-                span = 0, len(said)
-                entity = Entity(said, "", *span)
-                found = self._resolve_concepts(entity)
-                for concept in found:
+        for name in (item.subject, item.object):
+            concepts = ids.get(normalize_name(name))
+            if concepts is None:  # a precise form of an entity's name: "insulin for injection"
+                span = 0, len(name)
+                entity = Entity(name, "", *span)
+                concepts = self._resolve_concepts(entity)
+                for concept in concepts:
                     yield from self._name_facts(concept, entity)
-            if not found:
+            if not concepts:
                 self.ambiguous += 1
                 return
-            ends.append(found[0])
+            ends.append(concepts[0])
         passage, _ = self._of
         note = f"{passage} ({one_line(item.constraint)})" if item.constraint else passage
         predicate = one_line(item.predicate)
@@ -319,14 +319,14 @@ def _remove_relation(
 
 def _edge_numbers(db: sqlite3.Connection, *texts: str) -> tuple[int, ...] | None:
     """Numbers of subject, predicate, object and source; `None` when one is not there."""
-    found = []
+    numbers = []
     for place, text in enumerate(texts):
         table, column = ("concept", "id") if place in (0, 2) else ("word", "text")
         row = db.execute(f"SELECT n FROM {table} WHERE {column} = ?", (text,)).fetchone()  # noqa: S608
         if row is None:
             return None
-        found.append(int(row[0]))
-    return tuple(found)
+        numbers.append(int(row[0]))
+    return tuple(numbers)
 
 
 def _remove_name(db: sqlite3.Connection, concept: str, text: str, extractor: str) -> None:

@@ -232,8 +232,8 @@ class Graph:
     def relation_passage(self, concept: Concept, edge: Edge) -> Passage:
         """The passage of a relation; what its sources say of it in a sentence follows it."""
         wire = f"Relation: ({', '.join(edge.triple)})."
-        told = [note for note in self.find_notes(edge) if len(note.split()) >= _SENTENCE]
-        text = " ".join((wire, *told))
+        sentences = [note for note in self.find_notes(edge) if len(note.split()) >= _SENTENCE]
+        text = " ".join((wire, *sentences))
         return _make_passage(concept, f"rel-{mark_of(edge)}", text, edge.source)
 
     def chain_passage(self, concept: Concept, chain: ConceptChain) -> Passage:

@@ -260,10 +260,10 @@ class KnowledgeBase(KnowledgeBaseReader):
             if built and encoder is not None:
                 index.require_built(db, encoder.identity)
             with access.write_transaction(db):
-                made = replace_text(db, id, text, encoder if built else None)
-                if built and made.is_change:
-                    index.declare_corrected(db, made)
-        return made.new
+                replacement = replace_text(db, id, text, encoder if built else None)
+                if built and replacement.is_change:
+                    index.declare_corrected(db, replacement)
+        return replacement.new
 
     def push(
         self, to: BackendChoice, *, rebuild: bool = False, progress: Progress | None = None

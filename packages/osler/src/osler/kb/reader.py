@@ -46,7 +46,7 @@ search asks for them."""
 
 
 class Attached(Protocol):
-    """Whatever is closed together with a knowledge base."""
+    """A resource that is closed together with a knowledge base."""
 
     def close(self) -> None: ...
 
@@ -55,7 +55,7 @@ A = TypeVar("A", bound=Attached)
 
 
 class Derived(Protocol):
-    """Whatever is derived from passages and stored beside them (`osler.extract.derived`)."""
+    """Data derived from passages and stored beside them (`osler.extract.derived`)."""
 
     def bring_in_step(self, folder: Path, db: sqlite3.Connection) -> None:
         """Drops what rested on passages that are gone; called under the writer's lock."""
@@ -231,7 +231,7 @@ class KnowledgeBaseReader:
         with self.readers.borrow() as db:
             wanted = json.dumps(list(documents))
             rows = [read_numbered(db, select, (source, wanted)) for source in self.sources]
-            return [passage for found in rows for _, passage in found]
+            return [passage for ranked in rows for _, passage in ranked]
 
     def read_documents(self, source: str) -> Iterator[tuple[Passage, ...]]:
         """The passages of each document of a source, in order; memory holds one document."""
@@ -330,21 +330,21 @@ class KnowledgeBaseReader:
         with self.readers.borrow() as db:
             return lexicon.near_terms(db, word)
 
-    def _keep_languages(self, found: Ranking, languages: Collection[Language]) -> Ranking:
+    def _keep_languages(self, ranking: Ranking, languages: Collection[Language]) -> Ranking:
         # Afterwards and without searching on: vectors of two encoders are nearly at right angles,
         # so that what is dropped stands at the end.
         kept = (
             "SELECT number FROM passage WHERE number IN (SELECT value FROM json_each(?))"
             " AND language IN (SELECT value FROM json_each(?))"
         )
-        asked = json.dumps([number for number, _ in found]), json.dumps([*languages])
+        asked = json.dumps([number for number, _ in ranking]), json.dumps([*languages])
         with self.readers.borrow() as db:
             numbers = {number for (number,) in db.execute(kept, asked)}
-        return [pair for pair in found if pair[0] in numbers]
+        return [pair for pair in ranking if pair[0] in numbers]
 
-    def _score_passages(self, found: Ranking) -> list[Scored]:
-        passages = self.get_passages(number for number, _ in found)
-        scored = [(passages[number], score) for number, score in found if number in passages]
+    def _score_passages(self, ranking: Ranking) -> list[Scored]:
+        passages = self.get_passages(number for number, _ in ranking)
+        scored = [(passages[number], score) for number, score in ranking if number in passages]
         return sorted(scored, key=lambda pair: (-pair[1], pair[0].id))
 
 

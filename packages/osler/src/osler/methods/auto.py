@@ -1,4 +1,4 @@
-"""The cheapest method for each question: who answers is chosen by what is asked.
+"""Chooses the cheapest method for each question by its kind.
 
 Routes are asked in order, and the first that takes the question answers it; the reason stands in
 the run and in the solution. None of the papers has this: which route stands where was read off the
@@ -15,13 +15,13 @@ from osler.trace import Noted, Run
 from osler.types import Question, Solution
 
 REASONS: Mapping[str, str] = {
-    "formula": "it asks for the value of a verified formula",
-    "steps": "it asks for several steps, which the concept graph answers whole",
-    "verdict": "it is to be answered by yes or no",
-    "options": "it has options",
-    "fact": "it asks for what one search may find",
+    "formula": "a verified formula",
+    "steps": "several steps over the concept graph",
+    "verdict": "one search, answered by yes, no or maybe",
+    "options": "one search, then a choice among the options",
+    "fact": "one search",
 }
-"""Why a question was solved as it was, by kind of question."""
+"""How each kind of question is answered, as the run says it."""
 _VERDICTS = frozenset({"yes", "no", "maybe", "是", "否", "不确定"})
 
 
@@ -78,5 +78,5 @@ class AutoSolver:
 
     def _say_why(self, route: AutoRoute, solution: Solution, run: Run) -> Solution:
         """In the run and in the solution: the answer itself says nothing of methods."""
-        run.emit(Noted(f"Solved by {route.method}: {REASONS[route.kind]}."))
+        run.emit(Noted(f"Method: {REASONS[route.kind]} ({route.method})."))
         return replace(solution, why=f"{route.method} ({route.kind}); {solution.why}")

@@ -17,7 +17,7 @@ from osler.types import Answer, CautionRule, Citation, DangerNotice, Evidence, Q
 
 NOTICE = (
     "For healthcare professionals and research. Supports, does not replace, clinical judgement."
-    " Not for emergencies. Do not enter what identifies a patient."
+    " Not for emergencies. Do not enter patient-identifying information."
 )
 Status = Literal["queued", "running", "finished", "failed", "cancelled", "interrupted"]
 _CONTROL = {chr(n) for n in range(32) if chr(n) not in "\t\n\r"} | {"\x7f"}
@@ -25,7 +25,7 @@ _CONTROL = {chr(n) for n in range(32) if chr(n) not in "\t\n\r"} | {"\x7f"}
 
 def _check_text(text: str) -> str:
     if any(c in _CONTROL or "\ud800" <= c <= "\udfff" for c in text):
-        raise ValueError("control characters and halves of characters are no text")
+        raise ValueError("control characters and lone surrogates are not allowed")
     return text
 
 
@@ -180,7 +180,7 @@ class ProofStepView(ResponseModel):
     needs: list[int]
     """Numbers of the steps whose results it needs."""
     answer: str
-    """The value, or the members of a set; empty where it has none that may be shown."""
+    """The value, or the members of a set; empty if none may be shown."""
     passages: list[str]
     """Ids of the passages that it rests on: `GET /passages/{id}` opens them."""
     computed: str
@@ -307,12 +307,13 @@ class PlanView(ResponseModel):
     notice: str = NOTICE
 
     @classmethod
-    def of(cls, made: Any, question: str, danger: DangerNotice | None) -> Self:
-        told = {"question": question, "text": made.plan, "notice": NOTICE}
+    def of(cls, proposal: Any, question: str, danger: DangerNotice | None) -> Self:
+        fields = {"question": question, "text": proposal.plan, "notice": NOTICE}
         queries = [
-            SourceQuery(source=one.source, query=one.wire) for one in made.plan_reading.plan.queries
+            SourceQuery(source=one.source, query=one.wire)
+            for one in proposal.plan_reading.plan.queries
         ]
-        return cls.from_value(made, danger=DangerView.of(danger), queries=queries, **told)
+        return cls.from_value(proposal, danger=DangerView.of(danger), queries=queries, **fields)
 
 
 class RunStarted(ResponseModel):

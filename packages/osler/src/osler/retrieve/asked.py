@@ -84,7 +84,7 @@ class AskedQuestion:
     names: tuple[str, ...] = ()
     """Other names of what it names."""
     expanded: str = ""
-    """The text, each name followed by its other names in brackets; "" where there are none."""
+    """The text, each name followed by its other names in brackets; "" if absent."""
     mended: tuple[tuple[str, str], ...] = ()
     """Words as typed, and as they were searched for."""
 

@@ -23,7 +23,7 @@ from osler.types import Hit, Passage
 class SearchServer:
     """A `Retriever` over such a server."""
 
-    door: ServerClient
+    api: ServerClient
     source: str = WIKI
     """Source of its passages; the paper's is Wikipedia (§4.1)."""
 
@@ -31,7 +31,7 @@ class SearchServer:
         """The best `k` documents. Raises `SourceUnavailable`."""
         body = {"query": query, "top_n": k, "return_score": True}
         try:
-            async with self.door.open() as line:
+            async with self.api.open() as line:
                 reply = await line.request_json("/search", body, root=True)
         except ModelError as error:
             raise SourceUnavailable(f"the search server: {error}") from error

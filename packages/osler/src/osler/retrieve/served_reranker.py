@@ -19,7 +19,7 @@ _FIX = "set reranker.url and reranker.name to a server and a model that rerank"
 class OpenAIReranker:
     """`Relevance` by a server; the scores are the server's own, on its own scale."""
 
-    door: ServerClient
+    api: ServerClient
 
     async def relevance(self, query: str, texts: Sequence[str]) -> tuple[float, ...]:
         """Scores `texts`. Raises `ModelUnreachable`, and `ModelError` unless every text has a
@@ -27,21 +27,21 @@ class OpenAIReranker:
         if not texts:
             return ()
         body = {
-            "model": self.door.model,
+            "model": self.api.model,
             "query": query,
             "documents": list(texts),
             "top_n": len(texts),
             "return_documents": False,
         }
-        reply = await self.door.post("/rerank", body)
+        reply = await self.api.post("/rerank", body)
         try:
             return tuple(map(_finite_score, objects_by_index(reply, "results", len(texts))))
         except BadReply as error:
-            raise ModelError(f"{self.door.name}: {error}", fix=_FIX) from error
+            raise ModelError(f"{self.api.name}: {error}", fix=_FIX) from error
 
 
 def _finite_score(result: Mapping[str, Any]) -> float:
     told = result.get("relevance_score")
     if isinstance(told, bool) or not isinstance(told, int | float) or not isfinite(told):
-        raise BadReply(f"{told!r} is no relevance score")
+        raise BadReply(f"{told!r} is not a relevance score")
     return float(told)

@@ -97,7 +97,7 @@ def choose_entities(query: str, tables: Sequence[EntityNames]) -> list[str]:
 
 @dataclass(frozen=True)
 class FusedRetriever:
-    """Several retrievers as one: searches all and puts what they find into one order.
+    """Several retrievers as one: searches all and fuses their results into a single ranking.
 
     Raises `SourceUnavailable` when any is down, since half a result would look like a whole one.
     """

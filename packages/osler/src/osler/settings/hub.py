@@ -54,7 +54,7 @@ class EmbedderSettings(SettingsSection):
     timeout_s: Real = Field(default=120.0, gt=0, le=86_400)
     """Seconds for one request to the server."""
     pooling: Literal["cls", "mean", "last"] = "cls"
-    """Which states make the vector: first, mean of all, or last."""
+    """Pooling of token states into the vector: first, mean of all, or last."""
     query_prefix: str = ""
     """Words before each question, as "query: " for E5."""
     passage_prefix: str = ""
@@ -64,7 +64,7 @@ class EmbedderSettings(SettingsSection):
     languages: Annotated[tuple[Literal["en", "zh"], ...], BeforeValidator(split_list)] = Field(
         default=("en",), min_length=1
     )
-    """What it was made for; others are searched by words alone."""
+    """Languages it was trained for; others are searched by words alone."""
     dtype: Dtype = DTYPE
     device: Device = DEVICE
 
@@ -88,8 +88,8 @@ class RerankerSettings(SettingsSection):
     """The reranker of the passages that a search finds (Omni-RAG §5.1.2)."""
 
     kind: Literal["none", "hub", "openai"] = "none"
-    """Nobody; a cross-encoder for transformers (extra train), as ncbi/MedCPT-Cross-Encoder; or a
-    server's /rerank."""
+    """No reranker; a cross-encoder for transformers (extra train), as ncbi/MedCPT-Cross-Encoder; or
+    a server's /rerank."""
     url: str = ""
     """The server, as "http://HOST:PORT/v1"."""
     name: str = ""
@@ -101,7 +101,7 @@ class RerankerSettings(SettingsSection):
     timeout_s: Real = Field(default=120.0, gt=0, le=86_400)
     """Seconds for one request to the server."""
     depth: Whole = Field(default=20, ge=1, le=1_000)
-    """Hits that it looks at (Omni-RAG §5.1.2)."""
+    """Hits that are reranked (Omni-RAG §5.1.2)."""
     longest: Whole = Field(default=512, ge=8, le=65_536)
     """Tokens of question and passage that are read."""
     dtype: Dtype = DTYPE

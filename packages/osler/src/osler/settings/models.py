@@ -85,7 +85,7 @@ class ModelSettings(SettingsSection):
         if self.request and self.kind != "openai":
             raise ValueError(f'request is sent to servers, and kind = "{self.kind}" is none')
         if unread := [one for one in self.request if not one.partition("=")[0].strip(" .")]:
-            raise ValueError(f'request: "{unread[0]}" is no "name=JSON"')
+            raise ValueError(f'request: "{unread[0]}" is not "name=JSON"')
         return self
 
     @property
@@ -113,7 +113,7 @@ ROLE_SECTIONS = tuple(f"roles.{role}" for role in ROLES)
 
 
 class RoleSettings(SettingsSection):
-    """The model of each role. A role that is not set is played by [model]."""
+    """The model of each role. A role that is not set uses [model]."""
 
     planner: ModelSettings | None = None
     """Decides what to do next: actions, plans, what to ask."""

@@ -1,4 +1,4 @@
-"""Settings of patients' codes and of what lies outside. Nothing is called unless it is set."""
+"""Settings of patients' codes and of online services. Nothing is called unless it is set."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class PatientSettings(SettingsSection):
 
 class NetworkSettings(SettingsSection):
     offline: bool = False
-    """True: nothing is called; what was fetched before is used."""
+    """True: no network calls; only cached replies are used."""
     days: Real = Field(default=30.0, ge=0, le=3_650)
     """Days for which a fetched reply is used again."""
     cache_mib: Whole = Field(default=256, ge=1, le=1_048_576)

@@ -13,7 +13,7 @@ from osler.trace import Price
 
 class PriceSettings(SettingsSection):
     currency: str = Field(default="", max_length=16)
-    """A word or sign for the money of the table, as "EUR"."""
+    """The currency of the table, as "EUR"."""
     models: Annotated[tuple[str, ...], BeforeValidator(split_list)] = ()
     """Prices of a million tokens, "NAME=READ/CACHED/WRITTEN", as "small-model=0.5/0.1/1.5"; NAME is
     that of the model on its server. What is not here has no price, and its cost is not told."""
@@ -39,5 +39,5 @@ def _read_price(line: str, currency: str) -> tuple[str, Price]:
     except ValueError:
         read = cached = written = -1.0
     if not name.strip() or not all(isfinite(n) and n >= 0 for n in (read, cached, written)):
-        raise ValueError(f'models: "{line}" is no "NAME=READ/CACHED/WRITTEN"')
+        raise ValueError(f'models: "{line}" is not "NAME=READ/CACHED/WRITTEN"')
     return name.strip(), Price(read, cached, written, currency)

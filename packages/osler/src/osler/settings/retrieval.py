@@ -42,7 +42,7 @@ class RetrieveSettings(SettingsSection):
     """clinical: what was retracted, or replaced by a later issue of its work that was found too, is
     no evidence, and the answer says so; none: it is quoted with a caution."""
     instructions: Literal["blank", "keep"] = "blank"
-    """What becomes of words in passages that are addressed to a program: blank takes them out
+    """Handling of instructions to a program within passages: blank takes them out
     before a model reads them, and the answer says so."""
     trust: Whole = Field(default=1, ge=1, le=5)
     """Only documents of at least this trust (5 = guideline)."""

@@ -1,4 +1,4 @@
-"""Settings of the server: where it listens, and how much it takes on at once."""
+"""Settings of the server: its address and its limits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class ServeSettings(SettingsSection):
     them."""
     runs: Whole = Field(default=4, ge=1, le=10_000, description="Runs worked on at once.")
     waiting: Whole = Field(default=64, ge=0, le=100_000)
-    """Runs that may wait; more are sent away (503)."""
+    """Runs that may wait; more are rejected (503)."""
     patients: bool = False
     """Whether MCP, on this machine alone, has a tool that reads records of `emr`."""
     sources: Names = ("public",)
@@ -26,7 +26,7 @@ class ServeSettings(SettingsSection):
     """Failed tries of one key from one address in a minute (429); ten times as many of all keys."""
     searches: Whole = Field(default=4, ge=1, le=1_000, description="Searches at once.")
     searches_waiting: Whole = Field(default=64, ge=0, le=100_000)
-    """Searches that may wait; more are sent away."""
+    """Searches that may wait; more are rejected."""
     caller_runs: Whole = Field(default=64, ge=1, le=100_000)
     """Unfinished runs of one caller, where the key says nothing else (429)."""
     caller_minute: Whole = Field(default=6_000, ge=1, le=1_000_000)
@@ -34,7 +34,7 @@ class ServeSettings(SettingsSection):
     run_seconds: Real = Field(default=600.0, gt=0, le=86_400)
     """Wall-clock seconds of one run, at most."""
     drain_seconds: Real = Field(default=30.0, ge=0, le=3_600)
-    """What is running may end after a SIGTERM."""
+    """Seconds that running work has to finish after a SIGTERM."""
     body_kib: Whole = Field(default=256, ge=1, le=65_536)
     """Kibibytes of one request, at most (413)."""
     uploads: Names = ()
@@ -47,7 +47,7 @@ class ServeSettings(SettingsSection):
     connections: Whole = Field(default=1_024, ge=1, le=100_000)
     """Connections at once; more get 503."""
     ping_seconds: Real = Field(default=15.0, gt=0, le=3_600)
-    """A silent event stream says that it lives."""
+    """Seconds between keep-alive events on an idle stream."""
     hook_rules: OptionalPlace = None
     """A file of rules of your own for CDS Hooks, in place of the packaged sample."""
     hook_clients: OptionalPlace = None

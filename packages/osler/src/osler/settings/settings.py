@@ -59,9 +59,9 @@ class KbSettings(SettingsSection):
         f" empty = all that are not private, as {EMR} is.",
     )
     chunk: str = Field(default="omni", pattern=r"^(?:omni|kag|tc-rag|\d{2,6}[ct]?(?:\+\d{1,6})?)$")
-    """How texts that are added are cut: omni (at most 1,000 characters), kag (the same by chapter,
-    web pages by paragraph), tc-rag (128 tokens, 50 repeated), or numbers: "800" or "800+100"
-    characters, "256t+64" tokens."""
+    """How added texts are split into chunks: omni (at most 1,000 characters), kag (the same by
+    chapter, web pages by paragraph), tc-rag (128 tokens, 50 repeated), or numbers: "800" or
+    "800+100" characters, "256t+64" tokens."""
     indexes: Annotated[tuple[Index, ...], BeforeValidator(split_list)] = Field(
         default=("chunk",), min_length=1
     )
@@ -69,9 +69,9 @@ class KbSettings(SettingsSection):
     (knowledge_unit, atomic_query, outline, summary, table; see `osler kb index`), and the graph of
     their names (graph)."""
     engine: Literal["auto", "sqlite", "edge", "qdrant"] = "auto"
-    """What searches: the SQLite file, the embedded engine (extra edge), or a Qdrant server; auto:
-    the server where url is set, else the embedded engine where it is installed and the passages are
-    many, else the SQLite file."""
+    """The search engine: the SQLite file, the embedded engine (extra edge), or a Qdrant server;
+    auto: the server where url is set, else the embedded engine where it is installed and the
+    passages are many, else the SQLite file."""
     url: str = ""
     """A Qdrant server, as "http://HOST:6333"; see `osler kb push`."""
     key_file: OptionalPlace = None
@@ -90,12 +90,12 @@ class AnswerSettings(SettingsSection):
     statements: Whole = Field(default=3, ge=1, le=50)
     """Sentences of an extractive answer, at most."""
     answers_from: Real = Field(default=0.4, ge=0, le=1)
-    """Least probability of an answer; what is less likely is shown as nearest, or not at all."""
+    """Least probability of an answer; a less likely one is shown as the closest passage, or not at
+    all."""
     nearest_from: Real = Field(default=0.14, ge=0, le=1)
-    """Least probability of what is shown as nearest."""
+    """Least probability of a closest passage."""
     nearest: bool = True
-    """Where no sentence answers, quote the nearest one, after a sentence that says so; false:
-    abstain."""
+    """Where no sentence answers, show the closest passage, labelled as such; false: abstain."""
     judge: Literal["judge", "off"] = "judge"
     """What reads question and sentence together (English): the expert judge, beside the encoder
     match; off: the cosine of the packaged encoder alone orders sentences."""
@@ -116,11 +116,12 @@ class AnswerSettings(SettingsSection):
     """Leave out passages that more trusted ones contradict, by amounts and directions, and say
     so."""
     uncited: Literal["auto", "show", "drop"] = "auto"
-    """What becomes of a model's sentence that no passage bears out: show marks it as not confirmed,
-    drop leaves it out and says so; auto does so where a passage that was read holds an order to a
-    program or is of a source of trust 1, if it has to do neither with them nor the question."""
+    """Handling of model sentences without supporting evidence: show marks them as not confirmed;
+    drop leaves them out and says so; auto drops them where a passage that was read holds an
+    instruction to a program or has trust 1, if they concern neither the passages nor the
+    question."""
     cautions: Literal["all", "currency", "none"] = "all"
-    """What is said about the cited evidence, by rules and without a model: currency: retracted, of
+    """Cautions about the cited evidence, by rules and without a model: currency: retracted, of
     a newer edition; all: also amounts and directions that differ."""
 
 
@@ -130,7 +131,7 @@ class CalibrationSettings(SettingsSection):
 
     sigma: RealLimit = None
     """With `risk` the threshold that graded answers bound; else a quantile of unlabelled values."""
-    metric: Metric = Field(default="cppl", description="Of which state value.")
+    metric: Metric = Field(default="cppl", description="State value that sigma is of.")
     model: str = Field(default="", description="Identity of the model that it was fitted to.")
     quantile: Real = Field(default=0.9, gt=0, lt=1)
     """Share of the first conclusions that lie below sigma."""
@@ -140,12 +141,12 @@ class CalibrationSettings(SettingsSection):
         lt=1,
         description="Bound on the share of wrong answers below sigma; 0 = none, a quantile.",
     )
-    confidence: Real = Field(default=0.95, gt=0, lt=1, description="With which it holds.")
+    confidence: Real = Field(default=0.95, gt=0, lt=1, description="Confidence of that bound.")
     n: Whole = Field(default=0, ge=0, le=1_000_000_000, description="Conclusions that were valued.")
     date: str = Field(default="", description="When it was fitted.")
-    questions: str = Field(default="", description="On which questions.")
+    questions: str = Field(default="", description="Questions that sigma was fitted to.")
     tau: ShareLimit = None
-    """From which least probability own answers may be believed."""
+    """Least probability at which the model's own answers stand."""
     tau_model: str = Field(default="", description="Identity of the reader that tau was fitted to.")
     tau_share: Real = Field(default=0.9, gt=0, lt=1)
     """Share of the answers from tau on that are right."""
@@ -173,7 +174,7 @@ class Settings(SettingsSection):
     """All that can be set. `kb.path` and `runs.path` lie in `home` unless they are set."""
 
     home: Place = Field(default_factory=_default_home)
-    """Where Osler keeps what it makes."""
+    """Folder of everything that Osler stores."""
     kb: KbSettings = Field(default_factory=lambda: KbSettings(path=_default_home() / "kb"))
     """The knowledge base."""
     access: AccessSettings = AccessSettings()
@@ -183,27 +184,27 @@ class Settings(SettingsSection):
     runs: RunsSettings = Field(default_factory=lambda: RunsSettings(path=_default_home() / "runs"))
     """Recorded runs."""
     model: ModelSettings = ModelSettings()
-    """The language model, in every role that has none of its own."""
+    """The language model of every role without one of its own."""
     roles: RoleSettings = Field(default=RoleSettings(), description="Models of single roles.")
     sampling: SamplingSettings = Field(default=SamplingSettings(), description="How it decodes.")
     retrieve: RetrieveSettings = RetrieveSettings()
-    """How passages are found."""
+    """Passage retrieval."""
     embedder: EmbedderSettings = EmbedderSettings()
-    """What makes vectors of texts."""
+    """The text encoder."""
     reranker: RerankerSettings = RerankerSettings()
-    """Who looks at found passages again."""
+    """The reranker of retrieved passages."""
     answer: AnswerSettings = Field(default=AnswerSettings(), description="How answers are made.")
     danger: DangerSettings = DangerSettings()
     """Emergency contacts for people in danger."""
     strategy: Strategy = Field(default=AutoSettings(), description="How a question is solved.")
     calibration: CalibrationSettings = CalibrationSettings()
-    """What `osler calibrate` wrote; not for the hand."""
+    """Written by `osler calibrate`; do not edit."""
     budget: BudgetSettings = Field(default=BudgetSettings(), description="Bounds of one run.")
     prices: PriceSettings = Field(default=PriceSettings(), description="What tokens cost.")
     emr: PatientSettings = PatientSettings()
     """How patients are compared."""
     net: NetworkSettings = NetworkSettings()
-    """How what lies outside is called, if it is."""
+    """Network access to online services."""
     web: WebSettings = Field(default=WebSettings(), description="Web search; off unless set.")
     pedia: PediaSettings = PediaSettings()
     """An encyclopaedia; off unless set."""

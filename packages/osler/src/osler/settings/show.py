@@ -62,7 +62,7 @@ def write_template(path: Path, *, overwrite: bool = False) -> None:
             with path.open("w" if overwrite else "x", encoding="utf-8") as out:
                 out.write(render_template())
         except FileExistsError as error:
-            raise BadConfig(f"{path} is there already", fix="--force writes over it") from error
+            raise BadConfig(f"{path} already exists", fix="--force overwrites it") from error
 
 
 def _key_lines(section: SettingsSection, prefix: str, values: dict[str, object]) -> Iterator[str]:

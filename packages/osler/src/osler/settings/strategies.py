@@ -68,9 +68,9 @@ class MachineFields(StrategySection):
     summary: bool = True
     """False: the ablation without Summary."""
     moves: Literal["auto", "any", "guided", "lean"] = "auto"
-    """any: every action at every step, as in the paper; guided: only those that the memory makes
-    sense of, for small models; lean: the cheapest of these, without asking a model, where answers
-    are quoted; auto: guided where the model does not word answers."""
+    """any: every action at every step, as in the paper; guided: only those that fit the memory, for
+    small models; lean: the cheapest of these, without asking a model, where answers are quoted;
+    auto: guided where the model does not word answers."""
     exhausted: Literal["draft", "top"] = "draft"
     """What is answered from when no conclusion was sure: the last Thought or Summary, or the top of
     the stack whatever it is (Alg. 1, line 31)."""
@@ -115,8 +115,8 @@ class PlannerFields(StrategySection):
     queries: Whole = Field(default=3, ge=1, le=20)
     """Queries for a source, at most (Omni-RAG §4.1)."""
     per_source: Whole = Field(default=10, ge=1, le=200)
-    """Passages that are read for each source asked: in one order the best of all sources together,
-    in turns at most so many of each. Of one source as many as rag reads."""
+    """Passages that are read for each source asked: fused, the best of all sources together; turns,
+    at most so many of each. Of one source as many as rag reads."""
     rounds: Whole = Field(default=8, ge=1, le=100)
     """Plans that reflexion and serts try (App. D.3)."""
 
@@ -126,7 +126,7 @@ def _known_tool(name: str) -> str:
 
     known = [*(tool for tool in DESCRIPTIONS if tool not in UNIFIED), *registered_tools()]
     if name not in known:
-        raise ValueError(f"{name!r} is no tool; there are {', '.join(known)}")
+        raise ValueError(f"{name!r} is not a tool; known: {', '.join(known)}")
     return name
 
 
@@ -187,8 +187,8 @@ class OmniRagSettings(PlannerFields):
     k: Whole = Field(default=10, ge=1, le=200)
     """Passages that one query finds (Omni-RAG §5.1.2)."""
     order: Literal["fused", "turns"] = "fused"
-    """In which order what all queries found is read: fused, one order over all results, by meaning
-    and by words; turns, the first of every query, then the second."""
+    """Reading order of all queries' results: fused, a single fused ranking by meaning and by words;
+    turns, the first of every query, then the second."""
     follow: Whole = Field(default=0, ge=0, le=10)
     """Further plans, at most: the reader, shown what was found, answers or plans what is still
     missing; for questions of several steps, whose second step the first one names. 0: none, as in

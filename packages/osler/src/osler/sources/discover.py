@@ -149,7 +149,7 @@ def discover(paths: Sequence[Path], *, fmt: str | None = None) -> Iterator[Found
     unknown format, both at once and not when the iteration begins.
     """
     check_paths(paths, fmt=fmt)
-    return (found for path in paths for found in open_listing(list_path(path, fmt=fmt)))
+    return (entry for path in paths for entry in open_listing(list_path(path, fmt=fmt)))
 
 
 def check_paths(paths: Sequence[Path], *, fmt: str | None = None) -> None:
@@ -210,7 +210,7 @@ def open_listing(
             yield Drop(name, "file is gone")
 
 
-def read_records(found: Found) -> Iterator[Record]:
+def read_records(entry: Found) -> Iterator[Record]:
     """The records; a file that breaks off, or cannot be read at all, ends in a drop.
 
     A document with the title and text of an earlier one of the file is a drop, too
@@ -218,22 +218,22 @@ def read_records(found: Found) -> Iterator[Record]:
     """
     is_empty = True
     try:
-        for record in without_doubles(_parse_records(found), found.name):
+        for record in without_doubles(_parse_records(entry), entry.name):
             is_empty = False
             yield record
     except Unreadable as error:
-        yield Drop(found.name, error.reason)
+        yield Drop(entry.name, error.reason)
     except TooLarge as error:
-        yield Drop(f"{found.name}: {error.message}", "too large for one document")
+        yield Drop(f"{entry.name}: {error.message}", "too large for one document")
     except MalformedSource as error:
-        yield Drop(f"{found.name}: {error.message}", "malformed file")
+        yield Drop(f"{entry.name}: {error.message}", "malformed file")
     except Exception as error:
         # Readers of others raise what they like (zlib.error, XMLSyntaxError, IndexError): a file
         # that one of them breaks on must not stop the thousand after it.
-        yield Drop(f"{found.name}: {type(error).__name__}: {error}", "malformed file")
+        yield Drop(f"{entry.name}: {type(error).__name__}: {error}", "malformed file")
     else:
         if is_empty:
-            yield Drop(found.name, "no record")
+            yield Drop(entry.name, "no record")
 
 
 def hash_tree(path: Path) -> str:
@@ -252,12 +252,12 @@ def hash_tree(path: Path) -> str:
     return total.hexdigest()
 
 
-def _parse_records(found: Found) -> Iterator[Record]:
-    if isinstance(found, FoundFolder):
-        yield from found.parser.parse_folder(found.file.path)
+def _parse_records(entry: Found) -> Iterator[Record]:
+    if isinstance(entry, FoundFolder):
+        yield from entry.parser.parse_folder(entry.file.path)
     else:
-        with found.open() as stream:
-            yield from found.parser.parse(stream, found.name)
+        with entry.open() as stream:
+            yield from entry.parser.parse(stream, entry.name)
 
 
 def _resolve_unit(path: Path) -> Path:

@@ -127,7 +127,7 @@ class Retrieved:
 
 @dataclass(frozen=True, slots=True)
 class PassagesOrdered:
-    """What is read of the passages that were just found, in its one order."""
+    """What is read of the passages that were just found, in a single fused ranking."""
 
     passages: tuple[str, ...]
     type: Literal["retrieval.ordered"] = "retrieval.ordered"

@@ -22,7 +22,7 @@ class ProofStep:
     needs: tuple[int, ...]
     """Numbers of the steps whose results it needs."""
     answer: str = ""
-    """The value, or the members of a set; empty where it has none that may be shown."""
+    """The value, or the members of a set; empty if none may be shown."""
     passages: tuple[str, ...] = ()
     """Ids of the passages that it rests on."""
     computed: str = ""

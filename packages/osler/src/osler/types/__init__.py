@@ -288,12 +288,12 @@ class Answer:
     @property
     def citations(self) -> tuple[Citation, ...]:
         # Positions follow from the rendering of `text`: keep both in step.
-        found, start = [], 0
+        citations, start = [], 0
         for gap, statement in self._spaced_statements():
             start += len(gap)
-            found += [Citation(start, start + len(statement.text), n) for n in statement.cites]
+            citations += [Citation(start, start + len(statement.text), n) for n in statement.cites]
             start += len(self._mark(statement))
-        return tuple(found)
+        return tuple(citations)
 
     @property
     def is_silent(self) -> bool:

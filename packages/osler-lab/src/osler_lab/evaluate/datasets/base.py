@@ -231,7 +231,7 @@ def _parse_json(path: Path, text: str, line: int = 0) -> Any:
 
 
 def make_row(path: Path, number: int, value: Any, *, line: int | None = None) -> DatasetRow:
-    """Makes a row; a value that is no JSON object has no fields, and is counted as such."""
+    """Makes a row; a value that is not a JSON object has no fields, and is counted as such."""
     place = f"{path.name}:{line}" if line is not None else f"{path.name}[{number}]"
     return DatasetRow(place, number, value if isinstance(value, dict) else {})
 

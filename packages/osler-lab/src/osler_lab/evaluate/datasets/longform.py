@@ -63,7 +63,7 @@ def _liveqa_fields(element: etree._Element) -> dict[str, object]:
 
 
 def liveqa_sample(row: DatasetRow, task: str) -> Sample:
-    """Asks as the consumer wrote it: the message, or the subject where there is none."""
+    """Asks as the consumer wrote it: the message, or the subject if there is no message."""
     question = Question(row.text_of("qid"), row.text_of("message", "subject", "paraphrase"))
     gold = Gold((), row.texts_of("answers"), row.texts_of("urls"))
     tags = row.tags_of(subject="subject", paraphrase="paraphrase", summary="summary", type="type")

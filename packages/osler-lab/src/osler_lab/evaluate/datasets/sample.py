@@ -36,7 +36,7 @@ def packaged_sample(row: DatasetRow, task: str) -> Sample:
     kind, answer = row.text_of("kind"), row.text_of("answer")
     offered = row.data.get("options") or {}
     if not isinstance(offered, dict):
-        raise UnusableRow("options are no object")
+        raise UnusableRow("options are not an object")
     options = options_by_letter(offered)
     language: Language = "zh" if row.text_of("language") == "zh" else "en"
     question = Question(row.text_of("id"), row.text_of("question"), options, language)

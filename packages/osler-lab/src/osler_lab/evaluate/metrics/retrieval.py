@@ -19,7 +19,7 @@ def recall_at(ranked: Sequence[str], relevant: Collection[str], k: int) -> float
 
 
 def reciprocal_rank(ranked: Sequence[str], relevant: Collection[str]) -> float:
-    """1 / rank of the first relevant document; 0.0 where there is none."""
+    """1 / rank of the first relevant document; 0.0 if absent."""
     return next((1 / rank for rank, doc in enumerate(ranked, 1) if doc in relevant), 0.0)
 
 

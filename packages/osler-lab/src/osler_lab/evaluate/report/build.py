@@ -78,7 +78,7 @@ class ReportCell:
 
     @property
     def error(self) -> float | None:
-        """MIRAGE's standard error of the accuracy; `None` where there is none."""
+        """MIRAGE's standard error of the accuracy; `None` if absent."""
         scores = self.values.get("accuracy")
         return standard_error(sum(scores) / len(scores), len(scores)) if scores else None
 

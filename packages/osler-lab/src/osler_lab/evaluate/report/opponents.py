@@ -1,4 +1,4 @@
-"""The simplest opponents of every strategy: the answer that is right most often, and chance.
+"""The simplest baselines of every strategy: the answer that is right most often, and chance.
 
 Both are worked out from the gold of the samples in the log. The majority answer is thus the best
 that always saying the same could score here; without it, 60 % may look like skill.

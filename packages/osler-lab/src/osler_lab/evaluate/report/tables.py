@@ -31,7 +31,7 @@ class MeasureTable:
 
 
 def format_figure(measure: Measure, estimate: Estimate | None, *, interval: bool = True) -> str:
-    """Formats an estimate as "54.0 [44.0, 63.0]"; a dash where there is none."""
+    """Formats an estimate as "54.0 [44.0, 63.0]"; a dash if absent."""
     if estimate is None:
         return "–"
     if not measure.percent:

@@ -38,7 +38,7 @@ class Claim:
     source: str
     """Where the figure stands: a heading of the evaluation log, or "this page"."""
     effect: tuple[float, float, float] | None = None
-    """Our figure with its 95 % interval; `None` where there is none."""
+    """Our figure with its 95 % interval; `None` if absent."""
     no_effect: float = 0.0
     """What `effect` would be without any effect."""
     compared: tuple[str, str, str] | None = None

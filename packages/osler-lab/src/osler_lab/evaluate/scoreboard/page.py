@@ -60,7 +60,7 @@ def _draw_pictures(log: ScoredLog, strategies: Sequence[str], folder: Path) -> l
 
 
 def render_page(log: ScoredLog, strategies: Sequence[str], pictures: Sequence[str] = ()) -> str:
-    """The page as Markdown: answers, cost and silence, and the papers' claims."""
+    """The page as Markdown: answers, cost and abstention, and the papers' claims."""
     whole = [label for label in strategies if not is_ablation(label)]
     facts = "\n".join(f"- {name}: {fact}" for name, fact in log.facts.items() if fact)
     blocks = [
@@ -135,7 +135,7 @@ def _render_costs(log: ScoredLog, strategies: Sequence[str]) -> str:
     sure = _sure_answers(log, strategies)
     counts = {len(answers) for answers in sure.values()}
     words = (
-        "## Cost and silence\n\n"
+        "## Cost and abstention\n\n"
         "For strategies that answered every question above. The halves are by a hash of the"
         " question: `auto` was laid out on one, and these rows are of the other, *held*."
         f" A strategy is off the front where another is at least as right and {NOTICED} s cheaper,"

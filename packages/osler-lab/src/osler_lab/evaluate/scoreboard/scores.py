@@ -213,7 +213,7 @@ def read_scores(path: Path) -> ScoredLog:
             stored["seed"], stored["version"], stored["conditions"], stored["facts"], scores
         )
     except (ValueError, KeyError, TypeError) as error:
-        raise BadRun(f"{path} is no file of scores: {error!r}") from error
+        raise BadRun(f"{path} is not a file of scores: {error!r}") from error
 
 
 def join_logs(logs: Sequence[ScoredLog]) -> ScoredLog:

@@ -103,7 +103,7 @@ def join_inspections(name: str, parts: Sequence[Inspection]) -> Inspection:
     for dimension in FRAMEWORK:
         for aspect in dimension.aspects:
             verdicts = [part.aspects.get(dimension.name, {}).get(aspect) for part in parts]
-            # Condemning wins over praising, and both over silence.
+            # Condemning wins over praising, and both over abstention.
             verdict = False if False in verdicts else (True if True in verdicts else None)
             aspects.setdefault(dimension.name, {})[aspect] = verdict
     reasons = tuple(reason for part in parts for reason in part.reasons)

@@ -43,7 +43,7 @@ def write_adapter_gguf(adapter: Path, like: Path, target: Path) -> Path:
     base = gguf.GGUFReader(like)
     architecture = str(base.fields[gguf.Keys.General.ARCHITECTURE].contents())
     if architecture not in ARCHITECTURES or config.get("use_rslora") or config.get("use_dora"):
-        raise BadConfig(f"{adapter} is no plain aLoRA of {', '.join(ARCHITECTURES)}")
+        raise BadConfig(f"{adapter} is not a plain aLoRA of {', '.join(ARCHITECTURES)}")
     with write_whole(target) as draft:
         writer = gguf.GGUFWriter(draft, architecture)
         writer.add_type("adapter")

@@ -63,7 +63,7 @@ class Corpus:
     def __post_init__(self) -> None:
         names = [source.name for source in self.sources]
         if not names or len(set(names)) < len(names):
-            raise BadConfig("sources need names of their own", fix="write NAME=FILE for each")
+            raise BadConfig("source names must be distinct", fix="write NAME=FILE for each")
         if not 0 <= self.held_out < 1:
             raise BadConfig(
                 f"{self.held_out} of the texts cannot be held out", fix="give 0 to below 1"
@@ -109,7 +109,7 @@ def parse_source(text: str, knowledge: Path, weights: dict[str, float]) -> Corpu
 
 
 def corpus_files(path: Path) -> list[Path]:
-    """Raises `BadRun` where there are none."""
+    """Raises `BadRun` if there are none."""
     if path.is_dir():
         files = sorted(p for p in path.rglob("*") if p.suffix.lower() in _ENDINGS and p.is_file())
     else:

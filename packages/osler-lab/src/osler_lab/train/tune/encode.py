@@ -53,7 +53,7 @@ _Part = tuple[str, bool]
 
 
 class ChatEncoder:
-    """A tokenizer and its chat template. Raises `ModelError` where it has none."""
+    """A tokenizer and its chat template. Raises `ModelError` without a chat template."""
 
     def __init__(self, tokenizer: Any, *, name: str, invocation: str = "") -> None:
         """`invocation`: what stands before a reply in place of the assistant's turn, if any."""

@@ -77,7 +77,7 @@ def _weight_dtype(precision: Precision, device: Device) -> Dtype:
 def _load_adapter(model: Any, adapter: Path) -> Any:
     if not (adapter / "adapter_config.json").is_file():
         raise BadConfig(
-            f"{adapter} is no adapter: it has no adapter_config.json",
+            f"{adapter} is not an adapter: it has no adapter_config.json",
             fix="give the folder that `osler train sft` wrote",
         )
     from safetensors import SafetensorError

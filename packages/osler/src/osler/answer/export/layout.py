@@ -1,4 +1,4 @@
-"""The blocks of an exported answer: what stands in it, in which order, for every format."""
+"""The blocks of an exported answer, in order, for every format."""
 
 from __future__ import annotations
 

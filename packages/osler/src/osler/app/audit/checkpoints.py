@@ -120,7 +120,7 @@ class CheckpointSigner:
             fix = "set audit.key_file to an Ed25519 key in PEM, or to a file that is to be made"
             raise BadConfig(f"{key_file} holds no signing key: {error}", fix=fix) from error
         if not isinstance(loaded, ed25519.Ed25519PrivateKey):
-            raise BadConfig(f"{key_file} is no Ed25519 key", fix="make another")
+            raise BadConfig(f"{key_file} is not an Ed25519 key", fix="make another")
         self._key: Ed25519PrivateKey = loaded
 
     @property

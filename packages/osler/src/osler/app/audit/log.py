@@ -1,4 +1,4 @@
-"""The log's file: one entry a line, appended, flushed and signed before anybody is answered.
+"""The log's file: one entry a line, appended, flushed and signed before an answer is returned.
 
 Beside `entries.jsonl` lies `head`, the last checkpoint, in two slots that are written in turn: a
 power cut spoils one of them at most. What stands behind the head was never answered for, and is
@@ -31,7 +31,7 @@ from osler.kb.store.durable import make_folders, sync_path, write_private
 
 ENTRIES, HEAD, LOCK, PUBLIC = "entries.jsonl", "head", "lock", "public.key"
 _SLOT = 512
-_FIX = "run `osler audit verify`; check that the disk has room and can be written"
+_FIX = "run `osler audit verify`; check free disk space and write permissions"
 
 
 class AuditLog:
@@ -105,7 +105,7 @@ class AuditLog:
                 tree.append(hash_leaf(line[:-1]))
                 kept += len(line)
         if tree.size != size or (signed and tree.root().hex() != signed.root):
-            raise StorageFailed("the audit log is not what was signed", fix=_FIX)
+            raise StorageFailed("the audit log does not match its signature", fix=_FIX)
         os.ftruncate(entries, kept)
         self._tree, self._bytes = tree, kept
 

@@ -181,7 +181,7 @@ def _faults_of(chosen: ModelSettings, talk: Interview, first: Reply | None) -> l
     if first.place:
         why = f"it thinks for more than {first.thought_tokens:,} tokens before an easy question"
         return [Check("thinking", "warn", why, "model.thinking needs room for more")]
-    fix = "ask the server by hand: its chat template may be missing, or it is no chat model"
+    fix = "ask the server by hand: its chat template may be missing, or it is not a chat model"
     return [Check("replies", "fail", "an easy question is answered with nothing", fix)]
 
 

@@ -11,7 +11,7 @@ from osler.build.tc_rag import metric_of
 
 T = TypeVar("T")
 Place = Literal["", "text", "template", "apart", "hidden"]
-"""Where thinking stands; "" where there is none."""
+"""Where thinking stands; "" if absent."""
 LEAST_CONTEXT = 2048
 """Tokens below which no prompt with evidence fits."""
 _LARGER = (
@@ -40,7 +40,8 @@ class Thinking:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """One model and what it was seen to do; `None` where that was not told within the minute."""
+    """One model and its observed abilities; `None` where the minute was too short to observe
+    one."""
 
     section: str
     """Of the settings: "model", or a role's."""

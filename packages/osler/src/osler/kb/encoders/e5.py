@@ -166,7 +166,7 @@ class PackedFile:
         return [(text.decode(), score) for text, score in zip(texts, scores, strict=True)]
 
     def read_replacements(self) -> dict[int, str]:
-        """For each character that is no piece's: what stands in its place."""
+        """Replacements of the characters that no piece has."""
         count, _ = struct.unpack_from("<iI", self._content, self._marks_at)
         at, found = self._marks_at + 8, {}
         for _ in range(count):

@@ -74,7 +74,7 @@ class HubEncoder:
         if query_model.dimension != passage_model.dimension:
             raise ModelError(
                 f"{weights_name(query.weights)} gives {query_model.dimension} numbers and"
-                f" {weights_name(passage.weights)} {passage_model.dimension}: they are no pair"
+                f" {weights_name(passage.weights)} {passage_model.dimension}: they are not a pair"
             )
         self._sides: dict[Kind, tuple[EncoderSide, _LoadedEncoder]] = {
             "query": (query, query_model),
@@ -203,7 +203,7 @@ class OpenAIEncoder:
 
     def __init__(
         self,
-        door: ServerClient,
+        api: ServerClient,
         *,
         languages: frozenset[Language],
         query_prefix: str = "",
@@ -215,7 +215,7 @@ class OpenAIEncoder:
 
         `dimension` 0 is that of the first vectors, which are asked for when it matters.
         """
-        self._door = door
+        self._api = api
         self.languages = languages
         self._prefixes: dict[Kind, str] = {"query": query_prefix, "passage": passage_prefix}
         self._batch = batch
@@ -227,7 +227,7 @@ class OpenAIEncoder:
         # Another prefix gives other vectors, though model and server are the same.
         prefixes = "\n".join(self._prefixes.values())
         mark = f"+{sha256(prefixes.encode()).hexdigest()[:6]}" if prefixes.strip("\n") else ""
-        return f"openai:{self._door.model}{mark}"
+        return f"openai:{self._api.model}{mark}"
 
     @property
     def dimension(self) -> int:
@@ -254,14 +254,14 @@ class OpenAIEncoder:
                 self._read_vectors(reply, len(b)) for reply, b in zip(replies, batches, strict=True)
             ]
         except BadReply as error:
-            raise ModelError(f"{self._door.name}: {error}", fix=_FIX) from error
+            raise ModelError(f"{self._api.name}: {error}", fix=_FIX) from error
         return np.vstack(read)
 
     async def _request_batches(self, batches: Sequence[Sequence[str]]) -> list[Any]:
-        fields = {"model": self._door.model, "encoding_format": "float"}
+        fields = {"model": self._api.model, "encoding_format": "float"}
         bodies = [{**fields, "input": list(batch)} for batch in batches]
         # The first failure gives the other requests up.
-        async with self._door.open() as session:
+        async with self._api.open() as session:
             return await gather([session.request_json("/embeddings", body) for body in bodies])
 
     def _read_vectors(self, reply: Any, count: int) -> Vectors:
@@ -271,9 +271,9 @@ class OpenAIEncoder:
         try:
             vectors = np.array(embeddings, np.float32)
         except (TypeError, ValueError) as error:
-            raise BadReply("the embeddings are no vectors") from error
+            raise BadReply("the embeddings are not vectors") from error
         if vectors.ndim != 2 or not vectors.shape[1]:
-            raise BadReply("the embeddings are no vectors")
+            raise BadReply("the embeddings are not vectors")
         self._check_dimension(vectors.shape[1])
         try:
             return scale_to_unit(vectors)
@@ -285,7 +285,7 @@ class OpenAIEncoder:
             self._dimension = self._dimension or length
         if length != self._dimension:
             raise ModelError(
-                f"{self._door.name}: embeddings of {length} numbers, not {self._dimension}",
+                f"{self._api.name}: embeddings of {length} numbers, not {self._dimension}",
                 fix="set embedder.dimension, or serve the model that the knowledge base was"
                 " built with",
             )

@@ -118,7 +118,7 @@ def _count_tries(begun: Sequence[Any], tries: dict[bytes, int], error: BaseExcep
         tries[key] = tries.get(key, 0) + 1
         if tries[key] >= _TRIES:
             raise KnowledgeBaseError(
-                f"a worker died {_TRIES} times of the same shard",
+                f"a worker died {_TRIES} times on the same shard",
                 fix="use fewer workers if memory ran out; what is done is kept",
             ) from error
 
@@ -146,7 +146,7 @@ class RayWorkerPool:
                     raise error.cause from error
                 except ray.exceptions.WorkerCrashedError as error:
                     raise KnowledgeBaseError(
-                        f"a worker died {_TRIES} times of the same shard",
+                        f"a worker died {_TRIES} times on the same shard",
                         fix="give the workers more memory; what is done is kept",
                     ) from error
                 running += [call.remote(pickled, task) for task in islice(waiting, 1)]

@@ -276,7 +276,7 @@ def _sentence_ends(text: str, starts: Sequence[int]) -> list[int]:
 
 
 def _at_sentence(ends: Sequence[int], end: int, earliest: int) -> int:
-    """Returns the last sentence end from `earliest` to `end`; `end` where there is none."""
+    """Returns the last sentence end from `earliest` to `end`; `end` if absent."""
     place = bisect_right(ends, end) - 1
     return ends[place] if place >= 0 and ends[place] >= earliest else end
 

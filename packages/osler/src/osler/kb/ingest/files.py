@@ -73,7 +73,7 @@ class IngestResult:
             self.failed.append(f"{drop.where}: {drop.reason}")
 
     def count_document(self, passages: int) -> None:
-        """Counts a document with so many new passages; one without any stayed as it was."""
+        """Counts a document by its new passages; one without any is unchanged."""
         self.kept += not passages
         self.documents += passages > 0
         self.passages += passages

@@ -170,7 +170,7 @@ _HEAD = struct.Struct("<II")
 
 
 def send_message(stream: BinaryIO, document: dict[str, Any], data: bytes = b"") -> None:
-    """Raises `OSError` when nobody reads any more."""
+    """Raises `OSError` if the reader has closed."""
     text = json.dumps(document, ensure_ascii=False).encode()
     stream.write(b"".join((_HEAD.pack(len(text), len(data)), text, data)))
     stream.flush()

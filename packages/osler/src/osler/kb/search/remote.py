@@ -64,7 +64,7 @@ def translate_errors(where: str) -> Iterator[None]:
     except ApiException as error:
         raise KnowledgeBaseError(
             f"the Qdrant server {where} refused a request: {_first_line(error)}",
-            fix="check kb.url and its key; `osler kb push --to URL` mends the collections",
+            fix="check kb.url and its key; `osler kb push --to URL` repairs the collections",
         ) from error
 
 

@@ -29,7 +29,7 @@ searched faster whole. Hence one piece a core, and none of fewer passages than t
 
 
 def piece_of(passages: int) -> int:
-    """Returns the size of one piece, in passages, for so many passages on this machine."""
+    """Returns the size of one piece, in passages, on this machine."""
     return max(LEAST_PIECE, -(-passages // min(MOST_PIECES, os.cpu_count() or 1)))
 
 

@@ -145,7 +145,7 @@ def _lock_file(folder: Path) -> sqlite3.Connection:
 
 def _not_writable_error(folder: Path, error: sqlite3.Error) -> KnowledgeBaseError:
     return KnowledgeBaseError(
-        f"{folder} cannot be written to: {error}", fix="check the rights of the folder"
+        f"{folder} cannot be written to: {error}", fix="check the folder's permissions"
     )
 
 
@@ -173,14 +173,14 @@ def open_for_writing(
             sync_path(folder)
 
 
-_DAMAGED = "go back with `osler kb rollback NAME` (`osler kb snapshot` lists them), or make it anew"
+_DAMAGED = "go back with `osler kb rollback NAME` (`osler kb snapshot` lists them), or rebuild it"
 _FIXES = {
     sqlite3.SQLITE_CORRUPT: _DAMAGED,
     sqlite3.SQLITE_NOTADB: _DAMAGED,
     sqlite3.SQLITE_IOERR: "check that the disk is there, has room and works",
     sqlite3.SQLITE_FULL: "free some disk space",
-    sqlite3.SQLITE_CANTOPEN: "check the rights of the folder and of the file in it",
-    sqlite3.SQLITE_READONLY: "check the rights of the folder and of the file in it",
+    sqlite3.SQLITE_CANTOPEN: "check the folder's permissions and of the file in it",
+    sqlite3.SQLITE_READONLY: "check the folder's permissions and of the file in it",
 }
 
 

@@ -244,7 +244,7 @@ def _existing_path(folder: Path, name: str) -> Path:
 @contextmanager
 def _draft_beside(target: Path) -> Iterator[Path]:
     """Yields a path to write to before the file has its name; sweeps up what a kill left."""
-    problem, fix = f"{target.parent} cannot be written to", "check the rights of the folder"
+    problem, fix = f"{target.parent} cannot be written to", "check the folder's permissions"
     with translate_os_errors(problem, KnowledgeBaseError, fix):
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         for left in target.parent.glob(".draft-*"):

@@ -23,7 +23,7 @@ class TokenCodec:
         backend = getattr(tokenizer, "backend_tokenizer", None)
         if backend is None:
             raise ModelError(
-                f"{type(tokenizer).__name__} does not tell what its tokens are made of",
+                f"{type(tokenizer).__name__} does not reveal the bytes of its tokens",
                 fix="use a model with a tokenizer.json",
             )
         self._tokenizer = tokenizer

@@ -109,7 +109,7 @@ def read_adapter(path: Path) -> RoleAdapter:
     fields, found = _read_gguf(f"the adapter {path}", path)
     tensors = found.shapes
     if (fields.get(KIND), fields.get(LORA)) != ("adapter", "lora"):
-        raise ModelError(f"{path} is no adapter", fix="make it with `osler train gguf`")
+        raise ModelError(f"{path} is not an adapter", fix="make it with `osler train gguf`")
     if not fields.get(INVOCATION_TOKENS) or not {PROMPT, INVOCATION} <= fields.keys():
         raise ModelError(
             f"{path} is a plain LoRA, and the engine's cache would mix it with its base",
@@ -148,5 +148,5 @@ def _read_gguf(what: str, path: Path) -> tuple[dict[str, Any], BaseNumbers]:
         whole = (one for one in reader.tensors if one.name == _NORM and one.tensor_type == f32)
         norm = next((sha256(one.data.tobytes()).hexdigest() for one in whole), "")
     except (OSError, ValueError, IndexError, KeyError) as error:
-        raise ModelError(f"{what} is cut short, or no GGUF: {error}", fix="make it anew") from error
+        raise ModelError(f"{what} is cut short, or no GGUF: {error}", fix="rebuild it") from error
     return fields, BaseNumbers(shapes, norm)

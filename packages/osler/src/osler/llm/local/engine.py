@@ -304,7 +304,7 @@ def check_gguf(path: Path) -> None:
         raise ModelMissing(f"no model file {path}", fix=_FILE_FIX)
     with path.open("rb") as file:
         if file.read(4) != _GGUF:
-            raise ModelMissing(f"{path} is no GGUF file", fix=_FILE_FIX)
+            raise ModelMissing(f"{path} is not a GGUF file", fix=_FILE_FIX)
 
 
 def _piece_bytes(piece: str | list[int]) -> bytes:

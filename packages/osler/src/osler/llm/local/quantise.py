@@ -58,7 +58,7 @@ def requantise_gguf(source: Path, target: Path) -> None:
     """Writes the GGUF file `source` with its Q4_1 matrices as Q8_0, and all else as it is.
 
     Equal sources give equal bytes. One tensor is in memory at a time. Raises
-    `ModelMissing` when `source` is no GGUF file; `target` appears whole or not at all.
+    `ModelMissing` when `source` is not a GGUF file; `target` appears whole or not at all.
     """
     import gguf
 

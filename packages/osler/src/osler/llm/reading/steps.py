@@ -66,7 +66,7 @@ class WrittenStep:
     """0 where none is given."""
     words: str
     action: str
-    """Empty where there is none."""
+    """Empty if absent."""
 
 
 def split_steps(text: str, function: re.Pattern[str]) -> list[WrittenStep]:

@@ -70,7 +70,7 @@ def read_verdict(reply: str) -> bool:
 def read_numbers(reply: str, count: int) -> list[bool]:
     """Reads, for each of `count` documents, whether the verdict names it.
 
-    Raises `MalformedOutput` where there is none, or a number that no document has.
+    Raises `MalformedOutput` if absent, or for a number that no document has.
     """
 
     def read_list(said: str) -> list[bool] | None:

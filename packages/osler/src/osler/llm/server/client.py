@@ -67,8 +67,8 @@ _BEGUN = Message("assistant", "One vitamin is the")
 class OpenAIModel:
     """`LanguageModel` on a server."""
 
-    def __init__(self, door: ServerClient, server: ServerProfile) -> None:
-        self._door = door
+    def __init__(self, api: ServerClient, server: ServerProfile) -> None:
+        self._api = api
         self.server = server
         self.allowance = ThinkingAllowance(thinks=server.thinks)
 
@@ -78,7 +78,7 @@ class OpenAIModel:
     @property
     def name(self) -> str:
         """The model and the host that serves it."""
-        return self._door.name
+        return self._api.name
 
     @property
     def constrains(self) -> bool:
@@ -123,7 +123,7 @@ class OpenAIModel:
             return await self._request_raw(raw, sampling, constraint)
         dialect = self.server.dialect
         turns = messages if TRAITS[dialect].continues else ask_to_continue(messages)
-        async with self._door.open() as line:
+        async with self._api.open() as line:
             reply, seconds = await self._gather_reply(line, turns, sampling, constraint)
             # Read within the session, so that a reply that breaks the interface names the model.
             read = dialects.read_chat(reply, self.server, messages, sampling, seconds)
@@ -139,7 +139,7 @@ class OpenAIModel:
 
         `more`: further fields of the request, such as tools.
         """
-        async with self._door.open() as line:
+        async with self._api.open() as line:
             return await self._gather_reply(line, messages, sampling, more or {})
 
     async def _gather_reply(
@@ -150,8 +150,8 @@ class OpenAIModel:
         more: Mapping[str, Any],
     ) -> tuple[Any, float]:
         dialect = self.server.dialect
-        body = dialects.chat_body(self.server, self._door.model, turns, sampling, more)
-        body = join_fields(body, self._door.endpoint.fields)
+        body = dialects.chat_body(self.server, self._api.model, turns, sampling, more)
+        body = join_fields(body, self._api.endpoint.fields)
         path, root = dialects.chat_path(dialect)
         began = time.perf_counter()
         try:
@@ -169,19 +169,19 @@ class OpenAIModel:
         """Completes a prompt as it stands, past the chat template."""
         if self.server.dialect not in RAW_DIALECTS:
             raise CapabilityMissing(
-                f"{self.name} completes conversations alone, no raw prompt",
+                f"{self.name} accepts conversations only, not a raw prompt",
                 fix="use vLLM, SGLang, llama.cpp's server, a GGUF file or transformers",
             )
-        body = completion_body(self.server, self._door.model, prompt, sampling, constraint)
+        body = completion_body(self.server, self._api.model, prompt, sampling, constraint)
         began = time.perf_counter()
-        async with self._door.open() as line:
+        async with self._api.open() as line:
             reply = to_chat_reply(await line.request_json("/completions", body))
             seconds = time.perf_counter() - began
             return self._without_key(dialects.read_chat(reply, self.server, (), sampling, seconds))
 
     def _without_key(self, read: dialects.ChatReply) -> dialects.ChatReply:
         """Removes a key that came in pieces, which is whole only here."""
-        completion, scrub = read.completion, self._door.without_key
+        completion, scrub = read.completion, self._api.without_key
         text, thinking = scrub(completion.text), scrub(completion.thinking)
         if (text, thinking) == (completion.text, completion.thinking):
             return read
@@ -194,7 +194,7 @@ class OpenAIModel:
         if error.status == 404:
             models = await probe.ask_models(line)
             try:
-                probe.check_model(models, self._door.endpoint)
+                probe.check_model(models, self._api.endpoint)
             except ModelError as named:
                 raise ModelError(f"{error.message}; {named.message}", fix=named.fix) from error
 
@@ -215,8 +215,8 @@ class ScoringOpenAIModel(OpenAIModel):
         if self.server.scoring is None:
             raise CapabilityMissing(f"{self.name} cannot score a given text")
         began = time.perf_counter()
-        async with self._door.open() as line:
-            model = self._door.model
+        async with self._api.open() as line:
+            model = self._api.model
             tokens = await scoring.score_text(
                 self.server.scoring, line.request_json, model, context, text
             )
@@ -241,20 +241,20 @@ async def connect_server(
     kind of server has them. Raises `ModelUnreachable`, and `ModelError` for a refused
     key or a model that is not there.
     """
-    door = ServerClient(endpoint, rng=rng, clock=clock)
-    async with door.open() as line:
+    api = ServerClient(endpoint, rng=rng, clock=clock)
+    async with api.open() as line:
         server = await probe.identify_server(line, endpoint)
-    server = await _probe_first_reply(door, server)
-    server = replace(server, kinds=await _probe_constraints(door, server))
+    server = await _probe_first_reply(api, server)
+    server = replace(server, kinds=await _probe_constraints(api, server))
     # Seen to work, not looked up: a proxy in front of the server may drop what it does not know.
     for way in TRAITS[server.dialect].scorings:
-        scoring_model = ScoringOpenAIModel(door, replace(server, scoring=way))
+        scoring_model = ScoringOpenAIModel(api, replace(server, scoring=way))
         if await _scores_well(scoring_model):
             return scoring_model
-    return OpenAIModel(door, server)
+    return OpenAIModel(api, server)
 
 
-async def _probe_first_reply(door: ServerClient, server: ServerProfile) -> ServerProfile:
+async def _probe_first_reply(api: ServerClient, server: ServerProfile) -> ServerProfile:
     """Learns from a first reply; leaves out, one by one, the fields that the server refuses.
 
     Few tokens cannot repeat four words by themselves, so a server that gives back the
@@ -265,7 +265,7 @@ async def _probe_first_reply(door: ServerClient, server: ServerProfile) -> Serve
     sampling = Sampling(temperature=0.0, max_tokens=1 if continues else 16)
     while True:
         try:
-            read = await OpenAIModel(door, server)._request_chat(messages, sampling, None)
+            read = await OpenAIModel(api, server)._request_chat(messages, sampling, None)
         except RequestRefused as error:
             # Each refusal takes one more field out, so that the loop ends.
             if error.field not in DROPPABLE - server.without:
@@ -278,17 +278,13 @@ async def _probe_first_reply(door: ServerClient, server: ServerProfile) -> Serve
         return replace(server, logprobs=read.told > 0, echoes=echoes, thinks=thinks)
 
 
-async def _probe_constraints(
-    door: ServerClient, server: ServerProfile
-) -> frozenset[ConstraintKind]:
+async def _probe_constraints(api: ServerClient, server: ServerProfile) -> frozenset[ConstraintKind]:
     candidates = TRAITS[server.dialect].kinds
-    return frozenset([kind for kind in candidates if await _holds_constraint(door, server, kind)])
+    return frozenset([kind for kind in candidates if await _holds_constraint(api, server, kind)])
 
 
-async def _holds_constraint(
-    door: ServerClient, server: ServerProfile, kind: ConstraintKind
-) -> bool:
-    tried = OpenAIModel(door, replace(server, kinds=frozenset({kind})))
+async def _holds_constraint(api: ServerClient, server: ServerProfile, kind: ConstraintKind) -> bool:
+    tried = OpenAIModel(api, replace(server, kinds=frozenset({kind})))
     # A constraint holds from where the thinking ends.
     sampling = Sampling(temperature=0.0, max_tokens=512 if server.thinks else 64, top=0)
     read = await unless_refused(tried._request_chat([_ASKED], sampling, _PROOFS[kind]))
@@ -344,8 +340,8 @@ def to_chat_reply(reply: Any) -> dict[str, Any]:
     """Translates a completion's reply to a chat's. Raises `BadReply` for one without a text."""
     choice = replies.first_choice(reply)
     text = replies.require_key(choice, "text", str, "the first choice")
-    told = choice.get("logprobs")
-    logprobs = told if isinstance(told, Mapping) else {}
+    entry = choice.get("logprobs")
+    logprobs = entry if isinstance(entry, Mapping) else {}
     # llama.cpp's server tells them as in a chat.
     entries = logprobs.get("content") or _legacy_entries(logprobs)
     chat = {
@@ -361,7 +357,7 @@ def _legacy_entries(logprobs: Mapping[str, Any]) -> list[dict[str, Any]]:
     tokens, values = logprobs.get("tokens") or [], logprobs.get("token_logprobs") or []
     tops = logprobs.get("top_logprobs") or []
     if not all(isinstance(one, list) for one in (tokens, values, tops)):
-        raise BadReply("the log-probabilities are no lists")
+        raise BadReply("the log-probabilities are not lists")
     if len(tokens) != len(values):
         raise BadReply(f"{len(tokens)} tokens have {len(values)} log-probabilities")
     return [

@@ -120,7 +120,7 @@ class ServerClient:
         async with self.open() as line:
             reply = await line.request_json(path, body, root=root)
             if not isinstance(reply, dict):
-                raise BadReply(f"{path} answered no JSON object")
+                raise BadReply(f"{path} did not answer a JSON object")
             return reply
 
     @asynccontextmanager
@@ -168,8 +168,8 @@ class ServerClient:
 class ServerSession:
     """Requests over connections that end with the session."""
 
-    def __init__(self, door: ServerClient, client: httpx2.AsyncClient) -> None:
-        self._door = door
+    def __init__(self, api: ServerClient, client: httpx2.AsyncClient) -> None:
+        self._api = api
         self._client = client
 
     async def request_json(
@@ -184,7 +184,7 @@ class ServerSession:
 
         `hasty` does not try again where there is no connection, and waits `describe_s` at most.
         """
-        url = self._door.endpoint.url_of(path, root=root)
+        url = self._api.endpoint.url_of(path, root=root)
 
         async def request_once() -> Any:
             async with self._send_request(url, body) as response:
@@ -201,7 +201,7 @@ class ServerSession:
 
         The connection is closed as soon as the gatherer wants no more. Raises as above.
         """
-        url = self._door.endpoint.url_of(path, root=root)
+        url = self._api.endpoint.url_of(path, root=root)
 
         streams = True
 
@@ -228,28 +228,28 @@ class ServerSession:
     async def _retry_while_busy(
         self, url: str, once: Callable[[], Awaitable[T | BusyAnswer]], *, hasty: bool = False
     ) -> T:
-        door, limit = self._door, self._door.endpoint.timeout_s
-        tries = 1 + door.endpoint.retries
+        api, limit = self._api, self._api.endpoint.timeout_s
+        tries = 1 + api.endpoint.retries
         spent = 0.0
         for attempt in range(tries):
             # The gate is held for a try alone: who waits for the server lets others through.
-            async with door.turns.take():
-                began = door.clock.ticks()
-                seconds, within = door.endpoint.bound_try(limit - spent, hasty=hasty)
+            async with api.turns.take():
+                began = api.clock.ticks()
+                seconds, within = api.endpoint.bound_try(limit - spent, hasty=hasty)
                 answer = await self._call_timed(url, once, seconds, within)
                 if isinstance(answer, BusyAnswer) and answer.interrupted:
-                    door.turns.note_interruption()
-                spent += door.clock.ticks() - began
+                    api.turns.note_interruption()
+                spent += api.clock.ticks() - began
             if not isinstance(answer, BusyAnswer):
                 return answer
-            wait = door.wait_of(answer.asked, attempt)
+            wait = api.wait_of(answer.asked, attempt)
             # Counted before it is waited for: a wait that would end past the limit is not begun.
             spent += wait
             over = wait > _LONGEST_WAIT or spent >= limit or (hasty and answer.absent)
             if over or attempt + 1 == tries:
                 why = f"{answer.why}, {attempt + 1} of {tries} tries"
-                raise door.unreachable_error(url, why, busy=not answer.absent)
-            await door.clock.sleep(wait)
+                raise api.unreachable_error(url, why, busy=not answer.absent)
+            await api.clock.sleep(wait)
         raise AssertionError("unreachable: the last try returns or raises")
 
     async def _call_timed(
@@ -259,7 +259,7 @@ class ServerSession:
             async with asyncio.timeout(seconds):
                 return await once()
         except TimeoutError as error:
-            raise self._door.unreachable_error(url, f"no reply within {within}") from error
+            raise self._api.unreachable_error(url, f"no reply within {within}") from error
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
             return self._explain_no_connection(url, error)
         except httpx2.TransportError as error:
@@ -269,16 +269,16 @@ class ServerSession:
 
     def _explain_no_connection(self, url: str, error: httpx2.TransportError) -> BusyAnswer:
         """Tells a server that may be starting from a lasting fault, which raises."""
-        unreachable = self._door.unreachable_error
+        unreachable = self._api.unreachable_error
         cause: BaseException | None = error
         while cause:
             if isinstance(cause, ssl.SSLError):
-                what, section = f"TLS failed: {cause}", self._door.endpoint.section
+                what, section = f"TLS failed: {cause}", self._api.endpoint.section
                 raise unreachable(url, what, fix=tls_fix(cause, section)) from error
             if isinstance(cause, socket.gaierror):
                 what = f"no such host: {cause.strerror}"
                 raise unreachable(
-                    url, what, fix=f"check the host; {self._door.endpoint.address_fix}"
+                    url, what, fix=f"check the host; {self._api.endpoint.address_fix}"
                 ) from error
             cause = cause.__cause__ or cause.__context__
         return BusyAnswer(f"no connection: {str(error) or type(error).__name__}", absent=True)
@@ -287,7 +287,7 @@ class ServerSession:
     async def _send_request(
         self, url: str, body: dict[str, Any] | None
     ) -> AsyncIterator[httpx2.Response]:
-        method, connect = ("GET" if body is None else "POST"), self._door.endpoint.connect_s
+        method, connect = ("GET" if body is None else "POST"), self._api.endpoint.connect_s
         timeout = httpx2.Timeout(None, connect=connect)
         async with self._client.stream(method, url, json=body, timeout=timeout) as response:
             yield response
@@ -305,17 +305,17 @@ class ServerSession:
             words = await bounded_reading.read_body(response, most=_LONGEST_COMPLAINT)
         except BadReply:
             words = "(a long page)"
-        words = self._door.without_key(words)
+        words = self._api.without_key(words)
         answer = f"{status}: {bounded_reading.read_complaint(words)}".rstrip(": ")
         field = bounded_reading.refused_field(words)
         if status in _BUSY and not (status == httpx2.codes.INTERNAL_SERVER_ERROR and field):
             header = response.headers.get("retry-after", "")
-            wait = bounded_reading.retry_after(header, now=self._door.clock.now())
+            wait = bounded_reading.retry_after(header, now=self._api.clock.now())
             return BusyAnswer(f"the server answers {answer}", wait)
         if status in {401, 403} or bounded_reading.refuses_key(words):
-            raise KeyRefused(f"{url}: key refused ({answer})", fix=self._door.endpoint.key_fix)
-        told = f"{url} answered {answer}"
-        raise self._door.endpoint.refusal(told, status, words, field=field)
+            raise KeyRefused(f"{url}: key refused ({answer})", fix=self._api.endpoint.key_fix)
+        problem = f"{url} answered {answer}"
+        raise self._api.endpoint.refusal(problem, status, words, field=field)
 
     def _redirect_error(self, url: str, response: httpx2.Response) -> RequestRefused:
         """Refuses the redirect: the key is not carried elsewhere on a server's word."""
@@ -325,19 +325,19 @@ class ServerSession:
             target = str(to.copy_with(username=None, password=None, query=None, fragment=None))
         except (KeyError, httpx2.InvalidURL):
             target = "an address that is none"
-        target = self._door.without_key(target)
+        target = self._api.without_key(target)
         return RequestRefused(
             f"{url} answered {status}, a redirect to {target}, which is not followed",
             status=status,
-            fix=f"if you trust that address, set {self._door.endpoint.section}.url to it",
+            fix=f"if you trust that address, set {self._api.endpoint.section}.url to it",
         )
 
     async def _read_json(self, url: str, response: httpx2.Response) -> Any:
         kind = bounded_reading.kind_of(response)
         if "json" not in kind:
             raise BadReply(f"{url} answered {kind}, not JSON: it may be a proxy or a web page")
-        text = await bounded_reading.read_body(response, most=self._door.endpoint.max_bytes)
-        reply = bounded_reading.parse_json(self._door.without_key(text), f"the reply of {url}")
+        text = await bounded_reading.read_body(response, most=self._api.endpoint.max_bytes)
+        reply = bounded_reading.parse_json(self._api.without_key(text), f"the reply of {url}")
         return self._find_late_error(url, reply) or reply
 
     async def _read_stream(
@@ -354,7 +354,7 @@ class ServerSession:
                 if data.strip() == bounded_reading.DONE:
                     break
                 chunk = bounded_reading.parse_json(
-                    self._door.without_key(data), f"an event of {url}"
+                    self._api.without_key(data), f"an event of {url}"
                 )
                 if trouble := self._find_late_error(url, chunk):
                     return trouble
@@ -368,9 +368,9 @@ class ServerSession:
         self, url: str, response: httpx2.Response
     ) -> AsyncGenerator[str, None]:
         """Yields events while they come. The first may take long: a prompt is read before it."""
-        stall, waits = self._door.endpoint.stall_s, None
+        stall, waits = self._api.endpoint.stall_s, None
         async with aclosing(
-            bounded_reading.read_events(response, most=self._door.endpoint.max_bytes)
+            bounded_reading.read_events(response, most=self._api.endpoint.max_bytes)
         ) as events:
             while True:
                 try:
@@ -378,7 +378,7 @@ class ServerSession:
                         data = await anext(events, None)
                 except TimeoutError as error:
                     why = f"the reply stalled for {stall:g} s"
-                    raise self._door.unreachable_error(url, why) from error
+                    raise self._api.unreachable_error(url, why) from error
                 except httpx2.TransportError as error:
                     raise (SilentStream() if waits is None else error) from error
                 if data is None and waits is None:

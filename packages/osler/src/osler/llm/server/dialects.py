@@ -205,7 +205,7 @@ def _response_format(server: ServerProfile, rule: ReplyConstraint) -> dict[str, 
 def chat_path(dialect: Dialect) -> tuple[str, bool]:
     """Returns the path of a chat, and whether it is at the root.
 
-    Ollama's own door is used because its OpenAI one cuts a prompt that is too long without
+    Ollama's own interface is used because its OpenAI one cuts a prompt that is too long without
     a word and has no field against it.
     """
     return ("/api/chat", True) if dialect is Dialect.OLLAMA else ("/chat/completions", False)
@@ -379,7 +379,7 @@ def _read_content(message: Mapping[str, Any], thought: str, finish: object) -> s
         return ""
     if not isinstance(content, str):
         refusal = message.get("refusal") or finish
-        raise BadReply(f"the reply's content is no text but {content!r} (finish: {refusal})")
+        raise BadReply(f"the reply's content is not text but {content!r} (finish: {refusal})")
     return join_surrogates(content)
 
 

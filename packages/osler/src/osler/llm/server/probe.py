@@ -58,7 +58,7 @@ async def identify_server(line: ServerSession, endpoint: Endpoint) -> ServerProf
 
 
 async def _identify_dialect(line: ServerSession, entries: list[Mapping[str, Any]]) -> Dialect:
-    """Detects the dialect by endpoints; where there is none of them, by the list of models."""
+    """Detects the dialect by endpoints; else by the list of models."""
     for dialect, traits in TRAITS.items():
         for path in traits.endpoints:
             reply = await ask_root(line, path)
@@ -119,26 +119,26 @@ class ServerFacts:
     """Calls that are worked on at once."""
 
 
-async def read_facts(door: ServerClient, dialect: Dialect) -> ServerFacts:
+async def read_facts(api: ServerClient, dialect: Dialect) -> ServerFacts:
     """Reads what the server tells. Raises `ModelUnreachable` and `KeyRefused`."""
-    async with door.open() as line:
+    async with api.open() as line:
         listed = model_entries(await ask_models(line))
         models = tuple(str(one["id"]) for one in listed if one.get("id"))
         match dialect:
             case Dialect.LLAMA_CPP:
                 return await _read_llama(line, models)
             case Dialect.OLLAMA:
-                return await _read_ollama(line, models, door.endpoint)
+                return await _read_ollama(line, models, api.endpoint)
             case _:
-                context = _find_window(listed, door.endpoint.model)
+                context = _find_window(listed, api.endpoint.model)
                 if context is None and dialect is Dialect.GENERIC:
-                    context = await _read_lm_studio(line, door.endpoint.model)
+                    context = await _read_lm_studio(line, api.endpoint.model)
                 return ServerFacts(models, context)
 
 
-async def list_models(door: ServerClient) -> tuple[str, ...]:
+async def list_models(api: ServerClient) -> tuple[str, ...]:
     """Names of the models that the server lists. Raises as a request does."""
-    async with door.open() as line:
+    async with api.open() as line:
         listed = model_entries(await line.request_json("/models", hasty=True))
     return tuple(str(one["id"]) for one in listed if one.get("id"))
 

@@ -23,7 +23,7 @@ STRAY = "\ufffd"
 
 def first_choice(reply: Any) -> Mapping[str, Any]:
     if not isinstance(reply, Mapping):
-        raise BadReply("the reply is no JSON object")
+        raise BadReply("the reply is not a JSON object")
     choices = reply.get("choices")
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):
         raise BadReply(f"the reply has no choices: {str(reply)[:200]}")
@@ -47,7 +47,7 @@ def token_entries(choice: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     if not isinstance(listed, list):
         return ()
     if not all(isinstance(entry, Mapping) for entry in listed):
-        raise BadReply("the reply's log-probabilities are no list of objects")
+        raise BadReply("the reply's log-probabilities are not a list of objects")
     return listed
 
 
@@ -55,7 +55,7 @@ def read_tokens(choice: Mapping[str, Any], text: str) -> tuple[TokenScore, ...]:
     """Reads the entries with offsets into `text`; none when they do not spell it.
 
     Entries past the text, such as a stop string's or the end of the turn, are left out.
-    Raises `BadReply` for what is no log-probability.
+    Raises `BadReply` for what is not a log-probability.
     """
     reported = token_entries(choice)
     spelt, spans = decode_pieces([_token_bytes(entry) for entry in reported])
@@ -81,14 +81,14 @@ def check_logprob(value: Any, token: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise BadReply(f"the token {token!r} has no log-probability but {value!r}")
     if not isfinite(value) or value > _ROUNDING:
-        raise BadReply(f"{value} is no log-probability (token {token!r})")
+        raise BadReply(f"{value} is not a log-probability (token {token!r})")
     return min(0.0, float(value))
 
 
 def top_entries(entry: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     top = entry.get("top_logprobs") or []
     if not isinstance(top, list) or not all(isinstance(other, Mapping) for other in top):
-        raise BadReply("top_logprobs is no list of objects")
+        raise BadReply("top_logprobs is not a list of objects")
     return top
 
 
@@ -108,7 +108,8 @@ def read_usage(reply: Mapping[str, Any], seconds: float) -> Usage:
 
 
 def _call_parts(calls: Any) -> list[tuple[str, str]]:
-    """Names and arguments of a message's tool calls, as text; none of what is no list of them."""
+    """Names and arguments of a message's tool calls, as text; none of what is not a list of
+    them."""
     parts = []
     for call in calls if isinstance(calls, list) else ():
         told = call.get("function") if isinstance(call, Mapping) else None
@@ -143,7 +144,7 @@ def _token_bytes(entry: Mapping[str, Any]) -> bytes:
             else bytes(list(spelt))
         )
     except (TypeError, ValueError) as error:
-        raise BadReply(f"a token's bytes are no bytes: {str(spelt)[:80]!r}") from error
+        raise BadReply(f"a token's bytes are invalid: {str(spelt)[:80]!r}") from error
 
 
 def _top_tokens(entry: Mapping[str, Any]) -> tuple[tuple[str, float], ...]:
@@ -201,14 +202,14 @@ class ChatGatherer:
         """Takes a chunk; True when the reply has grown past every bound. Raises `BadReply`."""
         chunk = self._translate(chunk)
         if not isinstance(chunk, Mapping):
-            raise BadReply(f"an event is no JSON object: {str(chunk)[:80]}")
+            raise BadReply(f"an event is not a JSON object: {str(chunk)[:80]}")
         self._usage = chunk.get("usage") or self._usage
         self._model = chunk.get("model") or self._model
         choices = chunk.get("choices")
         if not choices:
             return False
         if not isinstance(choices, list) or not isinstance(choices[0], Mapping):
-            raise BadReply("an event's choices are no list of objects")
+            raise BadReply("an event's choices are not a list of objects")
         self._pieces += 1
         self._add_choice(choices[0])
         return self._is_over()
@@ -258,7 +259,7 @@ class ChatGatherer:
         if piece is None:
             return
         if not isinstance(piece, str):
-            raise BadReply(f"an event's {key} is no text but {str(piece)[:80]}")
+            raise BadReply(f"an event's {key} is not text but {str(piece)[:80]}")
         self._said[key].append(piece)
         self._length += len(piece)
 

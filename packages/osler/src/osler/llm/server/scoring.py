@@ -146,7 +146,7 @@ def read_generated(reply: Any, ids: Sequence[int]) -> list[tuple[str, float]]:
     try:
         triples = [(str(piece or ""), value, token) for value, token, piece in reported]
     except (TypeError, ValueError) as error:
-        raise BadReply("input_token_logprobs are no triples") from error
+        raise BadReply("input_token_logprobs are not triples") from error
     if [token for _, _, token in triples] != list(ids):
         raise BadReply("input_token_logprobs are of other tokens than were asked")
     return [(piece, replies.check_logprob(value, piece)) for piece, value, _ in triples]

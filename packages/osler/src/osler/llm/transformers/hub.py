@@ -43,7 +43,7 @@ class PinnedModel:
 
     def __post_init__(self) -> None:
         if not _ID.fullmatch(self.name):
-            raise BadConfig(f"{self.name!r} is no hub id", fix='write it as "OWNER/MODEL"')
+            raise BadConfig(f"{self.name!r} is not a hub id", fix='write it as "OWNER/MODEL"')
         if not _COMMIT.fullmatch(self.revision):
             given = f"the revision {self.revision!r}" if self.revision else "no revision"
             raise BadConfig(
@@ -173,7 +173,7 @@ def _load_arguments(weights: Weights) -> tuple[str, dict[str, Any]]:
     if weights.is_dir():
         if not (weights / "config.json").is_file():
             raise ModelMissing(
-                f"{weights} is no model folder: it has no config.json",
+                f"{weights} is not a model folder: it has no config.json",
                 fix="set path to a folder in the hub's form",
             )
         return str(weights), {"local_files_only": True}
@@ -203,7 +203,7 @@ def _apply_adapter(model: Any, adapter: Path) -> Any:
     peft = import_extra("peft")
     if not (adapter / "adapter_config.json").is_file():
         raise ModelMissing(
-            f"{adapter} is no adapter: it has no adapter_config.json",
+            f"{adapter} is not an adapter: it has no adapter_config.json",
             fix="set adapter to a folder that PEFT wrote",
         )
     return _load_guarded(

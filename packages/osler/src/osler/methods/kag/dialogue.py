@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from osler.answer import Composer, Decision, who_decided
-from osler.answer.silence import read_draft
+from osler.answer.abstention import read_draft
 from osler.errors import BadCalculation, MalformedOutput
 from osler.llm.core.ask import complete
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling

@@ -221,7 +221,7 @@ def _choice_parser(names: Mapping[str, Formula]) -> Callable[[Completion], Chose
 
 
 def extract_program(reply: Completion) -> str:
-    """The program in `<Python>` or a code block. Raises `MalformedOutput` where there is none."""
+    """The program in `<Python>` or a code block. Raises `MalformedOutput` if absent."""
     match = _CODE.search(reply.text)
     code = next((part for part in match.groups() if part), "") if match else ""
     if not code.strip():

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from osler.answer.silence import read_draft
+from osler.answer.abstention import read_draft
 from osler.llm.core.spans import answer_span, strip_types
 from osler.llm.core.speaker import Speaker
 from osler.methods.kag.logical_forms import SubAnswer

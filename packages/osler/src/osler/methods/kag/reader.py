@@ -151,8 +151,8 @@ class _FormReader:
     def _read_node(self) -> SpoNode:
         """Reads `alias:type['name']['id']`, each part optional; a phrase alone is a name."""
         self._skip_space()
-        if self._peek_char() in _CLOSING and (said := self._try_quoted("[,，)）")) is not None:
-            return SpoNode("", name=said)
+        if self._peek_char() in _CLOSING and (quoted := self._try_quoted("[,，)）")) is not None:
+            return SpoNode("", name=quoted)
         alias = type_ = ""
         if (match := _ALIAS.match(self.text, self.at)) and self._alias_ends(match.end()):
             alias, self.at = match[0], match.end()
@@ -183,10 +183,10 @@ class _FormReader:
             return ""
         self.at += 1
         self._skip_space()
-        if self._peek_char() in _CLOSING and (said := self._try_quoted("]")) is not None:
+        if self._peek_char() in _CLOSING and (quoted := self._try_quoted("]")) is not None:
             self._skip_space()
             self.at += self._peek_char() == "]"
-            return said
+            return quoted
         end = self.at
         while (end := self.text.find("]", end)) != -1:
             after = self.text[end + 1 : end + 100].lstrip()
@@ -226,8 +226,8 @@ class _FormReader:
         self.at = match.end()
         if self._peek_char() == "[":
             return self._read_items()
-        if self._peek_char() in _CLOSING and (said := self._try_quoted(",，)）")) is not None:
-            return (said,)
+        if self._peek_char() in _CLOSING and (quoted := self._try_quoted(",，)）")) is not None:
+            return (quoted,)
         end = _TARGET.search(self.text, self.at)
         until = end.start() if end else self._last_close()
         item, self.at = self.text[self.at : until], until
@@ -287,13 +287,13 @@ class _FormReader:
             self._close_form()
             return ""
         self.at = match.end()
-        if self._peek_char() in _CLOSING and (said := self._try_quoted(")）")) is not None:
+        if self._peek_char() in _CLOSING and (target := self._try_quoted(")）")) is not None:
             self._close_form()
-            return said
+            return target
         end = self._last_close()
-        said, self.at = self.text[self.at : end], end
+        target, self.at = self.text[self.at : end], end
         self._close_form()
-        return said.strip(" '\"`‘’“”,，")
+        return target.strip(" '\"`‘’“”,，")
 
     def _last_close(self) -> int:
         """Position of the parenthesis that closes the function, judged by what follows it."""
@@ -315,8 +315,8 @@ class _FormReader:
         """
         self._skip_space()
         followers = f"{stops},，)）"
-        if self._peek_char() in _CLOSING and (said := self._try_quoted(followers)) is not None:
-            return said
+        if self._peek_char() in _CLOSING and (quoted := self._try_quoted(followers)) is not None:
+            return quoted
         start, depth = self.at, 0
         while self.at < len(self.text):
             here = self.text[self.at]
@@ -337,23 +337,25 @@ class _FormReader:
         """Reads a quoted text, which ends with its own kind of quote or one commonly used for
         it."""
         own, *others = tuple(_CLOSING[self.text[self.at]])
-        said = self._until_quote(own, followers)
-        return said if said is not None or not others else self._until_quote(others[0], followers)
+        quoted = self._until_quote(own, followers)
+        return (
+            quoted if quoted is not None or not others else self._until_quote(others[0], followers)
+        )
 
     def _until_quote(self, closing: str, followers: str) -> str | None:
         """Reads up to the first `closing` quote that one of `followers` comes after."""
-        said: list[str] = []
+        chars: list[str] = []
         at = self.at + 1
         while at < len(self.text):
             here = self.text[at]
             if here == "\\" and self.text[at + 1 : at + 2] in ("'", '"', "`", "\\"):
-                said.append(self.text[at + 1])
+                chars.append(self.text[at + 1])
                 at += 2
                 continue
             if here == closing and self._ends_quote(at + 1, followers):
                 self.at = at + 1
-                return "".join(said)
-            said.append(here)
+                return "".join(chars)
+            chars.append(here)
             at += 1
         return None
 

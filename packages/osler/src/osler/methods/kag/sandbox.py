@@ -59,7 +59,7 @@ async def run_calculation(code: str, inputs: Mapping[str, Plain] | None = None) 
     try:  # a worker that was killed from outside is replaced: once more
         return await _run_fed(monty, code, dict(inputs or {}))
     except monty.MontyCrashedError as error:
-        raise BadCalculation("the program brought the calculator down twice") from error
+        raise BadCalculation("the program crashed the calculator twice") from error
 
 
 async def _run_fed(monty: ModuleType, code: str, inputs: dict[str, Plain]) -> SandboxResult:
@@ -96,7 +96,7 @@ def _check_value(value: object, printed: str) -> SandboxResult:
     if isinstance(value, int) and abs(value) > _LARGEST:
         raise BadCalculation("the program gave an integer of over 300 digits")
     if isinstance(value, float) and not math.isfinite(value):
-        raise BadCalculation(f"the program gave {value}, which is no finite number")
+        raise BadCalculation(f"the program gave {value}, which is not a finite number")
     return SandboxResult(value, printed)
 
 

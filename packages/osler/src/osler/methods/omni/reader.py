@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from osler.answer import Composer
+from osler.answer.abstention import read_draft
 from osler.answer.option_reading import written_option
-from osler.answer.silence import read_draft
 from osler.llm.core.ask import ask_with_documents, complete, repair_messages
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
 from osler.prompts import RenderedPrompt, render_question_prompt

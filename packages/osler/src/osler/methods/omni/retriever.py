@@ -88,10 +88,10 @@ async def order_results(
 ) -> tuple[Hit, ...]:
     """The passages to read, `per_source` for each source that found any.
 
-    In one order they are the best of all, whichever source they are of: a bound for each would
-    leave out what answers where one source has it all. In turns each source has its share. What one
-    query alone has found keeps its order: there is nothing to merge, and its retriever has read
-    more than words.
+    In a single fused ranking they are the best of all, whichever source they are of: a bound for
+    each would leave out what answers where one source has it all. In turns each source has its
+    share. What one query alone has found keeps its order: there is nothing to merge, and its
+    retriever has read more than words.
     """
     if order is None or sum(bool(result.hits) for result in found.values()) == 1:
         return interleave_hits(found, per_source)

@@ -40,7 +40,7 @@ class OmniRag:
     per_source: int = 5
     """Documents that are read, for each source that found any."""
     order: PooledOrder | None = None
-    """The one order over all results; `None` = the queries take turns."""
+    """The single fused ranking of all results; `None` = the queries take turns."""
     follow_up: FollowUp | None = None
     """Plans on where the documents do not answer; the paper has none."""
 
@@ -111,7 +111,11 @@ class OmniRag:
         if run.spent:
             return Solution(answer, Halt.BUDGET, f"spent: {run.spent}", run.usage)
         if answer.is_silent:
-            nothing = "the passages found do not answer" if hits else "nothing was found"
+            nothing = (
+                "passages were found, but none answers the question"
+                if hits
+                else "nothing was found"
+            )
             why = f"a source was down: {'; '.join(absent)}" if absent else nothing
             return Solution(answer, Halt.NO_EVIDENCE, why, run.usage)
         return Solution(answer, Halt.CONVERGED, _explain_reading(hits, found), run.usage)

@@ -17,7 +17,7 @@ from osler.methods.single_pass.episode import end_single_pass, stated_option, wr
 from osler.trace import Run
 from osler.types import DecidedBy, Halt, Question, Solution
 
-_REFUSED = "no evidence was asked for, and no model that may word medicine is configured"
+_REFUSED = "no evidence was requested, and no writing model is set up"
 
 
 @dataclass(frozen=True)

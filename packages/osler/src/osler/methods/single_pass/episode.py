@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from osler.answer import UNDECIDED, Composer, Decision
+from osler.answer.abstention import explain_abstention, read_draft
 from osler.answer.option_reading import named_option, written_option
-from osler.answer.silence import explain_silence, read_draft
 from osler.llm.core.ask import ask_with_documents, complete, note_decline
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling
 from osler.llm.reading.answers import bare_words
@@ -83,7 +83,7 @@ class Episode:
         return self
 
     def __exit__(self, kind: object, error: object, trace: object) -> bool:
-        # Other errors propagate: only a spent budget and a model's silence are normal ends.
+        # Other errors propagate: only a spent budget and a model's abstention are normal ends.
         return isinstance(error, BudgetExceeded | ModelSilent)
 
     def note(self, text: str) -> None:
@@ -261,7 +261,11 @@ class Episode:
         answer = await self.kit.composer.conclude(
             self.question, self.hits, self.draft, self.run, decision=decision
         )
-        nothing = "the passages found do not answer" if self.hits else "nothing was found"
+        nothing = (
+            "passages were found, but none answers the question"
+            if self.hits
+            else "nothing was found"
+        )
         why = f"a source was down: {self.failed}" if self.failed else nothing
         solution = end_single_pass(
             answer, self.run, decided, converged=converged, silent=Halt.NO_EVIDENCE, why=why
@@ -347,5 +351,5 @@ def end_single_pass(
     if run.spent:
         return Solution(answer, Halt.BUDGET, f"spent: {run.spent}", run.usage, decided)
     if answer.is_silent:
-        return explain_silence(Solution(answer, silent, why, run.usage, decided), run)
+        return explain_abstention(Solution(answer, silent, why, run.usage, decided), run)
     return Solution(answer, Halt.CONVERGED, converged, run.usage, decided)

@@ -22,7 +22,7 @@ class RetrieveAndRead(EpisodeMethod):
         episode.run.emit(fixed_plan(episode.question, self.kit.sources))
         await episode.search(episode.question.text)
         await episode.read_evidence()
-        return "read once"
+        return "one search was enough"
 
 
 def fixed_plan(question: Question, sources: tuple[str, ...]) -> SourcesPlanned:

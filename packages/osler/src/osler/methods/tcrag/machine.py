@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Literal, assert_never
 
 from osler.answer import Decision, plain_text, spoken_text, who_decided
+from osler.answer.abstention import explain_abstention, read_draft
 from osler.answer.option_reading import written_option
-from osler.answer.silence import explain_silence, read_draft
 from osler.errors import CapabilityMissing, MalformedOutput
 from osler.llm.core.ask import ask
 from osler.llm.core.base import Completion
@@ -97,8 +97,8 @@ class TuringMachine(MachineParts):
             case Conclusion(text):  # 6
                 answer, value = await self._conclude_step(step, text, memory, run)  # 7
                 if value < self.sigma:  # 8
-                    said = spoken_text(answer, question)
-                    self._push(memory, run, i, FrameKind.CONCLUSION, said, value, text)  # 9
+                    conclusion = spoken_text(answer, question)
+                    self._push(memory, run, i, FrameKind.CONCLUSION, conclusion, value, text)  # 9
                     decision = Decision(written_option(text, question))
                     return self._end_converged(answer, value, decision, run)  # 10, 31
                 again = tried.was_refused(memory)
@@ -189,9 +189,9 @@ class TuringMachine(MachineParts):
         """The answer of a Conclusion and its state value; an abstention gets at least sigma."""
         decision = Decision(written_option(text, memory.question))
         # The paper's own dialect is taken at its word.
-        said = read_draft(text, run) if self.closes else text
+        reply = read_draft(text, run) if self.closes else text
         answer = await self.composer.conclude(
-            memory.question, memory.hits, said, run, decision=decision
+            memory.question, memory.hits, reply, run, decision=decision
         )
         if answer.is_silent:
             run.emit(Noted("the evidence in memory does not answer the question"))
@@ -265,9 +265,9 @@ class TuringMachine(MachineParts):
             self._pop(memory, run, i, "Backtrack", call.tool)
         if seen.pops and not seen.text:
             return
-        written, told = actions.render_action(call), f"{call.tool}: {seen.text}"
+        written, observation = actions.render_action(call), f"{call.tool}: {seen.text}"
         memory.push(FrameKind.OBSERVATION, seen.text, call=written, hits=seen.hits)
-        run.emit(Pushed(i, FrameKind.OBSERVATION, told, len(memory), seen.writer))
+        run.emit(Pushed(i, FrameKind.OBSERVATION, observation, len(memory), seen.writer))
 
     def _push(
         self,
@@ -334,7 +334,7 @@ class TuringMachine(MachineParts):
         halt = Halt.NO_EVIDENCE if silent else Halt.BUDGET
         decided = who_decided(self.composer, decision)
         solution = Solution(answer, halt, f"not converged: {reason}", run.usage, decided)
-        return explain_silence(solution, run)
+        return explain_abstention(solution, run)
 
     async def _closing_draft(self, memory: MemoryStack, run: Run) -> str:
         """What the model concludes when no step is left; empty where it is not asked."""

@@ -64,7 +64,7 @@ def is_contradicted(thought: str, hits: Sequence[Hit], language: Language) -> bo
 
 
 def next_query(question: Question) -> str:
-    """A second query for a question whose first one found noise; "" where there is none.
+    """A second query for a question whose first one found noise; "" if absent.
 
     Of a letter or a case the sentences that ask. Of any other question its telling words, and other
     names of what it names.

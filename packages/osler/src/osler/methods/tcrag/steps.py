@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Protocol
 
-from osler.answer.silence import read_draft
+from osler.answer.abstention import read_draft
 from osler.errors import MalformedOutput
 from osler.llm.core.ask import complete
 from osler.llm.core.base import Completion, LanguageModel, Message, Sampling

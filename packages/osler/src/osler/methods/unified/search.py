@@ -32,7 +32,7 @@ class PlannedSearch:
     planner: SourcePlanner
     retriever: PlannedRetriever
     order: PooledOrder | None = None
-    """The one order over all results; `None`: the first of each query in turn."""
+    """The single fused ranking of all results; `None`: the first of each query in turn."""
     per_source: int = 5
     """Passages that are read, for each source that found any."""
 

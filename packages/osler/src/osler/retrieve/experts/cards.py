@@ -122,7 +122,7 @@ def read_card(folder: Path) -> ExpertCard:
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, ValidationError) as error:
         why = " ".join(str(error).split())
         raise ModelError(
-            f"{path} is no card of an expert: {why}", fix="train it anew (docs/guide/experts.md)"
+            f"{path} is not a card of an expert: {why}", fix="retrain it (docs/guide/experts.md)"
         ) from error
 
 

@@ -110,7 +110,7 @@ class JudgeExpert:
         """
         card = expert.card
         if card.family != "pair":
-            raise ModelError(f"the expert {card.name!r} is no pair model")
+            raise ModelError(f"the expert {card.name!r} is not a pair model")
         self.card = card
         self.languages: frozenset[Language] = frozenset(card.languages)
         self._words = WordPieces(locate_weights(MINILM_TOKENIZER, cache=cache))

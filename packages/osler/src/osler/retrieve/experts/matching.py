@@ -60,7 +60,7 @@ class MatchEncoder:
         """
         card = expert.card
         if card.family != "encoder":
-            raise ModelError(f"the expert {card.name!r} is no encoder")
+            raise ModelError(f"the expert {card.name!r} is not an encoder")
         self.identity = card.identity
         self.languages: frozenset[Language] = frozenset(card.languages)
         tokenizer = locate_weights(MINILM_TOKENIZER, cache=cache)

@@ -22,7 +22,7 @@ BASE = f"all-MiniLM-L6-v2@{MINILM.sha256}"
 """The encoder that pair experts are made over."""
 Stamp = tuple[tuple[str, int, int], ...]
 """Name, time of change and size of each file of a folder."""
-_AGAIN = "reinstall osler, or train it anew (docs/guide/experts.md)"
+_AGAIN = "reinstall osler, or retrain it (docs/guide/experts.md)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def packaged_experts() -> list[ShelvedExpert]:
 def open_expert(name: str, folder: Path | None = None) -> ShelvedExpert:
     """Opens an expert by name, or the user's own in `folder`, and checks it.
 
-    Raises `ModelMissing` where there is none, and `ModelError` for a card that cannot be read,
+    Raises `ModelMissing` if absent, and `ModelError` for a card that cannot be read,
     weights that are not those of the card, or another base encoder.
     """
     place = folder or packaged_folder() / name

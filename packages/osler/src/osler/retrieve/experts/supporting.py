@@ -61,11 +61,11 @@ def open_linear(expert: ShelvedExpert, features: Sequence[str]) -> LinearModel:
     """
     card = expert.card
     if card.family != "linear":
-        raise ModelError(f"the expert {card.name!r} is no linear model")
+        raise ModelError(f"the expert {card.name!r} is not a linear model")
     if card.features != tuple(features):
         raise ModelError(
             f"the expert {card.name!r} was made for other features than this version computes",
-            fix=f"train it anew: osler experts train {card.name}",
+            fix=f"retrain it: osler experts train {card.name}",
         )
     return LinearModel.of_tensors(expert.read_tensors())
 

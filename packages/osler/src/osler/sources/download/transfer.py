@@ -115,7 +115,7 @@ class Fetcher:
                 if idle > self.patience.retries:
                     raise FetchFailed(
                         f"{remote.name}: {again.why}, {idle} tries in a row",
-                        fix="run the same command again: it goes on where it stopped",
+                        fix="run the same command again: it resumes where it stopped",
                     ) from again
                 self.sleep(min(self.patience.longest_wait, again.wait or self._wait_before(idle)))
         if remote.algorithm and wanted and _sum_of(part.path, remote.algorithm) != wanted:
@@ -213,14 +213,14 @@ class Fetcher:
             if part.total is not None and part.size == part.total:
                 return False  # nothing is missing
             part.discard_part()
-            raise _RetryNeeded("the server has another file now")
+            raise _RetryNeeded("the file on the server has changed")
         if status == httpx2.codes.PARTIAL_CONTENT:
             start, total = _parse_content_range(response)
             if start == part.size and part.is_of(response):
                 part.total = total
                 return True
             part.discard_part()
-            raise _RetryNeeded("the server sends another part than was asked for")
+            raise _RetryNeeded("the server sent the wrong byte range")
         if status != httpx2.codes.OK:
             raise _refusal_of(remote.name, status)
         part.discard_part()  # the whole comes: it is another file, or the server knows no ranges
@@ -242,7 +242,7 @@ def _write_body(
         raise _RetryNeeded(f"the connection broke at {part.size:,} of {part.total:,} bytes")
     if part.total is not None and part.size > part.total:
         part.discard_part()
-        raise _RetryNeeded("more came than was announced")
+        raise _RetryNeeded("the file is longer than announced")
 
 
 class _RetryNeeded(Exception):

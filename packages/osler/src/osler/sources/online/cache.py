@@ -110,5 +110,5 @@ class ReplyCache:
         except (sqlite3.Error, OSError) as error:
             raise SourceUnavailable(
                 f"the cache of fetched pages in {self.folder} failed: {error}",
-                fix=f"check the rights of the folder, or delete {FILE} in it",
+                fix=f"check the folder's permissions, or delete {FILE} in it",
             ) from error

@@ -74,7 +74,7 @@ def unreadable_reply(name: str, what: str) -> SourceUnavailable:
 
 
 def text_at(value: Any, *path: str) -> str:
-    """The text or number at a path of keys, as text; "" where there is none."""
+    """The text or number at a path of keys, as text; "" if absent."""
     leaf = value_at(value, *path)
     return str(leaf) if isinstance(leaf, str | int) and not isinstance(leaf, bool) else ""
 
@@ -233,7 +233,7 @@ class OnlineClient:
         except TimeoutError as error:
             raise _refusal_of(call, f"no whole reply within {self.bounds.seconds:g} s") from error
         except httpx2.InvalidURL as error:
-            raise _refusal_of(call, "a redirect to what is no address") from error
+            raise _refusal_of(call, "a redirect to an invalid address") from error
         except httpx2.ConnectError as error:
             raise _refusal_of(call, "no connection") from error
         except httpx2.TransportError as error:

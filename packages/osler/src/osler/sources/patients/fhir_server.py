@@ -124,7 +124,7 @@ def fetch_record(
     """
     base = _require_safe(server)
     if not _ID.fullmatch(patient):
-        raise BadConfig(f"{patient!r} is no id of a FHIR resource", fix="as in `Patient/ID`")
+        raise BadConfig(f"{patient!r} is not an id of a FHIR resource", fix="as in `Patient/ID`")
     pages = _RecordPages(base, token, http)
     try:
         entries = pages.read(f"Patient/{patient}/$everything?_count=200")
@@ -208,7 +208,7 @@ def _require_safe(address: str) -> str:
     parts = urlsplit(address)
     if parts.scheme != "https" and (parts.scheme, parts.hostname in _LOOPBACK) != ("http", True):
         raise BadConfig(
-            f"{address!r} is no https address", fix="give one that begins with https://"
+            f"{address!r} is not an https address", fix="give one that begins with https://"
         )
     return address.rstrip("/")
 

@@ -139,7 +139,7 @@ def evaluate_formula(formula: Formula, given: Mapping[str, Given]) -> FormulaRes
     except (ArithmeticError, ValueError) as error:
         raise BadCalculation(f"{formula.id} cannot be computed from {used}: {error}") from error
     if not math.isfinite(value):
-        raise BadCalculation(f"{formula.id} gives no finite number from {used}")
+        raise BadCalculation(f"{formula.id} does not give a finite number from {used}")
     return FormulaResult(formula, value, used, assumed)
 
 
@@ -212,7 +212,7 @@ def convert_number(wanted: NumberInput, number: float, unit: str) -> float:
         mass = MOLAR_MASS[wanted.substance] * units.Unit("g/mol")
         return float(quantity.to(_spell_unit(wanted.unit), "chemistry", mw=mass).magnitude)
     except (pint.PintError, TypeError, AttributeError, AssertionError, ArithmeticError) as error:
-        raise ValueError(f"{unit} is no unit of {wanted.name}") from error
+        raise ValueError(f"{unit} is not a unit of {wanted.name}") from error
 
 
 def _spell_unit(unit: str) -> str:

@@ -95,7 +95,7 @@ class AmbiguousUnit(BadCalculation):
 
 
 def settle_bare_numbers(
-    formula: Formula, given: Mapping[str, Given], known: Sequence[str] = ()
+    formula: Formula, inputs: Mapping[str, Given], known: Sequence[str] = ()
 ) -> dict[str, Given]:
     """The inputs with numbers that have no unit brought into the formula's unit.
 
@@ -103,16 +103,16 @@ def settle_bare_numbers(
     converted by the model, into the unit that its prompt showed. Raises `AmbiguousUnit` for a
     number that is told without a unit, and whose size does not say which it is in.
     """
-    settled = dict(given)
-    told = find_quantities("\n".join(known))
+    settled = dict(inputs)
+    quantities = find_quantities("\n".join(known))
     for wanted in formula.inputs:
-        number = given.get(wanted.name)
+        number = inputs.get(wanted.name)
         if isinstance(wanted, NumberInput) and isinstance(number, str):
             number = float(number) if _BARE.fullmatch(number) else number
         if isinstance(number, bool | str | None) or not isinstance(wanted, NumberInput):
             continue
-        same = [each for each in told if each.number == float(number)]
-        if told and not same:
+        same = [each for each in quantities if each.number == float(number)]
+        if quantities and not same:
             settled[wanted.name] = float(number)
             continue
         unit = _told_unit(wanted, same)
@@ -137,21 +137,21 @@ def read_slots(formula: Formula, text: str) -> SlotReading:
     """The inputs of `formula` that `text` gives."""
     text = _part_labels(formula, text)
     assigned = _assign_quantities(formula, text)
-    given: dict[str, Given] = {}
-    said: dict[str, str] = {}
+    inputs: dict[str, Given] = {}
+    quotes: dict[str, str] = {}
     problems: list[SlotProblem] = []
-    told: list[Input] = []
+    stated: list[Input] = []
     for wanted in formula.inputs:
         values = _distinct_values(_read_values(wanted, text, assigned))
-        told += [wanted] if values else []
+        stated += [wanted] if values else []
         if len(values) == 1 and values[0].problem is None:
-            given[wanted.name], said[wanted.name] = values[0].value, values[0].said
+            inputs[wanted.name], quotes[wanted.name] = values[0].value, values[0].said
         elif problem := _find_problem(wanted, values):
             problems.append(problem)
     needed = [each for each in formula.inputs if not _may_be_absent(each)]
-    share = len([each for each in needed if each in told]) / len(needed) if needed else 1.0
-    about_the_case = [each for each in told if each.name not in _PERSON or len(needed) == 1]
-    return SlotReading(given, said, tuple(problems), len(about_the_case), share)
+    share = len([each for each in needed if each in stated]) / len(needed) if needed else 1.0
+    about_the_case = [each for each in stated if each.name not in _PERSON or len(needed) == 1]
+    return SlotReading(inputs, quotes, tuple(problems), len(about_the_case), share)
 
 
 def _part_labels(formula: Formula, text: str) -> str:
@@ -242,14 +242,14 @@ def _convert_quantity(wanted: NumberInput, quantity: Quantity) -> _Value:
     if quantity.unit or not words.units:
         value = _in_unit(wanted, quantity.number, quantity.unit)
         if value is None:
-            told = (quantity.said, *_spoken_units(words))
-            return _Value(quantity.number, quantity.said, SlotProblem("unit", wanted.name, told))
+            details = (quantity.said, *_spoken_units(words))
+            return _Value(quantity.number, quantity.said, SlotProblem("unit", wanted.name, details))
     else:
         # A bare number: the one unit in which its size is plausible, if there is one.
         fits = _plausible_values(wanted, words, quantity.number)
         if len(set(fits.values())) != 1:
-            told = (quantity.said, *_spoken_units(words))
-            return _Value(quantity.number, quantity.said, SlotProblem("unit", wanted.name, told))
+            details = (quantity.said, *_spoken_units(words))
+            return _Value(quantity.number, quantity.said, SlotProblem("unit", wanted.name, details))
         unit, value = next(iter(fits.items()))
         quantity = Quantity(quantity.start, quantity.end, quantity.number, unit, quantity.text)
     problem = None
@@ -321,11 +321,11 @@ class _Label:
 
 def _find_labels(text: str, wanted: Sequence[str]) -> list[_Label]:
     """The inputs named in the text, longest names first; those of the formula before others."""
-    found: list[_Label] = []
+    labels: list[_Label] = []
     for label in sorted(_all_labels(text, wanted), key=lambda each: each.start - each.end):
-        if not any(label.start < other.end and other.start < label.end for other in found):
-            found.append(label)
-    return sorted(found, key=lambda label: label.start)
+        if not any(label.start < other.end and other.start < label.end for other in labels):
+            labels.append(label)
+    return sorted(labels, key=lambda label: label.start)
 
 
 def _all_labels(text: str, wanted: Sequence[str]) -> Iterator[_Label]:

@@ -148,10 +148,10 @@ class GraphSets:
             )
         ]
 
-    def _passages(self, found: ConceptSet, words: Sequence[str]) -> Iterator[Passage]:
+    def _passages(self, concepts: ConceptSet, words: Sequence[str]) -> Iterator[Passage]:
         """The last relation of each member, as a passage about the member; only of members whose
         way there names a concept with each of the words ("the ulcer that … causes")."""
-        for member in found.members.values():
+        for member in concepts.members.values():
             if words and not self._names_words(member.edges[:-1], words):
                 continue
             concept = self.graph.get_concept(member.concept)
@@ -248,8 +248,8 @@ def _read_edge(hit: Hit, form: Form) -> Edge | None:
         return None
     relation = read_vocabulary().relations[form.p.type]
     for predicate in sorted(relation.out | relation.inverse):
-        subject, found, object_ = stated[1].partition(f", {predicate}, ")
-        if found:
+        subject, separator, object_ = stated[1].partition(f", {predicate}, ")
+        if separator:
             return Edge(subject.casefold(), predicate, object_.casefold(), subject, object_)
     return None
 
@@ -265,11 +265,11 @@ class GraphRoute:
     async def solve(self, question: Question, run: Run) -> Solution | None:
         """Raises `BudgetExceeded` where no search may be made."""
         asked = self.forms or question.text
-        found = await look_up(self.sets, asked, run, k=MOST_RELATIONS, sources=(GRAPH,))
-        if not found.hits:
+        lookup = await look_up(self.sets, asked, run, k=MOST_RELATIONS, sources=(GRAPH,))
+        if not lookup.hits:
             return None
-        plan = read_plan(found.hits[0].query)
-        lookups = FoundRelations(plan, found.hits, question.language)
+        plan = read_plan(lookup.hits[0].query)
+        lookups = FoundRelations(plan, lookup.hits, question.language)
         try:
             values = execute_plan(plan, lookups)
         except BadCalculation as error:
@@ -304,11 +304,11 @@ class GraphRoute:
         return Solution(answer, Halt.CONVERGED, why, run.usage, DecidedBy.METHOD)
 
 
-def _options_among(value: Value, question: Question, found: FoundRelations) -> list[str]:
+def _options_among(value: Value, question: Question, relations: FoundRelations) -> list[str]:
     """The letters of the options that the value names: a member, a number, or yes."""
     if isinstance(value, ConceptSet | Comparison):
         ids = _set_of(value).members
-        names = {name for id in ids for name in found.names_of(id)}
+        names = {name for id in ids for name in relations.names_of(id)}
     else:
         names = {_names_of(value).casefold(), *(("是", "有") if isinstance(value, Verdict) else ())}
     return [letter for letter, option in question.lettered if option.casefold().strip() in names]
@@ -366,8 +366,8 @@ def _word_value(value: Value, passages: Mapping[Edge, Hit], language: Language) 
             head = _COUNT[language].format(value=number, names=names)
             statements = [Statement(head, tuple(numbers.values()))]
         case Comparison(best, sizes):
-            told = joint.join(f"{name} {size:g}" for name, size in sizes)
-            head = _BEST[language].format(best=best.origin, sizes=told)
+            summary = joint.join(f"{name} {size:g}" for name, size in sizes)
+            head = _BEST[language].format(best=best.origin, sizes=summary)
             statements = [Statement(head, tuple(numbers.values()))]
         case Verdict():
             facts = _word_edges(edges, language)

@@ -1,4 +1,4 @@
-"""Says why there is no answer, or half of one, where it was the model that fell silent."""
+"""Says why the model abstained, or gave half an answer."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NO_ROOM = {
 
 
 def read_draft(draft: str, run: Run) -> str:
-    """The answer in a model's draft; empty where there is none, or the model declines, which the
+    """The answer in a model's draft; empty if absent, or if the model abstains, which the
     run then knows."""
     said = answer_words(draft)
     if declines(said):
@@ -40,7 +40,7 @@ def read_draft(draft: str, run: Run) -> str:
     return "" if is_refusal(said) else said
 
 
-def explain_silence(solution: Solution, run: Run) -> Solution:
+def explain_abstention(solution: Solution, run: Run) -> Solution:
     """The solution with the model's own reason for saying nothing, or half, where there is one."""
     if _ends_in(solution, run.cut):
         return _say_cut(solution)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from mannered_runs import IRON, run_mannered
 
-from osler.answer.silence import read_draft
+from osler.answer.abstention import read_draft
 from osler.llm.reading.answers import answer_words, declines
 from osler.trace import Run
 from osler.types import Halt
