@@ -6,7 +6,7 @@ is a quantile of those values: with 0.9, nine in ten of such conclusions may sta
 compared with a gold one: the quantile says how many conclusions stand, not how many of these are
 right. Either is
 written into the settings file with what it was fitted to, and is used only there
-(`wiring.tc_rag`, `wiring.thinking`).
+(`osler.build.tc_rag`, `osler.build.thinking`).
 """
 
 from __future__ import annotations

@@ -1,16 +1,13 @@
-"""What the interfaces share: settings, and the work that one command or request asks for.
+"""What every interface offers: the work that one command or request asks for.
 
 | Module | Does |
 |---|---|
-| `config` | reads settings from flags, environment, files and presets, and shows them |
-| `wiring` | builds models, knowledge bases and strategies from settings |
-| `runs` | answers one question, keeps the run, replays it |
-| `evaluation` | tries strategies on data sets that no model in use was trained on |
-| `tasks` | data sets by name |
-| `stored_plans` | source plans that are made once and read by any reader |
-| `studies`, `plans` | the papers' studies: noise attacks, sigma, what each source is worth |
-| `calibrate` | fits TC-RAG's sigma and KAG-Thinker's tau to a model |
-| `doctor` | checks settings, files and models, and what strategies they serve |
-
-Only these modules, `serve` and `cli` read settings; all other rooms take values.
+| `runs`, `run_files` | answers one question, keeps the run, replays it |
+| `threads`, `follow_ups`, `changed` | conversations; what a follow-up asks; evidence that changed since |
+| `estimates` | what answers may cost, before they are asked for |
+| `danger` | the notice to people in danger |
+| `watch`, `quarantine`, `unindexed` | a folder that is watched; documents that wait; vectors still to be made |
+| `resolve`, `labeled_questions` | documents by identifier; files of questions |
+| `audit`, `feedback`, `reach` | who asked what; what readers said; what a key may see |
+| `doctor`, `probe` | checks settings, files and models; asks a model server what it can do |
 """

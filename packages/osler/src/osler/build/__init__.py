@@ -61,7 +61,7 @@ class Parts:
     """Those that the knowledge base holds and the settings allow."""
     snapshot: str = ""
     carriers: tuple[str, ...] = ()
-    """What can be looked up in the concept graph besides the source: `wiring.tools`."""
+    """What can be looked up in the concept graph besides the source: `osler.build.tools`."""
     offers: tuple[SourceDescription, ...] = ()
     """The same sources as a planner sees them; empty where nobody plans sources."""
     pool: Relevance | None = None

@@ -18,7 +18,7 @@
     recording/      tapes that runs are replayed from, and the cache of replies
 
 A capability is a Protocol, not a flag. A method that needs to score texts asks for a
-`Likelihood`; a model that cannot score does not implement it, and the wiring says so before
+`Likelihood`; a model that cannot score does not implement it, and `osler.build` says so before
 the run begins.
 
 Four rules hold in every engine, and the conformance kits in `osler_lab.testing` check them:

@@ -67,7 +67,7 @@ class AutoSolver:
     routes: tuple[AutoRoute, ...]
 
     async def solve(self, question: Question, run: Run) -> Solution:
-        """Raises `LookupError` where no route answers, which no wiring leaves open."""
+        """Raises `LookupError` where no route answers, which no build leaves open."""
         for route in self.routes:
             if not route.takes(question):
                 continue

@@ -1,7 +1,7 @@
 """Settings: what can be set, where a value comes from, and how it is shown.
 
 Order, nearest first: flags, environment (`OSLER__SECTION__KEY`), `./osler.toml`,
-the user's file, a preset, the defaults. Only `wiring` and the command line read them.
+the user's file, a preset, the defaults. Only `osler.build` and the interfaces read them.
 """
 
 from __future__ import annotations

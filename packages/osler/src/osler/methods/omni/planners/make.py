@@ -1,7 +1,7 @@
 """Every planner by its name in settings and requests.
 
 To add a planner, write its module and add its name and its arm here: settings, command line, API
-and wiring take both from this module.
+and build take both from this module.
 """
 
 from __future__ import annotations
