@@ -78,7 +78,7 @@ def test_an_edited_plan_runs_again_over_the_sets(osler: Any, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("plan", "why"),
     [
-        ("drugs that treat gammitis", "no plan"),
+        ("drugs that treat gammitis", "not a plan"),
         ("Step1: a #2\nAction1: Output(#2)\nStep2: b #1\nAction2: Output(#1)\n", "strategy.forms"),
     ],
 )
