@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -106,7 +107,7 @@ async def test_dragin_runs_on_transformers_and_replays(pair: ModelPair, tmp_path
     settings = Settings.model_validate(
         {
             "home": tmp_path,
-            "strategy": {"kind": "dragin", "threshold": 0.01, "rounds": 2, "look_ahead": 12},
+            "strategy": {"kind": "dragin"},
             "model": {"writes": "yes"},
         }
     )
@@ -119,14 +120,20 @@ async def test_dragin_runs_on_transformers_and_replays(pair: ModelPair, tmp_path
         OverlapRelevance(),
         ("book",),
     )
+
+    def build_eager(parts: Parts) -> Dragin:
+        """Unsure of everything, and soon at its end."""
+        solver = build_solver(settings, parts)
+        assert isinstance(solver, Dragin)
+        assert isinstance(solver.sensor, AttentionSensor)
+        sensor = replace(solver.sensor, threshold=0.01)
+        return replace(solver, sensor=sensor, rounds=2, look_ahead=12)
+
     tape, run, again = Tape(), Run(), Run()
     question = Question("q", "What treats iron deficiency anaemia?")
-    solver = build_solver(settings, record_parts(parts, tape))
-    assert isinstance(solver, Dragin)
-    assert isinstance(solver.sensor, AttentionSensor)
-    solution = await solver.solve(question, run)
+    solution = await build_eager(record_parts(parts, tape)).solve(question, run)
     assert solution.halt in set(Halt)
     assert found.asked, "random weights are unsure of everything"
     kept = replay_parts(tape, {"reader": "tiny"}, ("book",), "")
-    assert await build_solver(settings, kept).solve(question, again) == solution
+    assert await build_eager(kept).solve(question, again) == solution
     assert [to_line(e) for e in again.events] == [to_line(e) for e in run.events]
