@@ -52,16 +52,16 @@ async def measure_solver(
     for an unknown name, `MalformedSource` for files that are not there, and `BadRun` where 20
     samples in a row fail.
 
-    >>> import asyncio, osler, osler_lab
-    >>> from osler.types import Halt
-    >>> class AlwaysFirst:
-    ...     async def solve(self, question, run):
-    ...         return osler.Solution(osler.Answer(option="A"), Halt.CONVERGED, "it is the first")
-    >>> measured = asyncio.run(osler_lab.measure_solver("sample", AlwaysFirst(), ["accuracy"]))
-    >>> print(measured.figures["accuracy"])
-    0.267 [0.142, 0.444]
-    >>> measured.failed
-    {}
+        >>> import asyncio, osler, osler_lab
+        >>> from osler.types import Halt
+        >>> class AlwaysFirst:
+        ...     async def solve(self, question, run):
+        ...         return osler.Solution(osler.Answer(option="A"), Halt.CONVERGED, "the first")
+        >>> measured = asyncio.run(osler_lab.measure_solver("sample", AlwaysFirst(), ["accuracy"]))
+        >>> print(measured.figures["accuracy"])
+        0.267 [0.142, 0.444]
+        >>> measured.failed
+        {}
     """
     chosen = [_find_measure(name) for name in measures]
     if isinstance(data, str):

@@ -135,14 +135,15 @@ class KnowledgeBase(KnowledgeBaseReader):
         one passage is refused: raises `KnowledgeBaseError` for an id of another form or one that
         comes twice, a text of blanks, and while another process writes.
 
-        >>> import osler
-        >>> from pathlib import Path
-        >>> kb = osler.KnowledgeBase.create(Path("kb"))
-        >>> text = "Oral iron treats iron deficiency anaemia."
-        >>> kb.put([osler.Passage("notes:iron#0", text, source="notes", title="Iron")]).documents
-        1
-        >>> kb.get("notes:iron#0").text
-        'Oral iron treats iron deficiency anaemia.'
+            >>> import osler
+            >>> from pathlib import Path
+            >>> kb = osler.KnowledgeBase.create(Path("kb"))
+            >>> text = "Oral iron treats iron deficiency anaemia."
+            >>> iron = osler.Passage("notes:iron#0", text, source="notes", title="Iron")
+            >>> kb.put([iron]).documents
+            1
+            >>> kb.get("notes:iron#0").text
+            'Oral iron treats iron deficiency anaemia.'
         """
         from osler.kb.ingest import files
 

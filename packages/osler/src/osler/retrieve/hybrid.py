@@ -181,13 +181,13 @@ def search(
     where it is empty, `KnowledgeBaseMismatch` for another encoder, and `SourceUnavailable` for a
     source that is not there.
 
-    >>> import osler
-    >>> from pathlib import Path
-    >>> section = osler.Section("Oral iron treats iron deficiency anaemia.")
-    >>> kb = osler.KnowledgeBase.create(Path("kb"))
-    >>> added = kb.put(osler.chunk(osler.Document("iron", "Iron", (section,))))
-    >>> [hit.passage.id for hit in osler.search(kb, "What treats anaemia?", k=3)]
-    ['documents:iron#0']
+        >>> import osler
+        >>> from pathlib import Path
+        >>> section = osler.Section("Oral iron treats iron deficiency anaemia.")
+        >>> kb = osler.KnowledgeBase.create(Path("kb"))
+        >>> added = kb.put(osler.chunk(osler.Document("iron", "Iron", (section,))))
+        >>> [hit.passage.id for hit in osler.search(kb, "What treats anaemia?", k=3)]
+        ['documents:iron#0']
     """
     within = PassageFilter(None if sources is None else tuple(sources))
     return retriever_over(kb, encoder, within).search_index(text, k)

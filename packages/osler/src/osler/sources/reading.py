@@ -18,20 +18,20 @@ def read(path: Path | str, *, fmt: str | None = None) -> Iterator[Record]:
     each told by its contents. Raises at once: `MissingPath`, `MalformedSource` for a path that is
     not of the format, and `BadConfig` for an unknown format.
 
-    >>> import osler
-    >>> from pathlib import Path
-    >>> Path("ward").mkdir()
-    >>> notes = "# Anaemia\n\nOral iron treats iron deficiency anaemia.\n"
-    >>> written = Path("ward/anaemia.md").write_text(notes)
-    >>> written = Path("ward/empty.md").write_text("")
-    >>> for record in osler.read("ward"):
-    ...     match record:
-    ...         case osler.Document():
-    ...             print(record.title, "|", record.sections[0].text)
-    ...         case osler.Drop():
-    ...             print(record.where, "|", record.reason)
-    Anaemia | Oral iron treats iron deficiency anaemia.
-    ward/empty.md | empty file
+        >>> import osler
+        >>> from pathlib import Path
+        >>> Path("ward").mkdir()
+        >>> notes = "# Anaemia\n\nOral iron treats iron deficiency anaemia.\n"
+        >>> written = Path("ward/anaemia.md").write_text(notes)
+        >>> written = Path("ward/empty.md").write_text("")
+        >>> for record in osler.read("ward"):
+        ...     match record:
+        ...         case osler.Document():
+        ...             print(record.title, "|", record.sections[0].text)
+        ...         case osler.Drop():
+        ...             print(record.where, "|", record.reason)
+        Anaemia | Oral iron treats iron deficiency anaemia.
+        ward/empty.md | empty file
     """
     found = discover([Path(path)], fmt=fmt)
     return chain.from_iterable(

@@ -86,13 +86,13 @@ def chunk(
     numbers of one's own: "800", "800+100", "256t+64". Raises `BadConfig` for another one, and
     `KnowledgeBaseError` for a bad source name and for a patient's record outside `emr`.
 
-    >>> import osler
-    >>> section = osler.Section("Oral iron treats anaemia. It is taken once a day.", ("Treatment",))
-    >>> document = osler.Document("anaemia", "Anaemia", (section,))
-    >>> [passage.id for passage in osler.chunk(document)]
-    ['documents:anaemia#0']
-    >>> [passage.text for passage in osler.chunk(document, "30", source="guideline")]
-    ['Oral iron treats anaemia.', 'It is taken once a day.']
+        >>> import osler
+        >>> section = osler.Section("Oral iron treats anaemia. It is taken once a day.")
+        >>> document = osler.Document("anaemia", "Anaemia", (section,))
+        >>> [passage.id for passage in osler.chunk(document)]
+        ['documents:anaemia#0']
+        >>> [passage.text for passage in osler.chunk(document, "30", source="guideline")]
+        ['Oral iron treats anaemia.', 'It is taken once a day.']
     """
     check_source(source)
     prepared = prepare_record(document, IngestOptions(source, chunk=parse_chunking(chunking).name))

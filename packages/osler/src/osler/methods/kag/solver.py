@@ -80,22 +80,22 @@ class Thinker:
         log-probabilities of its replies: else nothing lies within its boundary. Other values:
         `dataclasses.replace`.
 
-        >>> import asyncio, osler
-        >>> from osler_lab.testing.scripted import ScriptedModel, ScriptedRetriever
-        >>> text = "Warfarin is stopped five days before surgery."
-        >>> found = osler.Passage("notes:warfarin#0", text, "notes", "Warfarin")
-        >>> plan = '''Step1: How long before surgery is warfarin stopped?
-        ... Action1: Retrieval(s=s1:drug['warfarin'], p=p1:stopped, o=o1)'''
-        >>> unknown = "I can't answer this question, I need to retrieve external knowledge."
-        >>> enough = "<answer>Yes</answer><reason>Reference 0 says it.</reason>"
-        >>> boxed = r"<answer>\\boxed{five days}</answer>"
-        >>> model = ScriptedModel([plan, unknown, enough, boxed, f"{text} [1]"])
-        >>> retriever = ScriptedRetriever({"warfarin": [found]})
-        >>> thinker = osler.Thinker.from_model(model, retriever)
-        >>> question = osler.parse_question("When is warfarin stopped before surgery?")
-        >>> solution = asyncio.run(thinker.solve(question, osler.Run()))
-        >>> solution.answer.text, solution.why
-        ('Warfarin is stopped five days before surgery. [1]', '1 of 1 steps answered')
+            >>> import asyncio, osler
+            >>> from osler_lab.testing.scripted import ScriptedModel, ScriptedRetriever
+            >>> text = "Warfarin is stopped five days before surgery."
+            >>> found = osler.Passage("notes:warfarin#0", text, "notes", "Warfarin")
+            >>> plan = '''Step1: How long before surgery is warfarin stopped?
+            ... Action1: Retrieval(s=s1:drug['warfarin'], p=p1:stopped, o=o1)'''
+            >>> unknown = "I can't answer this question, I need to retrieve external knowledge."
+            >>> enough = "<answer>Yes</answer><reason>Reference 0 says it.</reason>"
+            >>> boxed = r"<answer>\\boxed{five days}</answer>"
+            >>> model = ScriptedModel([plan, unknown, enough, boxed, f"{text} [1]"])
+            >>> retriever = ScriptedRetriever({"warfarin": [found]})
+            >>> thinker = osler.Thinker.from_model(model, retriever)
+            >>> question = osler.parse_question("When is warfarin stopped before surgery?")
+            >>> solution = asyncio.run(thinker.solve(question, osler.Run()))
+            >>> solution.answer.text, solution.why
+            ('Warfarin is stopped five days before surgery. [1]', '1 of 1 steps answered')
         """
         asks = Speaker(model, "reader", DECODING)
         boundary, focuser = GenerateThenAssess(asks), Focuser(asks)

@@ -55,17 +55,17 @@ class OmniRag:
         say it, or one for the source "documents". The model words the answer, and its sentences
         are held against the passages. Other values: `dataclasses.replace`.
 
-        >>> import asyncio, osler
-        >>> from osler_lab.testing.scripted import ScriptedModel, ScriptedRetriever
-        >>> text = "Warfarin is stopped five days before surgery."
-        >>> found = osler.Passage("notes:warfarin#0", text, "notes", "Warfarin")
-        >>> model = ScriptedModel(["<notes> stopping warfarin </notes>", f"{text} [1]"])
-        >>> sources = {"notes": ScriptedRetriever({"warfarin": [found]})}
-        >>> method = osler.OmniRag.from_model(model, sources)
-        >>> question = osler.parse_question("When is warfarin stopped before surgery?")
-        >>> solution = asyncio.run(method.solve(question, osler.Run()))
-        >>> solution.answer.text, solution.why
-        ('Warfarin is stopped five days before surgery. [1]', 'read 1 passages from notes')
+            >>> import asyncio, osler
+            >>> from osler_lab.testing.scripted import ScriptedModel, ScriptedRetriever
+            >>> text = "Warfarin is stopped five days before surgery."
+            >>> found = osler.Passage("notes:warfarin#0", text, "notes", "Warfarin")
+            >>> model = ScriptedModel(["<notes> stopping warfarin </notes>", f"{text} [1]"])
+            >>> sources = {"notes": ScriptedRetriever({"warfarin": [found]})}
+            >>> method = osler.OmniRag.from_model(model, sources)
+            >>> question = osler.parse_question("When is warfarin stopped before surgery?")
+            >>> solution = asyncio.run(method.solve(question, osler.Run()))
+            >>> solution.answer.text, solution.why
+            ('Warfarin is stopped five days before surgery. [1]', 'read 1 passages from notes')
         """
         sources = retriever if isinstance(retriever, Mapping) else {"documents": retriever}
         offers = tuple(map(SourceDescription, sources))

@@ -69,17 +69,17 @@ class MachineParts:
         must tell the log-probabilities of its replies. Other values: `dataclasses.replace`. Raises
         `CapabilityMissing` for cppl of a model that scores nothing.
 
-        >>> import asyncio, osler
-        >>> from osler_lab.testing.scripted import ScriptedModel, ScriptedRetriever
-        >>> text = "Warfarin is stopped five days before surgery."
-        >>> found = osler.Passage("notes:warfarin#0", text, "notes", "Warfarin")
-        >>> replies = ["Tool_Use: ALL_RAG\\nTool_Input: warfarin", f"Conclusion: {text} [1]"]
-        >>> model, retriever = ScriptedModel(replies), ScriptedRetriever({"warfarin": [found]})
-        >>> machine = osler.TuringMachine.from_model(model, retriever)
-        >>> question = osler.parse_question("When is warfarin stopped before surgery?")
-        >>> solution = asyncio.run(machine.solve(question, osler.Run()))
-        >>> solution.answer.text, solution.why
-        ('Warfarin is stopped five days before surgery. [1]', 'cppl 2 < sigma 10')
+            >>> import asyncio, osler
+            >>> from osler_lab.testing.scripted import ScriptedModel, ScriptedRetriever
+            >>> text = "Warfarin is stopped five days before surgery."
+            >>> found = osler.Passage("notes:warfarin#0", text, "notes", "Warfarin")
+            >>> replies = ["Tool_Use: ALL_RAG\\nTool_Input: warfarin", f"Conclusion: {text} [1]"]
+            >>> model, retriever = ScriptedModel(replies), ScriptedRetriever({"warfarin": [found]})
+            >>> machine = osler.TuringMachine.from_model(model, retriever)
+            >>> question = osler.parse_question("When is warfarin stopped before surgery?")
+            >>> solution = asyncio.run(machine.solve(question, osler.Run()))
+            >>> solution.answer.text, solution.why
+            ('Warfarin is stopped five days before surgery. [1]', 'cppl 2 < sigma 10')
         """
         chosen: Metric = metric or ("cppl" if isinstance(model, Likelihood) else "uct")
         return cls(
