@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -114,13 +115,35 @@ def read_run_events(path: Path) -> list[Event]:
 
 
 def read_run_settings(folder: Path, record: RunRecord) -> Settings:
-    """Raises `BadRun` for settings that this version does not know."""
+    """The settings of a run; keys that this version no longer has are left out.
+
+    Raises `BadRun`, which names the key, for a value that it does not take.
+    """
     try:
         return Settings.model_validate(record.settings)
     except ValidationError as error:
+        gone = [one["loc"] for one in error.errors() if one["type"] == "extra_forbidden"]
+    known = deepcopy(record.settings)
+    for place in gone:
+        _drop_key(known, place)
+    try:
+        return Settings.model_validate(known)
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(map(str, first["loc"]))
         raise BadRun(
-            f"{folder / RECORD}: its settings are not this version's: {error.errors()[0]['msg']}"
+            f"{folder / RECORD}: its settings are not this version's: {key}: {first['msg']}",
+            fix="replay it with the version that recorded it",
         ) from error
+
+
+def _drop_key(settings: dict[str, Any], place: Sequence[int | str]) -> None:
+    """Takes a key out. A place also names which strategy's settings were tried: no key of them."""
+    *above, last = place
+    section = settings
+    for name in above:
+        section = section.get(str(name), section)
+    section.pop(str(last), None)
 
 
 def compare_events(path: Path, expected: list[str], now: list[str]) -> None:
