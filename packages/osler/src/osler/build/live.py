@@ -23,7 +23,7 @@ from osler.build.models import (
     meaning_relevance,
     model_identity,
 )
-from osler.build.plugins import StrategyMaker, load_maker
+from osler.build.plugins import SearchHooks, load_maker
 from osler.build.privacy import require_trusted_hosts, within_patients
 from osler.kb.base import KnowledgeBase
 from osler.kb.encoders.base import Encoder
@@ -80,7 +80,7 @@ def with_knowledge(
     """Raises `KnowledgeBaseError` where the knowledge base cannot be searched with `chosen`."""
     unindexed = kb.count_unindexed(chosen.identity)
     method = settings.strategy
-    maker = load_maker(type(method)) if isinstance(method, PluginSettings) else StrategyMaker()
+    maker = load_maker(type(method)) if isinstance(method, PluginSettings) else SearchHooks()
     settings = maker.adapt_settings(settings, method)
     every = searched_sources(settings, kb)
     require_trusted_hosts(settings, every, roles=roles_of(settings))
