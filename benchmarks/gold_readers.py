@@ -32,12 +32,12 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 
 from competent import GoldReader, GoldStep
 from mannered_runs import ManneredRun, run_mannered
+from manners import Manners
+from prefix_cache import PrefixCache, template_tokens
 
 from osler.retrieve.words import content_terms
 from osler.text import split_sentences
 from osler.types import Halt, Hit, Passage, Question, Retriever
-from osler_lab.testing.manners import Manners
-from osler_lab.testing.prefix_cache import PrefixCache, template_tokens
 
 LONGEST = 900
 """Characters of a document: the prompts of all methods show so much whole."""

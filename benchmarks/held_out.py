@@ -13,6 +13,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import multihop
+from natural.published import (
+    MEDQUAD,
+    SearchQuestion,
+    document_name,
+    find_data_files,
+    read_medquad_pages,
+    read_searches,
+    read_split,
+)
 
 from osler.build.knowledge import open_or_create
 from osler.build.models import load_encoder
@@ -23,15 +32,6 @@ from osler.settings import Settings
 from osler.sources.catalogue import WIKI
 from osler.types import Hit, Question
 from osler_lab.jobs.runner import Progress
-from osler_lab.natural.published import (
-    MEDQUAD,
-    SearchQuestion,
-    document_name,
-    find_data_files,
-    read_medquad_pages,
-    read_searches,
-    read_split,
-)
 
 SPLIT = Path(__file__).parents[1] / "research" / "experts" / "split.json"
 SETS = ("pubmedqa", "bioasq", "medquad")

@@ -33,6 +33,7 @@ from held_out import (
     require_built,
     settings_of,
 )
+from natural.published import hash_of
 
 from osler.build import roles_of
 from osler.build.knowledge import open_knowledge_base
@@ -44,7 +45,6 @@ from osler.kb.encoders.base import Encoder
 from osler.settings import Settings
 from osler.trace import Run, Solver
 from osler_lab.evaluate.intervals import mean, proportion
-from osler_lab.natural.published import hash_of
 
 STRATEGIES: dict[str, dict[str, Any]] = {
     "rag": {"kind": "rag"},

@@ -24,16 +24,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from osler.errors import MalformedSource
-from osler.kb.base import KnowledgeBase
-from osler.retrieve.asked import QuestionReader
-from osler.retrieve.experts.judge import JudgedText
-from osler.retrieve.hybrid import LexicalRetriever
-from osler.retrieve.words import content_terms
-from osler.text import one_line, split_sentences
-from osler.types import Passage
-from osler_lab.evaluate.datasets.base import json_records, read_json
-from osler_lab.natural.published import (
+from natural.published import (
     BIOASQ,
     BIOASQ_FILES,
     MEDQUAD,
@@ -51,6 +42,16 @@ from osler_lab.natural.published import (
     read_medquad_pages,
     read_split,
 )
+
+from osler.errors import MalformedSource
+from osler.kb.base import KnowledgeBase
+from osler.retrieve.asked import QuestionReader
+from osler.retrieve.experts.judge import JudgedText
+from osler.retrieve.hybrid import LexicalRetriever
+from osler.retrieve.words import content_terms
+from osler.text import one_line, split_sentences
+from osler.types import Passage
+from osler_lab.evaluate.datasets.base import json_records, read_json
 
 HERE = Path(__file__).parent
 SPLIT = HERE / "split.json"

@@ -14,11 +14,11 @@ from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 
 from expert_sets import COVIDQA, LABELLED, SEARCHED, UNLABELLED, JudgedCase
+from natural.published import BIOASQ, MEDQUAD, PUBMEDQA
 
 from osler.retrieve.asked import QuestionReader
 from osler.retrieve.experts.judge import JudgedText
 from osler.retrieve.lexicon import packaged_lexicon
-from osler_lab.natural.published import BIOASQ, MEDQUAD, PUBMEDQA
 
 MIX: Mapping[str, tuple[float, float]] = {
     LABELLED: (0.25, 0.15),

@@ -1,12 +1,14 @@
 """Trains the experts `judge` and `match`, and the teachers that both learn from.
 
-    python research/experts/train_judge.py --data FOLDER --teacher MPNET --out FOLDER --device cuda
+    PYTHONPATH=benchmarks python research/experts/train_judge.py \\
+        --data FOLDER --teacher MPNET --out FOLDER --device cuda
 
 `--data` holds, at any depth, the corpora and sets that docs/guide/experts.md lists; `--teacher` is
 the folder of all-mpnet-base-v2, with config.json, tokenizer.json and model.safetensors. Writes the
 folders `judge` and `match` into `--out`: the train part teaches, and the test part is measured for
-the cards. The teachers' logits are kept in `--out` and not made again. `osler eval natural
---fit FOLDER/judge` then fits the judge's parameters on dev questions.
+the cards. The teachers' logits are kept in `--out` and not made again.
+`benchmarks/natural_questions.py --fit FOLDER/judge` then fits the judge's parameters on dev
+questions.
 """
 
 from __future__ import annotations
@@ -39,6 +41,7 @@ from judge_models import (
     text_of,
     train_rows,
 )
+from natural.published import PARTS, Part, read_split
 
 from osler.kb.base import KnowledgeBase
 from osler.kb.encoders.base import Encoder, MiniLMEncoder
@@ -47,7 +50,6 @@ from osler.retrieve.experts.judge import JudgeExpert
 from osler.retrieve.experts.matching import MatchEncoder
 from osler.retrieve.experts.shelf import BASE, open_expert
 from osler_lab.evaluate.trained_on import list_questions
-from osler_lab.natural.published import PARTS, Part, read_split
 
 PARAMETERS = {
     "ordered": 0.05,
@@ -58,7 +60,7 @@ PARAMETERS = {
     "margin": 2.0,
     "check": 0.35,
 }
-"""Before `osler eval natural --fit` has fitted them."""
+"""Before `benchmarks/natural_questions.py --fit` has fitted them."""
 FACTS: Mapping[str, Mapping[str, Any]] = {
     "judge": {
         "question": "Does this sentence, where it stands, answer this question?",

@@ -1,6 +1,6 @@
 """Trains the expert `supports`: a logistic regression over cues of the evidence of a question.
 
-    python research/experts/train_supports.py --data FOLDER --out FOLDER
+    PYTHONPATH=benchmarks python research/experts/train_supports.py --data FOLDER --out FOLDER
 
 Each yes/no question of BioASQ and PubMedQA is searched among BioASQ's gold snippets and PubMedQA's
 abstracts, the authors' conclusions under their heading, as PubMed prints them. Train and dev teach;
@@ -20,6 +20,14 @@ from pathlib import Path
 import numpy as np
 from expert_folders import compare_rights, write_expert
 from expert_sets import LICENCES, SPLIT, PairQuestion, read_pair_questions
+from natural.published import (
+    BIOASQ_FILES,
+    PARTS,
+    PUBMEDQA,
+    PUBMEDQA_FILES,
+    find_data_files,
+    read_split,
+)
 from numpy.typing import NDArray
 
 from osler.kb.base import KnowledgeBase
@@ -39,14 +47,6 @@ from osler.retrieve.relevance import EncoderRelevance
 from osler.text import one_line
 from osler_lab.evaluate.datasets.base import json_records, read_json
 from osler_lab.evaluate.trained_on import list_questions
-from osler_lab.natural.published import (
-    BIOASQ_FILES,
-    PARTS,
-    PUBMEDQA,
-    PUBMEDQA_FILES,
-    find_data_files,
-    read_split,
-)
 
 Matrix = NDArray[np.float64]
 CONCLUSION = "CONCLUSION"

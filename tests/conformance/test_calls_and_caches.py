@@ -13,9 +13,9 @@ from tempfile import mkdtemp
 import pytest
 from competent import CompetentModel
 from mannered_runs import solve_in_turn
+from manners import Manners
 
 from osler.types import Halt, Passage, Question
-from osler_lab.testing.manners import Manners
 
 TREATED = {
     "iron deficiency anaemia": "oral iron",

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
+from derivations import grammar_texts
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
@@ -34,7 +35,6 @@ from osler.methods.omni.planners.query2doc import passage_grammar, read_passage
 from osler.methods.omni.planners.terms import parse_terms, terms_grammar
 from osler.methods.tcrag import actions
 from osler.types import Question
-from osler_lab.testing.derivations import grammar_texts
 
 TOOLS = ("DOC_RAG", "KG_RAG")
 CHOICE = Question("q", "Which?", ("a", "b", "c", "d"))

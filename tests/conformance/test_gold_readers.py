@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from competent import GoldReader, GoldStep, key_sentence
 from mannered_runs import ManneredRun, run_mannered
+from manners import Manners
 
 from osler.trace import Searched
 from osler.types import Halt, Passage, Question
-from osler_lab.testing.manners import Manners
 from osler_lab.testing.scripted import ScriptedRetriever
 
 LOVASTATIN = Passage(

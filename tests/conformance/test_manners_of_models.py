@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 from manner_table import MANNERS
 from mannered_runs import IRON, ManneredRun, run_mannered
+from manners import CHATTER, THOUGHT, Manners
 
 from osler.errors import CapabilityMissing
 from osler.settings import STRATEGIES
 from osler.types import Halt, Passage
-from osler_lab.testing.manners import CHATTER, THOUGHT, Manners
 
 CHECKPOINTS = {
     "self-rag": "needs a checkpoint of Self-RAG",

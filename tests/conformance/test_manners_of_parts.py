@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 from manner_table import MANNERS
 from mannered_runs import IRON, QUESTION, TEA, connect_mannered
+from manners import Manners
 
 from osler.build.models import LoadedModel
 from osler.extract.items import Entity, EntityRelation, KnowledgePoint, Unit
@@ -15,7 +16,6 @@ from osler.methods.omni.describe import SourceDescription
 from osler.trace import Run
 from osler_lab.evaluate.judges import Judge
 from osler_lab.evaluate.record import Gold, Sample
-from osler_lab.testing.manners import Manners
 from osler_lab.train.spo.case import TrainingCase
 from osler_lab.train.spo.explore import ExpertExplorer, ExploredCase, SearchedQuery
 from osler_lab.train.spo.judge import LLMJudge

@@ -18,6 +18,20 @@ from random import Random
 from typing import Any
 
 import pytest
+from loopback_servers import (
+    EVENTS,
+    FakeTime,
+    LoopbackReply,
+    LoopbackRequest,
+    chat_chunk,
+    chat_reply,
+    encode_event,
+    json_reply,
+    reply_head,
+    serve_loopback,
+    stream_reply,
+    token_entry,
+)
 
 from osler.build import Parts
 from osler.build.models import LoadedModel
@@ -33,20 +47,6 @@ from osler.sources.catalogue import SOURCES
 from osler.trace import Budget, Retrieved, Run
 from osler.types import Hit, Passage, Question, Solution
 from osler_lab.testing.scripted import ScriptedRetriever
-from osler_lab.testing.servers import (
-    EVENTS,
-    FakeTime,
-    LoopbackReply,
-    LoopbackRequest,
-    chat_chunk,
-    chat_reply,
-    encode_event,
-    json_reply,
-    reply_head,
-    serve_loopback,
-    stream_reply,
-    token_entry,
-)
 
 QUESTION = Question("q", "What treats iron deficiency anaemia?")
 KEY = "sk-do-not-tell"

@@ -13,15 +13,15 @@ from typing import Any
 
 import pytest
 from competent import CompetentModel
+from mannered import MODEL, serve_manners
 from mannered_runs import run_mannered
+from manners import Manners
 
 from osler.app.probe import probe_model
 from osler.app.probe.advice import Advice, advise, write_advice
 from osler.app.probe.findings import Findings, Thinking
 from osler.settings import ModelSettings, Settings, load
 from osler.types import Halt
-from osler_lab.testing.mannered import MODEL, serve_manners
-from osler_lab.testing.manners import Manners
 
 OFF = ("chat_template_kwargs.enable_thinking=false",)
 HOSTED: dict[str, Any] = {"continues": False, "scores": False}

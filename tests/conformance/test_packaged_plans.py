@@ -9,6 +9,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from loopback_servers import chat_reply, json_reply, serve_loopback
 
 from osler.build import Parts
 from osler.build.models import LoadedModel
@@ -26,7 +27,6 @@ from osler.types import Halt, Passage, Question
 from osler_lab.evaluate.experiments import experiment_names, read_experiment
 from osler_lab.studies.evaluation import strategy_settings
 from osler_lab.testing.scripted import ScriptedRetriever, tokens_after
-from osler_lab.testing.servers import chat_reply, json_reply, serve_loopback
 from osler_lab.train.ablations import ablation_names, read_ablation
 
 PAPERS = {

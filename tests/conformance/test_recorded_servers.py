@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from loopback_servers import serve_loopback
 from recorded_servers import Recording, run_kit
 
 from osler.errors import CapabilityMissing
@@ -16,7 +17,6 @@ from osler.llm.server.client import Endpoint, OpenAIModel, ScoringOpenAIModel, c
 from osler.llm.server.dialects import ConstraintKind, Dialect, ScoringMethod, ServerProfile
 from osler_lab.testing.conformance import ASKED, LanguageModelKit, LikelihoodKit
 from osler_lab.testing.scripted import ScriptedModel
-from osler_lab.testing.servers import serve_loopback
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "servers"
 NAMES = sorted(path.stem for path in FIXTURES.glob("*.json"))

@@ -11,8 +11,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-
-from osler_lab.testing.servers import (
+from loopback_servers import (
     answer_chats_only,
     chat_reply,
     json_reply,

@@ -2,12 +2,12 @@
 
 import re
 
+from derivations import grammar_texts
 from hypothesis import given
 from hypothesis import strategies as st
 
 from osler.llm.core.grammar import Alt, Chars, Grammar, Lit, Named, Node, Repeat, Seq
 from osler.llm.core.grammar.schema import integer_range
-from osler_lab.testing.derivations import grammar_texts
 
 LETTERS = st.text(st.sampled_from("ab]^-\\"), max_size=3)
 CHARS = st.builds(

@@ -3,6 +3,7 @@
 import os
 import random
 
+from derivations import grammar_texts
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -24,7 +25,6 @@ from osler.methods.omni.planners.terms import TermExtractor
 from osler.sources.catalogue import GRAPH, SOURCES
 from osler.trace import Asked, Run, from_line, to_line
 from osler.types import Question
-from osler_lab.testing.derivations import grammar_texts
 from osler_lab.testing.scripted import KeyedModel
 
 HOSTILE = st.sampled_from(

@@ -6,6 +6,7 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
+from loopback_servers import chat_chunk, chat_reply, token_entry
 
 from osler.llm.core.base import Completion, Message, Sampling
 from osler.llm.server.bounded_reading import (
@@ -19,7 +20,6 @@ from osler.llm.server.bounded_reading import (
 from osler.llm.server.dialects import ConstraintKind, Dialect, ServerProfile, from_ollama, read_chat
 from osler.llm.server.replies import ChatGatherer
 from osler.llm.server.scoring import read_echo, read_generated, read_prompt, spans_of
-from osler_lab.testing.servers import chat_chunk, chat_reply, token_entry
 
 KEYS = [
     *("choices", "message", "delta", "content", "reasoning_content", "logprobs", "token"),

@@ -1,7 +1,7 @@
 """A model that knows one answer and replies to each prompt as that prompt asks.
 
 It looks the answer up where it can, gives it once a passage that bears it out is shown, and cites
-that passage by its number. What it says is plain; `osler_lab.testing.manners` gives it manners.
+that passage by its number. What it says is plain; `manners` gives it manners.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from zlib import crc32
 
 from competent_parts import SILENT, PartReplies
 from hops import Hop, Hops
+from mannered import Turns
 
 from osler.llm.core.base import Message
 from osler.llm.server.turns import ask_to_continue
 from osler.retrieve.names import names_in
 from osler.text import split_sentences
 from osler.types import CITATION_MARK, Passage
-from osler_lab.testing.mannered import Turns
 
 # What a server that continues nothing is asked, as the client of models asks it.
 _GO_ON = ask_to_continue([Message("user", "?"), Message("assistant", "!")])[-1].content.strip()

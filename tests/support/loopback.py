@@ -17,9 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from osler.sources.online.cache import ReplyCache
-from osler.sources.online.client import OnlineClient, ReplyLimits
-from osler_lab.testing.servers import (
+from loopback_servers import (
     HOLD,
     JSON,
     LoopbackReply,
@@ -27,6 +25,9 @@ from osler_lab.testing.servers import (
     json_reply,
     serve_loopback,
 )
+
+from osler.sources.online.cache import ReplyCache
+from osler.sources.online.client import OnlineClient, ReplyLimits
 
 HOSTS = frozenset({"en.wiki.test", "zh.wiki.test", "ncbi.test", "searx.test", "bing.test"})
 # 2023-11-14 in the tests' clock.

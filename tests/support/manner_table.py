@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from osler_lab.testing.manners import Manners
+from manners import Manners
 
 BARE: Any = {"scores": False, "logprobs": False}
 MANNERS: Mapping[str, Manners] = {

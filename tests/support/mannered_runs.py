@@ -9,6 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from competent import CompetentModel
+from loopback_servers import LoopbackServer
+from mannered import MODEL, Competent, Turns, serve_manners
+from manners import Manners
 
 from osler.answer.abstention import explain_abstention, tell_unread
 from osler.build import Parts
@@ -19,10 +22,7 @@ from osler.retrieve.relevance import OverlapRelevance
 from osler.settings import Role, Settings
 from osler.trace import Budget, Noted, Run
 from osler.types import Passage, Question, Retriever, Solution
-from osler_lab.testing.mannered import MODEL, Competent, Turns, serve_manners
-from osler_lab.testing.manners import Manners
 from osler_lab.testing.scripted import ScriptedRetriever
-from osler_lab.testing.servers import LoopbackServer
 
 QUESTION = Question("q", "What treats iron deficiency anaemia?")
 IRON = Passage(

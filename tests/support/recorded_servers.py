@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
-
-from osler_lab.testing.servers import JSON, Answers, LoopbackReply, LoopbackRequest, json_reply
+from loopback_servers import JSON, Answers, LoopbackReply, LoopbackRequest, json_reply
 
 Source = Literal["from life", "from documentation"]
 _GO_ON = "Your reply is not finished."

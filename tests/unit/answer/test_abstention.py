@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 from mannered_runs import IRON, run_mannered
+from manners import REFUSAL, Manners
 
 from osler.answer.abstention import read_draft
 from osler.llm.reading.answers import answer_words, declines
 from osler.trace import Run
 from osler.types import Halt
-from osler_lab.testing.manners import REFUSAL, Manners
 
 SAID = IRON.text.split(". ")[0] + "."
 DECLINED = [

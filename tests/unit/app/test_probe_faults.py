@@ -9,16 +9,7 @@ from typing import Any
 
 import pytest
 from competent import CompetentModel
-
-from osler.app.doctor.checks import Check
-from osler.app.probe import probe_model
-from osler.app.probe.advice import advise
-from osler.app.probe.findings import Findings
-from osler.llm.server.bounded_reading import complained_context
-from osler.settings import ModelSettings, Settings
-from osler_lab.testing.mannered import MODEL, serve_manners
-from osler_lab.testing.manners import Manners
-from osler_lab.testing.servers import (
+from loopback_servers import (
     Answers,
     LoopbackReply,
     LoopbackRequest,
@@ -29,6 +20,15 @@ from osler_lab.testing.servers import (
     reply_head,
     serve_loopback,
 )
+from mannered import MODEL, serve_manners
+from manners import Manners
+
+from osler.app.doctor.checks import Check
+from osler.app.probe import probe_model
+from osler.app.probe.advice import advise
+from osler.app.probe.findings import Findings
+from osler.llm.server.bounded_reading import complained_context
+from osler.settings import ModelSettings, Settings
 
 TLS = Path(__file__).parents[2] / "fixtures" / "tls"
 PAGE = json_reply(b"<html><body>Welcome to nginx!</body></html>", kind="text/html")

@@ -14,13 +14,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-
-from osler.app.probe import is_same_model, probe_model
-from osler.app.probe.advice import advise
-from osler.llm.core.base import Message, Sampling
-from osler.llm.server.client import Endpoint, connect_server
-from osler.settings import ModelSettings, Settings
-from osler_lab.testing.servers import (
+from loopback_servers import (
     LoopbackReply,
     LoopbackRequest,
     chat_chunk,
@@ -30,6 +24,12 @@ from osler_lab.testing.servers import (
     serve_loopback,
     stream_reply,
 )
+
+from osler.app.probe import is_same_model, probe_model
+from osler.app.probe.advice import advise
+from osler.llm.core.base import Message, Sampling
+from osler.llm.server.client import Endpoint, connect_server
+from osler.settings import ModelSettings, Settings
 
 WORDS = "Oral iron treats iron deficiency anaemia."
 

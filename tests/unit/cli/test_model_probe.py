@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 from competent import CompetentModel
+from mannered import MODEL, serve_manners
+from manners import Manners
 
 from osler.cli.model_probe import _complete_url
 from osler.settings import load, render_template
-from osler_lab.testing.mannered import MODEL, serve_manners
-from osler_lab.testing.manners import Manners
 
 QWEN = Manners(server="Ollama", context=4096, thinking="apart", tags="bold", logprobs=False)
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any, get_args
 
 import pytest
+from derivations import grammar_texts
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -23,7 +24,6 @@ from osler.llm.core.grammar import Grammar
 from osler.llm.local.model import LlamaCpp
 from osler.llm.local.quantise import default_gguf
 from osler.types import Language, Passage
-from osler_lab.testing.derivations import grammar_texts
 from osler_lab.testing.scripted import ScriptedModel
 
 ENGLISH = "Metformin treats type 2 diabetes. Nausea (mild) is common.\nDose | Days\n500 mg | 7"

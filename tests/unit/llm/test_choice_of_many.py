@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from derivations import grammar_texts
 from hypothesis import given
 from hypothesis import strategies as st
 
 from osler.llm.core.grammar import Alt, Grammar, Lit, Node, Repeat, Seq, from_schema
 from osler.llm.core.grammar.choice import one_of
-from osler_lab.testing.derivations import grammar_texts
 
 TEXTS = st.lists(st.text("ab糖尿病 ", max_size=6), min_size=1, max_size=12)
 

@@ -2,13 +2,13 @@
 
 import pytest
 from competent import CompetentModel
+from mannered import MODEL, serve_manners
+from manners import Manners
 
 from osler.build.models import load_model
 from osler.llm.core.base import Completion, Message, Sampling
 from osler.llm.server.turns import ask_to_continue, continue_reply
 from osler.settings import ModelSettings
-from osler_lab.testing.mannered import MODEL, serve_manners
-from osler_lab.testing.manners import Manners
 from osler_lab.testing.scripted import tokens_of
 
 ASKED = Message("user", "What treats iron deficiency anaemia?")

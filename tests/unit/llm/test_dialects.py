@@ -6,6 +6,22 @@ from math import log
 from typing import Any
 
 import pytest
+from loopback_servers import (
+    EVENTS,
+    LINES,
+    Answers,
+    FakeTime,
+    LoopbackRequest,
+    answer_chats_only,
+    chat_chunk,
+    encode_event,
+    json_reply,
+    reply_head,
+    serve_loopback,
+    stream_reply,
+    token_entry,
+)
+from loopback_servers import chat_reply as chatted
 
 from osler.errors import CapabilityMissing, ModelError
 from osler.llm.core.base import Completion, LanguageModel, Likelihood, Message, Sampling
@@ -23,22 +39,6 @@ from osler.llm.server.dialects import (
     constraint_fields,
 )
 from osler.llm.server.scoring import read_echo, read_generated, read_prompt, spans_of
-from osler_lab.testing.servers import (
-    EVENTS,
-    LINES,
-    Answers,
-    FakeTime,
-    LoopbackRequest,
-    answer_chats_only,
-    chat_chunk,
-    encode_event,
-    json_reply,
-    reply_head,
-    serve_loopback,
-    stream_reply,
-    token_entry,
-)
-from osler_lab.testing.servers import chat_reply as chatted
 
 QUERY = [Message("user", "What is the first-line treatment of anaphylaxis?")]
 CHATS = "/v1/chat/completions"

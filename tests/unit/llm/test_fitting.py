@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from mannered_runs import IRON, TEA, run_mannered
+from manners import Manners
 
 from osler.errors import PromptTooLong
-from osler_lab.testing.manners import Manners
 
 LONG = tuple(
     replace(TEA, id=f"book:tea#{n}", text=f"{TEA.text} " + "Tea is drunk in the morning. " * 40)

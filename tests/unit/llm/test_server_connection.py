@@ -11,22 +11,7 @@ from random import Random
 from typing import Any
 
 import pytest
-
-from osler.errors import BadConfig, ModelError, ModelUnreachable
-from osler.llm.core.base import Completion, Message, Sampling
-from osler.llm.recording import wrap_model
-from osler.llm.recording.tape import Tape
-from osler.llm.server.bounded_reading import retry_after
-from osler.llm.server.client import OpenAIModel, connect_server
-from osler.llm.server.connection import (
-    Endpoint,
-    KeyRefused,
-    RequestRefused,
-    ServerBusy,
-    ServerClient,
-)
-from osler.llm.server.dialects import ServerProfile
-from osler_lab.testing.servers import (
+from loopback_servers import (
     EVENTS,
     HOLD,
     FakeTime,
@@ -43,6 +28,21 @@ from osler_lab.testing.servers import (
     stream_reply,
     token_entry,
 )
+
+from osler.errors import BadConfig, ModelError, ModelUnreachable
+from osler.llm.core.base import Completion, Message, Sampling
+from osler.llm.recording import wrap_model
+from osler.llm.recording.tape import Tape
+from osler.llm.server.bounded_reading import retry_after
+from osler.llm.server.client import OpenAIModel, connect_server
+from osler.llm.server.connection import (
+    Endpoint,
+    KeyRefused,
+    RequestRefused,
+    ServerBusy,
+    ServerClient,
+)
+from osler.llm.server.dialects import ServerProfile
 
 KEY = "sk-do-not-tell"
 QUERY = [Message("user", "What is the first-line treatment of anaphylaxis?")]

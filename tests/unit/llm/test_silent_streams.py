@@ -11,14 +11,7 @@ import json
 from typing import Any
 
 import pytest
-
-from osler.errors import ModelUnreachable
-from osler.llm.core.base import Message, Sampling
-from osler.llm.server.bounded_reading import refused_field
-from osler.llm.server.client import Endpoint, OpenAIModel, connect_server
-from osler.llm.server.connection import RequestRefused, ServerBusy, ServerClient
-from osler.llm.server.dialects import ServerProfile
-from osler_lab.testing.servers import (
+from loopback_servers import (
     EVENTS,
     FakeTime,
     LoopbackReply,
@@ -29,6 +22,13 @@ from osler_lab.testing.servers import (
     serve_loopback,
     stream_reply,
 )
+
+from osler.errors import ModelUnreachable
+from osler.llm.core.base import Message, Sampling
+from osler.llm.server.bounded_reading import refused_field
+from osler.llm.server.client import Endpoint, OpenAIModel, connect_server
+from osler.llm.server.connection import RequestRefused, ServerBusy, ServerClient
+from osler.llm.server.dialects import ServerProfile
 
 QUERY = [Message("user", "What treats iron deficiency anaemia?")]
 NO_LOGPROBS = "logprobs is not supported for models created with logits_all=False"

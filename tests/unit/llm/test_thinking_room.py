@@ -4,6 +4,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from loopback_servers import LoopbackServer
+from mannered import MODEL, serve_manners
+from manners import Manners
 from pydantic import ValidationError
 
 from osler.build.models import load_model
@@ -11,9 +14,6 @@ from osler.llm.core.base import Completion, Message, Sampling
 from osler.llm.core.thinking import split_thinking
 from osler.llm.server.client import OpenAIModel
 from osler.settings import ModelSettings
-from osler_lab.testing.mannered import MODEL, serve_manners
-from osler_lab.testing.manners import Manners
-from osler_lab.testing.servers import LoopbackServer
 
 ASKED = [Message("user", "Does it? Write True or False.")]
 SHORT = Sampling(temperature=0.0, max_tokens=16)

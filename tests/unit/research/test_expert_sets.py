@@ -21,11 +21,11 @@ from expert_sets import (
     read_unlabelled,
 )
 from judge_rows import JudgeSampler, change_voice
+from natural.published import MEDQUAD, DataSplit, hash_of
 
 from osler.errors import MalformedSource
 from osler.kb.base import KnowledgeBase
 from osler.retrieve.experts.judge import JudgedText
-from osler_lab.natural.published import MEDQUAD, DataSplit, hash_of
 
 TEXT = "Gout is painful. Colchicine treats an attack of gout. Drink enough."
 

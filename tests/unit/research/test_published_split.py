@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 from expert_sets import SPLIT, PairQuestion, judged_pages, read_pair_questions
+from natural.published import DataSplit, read_split
 
 from osler.retrieve.experts.shelf import packaged_experts
-from osler_lab.natural.published import DataSplit, read_split
 
 
 @pytest.fixture(scope="module")

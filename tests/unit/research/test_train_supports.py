@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from natural.published import hash_of, read_split
 from numpy.typing import NDArray
 from train_supports import fit_linear, read_claims, train_supports
 
 from osler.retrieve.experts.shelf import open_expert
 from osler.retrieve.experts.supporting import LinearModel
-from osler_lab.natural.published import hash_of, read_split
 from osler_lab.testing.scripted import HashingEncoder
 
 LogisticRegression = pytest.importorskip("sklearn.linear_model").LogisticRegression

@@ -23,11 +23,11 @@ import httpx2
 import pytest
 from disk_faults import FAULTS, FaultDial
 from loopback import PostReply, PostRequest, serve_posts
+from loopback_servers import chat_reply
 from scoped_server import call_tool
 from served import fill_knowledge_base, read_stream, start_run
 from synthetic_patients import make_patients
 
-from osler_lab.testing.servers import chat_reply
 from osler_serve.ledger import Ledger, LedgerEntry
 
 pytestmark = pytest.mark.skipif(

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 from competent import CompetentModel
+from loopback_servers import FakeTime
+from mannered import MODEL, Turns, serve_manners
+from manners import REFUSAL, Manners, dress_reply
 
 from osler.errors import ModelError, ModelUnreachable
 from osler.llm.core.base import Completion, Likelihood, Message, Sampling
 from osler.llm.server.client import OpenAIModel, connect_server
 from osler.llm.server.connection import Endpoint
-from osler_lab.testing.mannered import MODEL, Turns, serve_manners
-from osler_lab.testing.manners import REFUSAL, Manners, dress_reply
-from osler_lab.testing.servers import FakeTime
 
 ACTS = "Thought: I look.\nTool_Use: DOC_RAG\nTool_Input: iron"
 SAID = "Oral iron treats it. [2]"

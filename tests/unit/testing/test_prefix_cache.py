@@ -1,6 +1,6 @@
 """The cache of the model server that tests use counts as real ones do."""
 
-from osler_lab.testing.prefix_cache import PrefixCache, template_tokens
+from prefix_cache import PrefixCache, template_tokens
 
 
 def words(count: int, first: int = 0) -> list[str]:

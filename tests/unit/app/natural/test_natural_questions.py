@@ -6,14 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from osler.errors import MalformedSource
-from osler.kb.base import KnowledgeBase
-from osler.kb.encoders.base import MiniLMEncoder
-from osler.types import Answer, Evidence, Hit, Locator, Passage
-from osler_lab.natural.asking import AskedRow, NaturalLog, outcome_of
-from osler_lab.natural.fitting import fit_answers, fit_logistic, share_right
-from osler_lab.natural.questions import (
+from natural.asking import AskedRow, NaturalLog, outcome_of
+from natural.fitting import fit_answers, fit_logistic, share_right
+from natural.questions import (
     NaturalPlaces,
     NaturalQuestion,
     in_half,
@@ -21,8 +16,13 @@ from osler_lab.natural.questions import (
     read_covid,
     read_plain,
 )
-from osler_lab.natural.rules import SimpleRules, cut_sentences, cut_words
-from osler_lab.natural.tables import area_under_curve, measure_ways
+from natural.rules import SimpleRules, cut_sentences, cut_words
+from natural.tables import area_under_curve, measure_ways
+
+from osler.errors import MalformedSource
+from osler.kb.base import KnowledgeBase
+from osler.kb.encoders.base import MiniLMEncoder
+from osler.types import Answer, Evidence, Hit, Locator, Passage
 
 PLACES = Path(__file__).parents[4]
 

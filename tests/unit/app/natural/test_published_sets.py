@@ -7,10 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-
-from osler.errors import BadConfig, MalformedSource
-from osler.kb.base import KnowledgeBase
-from osler_lab.natural.published import (
+from natural.published import (
     DataSplit,
     add_corpora,
     hash_of,
@@ -18,6 +15,9 @@ from osler_lab.natural.published import (
     read_searches,
     read_split,
 )
+
+from osler.errors import BadConfig, MalformedSource
+from osler.kb.base import KnowledgeBase
 
 PAGE = """<?xml version="1.0"?>
 <Document id="{id}" source="GHR"><Focus>Gout</Focus><QAPairs>

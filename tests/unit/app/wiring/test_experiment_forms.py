@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from loopback_servers import answer_chats_only, chat_reply, json_reply, serve_loopback
 
 from osler.build import Parts, roles_of
 from osler.build.bounds import run_budget
@@ -18,7 +19,6 @@ from osler.types import Halt, Hit, Passage, Question
 from osler_lab.evaluate.experiments import experiment_names, read_experiment
 from osler_lab.studies.evaluation import strategy_settings
 from osler_lab.testing.scripted import ScriptedRetriever
-from osler_lab.testing.servers import answer_chats_only, chat_reply, json_reply, serve_loopback
 
 WORDS = "The answer is A. Warfarin is stopped before surgery. [1]"
 ASKED = Question("q", "What happens to warfarin before surgery?", ("It is stopped", "Nothing"))

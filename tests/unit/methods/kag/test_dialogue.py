@@ -7,6 +7,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
+from loopback_servers import answer_chats_only, chat_reply, json_reply, serve_loopback
 
 from osler.answer.written import WrittenComposer
 from osler.llm.core.base import Completion, Message, Sampling
@@ -20,7 +21,6 @@ from osler.methods.kag.transcript import DialogueTurns, ReleasedTurns, TrainedTu
 from osler.trace import Budget, FormSolved, FormsPlanned, Run
 from osler.types import Grounding, Halt, Passage, Question, Solution, Usage
 from osler_lab.testing.scripted import ScriptedRetriever
-from osler_lab.testing.servers import answer_chats_only, chat_reply, json_reply, serve_loopback
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "dialogue"
 QUESTION = Question("grandmother", "Who is the mother of the director of Red Kite?")

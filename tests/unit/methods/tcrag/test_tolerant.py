@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 from mannered_runs import ManneredRun, run_mannered
+from manners import Manners
 
 from osler.errors import CapabilityMissing, MalformedOutput
 from osler.methods.tcrag.actions import Backtrack, Conclusion, Thought, ToolUse, parse_tolerant
 from osler.trace import Pushed, StateValued
 from osler.types import Halt
-from osler_lab.testing.manners import Manners
 
 TOOLS = ("DOC_RAG", "KG_RAG")
 SAID = "Oral iron treats iron deficiency anaemia. [1]"

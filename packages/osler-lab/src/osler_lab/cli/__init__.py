@@ -5,7 +5,6 @@ from osler.cli.lazy import Verb, list_under, make_verbs
 _EVAL = {
     **make_verbs("osler_lab.cli.evaluate_results", "judge", "agree", "ratings"),
     **make_verbs("osler_lab.cli.evaluate", "run", "tasks"),
-    **make_verbs("osler_lab.cli.evaluate_natural", "natural"),
     **make_verbs("osler_lab.cli.evaluate_results", "report", "compare", "merge", "show"),
 }
 _TRAIN = {

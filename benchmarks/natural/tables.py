@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+from natural.asking import AskedRow
 from osler_lab.evaluate.intervals import difference, mean, proportion
-from osler_lab.natural.asking import AskedRow
 
 Row = AskedRow
 MEASURES: Mapping[str, Callable[[Row], float]] = {

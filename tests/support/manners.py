@@ -1,7 +1,7 @@
 """The manners of real models, as switches: what they put around, into and in place of a reply.
 
 A competent reply, as a prompt asks for it, goes in; what comes out says the same in the manner of
-some model. `osler_lab.testing.mannered` serves it.
+some model. `mannered` serves it.
 """
 
 from __future__ import annotations

@@ -13,13 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from osler.errors import MalformedSource
-from osler.kb.base import KnowledgeBase
-from osler.text import one_line, split_sentences
-from osler.types import Language, Passage
-from osler_lab.evaluate.datasets.base import hash_id, read_json
-from osler_lab.evaluate.datasets.longform import medication_rows
-from osler_lab.natural.published import (
+from natural.published import (
     DIGITS,
     SearchQuestion,
     document_name,
@@ -29,6 +23,12 @@ from osler_lab.natural.published import (
     read_searches,
     read_split,
 )
+from osler.errors import MalformedSource
+from osler.kb.base import KnowledgeBase
+from osler.text import one_line, split_sentences
+from osler.types import Language, Passage
+from osler_lab.evaluate.datasets.base import hash_id, read_json
+from osler_lab.evaluate.datasets.longform import medication_rows
 
 Half = Literal["dev", "seen", "test"]
 """`seen`: plain questions whose figures were looked at more than once; other sets have none."""

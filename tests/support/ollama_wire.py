@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from osler_lab.testing.servers import (
+from loopback_servers import (
     LINES,
     LoopbackReply,
     LoopbackRequest,

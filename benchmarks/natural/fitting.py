@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from natural.asking import AskedRow
 from osler.answer.checks import weigh_failures
 from osler.answer.gate import READ, AnswerFit
 from osler.errors import BadConfig
 from osler.retrieve.experts.cards import CARD, read_card, render_card
-from osler_lab.natural.asking import AskedRow
 
 ORDERS = (0.0, 0.015, 0.03, 0.045, 0.06, 0.09, 0.12, 0.16)
 """Weights of the logit beside relevance that are tried."""
@@ -39,7 +39,8 @@ def fit_card(folder: Path, rows: Sequence[AskedRow]) -> AnswerFit:
     kept = [row for row in rows if row.way == "default" and row.weighed]
     if not kept:
         raise BadConfig(
-            "the log has no scores", fix="ask the dev half first: osler eval natural --half dev"
+            "the log has no scores",
+            fix="ask the dev half first: benchmarks/natural_questions.py --half dev",
         )
     fit = fit_answers(kept)
     card = read_card(folder)

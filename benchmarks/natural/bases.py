@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 
+from natural.published import add_corpora, find_data_file, read_medquad_pages
+from natural.questions import NaturalPlaces, kqa_answers, medication_answers
 from osler.build.knowledge import build_sample
 from osler.build.models import load_encoder
 from osler.kb.base import KnowledgeBase
@@ -23,8 +25,6 @@ from osler.settings.settings import AnswerSettings
 from osler.text import one_line
 from osler_lab.evaluate.datasets.base import read_json
 from osler_lab.jobs.runner import Progress
-from osler_lab.natural.published import add_corpora, find_data_file, read_medquad_pages
-from osler_lab.natural.questions import NaturalPlaces, kqa_answers, medication_answers
 
 _AMONG = 1_700
 """Answers of MedQuAD among those of the consumers' sets."""

@@ -16,11 +16,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from osler_lab.testing import ollama
-from osler_lab.testing.manners import THOUGHT, Manners, dress_reply, native_calls
-from osler_lab.testing.prefix_cache import PrefixCache, template_tokens
-from osler_lab.testing.scripted import tokens_of
-from osler_lab.testing.servers import (
+import ollama_wire as ollama
+from loopback_servers import (
     HOLD,
     LoopbackReply,
     LoopbackRequest,
@@ -32,6 +29,10 @@ from osler_lab.testing.servers import (
     stream_reply,
     token_entry,
 )
+from manners import THOUGHT, Manners, dress_reply, native_calls
+from prefix_cache import PrefixCache, template_tokens
+
+from osler_lab.testing.scripted import tokens_of
 
 MODEL = "mannered"
 PROBABILITY = 0.9

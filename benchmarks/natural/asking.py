@@ -13,6 +13,16 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from natural.bases import open_base
+from natural.questions import (
+    SETS,
+    Half,
+    NaturalPlaces,
+    NaturalQuestion,
+    NaturalSet,
+    places_of,
+)
+from natural.rules import SimpleRules
 from osler.answer.checks import AskedFacts, failed_checks
 from osler.answer.gate import EvidenceGate, judged_text
 from osler.app.runs import ask
@@ -23,16 +33,6 @@ from osler.settings import Settings
 from osler.settings.settings import AnswerSettings
 from osler.types import Answer, Hit, Question
 from osler_lab.jobs.runner import Progress
-from osler_lab.natural.bases import open_base
-from osler_lab.natural.questions import (
-    SETS,
-    Half,
-    NaturalPlaces,
-    NaturalQuestion,
-    NaturalSet,
-    places_of,
-)
-from osler_lab.natural.rules import SimpleRules
 
 Way = Literal["default", "off", "cosine", "bm25"]
 WAYS: Mapping[Way, str] = {
