@@ -79,6 +79,8 @@ def add_conversations(home: Path, run: str) -> None:
     ):
         thread = store.create_thread(id)
         store.add_turn(thread, answered, question, Standalone(question))
+        store.write_title(id, f"Of {id}")
+    store.write_title("stays too", f"About {MARK}")
 
 
 def add_evaluation(log: Path) -> None:
@@ -141,6 +143,7 @@ def test_conversations_and_evaluated_samples_go_whole(settings: Settings) -> Non
     assert str(home / "fetched" / "dump.txt.gz") in report.files
     assert holders(home, MARK, "zyxomarker") == set()
     assert [one.id for one in ThreadStore(home).list_threads()] == ["stays"]
+    assert ThreadStore(home).read_titles() == {"stays": "Of stays"}
     (left,) = (home / "eval" / "trial" / "records-x.jsonl").read_text().splitlines()
     trace = json.loads(left)["trace"]
     now = (home / "eval" / "trial" / "traces-x.jsonl").read_bytes()

@@ -164,6 +164,11 @@ DOORS: dict[str, Door] = {
     "GET /api/v1/runs/{id}/studies": Door(get("/api/v1/runs/{run}/studies"), owned=True),
     "POST /api/v1/threads": Door(begin_thread, QUESTION, owned=True),
     "GET /api/v1/threads": Door(get("/api/v1/threads"), QUESTION, owned=True),
+    "GET /api/v1/conversations": Door(get("/api/v1/conversations?limit=100"), QUESTION, owned=True),
+    "PUT /api/v1/conversations/{id}": Door(
+        lambda cell: cell.call("PUT", f"/api/v1/conversations/{cell.thread}", json={"title": "x"}),
+        owned=True,
+    ),
     "GET /api/v1/threads/{id}": Door(get("/api/v1/threads/{thread}"), QUESTION, owned=True),
     "GET /api/v1/threads/{id}/changes": Door(get("/api/v1/threads/{thread}/changes"), owned=True),
     "POST /api/v1/threads/{id}/standalone": Door(rewrite, owned=True),
@@ -229,6 +234,10 @@ DOORS: dict[str, Door] = {
     "list_formulas": Door(lambda cell: cell.tool("list_formulas")),
     "read_patient": Door(
         lambda cell: cell.tool("read_patient", patient=cell.passage, resource="Condition")
+    ),
+    # The last one: it takes away what the others are asked for.
+    "DELETE /api/v1/conversations/{id}": Door(
+        lambda cell: cell.call("DELETE", f"/api/v1/conversations/{cell.run}"), owned=True
     ),
 }
 
@@ -300,8 +309,9 @@ def test_every_door_tells_of_a_source_to_its_keys_alone(
         cell = replace(owned, client=client)
         said = {name: door.ask(cell) for name, door in DOORS.items() if name in SERVED}
     with keyed.client("all") as owner:
-        left = owner.get(f"/api/v1/threads/{owned.thread}").status_code
-    assert (left == 404) is sees_run  # only who sees a thread may delete it
+        for left in (f"threads/{owned.thread}", f"runs/{owned.run}"):
+            # Only who sees it may delete it.
+            assert (owner.get(f"/api/v1/{left}").status_code == 404) is sees_run
     for name in SERVED:
         door = DOORS[name]
         allowed = sees_run if door.owned else opens(scope, source, door.tells)
@@ -318,6 +328,7 @@ def test_every_door_tells_of_a_source_to_its_keys_alone(
 def test_every_door_of_a_model_keeps_to_strategies_and_tokens(keyed: Keyed) -> None:
     asking = {f"{method} {path}" for (method, path), verb in ROUTE_VERBS.items() if verb == "ask"}
     keeping = {"POST /api/v1/threads", "DELETE /api/v1/threads/{id}"}
+    keeping |= {f"{verb} /api/v1/conversations/{{id}}" for verb in ("PUT", "DELETE")}
     rewriting = {"POST /api/v1/threads/{id}/standalone"}
     of_tools = {name for name, verb in TOOL_VERBS.items() if verb in ("ask", "plan")}
     assert asking - keeping - rewriting | of_tools | {"POST /api/v1/plan"} == SPENDING

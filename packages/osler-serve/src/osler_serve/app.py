@@ -30,6 +30,7 @@ from osler.text import read_packaged
 from osler_serve import (
     api,
     chat,
+    conversations,
     exports,
     feedback,
     otel,
@@ -272,6 +273,7 @@ _ROUTERS = (
     api.pages,
     exports.router,
     threads.router,
+    conversations.router,
     feedback.router,
     uploads.router,
     root,

@@ -192,6 +192,13 @@ class Ledger:
                 "DELETE FROM run WHERE id < ? AND status NOT IN ('queued', 'running')", (before,)
             ).rowcount
 
+    def delete_run(self, id: str) -> None:
+        """Deletes the entry of a run that ended."""
+        with self._lock_database() as db:
+            db.execute(
+                "DELETE FROM run WHERE id = ? AND status NOT IN ('queued', 'running')", (id,)
+            )
+
     def find_run(self, id: str) -> LedgerEntry | None:
         with self._lock_database() as db:
             row = db.execute(f"{_RUNS} WHERE id = ?", (id,)).fetchone()

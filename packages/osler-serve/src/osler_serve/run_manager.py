@@ -65,7 +65,6 @@ class ActiveRun:
     reserved: int = 0
     """Tokens of the key's day that it may spend."""
     spent: int = 0
-    """Tokens that it did spend."""
     task: asyncio.Task[None] | None = None
     at_end: list[Callable[[], None]] = field(default_factory=list)
     """What watchers want done when it is over, however it ends."""
@@ -167,7 +166,7 @@ class RunManager:
         caller.running += 1
         caller.reserved += reserved
         try:
-            # Remembered before it is acknowledged: after a crash the run is known as interrupted.
+            # Before it is acknowledged: after a crash the run is known as interrupted.
             await asyncio.to_thread(self._begin_record, live)
         except BaseException as error:
             self._release_place(live)
@@ -270,9 +269,8 @@ class RunManager:
         except Exception:
             # A defect ends one run, not the server; what it was is for the log alone.
             _LOG.exception("run %s failed", live.id)
-            self._set_outcome(
-                live, "failed", "internal", "something failed inside; see the server's log"
-            )
+            said = "something failed inside; see the server's log"
+            self._set_outcome(live, "failed", "internal", said)
         finally:
             live.seconds = round(time.perf_counter() - began, 3)
             # A moving mean: one slow run does not send clients away for minutes.
@@ -363,6 +361,10 @@ class RunManager:
         found = self._live.get(id) or self._ended.get(id) or self._unfiled.get(id)
         return found if found and found.caller.workspace == workspace else None
 
+    def drop_ended(self, id: str) -> None:
+        """Forgets a run that is over and deleted."""
+        self._ended.pop(id, None)
+
     async def cancel_run(self, live: ActiveRun) -> None:
         """Stops its model call and returns when it is put away; one that is over stays so."""
         if live.task is None or live.is_over or live.solution is not None:
@@ -389,11 +391,10 @@ class RunManager:
     async def drain(self, seconds: float) -> None:
         """Takes nothing new, and gives what runs so long to end; the rest is cancelled."""
         self.draining = True
-        tasks = [live.task for live in self._live.values() if live.task is not None]
-        if not tasks:
+        if not (tasks := [live.task for live in self._live.values() if live.task is not None]):
             return
         _, late = await asyncio.wait(tasks, timeout=seconds)
-        for task in late:
-            task.cancel()
         if late:
+            for task in late:
+                task.cancel()
             await asyncio.wait(late)

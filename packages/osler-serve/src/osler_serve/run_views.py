@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import re
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import lru_cache
+from heapq import merge
+from itertools import islice
 from pathlib import Path
 
 from osler import reports
@@ -109,17 +113,50 @@ def active_run(desk: RunManager, caller: Caller, id: str) -> ActiveRun | None:
 def visible_entries(
     desk: RunManager, caller: Caller, before: str, limit: int
 ) -> tuple[list[LedgerEntry], str | None]:
-    """The caller's workspace's runs that it may see, the newest first; where the next page
-    begins. Blocks."""
-    access, shown = _access(desk, caller), list[LedgerEntry]()
-    while page := desk.ledger.list_runs(caller.workspace, before=before, limit=limit):
-        for entry in page:
-            before = entry.id
-            if _reach(desk, entry.id, entry).is_open_to(access):
-                shown.append(entry)
-            if len(shown) == limit:
-                return shown, before
-    return shown, None
+    """A page of `walk_entries`; where the next one begins. Blocks."""
+    shown = list(islice(walk_entries(desk, caller, before), limit))
+    return shown, shown[-1].id if len(shown) == limit else None
+
+
+def walk_entries(desk: RunManager, caller: Caller, before: str = "") -> Iterator[LedgerEntry]:
+    """The caller's workspace's runs that it may see, the newest first; those of the command line,
+    which no ledger knows, among them. Blocks."""
+    access = _access(desk, caller)
+    own = _walk_folders(desk, before) if caller.workspace == WORKSPACE else iter(())
+    every = merge(_walk_ledger(desk, caller, before), own, key=lambda one: one.id, reverse=True)
+    for entry in every:
+        known = None if entry.caller == _COMMAND_LINE else entry
+        if _reach(desk, entry.id, known).is_open_to(access):
+            yield entry
+
+
+def _walk_ledger(desk: RunManager, caller: Caller, before: str) -> Iterator[LedgerEntry]:
+    while page := desk.ledger.list_runs(caller.workspace, before=before, limit=_PAGE):
+        yield from page
+        before = page[-1].id
+
+
+_PAGE = 100
+_COMMAND_LINE = "the command line"
+
+
+def _walk_folders(desk: RunManager, before: str) -> Iterator[LedgerEntry]:
+    """The finished runs that are in their folders alone, by their names."""
+    folder = desk.shelf.settings.runs.path
+    names = sorted(os.listdir(folder), reverse=True) if folder.is_dir() else []
+    for name in names:
+        is_wanted = _ID.fullmatch(name) and (not before or name < before)
+        if is_wanted and desk.ledger.find_run(name) is None:
+            with suppress(BadRun):  # a damaged one, or one that is being written
+                yield _entry_of(folder / name)
+
+
+@lru_cache(maxsize=4_096)  # as of `_kept_reach`
+def _entry_of(folder: Path) -> LedgerEntry:
+    """Raises `BadRun`."""
+    record = read_record(folder)
+    who = (WORKSPACE, _COMMAND_LINE, record.when)
+    return LedgerEntry(folder.name, *who, "finished", record.strategy, record.question.text)
 
 
 def _access(desk: RunManager, caller: Caller) -> AccessSettings:
@@ -166,10 +203,14 @@ async def _find_entry(desk: RunManager, caller: Caller, id: str) -> LedgerEntry 
 
 async def is_visible_run(desk: RunManager, caller: Caller, id: str) -> bool:
     """Whether the caller may see the run, which may be over or not."""
+    return await asyncio.to_thread(sees_run, desk, caller, id)
+
+
+def sees_run(desk: RunManager, caller: Caller, id: str) -> bool:
+    """As `is_visible_run`. Blocks."""
     if active_run(desk, caller, id):
         return True
-    _, is_open = await asyncio.to_thread(_find_visible, desk, caller, id)
-    return is_open
+    return bool(_ID.fullmatch(id)) and _find_visible(desk, caller, id)[1]
 
 
 def _find_visible(desk: RunManager, caller: Caller, id: str) -> tuple[LedgerEntry | None, bool]:

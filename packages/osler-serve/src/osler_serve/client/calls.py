@@ -149,6 +149,23 @@ class ApiOperations(ApiCalls):
         return ApiCall("DELETE", _path("threads", thread))
 
     @Operation
+    def list_conversations(
+        self, *, find: str = "", before: str = "", limit: int = 50
+    ) -> ApiCall[reports.ConversationList]:
+        """Threads and single questions, those last asked in first; those that have these words."""
+        query = {"find": find, "before": before, "limit": limit}
+        return ApiCall("GET", f"{_API}/conversations", query=query)
+
+    @Operation
+    def rename_conversation(self, conversation: str, title: str) -> ApiCall[None]:
+        return ApiCall("PUT", _path("conversations", conversation), body={"title": title})
+
+    @Operation
+    def delete_conversation(self, conversation: str) -> ApiCall[None]:
+        """Deletes it with its runs."""
+        return ApiCall("DELETE", _path("conversations", conversation))
+
+    @Operation
     def rewrite_question(self, thread: str, question: str) -> ApiCall[reports.StandaloneView]:
         """How a question would be searched for after those of the thread."""
         body = {"question": question}

@@ -208,6 +208,10 @@ def _forget_threads(settings: Settings, marks: Sequence[str], report: ForgetRepo
             db.execute("DELETE FROM turn WHERE workspace = ? AND thread = ?", (workspace, id))
             db.execute("DELETE FROM thread WHERE workspace = ? AND id = ?", (workspace, id))
             report.threads.append(id)
+        if db.execute("SELECT 1 FROM sqlite_master WHERE name = 'title'").fetchone():
+            gone = [(run,) for run in (*report.runs, *report.threads)]
+            db.executemany("DELETE FROM title WHERE id = ?", gone)
+            report.rows += _delete_rows(db, "title", marks)
 
 
 _TURNS_WITH = (

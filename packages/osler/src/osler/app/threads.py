@@ -28,6 +28,8 @@ CREATE TABLE IF NOT EXISTS turn(
   workspace TEXT, thread TEXT, n INTEGER, run TEXT NOT NULL, question TEXT NOT NULL,
   standalone TEXT NOT NULL, origin TEXT NOT NULL, created TEXT NOT NULL,
   PRIMARY KEY(workspace, thread, n)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS title(
+  workspace TEXT, id TEXT, title TEXT NOT NULL, PRIMARY KEY(workspace, id)) WITHOUT ROWID;
 """
 
 
@@ -95,6 +97,34 @@ class ThreadStore:
             rows = db.execute(select, (workspace, limit)).fetchall()
             return [Thread(id, made, _read_turns(db, workspace, id, 1)) for id, made in rows]
 
+    def read_threads(self, workspace: str = WORKSPACE) -> list[Thread]:
+        """All of them with all their turns; those without a turn are left out."""
+        made: dict[str, str]
+        turns: dict[str, list[Turn]] = {}
+        select = (
+            "SELECT thread, n, run, question, standalone, origin, created FROM turn"
+            " WHERE workspace = ? ORDER BY thread, n"
+        )
+        with self._file.open_to_read() as db:
+            known = "SELECT id, created FROM thread WHERE workspace = ?"
+            made = dict(db.execute(known, (workspace,)).fetchall())
+            for thread, *turn in db.execute(select, (workspace,)):
+                turns.setdefault(thread, []).append(Turn(*turn))
+        return [Thread(id, made[id], tuple(asked)) for id, asked in turns.items() if id in made]
+
+    def read_titles(self, workspace: str = WORKSPACE) -> dict[str, str]:
+        """Name of a thread, or of a run that stands alone → the title that a reader gave it."""
+        with self._file.open_to_read() as db:
+            select = "SELECT id, title FROM title WHERE workspace = ?"
+            return dict(db.execute(select, (workspace,)).fetchall())
+
+    def write_title(self, id: str, title: str, workspace: str = WORKSPACE) -> None:
+        """Gives a thread or a run a title; an empty one is taken away."""
+        with self._file.open_to_write() as db:
+            db.execute("DELETE FROM title WHERE workspace = ? AND id = ?", (workspace, id))
+            if title:
+                db.execute("INSERT INTO title VALUES (?, ?, ?)", (workspace, id, title))
+
     def last_runs(self, workspace: str = WORKSPACE) -> dict[str, str]:
         """Thread → the run of its last turn."""
         select = (  # SQLite takes `run` from the row of the greatest `n`
@@ -157,6 +187,7 @@ class ThreadStore:
         with self._file.open_to_write() as db:
             db.execute("DELETE FROM turn WHERE workspace = ? AND thread = ?", (workspace, id))
             db.execute("DELETE FROM thread WHERE workspace = ? AND id = ?", (workspace, id))
+            db.execute("DELETE FROM title WHERE workspace = ? AND id = ?", (workspace, id))
 
 
 def _read_turns(

@@ -368,6 +368,29 @@ class ThreadList(ResponseModel):
     """The newest first, each with its first question alone."""
 
 
+class ConversationView(ResponseModel):
+    """A conversation, or a question that stands alone: one line of a reader's list."""
+
+    id: str
+    """Of the thread, or of the run."""
+    kind: Literal["thread", "run"]
+    title: str
+    """The reader's, else the first question."""
+    created: str
+    status: Status
+    """Of the last run."""
+    strategy: str
+    turns: int
+    last_run: str
+
+
+class ConversationList(ResponseModel):
+    conversations: list[ConversationView]
+    """Those last asked in first."""
+    next: str | None
+    """Give it as `before` to read on."""
+
+
 class TurnStarted(RunStarted):
     """A run that answers a turn."""
 

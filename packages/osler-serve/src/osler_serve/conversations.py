@@ -1,0 +1,146 @@
+"""One list of all that was asked, `/api/v1/conversations`: threads, and questions that stand alone.
+
+Of the server, of its interfaces and of the command line; it can be searched, renamed and deleted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query
+from pydantic import Field
+
+from osler import reports
+from osler.app.threads import Thread, ThreadStore, UnknownThread
+from osler_serve import schemas
+from osler_serve.api import At, Who
+from osler_serve.keys import Caller
+from osler_serve.ledger import LedgerEntry
+from osler_serve.problems import RefusedRequest
+from osler_serve.run_views import active_run, sees_run, walk_entries
+from osler_serve.state import ServerState
+
+router = APIRouter(prefix="/api/v1/conversations", tags=["threads"], responses=schemas.PROBLEMS)
+ConversationId = Annotated[
+    str,
+    Path(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", description="Of a thread, or of a run."),
+]
+
+
+class TitleRequest(schemas.RequestModel):
+    title: Annotated[reports.Words, Field(max_length=200)]
+    """Empty = the first question again."""
+
+
+@router.get("")
+async def list_conversations(
+    site: At,
+    caller: Who,
+    find: Annotated[reports.Words, Query(max_length=200)] = "",
+    before: Annotated[str, Query(max_length=64)] = "",
+    limit: Annotated[int, Query(ge=1, le=100)] = 50,
+) -> reports.ConversationList:
+    """The caller's workspace's, those last asked in first; `find`: with these words in a question
+    or in the title."""
+
+    def read_page() -> list[reports.ConversationView]:
+        return list(islice(_walk_matching(site, caller, find.casefold().split(), before), limit))
+
+    shown = await asyncio.to_thread(read_page)
+    more = shown[-1].last_run if len(shown) == limit else None
+    return reports.ConversationList(conversations=shown, next=more)
+
+
+@router.put("/{id}", status_code=204)
+async def rename_conversation(
+    id: ConversationId, asked: TitleRequest, site: At, caller: Who
+) -> None:
+    """Give it a title."""
+    await asyncio.to_thread(_find_runs, site, caller, id)
+    store = ThreadStore(site.settings.home)
+    await asyncio.to_thread(store.write_title, id, asked.title.strip(), caller.workspace)
+
+
+@router.delete("/{id}", status_code=204)
+async def delete_conversation(id: ConversationId, site: At, caller: Who) -> None:
+    """Delete it with its runs; one that is not finished is stopped. The audit log stays."""
+    runs = await asyncio.to_thread(_find_runs, site, caller, id)
+    store = ThreadStore(site.settings.home)
+    if [id] != runs:
+        await asyncio.to_thread(store.delete_thread, id, caller.workspace)
+    for run in runs:
+        if live := active_run(site.desk, caller, run):
+            await site.desk.cancel_run(live)
+        await asyncio.to_thread(store.write_title, run, "", caller.workspace)
+        await asyncio.to_thread(_delete_run, site, run)
+
+
+def _delete_run(site: ServerState, id: str) -> None:
+    site.desk.drop_ended(id)
+    shutil.rmtree(site.settings.runs.path / id, ignore_errors=True)
+    site.ledger.delete_run(id)
+
+
+def _find_runs(site: ServerState, caller: Caller, id: str) -> list[str]:
+    """The runs of a conversation that the caller may see.
+
+    Raises `RefusedRequest` (404). Blocks.
+    """
+    try:
+        thread = ThreadStore(site.settings.home).read_thread(id, caller.workspace)
+    except UnknownThread:
+        runs = [id]
+    else:
+        runs = [turn.run for turn in thread.turns]
+    if not all(sees_run(site.desk, caller, run) for run in runs):
+        raise RefusedRequest(404, "unknown_thread", f"there is no conversation {id!r}")
+    return runs
+
+
+def _walk_matching(
+    site: ServerState, caller: Caller, words: Sequence[str], before: str
+) -> Iterator[reports.ConversationView]:
+    """Blocks."""
+    store = ThreadStore(site.settings.home)
+    titles = store.read_titles(caller.workspace)
+    threads = {one.turns[-1].run: one for one in store.read_threads(caller.workspace)}
+    inside = {turn.run for one in threads.values() for turn in one.turns}
+    for entry in walk_entries(site.desk, caller, before):
+        thread = threads.get(entry.id)
+        if thread is None and entry.id in inside:
+            continue
+        view = _view(site, caller, entry, thread, titles)
+        asked = [turn.question for turn in thread.turns] if thread else [entry.question]
+        text = " ".join((view.title, *asked)).casefold()
+        if all(word in text for word in words) and _is_open(site, caller, thread):
+            yield view
+
+
+def _is_open(site: ServerState, caller: Caller, thread: Thread | None) -> bool:
+    """Whoever may not see one run of a thread does not see it."""
+    return thread is None or all(sees_run(site.desk, caller, one.run) for one in thread.turns)
+
+
+def _view(
+    site: ServerState,
+    caller: Caller,
+    entry: LedgerEntry,
+    thread: Thread | None,
+    titles: dict[str, str],
+) -> reports.ConversationView:
+    live = site.desk.find_run(entry.id, caller.workspace)
+    id = thread.id if thread else entry.id
+    return reports.ConversationView(
+        id=id,
+        kind="thread" if thread else "run",
+        title=titles.get(id) or (thread.turns[0].question if thread else entry.question),
+        created=entry.created,
+        status=live.status if live else entry.status,
+        strategy=entry.strategy,
+        turns=len(thread.turns) if thread else 1,
+        last_run=entry.id,
+    )

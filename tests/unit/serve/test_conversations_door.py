@@ -1,0 +1,125 @@
+"""One list of all that was asked: searched, renamed, deleted; the command line's runs in it."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from served import FixedModel, ServedOsler, loaded_shelf, read_stream, serve_osler, start_run
+
+from osler.app import runs
+from osler.types import Question
+from osler_serve.keys import new_key
+from osler_serve.ledger import Ledger
+
+LIST = "/api/v1/conversations"
+
+
+def listed(http: httpx2.Client, **query: Any) -> list[dict[str, Any]]:
+    reply = http.get(LIST, params=query)
+    assert reply.status_code == 200, reply.text
+    return list(reply.json()["conversations"])
+
+
+def ask(http: httpx2.Client, place: ServedOsler, question: str) -> str:
+    run = start_run(http, question)
+    read_stream(http, run)
+    place.wait_for_runs()
+    return run
+
+
+def ask_on_the_command_line(place: ServedOsler, question: str) -> str:
+    """Its run is known by its folder alone."""
+    settings = place.site.settings
+    shelf = loaded_shelf(settings, FixedModel())
+
+    async def solve() -> str:
+        parts = await shelf.parts_for(settings)
+        return (await runs.ask(settings, Question("", question), parts=parts)).run
+
+    try:
+        return asyncio.run(solve())
+    finally:
+        shelf.close()
+
+
+@pytest.fixture
+def own(home: Path) -> Any:
+    with serve_osler(home) as place, httpx2.Client(base_url=place.url) as http:
+        yield place, http
+
+
+def test_threads_and_single_questions_stand_in_one_list(own: Any) -> None:
+    place, http = own
+    lone = ask(http, place, "What is given first in asthma?")
+    first = ask(http, place, "What is given first in anaphylaxis?")
+    thread = http.post("/api/v1/threads", json={"run_id": first}).json()["thread_id"]
+    turn = http.post(f"/api/v1/threads/{thread}/turns", json={"question": "Why is it given?"})
+    read_stream(http, turn.json()["run_id"])
+    place.wait_for_runs()
+    told = [(one["id"], one["kind"], one["turns"], one["title"]) for one in listed(http)]
+    assert told == [
+        (thread, "thread", 2, "What is given first in anaphylaxis?"),
+        (lone, "run", 1, "What is given first in asthma?"),
+    ]
+    assert [one["id"] for one in listed(http, find="GIVEN why")] == [thread]
+    page = http.get(LIST, params={"limit": 1}).json()
+    assert [one["id"] for one in page["conversations"]] == [thread]
+    assert [one["id"] for one in listed(http, before=page["next"])] == [lone]
+
+
+def test_a_title_is_given_found_and_taken_back(own: Any) -> None:
+    place, http = own
+    run = ask(http, place, "What is given first in asthma?")
+    assert http.put(f"{LIST}/{run}", json={"title": " Ward round "}).status_code == 204
+    assert [one["title"] for one in listed(http, find="ward")] == ["Ward round"]
+    assert http.put(f"{LIST}/{run}", json={"title": ""}).status_code == 204
+    assert [one["title"] for one in listed(http)] == ["What is given first in asthma?"]
+    assert http.put(f"{LIST}/none", json={"title": "x"}).status_code == 404
+
+
+def test_a_conversation_is_deleted_with_its_runs_and_stays_so(own: Any) -> None:
+    place, http = own
+    other = ask(http, place, "What is given first in asthma?")
+    first = ask(http, place, "What is given first in anaphylaxis?")
+    thread = http.post("/api/v1/threads", json={"run_id": first}).json()["thread_id"]
+    assert http.delete(f"{LIST}/{thread}").status_code == 204
+    assert http.get(f"/api/v1/threads/{thread}").status_code == 404
+    assert http.get(f"/api/v1/runs/{first}").status_code == 404
+    assert not (place.site.settings.runs.path / first).exists()
+    assert [one["id"] for one in listed(http)] == [other]
+    assert http.delete(f"{LIST}/{other}").status_code == 204
+    assert listed(http) == []
+    assert http.delete(f"{LIST}/{other}").status_code == 404
+
+
+def test_runs_of_the_command_line_are_listed_opened_and_deleted(own: Any) -> None:
+    place, http = own
+    folder = ask_on_the_command_line(place, "What is given first in asthma?")
+    ((one, kind),) = [(each["id"], each["kind"]) for each in listed(http)]
+    assert (one, kind) == (folder, "run")
+    assert [each["run_id"] for each in http.get("/api/v1/runs").json()["runs"]] == [one]
+    assert http.get(f"/api/v1/runs/{one}").json()["status"] == "finished"
+    assert http.delete(f"{LIST}/{one}").status_code == 204
+    assert listed(http) == []
+
+
+def test_another_workspace_sees_and_deletes_nothing(home: Path) -> None:
+    with serve_osler(home) as place, httpx2.Client(base_url=place.url) as http:
+        run = ask(http, place, "What is given first in asthma?")
+        asked = ask_on_the_command_line(place, "What is given first in anaphylaxis?")
+    ledger = Ledger(home / "serve")
+    key = new_key(ledger, "other", workspace="other")
+    ledger.close()
+    sent = {"Authorization": f"Bearer {key}"}
+    with (
+        serve_osler(home) as place,
+        httpx2.Client(base_url=place.url, headers=sent) as http,
+    ):
+        assert listed(http) == []
+        for one in (run, asked):
+            assert http.delete(f"{LIST}/{one}").status_code == 404
+            assert (place.site.settings.runs.path / one).exists()
