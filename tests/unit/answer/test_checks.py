@@ -71,6 +71,21 @@ def test_a_sentence_about_another_drug_counts_less_and_least_where_it_names_one(
     assert fails("another drug by name", asked, sentence, title=title) is by_name
 
 
+@pytest.mark.parametrize(
+    ("sentence", "title", "failed"),
+    [
+        ("ACE inhibitors harm the fetus.", "Pre-eclampsia", False),
+        ("Ramipril harms the fetus.", "Pre-eclampsia", False),
+        ("The drug is contraindicated in pregnancy.", "Methotrexate", True),
+    ],
+)
+def test_a_class_is_asked_about_as_its_members_are(sentence: str, title: str, failed: bool) -> None:
+    assert (
+        fails("another drug", "can I take ACE inhibitors in pregnancy", sentence, title=title)
+        is failed
+    )
+
+
 def test_the_dose_of_a_drug_is_that_of_no_other_one_of_its_class() -> None:
     asked, other = "What is the dose of amoxicillin?", "Doxycycline: 100 mg daily."
     assert fails("another drug", asked, other, title="Amoxicillin and doxycycline")

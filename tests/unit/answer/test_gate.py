@@ -12,8 +12,10 @@ from osler.answer import NOTHING_SAID
 from osler.answer.checks import DECISIVE, AskedFacts, weigh_failures
 from osler.answer.extractive import (
     FURTHER,
+    LIKELY,
     NOTE,
     ExtractiveComposer,
+    choose_quotes,
     describe_sureness,
     introduce_nearest,
 )
@@ -404,6 +406,27 @@ async def test_no_more_is_quoted_than_the_settings_say_and_nothing_twice() -> No
     assert [each.text for each in one.statements] == [GUMS]
     same, _ = await answer(KnownJudge(), f"{GUMS} {GUMS.upper()} {GUMS}")
     assert len(same.statements) == 1
+
+
+@pytest.mark.parametrize(
+    ("first", "failed", "shown"),
+    [
+        (LIKELY, {"another drug"}, 1),
+        (LIKELY, {"amount"}, 2),
+        (LIKELY - 0.01, {"another drug"}, 2),
+    ],
+)
+def test_behind_a_likely_quote_none_is_about_something_else(
+    first: float, failed: set[str], shown: int
+) -> None:
+    own = QuoteCandidate(hit("ACE inhibitors harm the fetus."), 0, 30, first)
+    other = QuoteCandidate(
+        hit("The drug is contraindicated in pregnancy.", 1), 0, 41, first - 0.1, frozenset(failed)
+    )
+    assert len(choose_quotes([own, other], 3, 0.4)) == shown
+    # Where the first fails the check itself, both are as near.
+    both = [replace(own, failed=other.failed), other]
+    assert len(choose_quotes(both, 3, 0.4)) == 2
 
 
 def test_the_nearest_sentences_are_said_to_stand_where_they_stand() -> None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 
-from osler.answer.named import DrugName, find_diseases, find_drugs
+from osler.answer.named import DrugName, find_asked_drugs, find_diseases, find_drugs
 from osler.answer.sentences import QuoteCandidate
 from osler.retrieve.asked import AskedQuestion
 from osler.retrieve.entity_names import ReadText, fold_words, packaged_names
@@ -121,7 +121,7 @@ class AskedFacts:
 
     @cached_property
     def drugs(self) -> list[DrugName]:
-        return find_drugs(self.asked.text)
+        return find_asked_drugs(self.asked.text)
 
     @cached_property
     def diseases(self) -> list[tuple[str, ...]]:
@@ -307,6 +307,8 @@ CHECKS: Mapping[str, Callable[[AskedFacts, ReadQuote], bool]] = {
 DECISIVE = frozenset({"another subject", "another disease", "another drug by name"})
 """Checks that count as several: what is about something else is no answer, however near."""
 _AS_MUCH_AS = 6
+ASTRAY = frozenset({"another drug", "another drug by name", "both", "background", "without"})
+"""Checks that a quote behind another may not fail, where the first passes them."""
 
 
 def weigh_failures(names: Sequence[str]) -> int:

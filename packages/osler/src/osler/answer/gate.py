@@ -207,7 +207,8 @@ class EvidenceGate:
                 continue
             scores = (one.relevance, logit, weigh_failures(names))
             share = fit.find_share(*scores, one.relevance - usual)
-            weighed.append((fit.find_place(*scores), replace(one, relevance=share)))
+            quote = replace(one, relevance=share, failed=frozenset(names))
+            weighed.append((fit.find_place(*scores), quote))
         return [one for _, one in sorted(weighed, key=lambda pair: -pair[0])]
 
     async def rank_by_relevance(

@@ -58,6 +58,16 @@ def find_drugs(text: str) -> list[DrugName]:
     return _join_same(list(found.values()))
 
 
+def find_asked_drugs(text: str) -> list[DrugName]:
+    """The drugs that a question names, and the classes of drugs, whose members stand for them."""
+    lexicon = packaged_lexicon()
+    classes = [
+        DrugName(written, (name, *lexicon.means.get(name, ())), members)
+        for written, name, members in lexicon.find_named_classes(text)
+    ]
+    return _join_same([*find_drugs(text), *classes])
+
+
 @cache
 def _names_of(name: str) -> tuple[str, ...]:
     """Names in the tables of what a name names as a whole."""

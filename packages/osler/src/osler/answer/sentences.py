@@ -102,6 +102,8 @@ class QuoteCandidate:
     start: int
     end: int
     relevance: float
+    failed: frozenset[str] = frozenset()
+    """Checks about medicine (`osler.answer.checks`) that it fails."""
 
     @property
     def text(self) -> str:

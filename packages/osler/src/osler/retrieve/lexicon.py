@@ -83,6 +83,25 @@ class Lexicon:
         """Whether a name is one of the classes of drugs."""
         return name.casefold() in self._class_names
 
+    def find_named_classes(self, text: str) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+        """Classes that a text names: as it has them, as the table has them, and their members."""
+        for match in self._class_pattern.finditer(text):
+            name = match[1].casefold()
+            yield match[0], name, self._members[name]
+
+    @cached_property
+    def _members(self) -> Mapping[str, tuple[str, ...]]:
+        members: dict[str, list[str]] = defaultdict(list)
+        for drug, classes in self.classes.items():
+            for name in classes:
+                members[name].append(drug)
+        return {name: tuple(drugs) for name, drugs in members.items()}
+
+    @cached_property
+    def _class_pattern(self) -> re.Pattern[str]:
+        names = sorted(self._members, key=lambda name: (-len(name), name))
+        return re.compile(rf"\b({'|'.join(map(re.escape, names))})s?\b", re.IGNORECASE)
+
     @cached_property
     def _class_names(self) -> frozenset[str]:
         return frozenset(name for names in self.classes.values() for name in names)
