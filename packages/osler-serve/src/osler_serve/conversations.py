@@ -16,6 +16,7 @@ from pydantic import Field
 
 from osler import reports
 from osler.app.threads import Thread, ThreadStore, UnknownThread
+from osler.reports import conversations
 from osler_serve import schemas
 from osler_serve.api import At, Who
 from osler_serve.keys import Caller
@@ -43,16 +44,16 @@ async def list_conversations(
     find: Annotated[reports.Words, Query(max_length=200)] = "",
     before: Annotated[str, Query(max_length=64)] = "",
     limit: Annotated[int, Query(ge=1, le=100)] = 50,
-) -> reports.ConversationList:
+) -> conversations.ConversationList:
     """The caller's workspace's, those last asked in first; `find`: with these words in a question
     or in the title."""
 
-    def read_page() -> list[reports.ConversationView]:
+    def read_page() -> list[conversations.ConversationView]:
         return list(islice(_walk_matching(site, caller, find.casefold().split(), before), limit))
 
     shown = await asyncio.to_thread(read_page)
     more = shown[-1].last_run if len(shown) == limit else None
-    return reports.ConversationList(conversations=shown, next=more)
+    return conversations.ConversationList(conversations=shown, next=more)
 
 
 @router.put("/{id}", status_code=204)
@@ -103,7 +104,7 @@ def _find_runs(site: ServerState, caller: Caller, id: str) -> list[str]:
 
 def _walk_matching(
     site: ServerState, caller: Caller, words: Sequence[str], before: str
-) -> Iterator[reports.ConversationView]:
+) -> Iterator[conversations.ConversationView]:
     """Blocks."""
     store = ThreadStore(site.settings.home)
     titles = store.read_titles(caller.workspace)
@@ -131,10 +132,10 @@ def _view(
     entry: LedgerEntry,
     thread: Thread | None,
     titles: dict[str, str],
-) -> reports.ConversationView:
+) -> conversations.ConversationView:
     live = site.desk.find_run(entry.id, caller.workspace)
     id = thread.id if thread else entry.id
-    return reports.ConversationView(
+    return conversations.ConversationView(
         id=id,
         kind="thread" if thread else "run",
         title=titles.get(id) or (thread.turns[0].question if thread else entry.question),

@@ -31,6 +31,7 @@ from osler.app.threads import (
 )
 from osler.errors import BadRun, KnowledgeBaseError
 from osler.questions import LIMIT, parse_question
+from osler.reports import conversations
 from osler_serve import choices, schemas
 from osler_serve.api import At, Who
 from osler_serve.exports import Format, export_response, exported_answer
@@ -67,7 +68,7 @@ class StandaloneRequest(schemas.RequestModel):
 @router.post("", status_code=201)
 async def create_thread(
     site: At, caller: Who, start: ThreadStart | None = None
-) -> reports.ThreadView:
+) -> conversations.ThreadView:
     """Begin a conversation; with `run_id`, after the question of that run."""
     if not site.settings.runs.keep:
         said = "this server keeps no runs, and a thread consists of runs"
@@ -85,20 +86,20 @@ async def create_thread(
 
 
 @router.get("")
-async def list_threads(site: At, caller: Who) -> reports.ThreadList:
+async def list_threads(site: At, caller: Who) -> conversations.ThreadList:
     """The conversations of the caller's workspace."""
     store, space = _store_of(site), caller.workspace
     found = await asyncio.to_thread(store.list_threads, space)
     shown = [one for one in found if await _is_visible(site, caller, one)]
     last = await asyncio.to_thread(store.last_runs, space)
     old = await _outdated_runs(site, last.values())
-    return reports.ThreadList(
+    return conversations.ThreadList(
         threads=[_thread_view(one, old=last.get(one.id) in old) for one in shown]
     )
 
 
 @router.get("/{id}")
-async def get_thread(id: ThreadId, site: At, caller: Who) -> reports.ThreadView:
+async def get_thread(id: ThreadId, site: At, caller: Who) -> conversations.ThreadView:
     """The turns of a conversation, each with the run that answers it."""
     thread = await _read_thread(site, caller, id)
     old = await _outdated_runs(site, [turn.run for turn in thread.turns[-1:]])
@@ -108,17 +109,17 @@ async def get_thread(id: ThreadId, site: At, caller: Who) -> reports.ThreadView:
 @router.post("/{id}/standalone")
 async def rewrite_question(
     id: ThreadId, asked: StandaloneRequest, site: At, caller: Who
-) -> reports.StandaloneView:
+) -> conversations.StandaloneView:
     """How a question would be searched for; nothing is asked."""
     thread = await _read_thread(site, caller, id)
     alone = await _make_standalone(site, caller, asked.question, thread)
-    return reports.StandaloneView(standalone=alone.text, rewritten_by=alone.by)
+    return conversations.StandaloneView(standalone=alone.text, rewritten_by=alone.by)
 
 
 @router.post("/{id}/turns", status_code=202)
 async def ask_in_thread(
     id: ThreadId, asked: ThreadRequest, site: At, caller: Who
-) -> reports.TurnStarted:
+) -> conversations.TurnStarted:
     """Ask after what was asked before. The run goes on without a watcher."""
     thread = await _read_thread(site, caller, id)
     if asked.after is not None and asked.after != len(thread.turns):
@@ -145,7 +146,7 @@ async def ask_in_thread(
     except (ThreadMoved, UnknownThread):
         await site.desk.cancel_run(live)
         raise _moved(len(thread.turns) + 1) from None
-    return reports.TurnStarted(
+    return conversations.TurnStarted(
         danger=reports.DangerView.of(live.danger),
         run_id=live.id,
         status=live.status,
@@ -155,7 +156,7 @@ async def ask_in_thread(
 
 
 @router.get("/{id}/changes")
-async def list_changes(id: ThreadId, site: At, caller: Who) -> reports.ChangeList:
+async def list_changes(id: ThreadId, site: At, caller: Who) -> conversations.ChangeList:
     """What changed between the answers to a question that was asked again."""
     thread = await _read_thread(site, caller, id)
     changes = []
@@ -166,8 +167,8 @@ async def list_changes(id: ThreadId, site: At, caller: Who) -> reports.ChangeLis
         old, new = (None if v.solution is None else (v.id, v.solution.answer) for v in views)
         if old and new:
             change = compare_answers(after.standalone, old, new)
-            changes.append(reports.ChangeView.from_value(change))
-    return reports.ChangeList(changes=changes)
+            changes.append(conversations.ChangeView.from_value(change))
+    return conversations.ChangeList(changes=changes)
 
 
 @router.get("/{id}/export", response_class=Response)
@@ -242,10 +243,12 @@ async def _outdated_runs(site: ServerState, runs: Iterable[str]) -> set[str]:
     return await asyncio.to_thread(compare_snapshots)
 
 
-def _thread_view(thread: Thread, *, old: bool = False) -> reports.ThreadView:
+def _thread_view(thread: Thread, *, old: bool = False) -> conversations.ThreadView:
     turns = [_turn_view(turn) for turn in thread.turns]
-    return reports.ThreadView.from_value(thread, thread_id=thread.id, turns=turns, outdated=old)
+    return conversations.ThreadView.from_value(
+        thread, thread_id=thread.id, turns=turns, outdated=old
+    )
 
 
-def _turn_view(turn: Turn) -> reports.TurnView:
-    return reports.TurnView.from_value(turn, run_id=turn.run, rewritten_by=turn.origin)
+def _turn_view(turn: Turn) -> conversations.TurnView:
+    return conversations.TurnView.from_value(turn, run_id=turn.run, rewritten_by=turn.origin)

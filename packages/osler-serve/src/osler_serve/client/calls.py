@@ -11,7 +11,7 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, get_args, get_
 from urllib.parse import quote
 
 from osler import reports
-from osler.reports import evaluation, knowledge
+from osler.reports import conversations, evaluation, knowledge
 
 Json = dict[str, Any]
 T = TypeVar("T")
@@ -127,20 +127,20 @@ class ApiOperations(ApiCalls):
         return ApiCall("POST", f"{_API}/plan", body={"question": question, **how})
 
     @Operation
-    def create_thread(self, run: str = "") -> ApiCall[reports.ThreadView]:
+    def create_thread(self, run: str = "") -> ApiCall[conversations.ThreadView]:
         """A conversation; with `run`, one that goes on from that run."""
         return ApiCall("POST", f"{_API}/threads", body={"run_id": run})
 
     @Operation
-    def list_threads(self) -> ApiCall[reports.ThreadList]:
+    def list_threads(self) -> ApiCall[conversations.ThreadList]:
         return ApiCall("GET", f"{_API}/threads")
 
     @Operation
-    def get_thread(self, thread: str) -> ApiCall[reports.ThreadView]:
+    def get_thread(self, thread: str) -> ApiCall[conversations.ThreadView]:
         return ApiCall("GET", _path("threads", thread))
 
     @Operation
-    def get_changes(self, thread: str) -> ApiCall[reports.ChangeList]:
+    def get_changes(self, thread: str) -> ApiCall[conversations.ChangeList]:
         """What changed between the answers to questions that were asked again."""
         return ApiCall("GET", _path("threads", thread, "changes"))
 
@@ -151,7 +151,7 @@ class ApiOperations(ApiCalls):
     @Operation
     def list_conversations(
         self, *, find: str = "", before: str = "", limit: int = 50
-    ) -> ApiCall[reports.ConversationList]:
+    ) -> ApiCall[conversations.ConversationList]:
         """Threads and single questions, those last asked in first; those that have these words."""
         query = {"find": find, "before": before, "limit": limit}
         return ApiCall("GET", f"{_API}/conversations", query=query)
@@ -166,7 +166,7 @@ class ApiOperations(ApiCalls):
         return ApiCall("DELETE", _path("conversations", conversation))
 
     @Operation
-    def rewrite_question(self, thread: str, question: str) -> ApiCall[reports.StandaloneView]:
+    def rewrite_question(self, thread: str, question: str) -> ApiCall[conversations.StandaloneView]:
         """How a question would be searched for after those of the thread."""
         body = {"question": question}
         return ApiCall("POST", _path("threads", thread, "standalone"), body=body)
@@ -174,7 +174,7 @@ class ApiOperations(ApiCalls):
     @Operation
     def ask_in_thread(
         self, /, thread: str, question: str, **how: Any
-    ) -> ApiCall[reports.TurnStarted]:
+    ) -> ApiCall[conversations.TurnStarted]:
         """Starts the run that answers a turn; `how` as for `start_run`, standalone and after."""
         body = {"question": question, **how}
         return ApiCall("POST", _path("threads", thread, "turns"), body=body)
