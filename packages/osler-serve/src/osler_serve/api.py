@@ -26,15 +26,12 @@ from osler_serve import choices, schemas
 from osler_serve.graph_views import caller_graph, read_concept
 from osler_serve.keys import Caller
 from osler_serve.problems import RefusedRequest
+from osler_serve.run_streams import SSE_HEADERS, SSE_MEDIA, stream_active, stream_recorded
 from osler_serve.run_views import (
-    SSE_HEADERS,
-    SSE_MEDIA,
     RunView,
     active_run,
     finished_folder,
     load_run,
-    stream_active,
-    stream_recorded,
     visible_entries,
 )
 from osler_serve.state import ServerState, current_caller, current_state

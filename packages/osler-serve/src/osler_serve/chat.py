@@ -38,7 +38,8 @@ from osler_serve.api import At, Who
 from osler_serve.keys import Caller
 from osler_serve.problems import BadParameter, RefusedRequest
 from osler_serve.run_manager import ActiveRun
-from osler_serve.run_views import SSE_HEADERS, SSE_MEDIA, SSE_PING, load_run, started_event
+from osler_serve.run_streams import SSE_HEADERS, SSE_MEDIA, SSE_PING
+from osler_serve.run_views import load_run, started_event
 from osler_serve.state import ServerState
 
 # Of the models; they are strategies, and as old as the project.

@@ -1,4 +1,4 @@
-"""A run wherever it is: in this process, in its folder or in the ledger, whole or as a stream."""
+"""A run wherever it is (this process, its folder, the ledger), and the list of them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 import re
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import lru_cache
@@ -324,36 +324,3 @@ def started_event(lines: list[str]) -> Started | None:
     begun = next((line for line in lines[:2] if '"type":"run.started"' in line), None)
     event = from_line(begun) if begun is not None else None
     return event if isinstance(event, Started) else None
-
-
-SSE_MEDIA = "text/event-stream"
-SSE_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-_TYPE = re.compile(r'"type":"([a-z._]+)"\}$')
-SSE_PING = b": ping\n\n"
-_QUEUED = b'event: run.queued\ndata: {"type":"run.queued"}\n\n'
-
-
-async def stream_active(desk: RunManager, live: ActiveRun, after: int) -> AsyncIterator[bytes]:
-    """The events after number `after`, to the run's end; a comment when there is long none.
-
-    A client that watches a waiting run learns so at once, outside the numbering: it is
-    no event of the run.
-    """
-    if live.status == "queued":
-        yield _QUEUED
-    async for item in desk.follow_lines(live, after, ping=desk.limits.ping_seconds):
-        yield SSE_PING if item is None else frame_event(*item)
-
-
-async def stream_recorded(lines: Sequence[str], after: int) -> AsyncIterator[bytes]:
-    """The same of a run that is over."""
-    for number, line in enumerate(lines[after:], after + 1):
-        yield frame_event(number, line)
-
-
-# The format of the WHATWG: id, event, data, an empty line.
-def frame_event(number: int, line: str) -> bytes:
-    """One event. A line holds no line break, so nothing in it can end it."""
-    found = _TYPE.search(line)
-    name = found.group(1) if found else "message"
-    return f"id: {number}\nevent: {name}\ndata: {line}\n\n".encode()
